@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/clock.h"
+
+namespace ruvd {
+
+// Control tasks (stop, configuration, timers) run before normal ones.
+enum class Priority : uint8_t { kNormal, kControl };
+
+using Task = std::function<void()>;
+
+// Cancels a delayed task. Destroying the handle does not cancel it. Thread-safe.
+class TimerHandle {
+ public:
+  TimerHandle() = default;
+  explicit TimerHandle(std::shared_ptr<std::atomic<bool>> cancelled)
+      : cancelled_(std::move(cancelled)) {}
+  // The task will not start after this returns, unless it has started already.
+  void Cancel() {
+    if (cancelled_ != nullptr) {
+      cancelled_->store(true);
+    }
+  }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> cancelled_;
+};
+
+// Where tasks run: a pool of threads, the calling thread, or the seeded simulator. The seam that
+// makes the same actor code deterministic under test. All methods are thread-safe.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual void Post(Task task, Priority priority = Priority::kNormal) = 0;
+  // Runs `task` once at or after `when` of clock().Now().
+  virtual TimerHandle PostAt(TimePoint when, Task task) = 0;
+  virtual const Clock& clock() const = 0;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace ruvd {
+
+// The whole of a file of at most `max_bytes`; a larger one is an error before anything is
+// allocated.
+absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes);
+
+// Writes `contents` to a temporary file beside `path`, fsyncs it, renames it over `path` and fsyncs
+// the folder: after a crash the file holds either the old or the new contents. `mode` as in
+// chmod(2). A full disk gives kResourceExhausted with reason DISK_FULL, and the old file stays.
+absl::Status WriteFileAtomically(const std::string& path, std::string_view contents,
+                                 uint32_t mode = 0644);
+
+// A read-only memory map of a whole file. Movable through its unique_ptr only; the bytes live as
+// long as it. A file that is truncated by somebody else while mapped makes reads fault (SIGBUS):
+// model files are replaced by rename, never rewritten in place.
+class MappedFile {
+ public:
+  static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const uint8_t> bytes() const { return bytes_; }
+
+ private:
+  explicit MappedFile(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  std::span<const uint8_t> bytes_;
+};
+
+}  // namespace ruvd
