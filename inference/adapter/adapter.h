@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace ruvd {
+
+// A low-rank change of one linear layer: y += scale * B (A x). An R-core P R Q is the case A = Q, B
+// = P R.
+struct LowRank {
+  int rank = 0;
+  int in = 0;
+  int out = 0;
+  std::vector<float> a;  // rank x in, row major
+  std::vector<float> b;  // out x rank, row major
+  float scale = 1.0F;    // alpha / rank, already divided
+};
+
+// An adapter: immutable once built, shared by the requests pinned to it.
+struct Adapter {
+  std::string name;
+  uint32_t version = 0;
+  Digest model_hash{};                     // the base model it was trained on
+  std::map<std::string, LowRank> targets;  // by base tensor name, e.g. "blk.7.attn_output.weight"
+};
+
+// The adapters of one forward pass with their weights; empty means the base model. Linear: the
+// outputs add.
+struct AdapterMix {
+  struct Part {
+    std::shared_ptr<const Adapter> adapter;
+    float weight = 1.0F;
+  };
+  std::vector<Part> parts;
+  bool empty() const { return parts.empty(); }
+};
+
+}  // namespace ruvd

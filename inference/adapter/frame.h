@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "inference/adapter/adapter.h"
+#include "inference/model/model.h"
+
+namespace ruvd {
+
+// The fixed outer factors of an R-core adapter, y += P R Q x, shared by all nodes of a cluster
+// (Fed-SB, arXiv 2502.15436): because only R is trained, averages of R are exact averages of the
+// change.
+struct Frame {
+  Digest id{};  // SHA-256 of model hash, kind, rank, target and seed
+  Digest model_hash{};
+  std::string target;  // base tensor name
+  int rank = 0;
+  int in = 0;
+  int out = 0;
+  std::vector<float> p;  // out x rank, orthonormal columns
+  std::vector<float> q;  // rank x in, orthonormal rows
+};
+
+// A seeded random frame for the last layer's attn_output matrix: Gaussian entries, orthonormalised.
+// The same model, rank and seed give the same frame on every machine.
+absl::StatusOr<Frame> RandomFrame(const Model& model, int rank, uint64_t seed);
+
+// The adapter that applies scale * P R Q. `core` is rank x rank, row major; a wrong size or a
+// non-finite value is UPDATE_INVALID.
+absl::StatusOr<std::shared_ptr<const Adapter>> AdapterFromCore(const Frame& frame,
+                                                               std::span<const float> core,
+                                                               std::string name, uint32_t version,
+                                                               float scale);
+
+}  // namespace ruvd

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "inference/adapter/adapter.h"
+#include "inference/adapter/frame.h"
+#include "inference/model/transformer.h"
+
+namespace ruvd {
+
+// A text to learn: tokens of the prompt (never masked) and of the wanted completion.
+struct TrainingExample {
+  std::vector<TokenId> prompt;
+  std::vector<TokenId> completion;
+  float weight = 1.0F;  // reward weight
+};
+
+struct TrainingOptions {
+  int rank = 2;
+  int steps = 40;
+  int batch = 8;  // mask draws per step
+  float learning_rate = 2e-3F;
+  float weight_clamp = 4.0F;  // of the 1/t loss weight
+  uint64_t seed = 0;          // masks of training; held-out masks come from another stream
+  int held_out_samples = 64;  // mask draws of the held-out score
+  // Polled between batches: true stops with kCancelled.
+  std::function<bool()> cancelled;
+};
+
+struct TrainingResult {
+  std::shared_ptr<const Adapter> adapter;
+  // R-core in the frame, rank x rank; empty for plain LoRA.
+  std::vector<float> core;
+  // Masked-diffusion NELBO of the examples on masks never trained on, nats per token.
+  double held_out_before = 0;
+  double held_out_after = 0;
+  int steps = 0;
+};
+
+// Trains a rank-r LoRA on the last layer's attn_output matrix: A from the seed (orthonormal rows),
+// B from zero, AdamW without decay, fresh exact-count masks each step. Only the last layer's tail
+// is recomputed, since nothing before it depends on the adapter (see ForwardOutput). `base` holds
+// adapters active beneath, or null.
+absl::StatusOr<TrainingResult> TrainLastLayerLora(Transformer& transformer,
+                                                  std::span<const TrainingExample> examples,
+                                                  const AdapterMix* base,
+                                                  const TrainingOptions& options);
+
+// The same with an R-core: y += P R Q x, R from zero, P and Q fixed by the frame.
+absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, const Frame& frame,
+                                                  std::span<const TrainingExample> examples,
+                                                  const AdapterMix* base,
+                                                  const TrainingOptions& options);
+
+}  // namespace ruvd
