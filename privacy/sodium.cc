@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "privacy/sodium.h"
+
+#include <sodium.h>
+
+#include "base/status.h"
+
+namespace ruvd {
+
+void InitSodium() {
+  // sodium_init is idempotent, but the static keeps its lock off the hot path of sealing.
+  static const bool ready = sodium_init() >= 0;
+  RUVD_CHECK(ready);
+}
+
+void SecureRandomBytes(std::span<uint8_t> out) {
+  InitSodium();
+  randombytes_buf(out.data(), out.size());
+}
+
+void SecureWipe(std::span<uint8_t> secret) {
+  sodium_memzero(secret.data(), secret.size());
+}
+
+}  // namespace ruvd
