@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace ruvd {
+
+// Everything a node can be told. Each field's TOML key is its section and name ("node.data_dir"),
+// its environment variable RUVD_NODE__DATA_DIR, its flag of `ruvd serve` --node.data_dir.
+struct NodeConfig {
+  struct NodeSection {
+    std::string name = "node";
+    std::string data_dir;  // required; created with mode 0700
+  } node;
+  struct ApiSection {
+    // Inference, learning, pattern and admin services. Port 0 picks a free one.
+    std::string listen = "127.0.0.1:7420";
+  } api;
+  struct ModelSection {
+    std::string path;  // required; a GGUF file
+  } model;
+  struct InferenceSection {
+    int threads = 0;           // 0: one per core, less one, at least one
+    int queue = 64;            // waiting requests; more are refused with RESOURCE_EXHAUSTED
+    int max_tokens_limit = 0;  // 0: whatever fits the context
+  } inference;
+  struct RetrievalSection {
+    float similarity = 0.90F;  // cosine at which a pattern's adapter applies
+    int max_adapters = 2;
+  } retrieval;
+  struct LearningSection {
+    bool enabled = true;
+    float min_rating = 0.7F;  // completions rated at least this are learned from
+    int rank = 2;
+    int steps = 0;                 // 0: the trainer's default
+    int background_requests = 8;   // rated completions that start a background round
+    int background_seconds = 60;   // or this age of the oldest unlearned one
+    float min_improvement = 0.0F;  // held-out nats per token an adapter must gain to be kept
+  } learning;
+  struct FederationSection {
+    bool enabled = false;
+    std::string listen = "127.0.0.1:7421";  // Link service
+    std::string advertise;                  // what peers dial; empty: listen
+    std::vector<std::string> seeds;
+    std::string certificate;  // admission certificate file; default DATA_DIR/node.cert
+    std::string authority;    // the cluster authority's public key, 64 hexadecimal digits
+    int round_seconds = 10;   // how often a changed adapter delta is offered
+    int core_rank = 32;       // of the shared R-core
+    uint64_t frame_seed = 1;  // of the random frame; equal in the whole cluster
+  } federation;
+  struct StorageSection {
+    uint64_t soft_reserve_bytes = 512ULL << 20;  // below this free space patterns are refused
+    uint64_t hard_reserve_bytes = 256ULL << 20;  // below this the store is read-only
+    int hnsw_m = 16;
+    int hnsw_ef_construction = 100;
+  } storage;
+  struct MetricsSection {
+    std::string listen;  // Prometheus endpoint, e.g. 127.0.0.1:9420; empty: none
+  } metrics;
+  struct LogSection {
+    std::string level = "info";   // debug, info, warn, error
+    std::string format = "text";  // text, json
+  } log;
+};
+
+// Where the values of a configuration came from, for `ruvd config show --origin`: key to "default",
+// "file F", "env V" or "flag".
+using ConfigOrigins = std::map<std::string, std::string>;
+
+// Flag > environment > file > default. `file` may be empty. An unknown key anywhere is
+// UNKNOWN_CONFIG_KEY and names the closest known one; a value of the wrong type or out of range is
+// CONFIG_INVALID with the range. `environment` looks a variable up; `flags` are key and text value
+// pairs.
+absl::StatusOr<NodeConfig> LoadConfig(
+    const std::string& file, const std::vector<std::pair<std::string, std::string>>& environment,
+    const std::vector<std::pair<std::string, std::string>>& flags, ConfigOrigins* origins);
+
+// The configuration as TOML with a comment per key.
+std::string ConfigToToml(const NodeConfig& config);
+
+}  // namespace ruvd
