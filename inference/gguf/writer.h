@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "inference/gguf/types.h"
+
+namespace ruvd {
+
+// Builds a GGUF version 3 file in memory. Keys and tensors appear in the order they were added; the
+// same calls give the same bytes. Not thread-safe.
+class GgufWriter {
+ public:
+  void SetUnsigned32(std::string_view key, uint32_t value);
+  void SetFloat32(std::string_view key, float value);
+  void SetBool(std::string_view key, bool value);
+  void SetString(std::string_view key, std::string_view value);
+  void SetStringArray(std::string_view key, std::span<const std::string> values);
+  void SetInt32Array(std::string_view key, std::span<const int32_t> values);
+  void SetFloatArray(std::string_view key, std::span<const float> values);
+
+  // `shape` as in TensorInfo: row length first. `bytes` is the data in the format of `type`.
+  void AddTensor(std::string_view name, TensorType type, std::span<const uint64_t> shape,
+                 std::string bytes);
+
+  // The file. INVALID_ARGUMENT for what a reader would refuse: a key or tensor added twice, a shape
+  // that does not fit the bytes or the format's blocks, a name that is too long.
+  absl::StatusOr<std::string> Serialize() const;
+  // Serializes and replaces the file at `path` atomically (see WriteFileAtomically).
+  absl::Status WriteTo(const std::string& path) const;
+
+ private:
+  struct Tensor {
+    TensorInfo info;
+    std::string bytes;
+  };
+  // Starts a key-value entry; the value follows.
+  void BeginEntry(std::string_view key, uint32_t type);
+
+  std::vector<std::string> keys_;
+  std::string entries_;
+  std::vector<Tensor> tensors_;
+  bool too_many_dimensions_ = false;
+};
+
+}  // namespace ruvd
