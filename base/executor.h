@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -36,6 +37,10 @@ class TimerHandle {
 
 // Where tasks run: a pool of threads, the calling thread, or the seeded simulator. The seam that
 // makes the same actor code deterministic under test. All methods are thread-safe.
+//
+// Tasks are independent of each other: nothing may depend on the order in which two tasks of the
+// same lane run. An executor does not bound its queue; what is posted must be bounded by its
+// owner (an actor has at most one turn posted, whatever its mailbox holds).
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -43,6 +48,8 @@ class Executor {
   // Runs `task` once at or after `when` of clock().Now().
   virtual TimerHandle PostAt(TimePoint when, Task task) = 0;
   virtual const Clock& clock() const = 0;
+  // Adds what the running task is about to do to the simulator's trace hash; nothing elsewhere.
+  virtual void Trace(uint64_t /*tag*/) {}
 };
 
 }  // namespace ruvd

@@ -5,16 +5,18 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 
 namespace ruvd {
 
-// Splits a loop over threads. One computation at a time uses an instance.
+// Splits a loop over threads. One computation at a time uses an instance: calls of For neither
+// overlap nor nest.
 class ParallelRunner {
  public:
   virtual ~ParallelRunner() = default;
   // Calls body(begin, end) over disjoint ranges that cover [0, count), each of at most `grain`
   // items, possibly at the same time; returns when all are done. Which thread runs which range is
-  // unspecified, so a body must not let its result depend on it.
+  // unspecified, so a body must not let its result depend on it. The body does not throw.
   virtual void For(size_t count, size_t grain,
                    const std::function<void(size_t begin, size_t end)>& body) = 0;
   virtual int threads() const = 0;
@@ -22,5 +24,25 @@ class ParallelRunner {
 
 // Runs everything on the calling thread. Stateless; shared instance, never destroyed.
 ParallelRunner& SerialRunner();
+
+// Runs on the calling thread and `threads - 1` threads of its own, which sleep between calls after
+// a spin of a few microseconds. Ranges are handed out one by one from an atomic counter, so that a
+// slow or preempted core takes fewer of them.
+class ThreadParallelRunner final : public ParallelRunner {
+ public:
+  // threads >= 1.
+  explicit ThreadParallelRunner(int threads);
+  ~ThreadParallelRunner() override;
+  ThreadParallelRunner(const ThreadParallelRunner&) = delete;
+  ThreadParallelRunner& operator=(const ThreadParallelRunner&) = delete;
+
+  void For(size_t count, size_t grain,
+           const std::function<void(size_t begin, size_t end)>& body) override;
+  int threads() const override;
+
+ private:
+  class Crew;
+  std::unique_ptr<Crew> crew_;
+};
 
 }  // namespace ruvd
