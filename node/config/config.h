@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace ruvd {
@@ -70,7 +71,7 @@ struct NodeConfig {
   } metrics;
   struct LogSection {
     std::string level = "info";   // debug, info, warn, error
-    std::string format = "text";  // text, json
+    std::string format = "auto";  // auto (text on a terminal, JSON lines otherwise), text, json
   } log;
 };
 
@@ -80,13 +81,18 @@ using ConfigOrigins = std::map<std::string, std::string>;
 
 // Flag > environment > file > default. `file` may be empty. An unknown key anywhere is
 // UNKNOWN_CONFIG_KEY and names the closest known one; a value of the wrong type or out of range is
-// CONFIG_INVALID with the range. `environment` looks a variable up; `flags` are key and text value
-// pairs.
+// CONFIG_INVALID with the range. `environment` is variables and their values, those without our
+// prefix and "__" are passed over; `flags` are keys and text values. `origins` may be null.
 absl::StatusOr<NodeConfig> LoadConfig(
     const std::string& file, const std::vector<std::pair<std::string, std::string>>& environment,
     const std::vector<std::pair<std::string, std::string>>& flags, ConfigOrigins* origins);
 
-// The configuration as TOML with a comment per key.
+// What no single key can tell: required keys that are missing, keys that contradict each other.
+// CONFIG_INVALID names the key and what to set. LoadConfig does not call it, so that an incomplete
+// configuration can be shown.
+absl::Status CheckConfig(const NodeConfig& config);
+
+// The configuration as TOML with a comment per key; LoadConfig reads it back unchanged.
 std::string ConfigToToml(const NodeConfig& config);
 
 }  // namespace ruvd

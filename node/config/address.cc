@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/config/address.h"
+
+#include <charconv>
+
+namespace ruvd {
+
+std::optional<HostPort> ParseHostPort(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) {
+    return std::nullopt;
+  }
+  std::string_view host = text.substr(0, colon);
+  const std::string_view port = text.substr(colon + 1);
+  HostPort result;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), result.port);
+  if (error != std::errc() || end != port.data() + port.size()) {
+    return std::nullopt;
+  }
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) {
+    host = host.substr(1, host.size() - 2);
+  }
+  constexpr std::string_view kNeverInHosts = "[]/ \t\r\n,\"";
+  if (host.empty() || host.find_first_of(kNeverInHosts) != std::string_view::npos ||
+      (!bracketed && host.find(':') != std::string_view::npos)) {
+    return std::nullopt;
+  }
+  result.host = host;
+  return result;
+}
+
+}  // namespace ruvd

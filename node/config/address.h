@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ruvd {
+
+struct HostPort {
+  std::string host;  // without the brackets of an IPv6 address
+  uint16_t port = 0;
+};
+
+// Reads "HOST:PORT" or "[IPV6]:PORT"; nullopt for anything else.
+std::optional<HostPort> ParseHostPort(std::string_view text);
+
+}  // namespace ruvd

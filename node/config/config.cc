@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/config/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/config/closest.h"
+#include "node/config/keys.h"
+#include "node/config/toml.h"
+
+namespace ruvd {
+namespace {
+
+// Variables of ours that are no configuration keys have no "__": RUVD_SERVER.
+constexpr std::string_view kVariablePrefix = "RUVD_";
+constexpr std::string_view kVariableSeparator = "__";
+
+absl::Status UnknownKey(std::string_view source, std::string_view name,
+                        std::string_view suggestion) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kUnknownConfigKey,
+               "{}: unknown configuration key {}{}; `ruvd config show` lists all", source, name,
+               suggestion);
+}
+
+absl::Status ApplyFile(const std::string& file, NodeConfig* config, ConfigOrigins* origins) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(file, limits::kMaxConfigBytes));
+  ASSIGN_OR_RETURN(const auto entries, ParseTomlEntries(text, file));
+  for (const TomlEntry& entry : entries) {
+    const std::string source = fmt::format("file {}:{}", file, entry.line);
+    const std::string dotted =
+        entry.section.empty() ? entry.name : fmt::format("{}.{}", entry.section, entry.name);
+    const ConfigKey* key = FindConfigKey(dotted);
+    if (key == nullptr) {
+      return UnknownKey(source, dotted, Suggestion(dotted, ConfigKeyNames()));
+    }
+    RETURN_IF_ERROR(SetConfigValue(*key, entry.value, source, config));
+    (*origins)[dotted] = fmt::format("file {}", file);
+  }
+  return absl::OkStatus();
+}
+
+const ConfigKey* KeyOfVariable(std::string_view variable) {
+  const auto keys = ConfigKeys();
+  const auto found = std::ranges::find(keys, variable, &ConfigKey::variable);
+  return found == keys.end() ? nullptr : &*found;
+}
+
+std::string SuggestVariable(std::string_view variable) {
+  std::vector<std::string> names;
+  for (const ConfigKey& key : ConfigKeys()) {
+    names.push_back(key.variable());
+  }
+  return Suggestion(variable, names);
+}
+
+absl::Status ApplyEnvironment(const std::vector<std::pair<std::string, std::string>>& environment,
+                              NodeConfig* config, ConfigOrigins* origins) {
+  for (const auto& [variable, text] : environment) {
+    if (!variable.starts_with(kVariablePrefix) ||
+        variable.find(kVariableSeparator) == std::string::npos) {
+      continue;
+    }
+    const ConfigKey* key = KeyOfVariable(variable);
+    if (key == nullptr) {
+      return UnknownKey("environment", variable, SuggestVariable(variable));
+    }
+    RETURN_IF_ERROR(SetConfigText(*key, text, fmt::format("environment {}", variable), config));
+    (*origins)[key->dotted()] = fmt::format("env {}", variable);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ApplyFlags(const std::vector<std::pair<std::string, std::string>>& flags,
+                        NodeConfig* config, ConfigOrigins* origins) {
+  for (const auto& [name, text] : flags) {
+    const ConfigKey* key = FindConfigKey(name);
+    if (key == nullptr) {
+      return UnknownKey("flag", name, Suggestion(name, ConfigKeyNames()));
+    }
+    RETURN_IF_ERROR(SetConfigText(*key, text, fmt::format("flag --{}", name), config));
+    (*origins)[name] = "flag";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Missing(std::string_view key, std::string_view remedy) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+               "{} is not set; {} (--{}, the configuration file or the environment)", key, remedy,
+               key);
+}
+
+}  // namespace
+
+absl::StatusOr<NodeConfig> LoadConfig(
+    const std::string& file, const std::vector<std::pair<std::string, std::string>>& environment,
+    const std::vector<std::pair<std::string, std::string>>& flags, ConfigOrigins* origins) {
+  NodeConfig config;
+  ConfigOrigins found;
+  for (const std::string& name : ConfigKeyNames()) {
+    found[name] = "default";
+  }
+  if (!file.empty()) {
+    RETURN_IF_ERROR(ApplyFile(file, &config, &found));
+  }
+  RETURN_IF_ERROR(ApplyEnvironment(environment, &config, &found));
+  RETURN_IF_ERROR(ApplyFlags(flags, &config, &found));
+  if (origins != nullptr) {
+    *origins = std::move(found);
+  }
+  return config;
+}
+
+absl::Status CheckConfig(const NodeConfig& config) {
+  if (config.node.data_dir.empty()) {
+    return Missing("node.data_dir", "name a folder for keys and store");
+  }
+  if (config.model.path.empty()) {
+    return Missing("model.path", "name a GGUF file");
+  }
+  if (config.federation.enabled && config.federation.authority.empty()) {
+    return Missing("federation.authority",
+                   "federation needs the cluster authority's public key, see `ruvd init`");
+  }
+  if (config.storage.hard_reserve_bytes > config.storage.soft_reserve_bytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+                 "storage.hard_reserve_bytes = {} is more than storage.soft_reserve_bytes = {}; "
+                 "raise the soft one or lower the hard one",
+                 config.storage.hard_reserve_bytes, config.storage.soft_reserve_bytes);
+  }
+  return absl::OkStatus();
+}
+
+std::string ConfigToToml(const NodeConfig& config) {
+  std::string out;
+  std::string_view section;
+  for (const ConfigKey& key : ConfigKeys()) {
+    if (key.section != section) {
+      out += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", key.section);
+      section = key.section;
+    }
+    out += fmt::format("# {}\n{} = {}\n", key.doc, key.name, ConfigValueToToml(key, config));
+  }
+  return out;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/config/keys.h"
+
+#include <array>
+#include <cctype>
+
+namespace ruvd {
+namespace {
+
+constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error"};
+constexpr std::string_view kFormats[] = {"auto", "text", "json"};
+
+// More cores than any machine this is built for, more waiting work than any client waits for: such
+// numbers are slips of the pen.
+constexpr double kMaxThreads = 1024;
+constexpr double kMaxQueue = 65'536;
+constexpr double kMaxTokens = 1 << 20;
+constexpr double kMaxRank = 256;
+constexpr double kMaxSeconds = 7 * 24 * 3600;
+constexpr double kMaxBytes = 1ULL << 50;
+
+#define RUVD_FIELD(type, member) [](NodeConfig& config) -> type& { return config.member; }
+
+const std::array kKeys = {
+    ConfigKey{"node", "name", "What people call this node; shown in lists and logs.",
+              RUVD_FIELD(std::string, node.name)},
+    ConfigKey{"node", "data_dir", "Folder of keys and store; created with mode 0700. Required.",
+              RUVD_FIELD(std::string, node.data_dir)},
+
+    ConfigKey{"api", "listen", "HOST:PORT of the gRPC services for clients; port 0 picks one.",
+              RUVD_FIELD(std::string, api.listen), 0, 0, TextRule::kAddress},
+
+    ConfigKey{"model", "path", "GGUF file of the model. Required.",
+              RUVD_FIELD(std::string, model.path)},
+
+    ConfigKey{"inference", "threads", "Compute threads; 0 is one per core, less one.",
+              RUVD_FIELD(int, inference.threads), 0, kMaxThreads},
+    ConfigKey{"inference", "queue", "Requests that may wait; more are refused.",
+              RUVD_FIELD(int, inference.queue), 1, kMaxQueue},
+    ConfigKey{"inference", "max_tokens_limit", "New tokens of one request; 0 is what fits.",
+              RUVD_FIELD(int, inference.max_tokens_limit), 0, kMaxTokens},
+
+    ConfigKey{"retrieval", "similarity", "Cosine at which a pattern's adapter applies.",
+              RUVD_FIELD(float, retrieval.similarity), -1, 1},
+    ConfigKey{"retrieval", "max_adapters", "Pattern adapters of one request at most.",
+              RUVD_FIELD(int, retrieval.max_adapters), 0, 16},
+
+    ConfigKey{"learning", "enabled", "Learn from feedback.", RUVD_FIELD(bool, learning.enabled)},
+    ConfigKey{"learning", "min_rating", "Completions rated at least this are learned from.",
+              RUVD_FIELD(float, learning.min_rating), 0, 1},
+    ConfigKey{"learning", "rank", "Rank of a pattern's adapter.", RUVD_FIELD(int, learning.rank), 1,
+              kMaxRank},
+    ConfigKey{"learning", "steps", "Optimiser steps of one lesson; 0 is the trainer's default.",
+              RUVD_FIELD(int, learning.steps), 0, 100'000},
+    ConfigKey{"learning", "background_requests", "Rated completions that start a background round.",
+              RUVD_FIELD(int, learning.background_requests), 1, kMaxQueue},
+    ConfigKey{"learning", "background_seconds", "Or this age of the oldest unlearned one.",
+              RUVD_FIELD(int, learning.background_seconds), 1, kMaxSeconds},
+    ConfigKey{"learning", "min_improvement",
+              "Held-out nats per token an adapter must gain to be kept.",
+              RUVD_FIELD(float, learning.min_improvement), 0, 100},
+
+    ConfigKey{"federation", "enabled", "Link to peers. Sharing still needs consent.",
+              RUVD_FIELD(bool, federation.enabled)},
+    ConfigKey{"federation", "listen", "HOST:PORT of the link service for peers.",
+              RUVD_FIELD(std::string, federation.listen), 0, 0, TextRule::kAddress},
+    ConfigKey{"federation", "advertise", "HOST:PORT that peers dial; empty is `listen`.",
+              RUVD_FIELD(std::string, federation.advertise), 0, 0, TextRule::kAddressOrEmpty},
+    ConfigKey{"federation", "seeds", "HOST:PORT of nodes to dial at start.",
+              RUVD_FIELD(std::vector<std::string>, federation.seeds), 0, 0, TextRule::kAddress},
+    ConfigKey{"federation", "certificate", "Admission certificate; empty is DATA_DIR/node.cert.",
+              RUVD_FIELD(std::string, federation.certificate)},
+    ConfigKey{"federation", "authority", "The cluster authority's public key, 64 hex digits.",
+              RUVD_FIELD(std::string, federation.authority), 0, 0, TextRule::kHex64OrEmpty},
+    ConfigKey{"federation", "round_seconds", "How often a changed adapter delta is offered.",
+              RUVD_FIELD(int, federation.round_seconds), 1, kMaxSeconds},
+    ConfigKey{"federation", "core_rank", "Rank of the shared R-core.",
+              RUVD_FIELD(int, federation.core_rank), 1, kMaxRank},
+    ConfigKey{"federation", "frame_seed", "Seed of the random frame; equal in the whole cluster.",
+              RUVD_FIELD(uint64_t, federation.frame_seed), 0, static_cast<double>(INT64_MAX)},
+
+    ConfigKey{"storage", "soft_reserve_bytes", "Below this free space new patterns are refused.",
+              RUVD_FIELD(uint64_t, storage.soft_reserve_bytes), 0, kMaxBytes},
+    ConfigKey{"storage", "hard_reserve_bytes", "Below this free space the store is read-only.",
+              RUVD_FIELD(uint64_t, storage.hard_reserve_bytes), 0, kMaxBytes},
+    ConfigKey{"storage", "hnsw_m", "Links of a node of the pattern index.",
+              RUVD_FIELD(int, storage.hnsw_m), 2, 128},
+    ConfigKey{"storage", "hnsw_ef_construction", "Breadth of the search on insertion.",
+              RUVD_FIELD(int, storage.hnsw_ef_construction), 4, 4096},
+
+    ConfigKey{"metrics", "listen", "HOST:PORT of the Prometheus endpoint; empty is none.",
+              RUVD_FIELD(std::string, metrics.listen), 0, 0, TextRule::kAddressOrEmpty},
+
+    ConfigKey{"log", "level", "The least important messages that are written.",
+              RUVD_FIELD(std::string, log.level), 0, 0, TextRule::kOneOf, kLevels},
+    ConfigKey{"log", "format", "auto is text on a terminal, JSON lines otherwise.",
+              RUVD_FIELD(std::string, log.format), 0, 0, TextRule::kOneOf, kFormats},
+};
+
+#undef RUVD_FIELD
+
+}  // namespace
+
+std::string ConfigKey::dotted() const {
+  std::string text(section);
+  return text.append(1, '.').append(name);
+}
+
+std::string ConfigKey::variable() const {
+  std::string text = "RUVD_";
+  text.append(section).append("__").append(name);
+  for (char& c : text) {
+    c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return text;
+}
+
+std::span<const ConfigKey> ConfigKeys() {
+  return kKeys;
+}
+
+std::span<const std::string> ConfigKeyNames() {
+  static const auto* const names = [] {
+    auto* list = new std::vector<std::string>;
+    for (const ConfigKey& key : kKeys) {
+      list->push_back(key.dotted());
+    }
+    return list;
+  }();
+  return *names;
+}
+
+const ConfigKey* FindConfigKey(std::string_view dotted) {
+  for (const ConfigKey& key : kKeys) {
+    if (key.dotted() == dotted) {
+      return &key;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace ruvd

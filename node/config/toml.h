@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "node/config/keys.h"
+
+namespace ruvd {
+
+// One `name = value` of a TOML document, in a section ("" above the first one).
+struct TomlEntry {
+  std::string section;
+  std::string name;
+  int line = 0;
+  ConfigValue value;
+};
+
+// The entries of a document, in order of their lines. CONFIG_INVALID for bad syntax, for nesting
+// deeper than one section and for values that no key has (dates, tables, mixed lists); the message
+// names `file` and the line.
+absl::StatusOr<std::vector<TomlEntry>> ParseTomlEntries(std::string_view text,
+                                                        std::string_view file);
+
+// A basic string with everything escaped that TOML wants escaped.
+std::string QuoteToml(std::string_view text);
+// The shortest decimal that reads back as the same float; always with a point.
+std::string FloatToToml(float value);
+
+}  // namespace ruvd

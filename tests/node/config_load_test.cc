@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/config/config.h"
+#include "node/config/keys.h"
+
+namespace ruvd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+class ConfigLoadTest : public ::testing::Test {
+ protected:
+  ConfigLoadTest() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::path(::testing::TempDir()) / test->test_suite_name() / test->name();
+    std::filesystem::create_directories(folder_);
+  }
+  ~ConfigLoadTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string File(std::string_view toml) {
+    const std::string path = folder_ / "ruvd.toml";
+    std::ofstream(path) << toml;
+    return path;
+  }
+  // The configuration, or a failed test.
+  NodeConfig Load(std::string_view toml, const Pairs& environment = {}, const Pairs& flags = {}) {
+    auto config = LoadConfig(File(toml), environment, flags, &origins_);
+    EXPECT_TRUE(config.ok()) << config.status();
+    return config.value_or(NodeConfig());
+  }
+  absl::Status Refusal(std::string_view toml, const Pairs& environment = {},
+                       const Pairs& flags = {}) {
+    return LoadConfig(File(toml), environment, flags, &origins_).status();
+  }
+
+  std::filesystem::path folder_;
+  ConfigOrigins origins_;
+};
+
+TEST_F(ConfigLoadTest, FlagBeatsEnvironmentBeatsFileBeatsDefault) {
+  const std::string file =
+      "[inference]\nthreads = 2\nqueue = 10\nmax_tokens_limit = 100\n"
+      "[node]\nname = \"from-file\"\n";
+  const NodeConfig config =
+      Load(file, {{"RUVD_INFERENCE__QUEUE", "20"}, {"RUVD_INFERENCE__MAX_TOKENS_LIMIT", "200"}},
+           {{"inference.max_tokens_limit", "300"}});
+  EXPECT_EQ(config.inference.threads, 2);
+  EXPECT_EQ(config.inference.queue, 20);
+  EXPECT_EQ(config.inference.max_tokens_limit, 300);
+  EXPECT_EQ(config.node.name, "from-file");
+  EXPECT_EQ(config.learning.rank, NodeConfig().learning.rank);
+  EXPECT_THAT(origins_["inference.threads"], AllOf(HasSubstr("file "), HasSubstr("ruvd.toml")));
+  EXPECT_EQ(origins_["inference.queue"], "env RUVD_INFERENCE__QUEUE");
+  EXPECT_EQ(origins_["inference.max_tokens_limit"], "flag");
+  EXPECT_EQ(origins_["learning.rank"], "default");
+  EXPECT_EQ(origins_.size(), ConfigKeys().size());
+}
+
+TEST_F(ConfigLoadTest, NoFileGivesDefaults) {
+  auto config = LoadConfig("", {}, {}, nullptr);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(ConfigToToml(*config), ConfigToToml(NodeConfig()));
+}
+
+TEST_F(ConfigLoadTest, EveryTypeIsReadFromEverySource) {
+  const NodeConfig file = Load(
+      "[federation]\nseeds = [\"a:1\", \"b:2\"]\nenabled = true\nframe_seed = 9007199254740993\n"
+      "[retrieval]\nsimilarity = 1\n[learning]\nmin_rating = 0.25\n");
+  EXPECT_THAT(file.federation.seeds, ::testing::ElementsAre("a:1", "b:2"));
+  EXPECT_TRUE(file.federation.enabled);
+  EXPECT_EQ(file.federation.frame_seed, 9007199254740993ULL);
+  EXPECT_EQ(file.retrieval.similarity, 1.0F);
+  EXPECT_EQ(file.learning.min_rating, 0.25F);
+
+  const NodeConfig text = Load("", {{"RUVD_FEDERATION__SEEDS", "a:1,b:2"}},
+                               {{"federation.enabled", "true"},
+                                {"federation.frame_seed", "9007199254740993"},
+                                {"retrieval.similarity", "1"},
+                                {"learning.min_rating", "0.25"}});
+  EXPECT_EQ(ConfigToToml(text), ConfigToToml(file));
+}
+
+TEST_F(ConfigLoadTest, AMissingFileIsNamed) {
+  const absl::Status status = LoadConfig(folder_ / "absent.toml", {}, {}, nullptr).status();
+  EXPECT_EQ(ReasonOf(status), reasons::kFileNotFound);
+  EXPECT_THAT(MessageOf(status), HasSubstr("absent.toml"));
+}
+
+TEST_F(ConfigLoadTest, UnknownKeysAnywhereNameTheClosestOne) {
+  const absl::Status in_file = Refusal("[inference]\nqueue = 1\nthread = 2\n");
+  EXPECT_EQ(ReasonOf(in_file), reasons::kUnknownConfigKey);
+  EXPECT_THAT(MessageOf(in_file), AllOf(HasSubstr("ruvd.toml:3"), HasSubstr("inference.thread;"),
+                                        HasSubstr("did you mean inference.threads?")));
+
+  const absl::Status in_environment = Refusal("", {{"RUVD_MODEL__PTAH", "x"}});
+  EXPECT_EQ(ReasonOf(in_environment), reasons::kUnknownConfigKey);
+  EXPECT_THAT(MessageOf(in_environment),
+              AllOf(HasSubstr("RUVD_MODEL__PTAH"), HasSubstr("did you mean RUVD_MODEL__PATH?")));
+
+  const absl::Status in_flags = Refusal("", {}, {{"apy.listen", "x:1"}});
+  EXPECT_EQ(ReasonOf(in_flags), reasons::kUnknownConfigKey);
+  EXPECT_THAT(MessageOf(in_flags),
+              AllOf(HasSubstr("apy.listen"), HasSubstr("did you mean api.listen?")));
+}
+
+TEST_F(ConfigLoadTest, AnUnknownKeyFarFromAllSuggestsNothing) {
+  const absl::Status status = Refusal("[zzzzzzzz]\nqqqqqqqqq = 1\n");
+  EXPECT_EQ(ReasonOf(status), reasons::kUnknownConfigKey);
+  EXPECT_THAT(MessageOf(status), ::testing::Not(HasSubstr("did you mean")));
+}
+
+TEST_F(ConfigLoadTest, AKeyOutsideASectionIsUnknown) {
+  EXPECT_EQ(ReasonOf(Refusal("threads = 2\n")), reasons::kUnknownConfigKey);
+}
+
+TEST_F(ConfigLoadTest, OtherVariablesArePassedOver) {
+  const NodeConfig config =
+      Load("", {{"RUVD_SERVER", "x"}, {"PATH", "/bin"}, {"XRUVD_MODEL__PATH", "x"}});
+  EXPECT_EQ(config.model.path, "");
+}
+
+struct WrongValue {
+  std::string toml;
+  std::string expected;  // part of the message
+};
+
+class ConfigWrongValueTest : public ConfigLoadTest,
+                             public ::testing::WithParamInterface<WrongValue> {};
+
+TEST_P(ConfigWrongValueTest, IsRefusedWithWhatIsAllowed) {
+  auto parsed = LoadConfig(File(GetParam().toml), {}, {}, nullptr);
+  EXPECT_EQ(ReasonOf(parsed.status()), reasons::kConfigInvalid) << GetParam().toml;
+  EXPECT_THAT(MessageOf(parsed.status()), HasSubstr(GetParam().expected));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Values, ConfigWrongValueTest,
+    ::testing::Values(WrongValue{"[inference]\nthreads = \"two\"\n",
+                                 "a whole number from 0 to 1024"},
+                      WrongValue{"[inference]\nthreads = -1\n", "a whole number from 0 to 1024"},
+                      WrongValue{"[inference]\nthreads = 1025\n", "inference.threads = 1025"},
+                      WrongValue{"[inference]\nthreads = 1.5\n", "inference.threads = 1.5"},
+                      WrongValue{"[storage]\nsoft_reserve_bytes = -1\n", "a whole number from 0"},
+                      WrongValue{"[retrieval]\nsimilarity = 1.01\n", "a number from -1 to 1"},
+                      WrongValue{"[retrieval]\nsimilarity = nan\n", "a number from -1 to 1"},
+                      WrongValue{"[learning]\nenabled = \"yes\"\n", "true or false"},
+                      WrongValue{"[learning]\nenabled = 1\n", "true or false"},
+                      WrongValue{"[node]\nname = 7\n", "text"},
+                      WrongValue{"[api]\nlisten = \"7420\"\n", "HOST:PORT"},
+                      WrongValue{"[api]\nlisten = \"host:70000\"\n", "HOST:PORT"},
+                      WrongValue{"[federation]\nseeds = \"a:1\"\n", "a list of HOST:PORT"},
+                      WrongValue{"[federation]\nseeds = [\"a\"]\n", "a list of HOST:PORT"},
+                      WrongValue{"[federation]\nauthority = \"abc\"\n", "64 hexadecimal digits"},
+                      WrongValue{"[log]\nlevel = \"loud\"\n", "one of debug, info, warn, error"},
+                      WrongValue{"[federation]\nseeds = [1, \"a:1\"]\n", "mixed list"},
+                      WrongValue{"[node.name]\nx = 1\n", "a table"},
+                      WrongValue{"[node]\nname = 2026-01-01\n", "a date"},
+                      WrongValue{"[node\nname = 1\n", ":1: "},
+                      WrongValue{"[node]\nname = \"a\"\nname = \"b\"\n", ":3: "}));
+
+TEST_F(ConfigLoadTest, WrongTextOfAFlagIsRefused) {
+  const absl::Status number = Refusal("", {}, {{"inference.threads", "2x"}});
+  EXPECT_EQ(ReasonOf(number), reasons::kConfigInvalid);
+  EXPECT_THAT(MessageOf(number), AllOf(HasSubstr("flag --inference.threads"), HasSubstr("\"2x\"")));
+  EXPECT_EQ(ReasonOf(Refusal("", {{"RUVD_LEARNING__ENABLED", "on"}}, {})), reasons::kConfigInvalid);
+}
+
+TEST_F(ConfigLoadTest, AFileOverTheLimitIsRefused) {
+  EXPECT_EQ(ReasonOf(Refusal(std::string((1 << 20) + 1, '#'))), reasons::kLimitExceeded);
+}
+
+TEST(ConfigCheckTest, NamesWhatIsMissingOrContradicts) {
+  NodeConfig config;
+  EXPECT_THAT(MessageOf(CheckConfig(config)), HasSubstr("node.data_dir"));
+  config.node.data_dir = "d";
+  EXPECT_THAT(MessageOf(CheckConfig(config)), HasSubstr("model.path"));
+  config.model.path = "m.gguf";
+  EXPECT_TRUE(CheckConfig(config).ok());
+  config.federation.enabled = true;
+  EXPECT_THAT(MessageOf(CheckConfig(config)), HasSubstr("federation.authority"));
+  config.federation.authority = std::string(64, 'a');
+  EXPECT_TRUE(CheckConfig(config).ok());
+  config.storage.hard_reserve_bytes = config.storage.soft_reserve_bytes + 1;
+  EXPECT_EQ(ReasonOf(CheckConfig(config)), reasons::kConfigInvalid);
+}
+
+}  // namespace
+}  // namespace ruvd
