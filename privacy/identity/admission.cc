@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "privacy/identity/admission.h"
+
+#include <algorithm>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/limits.h"
+
+namespace ruvd {
+namespace {
+
+constexpr std::string_view kMagic("RUVDLLM-CERT-v1\0", 16);
+constexpr uint16_t kVersion = 1;
+
+absl::Status Invalid(std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kCertificateInvalid,
+               "admission certificate {}; ask the cluster's operator for a new one", what);
+}
+
+bool NameIsGood(std::string_view name) {
+  return !name.empty() && name.size() <= limits::kMaxNodeNameBytes &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 127; });
+}
+
+absl::Status CheckFields(const AdmissionCert& cert) {
+  if (!NameIsGood(cert.name)) {
+    return Invalid("has no name of 1 to 32 printable characters");
+  }
+  if (cert.roles == 0 || (cert.roles & ~roles::kAll) != 0) {
+    return Invalid("grants no role or an unknown one");
+  }
+  if (cert.not_before_ms < 0 || cert.not_after_ms <= cert.not_before_ms ||
+      cert.not_after_ms - cert.not_before_ms > limits::kMaxCertificateMillis) {
+    return Invalid("is not valid for more than 0 and at most 30 days");
+  }
+  RETURN_IF_ERROR(CheckPublicKey(cert.node_key));
+  if (cert.node_id != NodeIdOf(cert.node_key)) {
+    return Invalid("names an id that is not its key's");
+  }
+  return absl::OkStatus();
+}
+
+std::string EncodeSigned(const AdmissionCert& cert) {
+  std::array<uint8_t, limits::kMaxNodeNameBytes> name{};
+  std::copy_n(cert.name.begin(), std::min(cert.name.size(), name.size()), name.begin());
+  ByteWriter writer;
+  writer.WriteText(kMagic).Write(kVersion).WriteBytes(cert.node_key).WriteBytes(cert.node_id);
+  writer.Write(static_cast<uint8_t>(cert.name.size())).WriteBytes(name).Write(cert.roles);
+  writer.Write(cert.not_before_ms).Write(cert.not_after_ms);
+  writer.WriteBytes(cert.issuer).Write(cert.serial);
+  return writer.Take();
+}
+
+}  // namespace
+
+ClusterId ClusterIdOf(const PublicKey& issuer) {
+  constexpr std::string_view kDomain("RUVDLLM-CLUSTER-v1\0", 19);
+  return Sha256({AsBytes(kDomain), issuer});
+}
+
+std::string AdmissionCert::Encode() const {
+  return EncodeSigned(*this).append(AsText(signature));
+}
+
+absl::StatusOr<AdmissionCert> AdmissionCert::Parse(std::span<const uint8_t> bytes) {
+  if (bytes.size() != kBytes) {
+    return Invalid("has the wrong length");
+  }
+  ByteReader reader(bytes);
+  const auto magic = *reader.ReadBytes(kMagic.size());
+  const uint16_t version = *reader.Read<uint16_t>();
+  if (AsText(magic) != kMagic || version != kVersion) {
+    return Invalid("is of an unknown version");
+  }
+  AdmissionCert cert;
+  cert.node_key = *reader.ReadArray<32>();
+  cert.node_id = *reader.ReadArray<32>();
+  const uint8_t name_length = *reader.Read<uint8_t>();
+  const auto name = *reader.ReadBytes(limits::kMaxNodeNameBytes);
+  cert.name = AsText(name.first(std::min<size_t>(name_length, name.size())));
+  cert.roles = *reader.Read<uint32_t>();
+  cert.not_before_ms = *reader.Read<int64_t>();
+  cert.not_after_ms = *reader.Read<int64_t>();
+  cert.issuer = *reader.ReadArray<32>();
+  cert.serial = *reader.Read<uint64_t>();
+  cert.signature = *reader.ReadArray<64>();
+  RETURN_IF_ERROR(CheckFields(cert));
+  // One certificate, one encoding: refuses bytes behind the name.
+  if (AsText(bytes) != cert.Encode()) {
+    return Invalid("is not canonically encoded");
+  }
+  return cert;
+}
+
+absl::Status AdmissionCert::CheckTime(int64_t now_ms) const {
+  if (now_ms >= not_after_ms) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateExpired,
+                 "admission certificate of {} expired {} s ago; issue a new one with ruvd cluster",
+                 name, (now_ms - not_after_ms) / 1000);
+  }
+  if (now_ms < not_before_ms - limits::kCertificateClockSkewMillis) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateExpired,
+                 "admission certificate of {} is valid only in {} s; check the clocks", name,
+                 (not_before_ms - now_ms) / 1000);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AdmissionCert::Verify(const PublicKey& trusted_issuer, int64_t now_ms) const {
+  if (issuer != trusted_issuer) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateForeign,
+                 "admission certificate of {} was issued by another cluster; "
+                 "join this cluster with a certificate of its own issuer",
+                 name);
+  }
+  RETURN_IF_ERROR(CheckPublicKey(trusted_issuer));
+  if (!VerifySignature(trusted_issuer, AsBytes(EncodeSigned(*this)), signature)) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
+                 "admission certificate of {} is not signed by its issuer; it was altered", name);
+  }
+  return CheckTime(now_ms);
+}
+
+absl::StatusOr<ClusterAuthority> ClusterAuthority::LoadOrCreate(const std::string& path) {
+  ASSIGN_OR_RETURN(SigningKey key, SigningKey::LoadOrCreate(path, KeyUse::kIssuer));
+  return ClusterAuthority(std::move(key));
+}
+
+absl::StatusOr<ClusterAuthority> ClusterAuthority::Load(const std::string& path) {
+  ASSIGN_OR_RETURN(SigningKey key, SigningKey::Load(path, KeyUse::kIssuer));
+  return ClusterAuthority(std::move(key));
+}
+
+absl::StatusOr<AdmissionCert> ClusterAuthority::Issue(const Request& request) const {
+  AdmissionCert cert;
+  cert.node_key = request.node_key;
+  cert.node_id = NodeIdOf(request.node_key);
+  cert.name = request.name;
+  cert.roles = request.roles;
+  cert.not_before_ms = request.not_before_ms;
+  cert.not_after_ms = request.not_after_ms;
+  cert.issuer = public_key();
+  cert.serial = request.serial;
+  RETURN_IF_ERROR(CheckFields(cert));
+  cert.signature = key_.Sign(AsBytes(EncodeSigned(cert)));
+  return cert;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Limits of the privacy room that travel in wire formats; docs/wire-format.md explains them.
+namespace ruvd::limits {
+
+// A stolen key is worth at most this long where no revocation arrives.
+inline constexpr int64_t kMaxCertificateMillis = 30LL * 24 * 3600 * 1000;
+// A certificate issued a moment ago by a machine whose clock runs ahead is still good.
+inline constexpr int64_t kCertificateClockSkewMillis = 2 * 60 * 1000;
+// The certificate's name field.
+inline constexpr size_t kMaxNodeNameBytes = 32;
+
+// Header, body and signature together. A manifest with its certificate takes 600 bytes; what is
+// larger belongs into a payload, which is pulled and not pushed.
+inline constexpr size_t kMaxEnvelopeBytes = 4096;
+// How old a pushed envelope may be: longer than any delay of a healthy mesh and a drifting clock.
+inline constexpr int64_t kMaxEnvelopeAgeMillis = 10 * 60 * 1000;
+// How far ahead of ours the sender's clock may run.
+inline constexpr int64_t kMaxEnvelopeAheadMillis = 2 * 60 * 1000;
+// How long a stored item may ask to live: two certificate lives, and it dies with its certificate.
+inline constexpr int64_t kMaxEnvelopeLifeMillis = 2 * kMaxCertificateMillis;
+
+// Sequence numbers a window remembers behind the newest one. A mesh reorders tens, not thousands.
+inline constexpr uint64_t kReplayWindowBits = 1024;
+// Boots per sender: the running one and the one before, whose last messages may still travel.
+inline constexpr size_t kReplayBootsPerSender = 2;
+// Senders remembered at once: 10,000 x about 350 B = 3.5 MB.
+inline constexpr size_t kMaxReplaySenders = 10'000;
+
+}  // namespace ruvd::limits
