@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "federation/gossip/item.h"
+
+namespace ruvd::federation::v1 {
+class Frame;
+}
+
+namespace ruvd {
+
+// Names a link between two nodes; the caller picks it, never 0, never twice in a process.
+using LinkId = uint64_t;
+
+enum class MemberState : uint8_t { kAlive = 1, kSuspect = 2, kLeft = 3 };
+std::string_view MemberStateName(MemberState state);  // "alive", "suspect", "left"
+
+// A member as this node sees it.
+struct Member {
+  NodeId id{};
+  std::string name;
+  std::string address;  // host:port, empty if it cannot be dialled
+  MemberState state = MemberState::kAlive;
+  uint32_t roles = 0;
+  uint64_t incarnation = 0;
+  Digest model_hash{};
+  TimePoint last_heard;         // by link or by a newly signed record
+  std::optional<Duration> rtt;  // of the link, if there is one and it was measured
+  bool linked = false;
+  bool self = false;
+};
+
+// ---- What the state machine asks its owner to do, in this order.
+
+// Write a frame to a link. One frame may go to several links; it is shared, not copied.
+struct SendFrame {
+  LinkId link = 0;
+  std::shared_ptr<const federation::v1::Frame> frame;
+};
+// Close a link after the frames before this action were written. The state machine has forgotten
+// the link already: no OnLinkClosed for it (one is ignored). The status says why, with a reason.
+struct CloseLink {
+  LinkId link = 0;
+  absl::Status status;
+};
+// Connect; answer with OnLinkOpened(link, address) or OnDialFailed(address).
+struct Dial {
+  std::string address;
+};
+// A new item: store it durably, then use it. Own items are those offered by this node.
+struct ItemAccepted {
+  Item item;
+  bool own = false;
+};
+// An item expired, was superseded or withdrawn: delete it from the store.
+struct ItemDropped {
+  Digest id{};
+  ItemKind kind = ItemKind::kAdapterDelta;
+};
+// A message had no effect. `status` has a reason of base/reasons.h and names cause and remedy.
+struct MessageRefused {
+  LinkId link = 0;
+  absl::Status status;
+};
+struct MemberChanged {
+  Member member;
+};
+
+using Action = std::variant<SendFrame, CloseLink, Dial, ItemAccepted, ItemDropped, MessageRefused,
+                            MemberChanged>;
+using Actions = std::vector<Action>;
+
+}  // namespace ruvd

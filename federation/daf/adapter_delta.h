@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+
+namespace ruvd {
+
+// The trained core R (rank x rank, row major) of one linear layer and one timestep bank, in a
+// shared frame: y += P R Q x (DESIGN section 5).
+struct CoreDelta {
+  std::string target;  // base tensor name, e.g. blk.7.attn_output.weight
+  uint32_t bank = 0;
+  uint32_t rank = 0;
+  std::vector<float> values;  // rank * rank
+
+  bool operator==(const CoreDelta&) const = default;
+};
+
+// An update of the cores of one round. Cores are sorted by (target, bank), each at most once.
+struct AdapterDelta {
+  std::vector<CoreDelta> cores;
+
+  bool operator==(const AdapterDelta&) const = default;
+};
+
+// What an update must look like. The node derives it from its model's frame.
+struct UpdateRules {
+  std::map<std::string, uint32_t> rank_of_target;
+  uint32_t banks = 1;
+  // Largest L2 norm over all cores together: one clip over all banks (federated-privacy section 2).
+  double max_norm = 16.0;
+};
+
+// Sorts the cores as the encoding needs it.
+void SortCores(std::vector<CoreDelta>& cores);
+
+// L2 norm over all values of all cores, summed in double in order.
+double NormOf(std::span<const CoreDelta> cores);
+
+// Shape, order, finiteness, norm. UPDATE_INVALID names the core.
+absl::Status CheckCores(std::span<const CoreDelta> cores, const UpdateRules& rules);
+
+// Payload layout of docs/wire-format.md. EncodeAdapterDelta expects sorted cores.
+std::string EncodeAdapterDelta(const AdapterDelta& delta);
+// UPDATE_INVALID for anything that is not exactly one encoding. Lengths are checked before
+// allocation; memory stays below twice the input.
+absl::StatusOr<AdapterDelta> DecodeAdapterDelta(std::span<const uint8_t> bytes);
+
+// The core list inside other payloads.
+void WriteCores(std::span<const CoreDelta> cores, ByteWriter& writer);
+absl::StatusOr<std::vector<CoreDelta>> ReadCores(ByteReader& reader);
+
+}  // namespace ruvd

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "privacy/envelope/envelope.h"
+#include "privacy/identity/node_key.h"
+
+namespace ruvd {
+
+// What a payload is.
+enum class ItemKind : uint8_t { kAdapterDelta = 1, kPattern = 2 };
+
+std::string_view ItemKindName(ItemKind kind);  // "adapter_delta", "pattern"
+EnvelopePurpose PurposeOf(ItemKind kind);
+
+// An item whose envelope, payload hash and content were checked. Immutable, cheap to copy. To store
+// it, keep `envelope` and `payload`; MakeItem gives the rest back.
+struct Item {
+  Digest id{};  // MessageId of the envelope
+  ItemKind kind = ItemKind::kAdapterDelta;
+  NodeId origin{};
+  uint64_t round = 0;
+  int64_t created_ms = 0;
+  int64_t expires_ms = 0;
+  std::shared_ptr<const Envelope> envelope;
+  // Encoded AdapterDelta or SharedPattern; never null.
+  std::shared_ptr<const std::string> payload;
+};
+
+// Rebuilds an item from its stored parts. ENVELOPE_MALFORMED or UPDATE_INVALID if they do not
+// belong together. Trusts the store: signatures were checked before it was written.
+absl::StatusOr<Item> MakeItem(Envelope envelope, std::string payload);
+
+}  // namespace ruvd

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "federation/actions.h"
+#include "federation/daf/adapter_delta.h"
+#include "federation/instant.h"
+#include "federation/limits.h"
+#include "federation/patterns/shared_pattern.h"
+#include "privacy/consent/consent.h"
+#include "privacy/identity/admission.h"
+#include "privacy/identity/node_key.h"
+
+namespace ruvd {
+
+struct GossipConfig {
+  // Of this node's key, from the cluster's issuer; peers of another issuer are refused.
+  AdmissionCert certificate;
+  // Raised and fsynced by the store before every start.
+  uint64_t boot_counter = 1;
+  Digest model_hash{};
+  Digest frame_id{};
+  std::string listen_address;      // what peers dial, host:port; empty if they cannot
+  std::vector<std::string> seeds;  // addresses dialled first, this node's own may be among them
+  UpdateRules update_rules;
+  PatternRules pattern_rules;
+  uint32_t version_min = limits::kProtocolVersion;
+  uint32_t version_max = limits::kProtocolVersion;
+};
+
+// Since the start of the node.
+struct GossipCounters {
+  std::map<std::string, uint64_t> refused;         // by reason
+  std::map<std::string, uint64_t> accepted_items;  // of peers, by ItemKindName
+  uint64_t duplicates = 0;                         // known items and records, normal in a mesh
+  uint64_t offered_items = 0;
+  uint64_t payload_bytes_sent = 0;      // chunks
+  uint64_t payload_bytes_received = 0;  // chunks, useful or not
+  uint64_t reconciliations = 0;         // begun by this node
+};
+
+// The whole of federation as one state machine without I/O: links, membership, gossip of items.
+// Every input returns what to do; the owner does it in order. Deterministic given its inputs, seed
+// and entropy. Not thread-safe: one actor owns it.
+class GossipCore {
+ public:
+  // Fills bytes for nonces; SecureRandomBytes in production, a seeded generator in tests.
+  using Entropy = std::function<void(std::span<uint8_t>)>;
+
+  // `key` must outlive the core. Refuses an own certificate that is expired, of another key, or
+  // badly signed, so that a misconfigured node says so at its start and not at its peers.
+  static absl::StatusOr<std::unique_ptr<GossipCore>> Create(GossipConfig config, const NodeKey& key,
+                                                            Entropy entropy, uint64_t seed,
+                                                            Instant now);
+  ~GossipCore();
+  GossipCore(const GossipCore&) = delete;
+  GossipCore& operator=(const GossipCore&) = delete;
+
+  // ---- Inputs of the network.
+  // A link is up. `dialed_address` is the address of the Dial action, or "" for an accepted link.
+  Actions OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now);
+  Actions OnDialFailed(const std::string& address, Instant now);
+  // Any frame from anybody: refusals are counted and reported, never fatal.
+  Actions OnFrame(LinkId link, const federation::v1::Frame& frame, Instant now);
+  // Bytes that are no Frame, or more than kMaxFrameBytes of them.
+  Actions OnBadFrame(LinkId link, Instant now);
+  Actions OnLinkClosed(LinkId link, Instant now);
+  // Call every 100 to 500 ms.
+  Actions OnTick(Instant now);
+
+  // ---- Inputs of this node.
+  // Items read back from the store; unknown or expired ones give ItemDropped. Before any link.
+  Actions Restore(std::vector<Item> items, Instant now);
+  // Default is private. A record that is not this node's own leaves the tier as it was. Lowering
+  // the tier withdraws own items that may no longer leave: peers are not offered them again.
+  absl::StatusOr<Actions> SetConsent(const ConsentRecord& record, Instant now);
+  // Signs, keeps and spreads an update. CONSENT_MISSING, ROLE_MISSING, UPDATE_INVALID,
+  // LIMIT_EXCEEDED. ItemAccepted with own = true is among the actions.
+  absl::StatusOr<Actions> OfferAdapterDelta(uint64_t round, AdapterDelta delta, Instant now);
+  absl::StatusOr<Actions> OfferPattern(const SharedPattern& pattern, Instant now);
+  // Says goodbye: a signed LEFT record and Goaway to every link. The core is then only destroyed.
+  Actions Leave(Instant now);
+
+  // ---- Views.
+  std::vector<Member> Members() const;  // by id, this node included
+  std::vector<Item> Items() const;      // by id
+  // The update of the highest round (then newest) of every origin, input of daf/aggregate.h.
+  std::vector<Item> NewestDeltas() const;  // by origin
+  const GossipCounters& counters() const;
+  ConsentTier consent() const;
+  size_t active_links() const;
+
+ private:
+  struct State;
+  explicit GossipCore(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ruvd
