@@ -14,23 +14,20 @@
 namespace ruvd {
 
 // The block formats of GGUF: a block holds a fixed number of values in a fixed number of bytes.
-// Layouts as in ggml's block_q*_* structures; Dequantize is bit-exact against them.
+// Layouts are ggml's block_* structures (ggml-common.h); Dequantize is bit-exact against them.
 
 // Bytes of one block; 4 for F32, 34 for Q8_0, and so on.
 uint64_t BlockBytes(TensorType type);
 // Values of one block; 1 for the plain formats, 32 or 256 for the quantised ones.
 uint64_t BlockValues(TensorType type);
 
-// True for the formats that Dequantize understands: all but the 256-value K formats.
-bool CanDequantize(TensorType type);
-
-// Converts whole blocks to float32. `bytes` must hold exactly the blocks of `values.size()` values,
-// which must be a multiple of BlockValues. MODEL_UNSUPPORTED for the K formats.
+// Converts whole blocks of any format to float32. `bytes` must hold exactly the blocks of
+// `values.size()` values, a multiple of BlockValues; else INVALID_ARGUMENT.
 absl::Status Dequantize(TensorType type, std::span<const uint8_t> bytes, std::span<float> values);
 
 // Converts float32 values to F32, F16, Q8_0 or Q4_0 with llama.cpp's reference rounding.
 // INVALID_ARGUMENT for another format, a count that is not a multiple of BlockValues, or a value
-// that is not finite.
+// that is not finite or (F16 and the scale of a block) too large for half precision.
 absl::StatusOr<std::string> Quantize(TensorType type, std::span<const float> values);
 
 }  // namespace ruvd

@@ -35,7 +35,7 @@ class GgufReader {
   const std::vector<TensorInfo>& tensors() const;
   // Null where there is no tensor of this name.
   const TensorInfo* Find(std::string_view name) const;
-  // The tensor's bytes inside the file;  must come from this reader.
+  // The tensor's bytes inside the file; `tensor` must come from this reader.
   std::span<const uint8_t> Data(const TensorInfo& tensor) const;
 
   bool Has(std::string_view key) const;

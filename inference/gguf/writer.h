@@ -48,7 +48,6 @@ class GgufWriter {
   std::vector<std::string> keys_;
   std::string entries_;
   std::vector<Tensor> tensors_;
-  bool too_many_dimensions_ = false;
 };
 
 }  // namespace ruvd
