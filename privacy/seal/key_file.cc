@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// SealKey::LoadOrCreate: the key file and its permissions.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/seal/seal.h"
+#include "privacy/sodium.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint32_t kKeyFileMode = 0600;
+
+absl::Status Unwritable(const std::string& path) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
+               "cannot create the seal key file {}: {}; check the folder and its permissions", path,
+               std::strerror(errno));
+}
+
+absl::Status CheckMode(const std::string& path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyFileMode,
+                 "seal key file {} has mode {:04o}, others may read it; run: chmod 600 {}", path,
+                 info.st_mode & 07777, path);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyncFolderOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const int fd = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    return Unwritable(path);
+  }
+  const int result = ::fsync(fd);
+  ::close(fd);
+  return result == 0 ? absl::OkStatus() : Unwritable(path);
+}
+
+// link(2) refuses an existing target, so of two creators the first wins and both read its key.
+absl::Status CreateKeyFile(const std::string& path) {
+  std::array<uint8_t, kSealKeyBytes> master;
+  SecureRandomBytes(master);
+  std::array<uint8_t, 8> suffix;  // no two creators share a candidate, threads included
+  SecureRandomBytes(suffix);
+  const std::string candidate = fmt::format("{}.new.{}", path, ToHex(suffix));
+  absl::Status status = WriteFileAtomically(candidate, AsText(master), kKeyFileMode);
+  SecureWipe(master);
+  RETURN_IF_ERROR(status);
+  if (::link(candidate.c_str(), path.c_str()) != 0 && errno != EEXIST) {
+    status = Unwritable(path);
+  }
+  ::unlink(candidate.c_str());
+  RETURN_IF_ERROR(status);
+  return SyncFolderOf(path);
+}
+
+}  // namespace
+
+absl::StatusOr<SealKey> SealKey::LoadOrCreate(const std::string& path) {
+  absl::StatusOr<std::string> contents = ReadFile(path, limits::kMaxKeyFileBytes);
+  if (!contents.ok() && ReasonOf(contents.status()) == reasons::kFileNotFound) {
+    RETURN_IF_ERROR(CreateKeyFile(path));
+    contents = ReadFile(path, limits::kMaxKeyFileBytes);
+  }
+  if (!contents.ok()) {
+    return contents.status();
+  }
+  absl::StatusOr<SealKey> key = FromBytes(AsBytes(*contents));
+  SecureWipe({reinterpret_cast<uint8_t*>(contents->data()), contents->size()});
+  RETURN_IF_ERROR(CheckMode(path));
+  if (!key.ok()) {
+    return Annotate(key.status(), "seal key file " + path);
+  }
+  return key;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ruvd {
+
+// The tables of the store. The numbers choose the seal subkeys and are authenticated with every
+// value: they are never changed or reused. docs/store-format.md has the keys and values of each.
+enum class ColumnFamily : uint8_t {
+  kDefault = 0,
+  kVec = 1,
+  kMeta = 2,
+  kSlot = 3,
+  kPayload = 4,
+  kOplog = 5,
+  kGraph = 6,
+  kPeers = 7,
+  kTrajectory = 8,
+  kConsent = 9,
+  kItem = 10,
+};
+
+struct ColumnFamilyInfo {
+  ColumnFamily family;
+  std::string_view name;
+  // Puts are refused below the soft reserve: bulk data, without which the node still serves.
+  bool stops_at_soft_reserve;
+  // Values of kilobytes and more, kept out of compaction.
+  bool large_values;
+};
+
+// In the order of the enumeration.
+inline constexpr std::array<ColumnFamilyInfo, 11> kColumnFamilies = {{
+    {ColumnFamily::kDefault, "default", false, false},
+    {ColumnFamily::kVec, "vec", true, false},
+    {ColumnFamily::kMeta, "meta", false, false},
+    {ColumnFamily::kSlot, "slot", false, false},
+    {ColumnFamily::kPayload, "payload", true, true},
+    {ColumnFamily::kOplog, "oplog", false, false},
+    {ColumnFamily::kGraph, "graph", true, false},
+    {ColumnFamily::kPeers, "peers", false, false},
+    {ColumnFamily::kTrajectory, "trajectory", false, true},
+    {ColumnFamily::kConsent, "consent", false, false},
+    {ColumnFamily::kItem, "item", true, true},
+}};
+
+inline const ColumnFamilyInfo& InfoOf(ColumnFamily family) {
+  return kColumnFamilies[static_cast<size_t>(family)];
+}
+
+}  // namespace ruvd

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/db/disk_reserve.h"
+
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "storage/limits.h"
+
+namespace ruvd {
+
+absl::StatusOr<uint64_t> FreeBytesOfFileSystem(const std::string& path) {
+  struct statvfs info = {};
+  if (::statvfs(path.c_str(), &info) != 0) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnreadable,
+                 "cannot ask for the free space of {}: {}; check the data folder", path,
+                 std::strerror(errno));
+  }
+  return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
+DiskReserve::DiskReserve(Options options) : options_(std::move(options)) {}
+
+void DiskReserve::ProbeIfStale() {
+  const TimePoint now = options_.clock->Now();
+  if (probed_ && now - probed_at_ < limits::kReserveProbeInterval &&
+      written_ < limits::kReserveProbeBytes) {
+    return;
+  }
+  absl::StatusOr<uint64_t> free = options_.probe(options_.path);
+  if (free.ok()) {
+    free_ = *free;
+    written_ = 0;
+  }
+  probed_ = true;
+  probed_at_ = now;
+}
+
+ReserveLevel DiskReserve::LevelFor(uint64_t bytes) {
+  MutexLock lock(mutex_);
+  ProbeIfStale();
+  const uint64_t used = written_ + bytes;
+  const uint64_t left = free_ > used ? free_ - used : 0;
+  if (left < options_.hard_bytes) {
+    return ReserveLevel::kBelowHard;
+  }
+  return left < options_.soft_bytes ? ReserveLevel::kBelowSoft : ReserveLevel::kEnough;
+}
+
+void DiskReserve::Wrote(uint64_t bytes) {
+  MutexLock lock(mutex_);
+  written_ += bytes;
+}
+
+uint64_t DiskReserve::free_bytes() const {
+  MutexLock lock(mutex_);
+  return free_ > written_ ? free_ - written_ : 0;
+}
+
+}  // namespace ruvd

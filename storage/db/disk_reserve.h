@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+
+namespace ruvd {
+
+// Bytes that an ordinary process may still write to the file system of a path.
+using FreeBytesProbe = std::function<absl::StatusOr<uint64_t>(const std::string& path)>;
+
+// Asks the operating system (statvfs). FILE_UNREADABLE where the path does not exist.
+absl::StatusOr<uint64_t> FreeBytesOfFileSystem(const std::string& path);
+
+enum class ReserveLevel : uint8_t { kEnough, kBelowSoft, kBelowHard };
+
+// Keeps the store away from a full disk: RocksDB may abort the process after ENOSPC, so we stop
+// first, at a soft reserve with bulk data and at a hard one with everything. Comes back by itself
+// when space does. The probe's answer is kept for kReserveProbeInterval, less what was written
+// since. Thread-safe.
+class DiskReserve {
+ public:
+  struct Options {
+    std::string path;
+    uint64_t soft_bytes = 0;
+    uint64_t hard_bytes = 0;
+    FreeBytesProbe probe;
+    const Clock* clock = nullptr;  // outlives the reserve
+  };
+  explicit DiskReserve(Options options);
+
+  // The level if `bytes` more were written now. A probe that fails keeps the last known level.
+  ReserveLevel LevelFor(uint64_t bytes);
+  // Counts bytes that were written.
+  void Wrote(uint64_t bytes);
+  // Free bytes at the last probe, less what was written since.
+  uint64_t free_bytes() const;
+
+ private:
+  void ProbeIfStale() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  mutable Mutex mutex_;
+  bool probed_ ABSL_GUARDED_BY(mutex_) = false;
+  TimePoint probed_at_ ABSL_GUARDED_BY(mutex_);
+  uint64_t free_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace ruvd

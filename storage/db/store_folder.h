@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace ruvd::db {
+
+// Creates the folder with mode 0700 where it is missing. FILE_UNWRITABLE.
+absl::Status CreateStoreFolder(const std::string& path);
+
+// Holds the store's folder for one process at a time (flock on a file in it), released when
+// destroyed or when the process dies. RocksDB has such a lock too, but reports it as text only.
+class FolderLock {
+ public:
+  // STORE_LOCKED where it is held already, by this process or another.
+  static absl::StatusOr<std::unique_ptr<FolderLock>> Acquire(const std::string& path);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  explicit FolderLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+}  // namespace ruvd::db

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+// Limits of the storage room, each with its reason.
+namespace ruvd::limits {
+
+// Keys are ids and counters; the longest is a response id with its prefix.
+inline constexpr size_t kMaxRowKeyBytes = 512;
+// Twice the largest federated update (8 MiB compressed), so that no value of ours ever comes near.
+inline constexpr size_t kMaxRowValueBytes = 16 << 20;
+// A batch is copied into the log at once and held in memory while it is sealed.
+inline constexpr size_t kMaxBatchBytes = 64 << 20;
+
+// The free space is asked for at most this often: statvfs is cheap, not free.
+inline constexpr std::chrono::milliseconds kReserveProbeInterval{1000};
+// ... or after this much was written since, long before any sensible reserve is used up.
+inline constexpr uint64_t kReserveProbeBytes = 8 << 20;
+// Defaults of the disk reserve. RocksDB needs room to flush its memtables and log after we stop.
+inline constexpr uint64_t kSoftReserveBytes = 512 << 20;
+inline constexpr uint64_t kHardReserveBytes = 256 << 20;
+
+// Embeddings are hidden states; the largest model served has rows of 8192.
+inline constexpr uint32_t kMaxDimension = 16384;
+// Above this the graph costs more memory than it saves work (Malkov and Yashunin 2018, 4.1).
+inline constexpr uint32_t kMaxHnswM = 128;
+inline constexpr uint32_t kMaxEfConstruction = 4096;
+// Breadth and result count of one search: bounds the work one request can cause.
+inline constexpr size_t kMaxSearchEf = 4096;
+inline constexpr size_t kMaxSearchHits = 1000;
+// 4 bytes a slot in every link list; beyond a million patterns per-node rows are due.
+inline constexpr uint32_t kMaxPatterns = 1 << 20;
+
+// Default boundaries give 3 timestep banks; room for finer schedules.
+inline constexpr uint32_t kMaxBanks = 64;
+inline constexpr size_t kMaxTaskBytes = 256;
+inline constexpr size_t kMaxAdapterNameBytes = 256;
+// A pattern's payload is a small adapter; 8 MiB is the largest update that may travel.
+inline constexpr size_t kMaxPatternPayloadBytes = 8 << 20;
+inline constexpr uint32_t kMaxListPageSize = 1000;
+// Peers further behind than this reconcile by ranges instead of replaying the log.
+inline constexpr uint64_t kMaxOplogRows = 65536;
+
+// Feedback arrives within minutes; ten thousand completions are days of an edge node's work.
+inline constexpr size_t kMaxTrajectories = 10000;
+inline constexpr size_t kMaxResponseIdBytes = 128;
+// Prompt, completion and edit of one request: the longest context, several times over.
+inline constexpr size_t kMaxTrajectoryTextBytes = 1 << 20;
+inline constexpr size_t kMaxTrajectorySteps = 65536;
+
+// Bodies and headers of envelopes are at most 4 KiB each way; payloads 8 MiB.
+inline constexpr size_t kMaxItemEnvelopeBytes = 4096;
+inline constexpr size_t kMaxItemPayloadBytes = 8 << 20;
+inline constexpr size_t kMaxSignatureBytes = 64;
+
+}  // namespace ruvd::limits
