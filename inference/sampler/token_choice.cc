@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/sampler/token_choice.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace ruvd {
+namespace {
+
+class GreedyChoice final : public TokenChoice {
+ public:
+  TokenId Choose(std::span<const float>, const RowSummary& summary, Random&) const override {
+    return summary.best;
+  }
+};
+
+// Draws from the whole vocabulary in two passes over the row.
+class TemperatureChoice final : public TokenChoice {
+ public:
+  explicit TemperatureChoice(const TokenChoiceOptions& options)
+      : inverse_(1.0F / options.temperature), excluded_(options.excluded) {}
+
+  TokenId Choose(std::span<const float> logits, const RowSummary& summary,
+                 Random& random) const override {
+    double mass = 0;
+    for (size_t i = 0; i < logits.size(); ++i) {
+      mass += Weight(logits, i, summary);
+    }
+    double left = random.Uniform() * mass;
+    for (size_t i = 0; i < logits.size(); ++i) {
+      left -= Weight(logits, i, summary);
+      if (left < 0) {
+        return static_cast<TokenId>(i);
+      }
+    }
+    return summary.best;  // the uniform number fell into the last rounding error
+  }
+
+ private:
+  double Weight(std::span<const float> logits, size_t i, const RowSummary& summary) const {
+    return static_cast<TokenId>(i) == excluded_
+               ? 0.0
+               : ExpNonPositive((logits[i] - summary.maximum) * inverse_);
+  }
+
+  float inverse_;
+  TokenId excluded_;
+};
+
+// Draws from the k likeliest tokens, or from the nucleus of mass p, or from the nucleus within k.
+class TruncatedChoice final : public TokenChoice {
+ public:
+  explicit TruncatedChoice(const TokenChoiceOptions& options) : options_(options) {}
+
+  TokenId Choose(std::span<const float> logits, const RowSummary& summary,
+                 Random& random) const override {
+    const std::vector<Entry> kept = Keep(logits, summary);
+    const float inverse = 1.0F / options_.temperature;
+    double mass = 0;
+    for (const Entry& entry : kept) {
+      mass += ExpNonPositive((entry.logit - summary.maximum) * inverse);
+    }
+    double left = random.Uniform() * mass;
+    for (const Entry& entry : kept) {
+      left -= ExpNonPositive((entry.logit - summary.maximum) * inverse);
+      if (left < 0) {
+        return entry.token;
+      }
+    }
+    return summary.best;
+  }
+
+ private:
+  struct Entry {
+    float logit;
+    TokenId token;
+  };
+
+  // The surviving tokens, likeliest first, ties to the lower id.
+  std::vector<Entry> Keep(std::span<const float> logits, const RowSummary& summary) const {
+    const auto likelier = [](const Entry& a, const Entry& b) {
+      return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+    };
+    // Tokens below (1 - p) / V add up to less than 1 - p, so the nucleus never reaches them: only
+    // the few above need sorting.
+    const bool nucleus = options_.top_p > 0 && options_.top_p < 1;
+    const float floor =
+        nucleus ? (1.0F - options_.top_p) / static_cast<float>(logits.size()) : 0.0F;
+    std::vector<Entry> kept;
+    for (size_t i = 0; i < logits.size(); ++i) {
+      if (static_cast<TokenId>(i) != options_.excluded &&
+          (!nucleus || ExpNonPositive(logits[i] - summary.maximum - summary.log_mass) >= floor)) {
+        kept.push_back({logits[i], static_cast<TokenId>(i)});
+      }
+    }
+    if (kept.empty()) {
+      return {{logits[static_cast<size_t>(summary.best)], summary.best}};
+    }
+    const size_t k = options_.top_k > 0
+                         ? std::min(kept.size(), static_cast<size_t>(options_.top_k))
+                         : kept.size();
+    std::partial_sort(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(k), kept.end(),
+                      likelier);
+    kept.resize(k);
+    if (nucleus) {
+      CutNucleus(summary, &kept);
+    }
+    return kept;
+  }
+
+  void CutNucleus(const RowSummary& summary, std::vector<Entry>* kept) const {
+    double mass = 0;
+    for (size_t i = 0; i < kept->size(); ++i) {
+      mass += summary.Probability((*kept)[i].logit);
+      if (mass >= options_.top_p) {
+        kept->resize(i + 1);
+        return;
+      }
+    }
+  }
+
+  TokenChoiceOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<TokenChoice> MakeTokenChoice(const TokenChoiceOptions& options) {
+  if (options.temperature <= 0) {
+    return std::make_unique<GreedyChoice>();
+  }
+  if (options.top_k > 0 || (options.top_p > 0 && options.top_p < 1)) {
+    return std::make_unique<TruncatedChoice>(options);
+  }
+  return std::make_unique<TemperatureChoice>(options);
+}
+
+}  // namespace ruvd
