@@ -16,9 +16,7 @@ int TimestepSchedule::Count(int step, int masked) const {
   if (step + 1 >= steps_) {
     return masked;
   }
-  const auto time = [this](int i) {
-    return 1.0 - static_cast<double>(i) / steps_ * (1.0 - eps_);
-  };
+  const auto time = [this](int i) { return 1.0 - static_cast<double>(i) / steps_ * (1.0 - eps_); };
   return static_cast<int>(std::floor(masked * (1.0 - time(step + 1) / time(step))));
 }
 

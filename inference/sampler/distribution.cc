@@ -106,8 +106,8 @@ RowSummary Summarise(std::span<const float> logits, TokenId excluded) {
   RowSummary summary;
   summary.best = top.best;
   summary.maximum = top.first;
-  if (excluded >= 0 && static_cast<size_t>(excluded) < logits.size()) {
-    summary.maximum = std::max(summary.maximum, logits[static_cast<size_t>(excluded)]);
+  if (excluded < logits.size()) {
+    summary.maximum = std::max(summary.maximum, logits[excluded]);
   }
   const Sums sums = SumExponentials(logits, summary.maximum);
   summary.log_mass = static_cast<float>(std::log(sums.mass));
@@ -119,7 +119,7 @@ RowSummary Summarise(std::span<const float> logits, TokenId excluded) {
 
 void PenaliseRepetition(std::span<float> logits, std::span<const TokenId> tokens, float penalty) {
   for (const TokenId token : tokens) {
-    float& logit = logits[static_cast<size_t>(token)];
+    float& logit = logits[token];
     logit = logit > 0 ? logit / penalty : logit * penalty;
   }
 }

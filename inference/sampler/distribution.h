@@ -3,11 +3,15 @@
 
 #pragma once
 
+#include <limits>
 #include <span>
 
 #include "inference/tokenizer/tokenizer.h"
 
 namespace ruvd {
+
+// Stands for "no token is excluded".
+inline constexpr TokenId kNoToken = std::numeric_limits<TokenId>::max();
 
 // What a row of logits says about its position. Read in two passes, without copying the row.
 struct RowSummary {

@@ -39,7 +39,7 @@ Proposal Proposer::Propose(int position, std::span<float> logits,
   Proposal proposal;
   proposal.position = position;
   proposal.token = choice_->Choose(logits, summary, random_);
-  proposal.confidence = summary.Probability(logits[static_cast<size_t>(proposal.token)]);
+  proposal.confidence = summary.Probability(logits[proposal.token]);
   proposal.margin = summary.margin;
   proposal.entropy = summary.entropy;
   return proposal;

@@ -97,11 +97,10 @@ class TruncatedChoice final : public TokenChoice {
       }
     }
     if (kept.empty()) {
-      return {{logits[static_cast<size_t>(summary.best)], summary.best}};
+      return {{logits[summary.best], summary.best}};
     }
-    const size_t k = options_.top_k > 0
-                         ? std::min(kept.size(), static_cast<size_t>(options_.top_k))
-                         : kept.size();
+    const size_t k = options_.top_k > 0 ? std::min(kept.size(), static_cast<size_t>(options_.top_k))
+                                        : kept.size();
     std::partial_sort(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(k), kept.end(),
                       likelier);
     kept.resize(k);

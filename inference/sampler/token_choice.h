@@ -21,10 +21,10 @@ class TokenChoice {
 };
 
 struct TokenChoiceOptions {
-  float temperature = 0;  // 0: the likeliest token, whatever the other options say
-  int top_k = 0;          // keep the k likeliest; 0: all
-  float top_p = 0;        // keep the smallest set of that mass at temperature 1; 0: all
-  TokenId excluded = -1;  // the mask token
+  float temperature = 0;        // 0: the likeliest token, whatever the other options say
+  int top_k = 0;                // keep the k likeliest; 0: all
+  float top_p = 0;              // keep the smallest set of that mass at temperature 1; 0: all
+  TokenId excluded = kNoToken;  // the mask token
 };
 
 // Greedy at temperature 0, else a draw from softmax(logit / temperature) over what top-k and then

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/adapter/frame.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "base/random.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/limits.h"
+
+namespace ruvd {
+namespace {
+
+constexpr std::string_view kKind = "random-frame-1";
+
+// `count` orthonormal vectors of `length`, one after the other. Gaussian entries, so the subspace
+// is uniform over all; rounded to 2^-24 so that the last bit of libm's logarithm does not matter;
+// modified Gram-Schmidt in double, twice (Giraud, Langou 2005: twice is enough).
+std::vector<double> OrthonormalRows(int count, int length, Random& random) {
+  const auto n = static_cast<size_t>(length);
+  std::vector<double> rows(static_cast<size_t>(count) * n);
+  for (double& value : rows) {
+    value = std::nearbyint(random.Normal() * 0x1p24) * 0x1p-24;
+  }
+  for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+    double* row = rows.data() + i * n;
+    for (int pass = 0; pass < 2; ++pass) {
+      for (size_t j = 0; j < i; ++j) {
+        const double* other = rows.data() + j * n;
+        double dot = 0;
+        for (size_t k = 0; k < n; ++k) {
+          dot += row[k] * other[k];
+        }
+        for (size_t k = 0; k < n; ++k) {
+          row[k] -= dot * other[k];
+        }
+      }
+    }
+    double norm = 0;
+    for (size_t k = 0; k < n; ++k) {
+      norm += row[k] * row[k];
+    }
+    norm = std::sqrt(norm);
+    for (size_t k = 0; k < n; ++k) {
+      row[k] /= norm;
+    }
+  }
+  return rows;
+}
+
+Digest FrameId(const Model& model, std::string_view target, int rank, uint64_t seed) {
+  ByteWriter out;
+  out.WriteText(kKind).WriteBytes(model.hash());
+  out.Write(static_cast<uint32_t>(rank)).Write(seed).WriteText(target);
+  return Sha256(out.str());
+}
+
+}  // namespace
+
+absl::StatusOr<Frame> RandomFrame(const Model& model, int rank, uint64_t seed) {
+  Frame frame;
+  frame.target = LastLayerTensor(model, "attn_output");
+  const Matrix* matrix = FindMatrix(model, frame.target);
+  RUVD_CHECK(matrix != nullptr);
+  frame.in = matrix->columns;
+  frame.out = matrix->rows;
+  if (rank < 1 || rank > std::min({frame.in, frame.out, limits::kMaxAdapterRank})) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a frame of this model has rank 1 to {}, not {}",
+                 std::min({frame.in, frame.out, limits::kMaxAdapterRank}), rank);
+  }
+  frame.rank = rank;
+  frame.model_hash = model.hash();
+  frame.id = FrameId(model, frame.target, rank, seed);
+  Random random(seed);
+  const std::vector<double> q = OrthonormalRows(rank, frame.in, random);
+  const std::vector<double> p = OrthonormalRows(rank, frame.out, random);
+  frame.q.assign(q.begin(), q.end());
+  frame.p.resize(p.size());
+  const auto r = static_cast<size_t>(rank);
+  const auto out = static_cast<size_t>(frame.out);
+  for (size_t column = 0; column < r; ++column) {
+    for (size_t row = 0; row < out; ++row) {
+      frame.p[row * r + column] = static_cast<float>(p[column * out + row]);
+    }
+  }
+  return frame;
+}
+
+absl::StatusOr<std::shared_ptr<const Adapter>> AdapterFromCore(const Frame& frame,
+                                                               std::span<const float> core,
+                                                               std::string name, uint32_t version,
+                                                               float scale) {
+  const auto rank = static_cast<size_t>(frame.rank);
+  if (core.size() != rank * rank) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                 "a core of this frame has {} values, not {}; refuse the update", rank * rank,
+                 core.size());
+  }
+  for (const float value : core) {
+    if (!std::isfinite(value)) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                   "the core holds a value that is not finite; refuse the update");
+    }
+  }
+  LowRank change{.rank = frame.rank, .in = frame.in, .out = frame.out, .a = frame.q};
+  change.scale = scale;
+  change.b.assign(static_cast<size_t>(frame.out) * rank, 0.0F);
+  for (size_t row = 0; row < static_cast<size_t>(frame.out); ++row) {
+    for (size_t column = 0; column < rank; ++column) {
+      double sum = 0;
+      for (size_t k = 0; k < rank; ++k) {
+        sum += static_cast<double>(frame.p[row * rank + k]) *
+               static_cast<double>(core[k * rank + column]);
+      }
+      change.b[row * rank + column] = static_cast<float>(sum);
+    }
+  }
+  auto adapter = std::make_shared<Adapter>();
+  adapter->name = std::move(name);
+  adapter->version = version;
+  adapter->model_hash = frame.model_hash;
+  adapter->targets.emplace(frame.target, std::move(change));
+  return adapter;
+}
+
+}  // namespace ruvd

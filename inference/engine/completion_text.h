@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "inference/tokenizer/tokenizer.h"
+#include "inference/tokenizer/utf8_assembler.h"
+
+namespace ruvd {
+
+// Turns committed tokens into text that is final: whole UTF-8 characters, cut before the first stop
+// string or the end-of-text token, and never taken back. Text that could still grow into a stop
+// string is held back. Borrows the tokenizer; not thread-safe.
+class CompletionText {
+ public:
+  enum class End : uint8_t { kNone, kEndOfText, kStop };
+
+  // `end_of_text`: nullopt where it does not end the text.
+  CompletionText(const Tokenizer& tokenizer, std::optional<TokenId> end_of_text,
+                 std::vector<std::string> stop);
+
+  // Adds tokens that follow the earlier ones; returns what became final. Ignored once ended.
+  std::string Append(std::span<const TokenId> tokens);
+  // No token follows: returns what was held back.
+  std::string Finish();
+
+  End end() const { return end_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  void CutAtStop();
+  std::string Release(size_t bytes);
+  // Bytes at the end of `pending_` that may be the start of a stop string.
+  size_t HeldBack() const;
+
+  const Tokenizer& tokenizer_;
+  std::optional<TokenId> end_of_text_;
+  std::vector<std::string> stop_;
+  Utf8Assembler assembler_;
+  std::string pending_;  // assembled, not final yet
+  std::string text_;
+  End end_ = End::kNone;
+};
+
+}  // namespace ruvd

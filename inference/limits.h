@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Limits of generation, adapters and training. Those of the file format are in gguf/limits.h.
+namespace ruvd::limits {
+
+// As promised by ruvd.inference.v1.SamplingOptions.stop.
+inline constexpr size_t kMaxStopStrings = 4;
+inline constexpr size_t kMaxStopBytes = 64;
+// Above this every vocabulary is close to uniform.
+inline constexpr float kMaxTemperature = 10.0F;
+// Above this repeated tokens are impossible in practice.
+inline constexpr float kMaxRepetitionPenalty = 10.0F;
+
+// Rows of logits held at once while sampling: 32 rows of a 152k vocabulary are 19 MiB, and larger
+// batches make the output product no faster.
+inline constexpr size_t kLogitRows = 32;
+// Adapter mixes of one completion whose prefix stays cached: three timestep banks and the mix
+// before a retrieval. Each costs one key-value cache.
+inline constexpr size_t kMaxPrefixCaches = 4;
+
+// Adapters in bytes (storage payloads, messages). Rank 64 on all linear layers of a 29M model has
+// 8 MiB.
+inline constexpr uint64_t kMaxAdapterBytes = 64ULL << 20;
+// GGUF adapters may be made for 8B models.
+inline constexpr uint64_t kMaxAdapterFileBytes = 1ULL << 30;
+// Seven linear layers of 128 blocks, and the two embeddings.
+inline constexpr uint32_t kMaxAdapterTargets = 1024;
+inline constexpr int kMaxAdapterRank = 256;
+// Longest name of an adapter; it appears in metrics, logs and storage keys.
+inline constexpr size_t kMaxAdapterNameBytes = 128;
+// Rows and columns of one adapted matrix: the largest vocabularies have some 300k rows.
+inline constexpr uint32_t kMaxAdapterDimension = 1U << 20;
+// Adapters stacked in one forward: a global one, an overlay, the two banks around t, four patterns.
+inline constexpr size_t kMaxMixParts = 8;
+
+// Training runs on one node's learning thread between requests; more of anything is a mistake.
+inline constexpr int kMaxTrainingSteps = 10'000;
+inline constexpr int kMaxTrainingBatch = 256;
+inline constexpr int kMaxHeldOutSamples = 1024;
+inline constexpr size_t kMaxTrainingExamples = 4096;
+// Masked rows whose tail is computed together. 256 rows of a 8192 vocabulary are 8 MiB of logits.
+inline constexpr size_t kTailRows = 256;
+
+}  // namespace ruvd::limits
