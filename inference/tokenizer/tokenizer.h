@@ -19,9 +19,11 @@ namespace ruvd {
 
 using TokenId = uint32_t;
 
-// Byte-level byte-pair encoding (GGUF tokenizer model "gpt2") with the pre-tokenisers "gpt-2" and
-// "qwen2" (also under the names "dream" and "deepseek-r1-qwen"). Gives the ids llama.cpp gives: no
-// Unicode normalisation, no token added at either end. Immutable and thread-safe.
+// Byte-level byte-pair encoding (GGUF tokenizer model "gpt2") with the pre-tokenisers "gpt-2" (and
+// "mpt", "olmo", "jais"), "qwen2" (and "deepseek-r1-qwen") and "llama-bpe". Gives the ids llama.cpp
+// gives: no Unicode normalisation even where tokenizer.json asks for NFC, no token added at either
+// end. One deliberate difference: bytes that are not UTF-8 are encoded as they are, not replaced,
+// so that decoding gives back every text. Immutable and thread-safe.
 class Tokenizer {
  public:
   // Reads the tokenizer.ggml.* keys. TOKENIZER_INVALID for a missing or inconsistent vocabulary,
@@ -34,7 +36,7 @@ class Tokenizer {
 
   // Text to ids in O(n log n). User-defined tokens in the text are always recognised, control
   // tokens such as "<|mask|>" only with `parse_special`: text of a user must not be able to forge
-  // them. Bytes that are not UTF-8 are encoded as they are.
+  // them.
   std::vector<TokenId> Encode(std::string_view text, bool parse_special = false) const;
 
   // The text of the ids; control tokens and ids outside the vocabulary are left out. The bytes are
@@ -45,7 +47,7 @@ class Tokenizer {
   // vocabulary.
   std::string_view Piece(TokenId token) const;
 
-  // Control and unknown tokens, which stand for no text.
+  // Control, unknown and unused tokens, which stand for no text.
   bool IsSpecial(TokenId token) const;
 
   std::optional<TokenId> mask_id() const;

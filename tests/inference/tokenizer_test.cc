@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/tokenizer/tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <sstream>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/gguf/writer.h"
+#include "inference/tokenizer/bpe.h"
+#include "inference/tokenizer/byte_alphabet.h"
+#include "tests/conformance/zstd_file.h"
+
+namespace ruvd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr TokenId kAb = 256, kAbc = 257, kMask = 258, kEmoji = 259, kLong = 260, kPad = 261;
+
+// All bytes, two merges, and special tokens of every kind.
+struct Vocabulary {
+  Vocabulary() {
+    for (int byte = 0; byte < 256; ++byte) {
+      tokens.push_back(SpellBytes(std::string(1, static_cast<char>(byte))));
+      types.push_back(1);
+    }
+    Add("ab", 1);
+    Add("abc", 1);
+    Add("<|mask|>", 3);
+    Add("[user]", 4);
+    Add("<|mask|>!", 3);
+    Add("[pad]", 5);
+  }
+  void Add(const std::string& token, int type) {
+    tokens.push_back(token);
+    types.push_back(type);
+  }
+  absl::StatusOr<std::unique_ptr<Tokenizer>> Build() const {
+    GgufWriter writer;
+    writer.SetString("tokenizer.ggml.model", model);
+    writer.SetString("tokenizer.ggml.pre", pre);
+    writer.SetStringArray("tokenizer.ggml.tokens", tokens);
+    writer.SetInt32Array("tokenizer.ggml.token_type", types);
+    writer.SetStringArray("tokenizer.ggml.merges", merges);
+    writer.SetUnsigned32("tokenizer.ggml.mask_token_id", mask);
+    writer.SetUnsigned32("tokenizer.ggml.padding_token_id", kPad);
+    const std::string file = writer.Serialize().value();
+    return Tokenizer::FromGguf(*GgufReader::Parse(AsBytes(file)).value());
+  }
+  std::string model = "gpt2";
+  std::string pre = "qwen2";
+  std::vector<std::string> tokens;
+  std::vector<int32_t> types;
+  std::vector<std::string> merges = {"a b", "ab c"};
+  uint32_t mask = kMask;
+};
+
+std::unique_ptr<Tokenizer> Small() {
+  return Vocabulary().Build().value();
+}
+
+TEST(TokenizerTest, MergesWithinWords) {
+  const auto tokenizer = Small();
+  EXPECT_THAT(tokenizer->Encode("abc"), ElementsAre(kAbc));
+  EXPECT_THAT(tokenizer->Encode("abab"), ElementsAre(kAb, kAb));
+  EXPECT_THAT(tokenizer->Encode("a bc"), ElementsAre('a', ' ', 'b', 'c'));
+  EXPECT_THAT(tokenizer->Encode(""), testing::IsEmpty());
+}
+
+TEST(TokenizerTest, ControlTokensOnlyWhenAsked) {
+  const auto tokenizer = Small();
+  EXPECT_THAT(tokenizer->Encode("a<|mask|>b", true), ElementsAre('a', kMask, 'b'));
+  EXPECT_THAT(tokenizer->Encode("<|mask|>").size(), 8U);
+  // The longest special token wins, though it is not the first in the vocabulary.
+  EXPECT_THAT(tokenizer->Encode("<|mask|>!<|mask|>", true), ElementsAre(kLong, kMask));
+  // User-defined tokens are always found; unused ones never.
+  EXPECT_THAT(tokenizer->Encode("[user]ab"), ElementsAre(kEmoji, kAb));
+  EXPECT_EQ(tokenizer->Encode("[pad]", true).size(), 5U);
+}
+
+TEST(TokenizerTest, DecodeLeavesOutWhatIsNoText) {
+  const auto tokenizer = Small();
+  EXPECT_EQ(tokenizer->Decode(std::vector<TokenId>{kAb, kMask, kEmoji, kPad, 99999, 'c'}),
+            "ab[user]c");
+  EXPECT_EQ(tokenizer->Piece(kMask), "<|mask|>");
+  EXPECT_EQ(tokenizer->Piece(99999), "");
+  EXPECT_TRUE(tokenizer->IsSpecial(kMask));
+  EXPECT_FALSE(tokenizer->IsSpecial(kEmoji));
+  EXPECT_FALSE(tokenizer->IsSpecial('a'));
+}
+
+TEST(TokenizerTest, ReadsTheSpecialIds) {
+  const auto tokenizer = Small();
+  EXPECT_EQ(tokenizer->mask_id(), kMask);
+  EXPECT_EQ(tokenizer->pad_id(), kPad);
+  EXPECT_EQ(tokenizer->eos_id(), std::nullopt);
+  EXPECT_EQ(tokenizer->bos_id(), std::nullopt);
+  EXPECT_EQ(tokenizer->size(), 262U);
+}
+
+TEST(TokenizerTest, RefusesWhatItWouldGetWrong) {
+  const auto refusal = [](const std::function<void(Vocabulary*)>& change) {
+    Vocabulary vocabulary;
+    change(&vocabulary);
+    const absl::Status status = vocabulary.Build().status();
+    EXPECT_EQ(ReasonOf(status), reasons::kTokenizerInvalid);
+    return MessageOf(status);
+  };
+  EXPECT_THAT(refusal([](auto* v) { v->pre = "future-splitter"; }), HasSubstr("future-splitter"));
+  EXPECT_THAT(refusal([](auto* v) { v->model = "llama"; }), HasSubstr("\"llama\""));
+  EXPECT_THAT(refusal([](auto* v) { v->types.pop_back(); }), HasSubstr("261 token types"));
+  EXPECT_THAT(refusal([](auto* v) { v->types[3] = 77; }), HasSubstr("77"));
+  EXPECT_THAT(refusal([](auto* v) { v->merges.push_back("abc"); }), HasSubstr("merge 2"));
+  EXPECT_THAT(refusal([](auto* v) { v->merges.push_back(" b"); }), HasSubstr("merge 2"));
+  EXPECT_THAT(refusal([](auto* v) { v->merges.push_back("\xFF b"); }), HasSubstr("merge 2"));
+  EXPECT_THAT(refusal([](auto* v) { v->mask = 262; }), HasSubstr("outside the vocabulary"));
+  EXPECT_THAT(refusal([](auto* v) { v->Add("ab", 1); }), HasSubstr("spelled alike"));
+}
+
+RC_GTEST_PROP(TokenizerProperty, DecodingGivesBackEveryText, (const std::string& text)) {
+  static const auto kTokenizer = Small();
+  RC_ASSERT(kTokenizer->Decode(kTokenizer->Encode(text)) == text);
+}
+
+// The definition, quadratic: merge the pair of lowest rank, leftmost first, until none is left.
+std::vector<std::string> NaiveMerge(const std::string& word,
+                                    const std::vector<std::string>& merges) {
+  std::vector<std::string> parts;
+  for (const char c : word) {
+    parts.emplace_back(1, c);
+  }
+  while (true) {
+    size_t best_rank = merges.size();
+    size_t best = 0;
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
+      const auto at = std::find(merges.begin(), merges.end(), parts[i] + " " + parts[i + 1]);
+      const auto rank = static_cast<size_t>(at - merges.begin());
+      if (rank < best_rank) {
+        best_rank = rank;
+        best = i;
+      }
+    }
+    if (best_rank == merges.size()) {
+      return parts;
+    }
+    parts[best] += parts[best + 1];
+    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+  }
+}
+
+RC_GTEST_PROP(BytePairProperty, QueueAgreesWithTheDefinition, ()) {
+  // Random merges over three letters, each built from pieces that exist by then.
+  std::vector<std::string> pieces = {"a", "b", "c"};
+  std::vector<std::string> merges;
+  StringMap<uint32_t> ids = {{"a", 0}, {"b", 1}, {"c", 2}};
+  const int count = *rc::gen::inRange(0, 12);
+  for (int i = 0; i < count; ++i) {
+    const std::string left = *rc::gen::elementOf(pieces);
+    const std::string right = *rc::gen::elementOf(pieces);
+    merges.push_back(left + " " + right);
+    if (ids.emplace(left + right, static_cast<uint32_t>(pieces.size())).second) {
+      pieces.push_back(left + right);
+    }
+  }
+  const std::string word = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("abc")));
+  std::vector<uint32_t> actual;
+  BytePairMerges::Create(ids, merges)->Encode(word, &actual);
+  std::vector<uint32_t> expected;
+  for (const std::string& part : NaiveMerge(word, merges)) {
+    expected.push_back(ids.at(part));
+  }
+  RC_ASSERT(actual == expected);
+}
+
+TEST(BytePairTest, PiecesOutsideTheVocabularyFallBackToBytes) {
+  const StringMap<uint32_t> ids = {{"a", 7}, {"b", 8}};
+  const std::vector<std::string> merges = {"a b"};
+  std::vector<uint32_t> out;
+  BytePairMerges::Create(ids, merges)->Encode("abz", &out);
+  EXPECT_THAT(out, ElementsAre(7U, 8U));  // no token for z
+}
+
+// Texts and ids computed by llama.cpp, from ../shared.
+class TokenizerVectorTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(TokenizerVectorTest, IdsAreLlamaCpps) {
+  const auto folder = std::filesystem::path(RUVD_SOURCE_DIR) / "../shared/fixtures/tokenizers";
+  if (!std::filesystem::exists(folder)) {
+    GTEST_SKIP() << folder << " is absent";
+  }
+  const std::string stem = (folder / GetParam()).string();
+  const std::string file = ReadZstdFile(stem + ".gguf.zst", 32 << 20).value();
+  const auto reader = GgufReader::Parse(AsBytes(file)).value();
+  const auto tokenizer = Tokenizer::FromGguf(*reader);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  std::string rest = ReadFile(stem + ".inp", 1 << 20).value();
+  std::istringstream expected(ReadFile(stem + ".out", 1 << 20).value());
+  const std::string separator = "\n__ggml_vocab_test__\n";
+  int cases = 0;
+  for (size_t at = rest.find(separator); at != std::string::npos; at = rest.find(separator)) {
+    const std::string text = rest.substr(0, at);
+    rest.erase(0, at + separator.size());
+    std::string line;
+    ASSERT_TRUE(std::getline(expected, line));
+    std::istringstream numbers(line);
+    const std::vector<TokenId> ids{std::istream_iterator<TokenId>(numbers), {}};
+    EXPECT_EQ((*tokenizer)->Encode(text), ids) << "text: " << text;
+    EXPECT_EQ((*tokenizer)->Decode(ids), text);
+    ++cases;
+  }
+  EXPECT_EQ(cases, 46);
+}
+
+INSTANTIATE_TEST_SUITE_P(Vocabularies, TokenizerVectorTest,
+                         testing::Values("qwen2", "gpt-2", "llama-bpe"), [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace ruvd
