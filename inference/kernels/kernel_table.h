@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "inference/gguf/types.h"
+
+namespace ruvd {
+
+// y (rows x outputs) = a (rows x columns) times b transposed, b (outputs x columns) in a file
+// format. Strides are distances between rows: of floats for a and y, of bytes for b.
+struct ProductAbt {
+  const float* a = nullptr;
+  size_t a_stride = 0;
+  size_t rows = 0;
+  const uint8_t* b = nullptr;
+  size_t b_stride = 0;
+  TensorType b_type = TensorType::kF32;  // one that `decodes` accepts
+  size_t outputs = 0;
+  size_t columns = 0;
+  float* y = nullptr;
+  size_t y_stride = 0;
+  // Scratch for decoded rows of b, `panel_floats` long; unused where b is F32 or rows are few.
+  float* panel = nullptr;
+  size_t panel_floats = 0;  // at least `columns`
+};
+
+// y (rows x columns) = a (rows x inner) times b (inner x columns), all float32; added to y with
+// `accumulate`. Strides are in floats.
+struct ProductAb {
+  const float* a = nullptr;
+  size_t a_stride = 0;
+  size_t rows = 0;
+  size_t inner = 0;
+  const float* b = nullptr;
+  size_t b_stride = 0;
+  size_t columns = 0;
+  float* y = nullptr;
+  size_t y_stride = 0;
+  bool accumulate = false;
+};
+
+// The inner loops of inference for one instruction set. All are pure functions of their arguments,
+// reentrant, without alignment demands. A result never depends on how rows or outputs are divided
+// among calls except at the borders a caller chooses, so callers divide at fixed borders.
+struct KernelTable {
+  const char* target = "";  // the instruction set, e.g. "AVX3"
+
+  // True for the formats that the kernels decode themselves.
+  bool (*decodes)(TensorType type) = nullptr;
+  // `count` values from the start of `bytes`; whole blocks. Equal to Dequantize bit for bit.
+  void (*decode)(TensorType type, const uint8_t* bytes, size_t count, float* out) = nullptr;
+
+  // Products: sums run over vector lanes in a fixed order that depends on `columns` only.
+  void (*multiply_abt)(const ProductAbt& product) = nullptr;
+  // Sums run over `inner` in ascending order.
+  void (*multiply_ab)(const ProductAb& product) = nullptr;
+
+  // y = x / sqrt(mean(x^2) + epsilon) * weight (RMSNorm, arXiv 1910.07467).
+  void (*rms_norm)(const float* x, const float* weight, float epsilon, size_t n,
+                   float* y) = nullptr;
+  // Rotates the pairs (x[i], x[i + half]) by the angle whose cosine and sine are given (RoPE in
+  // the half-split or NEOX layout, arXiv 2104.09864).
+  void (*rotate)(float* x, const float* cosine, const float* sine, size_t half) = nullptr;
+  // out = gate * sigmoid(gate) * up (SwiGLU, arXiv 2002.05202).
+  void (*swiglu)(const float* gate, const float* up, size_t n, float* out) = nullptr;
+  // y += x.
+  void (*add)(const float* x, size_t n, float* y) = nullptr;
+  // Largest of n > 0 values.
+  float (*max)(const float* x, size_t n) = nullptr;
+  // Sum of exp(x - shift), shift at least the largest x.
+  float (*sum_exp)(const float* x, size_t n, float shift) = nullptr;
+  // x = softmax(scale * x), in place, n > 0.
+  void (*softmax)(float* x, size_t n, float scale) = nullptr;
+};
+
+// The table of the best instruction set of this machine; chosen once.
+const KernelTable& Kernels();
+
+// One table for each instruction set that this machine can run and this build contains, for tests.
+// Not thread-safe.
+std::vector<KernelTable> KernelsOfAllTargets();
+
+}  // namespace ruvd

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Compiles the kernels once for each instruction set and chooses among them at run time.
+
+// Vectors of unknown size cannot be kept in arrays, which the register tiles are made of.
+// SSSE3 alone is found on no machine of the last fifteen years.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | HWY_SSSE3)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "inference/kernels/kernels.cc"
+#include <hwy/foreach_target.h>  // must come before highway.h and whatever includes it
+#include <hwy/highway.h>
+
+#include "inference/kernels/decode-inl.h"
+#include "inference/kernels/kernel_table.h"
+#include "inference/kernels/product-inl.h"
+#include "inference/kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ruvd {
+namespace HWY_NAMESPACE {
+
+void FillTable(KernelTable* table) {
+  table->target = hwy::TargetName(HWY_TARGET);
+  table->decodes = Decodes;
+  table->decode = Decode;
+  table->multiply_abt = MultiplyAbt;
+  table->multiply_ab = MultiplyAb;
+  table->rms_norm = RmsNorm;
+  table->rotate = Rotate;
+  table->swiglu = Swiglu;
+  table->add = Add;
+  table->max = Max;
+  table->sum_exp = SumExp;
+  table->softmax = Softmax;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ruvd
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ruvd {
+
+HWY_EXPORT(FillTable);
+
+const KernelTable& Kernels() {
+  static const KernelTable table = [] {
+    KernelTable chosen;
+    HWY_DYNAMIC_DISPATCH(FillTable)(&chosen);
+    return chosen;
+  }();
+  return table;
+}
+
+std::vector<KernelTable> KernelsOfAllTargets() {
+  std::vector<KernelTable> tables;
+  for (int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
+    hwy::SetSupportedTargetsForTest(left & -left);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    HWY_DYNAMIC_DISPATCH(FillTable)(&tables.emplace_back());
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  return tables;
+}
+
+}  // namespace ruvd
+#endif  // HWY_ONCE

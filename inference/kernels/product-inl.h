@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Included once per instruction set by kernels.cc. The two matrix products, register-blocked.
+#if defined(RUVD_KERNELS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUVD_KERNELS_PRODUCT_INL_H_
+#undef RUVD_KERNELS_PRODUCT_INL_H_
+#else
+#define RUVD_KERNELS_PRODUCT_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "inference/kernels/decode-inl.h"
+#include "inference/kernels/kernel_table.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ruvd {
+namespace HWY_NAMESPACE {
+
+// Rows of a, and outputs or vectors of y, that one tile keeps in registers: 24 or 16 accumulators
+// of 32 registers (AVX-512, NEON), 12 or 8 of 16.
+inline constexpr size_t kTileRows = 4;
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
+inline constexpr size_t kTileOutputs = 6;
+inline constexpr size_t kTileVectors = 4;
+#else
+inline constexpr size_t kTileOutputs = 3;
+inline constexpr size_t kTileVectors = 2;
+#endif
+
+// kRows x kOutputs dot products; lanes are summed at the end, the part of a row that fills no
+// vector is added last.
+template <class Row, size_t kRows, size_t kOutputs>
+HWY_NOINLINE void DotTile(const float* a, size_t a_stride, const uint8_t* b, size_t b_stride,
+                          size_t columns, float* y, size_t y_stride) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  FloatVector sums[kRows][kOutputs];
+  HWY_UNROLL(8)
+  for (size_t i = 0; i < kRows; ++i) {
+    HWY_UNROLL(8)
+    for (size_t j = 0; j < kOutputs; ++j) {
+      sums[i][j] = hn::Zero(d);
+    }
+  }
+  size_t k = 0;
+  for (; k + lanes <= columns; k += lanes) {
+    FloatVector av[kRows];
+    HWY_UNROLL(8)
+    for (size_t i = 0; i < kRows; ++i) {
+      av[i] = hn::LoadU(d, a + i * a_stride + k);
+    }
+    HWY_UNROLL(8)
+    for (size_t j = 0; j < kOutputs; ++j) {
+      const FloatVector bv = Row::Vector(b + j * b_stride, k);
+      HWY_UNROLL(8)
+      for (size_t i = 0; i < kRows; ++i) {
+        sums[i][j] = hn::MulAdd(av[i], bv, sums[i][j]);
+      }
+    }
+  }
+  for (size_t i = 0; i < kRows; ++i) {
+    for (size_t j = 0; j < kOutputs; ++j) {
+      float sum = hn::GetLane(hn::SumOfLanes(d, sums[i][j]));
+      for (size_t c = k; c < columns; ++c) {
+        sum += a[i * a_stride + c] * Row::Scalar(b + j * b_stride, c);
+      }
+      y[i * y_stride + j] = sum;
+    }
+  }
+}
+
+// kRows rows of a against all outputs.
+template <class Row, size_t kRows>
+HWY_INLINE void DotRows(const float* a, const ProductAbt& p, const uint8_t* b, size_t b_stride,
+                        size_t outputs, float* y) {
+  // A single row needs more outputs at once to hide the latency of its multiply-adds.
+  constexpr size_t kOutputs = kRows == 1 ? 8 : kTileOutputs;
+  size_t j = 0;
+  for (; j + kOutputs <= outputs; j += kOutputs) {
+    DotTile<Row, kRows, kOutputs>(a, p.a_stride, b + j * b_stride, b_stride, p.columns, y + j,
+                                  p.y_stride);
+  }
+  for (; j < outputs; ++j) {
+    DotTile<Row, kRows, 1>(a, p.a_stride, b + j * b_stride, b_stride, p.columns, y + j, p.y_stride);
+  }
+}
+
+// All rows of a against `outputs` rows of b.
+template <class Row>
+HWY_INLINE void DotAllRows(const ProductAbt& p, const uint8_t* b, size_t b_stride, size_t outputs,
+                           float* y) {
+  size_t i = 0;
+  for (; i + kTileRows <= p.rows; i += kTileRows) {
+    DotRows<Row, kTileRows>(p.a + i * p.a_stride, p, b, b_stride, outputs, y + i * p.y_stride);
+  }
+  const float* a = p.a + i * p.a_stride;
+  y += i * p.y_stride;
+  switch (p.rows - i) {
+    case 3:
+      return DotRows<Row, 3>(a, p, b, b_stride, outputs, y);
+    case 2:
+      return DotRows<Row, 2>(a, p, b, b_stride, outputs, y);
+    case 1:
+      return DotRows<Row, 1>(a, p, b, b_stride, outputs, y);
+    default:
+      return;
+  }
+}
+
+// Few rows: decodes in registers, writes nothing but y. More: decodes as many rows of b as the
+// panel holds (it stays in the L2 cache), then multiplies all rows of a with it.
+template <class Row>
+HWY_INLINE void MultiplyDecoded(const ProductAbt& p) {
+  if (p.rows <= kTileRows) {
+    return DotAllRows<Row>(p, p.b, p.b_stride, p.outputs, p.y);
+  }
+  const size_t panel_rows = p.panel_floats / p.columns;
+  for (size_t j = 0; j < p.outputs; j += panel_rows) {
+    const size_t count = HWY_MIN(panel_rows, p.outputs - j);
+    for (size_t r = 0; r < count; ++r) {
+      DecodeRow<Row>(p.b + (j + r) * p.b_stride, p.columns, p.panel + r * p.columns);
+    }
+    DotAllRows<F32Row>(p, reinterpret_cast<const uint8_t*>(p.panel), p.columns * sizeof(float),
+                       count, p.y + j);
+  }
+}
+
+inline void MultiplyAbt(const ProductAbt& p) {
+  switch (p.b_type) {
+    case TensorType::kF16:
+      return MultiplyDecoded<F16Row>(p);
+    case TensorType::kBF16:
+      return MultiplyDecoded<BF16Row>(p);
+    case TensorType::kQ8_0:
+      return MultiplyDecoded<Q8Row>(p);
+    case TensorType::kQ4_0:
+      return MultiplyDecoded<Q4Row>(p);
+    default:
+      return DotAllRows<F32Row>(p, p.b, p.b_stride, p.outputs, p.y);
+  }
+}
+
+// kRows x (kVectors vectors) of y, as a sum of outer products.
+template <size_t kRows, size_t kVectors>
+HWY_NOINLINE void OuterTile(const float* a, size_t a_stride, size_t inner, const float* b,
+                            size_t b_stride, float* y, size_t y_stride, bool accumulate) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  FloatVector sums[kRows][kVectors];
+  HWY_UNROLL(8)
+  for (size_t i = 0; i < kRows; ++i) {
+    HWY_UNROLL(8)
+    for (size_t v = 0; v < kVectors; ++v) {
+      sums[i][v] = accumulate ? hn::LoadU(d, y + i * y_stride + v * lanes) : hn::Zero(d);
+    }
+  }
+  for (size_t k = 0; k < inner; ++k) {
+    FloatVector bv[kVectors];
+    HWY_UNROLL(8)
+    for (size_t v = 0; v < kVectors; ++v) {
+      bv[v] = hn::LoadU(d, b + k * b_stride + v * lanes);
+    }
+    HWY_UNROLL(8)
+    for (size_t i = 0; i < kRows; ++i) {
+      const FloatVector av = hn::Set(d, a[i * a_stride + k]);
+      HWY_UNROLL(8)
+      for (size_t v = 0; v < kVectors; ++v) {
+        sums[i][v] = hn::MulAdd(av, bv[v], sums[i][v]);
+      }
+    }
+  }
+  HWY_UNROLL(8)
+  for (size_t i = 0; i < kRows; ++i) {
+    HWY_UNROLL(8)
+    for (size_t v = 0; v < kVectors; ++v) {
+      hn::StoreU(sums[i][v], d, y + i * y_stride + v * lanes);
+    }
+  }
+}
+
+// kRows rows of a from row `i` on.
+template <size_t kRows>
+HWY_INLINE void OuterRows(const ProductAb& p, size_t i) {
+  const size_t lanes = hn::Lanes(Floats());
+  const float* a = p.a + i * p.a_stride;
+  float* y = p.y + i * p.y_stride;
+  size_t c = 0;
+  for (; c + kTileVectors * lanes <= p.columns; c += kTileVectors * lanes) {
+    OuterTile<kRows, kTileVectors>(a, p.a_stride, p.inner, p.b + c, p.b_stride, y + c, p.y_stride,
+                                   p.accumulate);
+  }
+  for (; c + lanes <= p.columns; c += lanes) {
+    OuterTile<kRows, 1>(a, p.a_stride, p.inner, p.b + c, p.b_stride, y + c, p.y_stride,
+                        p.accumulate);
+  }
+  for (; c < p.columns; ++c) {
+    for (size_t r = 0; r < kRows; ++r) {
+      float sum = p.accumulate ? y[r * p.y_stride + c] : 0.0F;
+      for (size_t k = 0; k < p.inner; ++k) {
+        sum += a[r * p.a_stride + k] * p.b[k * p.b_stride + c];
+      }
+      y[r * p.y_stride + c] = sum;
+    }
+  }
+}
+
+inline void MultiplyAb(const ProductAb& p) {
+  size_t i = 0;
+  for (; i + kTileRows <= p.rows; i += kTileRows) {
+    OuterRows<kTileRows>(p, i);
+  }
+  for (; i < p.rows; ++i) {
+    OuterRows<1>(p, i);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ruvd
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Included once per instruction set by kernels.cc. Element-wise operations and reductions.
+#if defined(RUVD_KERNELS_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUVD_KERNELS_VECTOR_INL_H_
+#undef RUVD_KERNELS_VECTOR_INL_H_
+#else
+#define RUVD_KERNELS_VECTOR_INL_H_
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include <cmath>
+
+#include "inference/kernels/decode-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ruvd {
+namespace HWY_NAMESPACE {
+
+inline void RmsNorm(const float* x, const float* weight, float epsilon, size_t n, float* y) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  FloatVector squares = hn::Zero(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const FloatVector v = hn::LoadU(d, x + i);
+    squares = hn::MulAdd(v, v, squares);
+  }
+  float sum = hn::GetLane(hn::SumOfLanes(d, squares));
+  for (; i < n; ++i) {
+    sum += x[i] * x[i];
+  }
+  const float factor = 1.0F / std::sqrt(sum / static_cast<float>(n) + epsilon);
+  const FloatVector factors = hn::Set(d, factor);
+  i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const FloatVector scaled = hn::Mul(hn::LoadU(d, x + i), factors);
+    hn::StoreU(hn::Mul(scaled, hn::LoadU(d, weight + i)), d, y + i);
+  }
+  for (; i < n; ++i) {
+    y[i] = x[i] * factor * weight[i];
+  }
+}
+
+inline void Rotate(float* x, const float* cosine, const float* sine, size_t half) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= half; i += lanes) {
+    const FloatVector first = hn::LoadU(d, x + i);
+    const FloatVector second = hn::LoadU(d, x + half + i);
+    const FloatVector c = hn::LoadU(d, cosine + i);
+    const FloatVector s = hn::LoadU(d, sine + i);
+    hn::StoreU(hn::Sub(hn::Mul(first, c), hn::Mul(second, s)), d, x + i);
+    hn::StoreU(hn::Add(hn::Mul(second, c), hn::Mul(first, s)), d, x + half + i);
+  }
+  for (; i < half; ++i) {
+    const float first = x[i];
+    const float second = x[half + i];
+    x[i] = first * cosine[i] - second * sine[i];
+    x[half + i] = second * cosine[i] + first * sine[i];
+  }
+}
+
+// exp(-gate) overflows beyond 88; the sigmoid is zero in float32 there.
+inline constexpr float kLargestExponent = 88.0F;
+
+inline void Swiglu(const float* gate, const float* up, size_t n, float* out) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  const FloatVector one = hn::Set(d, 1.0F);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const FloatVector g = hn::LoadU(d, gate + i);
+    const FloatVector exponent = hn::Min(hn::Neg(g), hn::Set(d, kLargestExponent));
+    const FloatVector silu = hn::Div(g, hn::Add(one, hn::Exp(d, exponent)));
+    hn::StoreU(hn::Mul(silu, hn::LoadU(d, up + i)), d, out + i);
+  }
+  for (; i < n; ++i) {
+    out[i] = gate[i] / (1.0F + std::exp(-gate[i])) * up[i];
+  }
+}
+
+inline void Add(const float* x, size_t n, float* y) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(hn::Add(hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, y + i);
+  }
+  for (; i < n; ++i) {
+    y[i] += x[i];
+  }
+}
+
+inline float Max(const float* x, size_t n) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  FloatVector largest = hn::Set(d, x[0]);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    largest = hn::Max(largest, hn::LoadU(d, x + i));
+  }
+  float result = hn::GetLane(hn::MaxOfLanes(d, largest));
+  for (; i < n; ++i) {
+    result = x[i] > result ? x[i] : result;
+  }
+  return result;
+}
+
+inline float SumExp(const float* x, size_t n, float shift) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  const FloatVector shifts = hn::Set(d, shift);
+  FloatVector sums = hn::Zero(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    sums = hn::Add(sums, hn::Exp(d, hn::Sub(hn::LoadU(d, x + i), shifts)));
+  }
+  float sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  for (; i < n; ++i) {
+    sum += std::exp(x[i] - shift);
+  }
+  return sum;
+}
+
+inline void Softmax(float* x, size_t n, float scale) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  const float shift = Max(x, n) * scale;
+  FloatVector sums = hn::Zero(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const FloatVector scaled = hn::Mul(hn::LoadU(d, x + i), hn::Set(d, scale));
+    const FloatVector value = hn::Exp(d, hn::Sub(scaled, hn::Set(d, shift)));
+    sums = hn::Add(sums, value);
+    hn::StoreU(value, d, x + i);
+  }
+  float sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  for (; i < n; ++i) {
+    x[i] = std::exp(x[i] * scale - shift);
+    sum += x[i];
+  }
+  const float factor = 1.0F / sum;
+  i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), d, x + i);
+  }
+  for (; i < n; ++i) {
+    x[i] *= factor;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ruvd
+HWY_AFTER_NAMESPACE();
+
+#endif
