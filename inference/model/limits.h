@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Limits of a model's configuration, checked before anything is allocated by it, and the sizes that
+// divide the work. The largest open models stay well below; a larger number is a broken file.
+namespace ruvd::limits {
+
+inline constexpr uint64_t kMaxLayers = 512;
+inline constexpr uint64_t kMaxWidth = 1 << 16;
+inline constexpr uint64_t kMaxFfn = 1 << 18;
+inline constexpr uint64_t kMaxHeads = 1024;
+inline constexpr uint64_t kMaxHeadSize = 1024;
+inline constexpr uint64_t kMaxVocabulary = 1 << 20;
+inline constexpr uint64_t kMaxContext = 1 << 20;
+
+// Sum of the ranks applied to one matrix by all adapters of a mix: more would cost more than the
+// matrix itself in the models we serve.
+inline constexpr int kMaxStackedRank = 1024;
+
+// Decoded weights held at a time by one thread: half of a small L2 cache.
+inline constexpr size_t kPanelBytes = 128 << 10;
+// Multiply-adds worth handing to another thread: some ten microseconds.
+inline constexpr size_t kMinTaskProducts = 1 << 18;
+// Rows of the attention matrix computed together; a block-diffusion block is usually as long.
+inline constexpr size_t kAttentionRows = 16;
+
+}  // namespace ruvd::limits

@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/model/model.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/gguf/quantize.h"
+#include "inference/gguf/reader.h"
+#include "inference/model/config.h"
+
+namespace ruvd {
+namespace {
+
+// Tensors that llama.cpp loads for these architectures and never uses.
+constexpr std::string_view kIgnoredTensors[] = {"output.bias"};
+
+struct Weights {
+  std::vector<LayerWeights> layers;
+  Matrix token_embedding;
+  Matrix output;
+  std::vector<float> output_norm;
+};
+
+// Takes tensors out of a file by name, each checked against the shape that the configuration
+// demands.
+class WeightReader {
+ public:
+  WeightReader(const GgufReader& gguf, const ModelConfig& config) : gguf_(gguf), config_(config) {}
+
+  absl::Status Read(Weights* weights);
+
+ private:
+  absl::StatusOr<const TensorInfo*> Take(const std::string& name, uint64_t columns, uint64_t rows);
+  absl::Status ReadMatrix(const std::string& name, int rows, int columns, Matrix* out);
+  absl::Status ReadVector(const std::string& name, int length, std::vector<float>* out);
+  absl::Status ReadBias(const std::string& name, int length, std::vector<float>* out);
+  absl::Status ReadLayer(int index, LayerWeights* layer);
+  absl::Status CheckNothingIsLeft() const;
+
+  const GgufReader& gguf_;
+  const ModelConfig& config_;
+  std::set<std::string, std::less<>> taken_;
+};
+
+std::string ShapeText(const TensorInfo& tensor) {
+  std::string text = std::to_string(tensor.shape[0]);
+  for (uint32_t i = 1; i < tensor.dimensions; ++i) {
+    text += " x " + std::to_string(tensor.shape[i]);
+  }
+  return text;
+}
+
+absl::StatusOr<const TensorInfo*> WeightReader::Take(const std::string& name, uint64_t columns,
+                                                     uint64_t rows) {
+  const TensorInfo* tensor = gguf_.Find(name);
+  if (tensor == nullptr) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kModelCorrupt, "tensor {} is missing",
+                 name);
+  }
+  if (tensor->shape != std::array<uint64_t, 4>{columns, rows, 1, 1}) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kModelCorrupt,
+                 "tensor {} has shape {}, but the configuration asks for {}", name,
+                 ShapeText(*tensor),
+                 rows == 1 ? std::to_string(columns) : fmt::format("{} x {}", columns, rows));
+  }
+  if (!CanDequantize(tensor->type)) {
+    return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
+                 "tensor {} has format {}, which this build cannot compute with; convert the model "
+                 "to Q8_0 or Q4_0",
+                 name, TensorTypeName(tensor->type));
+  }
+  taken_.insert(name);
+  return tensor;
+}
+
+absl::Status WeightReader::ReadMatrix(const std::string& name, int rows, int columns, Matrix* out) {
+  ASSIGN_OR_RETURN(const TensorInfo* tensor,
+                   Take(name, static_cast<uint64_t>(columns), static_cast<uint64_t>(rows)));
+  *out = {
+      .type = tensor->type, .rows = rows, .columns = columns, .data = gguf_.Data(*tensor).data()};
+  return absl::OkStatus();
+}
+
+absl::Status WeightReader::ReadVector(const std::string& name, int length,
+                                      std::vector<float>* out) {
+  ASSIGN_OR_RETURN(const TensorInfo* tensor, Take(name, static_cast<uint64_t>(length), 1));
+  out->resize(static_cast<size_t>(length));
+  return Dequantize(tensor->type, gguf_.Data(*tensor), *out);
+}
+
+absl::Status WeightReader::ReadBias(const std::string& name, int length, std::vector<float>* out) {
+  return gguf_.Find(name) == nullptr ? absl::OkStatus() : ReadVector(name, length, out);
+}
+
+absl::Status WeightReader::ReadLayer(int index, LayerWeights* layer) {
+  const std::string blk = fmt::format("blk.{}.", index);
+  const int d = config_.width;
+  const int q = config_.heads * config_.head_size;
+  const int kv = config_.kv_heads * config_.head_size;
+  RETURN_IF_ERROR(ReadVector(blk + "attn_norm.weight", d, &layer->attn_norm));
+  RETURN_IF_ERROR(ReadMatrix(blk + "attn_q.weight", q, d, &layer->q));
+  RETURN_IF_ERROR(ReadMatrix(blk + "attn_k.weight", kv, d, &layer->k));
+  RETURN_IF_ERROR(ReadMatrix(blk + "attn_v.weight", kv, d, &layer->v));
+  RETURN_IF_ERROR(ReadBias(blk + "attn_q.bias", q, &layer->q_bias));
+  RETURN_IF_ERROR(ReadBias(blk + "attn_k.bias", kv, &layer->k_bias));
+  RETURN_IF_ERROR(ReadBias(blk + "attn_v.bias", kv, &layer->v_bias));
+  RETURN_IF_ERROR(ReadMatrix(blk + "attn_output.weight", d, q, &layer->output));
+  RETURN_IF_ERROR(ReadVector(blk + "ffn_norm.weight", d, &layer->ffn_norm));
+  RETURN_IF_ERROR(ReadMatrix(blk + "ffn_gate.weight", config_.ffn, d, &layer->gate));
+  RETURN_IF_ERROR(ReadMatrix(blk + "ffn_up.weight", config_.ffn, d, &layer->up));
+  return ReadMatrix(blk + "ffn_down.weight", d, config_.ffn, &layer->down);
+}
+
+absl::Status WeightReader::Read(Weights* weights) {
+  RETURN_IF_ERROR(ReadMatrix("token_embd.weight", config_.vocabulary, config_.width,
+                             &weights->token_embedding));
+  RETURN_IF_ERROR(ReadVector("output_norm.weight", config_.width, &weights->output_norm));
+  weights->output = weights->token_embedding;
+  if (gguf_.Find("output.weight") != nullptr) {
+    RETURN_IF_ERROR(
+        ReadMatrix("output.weight", config_.vocabulary, config_.width, &weights->output));
+  }
+  for (int i = 0; i < config_.layers; ++i) {
+    RETURN_IF_ERROR(ReadLayer(i, &weights->layers.emplace_back()));
+  }
+  return CheckNothingIsLeft();
+}
+
+// A tensor that nobody took would change the result in a program that knows it.
+absl::Status WeightReader::CheckNothingIsLeft() const {
+  for (const TensorInfo& tensor : gguf_.tensors()) {
+    if (!taken_.contains(tensor.name) &&
+        std::ranges::find(kIgnoredTensors, tensor.name) == std::end(kIgnoredTensors)) {
+      return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
+                   "tensor {} belongs to no part of the {} architecture that this build knows",
+                   tensor.name, ArchitectureName(config_.architecture));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// SHA-256 over one line for each field of the configuration that decides the result, then, sorted
+// by name, one for each tensor: name, format, shape, SHA-256 of its bytes. The name of the model
+// and the tokenizer are not part of it; the architecture is, so the same weights read as dream and
+// as qwen2 are two models.
+Digest HashModel(const ModelConfig& config, const GgufReader& gguf) {
+  std::string text = fmt::format(
+      "ruvd model 1\narchitecture {}\nlayers {}\nwidth {}\nheads {}\nkv_heads {}\nhead_size {}\n"
+      "ffn {}\nvocabulary {}\ncontext {}\nrms_epsilon {:a}\nrope_base {:a}\nshift_logits {}\n"
+      "block_length {}\n",
+      ArchitectureName(config.architecture), config.layers, config.width, config.heads,
+      config.kv_heads, config.head_size, config.ffn, config.vocabulary, config.context,
+      config.rms_epsilon, config.rope_base, config.shift_logits, config.block_length);
+  std::vector<const TensorInfo*> tensors;
+  for (const TensorInfo& tensor : gguf.tensors()) {
+    tensors.push_back(&tensor);
+  }
+  std::ranges::sort(tensors, {}, &TensorInfo::name);
+  for (const TensorInfo* tensor : tensors) {
+    text += fmt::format("{} {} {} {}\n", tensor->name, TensorTypeName(tensor->type),
+                        ShapeText(*tensor), ToHex(Sha256(gguf.Data(*tensor))));
+  }
+  return Sha256(text);
+}
+
+class LoadedModel final : public Model {
+ public:
+  // In order of need: the weights point into the file.
+  std::unique_ptr<GgufReader> gguf;
+  ModelConfig loaded_config;
+  Weights weights;
+  std::unique_ptr<Tokenizer> loaded_tokenizer;
+  Digest digest{};
+
+  const ModelConfig& config() const override { return loaded_config; }
+  const Tokenizer& tokenizer() const override { return *loaded_tokenizer; }
+  const LayerWeights& layer(int index) const override {
+    return weights.layers[static_cast<size_t>(index)];
+  }
+  const Matrix& token_embedding() const override { return weights.token_embedding; }
+  const Matrix& output() const override { return weights.output; }
+  const std::vector<float>& output_norm() const override { return weights.output_norm; }
+  const Digest& hash() const override { return digest; }
+};
+
+absl::Status Fill(LoadedModel* model) {
+  ASSIGN_OR_RETURN(model->loaded_config, ReadModelConfig(*model->gguf));
+  RETURN_IF_ERROR(WeightReader(*model->gguf, model->loaded_config).Read(&model->weights));
+  ASSIGN_OR_RETURN(model->loaded_tokenizer, Tokenizer::FromGguf(*model->gguf));
+  const auto vocabulary = static_cast<size_t>(model->loaded_config.vocabulary);
+  if (model->loaded_tokenizer->size() > vocabulary) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kModelCorrupt,
+                 "the tokenizer has {} tokens, token_embd.weight only {} rows",
+                 model->loaded_tokenizer->size(), vocabulary);
+  }
+  model->digest = HashModel(model->loaded_config, *model->gguf);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Model>> Model::Load(const std::string& path) {
+  auto model = std::make_shared<LoadedModel>();
+  ASSIGN_OR_RETURN(model->gguf, GgufReader::Open(path));
+  if (const absl::Status status = Fill(model.get()); !status.ok()) {
+    return Annotate(status, fmt::format("model file {}", path));
+  }
+  return std::shared_ptr<const Model>(std::move(model));
+}
+
+}  // namespace ruvd
