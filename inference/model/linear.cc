@@ -14,11 +14,10 @@
 namespace ruvd {
 namespace {
 
-// Columns of w that one task of MultiplyTransposed owns: whole blocks of all 32-value formats and a
-// row of register tiles.
-constexpr size_t kColumnChunk = 128;
+// Columns of w that one task of MultiplyTransposed owns: whole blocks of every format.
+constexpr size_t kColumnChunk = 256;
 // Rows of w decoded at a time by MultiplyTransposed.
-constexpr size_t kRowChunk = 64;
+constexpr size_t kRowChunk = 32;
 // Panels are multiples of every register tile's height.
 constexpr size_t kPanelStep = 24;
 
@@ -47,8 +46,7 @@ void DecodeRows(const Matrix& w, size_t row, size_t rows, size_t begin, size_t c
     if (kernels.decodes(w.type)) {
       kernels.decode(w.type, source, count, out + r * count);
     } else {
-      // Model::Load admits only formats that Dequantize knows.
-      RUVD_CHECK(Dequantize(w.type, {source, bytes}, {out + r * count, count}).ok());
+        RUVD_CHECK(Dequantize(w.type, {source, bytes}, {out + r * count, count}).ok());
     }
   }
 }

@@ -69,12 +69,6 @@ absl::StatusOr<const TensorInfo*> WeightReader::Take(const std::string& name, ui
                  ShapeText(*tensor),
                  rows == 1 ? std::to_string(columns) : fmt::format("{} x {}", columns, rows));
   }
-  if (!CanDequantize(tensor->type)) {
-    return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
-                 "tensor {} has format {}, which this build cannot compute with; convert the model "
-                 "to Q8_0 or Q4_0",
-                 name, TensorTypeName(tensor->type));
-  }
   taken_.insert(name);
   return tensor;
 }

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/status.h"
+#include "inference/gguf/quantize.h"
+#include "inference/model/model.h"
+
+namespace ruvd::testing {
+
+// A random model in memory, without a file and without a tokenizer. Matrices are drawn from a
+// normal distribution and stored in `type`; weights are scaled so that logits are of order one.
+class TinyModel final : public Model {
+ public:
+  struct Options {
+    int layers = 2;
+    int width = 64;
+    int heads = 4;
+    int kv_heads = 2;
+    int head_size = 16;
+    int ffn = 96;
+    int vocabulary = 40;
+    int context = 64;
+    TensorType type = TensorType::kF32;
+    bool biases = true;
+    uint64_t seed = 1;
+  };
+
+  explicit TinyModel(const Options& options) : random_(options.seed) {
+    config_ = {.name = "tiny",
+               .layers = options.layers,
+               .width = options.width,
+               .heads = options.heads,
+               .kv_heads = options.kv_heads,
+               .head_size = options.head_size,
+               .ffn = options.ffn,
+               .vocabulary = options.vocabulary,
+               .context = options.context,
+               .rms_epsilon = 1e-3F,
+               .rope_base = 500.0F,
+               .block_length = 4};
+    type_ = options.type;
+    const int q = options.heads * options.head_size;
+    const int kv = options.kv_heads * options.head_size;
+    embedding_ = RandomMatrix(options.vocabulary, options.width);
+    output_ = RandomMatrix(options.vocabulary, options.width);
+    output_norm_ = RandomVector(options.width, 0.2, 1.0);
+    for (int i = 0; i < options.layers; ++i) {
+      LayerWeights layer;
+      layer.attn_norm = RandomVector(options.width, 0.2, 1.0);
+      layer.ffn_norm = RandomVector(options.width, 0.2, 1.0);
+      layer.q = RandomMatrix(q, options.width);
+      layer.k = RandomMatrix(kv, options.width);
+      layer.v = RandomMatrix(kv, options.width);
+      layer.output = RandomMatrix(options.width, q);
+      layer.gate = RandomMatrix(options.ffn, options.width);
+      layer.up = RandomMatrix(options.ffn, options.width);
+      layer.down = RandomMatrix(options.width, options.ffn);
+      if (options.biases) {
+        layer.q_bias = RandomVector(q, 0.3, 0.0);
+        layer.k_bias = RandomVector(kv, 0.3, 0.0);
+        layer.v_bias = RandomVector(kv, 0.3, 0.0);
+      }
+      layers_.push_back(std::move(layer));
+    }
+  }
+
+  const ModelConfig& config() const override { return config_; }
+  const Tokenizer& tokenizer() const override { RUVD_CHECK(false && "a tiny model has none"); }
+  const LayerWeights& layer(int index) const override {
+    return layers_[static_cast<size_t>(index)];
+  }
+  const Matrix& token_embedding() const override { return embedding_; }
+  const Matrix& output() const override { return output_; }
+  const std::vector<float>& output_norm() const override { return output_norm_; }
+  const Digest& hash() const override { return hash_; }
+
+  // For tests that change weights: the layer, and a matrix built from values (rows x columns).
+  LayerWeights& mutable_layer(int index) { return layers_[static_cast<size_t>(index)]; }
+  Matrix& mutable_output() { return output_; }
+  Matrix MakeMatrix(TensorType type, int rows, int columns, const std::vector<float>& values) {
+    bytes_.push_back(Quantize(type, values).value());
+    return {.type = type,
+            .rows = rows,
+            .columns = columns,
+            .data = reinterpret_cast<const uint8_t*>(bytes_.back().data())};
+  }
+
+ private:
+  std::vector<float> RandomVector(int length, double spread, double centre) {
+    std::vector<float> values(static_cast<size_t>(length));
+    for (float& value : values) {
+      value = static_cast<float>(centre + spread * random_.Normal());
+    }
+    return values;
+  }
+  Matrix RandomMatrix(int rows, int columns) {
+    const double spread = 1.0 / std::sqrt(static_cast<double>(columns));
+    return MakeMatrix(type_, rows, columns, RandomVector(rows * columns, spread, 0.0));
+  }
+
+  Random random_;
+  ModelConfig config_;
+  TensorType type_ = TensorType::kF32;
+  std::deque<std::string> bytes_;  // does not move its elements
+  Matrix embedding_, output_;
+  std::vector<float> output_norm_;
+  std::vector<LayerWeights> layers_;
+  Digest hash_{};
+};
+
+// The matrix as float32 values, row by row.
+inline std::vector<float> Values(const Matrix& w) {
+  std::vector<float> values(static_cast<size_t>(w.rows) * static_cast<size_t>(w.columns));
+  const uint64_t bytes = values.size() / BlockValues(w.type) * BlockBytes(w.type);
+  RUVD_CHECK(Dequantize(w.type, {w.data, bytes}, values).ok());
+  return values;
+}
+
+// sqrt(sum((a - b)^2) / sum(b^2)).
+inline double RelativeRms(const std::vector<float>& a, const std::vector<float>& b) {
+  RUVD_CHECK(a.size() == b.size());
+  double difference = 0;
+  double norm = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
+    norm += static_cast<double>(b[i]) * b[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+}  // namespace ruvd::testing

@@ -1,0 +1,481 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/parallel.h"
+#include "base/reasons.h"
+#include "inference/model/transformer.h"
+#include "tests/inference/tiny_model.h"
+
+namespace ruvd {
+namespace {
+
+using testing::RelativeRms;
+using testing::TinyModel;
+using testing::Values;
+
+using Rows = std::vector<std::vector<double>>;
+// Whether query i may look at key j.
+using Sees = std::function<bool(size_t i, size_t j)>;
+
+// The graph of dream and qwen2 in double precision, written for reading.
+class Reference {
+ public:
+  Reference(const Model& model, Sees sees, std::function<double(size_t)> position)
+      : model_(model), config_(model.config()), sees_(std::move(sees)), position_(position) {}
+
+  // Final hidden states after the output norm.
+  Rows Hidden(const std::vector<TokenId>& tokens) {
+    const std::vector<float> embedding = Values(model_.token_embedding());
+    const auto width = static_cast<size_t>(config_.width);
+    Rows x;
+    for (const TokenId token : tokens) {
+      x.emplace_back(embedding.begin() + static_cast<ptrdiff_t>(token * width),
+                     embedding.begin() + static_cast<ptrdiff_t>((token + 1) * width));
+    }
+    for (int l = 0; l < config_.layers; ++l) {
+      const LayerWeights& layer = model_.layer(l);
+      Add(&x, Times(AttentionOf(layer, Norm(x, layer.attn_norm)), layer.output, {}));
+      const Rows h = Norm(x, layer.ffn_norm);
+      Rows gate = Times(h, layer.gate, {});
+      const Rows up = Times(h, layer.up, {});
+      for (size_t i = 0; i < gate.size(); ++i) {
+        for (size_t j = 0; j < gate[i].size(); ++j) {
+          gate[i][j] *= up[i][j] / (1.0 + std::exp(-gate[i][j]));
+        }
+      }
+      Add(&x, Times(gate, layer.down, {}));
+    }
+    return Norm(x, model_.output_norm());
+  }
+
+ private:
+  static void Add(Rows* x, const Rows& what) {
+    for (size_t i = 0; i < x->size(); ++i) {
+      for (size_t j = 0; j < what[i].size(); ++j) {
+        (*x)[i][j] += what[i][j];
+      }
+    }
+  }
+  Rows Norm(const Rows& x, const std::vector<float>& weight) const {
+    Rows y = x;
+    for (auto& row : y) {
+      double squares = 0;
+      for (const double value : row) {
+        squares += value * value;
+      }
+      const double mean = squares / static_cast<double>(row.size());
+      for (size_t j = 0; j < row.size(); ++j) {
+        row[j] *= weight[j] / std::sqrt(mean + static_cast<double>(config_.rms_epsilon));
+      }
+    }
+    return y;
+  }
+  static Rows Times(const Rows& x, const Matrix& w, const std::vector<float>& bias) {
+    const std::vector<float> values = Values(w);
+    Rows y(x.size(), std::vector<double>(static_cast<size_t>(w.rows)));
+    for (size_t i = 0; i < x.size(); ++i) {
+      for (size_t o = 0; o < y[i].size(); ++o) {
+        y[i][o] = bias.empty() ? 0.0 : bias[o];
+        for (size_t c = 0; c < x[i].size(); ++c) {
+          y[i][o] += x[i][c] * values[o * x[i].size() + c];
+        }
+      }
+    }
+    return y;
+  }
+  void Rotate(Rows* x, size_t heads) const {
+    const auto size = static_cast<size_t>(config_.head_size);
+    for (size_t i = 0; i < x->size(); ++i) {
+      for (size_t h = 0; h < heads; ++h) {
+        for (size_t p = 0; p < size / 2; ++p) {
+          const double angle =
+              position_(i) * std::pow(static_cast<double>(config_.rope_base),
+                                      -2.0 * static_cast<double>(p) / static_cast<double>(size));
+          double& a = (*x)[i][h * size + p];
+          double& b = (*x)[i][h * size + p + size / 2];
+          const double first = a;
+          a = first * std::cos(angle) - b * std::sin(angle);
+          b = b * std::cos(angle) + first * std::sin(angle);
+        }
+      }
+    }
+  }
+  Rows AttentionOf(const LayerWeights& layer, const Rows& h) const {
+    const auto heads = static_cast<size_t>(config_.heads);
+    const auto kv_heads = static_cast<size_t>(config_.kv_heads);
+    const auto size = static_cast<size_t>(config_.head_size);
+    Rows q = Times(h, layer.q, layer.q_bias);
+    Rows k = Times(h, layer.k, layer.k_bias);
+    const Rows v = Times(h, layer.v, layer.v_bias);
+    Rotate(&q, heads);
+    Rotate(&k, kv_heads);
+    Rows out(h.size(), std::vector<double>(heads * size));
+    for (size_t i = 0; i < h.size(); ++i) {
+      for (size_t head = 0; head < heads; ++head) {
+        const size_t kv = head / (heads / kv_heads) * size;
+        std::vector<double> weights(h.size());
+        double total = 0;
+        for (size_t j = 0; j < h.size(); ++j) {
+          double score = 0;
+          for (size_t c = 0; c < size; ++c) {
+            score += q[i][head * size + c] * k[j][kv + c];
+          }
+          weights[j] = sees_(i, j) ? std::exp(score / std::sqrt(static_cast<double>(size))) : 0.0;
+          total += weights[j];
+        }
+        for (size_t j = 0; j < h.size(); ++j) {
+          for (size_t c = 0; c < size; ++c) {
+            out[i][head * size + c] += weights[j] / total * v[j][kv + c];
+          }
+        }
+      }
+    }
+    return out;
+  }
+
+  const Model& model_;
+  const ModelConfig& config_;
+  Sees sees_;
+  std::function<double(size_t)> position_;
+};
+
+std::vector<TokenId> Tokens(size_t count, uint64_t seed = 3) {
+  Random random(seed);
+  std::vector<TokenId> tokens(count);
+  for (TokenId& token : tokens) {
+    token = static_cast<TokenId>(random.Below(40));
+  }
+  return tokens;
+}
+
+std::vector<float> Flatten(const Rows& rows) {
+  std::vector<float> flat;
+  for (const auto& row : rows) {
+    for (const double value : row) {
+      flat.push_back(static_cast<float>(value));
+    }
+  }
+  return flat;
+}
+
+std::vector<float> Hidden(Transformer& transformer, const ForwardInput& input) {
+  ForwardOutput output;
+  const absl::Status status = transformer.Forward(input, &output);
+  EXPECT_TRUE(status.ok()) << status;
+  return output.hidden;
+}
+
+constexpr Attention kCausal{.kind = Attention::Kind::kCausal};
+constexpr Attention kBlocks{.kind = Attention::Kind::kBlockCausal, .block_length = 5};
+constexpr Attention kNoisy{.kind = Attention::Kind::kNoisyAndClean, .block_length = 5};
+
+TEST(TransformerTest, MatchesTheReferenceInEveryAttentionKindAndFormat) {
+  const auto identity = [](size_t i) { return static_cast<double>(i); };
+  struct Case {
+    Attention attention;
+    Sees sees;
+    std::function<double(size_t)> position;
+  };
+  const std::vector<Case> cases = {
+      {{}, [](size_t, size_t) { return true; }, identity},
+      {kCausal, [](size_t i, size_t j) { return j <= i; }, identity},
+      {kBlocks, [](size_t i, size_t j) { return j / 5 <= i / 5; }, identity},
+      {kNoisy,
+       [](size_t i, size_t j) {
+         const size_t qb = i % 24 / 5;
+         const size_t kb = j % 24 / 5;
+         if (i < 24) {
+           return j < 24 ? qb == kb : kb < qb;
+         }
+         return j >= 24 && kb <= qb;
+       },
+       [](size_t i) { return static_cast<double>(i % 24); }},
+  };
+  const std::vector<TokenId> tokens = Tokens(48);
+  for (const TensorType type :
+       {TensorType::kF32, TensorType::kF16, TensorType::kQ8_0, TensorType::kQ4_0}) {
+    const auto model = std::make_shared<TinyModel>(TinyModel::Options{.type = type});
+    Transformer transformer(model, SerialRunner());
+    for (const Case& c : cases) {
+      const std::vector<float> expected =
+          Flatten(Reference(*model, c.sees, c.position).Hidden(tokens));
+      const std::vector<float> hidden =
+          Hidden(transformer, {.tokens = tokens, .attention = c.attention});
+      EXPECT_LT(RelativeRms(hidden, expected), 3e-6)
+          << TensorTypeName(type) << " attention " << static_cast<int>(c.attention.kind);
+    }
+  }
+}
+
+TEST(TransformerTest, TakesEveryHeadFromItsFileSizes) {
+  // Heads wider than the embedding allows, one key-value head, no biases, odd feed-forward width.
+  const TinyModel::Options options{
+      .width = 48, .heads = 3, .kv_heads = 1, .head_size = 10, .ffn = 37, .biases = false};
+  const auto model = std::make_shared<TinyModel>(options);
+  Transformer transformer(model, SerialRunner());
+  const std::vector<TokenId> tokens = Tokens(19);
+  Reference reference(
+      *model, [](size_t, size_t) { return true; }, [](size_t i) { return static_cast<double>(i); });
+  EXPECT_LT(RelativeRms(Hidden(transformer, {.tokens = tokens}), Flatten(reference.Hidden(tokens))),
+            3e-6);
+}
+
+// Feeding a text in pieces through the cache gives what one pass over the whole text gives.
+void CheckCachedEqualsWhole(const Attention& attention, size_t piece) {
+  const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
+  Transformer transformer(model, SerialRunner());
+  const std::vector<TokenId> tokens = Tokens(23);
+  const std::vector<float> whole = Hidden(transformer, {.tokens = tokens, .attention = attention});
+  KvCache cache(model->config(), 30);
+  std::vector<float> pieces;
+  for (size_t begin = 0; begin < tokens.size(); begin += piece) {
+    const size_t count = std::min(piece, tokens.size() - begin);
+    const ForwardInput input{.tokens = std::span(tokens).subspan(begin, count),
+                             .attention = attention,
+                             .cache = &cache,
+                             .extend_cache = true};
+    // A look ahead that does not extend the cache leaves no trace.
+    ForwardInput look = input;
+    look.extend_cache = false;
+    const std::vector<float> first = Hidden(transformer, look);
+    EXPECT_EQ(cache.length(), static_cast<int>(begin));
+    const std::vector<float> second = Hidden(transformer, input);
+    EXPECT_EQ(first, second);
+    EXPECT_EQ(cache.length(), static_cast<int>(begin + count));
+    pieces.insert(pieces.end(), second.begin(), second.end());
+  }
+  EXPECT_LT(RelativeRms(pieces, whole), 1e-5);
+  cache.Truncate(3);
+  EXPECT_EQ(cache.length(), 3);
+  cache.Truncate(9);
+  EXPECT_EQ(cache.length(), 3) << "truncation never makes tokens appear";
+}
+
+TEST(TransformerTest, CachedCausalEqualsOnePass) {
+  CheckCachedEqualsWhole(kCausal, 1);
+  CheckCachedEqualsWhole(kCausal, 7);
+}
+
+TEST(TransformerTest, CachedBlockCausalEqualsOnePass) {
+  CheckCachedEqualsWhole(kBlocks, 5);
+  CheckCachedEqualsWhole(kBlocks, 10);
+}
+
+// Which rows of the output change when the token at `changed` does.
+std::vector<bool> ChangedRows(Transformer& transformer, std::vector<TokenId> tokens,
+                              const Attention& attention, size_t changed) {
+  const std::vector<float> before = Hidden(transformer, {.tokens = tokens, .attention = attention});
+  tokens[changed] = (tokens[changed] + 1) % 40;
+  const std::vector<float> after = Hidden(transformer, {.tokens = tokens, .attention = attention});
+  const size_t width = before.size() / tokens.size();
+  std::vector<bool> rows(tokens.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    rows[i / width] = rows[i / width] || before[i] != after[i];
+  }
+  return rows;
+}
+
+// The BD3-LM mask, by perturbation: a noisy block sees itself and the clean blocks before it.
+TEST(TransformerTest, NoisyBlocksSeeThemselvesAndEarlierCleanBlocksOnly) {
+  const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
+  Transformer transformer(model, SerialRunner());
+  const size_t half = 18;  // blocks of 5, 5, 5 and 3
+  const std::vector<TokenId> tokens = Tokens(2 * half);
+  for (size_t changed = 0; changed < 2 * half; ++changed) {
+    const std::vector<bool> rows = ChangedRows(transformer, tokens, kNoisy, changed);
+    const size_t block = changed % half / 5;
+    for (size_t i = 0; i < 2 * half; ++i) {
+      const size_t own = i % half / 5;
+      const bool expected = changed < half ? (i < half && own == block)
+                            : i < half     ? block < own
+                                           : block <= own;
+      EXPECT_EQ(rows[i], expected) << "token " << changed << " changed, row " << i;
+    }
+  }
+}
+
+TEST(TransformerTest, NoisyAndCleanEqualsCachedCleanPrefixes) {
+  const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
+  Transformer transformer(model, SerialRunner());
+  const size_t half = 20;
+  std::vector<TokenId> noisy = Tokens(half, 5);
+  const std::vector<TokenId> clean = Tokens(half, 6);
+  std::vector<TokenId> both = noisy;
+  both.insert(both.end(), clean.begin(), clean.end());
+  const std::vector<float> joint = Hidden(transformer, {.tokens = both, .attention = kNoisy});
+
+  KvCache cache(model->config(), static_cast<int>(half));
+  std::vector<float> noisy_rows;
+  std::vector<float> clean_rows;
+  for (size_t begin = 0; begin < half; begin += 5) {
+    const auto run = [&](const std::vector<TokenId>& text, bool extend) {
+      return Hidden(transformer, {.tokens = std::span(text).subspan(begin, 5),
+                                  .attention = kBlocks,
+                                  .cache = &cache,
+                                  .extend_cache = extend});
+    };
+    const std::vector<float> a = run(noisy, false);
+    noisy_rows.insert(noisy_rows.end(), a.begin(), a.end());
+    const std::vector<float> b = run(clean, true);
+    clean_rows.insert(clean_rows.end(), b.begin(), b.end());
+  }
+  noisy_rows.insert(noisy_rows.end(), clean_rows.begin(), clean_rows.end());
+  EXPECT_LT(RelativeRms(joint, noisy_rows), 1e-5);
+}
+
+TEST(TransformerTest, ResultsAreEqualForAnyNumberOfThreads) {
+  const TinyModel::Options options{.width = 256,
+                                   .heads = 8,
+                                   .kv_heads = 4,
+                                   .head_size = 32,
+                                   .ffn = 512,
+                                   .type = TensorType::kQ8_0};
+  const auto model = std::make_shared<TinyModel>(options);
+  const std::vector<TokenId> tokens = Tokens(61);
+  std::vector<std::vector<float>> results;
+  for (const int threads : {1, 2, 5}) {
+    ThreadParallelRunner runner(threads);
+    Transformer transformer(model, runner);
+    std::vector<float> all = Hidden(transformer, {.tokens = tokens});
+    std::vector<float> logits(tokens.size() * 40);
+    transformer.Logits(all, nullptr, logits);
+    std::vector<float> back(all.size());
+    transformer.MatMulTransposed(logits, model->output(), back);
+    all.insert(all.end(), logits.begin(), logits.end());
+    all.insert(all.end(), back.begin(), back.end());
+    results.push_back(std::move(all));
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+}
+
+TEST(TransformerTest, CapturesWhatTheLastLayersTailIsComputedFrom) {
+  const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
+  Transformer transformer(model, SerialRunner());
+  const std::vector<TokenId> tokens = Tokens(9);
+  ForwardOutput output;
+  ASSERT_TRUE(
+      transformer
+          .Forward({.tokens = tokens, .attention = kCausal, .capture_last_layer = true}, &output)
+          .ok());
+  // hidden = norm(h1 + FFN(norm(h1))), h1 = residual + Wo context: repeat it with MatMul.
+  const LayerWeights& last = model->layer(1);
+  std::vector<float> h1(output.last_residual.size());
+  transformer.MatMul(output.last_attention, last.output, h1);
+  const size_t width = 64;
+  std::vector<float> expected;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const auto normalise = [&](const std::vector<float>& x, const std::vector<float>& weight) {
+      double squares = 0;
+      for (const float value : x) {
+        squares += static_cast<double>(value) * value;
+      }
+      std::vector<float> y(width);
+      for (size_t j = 0; j < width; ++j) {
+        y[j] = static_cast<float>(x[j] * weight[j] / std::sqrt(squares / 64.0 + 1e-3));
+      }
+      return y;
+    };
+    std::vector<float> row(width);
+    for (size_t j = 0; j < width; ++j) {
+      row[j] = h1[i * width + j] + output.last_residual[i * width + j];
+    }
+    const std::vector<float> h = normalise(row, last.ffn_norm);
+    std::vector<float> gate(96), up(96), down(width);
+    transformer.MatMul(h, last.gate, gate);
+    transformer.MatMul(h, last.up, up);
+    for (size_t j = 0; j < gate.size(); ++j) {
+      gate[j] *= up[j] / (1.0F + std::exp(-gate[j]));
+    }
+    transformer.MatMul(gate, last.down, down);
+    for (size_t j = 0; j < width; ++j) {
+      row[j] += down[j];
+    }
+    const std::vector<float> hidden = normalise(row, model->output_norm());
+    expected.insert(expected.end(), hidden.begin(), hidden.end());
+  }
+  EXPECT_LT(RelativeRms(output.hidden, expected), 1e-5);
+}
+
+TEST(TransformerTest, MultipliesByTransposedWeights) {
+  for (const TensorType type : {TensorType::kF32, TensorType::kF16, TensorType::kQ8_0}) {
+    const TinyModel::Options options{.width = 288, .vocabulary = 71, .type = type};
+    const auto model = std::make_shared<TinyModel>(options);
+    Transformer transformer(model, SerialRunner());
+    const Matrix& w = model->output();
+    const std::vector<float> values = Values(w);
+    Random random(4);
+    std::vector<float> dy(6 * 71), dx(6 * 288), expected(6 * 288);
+    for (float& value : dy) {
+      value = static_cast<float>(random.Normal());
+    }
+    transformer.MatMulTransposed(dy, w, dx);
+    for (size_t i = 0; i < 6; ++i) {
+      for (size_t c = 0; c < 288; ++c) {
+        double sum = 0;
+        for (size_t o = 0; o < 71; ++o) {
+          sum += static_cast<double>(dy[i * 71 + o]) * values[o * 288 + c];
+        }
+        expected[i * 288 + c] = static_cast<float>(sum);
+      }
+    }
+    EXPECT_LT(RelativeRms(dx, expected), 1e-6) << TensorTypeName(type);
+  }
+}
+
+TEST(TransformerTest, EmbeddingIsTheNormalisedMeanOfTheHiddenStates) {
+  const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
+  Transformer transformer(model, SerialRunner());
+  const std::vector<TokenId> tokens = Tokens(7);
+  const std::vector<float> hidden = Hidden(transformer, {.tokens = tokens});
+  const std::vector<float> embedding = EmbedTokens(transformer, tokens).value();
+  ASSERT_EQ(embedding.size(), 64U);
+  std::vector<double> mean(64);
+  double squares = 0;
+  for (size_t j = 0; j < 64; ++j) {
+    for (size_t i = 0; i < 7; ++i) {
+      mean[j] += hidden[i * 64 + j] / 7.0;
+    }
+    squares += mean[j] * mean[j];
+  }
+  for (size_t j = 0; j < 64; ++j) {
+    EXPECT_NEAR(embedding[j], mean[j] / std::sqrt(squares), 1e-6);
+  }
+}
+
+TEST(TransformerTest, RefusesBadInputByName) {
+  const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
+  Transformer transformer(model, SerialRunner());
+  ForwardOutput output;
+  const auto reason = [&](const ForwardInput& input) {
+    return ReasonOf(transformer.Forward(input, &output));
+  };
+  EXPECT_EQ(reason({}), reasons::kInvalidArgument);
+  const std::vector<TokenId> foreign = {1, 40};
+  EXPECT_EQ(reason({.tokens = foreign}), reasons::kInvalidArgument);
+  const std::vector<TokenId> tokens = Tokens(65);
+  EXPECT_EQ(reason({.tokens = tokens}), reasons::kContextTooLong);
+  const absl::Status too_long = transformer.Forward({.tokens = tokens}, &output);
+  EXPECT_THAT(MessageOf(too_long), ::testing::HasSubstr("65 tokens are 1 more"));
+  const std::span<const TokenId> some = std::span(tokens).first(6);
+  EXPECT_EQ(reason({.tokens = some, .attention = {.kind = Attention::Kind::kBlockCausal}}),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(reason({.tokens = some.first(5), .attention = kNoisy}), reasons::kInvalidArgument);
+  KvCache cache(model->config(), 5);
+  EXPECT_EQ(reason({.tokens = some, .attention = kNoisy, .cache = &cache}),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(reason({.tokens = some, .attention = kCausal, .cache = &cache}),
+            reasons::kContextTooLong);
+  EXPECT_EQ(reason({.tokens = some}), "") << "still works after errors";
+}
+
+}  // namespace
+}  // namespace ruvd
