@@ -12,14 +12,14 @@
 namespace ruvd {
 namespace {
 
-std::vector<PatternHit> BestFirst(std::span<const PatternHit> hits, float threshold) {
-  std::vector<PatternHit> sorted;
-  for (const PatternHit& hit : hits) {
+std::vector<RetrievedPattern> BestFirst(std::span<const RetrievedPattern> hits, float threshold) {
+  std::vector<RetrievedPattern> sorted;
+  for (const RetrievedPattern& hit : hits) {
     if (hit.similarity >= threshold) {  // false for NaN
       sorted.push_back(hit);
     }
   }
-  std::sort(sorted.begin(), sorted.end(), [](const PatternHit& a, const PatternHit& b) {
+  std::sort(sorted.begin(), sorted.end(), [](const RetrievedPattern& a, const RetrievedPattern& b) {
     return a.similarity != b.similarity ? a.similarity > b.similarity : a.pattern_id < b.pattern_id;
   });
   return sorted;
@@ -42,12 +42,12 @@ void WeightBySimilarity(const SelectionOptions& options, Selection* selection) {
 
 }  // namespace
 
-Selection SelectAdapters(std::span<const PatternHit> hits, const AdapterRegistry& adapters,
+Selection SelectAdapters(std::span<const RetrievedPattern> hits, const AdapterRegistry& adapters,
                          const SelectionOptions& options) {
   const size_t limit =
       std::min(limits::kMaxMixParts, static_cast<size_t>(std::max(0, options.max_adapters)));
   Selection selection;
-  for (PatternHit& hit : BestFirst(hits, options.threshold)) {
+  for (RetrievedPattern& hit : BestFirst(hits, options.threshold)) {
     if (selection.hits.size() == limit) {
       break;
     }

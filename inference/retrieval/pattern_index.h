@@ -17,7 +17,7 @@
 namespace ruvd {
 
 // A stored pattern near a query, and the adapter it brings.
-struct PatternHit {
+struct RetrievedPattern {
   std::string pattern_id;
   float similarity = 0;  // cosine, -1 to 1
   std::string adapter;   // name
@@ -30,7 +30,7 @@ class PatternIndex {
  public:
   virtual ~PatternIndex() = default;
   // The `k` patterns of `bank` nearest to a normalised embedding, best first.
-  virtual absl::StatusOr<std::vector<PatternHit>> Search(std::span<const float> embedding,
+  virtual absl::StatusOr<std::vector<RetrievedPattern>> Search(std::span<const float> embedding,
                                                          TimestepBank bank, int k) const = 0;
 };
 
@@ -47,13 +47,13 @@ struct SelectionOptions {
 // The mix for a request and which hit each part came from (same order as mix.parts).
 struct Selection {
   AdapterMix mix;
-  std::vector<PatternHit> hits;
+  std::vector<RetrievedPattern> hits;
 };
 
 // Turns hits into an adapter mix: those at or above the threshold whose adapter the registry has,
 // best first (ties by pattern id), each adapter once, weighted by similarity. The mix pins the
 // adapters' versions.
-Selection SelectAdapters(std::span<const PatternHit> hits, const AdapterRegistry& adapters,
+Selection SelectAdapters(std::span<const RetrievedPattern> hits, const AdapterRegistry& adapters,
                          const SelectionOptions& options);
 
 }  // namespace ruvd
