@@ -10,6 +10,7 @@ namespace ruvd::reasons {
 // Input of a caller.
 inline constexpr char kInvalidArgument[] = "INVALID_ARGUMENT";
 inline constexpr char kUnknownFlag[] = "UNKNOWN_FLAG";
+inline constexpr char kUsage[] = "USAGE";
 inline constexpr char kUnknownConfigKey[] = "UNKNOWN_CONFIG_KEY";
 inline constexpr char kConfigInvalid[] = "CONFIG_INVALID";
 inline constexpr char kContextTooLong[] = "CONTEXT_TOO_LONG";
@@ -34,6 +35,8 @@ inline constexpr char kActorStopped[] = "ACTOR_STOPPED";
 inline constexpr char kDeadlineExceeded[] = "DEADLINE_EXCEEDED";
 inline constexpr char kCancelled[] = "CANCELLED";
 inline constexpr char kNodeDraining[] = "NODE_DRAINING";
+inline constexpr char kNodeUnreachable[] = "NODE_UNREACHABLE";
+inline constexpr char kProcessFailed[] = "PROCESS_FAILED";
 inline constexpr char kInternal[] = "INTERNAL";
 
 // Storage.

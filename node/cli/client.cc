@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/cli/client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "node/cli/rpc_error.h"
+#include "ruvd/admin/v1/admin.grpc.pb.h"
+#include "ruvd/inference/v1/inference.grpc.pb.h"
+#include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/pattern/v1/pattern.grpc.pb.h"
+
+namespace ruvd {
+namespace {
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
+}
+
+absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
+  return StatusOfCall(static_cast<int>(status.error_code()), status.error_message(),
+                      status.error_details(), server);
+}
+
+}  // namespace
+
+struct NodeClient::Stubs {
+  explicit Stubs(const std::string& server)
+      : channel(MakeChannel(server)),
+        inference(channel),
+        learning(channel),
+        patterns(channel),
+        admin(channel),
+        health(channel) {}
+
+  // Calls `method` of `stub`; the response, or the error with its reason.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(const NodeClient& client, Stub& stub,
+                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + client.timeout_);
+    Response response;
+    RETURN_IF_ERROR(ToStatus((stub.*method)(&context, request, &response), client.server_));
+    return response;
+  }
+
+  std::shared_ptr<grpc::Channel> channel;
+  inference::v1::InferenceService::Stub inference;
+  learning::v1::LearningService::Stub learning;
+  pattern::v1::PatternService::Stub patterns;
+  admin::v1::AdminService::Stub admin;
+  grpc::health::v1::Health::Stub health;
+};
+
+NodeClient::NodeClient(std::string server)
+    : server_(std::move(server)), stubs_(std::make_unique<Stubs>(server_)) {}
+NodeClient::~NodeClient() = default;
+
+absl::Status NodeClient::Generate(const inference::v1::GenerateRequest& request,
+                                  const OnEvent& on_event) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + timeout_);
+  auto reader = stubs_->inference.Generate(&context, request);
+  inference::v1::GenerateResponse event;
+  while (reader->Read(&event)) {
+    on_event(event);
+  }
+  return ToStatus(reader->Finish(), server_);
+}
+
+absl::StatusOr<inference::v1::EmbedResponse> NodeClient::Embed(
+    const inference::v1::EmbedRequest& request) {
+  using Stub = inference::v1::InferenceService::Stub;
+  return stubs_->Call(*this, stubs_->inference, &Stub::Embed, request);
+}
+
+absl::StatusOr<inference::v1::TokenizeResponse> NodeClient::Tokenize(
+    const inference::v1::TokenizeRequest& request) {
+  using Stub = inference::v1::InferenceService::Stub;
+  return stubs_->Call(*this, stubs_->inference, &Stub::Tokenize, request);
+}
+
+absl::StatusOr<inference::v1::ScoreResponse> NodeClient::Score(
+    const inference::v1::ScoreRequest& request) {
+  using Stub = inference::v1::InferenceService::Stub;
+  return stubs_->Call(*this, stubs_->inference, &Stub::Score, request);
+}
+
+absl::StatusOr<learning::v1::SubmitFeedbackResponse> NodeClient::SubmitFeedback(
+    const learning::v1::SubmitFeedbackRequest& request) {
+  using Stub = learning::v1::LearningService::Stub;
+  return stubs_->Call(*this, stubs_->learning, &Stub::SubmitFeedback, request);
+}
+
+absl::StatusOr<pattern::v1::SearchPatternsResponse> NodeClient::SearchPatterns(
+    const pattern::v1::SearchPatternsRequest& request) {
+  using Stub = pattern::v1::PatternService::Stub;
+  return stubs_->Call(*this, stubs_->patterns, &Stub::SearchPatterns, request);
+}
+
+absl::StatusOr<pattern::v1::ListPatternsResponse> NodeClient::ListPatterns(
+    const pattern::v1::ListPatternsRequest& request) {
+  using Stub = pattern::v1::PatternService::Stub;
+  return stubs_->Call(*this, stubs_->patterns, &Stub::ListPatterns, request);
+}
+
+absl::StatusOr<pattern::v1::GetPatternResponse> NodeClient::GetPattern(
+    const pattern::v1::GetPatternRequest& request) {
+  using Stub = pattern::v1::PatternService::Stub;
+  return stubs_->Call(*this, stubs_->patterns, &Stub::GetPattern, request);
+}
+
+absl::StatusOr<pattern::v1::DeletePatternResponse> NodeClient::DeletePattern(
+    const pattern::v1::DeletePatternRequest& request) {
+  using Stub = pattern::v1::PatternService::Stub;
+  return stubs_->Call(*this, stubs_->patterns, &Stub::DeletePattern, request);
+}
+
+absl::StatusOr<admin::v1::GetStatusResponse> NodeClient::GetStatus() {
+  using Stub = admin::v1::AdminService::Stub;
+  return stubs_->Call(*this, stubs_->admin, &Stub::GetStatus, admin::v1::GetStatusRequest());
+}
+
+absl::StatusOr<admin::v1::ListMembersResponse> NodeClient::ListMembers() {
+  using Stub = admin::v1::AdminService::Stub;
+  return stubs_->Call(*this, stubs_->admin, &Stub::ListMembers, admin::v1::ListMembersRequest());
+}
+
+absl::StatusOr<admin::v1::SetConsentResponse> NodeClient::SetConsent(
+    pattern::v1::SharingTier tier) {
+  using Stub = admin::v1::AdminService::Stub;
+  admin::v1::SetConsentRequest request;
+  request.set_tier(tier);
+  return stubs_->Call(*this, stubs_->admin, &Stub::SetConsent, request);
+}
+
+absl::StatusOr<admin::v1::GetConsentResponse> NodeClient::GetConsent() {
+  using Stub = admin::v1::AdminService::Stub;
+  return stubs_->Call(*this, stubs_->admin, &Stub::GetConsent, admin::v1::GetConsentRequest());
+}
+
+absl::StatusOr<bool> NodeClient::Healthy() {
+  using Stub = grpc::health::v1::Health::Stub;
+  ASSIGN_OR_RETURN(const auto response, stubs_->Call(*this, stubs_->health, &Stub::Check,
+                                                     grpc::health::v1::HealthCheckRequest()));
+  return response.status() == grpc::health::v1::HealthCheckResponse::SERVING;
+}
+
+absl::StatusOr<std::vector<pattern::v1::Pattern>> AllPatterns(NodeClient& client) {
+  std::vector<pattern::v1::Pattern> all;
+  pattern::v1::ListPatternsRequest request;
+  do {
+    ASSIGN_OR_RETURN(const auto page, client.ListPatterns(request));
+    all.insert(all.end(), page.patterns().begin(), page.patterns().end());
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return all;
+}
+
+}  // namespace ruvd

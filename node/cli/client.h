@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ruvd/admin/v1/admin.pb.h"
+#include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
+
+namespace ruvd {
+
+// A node as its clients see it: every unary call of the public services, blocking, with a deadline,
+// and the generation stream. Errors carry the reason the node sent (google.rpc.ErrorInfo); nobody
+// listening is NODE_UNREACHABLE. Thread-safe.
+class NodeClient {
+ public:
+  // `server` is HOST:PORT. Connects on the first call. Environment proxies are not used: the node
+  // is ours and near.
+  explicit NodeClient(std::string server);
+  ~NodeClient();
+  NodeClient(const NodeClient&) = delete;
+  NodeClient& operator=(const NodeClient&) = delete;
+
+  const std::string& server() const { return server_; }
+  // Deadline of every later call.
+  void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
+
+  using OnEvent = std::function<void(const inference::v1::GenerateResponse&)>;
+  absl::Status Generate(const inference::v1::GenerateRequest& request, const OnEvent& on_event);
+  absl::StatusOr<inference::v1::EmbedResponse> Embed(const inference::v1::EmbedRequest& request);
+  absl::StatusOr<inference::v1::TokenizeResponse> Tokenize(
+      const inference::v1::TokenizeRequest& request);
+  absl::StatusOr<inference::v1::ScoreResponse> Score(const inference::v1::ScoreRequest& request);
+  absl::StatusOr<learning::v1::SubmitFeedbackResponse> SubmitFeedback(
+      const learning::v1::SubmitFeedbackRequest& request);
+  absl::StatusOr<pattern::v1::SearchPatternsResponse> SearchPatterns(
+      const pattern::v1::SearchPatternsRequest& request);
+  absl::StatusOr<pattern::v1::ListPatternsResponse> ListPatterns(
+      const pattern::v1::ListPatternsRequest& request);
+  absl::StatusOr<pattern::v1::GetPatternResponse> GetPattern(
+      const pattern::v1::GetPatternRequest& request);
+  absl::StatusOr<pattern::v1::DeletePatternResponse> DeletePattern(
+      const pattern::v1::DeletePatternRequest& request);
+  absl::StatusOr<admin::v1::GetStatusResponse> GetStatus();
+  absl::StatusOr<admin::v1::ListMembersResponse> ListMembers();
+  absl::StatusOr<admin::v1::SetConsentResponse> SetConsent(pattern::v1::SharingTier tier);
+  absl::StatusOr<admin::v1::GetConsentResponse> GetConsent();
+  // grpc.health.v1: true if the node serves; false if it answers but does not.
+  absl::StatusOr<bool> Healthy();
+
+ private:
+  struct Stubs;
+  std::string server_;
+  std::chrono::milliseconds timeout_{300'000};
+  std::unique_ptr<Stubs> stubs_;
+};
+
+// All patterns of a node, page after page.
+absl::StatusOr<std::vector<pattern::v1::Pattern>> AllPatterns(NodeClient& client);
+
+}  // namespace ruvd

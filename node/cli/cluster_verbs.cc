@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/cli/client.h"
+#include "node/cli/command.h"
+#include "node/cli/output.h"
+#include "node/cli/terminal.h"
+#include "node/cli/verbs.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kGroup[] = "Cluster";
+
+// Probes answer at once or not at all.
+constexpr std::chrono::seconds kProbeTimeout(5);
+
+// "reason 3, reason 1", ordered by name; "none".
+template <typename Map>
+std::string Counts(const Map& counts) {
+  std::string text;
+  for (const auto& [name, count] : std::map(counts.begin(), counts.end())) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, count);
+  }
+  return text.empty() ? "none" : text;
+}
+
+absl::Status Status(CommandContext& context) {
+  NodeClient client(context.server);
+  client.set_timeout(kProbeTimeout);
+  ASSIGN_OR_RETURN(const auto status, client.GetStatus());
+  if (context.json) {
+    context.out << ToJsonLine(status);
+    return absl::OkStatus();
+  }
+  context.out << FormatFields({
+      {"node", fmt::format("{} ({})", status.name(), status.node_id())},
+      {"state", fmt::format("{}, up {:.0f} s", status.state(), status.uptime_seconds())},
+      {"version", status.version()},
+      {"model", fmt::format("{} ({})", status.model_name(), status.model_hash())},
+      {"storage", status.storage_health()},
+      {"patterns", fmt::format("{}", status.patterns())},
+      {"trajectories", fmt::format("{}", status.trajectories())},
+      {"requests", fmt::format("{} running", status.requests_running())},
+      {"members", fmt::format("{} alive", status.members_alive())},
+      {"shared adapter", fmt::format("version {}", status.federated_adapter_version())},
+      {"accepted", Counts(status.accepted_items())},
+      {"refused", Counts(status.refused_envelopes())},
+      {"dead letters", fmt::format("{}", status.dead_letters())},
+  });
+  return absl::OkStatus();
+}
+
+absl::Status Members(CommandContext& context) {
+  NodeClient client(context.server);
+  client.set_timeout(kProbeTimeout);
+  ASSIGN_OR_RETURN(const auto response, client.ListMembers());
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& member : response.members()) {
+    const bool self = member.state() == "self";
+    rows.push_back({member.name(), member.state(), member.address(), member.linked() ? "yes" : "-",
+                    self ? "-" : fmt::format("{:.1f} ms", member.rtt_ms()),
+                    self ? "-" : fmt::format("{:.1f} s", member.last_heard_seconds()),
+                    member.node_id()});
+  }
+  context.out << FormatTable({"NAME", "STATE", "ADDRESS", "LINKED", "RTT", "HEARD", "ID"}, rows);
+  return absl::OkStatus();
+}
+
+absl::Status Health(CommandContext& context) {
+  NodeClient client(context.server);
+  client.set_timeout(kProbeTimeout);
+  ASSIGN_OR_RETURN(const bool serving, client.Healthy());
+  if (!serving) {
+    return Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
+                 "the node at {} is up but not serving; wait, or ask `ruvd status`",
+                 context.server);
+  }
+  context.out << (context.json ? "{\"serving\":true}\n" : "serving\n");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddClusterVerbs(VerbTable& verbs) {
+  verbs.Add("status", kGroup, "What a node is doing", Status);
+  verbs.Add("members", kGroup, "Who is in the cluster", Members);
+  verbs.Add("health", kGroup, "Exit code 0 if the node serves, 3 if not", Health);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/cli/command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/cli/exit_code.h"
+#include "node/cli/verbs.h"
+#include "node/config/closest.h"
+
+namespace ruvd {
+namespace {
+
+// The deepest verb that was recognised, e.g. `pattern ls`.
+const CLI::App& DeepestParsed(const CLI::App& root) {
+  const CLI::App* app = &root;
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+  }
+  return *app;
+}
+
+std::string FullName(const CLI::App& app) {
+  return app.get_parent() == nullptr ? "ruvd" : FullName(*app.get_parent()) + " " + app.get_name();
+}
+
+// The flags that may follow a verb: its own and those of all above it.
+std::vector<std::string> FlagsOf(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
+    for (const CLI::Option* option : at->get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        flags.push_back("--" + name);
+      }
+    }
+  }
+  return flags;
+}
+
+std::vector<std::string> VerbsOf(const CLI::App& app) {
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    verbs.push_back(verb->get_name());
+  }
+  return verbs;
+}
+
+bool LooksLikeFlag(const std::string& argument) {
+  return argument.size() > 1 && argument.front() == '-';
+}
+
+// One error for what nobody understood: an unknown flag before anything else, since its value
+// otherwise passes for something else.
+absl::Status ExplainRemaining(const CLI::App& root, const std::vector<std::string>& remaining) {
+  const CLI::App& verb = DeepestParsed(root);
+  const std::string name = FullName(verb);
+  const auto flag = std::ranges::find_if(remaining, LooksLikeFlag);
+  if (flag != remaining.end()) {
+    const std::string bare = flag->substr(0, flag->find('='));
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUnknownFlag,
+                 "`{}` has no flag {}{}; see `{} --help`", name, bare,
+                 Suggestion(bare, FlagsOf(verb)), name);
+  }
+  const std::string& word = remaining.front();
+  const std::vector<std::string> verbs = VerbsOf(verb);
+  if (!verbs.empty()) {
+    return UsageError(fmt::format("`{}` has no verb \"{}\"{}; see `{} --help`", name, word,
+                                  Suggestion(word, verbs), name));
+  }
+  return UsageError(fmt::format("`{}` does not take \"{}\"; see `{} --help`", name, word, name));
+}
+
+absl::Status ExplainParseError(const CLI::App& root, const CLI::ParseError& error) {
+  const std::vector<std::string> remaining = root.remaining(true);
+  const bool has_flag = std::ranges::any_of(remaining, LooksLikeFlag);
+  if (has_flag || (!remaining.empty() && dynamic_cast<const CLI::ExtrasError*>(&error))) {
+    return ExplainRemaining(root, remaining);
+  }
+  return UsageError(
+      fmt::format("{}; see `{} --help`", error.what(), FullName(DeepestParsed(root))));
+}
+
+absl::Status ParseAndRun(const std::vector<std::string>& arguments, CommandContext& context) {
+  CLI::App root("A node of a federated edge cluster that serves and improves a language model.",
+                "ruvd");
+  root.fallthrough();
+  std::string format = "table";
+  if (const std::string server = context.Variable("RUVD_SERVER"); !server.empty()) {
+    context.server = server;
+  }
+  root.add_option("--server", context.server, "Node to talk to, HOST:PORT; or RUVD_SERVER")
+      ->capture_default_str();
+  root.add_option("--format", format, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+  VerbTable verbs(root, context);
+  AddAllVerbs(verbs);
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    root.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    context.out << DeepestParsed(root).help();
+    return absl::OkStatus();
+  } catch (const CLI::ParseError& error) {
+    return ExplainParseError(root, error);
+  }
+  context.json = format == "json";
+  return verbs.Run();
+}
+
+}  // namespace
+
+void AddAllVerbs(VerbTable& verbs) {
+  AddDemoVerb(verbs);
+  AddServeVerbs(verbs);
+  AddIdentityVerbs(verbs);
+  AddTourVerb(verbs);
+  AddRunVerb(verbs);
+  AddRateVerb(verbs);
+  AddTextVerbs(verbs);
+  AddPatternVerbs(verbs);
+  AddConsentVerbs(verbs);
+  AddClusterVerbs(verbs);
+  AddModelVerbs(verbs);
+  AddConfigVerbs(verbs);
+}
+
+std::string CommandContext::Variable(std::string_view name) const {
+  const auto found =
+      std::ranges::find(environment, name, &std::pair<std::string, std::string>::first);
+  return found == environment.end() ? "" : found->second;
+}
+
+CLI::App& VerbTable::Add(std::string_view path, std::string_view group, std::string help,
+                         Action action) {
+  CLI::App* parent = &root_;
+  if (const size_t blank = path.find(' '); blank != std::string_view::npos) {
+    const std::string noun(path.substr(0, blank));
+    const auto same = root_.get_subcommands([&](CLI::App* app) { return app->get_name() == noun; });
+    CLI::App* found = same.empty() ? nullptr : same.front();
+    if (found == nullptr) {
+      found = root_.add_subcommand(noun, fmt::format("See `ruvd {} --help`", noun));
+      found->group(std::string(group))->fallthrough();
+      found->require_subcommand(1);
+    }
+    parent = found;
+    path.remove_prefix(blank + 1);
+  }
+  CLI::App* verb = parent->add_subcommand(std::string(path), std::move(help));
+  verb->fallthrough();
+  if (parent == &root_) {
+    verb->group(std::string(group));
+  }
+  verb->callback([this, action = std::move(action)] { chosen_ = action; });
+  return *verb;
+}
+
+absl::Status VerbTable::Run() {
+  if (chosen_ == nullptr) {
+    return UsageError("no verb was given; see `ruvd --help`");
+  }
+  return chosen_(context_);
+}
+
+int RunCommandLine(const std::vector<std::string>& arguments, CommandContext& context) {
+  const absl::Status status = ParseAndRun(arguments, context);
+  if (!status.ok()) {
+    context.err << ErrorLine(status) << std::endl;
+  }
+  return static_cast<int>(ExitCodeOf(status));
+}
+
+absl::Status UsageError(std::string_view message) {
+  return MakeError(absl::StatusCode::kInvalidArgument, reasons::kUsage, message);
+}
+
+}  // namespace ruvd

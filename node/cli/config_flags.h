@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "node/cli/command.h"
+#include "node/config/config.h"
+
+namespace ruvd {
+
+// --config F and one --section.name VALUE for every configuration key.
+class ConfigFlags {
+ public:
+  // The verb refers to this object until it is parsed.
+  void AddTo(CLI::App& verb);
+  // Flag > environment > file > default; see LoadConfig. `origins` may be null.
+  absl::StatusOr<NodeConfig> Load(const CommandContext& context, ConfigOrigins* origins) const;
+
+ private:
+  std::string file_;
+  std::vector<std::string> values_;          // by key
+  std::vector<const CLI::Option*> options_;  // by key
+};
+
+}  // namespace ruvd

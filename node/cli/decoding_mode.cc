@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/cli/decoding_mode.h"
+
+namespace ruvd {
+
+inference::v1::DecodingMode DecodingModeByName(std::string_view name) {
+  if (name == "diffusion") {
+    return inference::v1::DECODING_MODE_DIFFUSION;
+  }
+  if (name == "block") {
+    return inference::v1::DECODING_MODE_BLOCK;
+  }
+  if (name == "ar") {
+    return inference::v1::DECODING_MODE_AUTOREGRESSIVE;
+  }
+  return inference::v1::DECODING_MODE_UNSPECIFIED;
+}
+
+void AddDecodingModeFlag(CLI::App& verb, std::string& mode) {
+  verb.add_option("--mode", mode, "auto, diffusion, block or ar; auto is the model's best")
+      ->check(CLI::IsMember({"auto", "diffusion", "block", "ar"}));
+}
+
+}  // namespace ruvd

@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/cli/denoise_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "node/cli/terminal.h"
+
+namespace ruvd {
+namespace {
+
+// Windows beyond this come from a broken server; drawing them would only fill memory.
+constexpr size_t kMaxCells = 1 << 16;
+
+constexpr std::string_view kMaskGlyph = "\xE2\x96\x91";  // U+2591, light shade
+constexpr size_t kMaskWidth = 3;                         // about the length of a word piece
+constexpr int kMaskColour = 240;                         // grey of the 256-colour palette
+// Low to high confidence, dark violet to yellow: ordered by brightness, so it reads without hue.
+constexpr std::array kConfidenceColours = {97, 67, 73, 114, 221};
+
+int ColourOf(float confidence) {
+  const float scaled = std::clamp(confidence, 0.0F, 1.0F) * kConfidenceColours.size();
+  return kConfidenceColours[std::min(static_cast<size_t>(scaled), kConfidenceColours.size() - 1)];
+}
+
+// Breaks coloured characters into lines of at most `columns`.
+class LineBreaker {
+ public:
+  explicit LineBreaker(size_t columns) : columns_(std::max<size_t>(columns, 1)) {}
+
+  void Put(std::string_view character, int colour) {
+    if (character == "\n") {
+      NextLine();
+      return;
+    }
+    if (width_ == columns_) {
+      NextLine();
+    }
+    if (colour != colour_) {
+      lines_.back() += fmt::format("\x1b[38;5;{}m", colour);
+      colour_ = colour;
+    }
+    lines_.back() += character == "\t" ? " " : character;
+    ++width_;
+  }
+
+  std::vector<std::string> Take() {
+    EndColour();
+    return std::move(lines_);
+  }
+
+ private:
+  void NextLine() {
+    EndColour();
+    lines_.emplace_back();
+    width_ = 0;
+  }
+  void EndColour() {
+    if (colour_ >= 0) {
+      lines_.back() += "\x1b[0m";
+      colour_ = -1;
+    }
+  }
+
+  size_t columns_;
+  std::vector<std::string> lines_ = {""};
+  size_t width_ = 0;
+  int colour_ = -1;
+};
+
+}  // namespace
+
+void DenoiseView::OnEvent(const inference::v1::GenerateResponse& event) {
+  if (event.has_started()) {
+    started_ = event.started();
+    cells_.resize(std::min<size_t>(started_.window(), kMaxCells));
+    Redraw();
+  } else if (event.has_denoise_frame()) {
+    Apply(event.denoise_frame());
+    Redraw();
+  } else if (event.has_text_delta()) {
+    text_ += event.text_delta().text();
+    if (!options_.live) {
+      out_ << Printable(event.text_delta().text()) << std::flush;
+    }
+  } else if (event.has_finished()) {
+    finished_ = event.finished();
+  }
+}
+
+void DenoiseView::Apply(const inference::v1::DenoiseFrame& frame) {
+  for (const auto& commit : frame.commits()) {
+    if (commit.position() < cells_.size()) {
+      cells_[commit.position()] = {commit.text(), commit.confidence(), false};
+    }
+  }
+}
+
+std::vector<std::string> DenoiseView::Lines() const {
+  LineBreaker breaker(options_.columns);
+  for (const Cell& cell : cells_) {
+    if (cell.masked) {
+      for (size_t i = 0; i < kMaskWidth; ++i) {
+        breaker.Put(kMaskGlyph, kMaskColour);
+      }
+      breaker.Put(" ", kMaskColour);
+      continue;
+    }
+    const std::string text = Printable(cell.text);
+    for (const std::string_view character : SplitCharacters(text)) {
+      breaker.Put(character, ColourOf(cell.confidence));
+    }
+  }
+  return breaker.Take();
+}
+
+void DenoiseView::ClearDrawing() {
+  if (drawn_lines_ > 1) {
+    out_ << fmt::format("\x1b[{}A", drawn_lines_ - 1);  // up to the first line
+  }
+  if (drawn_lines_ > 0) {
+    out_ << "\r\x1b[J";  // erase to the end of the screen
+  }
+  drawn_lines_ = 0;
+}
+
+void DenoiseView::Redraw() {
+  if (!options_.live) {
+    return;
+  }
+  ClearDrawing();
+  std::vector<std::string> lines = Lines();
+  // What scrolled out of the window cannot be redrawn.
+  const size_t room = std::max<size_t>(options_.rows, 3) - 2;
+  if (lines.size() > room) {
+    lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(room));
+  }
+  for (size_t i = 0; i < lines.size(); ++i) {
+    out_ << (i == 0 ? "" : "\n") << lines[i];
+  }
+  drawn_lines_ = lines.size();
+  out_ << std::flush;
+}
+
+void DenoiseView::Close() {
+  if (options_.live) {
+    ClearDrawing();
+    out_ << Printable(text_);
+  }
+  if (text_.empty() || text_.back() != '\n') {
+    out_ << "\n";
+  }
+  out_ << std::flush;
+}
+
+std::string GenerationFooter(const inference::v1::Finished& finished) {
+  const double tokens = finished.completion_tokens();
+  const double rate = finished.seconds() > 0 ? tokens / finished.seconds() : 0;
+  const double parallel = finished.forwards() > 0 ? tokens / finished.forwards() : 0;
+  std::string adapters;
+  for (const auto& use : finished.adapters_used()) {
+    adapters += fmt::format("{}{}@{} ({:.2f})", adapters.empty() ? "" : ", ", Printable(use.name()),
+                            use.version(), use.similarity());
+  }
+  return fmt::format("{} steps · {:.1f} tokens/s · {:.2f} tokens/forward · adapters: {}",
+                     finished.steps(), rate, parallel, adapters.empty() ? "none" : adapters);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/cli/identity.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/limits.h"
+#include "privacy/sodium.h"
+
+namespace ruvd {
+
+absl::Status MakeDataFolder(const std::string& path) {
+  std::error_code error;
+  const auto parent = std::filesystem::path(path).parent_path();
+  if (!parent.empty()) {
+    std::filesystem::create_directories(parent, error);
+  }
+  if (::mkdir(path.c_str(), 0700) == 0 ||
+      (errno == EEXIST && std::filesystem::is_directory(path, error))) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
+               "cannot make the folder {}: {}; name another with --data-dir", path,
+               std::strerror(errno));
+}
+
+absl::Status IssueCertificate(const ClusterAuthority& authority, const CertificateRequest& request,
+                              const Clock& clock, const std::string& path) {
+  constexpr int64_t kMillisPerDay = 24LL * 3600 * 1000;
+  ClusterAuthority::Request issue;
+  issue.node_key = request.node_key;
+  issue.name = request.name;
+  issue.roles = request.roles;
+  issue.not_before_ms = clock.WallMillis();
+  issue.not_after_ms = issue.not_before_ms + request.days * kMillisPerDay;
+  std::array<uint8_t, sizeof(issue.serial)> serial{};
+  SecureRandomBytes(serial);
+  std::memcpy(&issue.serial, serial.data(), sizeof(issue.serial));
+  ASSIGN_OR_RETURN(const AdmissionCert certificate, authority.Issue(issue));
+  return WriteFileAtomically(path, certificate.Encode());
+}
+
+absl::StatusOr<PublicKey> ParsePublicKey(std::string_view hex) {
+  const auto bytes = FromHex(hex);
+  PublicKey key{};
+  if (!bytes || bytes->size() != key.size()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
+                 "a public key is 64 hexadecimal digits; `ruvd init` prints the node's");
+  }
+  std::copy(bytes->begin(), bytes->end(), key.begin());
+  RETURN_IF_ERROR(CheckPublicKey(key));
+  return key;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "node/cli/command.h"
+
+namespace ruvd {
+
+// `ruvd run` remembers the id of its completion, so that `ruvd rate last` finds it: in
+// $XDG_STATE_HOME/ruvd/last or ~/.local/state/ruvd/last, with mode 0600. The text is not kept.
+absl::Status RememberResponse(const CommandContext& context, const std::string& id);
+// UNKNOWN_RESPONSE where nothing was run yet.
+absl::StatusOr<std::string> LastResponse(const CommandContext& context);
+
+}  // namespace ruvd

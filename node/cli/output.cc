@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/cli/output.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include "base/status.h"
+
+namespace ruvd {
+
+std::string ToJsonLine(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  RUVD_CHECK(google::protobuf::util::MessageToJsonString(message, &json, options).ok());
+  return json + "\n";
+}
+
+}  // namespace ruvd

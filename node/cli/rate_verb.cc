@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+#include <optional>
+
+#include "base/status.h"
+#include "node/cli/client.h"
+#include "node/cli/command.h"
+#include "node/cli/last_response.h"
+#include "node/cli/output.h"
+#include "node/cli/terminal.h"
+#include "node/cli/verbs.h"
+
+namespace ruvd {
+namespace {
+
+struct RateFlags {
+  std::string response;
+  std::string rating;
+  std::optional<std::string> fix;
+  bool accept = false;
+};
+
+std::optional<float> ParseRating(const std::string& text) {
+  if (text == "good") {
+    return 1.0F;
+  }
+  if (text == "bad") {
+    return 0.0F;
+  }
+  float rating = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rating);
+  if (error != std::errc() || end != text.data() + text.size() || !(rating >= 0 && rating <= 1)) {
+    return std::nullopt;
+  }
+  return rating;
+}
+
+absl::StatusOr<learning::v1::SubmitFeedbackRequest> MakeRequest(const CommandContext& context,
+                                                                const RateFlags& flags) {
+  const int signals = (flags.rating.empty() ? 0 : 1) + (flags.fix ? 1 : 0) + (flags.accept ? 1 : 0);
+  if (signals != 1) {
+    return UsageError(
+        "say one thing about the response: good, bad, a number from 0 to 1, --fix TEXT or "
+        "--accept");
+  }
+  learning::v1::SubmitFeedbackRequest request;
+  if (flags.fix) {
+    request.set_edited_text(*flags.fix);
+  } else if (flags.accept) {
+    request.set_accepted(true);
+  } else {
+    const auto rating = ParseRating(flags.rating);
+    if (!rating) {
+      return UsageError(
+          fmt::format("\"{}\" is no rating; use good, bad or a number from 0 to 1", flags.rating));
+    }
+    request.set_rating(*rating);
+  }
+  request.set_response_id(flags.response);
+  if (flags.response == "last") {
+    ASSIGN_OR_RETURN(*request.mutable_response_id(), LastResponse(context));
+  }
+  return request;
+}
+
+std::string Describe(const learning::v1::SubmitFeedbackResponse& response) {
+  if (!response.learned()) {
+    return fmt::format("recorded, nothing learned: {}\n", Printable(response.explanation()));
+  }
+  return fmt::format(
+      "learned in {:.1f} s: pattern {} -> adapter {}@{}\n"
+      "held-out loss {:.3f} -> {:.3f} nats/token\n",
+      response.seconds(), Printable(response.pattern_id()), Printable(response.adapter_name()),
+      response.adapter_version(), response.held_out_loss_before(), response.held_out_loss_after());
+}
+
+absl::Status Rate(CommandContext& context, const RateFlags& flags) {
+  ASSIGN_OR_RETURN(const auto request, MakeRequest(context, flags));
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.SubmitFeedback(request));
+  context.out << (context.json ? ToJsonLine(response) : Describe(response));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddRateVerb(VerbTable& verbs) {
+  auto flags = std::make_shared<RateFlags>();
+  CLI::App& verb = verbs.Add("rate", "Learning", "Teach the node what a completion was worth",
+                             [flags](CommandContext& context) { return Rate(context, *flags); });
+  verb.add_option("response", flags->response, "Response id, or last")->required();
+  verb.add_option("rating", flags->rating, "good, bad or a number from 0 to 1");
+  verb.add_option("--fix", flags->fix, "What the completion should have been");
+  verb.add_flag("--accept", flags->accept, "The completion was kept as it is");
+}
+
+}  // namespace ruvd

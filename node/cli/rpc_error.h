@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace ruvd {
+
+// Turns the outcome of a call into a status with the reason the node sent. `code` is the gRPC code
+// (equal to absl's), `details` the bytes of the grpc-status-details-bin trailer, which may be
+// anything. UNAVAILABLE without a reason means that nobody listens at `server`.
+absl::Status StatusOfCall(int code, std::string_view message, const std::string& details,
+                          std::string_view server);
+
+}  // namespace ruvd

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <csignal>
+#include <memory>
+
+#include "base/status.h"
+#include "node/cli/command.h"
+#include "node/cli/config_flags.h"
+#include "node/cli/limits.h"
+#include "node/cli/verbs.h"
+#include "node/metrics/log.h"
+#include "node/node.h"
+#include "node/version.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kGroup[] = "Run a node";
+
+sigset_t StopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+// "-" keeps the fields of the ready line apart for whoever parses it.
+std::string OrDash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+absl::Status Serve(CommandContext& context, const ConfigFlags& flags) {
+  ASSIGN_OR_RETURN(const NodeConfig config, flags.Load(context, nullptr));
+  RETURN_IF_ERROR(CheckConfig(config));
+  // Blocked before any thread starts, so that every thread inherits it and only sigwait sees them.
+  const sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  SetUpLogging(config.log, config.node.name);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Node> node, context.start_node(config));
+  context.out << fmt::format("ready api={} federation={} metrics={} id={}", node->api_address(),
+                             OrDash(node->federation_address()), OrDash(node->metrics_address()),
+                             node->id())
+              << std::endl;
+  int signal = 0;
+  sigwait(&signals, &signal);
+  // A second signal ends the process at once.
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  spdlog::info("received {}, draining for at most {} s", signal == SIGTERM ? "SIGTERM" : "SIGINT",
+               limits::kDrainSeconds.count());
+  return node->Drain(limits::kDrainSeconds);
+}
+
+absl::Status Version(CommandContext& context) {
+  context.out << (context.json ? fmt::format("{{\"version\":\"{}\"}}\n", kVersion)
+                               : fmt::format("ruvd {}\n", kVersion));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddServeVerbs(VerbTable& verbs) {
+  auto flags = std::make_shared<ConfigFlags>();
+  CLI::App& serve = verbs.Add("serve", kGroup, "Run a node until SIGTERM or Ctrl-C",
+                              [flags](CommandContext& context) { return Serve(context, *flags); });
+  flags->AddTo(serve);
+  verbs.Add("version", kGroup, "The version of this program", Version);
+}
+
+}  // namespace ruvd

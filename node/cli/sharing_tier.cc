@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/cli/sharing_tier.h"
+
+namespace ruvd {
+
+std::string TierLabel(pattern::v1::SharingTier tier) {
+  switch (tier) {
+    case pattern::v1::SHARING_TIER_PRIVATE:
+      return "private";
+    case pattern::v1::SHARING_TIER_MASKED:
+      return "masked";
+    case pattern::v1::SHARING_TIER_DP:
+      return "dp";
+    case pattern::v1::SHARING_TIER_PUBLIC:
+      return "public";
+    default:
+      return "unspecified";
+  }
+}
+
+}  // namespace ruvd

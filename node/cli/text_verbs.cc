@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/status.h"
+#include "node/cli/client.h"
+#include "node/cli/command.h"
+#include "node/cli/decoding_mode.h"
+#include "node/cli/output.h"
+#include "node/cli/terminal.h"
+#include "node/cli/verbs.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kGroup[] = "Use a node";
+
+absl::Status Embed(CommandContext& context, const std::string& text) {
+  NodeClient client(context.server);
+  inference::v1::EmbedRequest request;
+  request.set_text(text);
+  ASSIGN_OR_RETURN(const auto response, client.Embed(request));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  context.out << fmt::format("{} tokens, {} dimensions\n", response.tokens(),
+                             response.embedding_size());
+  for (const float value : response.embedding()) {
+    context.out << fmt::format("{:.6f}\n", value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Tokenize(CommandContext& context, const inference::v1::TokenizeRequest& request) {
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.Tokenize(request));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (int i = 0; i < response.tokens_size(); ++i) {
+    const std::string piece = i < response.pieces_size() ? response.pieces(i) : "";
+    rows.push_back({fmt::format("{}", i), fmt::format("{}", response.tokens(i)),
+                    fmt::format("\"{}\"", piece)});
+  }
+  context.out << FormatTable({"POSITION", "TOKEN", "PIECE"}, rows);
+  return absl::OkStatus();
+}
+
+absl::Status Score(CommandContext& context, const inference::v1::ScoreRequest& request) {
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.Score(request));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  context.out << fmt::format("{:.4f} nats/token over {} tokens, {} adapters\n",
+                             response.nats_per_token(), response.tokens(),
+                             response.adapters_used_size());
+  return absl::OkStatus();
+}
+
+void AddScore(VerbTable& verbs) {
+  struct Flags {
+    std::string prompt, completion, mode;
+    uint32_t samples = 0;
+    uint64_t seed = 0;
+    bool no_adapters = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App& verb =
+      verbs.Add("score", kGroup, "Loss of a completion given a prompt, without generating",
+                [flags](CommandContext& context) {
+                  inference::v1::ScoreRequest score;
+                  score.set_prompt(flags->prompt);
+                  score.set_completion(flags->completion);
+                  score.set_mode(DecodingModeByName(flags->mode));
+                  score.set_samples(flags->samples);
+                  score.set_seed(flags->seed);
+                  score.mutable_adapters()->set_disabled(flags->no_adapters);
+                  return Score(context, score);
+                });
+  verb.add_option("prompt", flags->prompt, "What comes before")->required();
+  verb.add_option("completion", flags->completion, "What is scored")->required();
+  AddDecodingModeFlag(verb, flags->mode);
+  verb.add_option("--samples", flags->samples, "Mask draws to average; 0 is 32");
+  verb.add_option("--seed", flags->seed, "Of the masks; equal seeds see equal masks");
+  verb.add_flag("--no-adapters", flags->no_adapters, "The base model alone");
+}
+
+}  // namespace
+
+void AddTextVerbs(VerbTable& verbs) {
+  auto text = std::make_shared<std::string>();
+  CLI::App& embed = verbs.Add("embed", kGroup, "The vector that patterns are searched by",
+                              [text](CommandContext& context) { return Embed(context, *text); });
+  embed.add_option("text", *text, "Text to embed")->required();
+
+  struct TokenizeFlags {
+    std::string text;
+    bool special = false;
+  };
+  auto flags = std::make_shared<TokenizeFlags>();
+  CLI::App& tokenize =
+      verbs.Add("tokenize", kGroup, "Tokens of a text", [flags](CommandContext& context) {
+        inference::v1::TokenizeRequest request;
+        request.set_text(flags->text);
+        request.set_parse_special(flags->special);
+        return Tokenize(context, request);
+      });
+  tokenize.add_option("text", flags->text, "Text to split")->required();
+  tokenize.add_flag("--special", flags->special, "Read <|...|> pieces as special tokens");
+
+  AddScore(verbs);
+}
+
+}  // namespace ruvd

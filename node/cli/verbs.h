@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+namespace ruvd {
+
+class VerbTable;
+
+// Every verb of `ruvd`; one function per file of this folder.
+void AddAllVerbs(VerbTable& verbs);
+
+void AddServeVerbs(VerbTable& verbs);     // version, serve
+void AddIdentityVerbs(VerbTable& verbs);  // init, cert issue
+void AddConfigVerbs(VerbTable& verbs);    // config show, config check
+void AddRunVerb(VerbTable& verbs);        // run
+void AddRateVerb(VerbTable& verbs);       // rate
+void AddTextVerbs(VerbTable& verbs);      // embed, tokenize, score
+void AddClusterVerbs(VerbTable& verbs);   // status, members, health
+void AddPatternVerbs(VerbTable& verbs);   // pattern ls, show, search, rm
+void AddConsentVerbs(VerbTable& verbs);   // consent grant, revoke, status
+void AddModelVerbs(VerbTable& verbs);     // model import, inspect, evaluate
+void AddDemoVerb(VerbTable& verbs);       // demo
+void AddTourVerb(VerbTable& verbs);       // tour
+
+}  // namespace ruvd

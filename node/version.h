@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+namespace ruvd {
+
+// The version of this source; a test holds it equal to CMakeLists.txt.
+inline constexpr char kVersion[] = "0.1.0";
+
+}  // namespace ruvd
