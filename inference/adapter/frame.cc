@@ -12,47 +12,13 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/orthonormal.h"
 #include "inference/limits.h"
 
 namespace ruvd {
 namespace {
 
 constexpr std::string_view kKind = "random-frame-1";
-
-// `count` orthonormal vectors of `length`, one after the other. Gaussian entries, so the subspace
-// is uniform over all; rounded to 2^-24 so that the last bit of libm's logarithm does not matter;
-// modified Gram-Schmidt in double, twice (Giraud, Langou 2005: twice is enough).
-std::vector<double> OrthonormalRows(int count, int length, Random& random) {
-  const auto n = static_cast<size_t>(length);
-  std::vector<double> rows(static_cast<size_t>(count) * n);
-  for (double& value : rows) {
-    value = std::nearbyint(random.Normal() * 0x1p24) * 0x1p-24;
-  }
-  for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-    double* row = rows.data() + i * n;
-    for (int pass = 0; pass < 2; ++pass) {
-      for (size_t j = 0; j < i; ++j) {
-        const double* other = rows.data() + j * n;
-        double dot = 0;
-        for (size_t k = 0; k < n; ++k) {
-          dot += row[k] * other[k];
-        }
-        for (size_t k = 0; k < n; ++k) {
-          row[k] -= dot * other[k];
-        }
-      }
-    }
-    double norm = 0;
-    for (size_t k = 0; k < n; ++k) {
-      norm += row[k] * row[k];
-    }
-    norm = std::sqrt(norm);
-    for (size_t k = 0; k < n; ++k) {
-      row[k] /= norm;
-    }
-  }
-  return rows;
-}
 
 Digest FrameId(const Model& model, std::string_view target, int rank, uint64_t seed) {
   ByteWriter out;

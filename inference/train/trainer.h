@@ -31,6 +31,11 @@ struct TrainingOptions {
   float learning_rate = 2e-3F;
   float weight_clamp = 4.0F;  // of the 1/t loss weight
   uint64_t seed = 0;          // masks of training; held-out masks come from another stream
+  // Which matrix of the last layer a LoRA changes: "attn_output", "ffn_gate", "ffn_up", "ffn_down",
+  // or "output" for the head. A core changes its frame's target.
+  std::string target = "attn_output";
+  std::string name = "overlay";  // of the adapter
+  uint32_t version = 1;
   int held_out_samples = 64;  // mask draws of the held-out score
   // Polled between batches: true stops with kCancelled.
   std::function<bool()> cancelled;
@@ -46,7 +51,7 @@ struct TrainingResult {
   int steps = 0;
 };
 
-// Trains a rank-r LoRA on the last layer's attn_output matrix: A from the seed (orthonormal rows),
+// Trains a rank-r LoRA on one matrix of the last layer: A from the seed (orthonormal rows),
 // B from zero, AdamW without decay, fresh exact-count masks each step. Only the last layer's tail
 // is recomputed, since nothing before it depends on the adapter (see ForwardOutput). `base` holds
 // adapters active beneath, or null.
