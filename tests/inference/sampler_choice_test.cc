@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "base/random.h"
+#include "inference/sampler/commit_schedule.h"
+#include "inference/sampler/proposal.h"
+#include "inference/sampler/token_choice.h"
+
+namespace ruvd {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+std::vector<int> Histogram(const std::vector<float>& row, const TokenChoiceOptions& options,
+                           int draws) {
+  const auto choice = MakeTokenChoice(options);
+  const RowSummary summary = Summarise(row, options.excluded);
+  Random random(7);
+  std::vector<int> counts(row.size());
+  for (int i = 0; i < draws; ++i) {
+    ++counts[choice->Choose(row, summary, random)];
+  }
+  return counts;
+}
+
+std::vector<float> LogOf(std::vector<float> probabilities) {
+  for (float& p : probabilities) {
+    p = std::log(p);
+  }
+  return probabilities;
+}
+
+constexpr int kDraws = 20000;
+
+// Six standard deviations of a count of kDraws draws with probability p.
+void ExpectShare(int count, double p) {
+  EXPECT_NEAR(count, kDraws * p, 6 * std::sqrt(kDraws * p * (1 - p)) + 1e-9);
+}
+
+TEST(TokenChoiceTest, DrawsFromTheTemperedDistribution) {
+  const std::vector<float> row = LogOf({0.5F, 0.3F, 0.2F});
+  const std::vector<int> plain = Histogram(row, {.temperature = 1.0F}, kDraws);
+  ExpectShare(plain[0], 0.5);
+  ExpectShare(plain[1], 0.3);
+  ExpectShare(plain[2], 0.2);
+  const std::vector<int> sharp = Histogram(row, {.temperature = 0.5F}, kDraws);
+  const double mass = 0.25 + 0.09 + 0.04;
+  ExpectShare(sharp[0], 0.25 / mass);
+  ExpectShare(sharp[2], 0.04 / mass);
+}
+
+TEST(TokenChoiceTest, NeverDrawsTheMask) {
+  const std::vector<float> row = LogOf({0.2F, 0.7F, 0.1F});
+  EXPECT_EQ(Histogram(row, {.temperature = 1.0F, .excluded = 1}, kDraws)[1], 0);
+  EXPECT_EQ(Histogram(row, {.temperature = 1.0F, .top_k = 2, .excluded = 1}, kDraws)[1], 0);
+}
+
+TEST(TokenChoiceTest, TopKKeepsTheLikeliest) {
+  const std::vector<float> row = LogOf({0.1F, 0.4F, 0.2F, 0.3F});
+  const std::vector<int> counts = Histogram(row, {.temperature = 1.0F, .top_k = 2}, kDraws);
+  EXPECT_EQ(counts[0] + counts[2], 0);
+  ExpectShare(counts[1], 4.0 / 7);
+  EXPECT_EQ(Histogram(row, {.temperature = 3.0F, .top_k = 1}, kDraws)[1], kDraws);
+}
+
+TEST(TokenChoiceTest, TopPKeepsTheSmallestSetOfThatMass) {
+  const std::vector<float> row = LogOf({0.1F, 0.4F, 0.2F, 0.3F});
+  const std::vector<int> counts = Histogram(row, {.temperature = 1.0F, .top_p = 0.65F}, kDraws);
+  EXPECT_EQ(counts[0] + counts[2], 0);
+  ExpectShare(counts[3], 3.0 / 7);
+  EXPECT_EQ(Histogram(row, {.temperature = 1.0F, .top_p = 0.01F}, kDraws)[1], kDraws);
+}
+
+RC_GTEST_PROP(TokenChoiceTest, TopPAgreesWithAPlainImplementation, (uint64_t seed)) {
+  Random random(seed);
+  std::vector<float> row(*rc::gen::inRange<size_t>(2, 60));
+  for (float& logit : row) {
+    logit = static_cast<float>(random.Normal() * 2);
+  }
+  const float p = static_cast<float>(*rc::gen::inRange(1, 100)) / 100.0F;
+  const RowSummary summary = Summarise(row, kNoToken);
+  std::vector<size_t> order(row.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return row[a] > row[b]; });
+  double mass = 0;
+  size_t kept = 0;
+  while (kept < order.size() && mass < p) {
+    mass += summary.Probability(row[order[kept++]]);
+  }
+  const auto choice = MakeTokenChoice({.temperature = 1.0F, .top_p = p});
+  for (int i = 0; i < 20; ++i) {
+    const TokenId token = choice->Choose(row, summary, random);
+    RC_ASSERT(std::find(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), token) !=
+              order.begin() + static_cast<std::ptrdiff_t>(kept));
+  }
+}
+
+// llama.cpp samples at temperature 1 when told 0 (peer-llamacpp.md, defect 2).
+TEST(PeerDefectTest, TemperatureZeroIsGreedyWhateverTheSeed) {
+  const std::vector<float> row = LogOf({0.3F, 0.36F, 0.34F});
+  EXPECT_EQ(Histogram(row, {.temperature = 0.0F}, 100)[1], 100);
+  EXPECT_EQ(Histogram(row, {.temperature = 0.0F, .top_k = 40, .top_p = 0.95F}, 100)[1], 100);
+}
+
+// llama.cpp perturbs row 0 only (defect 7): every masked row must get randomness of its own.
+TEST(PeerDefectTest, RandomnessReachesEveryRow) {
+  Proposer proposer({.temperature = 1.0F}, 0, 11);
+  std::vector<float> row(64, 0.0F);
+  std::vector<TokenId> tokens;
+  for (int position = 0; position < 8; ++position) {
+    tokens.push_back(proposer.Propose(position, row, {}).token);
+  }
+  std::sort(tokens.begin(), tokens.end());
+  EXPECT_GT(std::unique(tokens.begin(), tokens.end()) - tokens.begin(), 4);
+}
+
+// With top-k 1 llama.cpp's confidences all become 1 and the order degenerates (defect 2).
+TEST(PeerDefectTest, ConfidenceIsTakenBeforeTruncation) {
+  Proposer proposer({.temperature = 1.0F, .top_k = 1}, 0, 1);
+  std::vector<float> row = LogOf({0.6F, 0.4F});
+  EXPECT_NEAR(proposer.Propose(0, row, {}).confidence, 0.6, 1e-6);
+}
+
+TEST(ProposerTest, SameSeedSameTokens) {
+  const std::vector<float> row(32, 1.0F);
+  for (const uint64_t seed : {1, 2, 3}) {
+    Proposer a({.temperature = 1.0F}, 0, seed);
+    Proposer b({.temperature = 1.0F}, 0, seed);
+    for (int i = 0; i < 10; ++i) {
+      std::vector<float> x = row;
+      std::vector<float> y = row;
+      EXPECT_EQ(a.Propose(i, x, {}).token, b.Propose(i, y, {}).token);
+    }
+  }
+}
+
+TEST(ProposerTest, PenaltyTurnsARepeatedTokenDown) {
+  Proposer proposer({}, 2.0F, 1);
+  std::vector<float> row = {4.0F, 3.0F, 0.0F};
+  EXPECT_EQ(proposer.Propose(0, row, std::vector<TokenId>{0}).token, 1U);
+}
+
+TEST(DistinctTokensTest, LeavesOutMasksAndDuplicates) {
+  EXPECT_THAT(DistinctTokens(std::vector<TokenId>{5, 9, 2, 5, 9}, 9), ElementsAre(2, 5));
+}
+
+Proposal At(int position, float confidence, float margin, float entropy) {
+  return {.position = position, .confidence = confidence, .margin = margin, .entropy = entropy};
+}
+
+std::vector<int> Ranked(CommitOrder order) {
+  std::vector<Proposal> proposals = {At(4, 0.5F, 0.1F, 0.2F), At(2, 0.5F, 0.4F, 0.9F),
+                                     At(3, 0.9F, 0.3F, 0.3F)};
+  Rank(order, &proposals);
+  std::vector<int> positions;
+  for (const Proposal& proposal : proposals) {
+    positions.push_back(proposal.position);
+  }
+  return positions;
+}
+
+TEST(RankTest, OrdersBestFirstWithTiesToTheLowerPosition) {
+  EXPECT_THAT(Ranked(CommitOrder::kConfidence), ElementsAre(3, 2, 4));
+  EXPECT_THAT(Ranked(CommitOrder::kMargin), ElementsAre(2, 3, 4));
+  EXPECT_THAT(Ranked(CommitOrder::kPosition), ElementsAre(2, 3, 4));
+}
+
+// llama.cpp commits the most uncertain positions first (defect 1).
+TEST(PeerDefectTest, LowestEntropyComesFirst) {
+  EXPECT_THAT(Ranked(CommitOrder::kEntropy), ElementsAre(4, 3, 2));
+}
+
+TEST(ThresholdTest, TakesAllAboveButAtLeastOne) {
+  const std::vector<Proposal> ranked = {At(0, 0.9F, 0, 0), At(1, 0.7F, 0, 0), At(2, 0.2F, 0, 0)};
+  EXPECT_EQ(CountConfident(ranked, 0.7F), 2);
+  EXPECT_EQ(CountConfident(ranked, 0.1F), 3);
+  EXPECT_EQ(CountConfident(ranked, 0.99F), 1);
+  EXPECT_EQ(CountConfident(ranked, 0), 0);
+  EXPECT_EQ(CountConfident({}, 0.5F), 0);
+}
+
+TEST(ScheduleTest, EvenGivesTheRemainderFirst) {
+  const EvenSchedule schedule(4);
+  std::vector<int> counts;
+  int masked = 10;
+  for (int step = 0; step < 4; ++step) {
+    counts.push_back(schedule.Count(step, masked));
+    masked -= counts.back();
+  }
+  EXPECT_THAT(counts, ElementsAre(3, 3, 2, 2));
+}
+
+// llama.cpp leaves masks behind (defect 4), draws with probability 0 (defect 8) and evaluates steps
+// that commit nothing (defect 5: their count is known before the forward here).
+RC_GTEST_PROP(PeerDefectTest, SchedulesCommitEveryMaskExactlyOnce, ()) {
+  const int masks = *rc::gen::inRange(0, 200);
+  const int steps = *rc::gen::inRange(1, 300);
+  const EvenSchedule even(steps);
+  const TimestepSchedule timestep(steps, 0.001);
+  for (const CommitSchedule* schedule :
+       std::initializer_list<const CommitSchedule*>{&even, &timestep}) {
+    int left = masks;
+    for (int step = 0; step < steps; ++step) {
+      const int count = schedule->Count(step, left);
+      RC_ASSERT(count >= 0);
+      RC_ASSERT(count <= left);
+      left -= count;
+    }
+    RC_ASSERT(left == 0);
+  }
+}
+
+}  // namespace
+}  // namespace ruvd
