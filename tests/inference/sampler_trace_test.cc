@@ -168,8 +168,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, FixtureTraceTest,
                                          "peer-dream-block-position.json",
                                          "peer-dream-timestep-margin-forced.json",
                                          "peer-dream-timestep-position.json"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& trace) {
+                           std::string name = trace.param;
                            name.resize(name.size() - 5);
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
