@@ -80,7 +80,8 @@ class GossipCore {
   Actions OnTick(Instant now);
 
   // ---- Inputs of this node.
-  // Items read back from the store; unknown or expired ones give ItemDropped. Before any link.
+  // Items read back from the store; expired ones, and own ones that may no longer leave, give
+  // ItemDropped. After SetConsent and before any link.
   Actions Restore(std::vector<Item> items, Instant now);
   // Default is private. A record that is not this node's own leaves the tier as it was. Lowering
   // the tier withdraws own items that may no longer leave: peers are not offered them again.

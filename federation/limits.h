@@ -31,6 +31,8 @@ inline constexpr Duration kPingPeriod = seconds(5);
 inline constexpr Duration kLinkTimeout = seconds(15);
 inline constexpr Duration kBackoffBase = milliseconds(500);
 inline constexpr Duration kBackoffMax = seconds(60);
+// Seeds are where a partition heals: they are tried oftener.
+inline constexpr Duration kSeedBackoffMax = seconds(5);
 // Frames per second and burst of one link. A chunk stream of 64 KiB chunks at 30 MB/s stays below.
 inline constexpr double kFramesPerSecond = 500;
 inline constexpr double kFrameBurst = 2000;
@@ -81,6 +83,8 @@ inline constexpr Duration kRequestTimeoutMax = seconds(10);
 // Rounds through all announcers before a transfer is given up; anti-entropy finds it again.
 inline constexpr int kMaxAttempts = 16;
 inline constexpr size_t kMaxIdsPerFrame = 500;
+// Ids whose pushes are counted per link, to tell a replay from a crossing answer (40 B each).
+inline constexpr size_t kMaxPushesTracked = 8192;
 // A manifest this old is announced, not pushed, since the receiver refuses old pushes.
 inline constexpr int64_t kPushAgeMillis = 5 * 60 * 1000;
 inline constexpr int64_t kItemLifeMillis = 7LL * 24 * 3600 * 1000;
@@ -94,6 +98,11 @@ inline constexpr int kReconBusyExchanges = 10;
 inline constexpr size_t kReconListIds = 16;
 inline constexpr size_t kReconSplit = 16;
 inline constexpr size_t kMaxReconRanges = 512;
+// Messages per second and burst of one link: each costs up to one pass over all ids (0.1 ms).
+inline constexpr double kReconPerSecond = 10;
+inline constexpr double kReconBurst = 60;
+// Payloads whose hash tree is kept while their chunks are asked for.
+inline constexpr size_t kMaxTreesCached = 16;
 
 // ---- Updates and patterns
 inline constexpr size_t kMaxTargetBytes = 128;

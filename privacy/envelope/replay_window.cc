@@ -11,8 +11,8 @@
 namespace ruvd {
 
 bool SequenceWindow::Seen(uint64_t seq) const {
-  if (seq == 0 || (newest_ >= limits::kReplayWindowBits &&
-                   seq <= newest_ - limits::kReplayWindowBits)) {
+  if (seq == 0 ||
+      (newest_ >= limits::kReplayWindowBits && seq <= newest_ - limits::kReplayWindowBits)) {
     return true;  // zero, or fallen behind the window: cannot be told from a replay
   }
   return seq <= newest_ && seen_.test(seq % limits::kReplayWindowBits);

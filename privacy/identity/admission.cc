@@ -36,7 +36,6 @@ absl::Status CheckFields(const AdmissionCert& cert) {
       cert.not_after_ms - cert.not_before_ms > limits::kMaxCertificateMillis) {
     return Invalid("is not valid for more than 0 and at most 30 days");
   }
-  RETURN_IF_ERROR(CheckPublicKey(cert.node_key));
   if (cert.node_id != NodeIdOf(cert.node_key)) {
     return Invalid("names an id that is not its key's");
   }
@@ -117,6 +116,7 @@ absl::Status AdmissionCert::Verify(const PublicKey& trusted_issuer, int64_t now_
                  name);
   }
   RETURN_IF_ERROR(CheckPublicKey(trusted_issuer));
+  RETURN_IF_ERROR(CheckPublicKey(node_key));
   if (!VerifySignature(trusted_issuer, AsBytes(EncodeSigned(*this)), signature)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
                  "admission certificate of {} is not signed by its issuer; it was altered", name);
@@ -145,6 +145,7 @@ absl::StatusOr<AdmissionCert> ClusterAuthority::Issue(const Request& request) co
   cert.issuer = public_key();
   cert.serial = request.serial;
   RETURN_IF_ERROR(CheckFields(cert));
+  RETURN_IF_ERROR(CheckPublicKey(cert.node_key));
   cert.signature = key_.Sign(AsBytes(EncodeSigned(cert)));
   return cert;
 }

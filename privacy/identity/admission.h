@@ -49,11 +49,11 @@ struct AdmissionCert {
 
   std::string Encode() const;
   // Reads exactly kBytes bytes. CERTIFICATE_INVALID for any other length, a field out of its range
-  // or an id that is not the key's; KEY_INVALID for an unusable key. Trusts nothing yet: see
-  // Verify.
+  // or an id that is not the key's. Cheap, and trusts nothing yet: see Verify.
   static absl::StatusOr<AdmissionCert> Parse(std::span<const uint8_t> bytes);
-  // OK if `issuer` signed this and it is valid at `now_ms`. CERTIFICATE_FOREIGN for another issuer,
-  // SIGNATURE_INVALID, CERTIFICATE_EXPIRED (also for not yet valid).
+  // OK if `trusted_issuer` signed this and it is valid at `now_ms`. CERTIFICATE_FOREIGN for another
+  // issuer, KEY_INVALID for an unusable key, SIGNATURE_INVALID, CERTIFICATE_EXPIRED (also for not
+  // yet valid).
   absl::Status Verify(const PublicKey& trusted_issuer, int64_t now_ms) const;
   // The time part of Verify alone, for a certificate that was verified before.
   absl::Status CheckTime(int64_t now_ms) const;

@@ -1,0 +1,335 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/gossip/exchange.h"
+
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/daf/adapter_delta.h"
+#include "federation/gossip/reconcile.h"
+#include "federation/limits.h"
+#include "federation/patterns/shared_pattern.h"
+
+namespace ruvd {
+
+ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
+                           Sealer& sealer, Outbox& outbox, Random random)
+    : local_(&local),
+      rules_(std::move(rules)),
+      certificates_(&certificates),
+      sealer_(&sealer),
+      outbox_(&outbox),
+      random_(random) {}
+
+void ItemExchange::LinkUp(LinkId link, bool dialed, Instant now) {
+  neighbours_.emplace(
+      link, Neighbour{.recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now),
+                      .pushes = {}});
+  busy_exchanges_ = limits::kReconBusyExchanges;
+  next_recon_ = std::min(next_recon_, now.now + limits::kReconPeriodBusy);
+  if (dialed) {  // one of both sides is enough
+    StartReconciliation(link, now.now);
+  }
+}
+
+void ItemExchange::LinkDown(LinkId link) {
+  neighbours_.erase(link);
+  fetcher_.LinkDown(link);
+  for (auto& [id, links] : has_item_) {
+    links.erase(link);
+  }
+}
+
+void ItemExchange::CountPush(LinkId link, const Digest& id, int change) {
+  auto& pushes = neighbours_.at(link).pushes;
+  if (pushes.size() >= limits::kMaxPushesTracked) {
+    pushes.clear();  // forgets replays, which have no effect anyway
+  }
+  pushes[id] += change;
+}
+
+bool ItemExchange::Known(const Digest& id) const {
+  return table_.Find(id) != nullptr || table_.Buried(id) || fetcher_.Transferring(id);
+}
+
+absl::Status ItemExchange::OnKnownPush(LinkId link, const Digest& id) {
+  fetcher_.AddAnnouncer(id, link);
+  if (table_.Find(id) != nullptr) {
+    has_item_[id].insert(link);
+  }
+  if (neighbours_.at(link).pushes[id] > 1) {
+    return Error(absl::StatusCode::kAlreadyExists, reasons::kReplayed,
+                 "item {} was pushed twice over one link; it has no effect",
+                 ToHex(id).substr(0, 16));
+  }
+  ++outbox_->counters().duplicates;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id, Envelope envelope,
+                                                        Instant now) {
+  const bool solicited = fetcher_.Wanted(id);
+  EnvelopeRules rules;
+  rules.cluster_id = local_->cluster_id;
+  rules.now_ms = now.wall_ms;
+  rules.freshness =
+      solicited ? EnvelopeRules::Freshness::kStored : EnvelopeRules::Freshness::kPushed;
+  PendingItem item{.id = id, .envelope = std::move(envelope), .header = {}, .manifest = {}};
+  ASSIGN_OR_RETURN(item.header, VerifyCertified(item.envelope, *certificates_, rules));
+  ASSIGN_OR_RETURN(item.manifest, DecodeManifest(AsBytes(item.envelope.body)));
+  if (item.header.purpose != PurposeOf(item.manifest.kind) ||
+      item.header.body_type != kBodyManifest) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kWrongPurpose,
+                 "manifest of kind {} travels under purpose {}; update the sending node",
+                 ItemKindName(item.manifest.kind), static_cast<int>(item.header.purpose));
+  }
+  if (item.header.expires_ms > item.manifest.certificate.not_after_ms) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                 "item would outlive its sender's certificate; update the sending node");
+  }
+  if ((item.manifest.certificate.roles & roles::kContributor) == 0) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
+                 "node {} may not contribute; issue it a certificate with that role",
+                 item.manifest.certificate.name);
+  }
+  if (item.manifest.model_hash != local_->model_hash) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
+                 "item was made for another model; serve the same model on every node");
+  }
+  if (item.manifest.frame_id != local_->frame_id) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+                 "item was made for another adapter frame; use the same model package");
+  }
+  if (solicited) {
+    replay_.Note(item.header);
+  } else {
+    RETURN_IF_ERROR(replay_.Admit(item.header));
+  }
+  return item;
+}
+
+absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push, Instant now) {
+  wall_ms_ = now.wall_ms;
+  Envelope envelope = FromProto(push.envelope());
+  const Digest id = MessageId(envelope);
+  CountPush(link, id, 1);
+  if (Known(id)) {
+    return OnKnownPush(link, id);
+  }
+  auto item = CheckManifest(id, std::move(envelope), now);
+  if (!item.ok()) {
+    neighbours_.at(link).pushes.erase(id);  // remembers only what was good
+    fetcher_.Forget(id);
+    return item.status();
+  }
+  if (item->header.sender_id == local_->key->id()) {
+    // Ours from an earlier boot: what we no longer hold was withdrawn, superseded or lost.
+    fetcher_.Forget(id);
+    table_.Bury(id, item->header.expires_ms);
+    return absl::OkStatus();
+  }
+  if (fetcher_.HasRoom(item->manifest.payload_bytes)) {
+    fetcher_.Start(*std::move(item), link);
+    SendRequests(now.now);
+  }
+  return absl::OkStatus();  // without room, anti-entropy brings it again
+}
+
+absl::Status ItemExchange::OnIHave(LinkId link, const federation::v1::IHave& i_have) {
+  if (static_cast<size_t>(i_have.ids_size()) > limits::kMaxIdsPerFrame) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "announcement of {} ids where {} are allowed; update the sending node",
+                 i_have.ids_size(), limits::kMaxIdsPerFrame);
+  }
+  for (const std::string& bytes : i_have.ids()) {
+    const auto id = DigestFrom(bytes);
+    if (!id) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                   "announced id has {} bytes; update the sending node", bytes.size());
+    }
+    if (table_.Find(*id) != nullptr) {
+      has_item_[*id].insert(link);
+    } else if (fetcher_.Transferring(*id)) {
+      fetcher_.AddAnnouncer(*id, link);
+    } else if (!table_.Buried(*id)) {
+      fetcher_.Want(*id, link);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ItemExchange::OnIWant(LinkId link, const federation::v1::IWant& i_want) {
+  if (static_cast<size_t>(i_want.ids_size()) > limits::kMaxIdsPerFrame) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "request for {} ids where {} are allowed; update the sending node",
+                 i_want.ids_size(), limits::kMaxIdsPerFrame);
+  }
+  for (const std::string& bytes : i_want.ids()) {
+    const auto id = DigestFrom(bytes);
+    const Item* item = id ? table_.Find(*id) : nullptr;
+    if (item != nullptr) {
+      PushTo(link, *item);
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const MerkleTree> ItemExchange::TreeOf(const Item& item) {
+  auto found = trees_.find(item.id);
+  if (found == trees_.end()) {
+    if (trees_.size() >= limits::kMaxTreesCached) {
+      trees_.erase(trees_.begin());
+    }
+    found = trees_.emplace(item.id, std::make_shared<const MerkleTree>(*item.payload)).first;
+  }
+  return found->second;
+}
+
+absl::Status ItemExchange::OnChunkRequest(LinkId link,
+                                          const federation::v1::ChunkRequest& request) {
+  federation::v1::Frame frame;
+  auto* chunk = frame.mutable_chunk();
+  chunk->set_item_id(request.item_id());
+  chunk->set_index(request.index());
+  const auto id = DigestFrom(request.item_id());
+  if (!id) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                 "chunk request names an id of {} bytes; update the sending node",
+                 request.item_id().size());
+  }
+  const Item* item = table_.Find(*id);
+  if (item == nullptr || request.index() >= ChunksOf(item->payload->size())) {
+    chunk->set_missing(true);
+  } else {
+    chunk->set_data(
+        item->payload->substr(request.index() * limits::kChunkBytes, limits::kChunkBytes));
+    for (const Digest& digest : TreeOf(*item)->Path(request.index())) {
+      chunk->add_path(std::string(AsText(digest)));
+    }
+    outbox_->counters().payload_bytes_sent += chunk->data().size();
+  }
+  outbox_->Send(link, std::move(frame));
+  return absl::OkStatus();
+}
+
+absl::Status ItemExchange::OnChunk(LinkId link, const federation::v1::Chunk& chunk, Instant now) {
+  wall_ms_ = now.wall_ms;
+  outbox_->counters().payload_bytes_received += chunk.data().size();
+  const auto id = DigestFrom(chunk.item_id());
+  std::vector<Digest> path;
+  for (const std::string& bytes : chunk.path()) {
+    const auto digest = DigestFrom(bytes);
+    if (digest) {
+      path.push_back(*digest);
+    }
+  }
+  if (!id || path.size() != static_cast<size_t>(chunk.path_size())) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                 "chunk has an id or path of a wrong length; update the sending node");
+  }
+  auto result = fetcher_.OnChunk(link, *id, chunk.index(), chunk.data(), path, chunk.missing());
+  absl::Status status = result.status();
+  if (result.ok() && result->has_value()) {
+    status = Complete(std::move(**result));
+  }
+  SendRequests(now.now);
+  return status;
+}
+
+absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload) const {
+  if (kind == ItemKind::kPattern) {
+    ASSIGN_OR_RETURN(const SharedPattern pattern, DecodeSharedPattern(AsBytes(payload)));
+    return CheckSharedPattern(pattern, rules_.patterns);
+  }
+  ASSIGN_OR_RETURN(const AdapterDelta delta, DecodeAdapterDelta(AsBytes(payload)));
+  return CheckCores(delta.cores, rules_.updates);
+}
+
+absl::Status ItemExchange::Complete(Fetcher::Complete complete) {
+  const PendingItem& pending = complete.item;
+  if (absl::Status status = CheckContent(pending.manifest.kind, complete.payload); !status.ok()) {
+    table_.Bury(pending.id, pending.header.expires_ms);  // never fetched again
+    return Annotate(status, "item of " + pending.manifest.certificate.name);
+  }
+  Item item;
+  item.id = pending.id;
+  item.kind = pending.manifest.kind;
+  item.origin = pending.header.sender_id;
+  item.round = pending.header.round;
+  item.created_ms = pending.header.created_ms;
+  item.expires_ms = pending.header.expires_ms;
+  item.envelope = std::make_shared<const Envelope>(pending.envelope);
+  item.payload = std::make_shared<const std::string>(std::move(complete.payload));
+  if (Accept(item, /*own=*/false)) {
+    ++outbox_->counters().accepted_items[std::string(ItemKindName(item.kind))];
+  }
+  return absl::OkStatus();
+}
+
+bool ItemExchange::Accept(Item item, bool own) {
+  const Digest id = item.id;
+  const ItemTable::Inserted inserted = table_.Insert(item);
+  for (const Item& dropped : inserted.dropped) {
+    DropItem(dropped);
+  }
+  if (!inserted.kept) {
+    return false;
+  }
+  auto& holders = has_item_[id];
+  for (auto& [link, neighbour] : neighbours_) {
+    if (neighbour.pushes.contains(id)) {
+      holders.insert(link);
+    }
+  }
+  outbox_->Emit(ItemAccepted{.item = item, .own = own});
+  Spread(item, wall_ms_);
+  return true;
+}
+
+void ItemExchange::DropItem(const Item& item) {
+  has_item_.erase(item.id);
+  trees_.erase(item.id);
+  for (auto& [link, neighbour] : neighbours_) {
+    neighbour.pushes.erase(item.id);
+  }
+  outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});
+}
+
+void ItemExchange::PushTo(LinkId link, const Item& item) {
+  federation::v1::Frame frame;
+  *frame.mutable_push()->mutable_envelope() = ToProto(*item.envelope);
+  has_item_[item.id].insert(link);
+  outbox_->Send(link, std::move(frame));
+}
+
+void ItemExchange::Announce(LinkId link, const std::vector<Digest>& ids) {
+  federation::v1::Frame frame;
+  for (const Digest& id : ids) {
+    frame.mutable_i_have()->add_ids(std::string(AsText(id)));
+    if (static_cast<size_t>(frame.i_have().ids_size()) == limits::kMaxIdsPerFrame) {
+      outbox_->Send(link, std::exchange(frame, {}));
+    }
+  }
+  if (frame.i_have().ids_size() > 0) {
+    outbox_->Send(link, std::move(frame));
+  }
+}
+
+void ItemExchange::Spread(const Item& item, int64_t wall_ms) {
+  const bool fresh = wall_ms - item.created_ms <= limits::kPushAgeMillis;
+  for (const auto& [link, neighbour] : neighbours_) {
+    if (has_item_[item.id].contains(link)) {
+      continue;
+    }
+    if (fresh) {
+      PushTo(link, item);
+    } else {
+      has_item_[item.id].insert(link);
+      Announce(link, {item.id});
+    }
+  }
+}
+
+}  // namespace ruvd

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The parts of ItemExchange that time, anti-entropy and this node itself drive.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/gossip/exchange.h"
+#include "federation/gossip/reconcile.h"
+#include "federation/limits.h"
+
+namespace ruvd {
+
+void ItemExchange::StartReconciliation(LinkId link, TimePoint now) {
+  federation::v1::Frame frame;
+  *frame.mutable_recon_open() = OpenReconciliation(table_.items());
+  outbox_->Send(link, std::move(frame));
+  ++outbox_->counters().reconciliations;
+  const bool busy = busy_exchanges_ > 0;
+  busy_exchanges_ -= busy ? 1 : 0;
+  // A tenth of jitter keeps nodes that started together from asking in step.
+  const Duration period = busy ? limits::kReconPeriodBusy : limits::kReconPeriod;
+  next_recon_ =
+      now + period +
+      Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(period.count()) / 10)));
+}
+
+absl::Status ItemExchange::OnReconciliation(LinkId link,
+                                            const federation::v1::ReconMessage& message,
+                                            Instant now) {
+  wall_ms_ = now.wall_ms;
+  if (!neighbours_.at(link).recon.Take(now.now)) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "peer reconciles more than {} times a second; update the sending node",
+                 limits::kReconPerSecond);
+  }
+  ASSIGN_OR_RETURN(ReconAnswer answer, AnswerReconciliation(table_.items(), message));
+  bool differs = !answer.surplus.empty();
+  for (const Digest& id : answer.missing) {
+    if (!table_.Buried(id)) {
+      differs = true;
+      if (!fetcher_.Transferring(id)) {
+        fetcher_.Want(id, link);
+      }
+    }
+  }
+  if (answer.message.ranges_size() > 0) {
+    federation::v1::Frame frame;
+    *frame.mutable_recon_message() = std::move(answer.message);
+    outbox_->Send(link, std::move(frame));
+  }
+  Announce(link, answer.surplus);
+  if (differs && busy_exchanges_ == 0) {
+    busy_exchanges_ = limits::kReconBusyExchanges;
+    next_recon_ = std::min(next_recon_, now.now + limits::kReconPeriodBusy);
+  }
+  SendRequests(now.now);
+  return absl::OkStatus();
+}
+
+void ItemExchange::SendRequests(TimePoint now) {
+  std::map<LinkId, federation::v1::Frame> wants;
+  for (const Fetcher::Request& request : fetcher_.Poll(now)) {
+    const std::string id(AsText(request.id));
+    if (request.chunk) {
+      federation::v1::Frame frame;
+      frame.mutable_chunk_request()->set_item_id(id);
+      frame.mutable_chunk_request()->set_index(*request.chunk);
+      outbox_->Send(request.link, std::move(frame));
+      continue;
+    }
+    CountPush(request.link, request.id, -1);
+    federation::v1::Frame& frame = wants[request.link];
+    frame.mutable_i_want()->add_ids(id);
+    if (static_cast<size_t>(frame.i_want().ids_size()) == limits::kMaxIdsPerFrame) {
+      outbox_->Send(request.link, std::exchange(frame, {}));
+    }
+  }
+  for (auto& [link, frame] : wants) {
+    if (frame.i_want().ids_size() > 0) {
+      outbox_->Send(link, std::move(frame));
+    }
+  }
+}
+
+void ItemExchange::Tick(Instant now) {
+  wall_ms_ = now.wall_ms;
+  for (const Item& item : table_.Expire(now.wall_ms)) {
+    DropItem(item);
+  }
+  if (next_recon_ <= now.now && !neighbours_.empty()) {
+    auto chosen = neighbours_.begin();
+    std::advance(chosen, static_cast<std::ptrdiff_t>(random_.Below(neighbours_.size())));
+    StartReconciliation(chosen->first, now.now);
+  }
+  SendRequests(now.now);
+}
+
+void ItemExchange::Restore(std::vector<Item> items, Instant now) {
+  wall_ms_ = now.wall_ms;
+  for (Item& item : items) {
+    const auto header = ParseHeader(AsBytes(item.envelope->header));
+    if (!header.ok() || item.expires_ms <= now.wall_ms || Known(item.id)) {
+      outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});
+      continue;
+    }
+    replay_.Note(*header);
+    const Digest id = item.id;
+    const ItemKind kind = item.kind;
+    const ItemTable::Inserted inserted = table_.Insert(std::move(item));
+    for (const Item& dropped : inserted.dropped) {
+      DropItem(dropped);
+    }
+    if (!inserted.kept) {
+      outbox_->Emit(ItemDropped{.id = id, .kind = kind});
+    }
+  }
+}
+
+absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::string payload,
+                                           Instant now) {
+  wall_ms_ = now.wall_ms;
+  if ((local_->certificate.roles & roles::kContributor) == 0) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
+                 "this node may not contribute; ask the operator for a certificate with that role");
+  }
+  if (payload.size() > limits::kMaxPayloadBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "update of {} bytes is above the limit of {}; lower its rank", payload.size(),
+                 limits::kMaxPayloadBytes);
+  }
+  RETURN_IF_ERROR(CheckContent(kind, payload));
+  Manifest manifest;
+  manifest.certificate = local_->certificate;
+  manifest.kind = kind;
+  manifest.payload_bytes = payload.size();
+  manifest.payload_root = MerkleTree(payload).root();
+  manifest.model_hash = local_->model_hash;
+  manifest.frame_id = local_->frame_id;
+  const int64_t expires =
+      std::min(now.wall_ms + limits::kItemLifeMillis, local_->certificate.not_after_ms);
+  ASSIGN_OR_RETURN(Envelope envelope,
+                   sealer_->Seal(PurposeOf(kind), kBodyManifest, round, EncodeManifest(manifest),
+                                 now.wall_ms, expires));
+  ASSIGN_OR_RETURN(Item item, MakeItem(std::move(envelope), std::move(payload)));
+  const Digest id = item.id;
+  ++outbox_->counters().offered_items;
+  Accept(std::move(item), /*own=*/true);
+  return id;
+}
+
+void ItemExchange::Withdraw(ItemKind kind) {
+  std::vector<Item> own;
+  for (const auto& [id, item] : table_.items()) {
+    if (item.kind == kind && item.origin == local_->key->id()) {
+      own.push_back(item);
+    }
+  }
+  for (const Item& item : own) {
+    table_.Drop(item.id);
+    DropItem(item);
+  }
+}
+
+}  // namespace ruvd

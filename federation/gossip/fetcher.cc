@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/gossip/fetcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/gossip/merkle.h"
+#include "federation/limits.h"
+
+namespace ruvd {
+namespace {
+
+void AddTo(std::deque<LinkId>& announcers, LinkId link) {
+  if (announcers.size() < limits::kMaxAnnouncers &&
+      std::find(announcers.begin(), announcers.end(), link) == announcers.end()) {
+    announcers.push_back(link);
+  }
+}
+
+}  // namespace
+
+void Fetcher::Want(const Digest& id, LinkId link) {
+  if (wanted_.contains(id) || wanted_.size() < limits::kMaxWanted) {
+    AddTo(wanted_[id].announcers, link);
+  }
+}
+
+bool Fetcher::HasRoom(uint64_t bytes) const {
+  return transfers_.size() < limits::kMaxTransfers &&
+         transfer_bytes_ + bytes <= limits::kMaxPayloadMemory;
+}
+
+void Fetcher::Start(PendingItem item, LinkId link) {
+  RUVD_CHECK(HasRoom(item.manifest.payload_bytes) && !transfers_.contains(item.id));
+  const Digest id = item.id;
+  Transfer transfer;
+  transfer.pull.announcers.push_back(link);
+  if (auto wanted = wanted_.find(id); wanted != wanted_.end()) {
+    for (LinkId other : wanted->second.announcers) {
+      AddTo(transfer.pull.announcers, other);
+    }
+    wanted_.erase(wanted);
+  }
+  transfer_bytes_ += item.manifest.payload_bytes;
+  transfer.item = std::move(item);
+  transfers_.emplace(id, std::move(transfer));
+}
+
+void Fetcher::AddAnnouncer(const Digest& id, LinkId link) {
+  if (auto wanted = wanted_.find(id); wanted != wanted_.end()) {
+    AddTo(wanted->second.announcers, link);
+  }
+  if (auto transfer = transfers_.find(id); transfer != transfers_.end()) {
+    AddTo(transfer->second.pull.announcers, link);
+  }
+}
+
+void Fetcher::Forget(const Digest& id) {
+  wanted_.erase(id);
+  if (auto found = transfers_.find(id); found != transfers_.end()) {
+    Release(found->second.pull, /*is_chunk=*/true);
+    transfer_bytes_ -= found->second.item.manifest.payload_bytes;
+    transfers_.erase(found);
+  }
+}
+
+absl::StatusOr<std::optional<Fetcher::Complete>> Fetcher::OnChunk(LinkId link, const Digest& id,
+                                                                  uint32_t index,
+                                                                  const std::string& data,
+                                                                  std::span<const Digest> path,
+                                                                  bool missing) {
+  const auto found = transfers_.find(id);
+  if (found == transfers_.end()) {
+    return std::optional<Complete>();
+  }
+  Transfer& transfer = found->second;
+  const Manifest& manifest = transfer.item.manifest;
+  if (missing) {
+    Drop(transfer.pull, link, /*is_chunk=*/true);
+    return std::optional<Complete>();
+  }
+  if (index != transfer.next) {
+    return std::optional<Complete>();  // late: another announcer was faster
+  }
+  const uint32_t chunks = ChunksOf(manifest.payload_bytes);
+  const uint64_t due =
+      std::min<uint64_t>(limits::kChunkBytes, manifest.payload_bytes - transfer.data.size());
+  if (data.size() != due || !VerifyChunk(manifest.payload_root, chunks, index, data, path)) {
+    Drop(transfer.pull, link, /*is_chunk=*/true);
+    return Error(absl::StatusCode::kDataLoss, reasons::kUpdateInvalid,
+                 "chunk {} of item {} is not the one its manifest names; another node is asked",
+                 index, ToHex(id).substr(0, 16));
+  }
+  Release(transfer.pull, /*is_chunk=*/true);
+  transfer.pull.attempts = 0;
+  transfer.data += data;
+  if (++transfer.next < chunks) {
+    return std::optional<Complete>();
+  }
+  Complete complete{.item = std::move(transfer.item), .payload = std::move(transfer.data)};
+  transfer_bytes_ -= complete.item.manifest.payload_bytes;
+  transfers_.erase(found);
+  return std::optional<Complete>(std::move(complete));
+}
+
+void Fetcher::LinkDown(LinkId link) {
+  rtt_.erase(link);
+  for (auto& [id, pull] : wanted_) {
+    Drop(pull, link, /*is_chunk=*/false);
+  }
+  for (auto& [id, transfer] : transfers_) {
+    Drop(transfer.pull, link, /*is_chunk=*/true);
+  }
+}
+
+void Fetcher::Release(Pull& pull, bool is_chunk) {
+  if (pull.asked == 0) {
+    return;
+  }
+  if (is_chunk) {
+    --requests_;
+    auto of_link = requests_of_.find(pull.asked);
+    if (--of_link->second == 0) {
+      requests_of_.erase(of_link);
+    }
+  }
+  pull.asked = 0;
+}
+
+void Fetcher::Drop(Pull& pull, LinkId link, bool is_chunk) {
+  std::erase(pull.announcers, link);
+  if (pull.asked == link) {
+    Release(pull, is_chunk);
+  }
+}
+
+Duration Fetcher::TimeoutOf(LinkId link, int attempts) const {
+  const auto rtt = rtt_.find(link);
+  const Duration base = std::max<Duration>(limits::kRequestTimeout,
+                                           rtt == rtt_.end() ? Duration(0) : 3 * rtt->second);
+  // A slow link needs more for a chunk than its round trip tells.
+  return std::min<Duration>(limits::kRequestTimeoutMax, base * (1 << std::min(attempts, 5)));
+}
+
+bool Fetcher::Settle(Pull& pull, TimePoint now, bool is_chunk) {
+  if (pull.asked != 0 && pull.deadline <= now) {
+    Release(pull, is_chunk);
+    ++pull.attempts;
+  }
+  return !pull.announcers.empty() && pull.attempts < limits::kMaxAttempts;
+}
+
+bool Fetcher::Assign(Pull& pull, TimePoint now, bool is_chunk) {
+  if (pull.asked != 0 || (is_chunk && requests_ >= limits::kMaxRequests)) {
+    return false;
+  }
+  for (size_t i = 0; i < pull.announcers.size(); ++i) {
+    const LinkId link = pull.announcers.front();
+    pull.announcers.pop_front();
+    pull.announcers.push_back(link);
+    const auto busy = requests_of_.find(link);
+    if (is_chunk && busy != requests_of_.end() && busy->second >= limits::kMaxRequestsPerPeer) {
+      continue;
+    }
+    if (is_chunk) {
+      ++requests_of_[link];
+      ++requests_;
+    }
+    pull.asked = link;
+    pull.deadline = now + TimeoutOf(link, pull.attempts);
+    return true;
+  }
+  return false;
+}
+
+std::vector<Fetcher::Request> Fetcher::Poll(TimePoint now) {
+  std::vector<Request> requests;
+  for (auto it = wanted_.begin(); it != wanted_.end();) {
+    if (!Settle(it->second, now, /*is_chunk=*/false)) {
+      it = wanted_.erase(it);
+      continue;
+    }
+    if (Assign(it->second, now, /*is_chunk=*/false)) {
+      requests.push_back({.link = it->second.asked, .id = it->first, .chunk = std::nullopt});
+    }
+    ++it;
+  }
+  for (auto it = transfers_.begin(); it != transfers_.end();) {
+    Transfer& transfer = it->second;
+    if (!Settle(transfer.pull, now, /*is_chunk=*/true)) {
+      Release(transfer.pull, /*is_chunk=*/true);
+      transfer_bytes_ -= transfer.item.manifest.payload_bytes;
+      it = transfers_.erase(it);
+      continue;
+    }
+    if (Assign(transfer.pull, now, /*is_chunk=*/true)) {
+      requests.push_back({.link = transfer.pull.asked, .id = it->first, .chunk = transfer.next});
+    }
+    ++it;
+  }
+  return requests;
+}
+
+}  // namespace ruvd

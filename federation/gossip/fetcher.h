@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "federation/actions.h"
+#include "federation/gossip/manifest.h"
+#include "privacy/envelope/envelope.h"
+
+namespace ruvd {
+
+// A verified manifest whose payload is on its way.
+struct PendingItem {
+  Digest id{};
+  Envelope envelope;
+  EnvelopeHeader header;
+  Manifest manifest;
+};
+
+// Pulls what others announced: first manifests, then payloads chunk by chunk, one request per item
+// at a time, from the next announcer when one is silent, lacks it or lies. Bounded; not
+// thread-safe.
+class Fetcher {
+ public:
+  // A manifest that `link` has and we do not.
+  void Want(const Digest& id, LinkId link);
+  // Whether a manifest was asked for: it may then be older than a push may be.
+  bool Wanted(const Digest& id) const { return wanted_.contains(id); }
+  // Room for another transfer of `bytes`.
+  bool HasRoom(uint64_t bytes) const;
+  // Begins to pull a payload that `link` has. Needs HasRoom.
+  void Start(PendingItem item, LinkId link);
+  bool Transferring(const Digest& id) const { return transfers_.contains(id); }
+  // Another source of something wanted or in transfer; nothing otherwise.
+  void AddAnnouncer(const Digest& id, LinkId link);
+  void Forget(const Digest& id);
+
+  struct Complete {
+    PendingItem item;
+    std::string payload;
+  };
+  // A chunk or its absence. nullopt: more to come, or a late answer. UPDATE_INVALID: the chunk is
+  // not the manifest's.
+  absl::StatusOr<std::optional<Complete>> OnChunk(LinkId link, const Digest& id, uint32_t index,
+                                                  const std::string& data,
+                                                  std::span<const Digest> path, bool missing);
+
+  void SetRtt(LinkId link, Duration rtt) { rtt_[link] = rtt; }
+  void LinkDown(LinkId link);
+
+  struct Request {
+    LinkId link = 0;
+    Digest id{};
+    std::optional<uint32_t> chunk;  // nullopt: the manifest
+  };
+  // Requests due at `now`, in the order of ids; counts timeouts.
+  std::vector<Request> Poll(TimePoint now);
+
+ private:
+  // Who has something and whom we asked.
+  struct Pull {
+    std::deque<LinkId> announcers;
+    LinkId asked = 0;
+    TimePoint deadline{};
+    int attempts = 0;
+  };
+  struct Transfer {
+    PendingItem item;
+    Pull pull;
+    std::string data;  // chunks [0, next)
+    uint32_t next = 0;
+  };
+  // Releases a request that timed out. False if the pull is hopeless.
+  bool Settle(Pull& pull, TimePoint now, bool is_chunk);
+  void Release(Pull& pull, bool is_chunk);
+  // Asks the next announcer that may be asked.
+  bool Assign(Pull& pull, TimePoint now, bool is_chunk);
+  void Drop(Pull& pull, LinkId link, bool is_chunk);
+  Duration TimeoutOf(LinkId link, int attempts) const;
+
+  std::map<Digest, Pull> wanted_;
+  std::map<Digest, Transfer> transfers_;
+  uint64_t transfer_bytes_ = 0;
+  std::map<LinkId, size_t> requests_of_;
+  size_t requests_ = 0;
+  std::map<LinkId, Duration> rtt_;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "federation/gossip/item.h"
+
+namespace ruvd {
+
+// The live items of a node and the ids of those it does not want again. Bounded by the limits of
+// federation/limits.h: of one origin and kind only the newest are kept, and when memory is short
+// the origin that takes most of it loses its oldest. Nodes with the same items therefore drop the
+// same ones. Not thread-safe.
+class ItemTable {
+ public:
+  struct Inserted {
+    bool kept = false;          // false: `item` is older than what its origin may keep
+    std::vector<Item> dropped;  // others that made room; buried
+  };
+  // The id must not be known.
+  Inserted Insert(Item item);
+  // Removes items that expire by `wall_ms` and forgets tombstones that did.
+  std::vector<Item> Expire(int64_t wall_ms);
+  // Removes one item and buries its id.
+  void Drop(const Digest& id);
+  // Remembers an id until `expires_ms`, or until there are too many.
+  void Bury(const Digest& id, int64_t expires_ms);
+
+  const Item* Find(const Digest& id) const;
+  bool Buried(const Digest& id) const { return tombstones_.contains(id); }
+  const std::map<Digest, Item>& items() const { return items_; }
+
+ private:
+  // The oldest item that has to go, or end().
+  std::map<Digest, Item>::iterator Excess(const NodeId& origin, ItemKind kind);
+  std::map<Digest, Item>::iterator Remove(std::map<Digest, Item>::iterator it);
+
+  std::map<Digest, Item> items_;
+  uint64_t payload_bytes_ = 0;
+  std::map<NodeId, uint64_t> bytes_of_origin_;
+  std::map<Digest, int64_t> tombstones_;  // id -> expires_ms
+};
+
+}  // namespace ruvd

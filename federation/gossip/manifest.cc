@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/gossip/manifest.h"
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/gossip/merkle.h"
+#include "federation/limits.h"
+
+namespace ruvd {
+namespace {
+
+constexpr size_t kManifestBytes = AdmissionCert::kBytes + 1 + 8 + 3 * 32;
+
+absl::Status Malformed(std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+               "manifest {}; update the sending node", what);
+}
+
+}  // namespace
+
+std::string_view ItemKindName(ItemKind kind) {
+  return kind == ItemKind::kPattern ? "pattern" : "adapter_delta";
+}
+
+EnvelopePurpose PurposeOf(ItemKind kind) {
+  return kind == ItemKind::kPattern ? EnvelopePurpose::kPattern : EnvelopePurpose::kAdapterDelta;
+}
+
+std::string EncodeManifest(const Manifest& manifest) {
+  ByteWriter writer;
+  writer.WriteText(manifest.certificate.Encode()).Write(static_cast<uint8_t>(manifest.kind));
+  writer.Write(manifest.payload_bytes).WriteBytes(manifest.payload_root);
+  writer.WriteBytes(manifest.model_hash).WriteBytes(manifest.frame_id);
+  return writer.Take();
+}
+
+absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
+  if (body.size() != kManifestBytes) {
+    return Malformed("has the wrong length");
+  }
+  Manifest manifest;
+  ASSIGN_OR_RETURN(manifest.certificate, AdmissionCert::Parse(body.first(AdmissionCert::kBytes)));
+  ByteReader reader(body.subspan(AdmissionCert::kBytes));
+  const uint8_t kind = *reader.Read<uint8_t>();
+  if (kind != static_cast<uint8_t>(ItemKind::kAdapterDelta) &&
+      kind != static_cast<uint8_t>(ItemKind::kPattern)) {
+    return Malformed("is of an unknown kind");
+  }
+  manifest.kind = static_cast<ItemKind>(kind);
+  manifest.payload_bytes = *reader.Read<uint64_t>();
+  manifest.payload_root = *reader.ReadArray<32>();
+  manifest.model_hash = *reader.ReadArray<32>();
+  manifest.frame_id = *reader.ReadArray<32>();
+  if (manifest.payload_bytes == 0 || manifest.payload_bytes > limits::kMaxPayloadBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "payload of {} bytes is empty or above the limit of {}; send a smaller update",
+                 manifest.payload_bytes, limits::kMaxPayloadBytes);
+  }
+  return manifest;
+}
+
+absl::StatusOr<Item> MakeItem(Envelope envelope, std::string payload) {
+  ASSIGN_OR_RETURN(const EnvelopeHeader header, ParseHeader(AsBytes(envelope.header)));
+  ASSIGN_OR_RETURN(const Manifest manifest, DecodeManifest(AsBytes(envelope.body)));
+  if (payload.size() != manifest.payload_bytes ||
+      MerkleTree(payload).root() != manifest.payload_root) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kUpdateInvalid,
+                 "stored payload is not the one of its manifest; it will be fetched again");
+  }
+  Item item;
+  item.id = MessageId(envelope);
+  item.kind = manifest.kind;
+  item.origin = header.sender_id;
+  item.round = header.round;
+  item.created_ms = header.created_ms;
+  item.expires_ms = header.expires_ms;
+  item.envelope = std::make_shared<const Envelope>(std::move(envelope));
+  item.payload = std::make_shared<const std::string>(std::move(payload));
+  return item;
+}
+
+}  // namespace ruvd

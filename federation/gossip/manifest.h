@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "federation/gossip/item.h"
+#include "privacy/identity/admission.h"
+
+namespace ruvd {
+
+// Body types of envelopes. The first AdmissionCert::kBytes bytes of either body are the sender's
+// certificate, so that an envelope can be checked by whoever receives it, in whatever order.
+inline constexpr uint16_t kBodyMemberRecord = 1;
+inline constexpr uint16_t kBodyManifest = 2;
+
+// The signed description of a payload: body of envelopes of purposes 2 and 3.
+struct Manifest {
+  AdmissionCert certificate;
+  ItemKind kind = ItemKind::kAdapterDelta;
+  uint64_t payload_bytes = 0;
+  Digest payload_root{};  // MerkleTree
+  Digest model_hash{};
+  Digest frame_id{};
+};
+
+std::string EncodeManifest(const Manifest& manifest);
+// ENVELOPE_MALFORMED for a wrong length or kind, LIMIT_EXCEEDED above kMaxPayloadBytes.
+absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body);
+
+}  // namespace ruvd

@@ -1,0 +1,250 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/gossip_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/core_state.h"
+
+namespace ruvd {
+namespace {
+
+LocalNode MakeLocal(const GossipConfig& config, const NodeKey& key) {
+  return {.key = &key,
+          .certificate = config.certificate,
+          .cluster_id = ClusterIdOf(config.certificate.issuer),
+          .boot_counter = config.boot_counter,
+          .model_hash = config.model_hash,
+          .frame_id = config.frame_id,
+          .listen_address = config.listen_address,
+          .version_min = config.version_min,
+          .version_max = config.version_max};
+}
+
+absl::Status UnknownBytes() {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+               "link carried bytes that are no frame; update the sending node");
+}
+
+}  // namespace
+
+GossipCore::State::State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed)
+    : local(MakeLocal(config, key)),
+      random(seed),
+      certificates(config.certificate.issuer),
+      sealer(local, std::move(entropy)),
+      members(local, certificates, sealer, outbox),
+      dialer(std::move(config.seeds), config.listen_address),
+      exchange(
+          local,
+          {.updates = std::move(config.update_rules), .patterns = std::move(config.pattern_rules)},
+          certificates, sealer, outbox, random.Fork()) {}
+
+GossipCore::GossipCore(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GossipCore::~GossipCore() = default;
+
+absl::StatusOr<std::unique_ptr<GossipCore>> GossipCore::Create(GossipConfig config,
+                                                               const NodeKey& key, Entropy entropy,
+                                                               uint64_t seed, Instant now) {
+  RETURN_IF_ERROR(config.certificate.Verify(config.certificate.issuer, now.wall_ms));
+  if (config.certificate.node_key != key.public_key()) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
+                 "certificate of {} is for another key; issue one for this node's key",
+                 config.certificate.name);
+  }
+  if (!AddressIsGood(config.listen_address) ||
+      !std::all_of(config.seeds.begin(), config.seeds.end(), AddressIsGood)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+                 "federation addresses must be host:port");
+  }
+  std::erase(config.seeds, "");
+  auto state = std::make_unique<State>(std::move(config), key, std::move(entropy), seed);
+  state->members.Announce(MemberState::kAlive, now);
+  state->outbox.Take();
+  state->next_announcement = now.now + limits::kRecordPeriod;
+  return std::unique_ptr<GossipCore>(new GossipCore(std::move(state)));
+}
+
+Actions GossipCore::OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now) {
+  state_->OpenLink(link, dialed_address, now);
+  return state_->outbox.Take();
+}
+
+Actions GossipCore::OnDialFailed(const std::string& address, Instant now) {
+  state_->dialer.OnFailed(address, /*hopeless=*/false, now.now, state_->random);
+  return state_->outbox.Take();
+}
+
+Actions GossipCore::OnFrame(LinkId link, const federation::v1::Frame& frame, Instant now) {
+  const auto found = state_->links.find(link);
+  if (found == state_->links.end()) {
+    return {};  // was in flight when we closed the link
+  }
+  if (frame.ByteSizeLong() > limits::kMaxFrameBytes) {
+    return OnBadFrame(link, now);
+  }
+  state_->HandleFrame(found->second, frame, now);
+  return state_->outbox.Take();
+}
+
+Actions GossipCore::OnBadFrame(LinkId link, Instant now) {
+  const auto found = state_->links.find(link);
+  if (found == state_->links.end()) {
+    return {};
+  }
+  state_->outbox.Refuse(link, UnknownBytes());
+  state_->CloseWithGoaway(found->second, UnknownBytes(), now);
+  return state_->outbox.Take();
+}
+
+Actions GossipCore::OnLinkClosed(LinkId link, Instant now) {
+  state_->ForgetLink(link, /*hopeless=*/false, now);
+  return state_->outbox.Take();
+}
+
+void GossipCore::State::AnnounceSelf(MemberState state, Instant now) {
+  const Envelope record = members.Announce(state, now);
+  Frame frame;
+  *frame.mutable_member_delta()->add_records() = ToProto(record);
+  const auto shared = std::make_shared<const Frame>(std::move(frame));
+  for (const auto& [id, link] : links) {
+    if (link.active) {
+      outbox.Send(id, shared);
+    }
+  }
+}
+
+void GossipCore::State::DialWhatIsDue(Instant now) {
+  for (const Member& member : members.Members()) {
+    if (!member.self && member.state != MemberState::kLeft &&
+        member.model_hash == local.model_hash) {
+      dialer.AddAddress(member.address, member.id, member.state == MemberState::kSuspect);
+    }
+  }
+  for (std::string& address : dialer.Plan(LinkedPeers(), links.size(), now.now, random)) {
+    outbox.Emit(Dial{.address = std::move(address)});
+  }
+}
+
+Actions GossipCore::OnTick(Instant now) {
+  State& state = *state_;
+  state.TickLinks(now);
+  if (state.next_announcement && *state.next_announcement <= now.now) {
+    state.next_announcement = now.now + limits::kRecordPeriod;
+    state.AnnounceSelf(MemberState::kAlive, now);
+  }
+  state.members.Tick(now.now);
+  state.DialWhatIsDue(now);
+  state.exchange.Tick(now);
+  return state.outbox.Take();
+}
+
+Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
+  State& state = *state_;
+  std::vector<Item> allowed;
+  for (Item& item : items) {
+    const ShareableKind kind =
+        item.kind == ItemKind::kPattern ? ShareableKind::kPattern : ShareableKind::kAdapterDelta;
+    if (item.origin == state.local.key->id() && !MayLeave(state.consent, kind)) {
+      state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
+    } else {
+      allowed.push_back(std::move(item));
+    }
+  }
+  state.exchange.Restore(std::move(allowed), now);
+  return state.outbox.Take();
+}
+
+absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Instant now) {
+  static_cast<void>(now);
+  RETURN_IF_ERROR(record.Verify(*state_->local.key));
+  state_->consent = record.tier;
+  if (!MayLeave(record.tier, ShareableKind::kAdapterDelta)) {
+    state_->exchange.Withdraw(ItemKind::kAdapterDelta);
+  }
+  if (!MayLeave(record.tier, ShareableKind::kPattern)) {
+    state_->exchange.Withdraw(ItemKind::kPattern);
+  }
+  return state_->outbox.Take();
+}
+
+absl::StatusOr<Actions> GossipCore::OfferAdapterDelta(uint64_t round, AdapterDelta delta,
+                                                      Instant now) {
+  RETURN_IF_ERROR(RequireConsent(state_->consent, ShareableKind::kAdapterDelta));
+  SortCores(delta.cores);
+  auto offered =
+      state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterDelta(delta), now);
+  RETURN_IF_ERROR(offered.status());
+  return state_->outbox.Take();
+}
+
+absl::StatusOr<Actions> GossipCore::OfferPattern(const SharedPattern& pattern, Instant now) {
+  RETURN_IF_ERROR(RequireConsent(state_->consent, ShareableKind::kPattern));
+  SharedPattern sorted = pattern;
+  SortCores(sorted.cores);
+  auto offered = state_->exchange.Offer(ItemKind::kPattern, 0, EncodeSharedPattern(sorted), now);
+  RETURN_IF_ERROR(offered.status());
+  return state_->outbox.Take();
+}
+
+Actions GossipCore::Leave(Instant now) {
+  State& state = *state_;
+  state.next_announcement.reset();
+  state.AnnounceSelf(MemberState::kLeft, now);
+  while (!state.links.empty()) {
+    state.CloseWithGoaway(state.links.begin()->second,
+                          Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
+                                "node is shutting down; it comes back with its next start"),
+                          now);
+  }
+  return state.outbox.Take();
+}
+
+std::vector<Member> GossipCore::Members() const {
+  return state_->members.Members();
+}
+
+std::vector<Item> GossipCore::Items() const {
+  std::vector<Item> items;
+  for (const auto& [id, item] : state_->exchange.items()) {
+    items.push_back(item);
+  }
+  return items;
+}
+
+std::vector<Item> GossipCore::NewestDeltas() const {
+  std::map<NodeId, Item> newest;
+  for (const auto& [id, item] : state_->exchange.items()) {
+    if (item.kind != ItemKind::kAdapterDelta) {
+      continue;
+    }
+    auto [place, added] = newest.try_emplace(item.origin, item);
+    if (!added && std::tie(place->second.round, place->second.created_ms, place->second.id) <
+                      std::tie(item.round, item.created_ms, item.id)) {
+      place->second = item;
+    }
+  }
+  std::vector<Item> deltas;
+  for (auto& [origin, item] : newest) {
+    deltas.push_back(std::move(item));
+  }
+  return deltas;
+}
+
+const GossipCounters& GossipCore::counters() const {
+  return state_->outbox.counters();
+}
+ConsentTier GossipCore::consent() const {
+  return state_->consent;
+}
+
+size_t GossipCore::active_links() const {
+  return static_cast<size_t>(std::count_if(state_->links.begin(), state_->links.end(),
+                                           [](const auto& entry) { return entry.second.active; }));
+}
+
+}  // namespace ruvd

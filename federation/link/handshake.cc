@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/link/handshake.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+
+namespace ruvd {
+namespace {
+
+absl::Status Unexpected(std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+               "link opening {}; update the other node", what);
+}
+
+// Unambiguous: every part has a fixed length or its length before it.
+Digest HashOf(const federation::v1::Introduction& introduction) {
+  ByteWriter writer;
+  for (const std::string* part :
+       {&introduction.admission_cert(), &introduction.nonce(), &introduction.model_hash(),
+        &introduction.frame_id(), &introduction.listen_address()}) {
+    writer.Write(static_cast<uint32_t>(part->size())).WriteText(*part);
+  }
+  return Sha256(writer.str());
+}
+
+}  // namespace
+
+bool AddressIsGood(std::string_view address) {
+  return address.size() <= limits::kMaxAddressBytes &&
+         std::all_of(address.begin(), address.end(), [](char c) { return c > ' ' && c < 127; }) &&
+         (address.empty() || address.find(':') != std::string_view::npos);
+}
+
+Handshake::Handshake(const LocalNode& local, bool dialed, const Nonce& nonce)
+    : local_(&local), dialed_(dialed) {
+  own_.set_admission_cert(local.certificate.Encode());
+  own_.set_nonce(std::string(AsText(nonce)));
+  own_.set_model_hash(std::string(AsText(local.model_hash)));
+  own_.set_frame_id(std::string(AsText(local.frame_id)));
+  own_.set_listen_address(local.listen_address);
+  version_min_ = local.version_min;
+  version_max_ = local.version_max;
+}
+
+Handshake::Frame Handshake::Hello() const {
+  Frame frame;
+  auto* hello = frame.mutable_hello();
+  hello->set_version_min(version_min_);
+  hello->set_version_max(version_max_);
+  hello->set_cluster_id(std::string(AsText(local_->cluster_id)));
+  *hello->mutable_introduction() = own_;
+  return frame;
+}
+
+std::string Handshake::Transcript(bool by_dialer) const {
+  constexpr std::string_view kDomain("RUVDLLM-HELLO-v1\0", 17);
+  // The TLS channel's binding once links are encrypted; zero on plain links.
+  constexpr Digest kNoChannelBinding{};
+  const Digest own = HashOf(own_);
+  ByteWriter writer;
+  writer.WriteText(kDomain).Write(static_cast<uint8_t>(by_dialer ? 1 : 2));
+  writer.Write(version_min_).Write(version_max_).Write(version_).WriteBytes(local_->cluster_id);
+  writer.WriteBytes(dialed_ ? own : peer_introduction_hash_);
+  writer.WriteBytes(dialed_ ? peer_introduction_hash_ : own);
+  writer.WriteBytes(kNoChannelBinding);
+  return writer.Take();
+}
+
+std::string Handshake::MakeProof() const {
+  return std::string(AsText(local_->key->Sign(AsBytes(Transcript(dialed_)))));
+}
+
+absl::Status Handshake::CheckProof(bool by_dialer, std::string_view proof) const {
+  Signature signature;
+  if (proof.size() != signature.size()) {
+    return Unexpected("proof has the wrong length");
+  }
+  std::memcpy(signature.data(), proof.data(), signature.size());
+  if (!VerifySignature(peer_certificate_.node_key, AsBytes(Transcript(by_dialer)), signature)) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
+                 "peer does not hold the key of the certificate of {}; check its key file",
+                 peer_certificate_.name);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
+                                           CertificateStore& certificates, int64_t now_ms) {
+  ASSIGN_OR_RETURN(const AdmissionCert* cert,
+                   certificates.Admit(AsBytes(introduction.admission_cert()), now_ms));
+  peer_certificate_ = *cert;
+  if (introduction.nonce().size() != sizeof(Nonce)) {
+    return Unexpected("nonce has the wrong length");
+  }
+  if (!AddressIsGood(introduction.listen_address())) {
+    return Unexpected("address is not a printable host:port");
+  }
+  if (peer_certificate_.node_id == local_->key->id()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kDuplicateLink,
+                 "node {} dialled itself; remove its own address from its seeds",
+                 peer_certificate_.name);
+  }
+  if (introduction.model_hash() != AsText(local_->model_hash)) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
+                 "this node serves model {}, the peer another one; serve the same model file on "
+                 "every node of a cluster",
+                 ToHex(local_->model_hash).substr(0, 16));
+  }
+  if (introduction.frame_id() != AsText(local_->frame_id)) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+                 "this node uses adapter frame {}, the peer another one; use the same model "
+                 "package on every node of a cluster",
+                 ToHex(local_->frame_id).substr(0, 16));
+  }
+  peer_introduction_hash_ = HashOf(introduction);
+  peer_address_ = introduction.listen_address();
+  introduced_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Handshake::Frame> Handshake::OnHello(const federation::v1::Hello& hello,
+                                                    CertificateStore& certificates,
+                                                    int64_t now_ms) {
+  if (hello.version_max() < local_->version_min || hello.version_min() > local_->version_max) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kProtocolVersion,
+                 "peer speaks protocol versions {} to {}, this node {} to {}; update the older one",
+                 hello.version_min(), hello.version_max(), local_->version_min,
+                 local_->version_max);
+  }
+  RETURN_IF_ERROR(AcceptIntroduction(hello.introduction(), certificates, now_ms));
+  if (hello.cluster_id() != AsText(local_->cluster_id)) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kWrongCluster,
+                 "peer wants to join another cluster; check the addresses of its seeds");
+  }
+  version_min_ = hello.version_min();
+  version_max_ = hello.version_max();
+  version_ = std::min(version_max_, local_->version_max);
+  Frame frame;
+  auto* ack = frame.mutable_hello_ack();
+  ack->set_version(version_);
+  *ack->mutable_introduction() = own_;
+  ack->set_proof(MakeProof());
+  return frame;
+}
+
+absl::StatusOr<Handshake::Frame> Handshake::OnHelloAck(const federation::v1::HelloAck& ack,
+                                                       CertificateStore& certificates,
+                                                       int64_t now_ms) {
+  if (ack.version() < version_min_ || ack.version() > version_max_) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kProtocolVersion,
+                 "peer chose protocol version {}, this node speaks {} to {}; update the older one",
+                 ack.version(), version_min_, version_max_);
+  }
+  version_ = ack.version();
+  RETURN_IF_ERROR(AcceptIntroduction(ack.introduction(), certificates, now_ms));
+  RETURN_IF_ERROR(CheckProof(/*by_dialer=*/false, ack.proof()));
+  done_ = true;
+  Frame frame;
+  frame.mutable_hello_proof()->set_proof(MakeProof());
+  return frame;
+}
+
+absl::Status Handshake::OnHelloProof(const federation::v1::HelloProof& proof) {
+  RETURN_IF_ERROR(CheckProof(/*by_dialer=*/true, proof.proof()));
+  done_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<Handshake::Frame>> Handshake::OnFrame(const Frame& frame,
+                                                                   CertificateStore& certificates,
+                                                                   int64_t now_ms) {
+  if (!dialed_ && !introduced_ && frame.has_hello()) {
+    ASSIGN_OR_RETURN(Frame answer, OnHello(frame.hello(), certificates, now_ms));
+    return std::optional<Frame>(std::move(answer));
+  }
+  if (dialed_ && !introduced_ && frame.has_hello_ack()) {
+    ASSIGN_OR_RETURN(Frame answer, OnHelloAck(frame.hello_ack(), certificates, now_ms));
+    return std::optional<Frame>(std::move(answer));
+  }
+  if (!dialed_ && introduced_ && frame.has_hello_proof()) {
+    RETURN_IF_ERROR(OnHelloProof(frame.hello_proof()));
+    return std::optional<Frame>();
+  }
+  return Unexpected("sent a frame out of order");
+}
+
+}  // namespace ruvd

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "federation/local_node.h"
+#include "federation/membership/certificates.h"
+#include "ruvd/federation/v1/federation.pb.h"
+
+namespace ruvd {
+
+// One side of the opening of a link: dialler Hello -> listener HelloAck -> dialler HelloProof. Both
+// prove their key by a signature over the transcript of both introductions, so a certificate alone,
+// a recorded link or an altered version range does not pass. Sans-I/O; not thread-safe.
+class Handshake {
+ public:
+  using Frame = federation::v1::Frame;
+  using Nonce = std::array<uint8_t, 32>;
+
+  // `local` outlives the handshake.
+  Handshake(const LocalNode& local, bool dialed, const Nonce& nonce);
+
+  // The dialler's first frame.
+  Frame Hello() const;
+  // Takes the peer's next frame and returns the answer, if there is one. An error is the reason to
+  // close the link: PROTOCOL_VERSION, CERTIFICATE_*, KEY_INVALID, WRONG_CLUSTER, SIGNATURE_INVALID,
+  // MODEL_MISMATCH, FRAME_MISMATCH, DUPLICATE_LINK (to itself), ENVELOPE_MALFORMED (unexpected).
+  absl::StatusOr<std::optional<Frame>> OnFrame(const Frame& frame, CertificateStore& certificates,
+                                               int64_t now_ms);
+
+  bool dialed() const { return dialed_; }
+  bool done() const { return done_; }
+  // Of this side.
+  const std::string& nonce() const { return own_.nonce(); }
+  // The peer's, known once done().
+  const AdmissionCert& peer_certificate() const { return peer_certificate_; }
+  const std::string& peer_address() const { return peer_address_; }
+
+ private:
+  using Introduction = federation::v1::Introduction;
+  Introduction MakeIntroduction() const;
+  absl::Status AcceptIntroduction(const Introduction& introduction, CertificateStore& certificates,
+                                  int64_t now_ms);
+  absl::StatusOr<Frame> OnHello(const federation::v1::Hello& hello, CertificateStore& certificates,
+                                int64_t now_ms);
+  absl::StatusOr<Frame> OnHelloAck(const federation::v1::HelloAck& ack,
+                                   CertificateStore& certificates, int64_t now_ms);
+  absl::Status OnHelloProof(const federation::v1::HelloProof& proof);
+  // What the named side signs.
+  std::string Transcript(bool by_dialer) const;
+  absl::Status CheckProof(bool by_dialer, std::string_view proof) const;
+  std::string MakeProof() const;
+
+  const LocalNode* local_;
+  bool dialed_;
+  bool done_ = false;
+  bool introduced_ = false;
+  Introduction own_;
+  // Of the dialler's Hello.
+  uint32_t version_min_ = 0;
+  uint32_t version_max_ = 0;
+  uint32_t version_ = 0;
+  Digest peer_introduction_hash_{};
+  AdmissionCert peer_certificate_;
+  std::string peer_address_;
+};
+
+// Whether an address may be remembered and dialled: printable host:port or empty.
+bool AddressIsGood(std::string_view address);
+
+}  // namespace ruvd

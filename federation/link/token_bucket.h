@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace ruvd {
+
+// Allows `rate` events a second with bursts of `burst`. Not thread-safe.
+class TokenBucket {
+ public:
+  TokenBucket(double rate, double burst, TimePoint now)
+      : rate_(rate), burst_(burst), tokens_(burst), last_(now) {}
+
+  // Takes one token; false if there is none.
+  bool Take(TimePoint now) {
+    const double elapsed = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    tokens_ = std::min(burst_, tokens_ + rate_ * std::max(0.0, elapsed));
+    if (tokens_ < 1) {
+      return false;
+    }
+    tokens_ -= 1;
+    return true;
+  }
+
+ private:
+  double rate_;
+  double burst_;
+  double tokens_;
+  TimePoint last_;
+};
+
+}  // namespace ruvd

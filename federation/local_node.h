@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.h"
+#include "privacy/identity/admission.h"
+#include "privacy/identity/node_key.h"
+
+namespace ruvd {
+
+// What the parts of the room know about this node. Fixed after construction; outlives the parts.
+struct LocalNode {
+  const NodeKey* key = nullptr;
+  AdmissionCert certificate;
+  ClusterId cluster_id{};
+  uint64_t boot_counter = 1;
+  Digest model_hash{};
+  Digest frame_id{};
+  std::string listen_address;
+  uint32_t version_min = 0;
+  uint32_t version_max = 0;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/membership/certificates.h"
+
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+
+namespace ruvd {
+
+absl::StatusOr<const AdmissionCert*> CertificateStore::Admit(std::span<const uint8_t> bytes,
+                                                             int64_t now_ms) {
+  ASSIGN_OR_RETURN(AdmissionCert cert, AdmissionCert::Parse(bytes));
+  const auto found = known_.find(cert.node_id);
+  if (found != known_.end() && found->second.bytes == AsText(bytes)) {
+    RETURN_IF_ERROR(found->second.cert.CheckTime(now_ms));
+    return &found->second.cert;
+  }
+  RETURN_IF_ERROR(cert.Verify(issuer_, now_ms));
+  if (known_.size() >= 2 * limits::kMaxMembers && found == known_.end()) {
+    known_.erase(known_.begin());  // only a cache: verified again when it comes back
+  }
+  Known& known = known_[cert.node_id];
+  known = {.bytes = std::string(AsText(bytes)), .cert = std::move(cert)};
+  return &known.cert;
+}
+
+absl::StatusOr<EnvelopeHeader> VerifyCertified(const Envelope& envelope,
+                                               CertificateStore& certificates,
+                                               EnvelopeRules rules) {
+  if (envelope.body.size() < AdmissionCert::kBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                 "envelope body of {} bytes is truncated: it holds no certificate; "
+                 "update the sending node",
+                 envelope.body.size());
+  }
+  ASSIGN_OR_RETURN(
+      const AdmissionCert* cert,
+      certificates.Admit(AsBytes(envelope.body).first(AdmissionCert::kBytes), rules.now_ms));
+  rules.certificate_of = [cert](const NodeId& id) { return cert->node_id == id ? cert : nullptr; };
+  return VerifyEnvelope(envelope, rules);
+}
+
+}  // namespace ruvd

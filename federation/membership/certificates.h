@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "privacy/envelope/envelope.h"
+#include "privacy/identity/admission.h"
+
+namespace ruvd {
+
+// Verifies certificates of the cluster and remembers them, so that a signature of the issuer is
+// checked once per certificate. Bounded. Not thread-safe.
+class CertificateStore {
+ public:
+  explicit CertificateStore(const PublicKey& issuer) : issuer_(issuer) {}
+
+  // The certificate in `bytes` if it is good at `now_ms`. The pointer lives until the next call.
+  // Errors of AdmissionCert::Parse and Verify.
+  absl::StatusOr<const AdmissionCert*> Admit(std::span<const uint8_t> bytes, int64_t now_ms);
+
+ private:
+  struct Known {
+    std::string bytes;
+    AdmissionCert cert;
+  };
+  PublicKey issuer_;
+  std::map<NodeId, Known> known_;
+};
+
+// VerifyEnvelope for envelopes whose body begins with their sender's certificate.
+absl::StatusOr<EnvelopeHeader> VerifyCertified(const Envelope& envelope,
+                                               CertificateStore& certificates, EnvelopeRules rules);
+
+}  // namespace ruvd

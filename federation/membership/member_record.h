@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "federation/actions.h"
+#include "privacy/identity/admission.h"
+
+namespace ruvd {
+
+// What a member says about itself: body of envelopes of purpose 1. Only the member itself signs it,
+// so status is alive or left; suspicion is each node's own view.
+struct MemberRecord {
+  AdmissionCert certificate;
+  uint64_t incarnation = 0;  // boot counter << 32 | count in this boot: never falls
+  MemberState state = MemberState::kAlive;
+  Digest model_hash{};
+  Digest frame_id{};
+  std::string address;
+};
+
+std::string EncodeMemberRecord(const MemberRecord& record);
+// ENVELOPE_MALFORMED, or what AdmissionCert::Parse says.
+absl::StatusOr<MemberRecord> DecodeMemberRecord(std::span<const uint8_t> body);
+
+}  // namespace ruvd
