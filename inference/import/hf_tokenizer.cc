@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/import/hf_tokenizer.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/import/json.h"
+
+namespace ruvd {
+namespace {
+
+using nlohmann::json;
+
+// Qwen2's expression after the contractions, which are spelled in several equivalent ways.
+constexpr std::string_view kQwen2Tail =
+    R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kContractions[] = {
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)",
+    "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])",
+};
+
+enum TokenType : int32_t { kNormal = 1, kControl = 3, kUserDefined = 4, kUnused = 5 };
+
+template <typename... Args>
+absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
+  const std::string fault = fmt::format(format, std::forward<Args>(args)...);
+  return Error(absl::StatusCode::kDataLoss, reasons::kTokenizerInvalid,
+               "tokenizer.json: {}; supported is byte-level BPE split as in Qwen2 or GPT-2", fault);
+}
+
+// The expression of a Split step, or "" where `step` is none.
+std::string SplitExpression(const json& step) {
+  const json* pattern = JsonMember(step, "pattern");
+  if (JsonString(step, "type") != "Split" || pattern == nullptr) {
+    return "";
+  }
+  return JsonString(*pattern, "Regex").value_or("");
+}
+
+std::optional<std::string> PreTokenizerOf(const json& root) {
+  const json* pre = JsonMember(root, "pre_tokenizer");
+  if (pre == nullptr) {
+    return std::nullopt;
+  }
+  if (JsonString(*pre, "type") == "ByteLevel") {  // with GPT-2's own expression
+    return JsonBool(*pre, "use_regex").value_or(true) ? std::optional<std::string>("gpt-2")
+                                                      : std::nullopt;
+  }
+  const json* steps = JsonMember(*pre, "pretokenizers");
+  if (steps == nullptr || !steps->is_array() || steps->size() != 2) {
+    return std::nullopt;
+  }
+  const json& bytes = (*steps)[1];
+  if (JsonString(bytes, "type") != "ByteLevel" || JsonBool(bytes, "use_regex").value_or(true)) {
+    return std::nullopt;
+  }
+  const std::string expression = SplitExpression((*steps)[0]);
+  for (const std::string_view contractions : kContractions) {
+    if (expression == std::string(contractions) + std::string(kQwen2Tail)) {
+      return "qwen2";
+    }
+  }
+  return std::nullopt;
+}
+
+absl::Status Place(std::string token, uint64_t id, int32_t type, HfTokenizer* out) {
+  if (id >= out->tokens.size()) {
+    return Invalid("token id {} lies outside the vocabulary of {} in config.json", id,
+                   out->tokens.size());
+  }
+  // An added token may repeat an entry of the vocabulary; another spelling for the same id may not.
+  const bool taken = out->types[id] != kUnused;
+  if (token.empty() || (taken && (out->tokens[id] != token || type == kNormal))) {
+    return Invalid("token id {} is empty or given twice", id);
+  }
+  out->tokens[id] = std::move(token);
+  out->types[id] = type;
+  return absl::OkStatus();
+}
+
+absl::Status ReadTokens(const json& root, const json& model, HfTokenizer* out) {
+  const json* vocabulary = JsonMember(model, "vocab");
+  if (vocabulary == nullptr || !vocabulary->is_object()) {
+    return Invalid("model.vocab is missing");
+  }
+  for (const auto& [token, id] : vocabulary->items()) {
+    if (!id.is_number_unsigned()) {
+      return Invalid("a token id is not an integer");
+    }
+    RETURN_IF_ERROR(Place(token, id.get<uint64_t>(), kNormal, out));
+  }
+  const json* added = JsonMember(root, "added_tokens");
+  if (added == nullptr) {
+    return absl::OkStatus();
+  }
+  if (!added->is_array()) {
+    return Invalid("added_tokens is not an array");
+  }
+  for (const json& token : *added) {
+    const auto id = JsonUnsigned(token, "id");
+    const auto content = JsonString(token, "content");
+    if (!id || !content) {
+      return Invalid("an added token has no id or content");
+    }
+    const bool special = JsonBool(token, "special").value_or(false);
+    RETURN_IF_ERROR(Place(*content, *id, special ? kControl : kUserDefined, out));
+  }
+  return absl::OkStatus();
+}
+
+// Merges are "left right" or, in newer files, ["left", "right"].
+absl::Status ReadMerges(const json& model, HfTokenizer* out) {
+  const json* merges = JsonMember(model, "merges");
+  if (merges == nullptr || !merges->is_array()) {
+    return Invalid("model.merges is missing");
+  }
+  for (const json& merge : *merges) {
+    if (merge.is_string()) {
+      out->merges.push_back(merge.get<std::string>());
+    } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() &&
+               merge[1].is_string()) {
+      out->merges.push_back(merge[0].get<std::string>() + " " + merge[1].get<std::string>());
+    } else {
+      return Invalid("merge {} is not two pieces", out->merges.size());
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<HfTokenizer> ParseHfTokenizer(std::string_view text, uint64_t vocabulary) {
+  ASSIGN_OR_RETURN(const json root, ParseJsonObject(text, "tokenizer.json"));
+  const json* model = JsonMember(root, "model");
+  if (model == nullptr || JsonString(*model, "type") != "BPE" ||
+      JsonBool(*model, "byte_fallback").value_or(false)) {
+    return Invalid("the model is not byte-level BPE");
+  }
+  const auto pre = PreTokenizerOf(root);
+  if (!pre) {
+    return Invalid("the pre-tokeniser is not known");
+  }
+  HfTokenizer out;
+  out.pre = *pre;
+  out.tokens.resize(vocabulary);
+  out.types.assign(vocabulary, kUnused);
+  RETURN_IF_ERROR(ReadTokens(root, *model, &out));
+  RETURN_IF_ERROR(ReadMerges(*model, &out));
+  for (size_t id = 0; id < out.tokens.size(); ++id) {
+    if (out.types[id] == kUnused) {
+      out.tokens[id] = fmt::format("[PAD{}]", id);
+    }
+  }
+  return out;
+}
+
+}  // namespace ruvd

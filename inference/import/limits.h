@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+
+// Limits on what an imported folder may hold.
+namespace ruvd::limits {
+
+// config.json is a page of text.
+inline constexpr uint64_t kMaxImportConfigBytes = 1 << 20;
+// The largest tokenizer.json in use (some 250 000 entries) has about 35 MB.
+inline constexpr uint64_t kMaxImportTokenizerBytes = 128 << 20;
+// The safetensors format's own limit on its header.
+inline constexpr uint64_t kMaxSafetensorsHeaderBytes = 100 << 20;
+// Beyond every architecture we read: they have matrices and vectors only.
+inline constexpr uint64_t kMaxSafetensorsDimensions = 4;
+// Hyper-parameters beyond these are a broken file; the product of any two fits 64 bits easily.
+inline constexpr uint64_t kMaxImportVocabulary = 1 << 22;
+inline constexpr uint64_t kMaxImportWidth = 1 << 20;
+inline constexpr uint64_t kMaxImportLayers = 4096;
+inline constexpr uint64_t kMaxImportContext = 1 << 26;
+
+}  // namespace ruvd::limits

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "inference/gguf/types.h"
+
+namespace ruvd {
+
+// One tensor of a safetensors file; `bytes` points into the file.
+struct SafetensorsTensor {
+  TensorType type = TensorType::kF32;  // F32, F16 or BF16
+  std::vector<uint64_t> shape;         // rows first, row length last
+  std::span<const uint8_t> bytes;
+
+  // The values as float32.
+  std::vector<float> ToFloat() const;
+};
+
+// Reads the header of a safetensors file (64-bit length, JSON object, data) and checks it: every
+// offset inside the file, every size equal to its shape, no overlap. MODEL_CORRUPT names the fault;
+// MODEL_UNSUPPORTED an element type other than F32, F16, BF16. By name, in order.
+absl::StatusOr<std::map<std::string, SafetensorsTensor>> ParseSafetensors(
+    std::span<const uint8_t> file);
+
+}  // namespace ruvd

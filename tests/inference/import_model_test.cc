@@ -1,0 +1,318 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/gguf/half.h"
+#include "inference/gguf/quantize.h"
+#include "inference/gguf/reader.h"
+#include "inference/import/import.h"
+#include "inference/tokenizer/byte_alphabet.h"
+#include "inference/tokenizer/tokenizer.h"
+
+namespace ruvd {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kVocabulary = 288;  // the bytes, one merge, one special token, unused ids
+constexpr int kMergeId = 256;
+constexpr int kMaskId = 257;
+
+const char* const kConfig = R"({"model_type": "Dream", "hidden_size": 32, "intermediate_size": 64,
+  "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 288,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+  "hidden_act": "silu", "tie_word_embeddings": true, "eos_token_id": 0, "mask_token_id": 257,
+  "diffusion": {"shift_logits": true, "block_length": 16}})";
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string JsonQuoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    out += (c == '"' || c == '\\') ? std::string("\\") + c : std::string(1, c);
+  }
+  return out + "\"";
+}
+
+std::string TokenizerJson() {
+  std::string vocabulary;
+  for (int byte = 0; byte < 256; ++byte) {
+    vocabulary += fmt::format(
+        "{}: {}, ", JsonQuoted(SpellBytes(std::string(1, static_cast<char>(byte)))), byte);
+  }
+  return R"({"added_tokens": [{"id": 257, "content": "<|mask|>", "special": true}],
+    "normalizer": {"type": "NFC"}, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+      {"type": "Split", "pattern": {"Regex": "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+      {"type": "ByteLevel", "use_regex": false}]},
+    "model": {"type": "BPE", "merges": ["a b"], "vocab": {)" +
+         vocabulary + R"("ab": 256}}})";
+}
+
+// A safetensors file of float16 tensors whose value i is i / 256 modulo 1.
+class SafetensorsBuilder {
+ public:
+  void Add(const std::string& name, const std::vector<int>& shape) {
+    size_t count = 1;
+    for (const int extent : shape) {
+      count *= static_cast<size_t>(extent);
+    }
+    header_ += fmt::format(R"({}"{}":{{"dtype":"F16","shape":[{}],"data_offsets":[{},{}]}})",
+                           header_.empty() ? "" : ",", name, fmt::join(shape, ","),
+                           data_.str().size(), data_.str().size() + 2 * count);
+    for (size_t i = 0; i < count; ++i) {
+      data_.Write<uint16_t>(FloatToHalf(static_cast<float>(i % 256) / 256));
+    }
+  }
+  std::string Build() const {
+    const std::string header = "{" + header_ + "}";
+    return ByteWriter().Write<uint64_t>(header.size()).WriteText(header).Take() + data_.str();
+  }
+
+ private:
+  std::string header_;
+  ByteWriter data_;
+};
+
+std::string Weights() {
+  SafetensorsBuilder builder;
+  builder.Add("model.embed_tokens.weight", {kVocabulary, 32});
+  const std::string layer = "model.layers.0.";
+  builder.Add(layer + "input_layernorm.weight", {32});
+  builder.Add(layer + "self_attn.q_proj.weight", {32, 32});
+  builder.Add(layer + "self_attn.k_proj.weight", {16, 32});
+  builder.Add(layer + "self_attn.v_proj.weight", {16, 32});
+  builder.Add(layer + "self_attn.o_proj.weight", {32, 32});
+  builder.Add(layer + "post_attention_layernorm.weight", {32});
+  builder.Add(layer + "mlp.gate_proj.weight", {64, 32});
+  builder.Add(layer + "mlp.up_proj.weight", {64, 32});
+  builder.Add(layer + "mlp.down_proj.weight", {32, 64});
+  builder.Add("model.norm.weight", {32});
+  return builder.Build();
+}
+
+class ImportModelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              fmt::format("ruvd_import_{}",
+                          testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+    Put("config.json", kConfig);
+    Put("tokenizer.json", TokenizerJson());
+    Put("model.safetensors", Weights());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void Put(const char* name, const std::string& contents) {
+    ASSERT_TRUE(WriteFileAtomically((folder_ / name).string(), contents).ok());
+  }
+  std::string Out() const { return (folder_ / "out.gguf").string(); }
+  absl::StatusOr<ImportResult> Import(const ImportOptions& options = {}) {
+    return ImportModel(folder_.string(), options, Out());
+  }
+  // The import must fail, leave no file, and say why.
+  std::string Refusal(const char* reason, const ImportOptions& options = {}) {
+    const absl::Status status = Import(options).status();
+    EXPECT_EQ(ReasonOf(status), reason) << status;
+    EXPECT_FALSE(std::filesystem::exists(Out()));
+    return MessageOf(status);
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(ImportModelTest, WritesWhatLlamaCppReads) {
+  const auto result = Import({.type = TensorType::kQ8_0, .name = "tiny"});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->tensors, 11U);
+  EXPECT_EQ(result->parameters, 288U * 32 + 3 * 32 + 2 * 32 * 32 + 2 * 16 * 32 + 3 * 64 * 32);
+  const auto gguf = GgufReader::Open(Out()).value();
+  EXPECT_EQ(gguf->GetString("general.architecture").value(), "dream");
+  EXPECT_EQ(gguf->GetString("general.name").value(), "tiny");
+  EXPECT_EQ(gguf->GetUnsigned("dream.block_count").value(), 1U);
+  EXPECT_EQ(gguf->GetUnsigned("dream.context_length").value(), 128U);
+  EXPECT_EQ(gguf->GetUnsigned("dream.embedding_length").value(), 32U);
+  EXPECT_EQ(gguf->GetUnsigned("dream.feed_forward_length").value(), 64U);
+  EXPECT_EQ(gguf->GetUnsigned("dream.attention.head_count").value(), 2U);
+  EXPECT_EQ(gguf->GetUnsigned("dream.attention.head_count_kv").value(), 1U);
+  EXPECT_FLOAT_EQ(
+      static_cast<float>(gguf->GetFloat("dream.attention.layer_norm_rms_epsilon").value()), 1e-5F);
+  EXPECT_EQ(gguf->GetFloat("dream.rope.freq_base").value(), 10000);
+  EXPECT_TRUE(gguf->GetBool("diffusion.shift_logits").value());
+  EXPECT_FALSE(gguf->GetBool("dream.attention.causal").value());
+  EXPECT_EQ(gguf->GetUnsigned("ruvd.block_length").value(), 16U);
+  EXPECT_EQ(gguf->Find("output.weight"), nullptr);  // tied
+  EXPECT_EQ(gguf->Find("blk.0.attn_norm.weight")->type, TensorType::kF32);
+  const TensorInfo* down = gguf->Find("blk.0.ffn_down.weight");
+  ASSERT_NE(down, nullptr);
+  EXPECT_EQ(down->type, TensorType::kQ8_0);
+  EXPECT_EQ(down->shape[0], 64U);  // row length first
+  EXPECT_EQ(down->shape[1], 32U);
+  std::vector<float> values(down->values());
+  ASSERT_TRUE(Dequantize(down->type, gguf->Data(*down), values).ok());
+  for (size_t i = 0; i < values.size(); ++i) {
+    EXPECT_NEAR(values[i], static_cast<float>(i % 256) / 256, 0.005);
+  }
+}
+
+TEST_F(ImportModelTest, TokenizerWorksAfterwards) {
+  ASSERT_TRUE(Import().ok());
+  const auto tokenizer = Tokenizer::FromGguf(*GgufReader::Open(Out()).value());
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_THAT((*tokenizer)->Encode("ab<|mask|>", true), testing::ElementsAre(kMergeId, kMaskId));
+  EXPECT_EQ((*tokenizer)->mask_id(), kMaskId);
+  EXPECT_EQ((*tokenizer)->eos_id(), 0U);
+  EXPECT_EQ((*tokenizer)->pad_id(), std::nullopt);
+  EXPECT_TRUE((*tokenizer)->IsSpecial(258));  // an unused id
+  EXPECT_EQ((*tokenizer)->size(), 288U);
+}
+
+TEST_F(ImportModelTest, F16AndF32KeepTheValues) {
+  for (const TensorType type : {TensorType::kF16, TensorType::kF32}) {
+    ASSERT_TRUE(Import({.type = type, .architecture = "qwen2"}).ok());
+    const auto gguf = GgufReader::Open(Out()).value();
+    EXPECT_EQ(gguf->GetUnsigned("qwen2.block_count").value(), 1U);
+    EXPECT_FALSE(gguf->Has("qwen2.attention.causal"));
+    const TensorInfo* q = gguf->Find("blk.0.attn_q.weight");
+    std::vector<float> values(q->values());
+    ASSERT_TRUE(Dequantize(q->type, gguf->Data(*q), values).ok());
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(values[i], static_cast<float>(i % 256) / 256);
+    }
+  }
+}
+
+TEST_F(ImportModelTest, SameInputGivesTheSameFile) {
+  ASSERT_TRUE(Import().ok());
+  const std::string first = ReadFile(Out(), 1 << 20).value();
+  ASSERT_TRUE(Import().ok());
+  EXPECT_EQ(ReadFile(Out(), 1 << 20).value(), first);
+}
+
+TEST_F(ImportModelTest, RefusesBadOptions) {
+  EXPECT_THAT(Refusal(reasons::kInvalidArgument, {.type = TensorType::kQ4_K}), HasSubstr("Q4_K"));
+  EXPECT_THAT(Refusal(reasons::kInvalidArgument, {.architecture = "gpt5"}), HasSubstr("gpt5"));
+  EXPECT_EQ(ParseImportType("q4_0").value(), TensorType::kQ4_0);
+  EXPECT_THAT(MessageOf(ParseImportType("q3").status()), HasSubstr("\"q3\""));
+}
+
+TEST_F(ImportModelTest, RefusesMissingFiles) {
+  std::filesystem::remove(folder_ / "model.safetensors");
+  EXPECT_THAT(Refusal(reasons::kFileNotFound), HasSubstr("model.safetensors"));
+}
+
+TEST_F(ImportModelTest, RefusesBadConfigurations) {
+  const auto with = [&](const char* from, const char* to, const char* reason) {
+    Put("config.json", Replaced(kConfig, from, to));
+    return Refusal(reason);
+  };
+  EXPECT_THAT(with("Dream", "mamba", reasons::kModelUnsupported), HasSubstr("mamba"));
+  EXPECT_THAT(with("silu", "gelu", reasons::kModelUnsupported), HasSubstr("gelu"));
+  EXPECT_THAT(with("\"hidden_size\": 32", "\"hidden_size\": -3", reasons::kModelCorrupt),
+              HasSubstr("hidden_size"));
+  EXPECT_THAT(
+      with("\"num_key_value_heads\": 1", "\"num_key_value_heads\": 3", reasons::kModelCorrupt),
+      HasSubstr("num_key_value_heads"));
+  EXPECT_THAT(with("1e-5", "\"tiny\"", reasons::kModelCorrupt), HasSubstr("rms_norm_eps"));
+  EXPECT_THAT(with("\"mask_token_id\": 257", "\"mask_token_id\": 288", reasons::kModelCorrupt),
+              HasSubstr("288"));
+  EXPECT_THAT(with("\"block_length\": 16", "\"block_length\": 999", reasons::kModelCorrupt),
+              HasSubstr("999"));
+  EXPECT_THAT(with("{", "[", reasons::kModelCorrupt), HasSubstr("not a JSON object"));
+  EXPECT_THAT(with("\"num_hidden_layers\": 1", "\"num_hidden_layers\": 2", reasons::kModelCorrupt),
+              HasSubstr("model.layers.1.input_layernorm.weight is missing"));
+  EXPECT_THAT(
+      with("\"intermediate_size\": 64", "\"intermediate_size\": 96", reasons::kModelCorrupt),
+      HasSubstr("has the shape [64, 32], config.json asks for [96, 32]"));
+  EXPECT_THAT(with("\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false",
+                   reasons::kModelCorrupt),
+              HasSubstr("lm_head.weight is missing"));
+}
+
+TEST_F(ImportModelTest, RefusesBadTokenizers) {
+  const auto with = [&](const char* from, const char* to) {
+    Put("tokenizer.json", Replaced(TokenizerJson(), from, to));
+    return Refusal(reasons::kTokenizerInvalid);
+  };
+  EXPECT_THAT(with("\"BPE\"", "\"Unigram\""), HasSubstr("not byte-level BPE"));
+  EXPECT_THAT(with("\\\\p{N}|", "\\\\p{N}{1,3}|"), HasSubstr("pre-tokeniser"));
+  EXPECT_THAT(with("\"ab\": 256", "\"ab\": 288"), HasSubstr("288"));
+  EXPECT_THAT(with("\"ab\": 256", "\"ab\": 255"), HasSubstr("given twice"));
+  EXPECT_THAT(with("\"ab\": 256", "\"ab\": -1"), HasSubstr("not an integer"));
+  EXPECT_THAT(with("[\"a b\"]", "[7]"), HasSubstr("merge 0"));
+}
+
+TEST_F(ImportModelTest, RefusesBadWeights) {
+  const auto with = [&](const char* from, const char* to, const char* reason) {
+    std::string file = Weights();
+    Put("model.safetensors", Replaced(file, from, to));
+    return Refusal(reason);
+  };
+  EXPECT_THAT(with("\"F16\"", "\"I16\"", reasons::kModelUnsupported), HasSubstr("I16"));
+  EXPECT_THAT(with("[288,32]", "[288,31]", reasons::kModelCorrupt), HasSubstr("bytes but has"));
+  EXPECT_THAT(with("[288,32]", "[0000,0]", reasons::kModelCorrupt), HasSubstr("JSON"));
+  EXPECT_THAT(with("[0,18432]", "[2,99999]", reasons::kModelCorrupt), HasSubstr("outside"));
+  EXPECT_THAT(with("[18432,18496]", "[18430,18494]", reasons::kModelCorrupt), HasSubstr("overlap"));
+  EXPECT_THAT(with("model.norm.weight", "model.morn.weight", reasons::kModelCorrupt),
+              HasSubstr("model.norm.weight is missing"));
+  Put("model.safetensors", Weights().substr(0, 300));
+  EXPECT_THAT(Refusal(reasons::kModelCorrupt), HasSubstr("truncated"));
+  Put("model.safetensors", ByteWriter().Write<uint64_t>(uint64_t{1} << 60).Take());
+  EXPECT_THAT(Refusal(reasons::kModelCorrupt), HasSubstr("header length"));
+  Put("model.safetensors", "");
+  EXPECT_THAT(Refusal(reasons::kModelCorrupt), HasSubstr("header length"));
+}
+
+// Overflow, strange shapes and foreign tensors, by header alone.
+TEST_F(ImportModelTest, RefusesStrangeHeaders) {
+  const auto with = [&](const std::string& header, const char* reason) {
+    Put("model.safetensors",
+        ByteWriter().Write<uint64_t>(header.size()).WriteText(header).WriteText("data").Take());
+    return Refusal(reason);
+  };
+  EXPECT_THAT(with(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}})",
+                   reasons::kModelCorrupt),
+              HasSubstr("overflows"));
+  EXPECT_THAT(
+      with(R"({"a":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})", reasons::kModelCorrupt),
+      HasSubstr("shape"));
+  EXPECT_THAT(
+      with(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", reasons::kModelCorrupt),
+      HasSubstr("outside"));
+  EXPECT_THAT(with(R"({"a":7})", reasons::kModelUnsupported), HasSubstr("type \"\""));
+  EXPECT_THAT(
+      with(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", reasons::kModelCorrupt),
+      HasSubstr("model.embed_tokens.weight is missing"));
+}
+
+// The shipped files are what the importer makes of the sources in ../shared.
+TEST(ShippedModelTest, IsTheImportOfItsSource) {
+  const std::filesystem::path root(RUVD_SOURCE_DIR);
+  const auto source = root / "../shared/models/ruvdllm-5m";
+  if (!std::filesystem::exists(source)) {
+    GTEST_SKIP() << source << " is absent";
+  }
+  const std::string out =
+      (std::filesystem::path(testing::TempDir()) / "ruvd_shipped_5m.gguf").string();
+  ASSERT_TRUE(ImportModel(source.string(), {}, out).ok());
+  const bool same =
+      ReadFile(out, 1 << 30).value() ==
+      ReadFile((root / "deploy/models/ruvdllm-5m.q8_0.gguf").string(), 1 << 30).value();
+  std::filesystem::remove(out);
+  EXPECT_TRUE(same) << "run the importer again as deploy/models/README.md says";
+}
+
+}  // namespace
+}  // namespace ruvd
