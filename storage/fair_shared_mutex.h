@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <mutex>
+#include <shared_mutex>
+
+namespace ruvd {
+
+// A std::shared_mutex whose writers do not starve: glibc's lets new readers in while a writer
+// waits, so that steady searches would hold up an insert for seconds. Here a waiting writer closes
+// the gate that every newcomer passes. For std::shared_lock and std::unique_lock. Not recursive,
+// not even for readers.
+class FairSharedMutex {
+ public:
+  void lock() {
+    const std::lock_guard gate(gate_);
+    mutex_.lock();
+  }
+  void unlock() { mutex_.unlock(); }
+  void lock_shared() {
+    const std::lock_guard gate(gate_);
+    mutex_.lock_shared();
+  }
+  void unlock_shared() { mutex_.unlock_shared(); }
+
+ private:
+  std::mutex gate_;
+  std::shared_mutex mutex_;
+};
+
+}  // namespace ruvd
