@@ -246,15 +246,21 @@ absl::Status Cell::RunTimer(TimerId id) {
     }
     life = life_;
     period = it->second.period;
-    event = it->second.event;
+    event = std::move(it->second.event);
     if (period == Duration::zero()) {
       timers_.erase(it);
     }
   }
-  if (period > Duration::zero()) {
-    ArmTimer(id, period, life);  // before the event, which may cancel it
+  if (period == Duration::zero()) {
+    return event(*this);
   }
-  return event(*this);
+  ArmTimer(id, period, life);  // before the event, which may cancel it
+  const absl::Status status = event(*this);
+  MutexLock lock(mutex_);
+  if (auto it = timers_.find(id); it != timers_.end()) {
+    it->second.event = std::move(event);
+  }
+  return status;
 }
 
 }  // namespace ruvd::actor_internal
