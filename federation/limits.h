@@ -106,10 +106,10 @@ inline constexpr size_t kMaxTreesCached = 16;
 
 // ---- Updates and patterns
 inline constexpr size_t kMaxTargetBytes = 128;
-inline constexpr uint32_t kMaxBanks = 16;
+inline constexpr uint32_t kMaxUpdateBanks = 16;
 inline constexpr uint32_t kMaxRank = 256;
 inline constexpr size_t kMaxCores = 4096;
-inline constexpr size_t kMaxTaskBytes = 64;
+inline constexpr size_t kMaxSharedTaskBytes = 64;
 inline constexpr size_t kMaxPatternDimension = 16'384;
 
 }  // namespace ruvd::limits

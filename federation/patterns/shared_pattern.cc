@@ -43,7 +43,7 @@ absl::Status CheckCentroid(const SharedPattern& pattern, const PatternRules& rul
 }  // namespace
 
 absl::Status CheckSharedPattern(const SharedPattern& pattern, const PatternRules& rules) {
-  if (pattern.task.size() > limits::kMaxTaskBytes ||
+  if (pattern.task.size() > limits::kMaxSharedTaskBytes ||
       !std::all_of(pattern.task.begin(), pattern.task.end(),
                    [](char c) { return c >= ' ' && c < 127; })) {
     return Invalid("has a task name that is too long or not printable");

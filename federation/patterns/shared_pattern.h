@@ -20,7 +20,7 @@ namespace ruvd {
 struct SharedPattern {
   std::array<uint8_t, 16> id{};
   uint32_t bank = 0;
-  std::string task;       // at most kMaxTaskBytes printable ASCII characters
+  std::string task;       // at most kMaxSharedTaskBytes printable ASCII characters
   float quality = 0;      // 0 to 1, as its origin claims: shown, never trusted as a weight
   uint32_t examples = 0;  // at least 1
   int64_t created_ms = 0;
