@@ -53,9 +53,8 @@ inline constexpr size_t kMaxResponseIdBytes = 128;
 inline constexpr size_t kMaxTrajectoryTextBytes = 1 << 20;
 inline constexpr size_t kMaxTrajectorySteps = 65536;
 
-// Bodies and headers of envelopes are at most 4 KiB each way; payloads 8 MiB.
+// Header, body and signature of an envelope (privacy/limits.h); payloads are at most 8 MiB.
 inline constexpr size_t kMaxItemEnvelopeBytes = 4096;
 inline constexpr size_t kMaxItemPayloadBytes = 8 << 20;
-inline constexpr size_t kMaxSignatureBytes = 64;
 
 }  // namespace ruvd::limits

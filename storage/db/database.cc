@@ -111,6 +111,17 @@ absl::StatusOr<std::string> Database::Get(ColumnFamily family, std::string_view 
   return std::move(value.plaintext);
 }
 
+absl::StatusOr<bool> Database::Contains(ColumnFamily family, std::string_view key) const {
+  rocksdb::PinnableSlice stored;
+  const rocksdb::Status status =
+      impl_->db().Get(rocksdb::ReadOptions(), impl_->handle(family), SliceOf(key), &stored);
+  if (status.IsNotFound()) {
+    return false;
+  }
+  RETURN_IF_ERROR(db::FromRocks(status, "reading a row"));
+  return true;
+}
+
 absl::Status Database::Scan(ColumnFamily family, std::string_view start, std::string_view end,
                             const RowCallback& callback) const {
   rocksdb::ReadOptions read;

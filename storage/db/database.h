@@ -105,6 +105,9 @@ class Database {
   absl::StatusOr<std::string> Get(ColumnFamily family, std::string_view key,
                                   std::optional<uint32_t> expected_generation = std::nullopt) const;
 
+  // Whether there is such a row; does not open its value.
+  absl::StatusOr<bool> Contains(ColumnFamily family, std::string_view key) const;
+
   // Shows the rows with start <= key < end (to the last one where `end` is empty) in key order, as
   // of one moment, until the callback returns false or an error.
   using RowCallback = std::function<absl::StatusOr<bool>(const RowView& row)>;

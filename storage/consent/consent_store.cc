@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/consent/consent_store.h"
+
+#include <cstring>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "ruvd/storage/v1/storage.pb.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kConsentKey[] = "consent";
+
+}  // namespace
+
+std::string EncodeConsent(const ConsentRecord& record) {
+  storage::v1::ConsentRecord row;
+  row.set_tier(static_cast<uint32_t>(record.tier));
+  row.set_since_ms(record.since_ms);
+  row.set_signature(std::string(AsText(record.signature)));
+  return row.SerializeAsString();
+}
+
+absl::StatusOr<ConsentRecord> DecodeConsent(std::string_view bytes) {
+  storage::v1::ConsentRecord row;
+  ConsentRecord record;
+  if (!row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+      row.tier() < static_cast<uint32_t>(ConsentTier::kPrivate) ||
+      row.tier() > static_cast<uint32_t>(ConsentTier::kPublic) ||
+      row.signature().size() != record.signature.size()) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                 "the consent row does not decode; nothing is shared until consent is set again");
+  }
+  record.tier = static_cast<ConsentTier>(row.tier());
+  record.since_ms = row.since_ms();
+  std::memcpy(record.signature.data(), row.signature().data(), record.signature.size());
+  return record;
+}
+
+absl::StatusOr<std::optional<ConsentRecord>> ConsentStore::Get() const {
+  const absl::StatusOr<std::string> row = database_.Get(ColumnFamily::kConsent, kConsentKey);
+  if (absl::IsNotFound(row.status())) {
+    return std::nullopt;
+  }
+  RETURN_IF_ERROR(row.status());
+  ASSIGN_OR_RETURN(const ConsentRecord record, DecodeConsent(*row));
+  return record;
+}
+
+absl::Status ConsentStore::Set(const ConsentRecord& record) {
+  Batch batch;
+  batch.Put(ColumnFamily::kConsent, kConsentKey, EncodeConsent(record));
+  return database_.Write(std::move(batch), Durability::kPowerLoss);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/trajectories/trajectory_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "storage/db/row_key.h"
+#include "storage/trajectories/trajectory_rows.h"
+
+namespace ruvd {
+namespace {
+
+// Two kinds of rows in one family: the trajectory under its id, and an empty row under its time,
+// which trimming and reading by time walk.
+constexpr char kById[] = "d/";
+constexpr char kByTime[] = "t/";
+constexpr size_t kPrefixBytes = 2;
+
+std::string IdKey(std::string_view response_id) {
+  return RowKey().Text(kById).Text(response_id).Take();
+}
+
+std::string TimeKey(int64_t created_ms, std::string_view response_id) {
+  return RowKey().Text(kByTime).U64(static_cast<uint64_t>(created_ms)).Text(response_id).Take();
+}
+
+std::string_view IdOfTimeKey(std::string_view key) {
+  return key.substr(std::min(key.size(), kPrefixBytes + sizeof(uint64_t)));
+}
+
+absl::Status TooLong(std::string_view what, size_t size, size_t limit) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+               "trajectory with {} of {}, the limit is {}; store a shorter one", what, size, limit);
+}
+
+absl::Status CheckRating(const std::optional<float>& rating) {
+  if (rating && !(*rating >= 0.0F && *rating <= 1.0F)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "rating {} is not between 0 (bad) and 1 (good)", *rating);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Check(const Trajectory& trajectory) {
+  if (trajectory.response_id.empty() ||
+      trajectory.response_id.size() > limits::kMaxResponseIdBytes || trajectory.created_ms < 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "trajectory with a response id of {} bytes created at {} ms; use an id of 1 to {} "
+                 "bytes and a time since 1970",
+                 trajectory.response_id.size(), trajectory.created_ms, limits::kMaxResponseIdBytes);
+  }
+  const size_t text = trajectory.session_id.size() + trajectory.prompt.size() +
+                      trajectory.completion.size() + trajectory.edited_text.value_or("").size();
+  if (text > limits::kMaxTrajectoryTextBytes) {
+    return TooLong("texts", text, limits::kMaxTrajectoryTextBytes);
+  }
+  const size_t steps = std::max(trajectory.step_t.size(), trajectory.step_entropy.size());
+  if (steps > limits::kMaxTrajectorySteps) {
+    return TooLong("steps", steps, limits::kMaxTrajectorySteps);
+  }
+  if (trajectory.embedding.size() > limits::kMaxDimension) {
+    return TooLong("an embedding", trajectory.embedding.size(), limits::kMaxDimension);
+  }
+  return CheckRating(trajectory.rating);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TrajectoryStore>> TrajectoryStore::Open(
+    Database& database, const TrajectoryStoreOptions& options) {
+  std::unique_ptr<TrajectoryStore> store(new TrajectoryStore(database, options));
+  size_t count = 0;
+  RETURN_IF_ERROR(database.Scan(ColumnFamily::kTrajectory, kByTime, EndOfPrefix(kByTime),
+                                [&count](const RowView&) -> absl::StatusOr<bool> {
+                                  ++count;
+                                  return true;
+                                }));
+  const MutexLock lock(store->mutex_);
+  store->size_ = count;
+  return store;
+}
+
+absl::Status TrajectoryStore::TrimTo(size_t count, Batch* batch, size_t* trimmed) const {
+  size_t left = count;
+  return database_.Scan(ColumnFamily::kTrajectory, kByTime, EndOfPrefix(kByTime),
+                        [&](const RowView& row) -> absl::StatusOr<bool> {
+                          if (left <= options_.capacity) {
+                            return false;
+                          }
+                          batch->Delete(ColumnFamily::kTrajectory, row.key);
+                          batch->Delete(ColumnFamily::kTrajectory, IdKey(IdOfTimeKey(row.key)));
+                          --left;
+                          ++*trimmed;
+                          return true;
+                        });
+}
+
+absl::Status TrajectoryStore::Put(const Trajectory& trajectory) {
+  RETURN_IF_ERROR(Check(trajectory));
+  const MutexLock lock(mutex_);
+  Batch batch;
+  size_t grown = 1;
+  const absl::StatusOr<Trajectory> old = Get(trajectory.response_id);
+  if (old.ok()) {
+    batch.Delete(ColumnFamily::kTrajectory, TimeKey(old->created_ms, old->response_id));
+    grown = 0;
+  } else if (!absl::IsNotFound(old.status())) {
+    return old.status();
+  }
+  // The new row is not in the scan yet: even one older than all others is kept until the next Put.
+  size_t trimmed = 0;
+  RETURN_IF_ERROR(TrimTo(size_ + grown, &batch, &trimmed));
+  batch.Put(ColumnFamily::kTrajectory, IdKey(trajectory.response_id),
+            trajectories::EncodeTrajectory(trajectory));
+  batch.Put(ColumnFamily::kTrajectory, TimeKey(trajectory.created_ms, trajectory.response_id), "");
+  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
+  size_ = size_ + grown - trimmed;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Trajectory> TrajectoryStore::Get(std::string_view response_id) const {
+  if (response_id.size() <= limits::kMaxResponseIdBytes) {
+    const absl::StatusOr<std::string> row =
+        database_.Get(ColumnFamily::kTrajectory, IdKey(response_id));
+    if (row.ok()) {
+      return trajectories::DecodeTrajectory(*row);
+    }
+    if (!absl::IsNotFound(row.status())) {
+      return row.status();
+    }
+  }
+  return Error(absl::StatusCode::kNotFound, reasons::kUnknownResponse,
+               "no response {} is remembered; send feedback for one of the last {} responses",
+               response_id.substr(0, limits::kMaxResponseIdBytes), options_.capacity);
+}
+
+absl::Status TrajectoryStore::SetFeedback(std::string_view response_id,
+                                          const TrajectoryFeedback& feedback) {
+  const MutexLock lock(mutex_);
+  ASSIGN_OR_RETURN(Trajectory trajectory, Get(response_id));
+  if (feedback.rating) {
+    trajectory.rating = feedback.rating;
+  }
+  if (feedback.edited_text) {
+    trajectory.edited_text = feedback.edited_text;
+  }
+  if (feedback.accepted) {
+    trajectory.accepted = feedback.accepted;
+  }
+  RETURN_IF_ERROR(Check(trajectory));
+  Batch batch;
+  batch.Put(ColumnFamily::kTrajectory, IdKey(response_id),
+            trajectories::EncodeTrajectory(trajectory));
+  return database_.Write(std::move(batch), Durability::kPowerLoss);
+}
+
+absl::Status TrajectoryStore::ForEachSince(
+    int64_t created_ms, const std::function<bool(const Trajectory&)>& callback) const {
+  const std::string start = TimeKey(std::max<int64_t>(created_ms, 0), "");
+  return database_.Scan(ColumnFamily::kTrajectory, start, EndOfPrefix(kByTime),
+                        [&](const RowView& row) -> absl::StatusOr<bool> {
+                          const absl::StatusOr<Trajectory> trajectory = Get(IdOfTimeKey(row.key));
+                          if (absl::IsNotFound(trajectory.status())) {
+                            return true;  // trimmed while we scan
+                          }
+                          RETURN_IF_ERROR(trajectory.status());
+                          return callback(*trajectory);
+                        });
+}
+
+size_t TrajectoryStore::size() const {
+  const MutexLock lock(mutex_);
+  return size_;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "storage/db/database.h"
+#include "storage/limits.h"
+
+namespace ruvd {
+
+// One completed request, kept until newer ones displace it. It holds the user's words: it is sealed
+// on disk and never leaves the node.
+struct Trajectory {
+  std::string response_id;
+  std::string session_id;
+  std::string prompt;
+  std::string completion;
+  std::vector<float> embedding;     // of the prompt, mean-pooled hidden states
+  uint32_t mode = 0;                // as ruvd.inference.v1 numbers the sampling modes
+  std::vector<float> step_t;        // masked share of the window, by step
+  std::vector<float> step_entropy;  // mean entropy in nats of the committed positions, by step
+  std::vector<std::string> adapters;
+  int64_t created_ms = 0;  // not negative
+  std::optional<float> rating;
+  std::optional<std::string> edited_text;
+  std::optional<bool> accepted;
+};
+
+// What a user thinks of a completion. Members that are set replace those of the trajectory.
+struct TrajectoryFeedback {
+  std::optional<float> rating;  // 0 to 1
+  std::optional<std::string> edited_text;
+  std::optional<bool> accepted;
+};
+
+struct TrajectoryStoreOptions {
+  // The oldest trajectories go when there are more.
+  size_t capacity = limits::kMaxTrajectories;
+};
+
+// Completed requests by response id. Writes survive kill -9; feedback survives a power cut too.
+// Thread-safe; one writer at a time.
+class TrajectoryStore {
+ public:
+  // `database` outlives the store.
+  static absl::StatusOr<std::unique_ptr<TrajectoryStore>> Open(
+      Database& database, const TrajectoryStoreOptions& options = {});
+
+  // Stores a trajectory or replaces the one with its response id, and drops the oldest one where
+  // that exceeds the capacity. INVALID_ARGUMENT for an empty or too long response id or a negative
+  // time, LIMIT_EXCEEDED (storage/limits.h), the errors of Database::Write.
+  absl::Status Put(const Trajectory& trajectory);
+
+  // kNotFound with reason UNKNOWN_RESPONSE.
+  absl::StatusOr<Trajectory> Get(std::string_view response_id) const;
+
+  // UNKNOWN_RESPONSE; INVALID_ARGUMENT for a rating outside 0 to 1; LIMIT_EXCEEDED.
+  absl::Status SetFeedback(std::string_view response_id, const TrajectoryFeedback& feedback);
+
+  // Shows the trajectories created at or after `created_ms`, oldest first, until the callback
+  // returns false. The callback may call this store.
+  absl::Status ForEachSince(int64_t created_ms,
+                            const std::function<bool(const Trajectory&)>& callback) const;
+
+  size_t size() const;
+
+ private:
+  TrajectoryStore(Database& database, const TrajectoryStoreOptions& options)
+      : database_(database), options_(options) {}
+
+  absl::Status TrimTo(size_t count, Batch* batch, size_t* trimmed) const;
+
+  Database& database_;
+  const TrajectoryStoreOptions options_;
+  mutable Mutex mutex_;
+  size_t size_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,295 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Trajectories, federated items, consent and the boot counter.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <limits>
+
+#include "base/file.h"
+#include "storage/consent/consent_store.h"
+#include "storage/counters/counter_store.h"
+#include "storage/items/item_store.h"
+#include "storage/trajectories/trajectory_store.h"
+#include "tests/storage/store_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using testing::ElementsAre;
+
+Trajectory MakeTrajectory(const std::string& id, int64_t created_ms) {
+  return {.response_id = id,
+          .session_id = "session",
+          .prompt = "what is " + id,
+          .completion = "it is " + id,
+          .embedding = {0.5F, -1.0F},
+          .mode = 2,
+          .step_t = {1.0F, 0.5F},
+          .step_entropy = {2.0F, 0.25F},
+          .adapters = {"overlay@1", "core@7"},
+          .created_ms = created_ms};
+}
+
+class TrajectoryStoreTest : public StoreTest {
+ protected:
+  void OpenTrajectories(size_t capacity = 3) {
+    store_.reset();
+    database_.reset();
+    database_ = OpenStore();
+    auto store = TrajectoryStore::Open(*database_, {.capacity = capacity});
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = std::move(*store);
+  }
+  std::vector<std::string> IdsSince(int64_t created_ms, size_t limit = 100) {
+    std::vector<std::string> ids;
+    EXPECT_TRUE(store_
+                    ->ForEachSince(created_ms,
+                                   [&](const Trajectory& trajectory) {
+                                     ids.push_back(trajectory.response_id);
+                                     return ids.size() < limit;
+                                   })
+                    .ok());
+    return ids;
+  }
+  void TearDown() override {
+    store_.reset();
+    database_.reset();
+    StoreTest::TearDown();
+  }
+
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<TrajectoryStore> store_;
+};
+
+TEST_F(TrajectoryStoreTest, KeepsEveryFieldAndFeedbackOverAReopen) {
+  OpenTrajectories();
+  ASSERT_TRUE(store_->Put(MakeTrajectory("a", 5)).ok());
+  ASSERT_TRUE(store_->SetFeedback("a", {.rating = 0.25F, .edited_text = "better"}).ok());
+  ASSERT_TRUE(store_->SetFeedback("a", {.accepted = true}).ok());
+  OpenTrajectories();
+  const auto trajectory = store_->Get("a");
+  ASSERT_TRUE(trajectory.ok()) << trajectory.status();
+  const Trajectory expected = MakeTrajectory("a", 5);
+  EXPECT_EQ(trajectory->session_id, expected.session_id);
+  EXPECT_EQ(trajectory->prompt, expected.prompt);
+  EXPECT_EQ(trajectory->completion, expected.completion);
+  EXPECT_EQ(trajectory->embedding, expected.embedding);
+  EXPECT_EQ(trajectory->mode, expected.mode);
+  EXPECT_EQ(trajectory->step_t, expected.step_t);
+  EXPECT_EQ(trajectory->step_entropy, expected.step_entropy);
+  EXPECT_EQ(trajectory->adapters, expected.adapters);
+  EXPECT_EQ(trajectory->created_ms, expected.created_ms);
+  EXPECT_EQ(trajectory->rating, 0.25F);
+  EXPECT_EQ(trajectory->edited_text, "better");
+  EXPECT_EQ(trajectory->accepted, true);
+  EXPECT_EQ(store_->size(), 1U);
+}
+
+TEST_F(TrajectoryStoreTest, DropsTheOldestAboveItsCapacity) {
+  OpenTrajectories();
+  for (const auto& [id, time] :
+       std::vector<std::pair<std::string, int64_t>>{{"d", 40}, {"a", 10}, {"c", 30}, {"b", 20}}) {
+    ASSERT_TRUE(store_->Put(MakeTrajectory(id, time)).ok());
+  }
+  EXPECT_THAT(IdsSince(0), ElementsAre("b", "c", "d"));
+  EXPECT_EQ(store_->size(), 3U);
+  EXPECT_EQ(ReasonOf(store_->Get("a").status()), reasons::kUnknownResponse);
+  OpenTrajectories(2);
+  ASSERT_TRUE(store_->Put(MakeTrajectory("e", 50)).ok());
+  EXPECT_THAT(IdsSince(0), ElementsAre("d", "e"));
+  OpenTrajectories(2);
+  EXPECT_EQ(store_->size(), 2U);
+}
+
+TEST_F(TrajectoryStoreTest, ReplacingMovesItInTime) {
+  OpenTrajectories();
+  ASSERT_TRUE(store_->Put(MakeTrajectory("a", 10)).ok());
+  ASSERT_TRUE(store_->Put(MakeTrajectory("b", 20)).ok());
+  ASSERT_TRUE(store_->Put(MakeTrajectory("a", 30)).ok());
+  EXPECT_EQ(store_->size(), 2U);
+  EXPECT_THAT(IdsSince(0), ElementsAre("b", "a"));
+  EXPECT_THAT(IdsSince(21), ElementsAre("a"));
+  EXPECT_THAT(IdsSince(-5, 1), ElementsAre("b"));
+  EXPECT_TRUE(IdsSince(31).empty());
+}
+
+TEST_F(TrajectoryStoreTest, ReadersMayChangeTheStoreTheyWalk) {
+  OpenTrajectories();
+  ASSERT_TRUE(store_->Put(MakeTrajectory("a", 10)).ok());
+  ASSERT_TRUE(store_->Put(MakeTrajectory("b", 20)).ok());
+  EXPECT_TRUE(
+      store_
+          ->ForEachSince(0,
+                         [&](const Trajectory& trajectory) {
+                           EXPECT_TRUE(
+                               store_->SetFeedback(trajectory.response_id, {.rating = 1}).ok());
+                           return true;
+                         })
+          .ok());
+  EXPECT_EQ(store_->Get("b")->rating, 1.0F);
+}
+
+TEST_F(TrajectoryStoreTest, RefusesBadInput) {
+  OpenTrajectories();
+  EXPECT_EQ(ReasonOf(store_->Put(MakeTrajectory("", 1))), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(store_->Put(MakeTrajectory("a", -1))), reasons::kInvalidArgument);
+  const std::string long_id(limits::kMaxResponseIdBytes + 1, 'i');
+  EXPECT_EQ(ReasonOf(store_->Put(MakeTrajectory(long_id, 1))), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(store_->Get(long_id).status()), reasons::kUnknownResponse);
+  Trajectory large = MakeTrajectory("a", 1);
+  large.prompt.assign(limits::kMaxTrajectoryTextBytes, 'p');
+  EXPECT_EQ(ReasonOf(store_->Put(large)), reasons::kLimitExceeded);
+  Trajectory steps = MakeTrajectory("a", 1);
+  steps.step_t.resize(limits::kMaxTrajectorySteps + 1);
+  EXPECT_EQ(ReasonOf(store_->Put(steps)), reasons::kLimitExceeded);
+  Trajectory wide = MakeTrajectory("a", 1);
+  wide.embedding.resize(limits::kMaxDimension + 1);
+  EXPECT_EQ(ReasonOf(store_->Put(wide)), reasons::kLimitExceeded);
+  EXPECT_EQ(store_->size(), 0U);
+  EXPECT_EQ(ReasonOf(store_->SetFeedback("a", {.rating = 1})), reasons::kUnknownResponse);
+  ASSERT_TRUE(store_->Put(MakeTrajectory("a", 1)).ok());
+  for (const float rating : {-0.1F, 1.1F, std::numeric_limits<float>::quiet_NaN()}) {
+    EXPECT_EQ(ReasonOf(store_->SetFeedback("a", {.rating = rating})), reasons::kInvalidArgument);
+  }
+  EXPECT_FALSE(store_->Get("a")->rating.has_value());
+}
+
+class SmallStoresTest : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    database_ = OpenStore();
+  }
+  void TearDown() override {
+    database_.reset();
+    StoreTest::TearDown();
+  }
+  void Reopen() {
+    database_.reset();
+    database_ = OpenStore();
+  }
+  std::unique_ptr<Database> database_;
+};
+
+TEST_F(SmallStoresTest, ItemsKeepTheirFirstContent) {
+  const Digest id = Sha256("item");
+  const Digest other = Sha256("other");
+  const FederatedItem item{.header = "h",
+                           .body = "b",
+                           .signature = "s",
+                           .payload = std::string(100'000, 'p'),
+                           .received_ms = 5};
+  ASSERT_TRUE(ItemStore(*database_).Put(id, item).ok());
+  ASSERT_TRUE(ItemStore(*database_).Put(id, {.header = "changed"}).ok());
+  Reopen();
+  ItemStore store(*database_);
+  const auto stored = store.Get(id);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ(stored->header, item.header);
+  EXPECT_EQ(stored->body, item.body);
+  EXPECT_EQ(stored->signature, item.signature);
+  EXPECT_EQ(stored->payload, item.payload);
+  EXPECT_EQ(stored->received_ms, item.received_ms);
+  EXPECT_TRUE(store.Contains(id).value());
+  EXPECT_FALSE(store.Contains(other).value());
+  EXPECT_EQ(ReasonOf(store.Get(other).status()), reasons::kNotFound);
+  ASSERT_TRUE(store.Put(other, {.header = "2"}).ok());
+  std::vector<Digest> ids;
+  EXPECT_TRUE(store
+                  .ForEach([&](const Digest& found, const FederatedItem&) {
+                    ids.push_back(found);
+                    return true;
+                  })
+                  .ok());
+  EXPECT_THAT(ids, testing::UnorderedElementsAre(id, other));
+  EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
+  ASSERT_TRUE(store.Delete(id).ok());
+  ASSERT_TRUE(store.Delete(id).ok());
+  EXPECT_FALSE(store.Contains(id).value());
+}
+
+TEST_F(SmallStoresTest, ItemsOverTheLimitsAreRefused) {
+  ItemStore store(*database_);
+  const Digest id = Sha256("item");
+  EXPECT_EQ(ReasonOf(store.Put(id, {.body = std::string(limits::kMaxItemEnvelopeBytes + 1, 'b')})),
+            reasons::kLimitExceeded);
+  EXPECT_EQ(
+      ReasonOf(store.Put(id, {.payload = std::string(limits::kMaxItemPayloadBytes + 1, 'p')})),
+      reasons::kLimitExceeded);
+  ASSERT_TRUE(store.Put(id, {.payload = std::string(limits::kMaxItemPayloadBytes, 'p')}).ok());
+}
+
+TEST_F(SmallStoresTest, AForeignItemKeyIsCorruption) {
+  ASSERT_TRUE(PutOne(*database_, ColumnFamily::kItem, "short key", "x").ok());
+  const auto show = [](const Digest&, const FederatedItem&) { return true; };
+  EXPECT_EQ(ReasonOf(ItemStore(*database_).ForEach(show)), reasons::kStoreCorrupt);
+}
+
+TEST_F(SmallStoresTest, ConsentIsKeptAndStillVerifies) {
+  ConsentStore store(*database_);
+  EXPECT_EQ(store.Get().value(), std::nullopt);
+  const NodeKey key = NodeKey::Generate();
+  ASSERT_TRUE(store.Set(ConsentRecord::Sign(ConsentTier::kPublic, 77, key)).ok());
+  Reopen();
+  const auto record = ConsentStore(*database_).Get();
+  ASSERT_TRUE(record.ok() && record->has_value());
+  EXPECT_EQ((*record)->tier, ConsentTier::kPublic);
+  EXPECT_EQ((*record)->since_ms, 77);
+  EXPECT_TRUE((*record)->Verify(key).ok());
+  ASSERT_TRUE(
+      ConsentStore(*database_).Set(ConsentRecord::Sign(ConsentTier::kPrivate, 78, key)).ok());
+  EXPECT_EQ((*ConsentStore(*database_).Get())->tier, ConsentTier::kPrivate);
+}
+
+TEST_F(SmallStoresTest, ConsentRowsThatAreNotOneAreRefused) {
+  ConsentRecord record;
+  const std::string good = EncodeConsent(record);
+  EXPECT_TRUE(DecodeConsent(good).ok());
+  EXPECT_EQ(ReasonOf(DecodeConsent(good.substr(0, good.size() - 1)).status()),
+            reasons::kStoreCorrupt);
+  EXPECT_EQ(ReasonOf(DecodeConsent("").status()), reasons::kStoreCorrupt);
+  record.tier = static_cast<ConsentTier>(9);
+  EXPECT_EQ(ReasonOf(DecodeConsent(EncodeConsent(record)).status()), reasons::kStoreCorrupt);
+}
+
+TEST_F(SmallStoresTest, BootsAreCountedAcrossReopens) {
+  EXPECT_EQ(CounterStore(*database_).NextBoot().value(), 1U);
+  EXPECT_EQ(CounterStore(*database_).NextBoot().value(), 2U);
+  Reopen();
+  EXPECT_EQ(CounterStore(*database_).NextBoot().value(), 3U);
+}
+
+TEST_F(SmallStoresTest, BootsGoOnFromWhicheverCopyIsAhead) {
+  const std::string file = database_->path() + "/boot-counter";
+  ASSERT_EQ(CounterStore(*database_).NextBoot().value(), 1U);
+  ASSERT_TRUE(WriteFileAtomically(file, "41\n").ok());  // the log lost its newest rows
+  EXPECT_EQ(CounterStore(*database_).NextBoot().value(), 42U);
+  std::filesystem::remove(file);
+  EXPECT_EQ(CounterStore(*database_).NextBoot().value(), 43U);
+  ASSERT_TRUE(WriteFileAtomically(file, "7\n").ok());
+  EXPECT_EQ(CounterStore(*database_).NextBoot().value(), 44U);
+}
+
+TEST_F(SmallStoresTest, ADamagedBootCounterStopsInsteadOfGuessing) {
+  const std::string file = database_->path() + "/boot-counter";
+  for (const char* text :
+       {"", "x\n", "5", "5\n\n", "-5\n", "99999999999999999999\n", "18446744073709551615\n"}) {
+    ASSERT_TRUE(WriteFileAtomically(file, text).ok());
+    EXPECT_EQ(ReasonOf(CounterStore(*database_).NextBoot().status()), reasons::kStoreCorrupt)
+        << text;
+  }
+}
+
+TEST_F(SmallStoresTest, AFullDiskRefusesBootsAndConsent) {
+  free_bytes_ = 0;
+  clock_.Advance(limits::kReserveProbeInterval);
+  EXPECT_EQ(ReasonOf(CounterStore(*database_).NextBoot().status()), reasons::kStoreReadOnly);
+  EXPECT_EQ(ReasonOf(ConsentStore(*database_).Set({})), reasons::kStoreReadOnly);
+}
+
+}  // namespace
+}  // namespace ruvd
