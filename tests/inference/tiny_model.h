@@ -10,17 +10,25 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "inference/gguf/quantize.h"
+#include "inference/gguf/reader.h"
+#include "inference/gguf/writer.h"
 #include "inference/model/model.h"
+#include "inference/tokenizer/tokenizer.h"
 
 namespace ruvd::testing {
 
-// A random model in memory, without a file and without a tokenizer. Matrices are drawn from a
-// normal distribution and stored in `type`; weights are scaled so that logits are of order one.
+// A random model in memory, without a file. Matrices are drawn from a normal distribution and
+// stored in `type`; weights are scaled so that logits are of order one. Its tokenizer knows 38
+// characters from 'A' on and the two special tokens below.
 class TinyModel final : public Model {
  public:
+  static constexpr TokenId kEnd = 38;
+  static constexpr TokenId kMask = 39;
+
   struct Options {
     int layers = 2;
     int width = 64;
@@ -51,6 +59,7 @@ class TinyModel final : public Model {
     type_ = options.type;
     const int q = options.heads * options.head_size;
     const int kv = options.kv_heads * options.head_size;
+    tokenizer_ = MakeTokenizer();
     embedding_ = RandomMatrix(options.vocabulary, options.width);
     output_ = RandomMatrix(options.vocabulary, options.width);
     output_norm_ = RandomVector(options.width, 0.2, 1.0);
@@ -75,7 +84,7 @@ class TinyModel final : public Model {
   }
 
   const ModelConfig& config() const override { return config_; }
-  const Tokenizer& tokenizer() const override { RUVD_CHECK(false && "a tiny model has none"); }
+  const Tokenizer& tokenizer() const override { return *tokenizer_; }
   const LayerWeights& layer(int index) const override {
     return layers_[static_cast<size_t>(index)];
   }
@@ -84,7 +93,9 @@ class TinyModel final : public Model {
   const std::vector<float>& output_norm() const override { return output_norm_; }
   const Digest& hash() const override { return hash_; }
 
-  // For tests that change weights: the layer, and a matrix built from values (rows x columns).
+  // For tests that change the model: its configuration, the layer, and a matrix built from values
+  // (rows x columns).
+  ModelConfig& mutable_config() { return config_; }
   LayerWeights& mutable_layer(int index) { return layers_[static_cast<size_t>(index)]; }
   Matrix& mutable_output() { return output_; }
   Matrix MakeMatrix(TensorType type, int rows, int columns, const std::vector<float>& values) {
@@ -96,6 +107,26 @@ class TinyModel final : public Model {
   }
 
  private:
+  static std::unique_ptr<Tokenizer> MakeTokenizer() {
+    std::vector<std::string> tokens;
+    std::vector<int32_t> types;
+    for (char c = 'A'; tokens.size() < kEnd; ++c) {
+      tokens.emplace_back(1, c);
+      types.push_back(1);
+    }
+    tokens.insert(tokens.end(), {"<|end|>", "<|mask|>"});
+    types.insert(types.end(), {3, 3});
+    GgufWriter writer;
+    writer.SetString("tokenizer.ggml.model", "gpt2");
+    writer.SetString("tokenizer.ggml.pre", "qwen2");
+    writer.SetStringArray("tokenizer.ggml.tokens", tokens);
+    writer.SetInt32Array("tokenizer.ggml.token_type", types);
+    writer.SetStringArray("tokenizer.ggml.merges", {});
+    writer.SetUnsigned32("tokenizer.ggml.eos_token_id", kEnd);
+    writer.SetUnsigned32("tokenizer.ggml.mask_token_id", kMask);
+    const std::string file = writer.Serialize().value();
+    return Tokenizer::FromGguf(*GgufReader::Parse(AsBytes(file)).value()).value();
+  }
   std::vector<float> RandomVector(int length, double spread, double centre) {
     std::vector<float> values(static_cast<size_t>(length));
     for (float& value : values) {
@@ -115,6 +146,7 @@ class TinyModel final : public Model {
   Matrix embedding_, output_;
   std::vector<float> output_norm_;
   std::vector<LayerWeights> layers_;
+  std::unique_ptr<Tokenizer> tokenizer_;
   Digest hash_{};
 };
 

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "inference/engine/generation.h"
+#include "inference/model/transformer.h"
+
+namespace ruvd {
+
+// How the figures of the models' cards were made: crops of 512 tokens at even distances over the
+// validation stream, exact-count masks, block length 16.
+struct EvaluateOptions {
+  DecodingMode mode = DecodingMode::kDiffusion;
+  int sequences = 256;        // crops; fewer where the stream is short
+  int sequence_length = 512;  // tokens of a crop; at most the model's context
+  int samples = 1;            // mask draws of a crop; ignored for autoregressive
+  int block_length = 16;      // for DecodingMode::kBlock
+  uint64_t seed = 1234;       // of the masks
+};
+
+struct EvaluateResult {
+  // NELBO, block-diffusion NELBO or next-token cross-entropy.
+  double nats_per_token = 0;
+  // Spread of the crops' values divided by sqrt(crops): what another text of this size would give.
+  double standard_error = 0;
+  // Part of it that comes from the masks alone; 0 for one sample or autoregressive.
+  double mask_error = 0;
+  double bits_per_byte = 0;  // nats / ln 2 / bytes per token of the stream
+  // Mean unweighted cross-entropy of the tokens masked at share t in (i/10, (i+1)/10], and how
+  // many; autoregressive: zeros.
+  std::array<double, 10> nats_by_t{};
+  std::array<int64_t, 10> tokens_by_t{};
+  int sequences = 0;
+};
+
+// Called after every crop; false stops the evaluation with CANCELLED.
+using EvaluateProgress = std::function<bool(int done, int total)>;
+
+// Measures a model on a stream of tokens (see EncodeDocuments). Errors: INVALID_ARGUMENT for a
+// stream shorter than one crop or an option out of range, those of the forward pass, CANCELLED.
+absl::StatusOr<EvaluateResult> EvaluateText(Transformer& transformer,
+                                            std::span<const TokenId> stream,
+                                            const EvaluateOptions& options,
+                                            const EvaluateProgress& progress);
+
+}  // namespace ruvd

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/evaluate/nelbo.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "base/random.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/evaluate/limits.h"
+#include "inference/kernels/kernel_table.h"
+
+namespace ruvd {
+namespace {
+
+// k of the numbers 0..length-1, ascending.
+std::vector<size_t> ChooseSubset(size_t length, size_t k, Random& random) {
+  std::vector<size_t> all(length);
+  std::iota(all.begin(), all.end(), size_t{0});
+  for (size_t i = 0; i < k; ++i) {
+    std::swap(all[i], all[i + random.Below(length - i)]);
+  }
+  all.resize(k);
+  std::ranges::sort(all);
+  return all;
+}
+
+// Row of the hidden states that predicts the token at `position` of a bidirectional or causal text.
+size_t SourceRow(size_t position, bool shift) {
+  return shift && position > 0 ? position - 1 : position;
+}
+
+// The same for a text of `length` tokens given as [noisy ; clean]: inside a block the noisy left
+// neighbour, at its start the clean token before it, which a decoder has in its cache.
+size_t BlockSourceRow(size_t position, size_t length, size_t block, bool shift) {
+  if (!shift || position == 0) {
+    return position;
+  }
+  return position % block == 0 ? length + position - 1 : position - 1;
+}
+
+// -log softmax(logits)[target].
+double CrossEntropy(std::span<const float> logits, TokenId target) {
+  const float largest = Kernels().max(logits.data(), logits.size());
+  const double sum = Kernels().sum_exp(logits.data(), logits.size(), largest);
+  return static_cast<double>(largest) + std::log(sum) - static_cast<double>(logits[target]);
+}
+
+// nats[i] = cross-entropy of targets[i] under the logits of row rows[i] of `hidden`.
+void ScoreRows(Transformer& transformer, const std::vector<float>& hidden,
+               const std::vector<size_t>& rows, const std::vector<TokenId>& targets,
+               const AdapterMix* adapters, std::span<double> nats) {
+  const auto width = static_cast<size_t>(transformer.model().config().width);
+  const auto vocabulary = static_cast<size_t>(transformer.model().config().vocabulary);
+  std::vector<float> chosen;
+  std::vector<float> logits;
+  for (size_t begin = 0; begin < rows.size(); begin += limits::kScoreRows) {
+    const size_t count = std::min(limits::kScoreRows, rows.size() - begin);
+    chosen.resize(count * width);
+    logits.resize(count * vocabulary);
+    for (size_t i = 0; i < count; ++i) {
+      std::copy_n(hidden.data() + rows[begin + i] * width, width, chosen.data() + i * width);
+    }
+    transformer.Logits(chosen, adapters, logits);
+    for (size_t i = 0; i < count; ++i) {
+      nats[begin + i] =
+          CrossEntropy(std::span(logits).subspan(i * vocabulary, vocabulary), targets[begin + i]);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Corruption> DrawCorruptions(std::span<const size_t> spans, int count, uint64_t seed) {
+  Random random(seed);
+  const size_t strata = static_cast<size_t>(count) * spans.size();
+  std::vector<double> shares(strata);  // u = (i + U) / strata, in random order
+  for (size_t i = 0; i < strata; ++i) {
+    shares[i] = (static_cast<double>(i) + random.Uniform()) / static_cast<double>(strata);
+  }
+  random.Shuffle(std::span(shares));
+  std::vector<Corruption> draws(static_cast<size_t>(count));
+  size_t next = 0;
+  for (Corruption& draw : draws) {
+    for (const size_t length : spans) {
+      const double scaled = shares[next++] * static_cast<double>(length);
+      const size_t k = std::min(static_cast<size_t>(scaled) + 1, length);
+      const double t = static_cast<double>(k) / static_cast<double>(length);
+      for (const size_t offset : ChooseSubset(length, k, random)) {
+        draw.masked.push_back({.index = draw.length + offset, .weight = 1.0 / t, .t = t});
+      }
+      draw.length += length;
+    }
+  }
+  return draws;
+}
+
+double WeightedNats(const Corruption& corruption, std::span<const double> nats) {
+  double sum = 0;
+  for (size_t i = 0; i < nats.size(); ++i) {
+    sum += corruption.masked[i].weight * nats[i];
+  }
+  return sum / static_cast<double>(corruption.length);
+}
+
+absl::StatusOr<double> EstimateNelbo(std::span<const Corruption> corruptions,
+                                     const MaskedScorer& scorer) {
+  double sum = 0;
+  std::vector<double> nats;
+  for (const Corruption& corruption : corruptions) {
+    nats.assign(corruption.masked.size(), 0.0);
+    RETURN_IF_ERROR(scorer(corruption, nats));
+    sum += WeightedNats(corruption, nats);
+  }
+  return sum / static_cast<double>(corruptions.size());
+}
+
+std::vector<size_t> SpansOf(const ScoredText& text, int block_length) {
+  if (block_length <= 0) {
+    return {text.tokens.size() - text.first};
+  }
+  const auto block = static_cast<size_t>(block_length);
+  std::vector<size_t> spans;
+  for (size_t begin = text.first; begin < text.tokens.size();) {
+    const size_t end = std::min((begin / block + 1) * block, text.tokens.size());
+    spans.push_back(end - begin);
+    begin = end;
+  }
+  return spans;
+}
+
+absl::Status ScoreMasked(Transformer& transformer, const ScoredText& text,
+                         const Corruption& corruption, int block_length, const AdapterMix* adapters,
+                         std::span<double> nats) {
+  const Model& model = transformer.model();
+  const std::optional<TokenId> mask = model.tokenizer().mask_id();
+  if (!mask) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kModeUnsupported,
+                 "model {} has no mask token; score it as autoregressive", model.config().name);
+  }
+  const size_t length = text.tokens.size();
+  std::vector<TokenId> input(text.tokens.begin(), text.tokens.end());
+  std::vector<size_t> rows;
+  std::vector<TokenId> targets;
+  for (const Corruption::Position& masked : corruption.masked) {
+    const size_t position = text.first + masked.index;
+    const bool shift = model.config().shift_logits;
+    input[position] = *mask;
+    targets.push_back(text.tokens[position]);
+    rows.push_back(block_length > 0
+                       ? BlockSourceRow(position, length, static_cast<size_t>(block_length), shift)
+                       : SourceRow(position, shift));
+  }
+  Attention attention;
+  if (block_length > 0) {
+    input.insert(input.end(), text.tokens.begin(), text.tokens.end());
+    attention = {.kind = Attention::Kind::kNoisyAndClean, .block_length = block_length};
+  }
+  ForwardOutput output;
+  RETURN_IF_ERROR(transformer.Forward(
+      {.tokens = input, .attention = attention, .adapters = adapters}, &output));
+  ScoreRows(transformer, output.hidden, rows, targets, adapters, nats);
+  return absl::OkStatus();
+}
+
+absl::Status ScoreNextTokens(Transformer& transformer, const ScoredText& text,
+                             const AdapterMix* adapters, std::span<double> nats) {
+  RUVD_CHECK(text.first > 0 && nats.size() == text.tokens.size() - text.first);
+  ForwardOutput output;
+  // The last token predicts nothing that is scored.
+  RETURN_IF_ERROR(transformer.Forward({.tokens = text.tokens.first(text.tokens.size() - 1),
+                                       .attention = {.kind = Attention::Kind::kCausal},
+                                       .adapters = adapters},
+                                      &output));
+  std::vector<size_t> rows(nats.size());
+  std::iota(rows.begin(), rows.end(), text.first - 1);
+  const std::vector<TokenId> targets(text.tokens.begin() + static_cast<ptrdiff_t>(text.first),
+                                     text.tokens.end());
+  ScoreRows(transformer, output.hidden, rows, targets, adapters, nats);
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "inference/tokenizer/tokenizer.h"
+
+namespace ruvd {
+
+// Reads the documents of a text file: by its name JSON Lines ("x.jsonl", every line an object with
+// a string "text"), anything else as one document of plain text; either may be compressed with
+// Zstandard ("x.jsonl.zst", "x.txt.zst"; window up to 128 MiB). Errors: FILE_NOT_FOUND,
+// FILE_UNREADABLE (which line is wrong and why), LIMIT_EXCEEDED above limits::kMaxTextBytes.
+absl::StatusOr<std::vector<std::string>> ReadTextDocuments(const std::string& path);
+
+// The same for bytes in memory; `name` decides the format as a file's name does.
+absl::StatusOr<std::vector<std::string>> ParseTextDocuments(std::string_view bytes,
+                                                            std::string_view name);
+
+// One stream of tokens: every document, followed by the end-of-text token where the tokenizer has
+// one. Special tokens in the text are not parsed.
+std::vector<TokenId> EncodeDocuments(const Tokenizer& tokenizer,
+                                     std::span<const std::string> documents);
+
+}  // namespace ruvd

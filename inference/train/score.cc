@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/train/score.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/evaluate/limits.h"
+#include "inference/evaluate/nelbo.h"
+
+namespace ruvd {
+namespace {
+
+absl::Status Check(std::span<const TokenId> completion, const ScoreOptions& options) {
+  if (completion.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "an empty completion has no score");
+  }
+  if (options.mode == DecodingMode::kAutoregressive) {
+    return absl::OkStatus();
+  }
+  if (options.samples < 1 || options.samples > limits::kMaxScoreSamples) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "{} mask draws; choose between 1 and {}", options.samples,
+                 limits::kMaxScoreSamples);
+  }
+  if (options.mode == DecodingMode::kBlock && options.block_length < 1) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "block length {}; choose one above zero", options.block_length);
+  }
+  return absl::OkStatus();
+}
+
+// Without a prompt the first token has no prediction: the mean is over the others.
+absl::StatusOr<double> ScoreLeftToRight(Transformer& transformer, ScoredText text,
+                                        const AdapterMix* adapters) {
+  text.first = std::max<size_t>(text.first, 1);
+  if (text.first == text.tokens.size()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "one token without a prompt has no next-token score");
+  }
+  std::vector<double> nats(text.tokens.size() - text.first);
+  RETURN_IF_ERROR(ScoreNextTokens(transformer, text, adapters, nats));
+  return std::accumulate(nats.begin(), nats.end(), 0.0) / static_cast<double>(nats.size());
+}
+
+}  // namespace
+
+absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const TokenId> prompt,
+                                       std::span<const TokenId> completion,
+                                       const AdapterMix* adapters, const ScoreOptions& options) {
+  RETURN_IF_ERROR(Check(completion, options));
+  std::vector<TokenId> tokens(prompt.begin(), prompt.end());
+  tokens.insert(tokens.end(), completion.begin(), completion.end());
+  const ScoredText text{.tokens = tokens, .first = prompt.size()};
+  if (options.mode == DecodingMode::kAutoregressive) {
+    return ScoreLeftToRight(transformer, text, adapters);
+  }
+  const int block = options.mode == DecodingMode::kBlock ? options.block_length : 0;
+  const std::vector<Corruption> corruptions =
+      DrawCorruptions(SpansOf(text, block), options.samples, options.seed);
+  return EstimateNelbo(corruptions, [&](const Corruption& corruption, std::span<double> nats) {
+    return ScoreMasked(transformer, text, corruption, block, adapters, nats);
+  });
+}
+
+}  // namespace ruvd

@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zstd.h>
+
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/parallel.h"
+#include "base/reasons.h"
+#include "inference/evaluate/evaluate.h"
+#include "inference/evaluate/limits.h"
+#include "inference/evaluate/text_documents.h"
+#include "inference/train/score.h"
+#include "tests/inference/tiny_model.h"
+
+namespace ruvd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TinyModel;
+
+std::string Pack(const std::string& text) {
+  std::string out(ZSTD_compressBound(text.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
+  return out;
+}
+
+TEST(TextDocumentsTest, ReadsPlainTextJsonLinesAndZstandard) {
+  EXPECT_THAT(ParseTextDocuments("one\ntwo\n", "x.txt").value(), ElementsAre("one\ntwo\n"));
+  const std::string lines = "{\"text\": \"a\\nb\", \"source\": 1}\n\n  \r\n{\"text\":\"\\u00e9\"}";
+  EXPECT_THAT(ParseTextDocuments(lines, "x.jsonl").value(), ElementsAre("a\nb", "\u00e9"));
+  EXPECT_THAT(ParseTextDocuments(Pack(lines), "x.jsonl.zst").value(),
+              ElementsAre("a\nb", "\u00e9"));
+  EXPECT_THAT(ParseTextDocuments(Pack("plain"), "x.zst").value(), ElementsAre("plain"));
+  // Two frames in a row are one text.
+  EXPECT_THAT(ParseTextDocuments(Pack("one ") + Pack("two"), "x.txt.zst").value(),
+              ElementsAre("one two"));
+  EXPECT_THAT(ParseTextDocuments("", "x.jsonl").value(), ::testing::IsEmpty());
+}
+
+TEST(TextDocumentsTest, NamesTheLineThatIsWrong) {
+  for (const std::string bad :
+       {"{", "[1]", "{\"text\": 3}", "{\"txt\": \"a\"}", "\"text\"", "{\"text\": \"\xff\"}"}) {
+    const absl::Status status =
+        ParseTextDocuments("{\"text\": \"good\"}\n" + bad + "\n", "x.jsonl").status();
+    EXPECT_EQ(ReasonOf(status), reasons::kFileUnreadable) << bad;
+    EXPECT_THAT(MessageOf(status), HasSubstr("line 2")) << bad;
+  }
+}
+
+TEST(TextDocumentsTest, RefusesBrokenAndOversizedArchives) {
+  EXPECT_EQ(ReasonOf(ParseTextDocuments("no zstd", "x.zst").status()), reasons::kFileUnreadable);
+  const std::string whole = Pack(std::string(100000, 'x') + "end");
+  for (const size_t length : {size_t{0}, size_t{3}, whole.size() - 1}) {
+    EXPECT_EQ(ReasonOf(ParseTextDocuments(whole.substr(0, length), "x.zst").status()),
+              reasons::kFileUnreadable)
+        << length;
+  }
+  EXPECT_EQ(ReasonOf(ReadTextDocuments("/nonexistent/file.jsonl").status()),
+            reasons::kFileNotFound);
+  const std::string bomb = Pack(std::string(limits::kMaxTextBytes + 1, '\0'));
+  EXPECT_EQ(ReasonOf(ParseTextDocuments(bomb, "x.zst").status()), reasons::kLimitExceeded);
+}
+
+TEST(TextDocumentsTest, EndsEveryDocumentWithEndOfText) {
+  const TinyModel model(TinyModel::Options{});
+  const std::vector<std::string> documents = {"AB", "C"};
+  EXPECT_THAT(EncodeDocuments(model.tokenizer(), documents),
+              ElementsAre(0, 1, TinyModel::kEnd, 2, TinyModel::kEnd));
+}
+
+class EvaluateTest : public ::testing::Test {
+ protected:
+  EvaluateTest() {
+    Random random(2);
+    for (TokenId& token : stream_) {
+      token = static_cast<TokenId>(random.Below(36));
+    }
+  }
+  absl::StatusOr<EvaluateResult> Run(const EvaluateOptions& options) {
+    return EvaluateText(transformer_, stream_, options, {});
+  }
+
+  std::shared_ptr<TinyModel> model_ = std::make_shared<TinyModel>(TinyModel::Options{});
+  Transformer transformer_{model_, SerialRunner()};
+  std::vector<TokenId> stream_ = std::vector<TokenId>(101);
+};
+
+TEST_F(EvaluateTest, AutoregressiveIsTheMeanOfTheCropsScores) {
+  const EvaluateResult result =
+      Run({.mode = DecodingMode::kAutoregressive, .sequences = 4, .sequence_length = 20}).value();
+  // Crops begin at linspace(0, 101 - 20 - 1, 4), rounded down.
+  std::vector<double> crops;
+  for (const size_t start : {0U, 26U, 53U, 80U}) {
+    crops.push_back(ScoreCompletion(transformer_, {}, std::span(stream_).subspan(start, 20),
+                                    nullptr, {.mode = DecodingMode::kAutoregressive})
+                        .value());
+  }
+  const double mean = std::accumulate(crops.begin(), crops.end(), 0.0) / 4;
+  double squares = 0;
+  for (const double crop : crops) {
+    squares += (crop - mean) * (crop - mean);
+  }
+  EXPECT_EQ(result.sequences, 4);
+  EXPECT_NEAR(result.nats_per_token, mean, 1e-9);
+  EXPECT_NEAR(result.standard_error, std::sqrt(squares / 4) / 2, 1e-9);
+  EXPECT_EQ(result.mask_error, 0);
+  // Every token of the tiny tokenizer is one byte.
+  EXPECT_NEAR(result.bits_per_byte, mean / std::numbers::ln2, 1e-9);
+}
+
+TEST_F(EvaluateTest, DiffusionCountsEveryMaskedTokenInItsBin) {
+  for (const DecodingMode mode : {DecodingMode::kDiffusion, DecodingMode::kBlock}) {
+    const EvaluateOptions options{.mode = mode,
+                                  .sequences = 100,
+                                  .sequence_length = 20,
+                                  .samples = 8,
+                                  .block_length = 10,
+                                  .seed = 3};
+    const EvaluateResult result = Run(options).value();
+    EXPECT_EQ(result.sequences, 5) << "as many as fit without overlap";
+    // Forty stratified draws over lengths 20 or 10: every k equally often, so the counts are known.
+    const int64_t spans = mode == DecodingMode::kBlock ? 80 : 40;
+    const int64_t length = mode == DecodingMode::kBlock ? 10 : 20;
+    EXPECT_EQ(std::accumulate(result.tokens_by_t.begin(), result.tokens_by_t.end(), int64_t{0}),
+              spans * (length + 1) / 2);
+    EXPECT_EQ(result.tokens_by_t[0], mode == DecodingMode::kBlock ? 8 : 2 * (1 + 2));
+    // An untrained model is no better than guessing, 3.7 nats for 40 tokens.
+    EXPECT_GT(result.nats_per_token, 3.0);
+    EXPECT_LT(result.nats_per_token, 6.0);
+    EXPECT_GT(result.mask_error, 0);
+    EXPECT_LT(result.mask_error, 1.0);
+    EXPECT_EQ(Run(options).value().nats_per_token, result.nats_per_token);
+  }
+}
+
+TEST_F(EvaluateTest, ReportsProgressAndStops) {
+  std::vector<int> seen;
+  const EvaluateOptions options{.sequences = 4, .sequence_length = 10};
+  const auto result = EvaluateText(transformer_, stream_, options, [&](int done, int total) {
+    EXPECT_EQ(total, 4);
+    seen.push_back(done);
+    return done < 2;
+  });
+  EXPECT_EQ(ReasonOf(result.status()), reasons::kCancelled);
+  EXPECT_THAT(seen, ElementsAre(1, 2));
+}
+
+TEST_F(EvaluateTest, RefusesOptionsOutOfRange) {
+  const auto reason = [&](const EvaluateOptions& options) {
+    return ReasonOf(Run(options).status());
+  };
+  EXPECT_EQ(reason({.sequences = 0, .sequence_length = 10}), reasons::kInvalidArgument);
+  EXPECT_EQ(reason({.sequence_length = 65}), reasons::kInvalidArgument) << "beyond the context";
+  EXPECT_EQ(reason({.sequence_length = 10, .samples = 0}), reasons::kInvalidArgument);
+  EXPECT_EQ(reason({.sequence_length = 10, .block_length = 0}), reasons::kInvalidArgument);
+  EXPECT_EQ(reason({.sequences = 1 << 16, .sequence_length = 2, .samples = 2}),
+            reasons::kInvalidArgument);
+  stream_.resize(10);
+  EXPECT_EQ(reason({.sequence_length = 10}), reasons::kInvalidArgument) << "too short";
+}
+
+}  // namespace
+}  // namespace ruvd
