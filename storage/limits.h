@@ -19,7 +19,7 @@ inline constexpr size_t kMaxBatchBytes = 64 << 20;
 
 // The free space is asked for at most this often: statvfs is cheap, not free.
 inline constexpr std::chrono::milliseconds kReserveProbeInterval{1000};
-// ... or after this much was written since, long before any sensible reserve is used up.
+// ... or after this much was written since, less where the hard reserve is small.
 inline constexpr uint64_t kReserveProbeBytes = 8 << 20;
 // Defaults of the disk reserve. RocksDB needs room to flush its memtables and log after we stop.
 inline constexpr uint64_t kSoftReserveBytes = 512 << 20;

@@ -96,8 +96,9 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // Applies all changes of the batch or none. DISK_FULL (bulk data, below the soft reserve),
-  // STORE_READ_ONLY (below the hard reserve, or failed), LIMIT_EXCEEDED (storage/limits.h).
+  // Applies all changes of the batch or none. DISK_FULL (bulk data below the soft reserve; after a
+  // real ENOSPC), STORE_READ_ONLY (below the hard reserve; after another failure), LIMIT_EXCEEDED
+  // (storage/limits.h).
   absl::Status Write(Batch batch, Durability durability);
 
   // kNotFound with reason NOT_FOUND where there is no such row. With `expected_generation` a row of

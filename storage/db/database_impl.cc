@@ -168,6 +168,9 @@ absl::Status Database::Impl::CheckModel() {
 
 absl::Status Database::Impl::Admit(uint64_t bytes, bool bulk) {
   if (absl::Status failed = latch_->status(); !failed.ok()) {
+    if (ReasonOf(failed) == reasons::kDiskFull) {
+      return failed;
+    }
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kStoreReadOnly,
                  "the store refuses writes after an earlier failure ({}); restart the node",
                  MessageOf(failed));

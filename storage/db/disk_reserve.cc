@@ -5,6 +5,7 @@
 
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -14,6 +15,12 @@
 #include "storage/limits.h"
 
 namespace ruvd {
+namespace {
+
+// What was written may fill several times its size for a while: log, table file, compaction.
+constexpr uint64_t kProbesPerHardReserve = 16;
+
+}  // namespace
 
 absl::StatusOr<uint64_t> FreeBytesOfFileSystem(const std::string& path) {
   struct statvfs info = {};
@@ -30,7 +37,8 @@ DiskReserve::DiskReserve(Options options) : options_(std::move(options)) {}
 void DiskReserve::ProbeIfStale() {
   const TimePoint now = options_.clock->Now();
   if (probed_ && now - probed_at_ < limits::kReserveProbeInterval &&
-      written_ < limits::kReserveProbeBytes) {
+      written_ <
+          std::min(limits::kReserveProbeBytes, options_.hard_bytes / kProbesPerHardReserve)) {
     return;
   }
   absl::StatusOr<uint64_t> free = options_.probe(options_.path);

@@ -23,8 +23,8 @@ enum class ReserveLevel : uint8_t { kEnough, kBelowSoft, kBelowHard };
 
 // Keeps the store away from a full disk: RocksDB may abort the process after ENOSPC, so we stop
 // first, at a soft reserve with bulk data and at a hard one with everything. Comes back by itself
-// when space does. The probe's answer is kept for kReserveProbeInterval, less what was written
-// since. Thread-safe.
+// when space does. The probe's answer is kept, less what was written since, for
+// kReserveProbeInterval or until the writes are a notable part of the hard reserve. Thread-safe.
 class DiskReserve {
  public:
   struct Options {

@@ -264,7 +264,10 @@ TEST_F(DatabaseTest, AFullDiskAtOpenStillServesReads) {
 }
 
 TEST_F(DatabaseTest, ReserveIsProbedByTimeAndByBytesWritten) {
-  auto database = OpenStore();
+  DatabaseOptions options = Options();
+  options.soft_reserve_bytes = limits::kSoftReserveBytes;
+  options.hard_reserve_bytes = limits::kHardReserveBytes;
+  auto database = OpenStore(options);
   clock_.Advance(limits::kReserveProbeInterval);
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "x").ok());
   const int before = probes_;
