@@ -57,13 +57,13 @@ namespace internal {
   } while (false)
 
 #define RUVD_CONCAT_INNER_(a, b) a##b
-#define RUVD_CONCAT_(a, b) RUVD_CONCAT_INNER_(a, b)
+#define RUVD_CONCAT_(a, b) RUVD_CONCAT_INNER_(a, b)  // NOLINTBEGIN(bugprone-macro-parentheses)
 #define RUVD_ASSIGN_OR_RETURN_IMPL_(statusor, lhs, expr) \
   auto statusor = (expr);                                \
   if (!statusor.ok()) {                                  \
     return std::move(statusor).status();                 \
   }                                                      \
-  lhs = std::move(statusor).value()
+  lhs = std::move(statusor).value()  // NOLINTEND(bugprone-macro-parentheses): a declaration
 
 // Evaluates an expression of type absl::StatusOr<T>; returns its error or assigns its value to
 // `lhs`.

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Checks format (clang-format 19, every file) and clang-tidy 19 (files changed since a base, or all).
+# Every finding is an error.
+#
+# usage: deploy/lint.sh [--all] [--base REF] [--build FOLDER] [--jobs N] [FILE.cc...]
+#   --all           clang-tidy over every source file, not only the changed ones
+#   --base REF      what "changed" is compared with (default: main)
+#   --build FOLDER  a configured build with compile_commands.json (default: build/release)
+#   --jobs N        clang-tidy processes at a time (default: number of cores)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+all=false base=main build=build/release jobs="$(nproc)" named=()
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    --all) all=true ;;
+    --base | --build | --jobs)
+      [[ $# -ge 2 ]] || { echo "lint.sh: $1 needs a value" >&2; exit 2; }
+      printf -v "${1#--}" '%s' "$2"
+      shift ;;
+    -*) echo "lint.sh: unknown option $1; see the head of this file" >&2; exit 2 ;;
+    *) named+=("$1") ;;
+  esac
+  shift
+done
+
+for tool in clang-format-19 clang-tidy-19; do
+  command -v "$tool" > /dev/null || { echo "lint.sh: $tool is missing; install it with apt" >&2; exit 1; }
+done
+if [[ ! -f "$build/compile_commands.json" ]]; then
+  echo "lint.sh: $build has no compile_commands.json; run: cmake --preset release" >&2
+  exit 1
+fi
+
+# Tracked and new files, but nothing that git ignores.
+sources() { git ls-files --cached --others --exclude-standard -- "$@" | LC_ALL=C sort -u; }
+
+mapfile -t formatted < <(sources '*.h' '*.cc')
+clang-format-19 --dry-run -Werror "${formatted[@]}"
+echo "clang-format: ${#formatted[@]} files are formatted"
+
+# clang-tidy checks a header through the sources that include it: for a changed header that is the
+# source of the same name.
+changed() {
+  { git diff --name-only --diff-filter=d "$base" -- '*.h' '*.cc'
+    git ls-files --others --exclude-standard -- '*.h' '*.cc'; } |
+    sed 's/\.h$/.cc/' | LC_ALL=C sort -u
+}
+if [[ ${#named[@]} -gt 0 ]]; then
+  candidates=("${named[@]}")
+elif $all; then
+  mapfile -t candidates < <(sources '*.cc')
+else
+  mapfile -t candidates < <(changed)
+fi
+checked=()
+for file in "${candidates[@]}"; do
+  # Fuzz targets and the like are not part of every build.
+  if [[ -f "$file" ]] && grep -qF "\"file\": \"$PWD/$file\"" "$build/compile_commands.json"; then
+    checked+=("$file")
+  fi
+done
+if [[ ${#checked[@]} -eq 0 ]]; then
+  echo "clang-tidy: nothing to check"
+  exit 0
+fi
+# The build may be g++'s, whose warning names clang does not know.
+printf '%s\0' "${checked[@]}" |
+  xargs -0 -n 1 -P "$jobs" clang-tidy-19 --quiet -p "$build" \
+    --extra-arg=-Wno-unknown-warning-option 2> >(grep -v ' warnings\? generated' >&2 || true)
+echo "clang-tidy: ${#checked[@]} files are clean"

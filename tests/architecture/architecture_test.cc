@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The rules of the house, checked over the real sources; and each rule checked against a file that
+// breaks it, since a rule that cannot fail protects nothing.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rules.h"
+#include "source_tree.h"
+
+namespace ruvd::architecture {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Files& Tree() {
+  static const Files tree = LoadTree(RUVD_SOURCE_DIR);
+  return tree;
+}
+
+TEST(Architecture, TheTreeIsFound) {
+  EXPECT_GT(Tree().size(), 50u);
+  EXPECT_TRUE(std::ranges::any_of(
+      Tree(), [](const SourceFile& file) { return file.path == "base/status.h"; }));
+}
+TEST(Architecture, IncludesPointDownwards) {
+  EXPECT_THAT(CheckFloors(Tree()), IsEmpty());
+}
+TEST(Architecture, PureRoomsHaveNoInputOrOutput) {
+  EXPECT_THAT(CheckPureParts(Tree()), IsEmpty());
+}
+TEST(Architecture, IncludesHaveNoCycle) {
+  EXPECT_THAT(CycleFinder(Tree()).Find(), IsEmpty());
+}
+TEST(Architecture, TimeAndChanceAreInjected) {
+  EXPECT_THAT(CheckDeterminism(Tree()), IsEmpty());
+}
+TEST(Architecture, EverySourceHasItsLicence) {
+  EXPECT_THAT(CheckLicenseHeaders(Tree()), IsEmpty());
+}
+TEST(Architecture, EveryHeaderIsIncludedOnce) {
+  EXPECT_THAT(CheckPragmaOnce(Tree()), IsEmpty());
+}
+TEST(Architecture, NoPathOfOneMachine) {
+  EXPECT_THAT(CheckMachinePaths(Tree()), IsEmpty());
+}
+
+Files One(const std::string& path, const std::string& text) {
+  return {{path, text}};
+}
+
+TEST(RuleFloors, DetectsUpwardAndSidewaysIncludes) {
+  EXPECT_THAT(CheckFloors(One("base/a.cc", "#include \"node/node.h\"\n")),
+              ElementsAre(HasSubstr("base may not include node/node.h")));
+  EXPECT_EQ(CheckFloors(One("inference/a.h", "#include \"storage/db/db.h\"\n")).size(), 1u);
+  EXPECT_EQ(CheckFloors(One("storage/a.h", "  # include \"inference/x.h\" // why\n")).size(), 1u);
+  EXPECT_EQ(CheckFloors(One("privacy/a.h", "#include \"federation/x.h\"\n")).size(), 1u);
+  EXPECT_EQ(CheckFloors(One("base/a.h", "#include \"ruvd/pattern/v1/pattern.pb.h\"\n")).size(), 1u);
+  EXPECT_EQ(CheckFloors(One("node/a.h", "#include \"tests/sim/world.h\"\n")).size(), 1u);
+  EXPECT_EQ(CheckFloors(One("node/actor/a.h", "#include \"storage/db/db.h\"\n")).size(), 1u);
+}
+
+TEST(RuleFloors, AllowsDownwardOwnAndTestIncludes) {
+  EXPECT_THAT(CheckFloors({{"federation/a.cc", "#include \"inference/x.h\"\n"},
+                           {"node/a.cc", "#include \"storage/db/db.h\"\n#include \"node/b.h\"\n"},
+                           {"inference/a.cc", "#include \"ruvd/inference/v1/inference.pb.h\"\n"},
+                           {"node/actor/a.cc", "#include \"base/b.h\"\n"},
+                           {"tests/base/a.cc", "#include \"node/node.h\"\n"},
+                           {"base/a.cc", "#include <node/node.h>\n"}}),
+              IsEmpty());
+}
+
+TEST(RulePureParts, DetectsInputAndOutput) {
+  EXPECT_EQ(CheckPureParts(One("federation/a.cc", "#include <thread>\n")).size(), 1u);
+  EXPECT_EQ(CheckPureParts(One("inference/train/a.cc", "#include \"base/file.h\"\n")).size(), 1u);
+  EXPECT_THAT(CheckPureParts(One("inference/gguf/a.cc", "#include \"base/file.h\"\n")), IsEmpty());
+}
+
+TEST(RuleCycles, DetectsACycleAndNamesIt) {
+  const Files files = {{"base/a.h", "#include \"base/b.h\"\n"},
+                       {"base/b.h", "#include \"base/c.h\"\n"},
+                       {"base/c.h", "#include \"base/a.h\"\n"}};
+  EXPECT_THAT(CycleFinder(files).Find(),
+              ElementsAre("include cycle: base/a.h <- base/c.h <- base/b.h <- base/a.h"));
+  EXPECT_THAT(CycleFinder({files[0], files[1]}).Find(), IsEmpty());
+}
+
+TEST(RuleDeterminism, DetectsEveryWayAround) {
+  for (const char* line :
+       {"std::random_device d;", "int x = rand();", "srand(1);", "long t = time(nullptr);",
+        "auto t = std::time(0);", "auto n = std::chrono::system_clock::now();",
+        "auto n = std::chrono::steady_clock::now();", "std::this_thread::sleep_for(d);",
+        "sleep(1);", "usleep(10);", "clock_gettime(CLOCK_REALTIME, &ts);"}) {
+    EXPECT_EQ(CheckDeterminism(One("storage/a.cc", line)).size(), 1u) << line;
+  }
+}
+
+TEST(RuleDeterminism, IgnoresCommentsLiteralsAndOtherNames) {
+  for (const char* line :
+       {"// rand() is bad", "/* sleep(1)\n time(0) */", "auto s = \"call time(0)\";",
+        "auto s = R\"x(rand())x\";", "double t = step.time();", "Operand(x);", "timer->time(3);",
+        "wall_time(3);", "double u = time(step) / time(step + 1);",
+        "char c = '\"'; // system_clock", "using T = steady_clock::duration;"}) {
+    EXPECT_THAT(CheckDeterminism(One("storage/a.cc", line)), IsEmpty()) << line;
+  }
+  EXPECT_THAT(CheckDeterminism(One("base/clock.cc", "system_clock::now();")), IsEmpty());
+  EXPECT_THAT(CheckDeterminism(One("node/cli/run.cc", "steady_clock::now();")), IsEmpty());
+  EXPECT_EQ(CheckDeterminism(One("node/cli/run.cc", "int x = rand();")).size(), 1u);
+}
+
+TEST(RuleDeterminism, NamesTheLineAfterALongComment) {
+  EXPECT_THAT(CheckDeterminism(One("storage/a.cc", "/* a\n b\n*/\nint x = rand();\n")),
+              ElementsAre(HasSubstr("storage/a.cc:4: no rand()")));
+}
+
+TEST(RuleHeaders, DetectsMissingLicenceAndPragma) {
+  EXPECT_EQ(CheckLicenseHeaders(One("base/a.cc", "int x;\n")).size(), 1u);
+  EXPECT_EQ(CheckLicenseHeaders(One("deploy/x.sh", "#!/bin/sh\n")).size(), 1u);
+  EXPECT_THAT(CheckLicenseHeaders(One("notes.txt", "free text\n")), IsEmpty());
+  EXPECT_EQ(CheckPragmaOnce(One("base/a.h", "#ifndef A_H\n")).size(), 1u);
+  EXPECT_THAT(CheckPragmaOnce(One("inference/kernels/a-inl.h", "int x;\n")), IsEmpty());
+}
+
+TEST(RuleMachinePaths, DetectsThemWhereverTheyHide) {
+  for (const char* line : {"open(\"/work/x\")", "see /home/me/x", "cd /root/y", "A=/home/me/b"}) {
+    EXPECT_EQ(CheckMachinePaths(One("docs/a.md", line)).size(), 1u) << line;
+  }
+  for (const char* line :
+       {"a/work/b", "$HOME/work/x", "~/home/x", "https://x.org/home/", "/workers/"}) {
+    EXPECT_THAT(CheckMachinePaths(One("docs/a.md", line)), IsEmpty()) << line;
+  }
+}
+
+}  // namespace
+}  // namespace ruvd::architecture

@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <map>
+#include <optional>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "source_tree.h"
+
+// The rules of the house as functions from source files to complaints, one line each.
+namespace ruvd::architecture {
+
+using Files = std::vector<SourceFile>;
+using Complaints = std::vector<std::string>;
+
+// Rooms and their floors (docs/architecture.md): an include points to a lower floor.
+inline const std::map<std::string, int>& Floors() {
+  static const std::map<std::string, int> floors = {{"base", 0},       {"privacy", 1},
+                                                    {"storage", 2},    {"inference", 2},
+                                                    {"federation", 3}, {"node", 4}};
+  return floors;
+}
+inline bool InARoom(const SourceFile& file) {
+  return Floors().contains(file.Room());
+}
+
+inline Complaints CheckFloors(const Files& files) {
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    if (!file.IsCpp() || !InARoom(file)) {
+      continue;
+    }
+    const std::string room = file.Room();
+    for (const std::string& include : QuotedIncludes(file)) {
+      const std::string target = include.substr(0, include.find('/'));
+      const bool generated = include.ends_with(".pb.h");
+      if (generated && room == "base") {
+        complaints.push_back(file.path + ": base may not use the generated " + include);
+      } else if (!generated && target != room && Floors().contains(target) &&
+                 Floors().at(target) >= Floors().at(room)) {
+        complaints.push_back(file.path + ": " + room + " may not include " + include);
+      } else if (target == "tests" || target == "bench") {
+        complaints.push_back(file.path + ": a room may not include " + include);
+      } else if (file.IsUnder("node/actor") && (generated || Floors().contains(target)) &&
+                 target != "base" && !include.starts_with("node/actor/")) {
+        complaints.push_back(file.path + ": the actor runtime knows only base, not " + include);
+      }
+    }
+  }
+  return complaints;
+}
+
+// What must be a function of its arguments knows no threads, files or sockets.
+inline Complaints CheckPureParts(const Files& files) {
+  static const std::vector<std::string> kPure = {"federation", "inference/train"};
+  static const std::regex kImpure(
+      R"re(#\s*include\s*[<"](thread|fstream|mutex|condition_variable|sys/[a-z]+\.h|netinet/.*|unistd\.h|grpcpp/.*|rocksdb/.*|base/file\.h|base/thread_pool\.h|base/mutex\.h)[>"])re");
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    const bool pure =
+        std::ranges::any_of(kPure, [&](const std::string& folder) { return file.IsUnder(folder); });
+    if (!pure || !file.IsCpp()) {
+      continue;
+    }
+    for (const std::string& line : file.Lines()) {
+      if (std::regex_search(line, kImpure)) {
+        complaints.push_back(file.path + ": no threads, files or sockets here: " + line);
+      }
+    }
+  }
+  return complaints;
+}
+
+// Finds one cycle in the graph of includes.
+class CycleFinder {
+ public:
+  explicit CycleFinder(const Files& files) {
+    for (const SourceFile& file : files) {
+      if (file.IsCpp() && InARoom(file)) {
+        graph_[file.path] = QuotedIncludes(file);
+      }
+    }
+  }
+  Complaints Find() {
+    for (const auto& [path, includes] : graph_) {
+      if (Visit(path)) {
+        return {cycle_};
+      }
+    }
+    return {};
+  }
+
+ private:
+  bool Visit(const std::string& path) {
+    auto node = graph_.find(path);
+    if (node == graph_.end() || finished_.contains(path)) {
+      return false;
+    }
+    if (!open_.insert(path).second) {
+      cycle_ = "include cycle: " + path;
+      return true;
+    }
+    for (const std::string& include : node->second) {
+      if (Visit(include)) {
+        cycle_ += " <- " + path;
+        return true;
+      }
+    }
+    open_.erase(path);
+    finished_.insert(path);
+    return false;
+  }
+
+  std::map<std::string, std::vector<std::string>> graph_;
+  std::set<std::string> open_;
+  std::set<std::string> finished_;
+  std::string cycle_;
+};
+
+struct ForbiddenCall {
+  std::string name;
+  std::regex pattern;
+  std::vector<std::string> allowed_in;  // files, or folders that end in '/'
+
+  bool AllowedIn(const SourceFile& file) const {
+    return std::ranges::any_of(allowed_in, [&](const std::string& allowed) {
+      return allowed.ends_with('/') ? file.path.starts_with(allowed) : file.path == allowed;
+    });
+  }
+};
+
+// Time, chance and waiting come from outside (Clock, Random, Executor); these are the ways around
+// it. The command line (node/cli/) is a client process that no simulation runs: it may look at the
+// clock for the deadlines of its calls and children.
+inline const std::vector<ForbiddenCall>& ForbiddenCalls() {
+  static const std::vector<ForbiddenCall> calls = {
+      {"std::random_device", std::regex("random_device"), {}},
+      {"rand()", std::regex(R"((^|[^\w.>])s?rand\s*\()"), {}},
+      {"time()", std::regex(R"((^|[^\w.>])time\s*\(\s*(nullptr|NULL|0|&|\)))"), {}},
+      {"gettimeofday or clock_gettime", std::regex("gettimeofday|clock_gettime"), {}},
+      {"system_clock", std::regex("system_clock::now"), {"base/clock.cc", "node/cli/"}},
+      {"steady_clock::now",
+       std::regex("(steady_clock|high_resolution_clock)::now"),
+       {"base/clock.cc", "node/cli/"}},
+      {"sleeping", std::regex(R"(sleep_for|sleep_until|\b(u|nano)?sleep\s*\()"), {}},
+  };
+  return calls;
+}
+
+inline Complaints CheckDeterminism(const Files& files) {
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    if (!file.IsCpp() || !InARoom(file)) {
+      continue;
+    }
+    const std::vector<std::string> lines =
+        SourceFile{file.path, StripCommentsAndLiterals(file.text)}.Lines();
+    for (size_t i = 0; i < lines.size(); ++i) {
+      for (const ForbiddenCall& call : ForbiddenCalls()) {
+        if (!call.AllowedIn(file) && std::regex_search(lines[i], call.pattern)) {
+          complaints.push_back(file.path + ":" + std::to_string(i + 1) + ": no " + call.name +
+                               " here; use the injected Clock, Random or Executor");
+        }
+      }
+    }
+  }
+  return complaints;
+}
+
+inline Complaints CheckLicenseHeaders(const Files& files) {
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    const bool source = file.IsCpp() || file.HasExtension(".proto") || file.HasExtension(".sh") ||
+                        file.HasExtension(".cmake") || file.HasExtension(".py") ||
+                        file.HasExtension("CMakeLists.txt");
+    const std::string head = file.text.substr(0, 400);
+    if (source && (head.find("SPDX-FileCopyrightText: ") == std::string::npos ||
+                   head.find("SPDX-License-Identifier: Apache-2.0") == std::string::npos)) {
+      complaints.push_back(file.path + ": has no SPDX header");
+    }
+  }
+  return complaints;
+}
+
+inline Complaints CheckPragmaOnce(const Files& files) {
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    // Highway's per-target headers are included once for each target.
+    if (file.HasExtension(".h") && !file.HasExtension("-inl.h") &&
+        file.text.find("\n#pragma once\n") == std::string::npos) {
+      complaints.push_back(file.path + ": has no #pragma once");
+    }
+  }
+  return complaints;
+}
+
+// Paths that exist on one developer's machine only.
+inline Complaints CheckMachinePaths(const Files& files) {
+  static const std::regex kPath(R"((^|[^\w./~$}-])/(work|root|home)/)");
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    if (file.IsUnder("tests/architecture")) {
+      continue;  // it must name what it looks for
+    }
+    const std::vector<std::string> lines = file.Lines();
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (std::regex_search(lines[i], kPath)) {
+        complaints.push_back(file.path + ":" + std::to_string(i + 1) +
+                             ": absolute path: " + lines[i]);
+      }
+    }
+  }
+  return complaints;
+}
+
+}  // namespace ruvd::architecture
