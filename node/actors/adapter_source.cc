@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/adapter_source.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "node/actors/pattern_payload.h"
+#include "node/limits.h"
+
+namespace ruvd {
+namespace {
+
+absl::StatusOr<PatternId> ParseId(const std::string& hex) {
+  PatternId id{};
+  const std::optional<std::string> bytes = FromHex(hex);
+  if (!bytes || bytes->size() != id.size()) {
+    return Error(absl::StatusCode::kInternal, reasons::kInternal, "'{}' is no pattern id", hex);
+  }
+  std::memcpy(id.data(), bytes->data(), id.size());
+  return id;
+}
+
+}  // namespace
+
+absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embedding) {
+  ChosenAdapters chosen;
+  {
+    MutexLock lock(mutex_);
+    if (federated_ != nullptr) {
+      chosen.uses.push_back(
+          {.name = federated_->name, .version = federated_->version, .weight = 1});
+      chosen.mix.parts.push_back({.adapter = federated_, .weight = 1});
+    }
+  }
+  // The whole window is masked when a request begins: the bank of t = 1.
+  ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits,
+                   index_.Search(embedding, BankOf(1), options_.max_adapters));
+  std::erase_if(hits,
+                [&](const RetrievedPattern& hit) { return hit.similarity < options_.threshold; });
+  RETURN_IF_ERROR(Load(hits));
+  const Selection selection = SelectAdapters(hits, registry_, options_);
+  for (size_t i = 0; i < selection.mix.parts.size(); ++i) {
+    const AdapterMix::Part& part = selection.mix.parts[i];
+    chosen.uses.push_back({.name = part.adapter->name,
+                           .version = part.adapter->version,
+                           .weight = part.weight,
+                           .pattern_id = selection.hits[i].pattern_id,
+                           .similarity = selection.hits[i].similarity});
+    chosen.mix.parts.push_back(part);
+    ASSIGN_OR_RETURN(const PatternId id, ParseId(selection.hits[i].pattern_id));
+    if (absl::Status used = patterns_.RecordUse(id); absl::IsDataLoss(used)) {
+      return used;  // a full disk or a pattern deleted meanwhile does not keep a request from its
+                    // answer
+    }
+  }
+  return chosen;
+}
+
+void AdapterSource::SetFederated(std::shared_ptr<const Adapter> adapter) {
+  MutexLock lock(mutex_);
+  federated_ = std::move(adapter);
+}
+
+absl::Status AdapterSource::Load(std::span<const RetrievedPattern> hits) {
+  for (const RetrievedPattern& hit : hits) {
+    if (registry_.Get(hit.adapter, hit.version).ok()) {
+      continue;
+    }
+    const absl::Status status = LoadOne(hit);
+    if (!status.ok() && !absl::IsNotFound(status)) {  // deleted or replaced since the search
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AdapterSource::LoadOne(const RetrievedPattern& hit) {
+  ASSIGN_OR_RETURN(const PatternId id, ParseId(hit.pattern_id));
+  ASSIGN_OR_RETURN(const Pattern pattern, patterns_.Get(id));
+  if (pattern.payload.empty()) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const PatternPayload payload, DecodePatternPayload(pattern.payload));
+  ASSIGN_OR_RETURN(std::shared_ptr<const Adapter> adapter, DecodeAdapter(AsBytes(payload.adapter)));
+  RETURN_IF_ERROR(CheckAdapter(*adapter, model_));
+  MutexLock lock(mutex_);
+  loaded_.emplace_back(adapter->name, adapter->version);
+  RETURN_IF_ERROR(registry_.Publish(std::move(adapter)));
+  if (loaded_.size() > limits::kMaxCachedAdapters) {
+    registry_.Remove(loaded_.front().first, loaded_.front().second);
+    loaded_.pop_front();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

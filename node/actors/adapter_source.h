@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "inference/adapter/registry.h"
+#include "inference/model/model.h"
+#include "inference/retrieval/pattern_index.h"
+#include "node/actors/inference.h"
+#include "node/actors/store_pattern_index.h"
+#include "storage/patterns/pattern_store.h"
+
+namespace ruvd {
+
+// The adapters chosen for one request. The versions are pinned: later changes do not touch a
+// request that has begun.
+struct ChosenAdapters {
+  AdapterMix mix;
+  std::vector<AdapterUse> uses;
+};
+
+// Finds the adapters for a prompt: the federated adapter, if there is one, and the adapters of the
+// patterns whose centroid is near the prompt's embedding. Thread-safe.
+class AdapterSource {
+ public:
+  // `patterns` and `model` are borrowed and must outlive this.
+  AdapterSource(PatternStore& patterns, const Model& model, SelectionOptions options)
+      : patterns_(patterns),
+        model_(model),
+        options_(options),
+        index_(patterns),
+        registry_(model.hash()) {}
+
+  absl::StatusOr<ChosenAdapters> Choose(std::span<const float> embedding);
+
+  // Replaces the federated adapter; null for none.
+  void SetFederated(std::shared_ptr<const Adapter> adapter);
+
+ private:
+  // Makes the registry hold the adapters of these hits, decoding from the store what is missing.
+  absl::Status Load(std::span<const RetrievedPattern> hits);
+  absl::Status LoadOne(const RetrievedPattern& hit);
+
+  PatternStore& patterns_;
+  const Model& model_;
+  const SelectionOptions options_;
+  const StorePatternIndex index_;
+  AdapterRegistry registry_;
+  Mutex mutex_;
+  std::shared_ptr<const Adapter> federated_ ABSL_GUARDED_BY(mutex_);
+  // What the registry holds, in order of loading: the oldest goes first.
+  std::deque<std::pair<std::string, uint32_t>> loaded_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace ruvd

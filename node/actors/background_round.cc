@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/background_round.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/bank.h"
+#include "inference/train/cluster.h"
+#include "inference/train/trainer.h"
+#include "node/actors/generation_task.h"
+#include "node/actors/pattern_payload.h"
+#include "node/limits.h"
+
+namespace ruvd {
+namespace {
+
+// A trajectory that teaches something.
+struct Lesson {
+  Trajectory trajectory;
+  std::string wanted;
+  float reward = 1;
+};
+
+struct LessonCluster {
+  std::vector<const Lesson*> lessons;
+  std::vector<float> centroid;
+};
+
+float RewardOf(const Trajectory& trajectory) {
+  if (trajectory.edited_text.has_value() || trajectory.accepted.value_or(false)) {
+    return 1;
+  }
+  return trajectory.rating.value_or(0);
+}
+
+absl::StatusOr<std::vector<Lesson>> CollectLessons(const BackgroundServices& services,
+                                                   float min_rating) {
+  std::vector<Lesson> lessons;
+  RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
+    std::string wanted = WantedText(trajectory, min_rating);
+    if (!wanted.empty()) {
+      lessons.push_back({trajectory, std::move(wanted), RewardOf(trajectory)});
+    }
+    return true;
+  }));
+  std::ranges::stable_sort(lessons, {}, [](const Lesson& l) { return -l.trajectory.created_ms; });
+  if (lessons.size() > limits::kMaxRoundTrajectories) {
+    lessons.resize(limits::kMaxRoundTrajectories);
+  }
+  return lessons;
+}
+
+float Cosine(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    sum += static_cast<double>(a[i]) * b[i];
+  }
+  return static_cast<float>(sum);  // both have length one
+}
+
+// The fewest clusters whose members are all near their centroid.
+absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const std::vector<Lesson>& lessons,
+                                                          float similarity, Random& random) {
+  std::vector<ClusterItem> items;
+  for (const Lesson& lesson : lessons) {
+    items.push_back({.embedding = lesson.trajectory.embedding, .bank = BankOf(1)});
+  }
+  Clustering clustering;
+  bool tight = false;
+  for (int k = 1; !tight && k <= static_cast<int>(items.size()); ++k) {
+    ASSIGN_OR_RETURN(clustering, ClusterItems(items, {.clusters = k}, random));
+    tight = true;
+    for (size_t i = 0; i < items.size(); ++i) {
+      tight &=
+          Cosine(items[i].embedding, clustering.centroids[clustering.assignment[i]]) >= similarity;
+    }
+  }
+  std::vector<LessonCluster> clusters(clustering.centroids.size());
+  for (size_t c = 0; c < clusters.size(); ++c) {
+    clusters[c].centroid = clustering.centroids[c];
+  }
+  for (size_t i = 0; i < items.size(); ++i) {
+    clusters[clustering.assignment[i]].lessons.push_back(&lessons[i]);
+  }
+  return clusters;
+}
+
+// Prompt and wanted text as tokens, cut to the context: the end of the prompt and the beginning of
+// the text stay.
+TrainingExample MakeExample(const Model& model, const Lesson& lesson) {
+  TrainingExample example;
+  example.prompt = PromptTokens(model, lesson.trajectory.prompt);
+  example.completion = model.tokenizer().Encode(lesson.wanted);
+  example.weight = lesson.reward;
+  const size_t context = static_cast<size_t>(model.config().context);
+  const size_t half = context / 2;
+  if (example.prompt.size() + example.completion.size() > context) {
+    if (example.prompt.size() > half) {
+      example.prompt.erase(example.prompt.begin(), example.prompt.end() - static_cast<long>(half));
+    }
+    example.completion.resize(std::min(example.completion.size(), context - example.prompt.size()));
+  }
+  return example;
+}
+
+std::vector<TrainingExample> MakeExamples(const Model& model,
+                                          const std::vector<const Lesson*>& lessons) {
+  std::vector<TrainingExample> examples;
+  for (const Lesson* lesson : lessons) {
+    examples.push_back(MakeExample(model, *lesson));
+  }
+  return examples;
+}
+
+TrainingOptions MakeTrainingOptions(const BackgroundServices& services,
+                                    const BackgroundOptions& options, uint64_t seed) {
+  TrainingOptions training;
+  training.rank = options.rank;
+  if (options.steps > 0) {
+    training.steps = options.steps;
+  }
+  training.seed = seed;
+  training.cancelled = services.cancelled;
+  return training;
+}
+
+// The core of a set of lessons, empty if it does not lower their held-out loss.
+absl::StatusOr<std::vector<float>> TrainCore(const BackgroundServices& services,
+                                             const BackgroundOptions& options,
+                                             const std::vector<const Lesson*>& lessons,
+                                             uint64_t seed) {
+  if (services.frame == nullptr) {
+    return std::vector<float>();
+  }
+  ASSIGN_OR_RETURN(TrainingResult result,
+                   TrainLastLayerCore(*services.transformer, *services.frame,
+                                      MakeExamples(services.transformer->model(), lessons), nullptr,
+                                      MakeTrainingOptions(services, options, seed)));
+  if (result.held_out_after >= result.held_out_before) {
+    result.core.clear();
+  }
+  return std::move(result.core);
+}
+
+// The local pattern this cluster continues, or a new one.
+absl::StatusOr<Pattern> FindOrCreate(const BackgroundServices& services,
+                                     const BackgroundOptions& options, const LessonCluster& cluster,
+                                     Random& random) {
+  constexpr size_t kNear = 4;
+  PatternSearchOptions search;
+  search.k = kNear;
+  ASSIGN_OR_RETURN(const auto hits, services.patterns->Search(cluster.centroid, search));
+  for (const auto& hit : hits) {
+    if (hit.pattern.origin == services.origin && hit.similarity >= options.similarity) {
+      return hit.pattern;
+    }
+  }
+  Pattern pattern;
+  for (size_t i = 0; i < pattern.id.size(); i += sizeof(uint64_t)) {
+    const uint64_t bits = random.Next();
+    std::memcpy(pattern.id.data() + i, &bits, sizeof(bits));
+  }
+  pattern.origin = services.origin;
+  pattern.created_ms = services.clock->WallMillis();
+  pattern.adapter_name = fmt::format("pattern-{}", ToHex(pattern.id).substr(0, 8));
+  pattern.tier = SharingTier::kPrivate;
+  pattern.bank =
+      static_cast<uint32_t>(BankOf(1));  // trained over all t, retrieved at its beginning
+  return pattern;
+}
+
+absl::StatusOr<LearnedPattern> LearnCluster(const BackgroundServices& services,
+                                            const BackgroundOptions& options,
+                                            const LessonCluster& cluster, Random& random) {
+  const Model& model = services.transformer->model();
+  ASSIGN_OR_RETURN(Pattern pattern, FindOrCreate(services, options, cluster, random));
+  LearnedPattern learned{.id = pattern.id, .adapter_name = pattern.adapter_name};
+  learned.examples = static_cast<int>(cluster.lessons.size());
+  for (const Lesson* lesson : cluster.lessons) {
+    learned.responses.insert(lesson->trajectory.response_id);
+  }
+  const uint64_t seed = random.Next();
+  ASSIGN_OR_RETURN(const TrainingResult result,
+                   TrainLastLayerLora(*services.transformer, MakeExamples(model, cluster.lessons),
+                                      nullptr, MakeTrainingOptions(services, options, seed)));
+  learned.held_out_before = result.held_out_before;
+  learned.held_out_after = result.held_out_after;
+  learned.kept = result.held_out_before - result.held_out_after > options.min_improvement;
+  if (!learned.kept) {
+    return learned;
+  }
+  learned.adapter_version = pattern.adapter_version + 1;
+  Adapter adapter = *result.adapter;
+  adapter.name = pattern.adapter_name;
+  adapter.version = learned.adapter_version;
+  PatternPayload payload;
+  payload.adapter = EncodeAdapter(adapter);
+  ASSIGN_OR_RETURN(payload.core, TrainCore(services, options, cluster.lessons, seed));
+  if (services.frame != nullptr) {
+    payload.frame_id = services.frame->id;
+  }
+  float reward = 0;
+  for (const Lesson* lesson : cluster.lessons) {
+    reward += lesson->reward;
+  }
+  pattern.embedding = cluster.centroid;
+  pattern.quality = reward / static_cast<float>(cluster.lessons.size());
+  pattern.examples = static_cast<uint32_t>(cluster.lessons.size());
+  pattern.adapter_version = learned.adapter_version;
+  pattern.updated_ms = services.clock->WallMillis();
+  pattern.payload = EncodePatternPayload(payload);
+  RETURN_IF_ERROR(services.patterns->Put(pattern));
+  return learned;
+}
+
+}  // namespace
+
+std::string WantedText(const Trajectory& trajectory, float min_rating) {
+  if (trajectory.edited_text.has_value()) {
+    return *trajectory.edited_text;
+  }
+  if (trajectory.accepted.value_or(false) || trajectory.rating.value_or(-1) >= min_rating) {
+    return trajectory.completion;
+  }
+  return "";
+}
+
+absl::StatusOr<std::vector<LearnedPattern>> RunBackgroundRound(const BackgroundServices& services,
+                                                               const BackgroundOptions& options,
+                                                               const std::set<std::string>& fresh,
+                                                               Random& random) {
+  ASSIGN_OR_RETURN(const std::vector<Lesson> lessons, CollectLessons(services, options.min_rating));
+  std::vector<LearnedPattern> patterns;
+  if (lessons.empty()) {
+    return patterns;
+  }
+  ASSIGN_OR_RETURN(const std::vector<LessonCluster> clusters,
+                   ClusterLessons(lessons, options.similarity, random));
+  for (const LessonCluster& cluster : clusters) {
+    const bool has_fresh = std::ranges::any_of(cluster.lessons, [&](const Lesson* lesson) {
+      return fresh.contains(lesson->trajectory.response_id);
+    });
+    if (has_fresh) {
+      ASSIGN_OR_RETURN(LearnedPattern learned, LearnCluster(services, options, cluster, random));
+      patterns.push_back(std::move(learned));
+    }
+  }
+  return patterns;
+}
+
+}  // namespace ruvd

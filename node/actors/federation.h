@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "federation/actions.h"
+#include "privacy/consent/consent.h"
+#include "storage/patterns/pattern_store.h"
+
+namespace ruvd {
+
+// The sending end of one link's stream. Thread-safe; never blocks.
+class LinkSink {
+ public:
+  virtual ~LinkSink() = default;
+  // Queues a frame. A peer too far behind is disconnected; anti-entropy catches it up later.
+  virtual void Send(std::shared_ptr<const federation::v1::Frame> frame) = 0;
+  // Sends what is queued, then closes. Idempotent.
+  virtual void Close() = 0;
+};
+
+struct FederationView {
+  std::vector<Member> members;
+  TimePoint now;                             // what last_heard is measured against
+  std::map<std::string, uint64_t> refused;   // envelopes refused since start, by reason
+  std::map<std::string, uint64_t> accepted;  // items accepted since start, by kind
+  uint32_t federated_adapter_version = 0;
+  ConsentTier tier = ConsentTier::kPrivate;
+  int64_t consent_since_ms = 0;
+  uint64_t bytes_shared = 0;
+};
+
+struct ConsentAnswer {
+  ConsentTier tier = ConsentTier::kPrivate;
+  int64_t since_ms = 0;
+  uint32_t items_offered = 0;
+};
+
+// The node's part in the cluster: feeds the sans-I/O gossip core with frames and time, carries out
+// its actions, keeps items durable, turns accepted ones into patterns and the federated adapter.
+// All methods are thread-safe and return at once; callbacks run on the node's threads.
+class FederationActor {
+ public:
+  virtual ~FederationActor() = default;
+
+  // A link's stream is up. `address` is what was dialled, "" for an incoming link.
+  virtual LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string address) = 0;
+  virtual void OnDialFailed(std::string address) = 0;
+  // `frame` is null for bytes that are no frame.
+  // False when this node cannot keep up: the link should close, anti-entropy catches up later.
+  virtual bool OnFrame(LinkId link, std::shared_ptr<const federation::v1::Frame> frame) = 0;
+  virtual void OnClosed(LinkId link) = 0;
+
+  // A pattern of this node is new or has changed: offers it as far as consent allows.
+  virtual void OnPatternStored(const PatternId& id) = 0;
+
+  virtual void View(std::function<void(FederationView)> done) = 0;
+  // Stores a signed consent record, then offers what it allows. PRIVATE withdraws.
+  virtual void SetConsent(ConsentTier tier,
+                          std::function<void(absl::StatusOr<ConsentAnswer>)> done) = 0;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,495 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/federation_actor.h"
+
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <utility>
+#include <variant>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/daf/aggregate.h"
+#include "node/actors/general_text_gate.h"
+#include "node/actors/shared_items.h"
+#include "node/limits.h"
+#include "privacy/sodium.h"
+#include "ruvd/federation/v1/federation.pb.h"
+
+namespace ruvd {
+namespace {
+
+constexpr Duration kTick = std::chrono::milliseconds(200);
+// Answers to the operator come from memory; the limit only guards against a stopped actor.
+constexpr Duration kPatience = std::chrono::seconds(30);
+
+struct LinkOpened {
+  LinkId link = 0;
+  std::shared_ptr<LinkSink> sink;
+  std::string address;
+};
+struct DialFailed {
+  std::string address;
+};
+struct FrameReceived {
+  LinkId link = 0;
+  std::shared_ptr<const federation::v1::Frame> frame;
+};
+struct LinkClosed {
+  LinkId link = 0;
+};
+struct Tick {};
+struct PatternStored {
+  PatternId id{};
+};
+struct ViewRequest {
+  ReplyTo<FederationView> reply;
+};
+struct ConsentRequest {
+  ConsentTier tier = ConsentTier::kPrivate;
+  ReplyTo<ConsentAnswer> reply;
+};
+using Message = std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick, PatternStored,
+                             ViewRequest, ConsentRequest>;
+
+class GossipActor final : public Actor<Message> {
+ public:
+  explicit GossipActor(const FederationActorOptions& options) : options_(options) {}
+
+  absl::Status OnStart(Context& context) override {
+    // Every life of this actor is a boot of its own: sequence numbers of one boot are never used
+    // twice.
+    GossipConfig gossip = options_.gossip;
+    ASSIGN_OR_RETURN(gossip.boot_counter, options_.next_boot());
+    ASSIGN_OR_RETURN(core_, GossipCore::Create(std::move(gossip), *options_.key, SecureRandomBytes,
+                                               context.Rng().Next(), Now()));
+    RETURN_IF_ERROR(Restore(context));
+    RETURN_IF_ERROR(context.StartPeriodicTimer(kTick, [] { return Message(Tick{}); }).status());
+    return absl::OkStatus();
+  }
+  absl::Status OnStop(Context& context) override {
+    Perform(core_->Leave(Now()), context);
+    return absl::OkStatus();
+  }
+
+  absl::Status On(LinkOpened& message, Context& context) override {
+    sinks_[message.link] = message.sink;
+    Perform(core_->OnLinkOpened(message.link, message.address, Now()), context);
+    return absl::OkStatus();
+  }
+  absl::Status On(DialFailed& message, Context& context) override {
+    Perform(core_->OnDialFailed(message.address, Now()), context);
+    return absl::OkStatus();
+  }
+  absl::Status On(FrameReceived& message, Context& context) override {
+    if (!sinks_.contains(message.link)) {
+      return absl::OkStatus();  // closed by us while the frame waited
+    }
+    Perform(message.frame != nullptr ? core_->OnFrame(message.link, *message.frame, Now())
+                                     : core_->OnBadFrame(message.link, Now()),
+            context);
+    return absl::OkStatus();
+  }
+  absl::Status On(LinkClosed& message, Context& context) override {
+    sinks_.erase(message.link);
+    Perform(core_->OnLinkClosed(message.link, Now()), context);
+    return absl::OkStatus();
+  }
+  absl::Status On(Tick&, Context& context) override {
+    Perform(core_->OnTick(Now()), context);
+    if (delta_changed_ && context.Now() >= next_offer_) {
+      OfferOwnDelta(context);
+    }
+    return absl::OkStatus();
+  }
+  absl::Status On(PatternStored& message, Context& context) override {
+    delta_changed_ = true;
+    if (core_->consent() == ConsentTier::kPublic) {
+      absl::StatusOr<Pattern> pattern = options_.patterns->Get(message.id);
+      if (pattern.ok()) {
+        OfferPatternRow(*pattern, context);
+      }
+    }
+    return absl::OkStatus();
+  }
+  absl::Status On(ViewRequest& message, Context& context) override {
+    FederationView view;
+    view.members = core_->Members();
+    view.now = context.Now();
+    view.refused = core_->counters().refused;
+    view.accepted = core_->counters().accepted_items;
+    view.federated_adapter_version = federated_version_;
+    view.tier = core_->consent();
+    view.consent_since_ms = consent_since_ms_;
+    view.bytes_shared = core_->counters().payload_bytes_sent;
+    message.reply.Send(std::move(view));
+    return absl::OkStatus();
+  }
+  absl::Status On(ConsentRequest& message, Context& context) override {
+    message.reply.Send(ChangeConsent(message.tier, context));
+    return absl::OkStatus();
+  }
+
+ private:
+  Instant Now() const { return Instant::Of(*options_.clock); }
+
+  // Items, consent and the federated adapter as they were before the restart.
+  absl::Status Restore(Context& context) {
+    std::vector<Item> items;
+    RETURN_IF_ERROR(options_.items->ForEach([&](const Digest& id, const FederatedItem& stored) {
+      absl::StatusOr<Item> item = FromStored(stored);
+      if (item.ok()) {
+        items.push_back(*std::move(item));
+      } else {
+        spdlog::warn("stored item {} is left out: {}", ToHex(id), MessageOf(item.status()));
+      }
+      return true;
+    }));
+    Perform(core_->Restore(std::move(items), Now()), context);
+    ASSIGN_OR_RETURN(const auto record, options_.consent->Get());
+    if (record.has_value()) {
+      absl::StatusOr<Actions> actions = core_->SetConsent(*record, Now());
+      if (actions.ok()) {
+        consent_since_ms_ = record->since_ms;
+        Perform(*std::move(actions), context);
+      } else {
+        spdlog::error("the stored consent is not this node's own, sharing stays off: {}",
+                      MessageOf(actions.status()));
+      }
+    }
+    Aggregate(context);
+    return absl::OkStatus();
+  }
+
+  void Perform(Actions actions, Context& context) {
+    bool deltas_changed = false;
+    for (Action& action : actions) {
+      if (auto* send = std::get_if<SendFrame>(&action)) {
+        if (auto sink = sinks_.find(send->link); sink != sinks_.end()) {
+          sink->second->Send(std::move(send->frame));
+        }
+      } else if (auto* close = std::get_if<CloseLink>(&action)) {
+        Close(*close);
+      } else if (auto* dial = std::get_if<Dial>(&action)) {
+        options_.dial(dial->address);
+      } else if (auto* accepted = std::get_if<ItemAccepted>(&action)) {
+        Accept(*accepted);
+        deltas_changed |= accepted->item.kind == ItemKind::kAdapterDelta;
+      } else if (auto* dropped = std::get_if<ItemDropped>(&action)) {
+        LogFailure("an item could not be deleted", options_.items->Delete(dropped->id));
+      } else if (auto* refused = std::get_if<MessageRefused>(&action)) {
+        spdlog::warn("refused on link {}: {} [{}]", refused->link, MessageOf(refused->status),
+                     ReasonOf(refused->status));
+      } else if (auto* member = std::get_if<MemberChanged>(&action)) {
+        spdlog::info("member {} {} at {}", member->member.name,
+                     MemberStateName(member->member.state), member->member.address);
+      }
+    }
+    if (deltas_changed) {
+      Aggregate(context);
+    }
+  }
+
+  void Close(const CloseLink& close) {
+    auto sink = sinks_.find(close.link);
+    if (sink == sinks_.end()) {
+      return;
+    }
+    if (!close.status.ok()) {
+      spdlog::info("link {} closes: {} [{}]", close.link, MessageOf(close.status),
+                   ReasonOf(close.status));
+    }
+    sink->second->Close();
+    sinks_.erase(sink);
+  }
+
+  // Durable first, then in use.
+  void Accept(const ItemAccepted& accepted) {
+    const absl::Status stored = options_.items->Put(
+        accepted.item.id, ToStored(accepted.item, options_.clock->WallMillis()));
+    if (!stored.ok()) {
+      LogFailure("an item could not be stored; peers will offer it again after a restart", stored);
+    }
+    if (accepted.own || accepted.item.kind != ItemKind::kPattern) {
+      return;
+    }
+    LogFailure("a peer's pattern could not be stored", StorePeerPattern(accepted.item));
+  }
+
+  absl::Status StorePeerPattern(const Item& item) {
+    ASSIGN_OR_RETURN(const SharedPattern shared, DecodeSharedPattern(AsBytes(*item.payload)));
+    uint32_t version = 1;
+    const absl::StatusOr<Pattern> existing = options_.patterns->Get(shared.id);
+    if (existing.ok()) {
+      if (existing->origin != item.origin) {
+        return Error(absl::StatusCode::kAlreadyExists, reasons::kUpdateInvalid,
+                     "pattern {} belongs to another node", ToHex(shared.id));
+      }
+      version = existing->adapter_version + 1;
+    }
+    ASSIGN_OR_RETURN(const Pattern pattern,
+                     PatternFromShared(shared, item.origin, *options_.frame, version));
+    return options_.patterns->Put(pattern);
+  }
+
+  // The federated adapter from the newest delta of every node, behind the gate.
+  void Aggregate(Context& context) {
+    std::vector<AdapterDelta> deltas;
+    std::vector<NodeId> origins;
+    for (const Item& item : core_->NewestDeltas()) {
+      absl::StatusOr<AdapterDelta> delta = DecodeAdapterDelta(AsBytes(*item.payload));
+      if (delta.ok()) {
+        deltas.push_back(*std::move(delta));
+        origins.push_back(item.origin);
+      }
+    }
+    if (deltas.empty()) {
+      return;
+    }
+    std::vector<Contribution> contributions;
+    for (size_t i = 0; i < deltas.size(); ++i) {
+      contributions.push_back({.origin = origins[i], .delta = &deltas[i]});
+    }
+    const absl::StatusOr<AdapterDelta> mean = ruvd::Aggregate(contributions, TrimmedMean());
+    if (!mean.ok()) {
+      LogFailure("the deltas of the cluster could not be averaged", mean.status());
+      return;
+    }
+    absl::StatusOr<std::shared_ptr<const Adapter>> adapter =
+        FederatedAdapter(*mean, *options_.frame, ++federated_candidates_);
+    if (!adapter.ok()) {
+      LogFailure("the federated adapter could not be built", adapter.status());
+      return;
+    }
+    Gate(*std::move(adapter), deltas.size(), context);
+  }
+
+  void Gate(std::shared_ptr<const Adapter> adapter, size_t contributors, Context& context) {
+    auto verdict =
+        std::make_shared<absl::StatusOr<GeneralTextGate::Verdict>>(absl::UnknownError("not run"));
+    LogFailure("the gate of the federated adapter did not start",
+               context.Offload(
+                   *options_.learning_pool,
+                   [gate = gate_, transformer = options_.transformer, adapter, verdict] {
+                     *verdict = gate->Check(*transformer, adapter);
+                   },
+                   [this, adapter, verdict, contributors](Context&) {
+                     Serve(adapter, *verdict, contributors);
+                     return absl::OkStatus();
+                   }));
+  }
+
+  void Serve(const std::shared_ptr<const Adapter>& adapter,
+             const absl::StatusOr<GeneralTextGate::Verdict>& verdict, size_t contributors) {
+    if (!verdict.ok()) {
+      LogFailure("the gate of the federated adapter failed", verdict.status());
+      return;
+    }
+    if (!verdict->pass) {
+      spdlog::warn(
+          "federated adapter {} of {} node(s) is not served: general text {:.4f} -> {:.4f} nats "
+          "per token",
+          adapter->version, contributors, verdict->before, verdict->after);
+      return;
+    }
+    if (adapter->version < federated_version_) {
+      return;  // a newer one passed meanwhile
+    }
+    federated_version_ = adapter->version;
+    options_.adapters->SetFederated(adapter);
+    spdlog::info(
+        "serving federated adapter {} of {} node(s): general text {:.4f} -> {:.4f} nats per token",
+        adapter->version, contributors, verdict->before, verdict->after);
+  }
+
+  absl::StatusOr<ConsentAnswer> ChangeConsent(ConsentTier tier, Context& context) {
+    const ConsentRecord record =
+        ConsentRecord::Sign(tier, options_.clock->WallMillis(), *options_.key);
+    RETURN_IF_ERROR(options_.consent->Set(record));
+    ASSIGN_OR_RETURN(Actions actions, core_->SetConsent(record, Now()));
+    consent_since_ms_ = record.since_ms;
+    Perform(std::move(actions), context);
+    ConsentAnswer answer{.tier = tier, .since_ms = record.since_ms};
+    if (tier == ConsentTier::kPublic) {
+      const uint64_t before = core_->counters().offered_items;
+      RETURN_IF_ERROR(
+          ForEachPatternOf(*options_.patterns, options_.key->id(), [&](Pattern& pattern) {
+            OfferPatternRow(pattern, context);
+            return absl::OkStatus();
+          }));
+      OfferOwnDelta(context);
+      answer.items_offered = static_cast<uint32_t>(core_->counters().offered_items - before);
+    }
+    return answer;
+  }
+
+  void OfferPatternRow(Pattern& pattern, Context& context) {
+    if (pattern.origin != options_.key->id()) {
+      return;
+    }
+    absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, *options_.frame);
+    if (!shared.ok()) {
+      spdlog::info("a pattern stays here: {}", MessageOf(shared.status()));
+      return;
+    }
+    absl::StatusOr<Actions> actions = core_->OfferPattern(*shared, Now());
+    if (!actions.ok()) {
+      LogFailure("a pattern could not be offered", actions.status());
+      return;
+    }
+    if (pattern.tier != SharingTier::kPublic) {
+      pattern.tier = SharingTier::kPublic;
+      LogFailure("a pattern's tier could not be stored", options_.patterns->Put(pattern));
+    }
+    Perform(*std::move(actions), context);
+  }
+
+  void OfferOwnDelta(Context& context) {
+    next_offer_ = context.Now() + options_.round;
+    if (core_->consent() != ConsentTier::kPublic) {
+      return;
+    }
+    absl::StatusOr<AdapterDelta> delta =
+        OwnDelta(*options_.patterns, options_.key->id(), *options_.frame);
+    if (!delta.ok()) {
+      LogFailure("the own delta could not be computed", delta.status());
+      return;
+    }
+    delta_changed_ = false;
+    if (delta->cores.empty()) {
+      return;
+    }
+    // Wall milliseconds number the rounds: they grow over restarts without another counter to
+    // persist.
+    const auto round = static_cast<uint64_t>(options_.clock->WallMillis());
+    absl::StatusOr<Actions> actions = core_->OfferAdapterDelta(round, *std::move(delta), Now());
+    if (!actions.ok()) {
+      LogFailure("the own delta could not be offered", actions.status());
+      return;
+    }
+    Perform(*std::move(actions), context);
+  }
+
+  static void LogFailure(std::string_view what, const absl::Status& status) {
+    if (!status.ok()) {
+      spdlog::error("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
+    }
+  }
+
+  const FederationActorOptions options_;
+  std::unique_ptr<GossipCore> core_;
+  std::map<LinkId, std::shared_ptr<LinkSink>> sinks_;
+  const std::shared_ptr<GeneralTextGate> gate_ = std::make_shared<GeneralTextGate>();
+  uint32_t federated_version_ = 0;     // served
+  uint32_t federated_candidates_ = 0;  // numbered, served or not
+  bool delta_changed_ = false;
+  TimePoint next_offer_{};
+  int64_t consent_since_ms_ = 0;
+};
+
+class FederationActorImpl final : public FederationActor {
+ public:
+  FederationActorImpl(const Clock& clock, Ref<Message> ref) : clock_(clock), ref_(std::move(ref)) {}
+
+  LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string address) override {
+    const LinkId link = next_link_.fetch_add(1);
+    // Before its frames, which take the other lane.
+    if (!ref_.TryTell(LinkOpened{link, sink, std::move(address)}, Priority::kControl).ok()) {
+      sink->Close();
+    }
+    return link;
+  }
+  void OnDialFailed(std::string address) override { Control(DialFailed{std::move(address)}); }
+  bool OnFrame(LinkId link, std::shared_ptr<const federation::v1::Frame> frame) override {
+    return ref_.TryTell(FrameReceived{link, std::move(frame)}).ok();
+  }
+  void OnClosed(LinkId link) override {
+    // After its frames, if there is room.
+    if (!ref_.TryTell(LinkClosed{link}).ok()) {
+      Control(LinkClosed{link});
+    }
+  }
+  void OnPatternStored(const PatternId& id) override { Control(PatternStored{id}); }
+
+  void View(std::function<void(FederationView)> done) override {
+    ref_.Ask<FederationView>(
+        [](ReplyTo<FederationView> reply) { return ViewRequest{std::move(reply)}; },
+        clock_.Now() + kPatience,
+        [done = std::move(done)](absl::StatusOr<FederationView> view) {
+          done(view.ok() ? *std::move(view) : FederationView{});
+        },
+        Priority::kControl);
+  }
+  void SetConsent(ConsentTier tier,
+                  std::function<void(absl::StatusOr<ConsentAnswer>)> done) override {
+    ref_.Ask<ConsentAnswer>(
+        [tier](ReplyTo<ConsentAnswer> reply) { return ConsentRequest{tier, std::move(reply)}; },
+        clock_.Now() + kPatience, std::move(done), Priority::kControl);
+  }
+
+ private:
+  // Must not be lost to a flood of frames. A full control lane means that the actor is stuck, which
+  // its supervisor and the dead letter count report.
+  void Control(Message message) {
+    if (!ref_.TryTell(std::move(message), Priority::kControl).ok()) {
+      spdlog::debug("the federation actor has stopped");
+    }
+  }
+
+  const Clock& clock_;
+  Ref<Message> ref_;
+  std::atomic<LinkId> next_link_{1};
+};
+
+class IsolatedFederation final : public FederationActor {
+ public:
+  explicit IsolatedFederation(const Clock& clock) : clock_(clock) {}
+  LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string) override {
+    sink->Close();
+    return 1;
+  }
+  void OnDialFailed(std::string) override {}
+  bool OnFrame(LinkId, std::shared_ptr<const federation::v1::Frame>) override { return false; }
+  void OnClosed(LinkId) override {}
+  void OnPatternStored(const PatternId&) override {}
+  void View(std::function<void(FederationView)> done) override {
+    FederationView view;
+    view.now = clock_.Now();
+    done(view);
+  }
+  void SetConsent(ConsentTier, std::function<void(absl::StatusOr<ConsentAnswer>)> done) override {
+    done(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
+               "this node does not federate; set federation.enabled and restart it"));
+  }
+
+ private:
+  const Clock& clock_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FederationActor>> StartFederationActor(
+    ActorSystem& system, const FederationActorOptions& options) {
+  // What is wrong with the configuration shows at the start, not in a log. This core sends nothing.
+  RETURN_IF_ERROR(GossipCore::Create(options.gossip, *options.key, SecureRandomBytes, 0,
+                                     Instant::Of(*options.clock))
+                      .status());
+  SpawnOptions<Message> spawn;
+  spawn.name = "federation";
+  spawn.mailbox.capacity = limits::kFederationMailbox;
+  spawn.mailbox.control_capacity = limits::kFederationMailbox;
+  Ref<Message> ref =
+      system.Spawn<Message>(spawn, [options] { return std::make_unique<GossipActor>(options); });
+  return std::make_unique<FederationActorImpl>(*options.clock, std::move(ref));
+}
+
+std::unique_ptr<FederationActor> MakeIsolatedFederation(const Clock& clock) {
+  return std::make_unique<IsolatedFederation>(clock);
+}
+
+}  // namespace ruvd

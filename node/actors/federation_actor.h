@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/executor.h"
+#include "federation/gossip_core.h"
+#include "inference/adapter/frame.h"
+#include "inference/model/transformer.h"
+#include "node/actor/actor_system.h"
+#include "node/actors/adapter_source.h"
+#include "node/actors/federation.h"
+#include "storage/consent/consent_store.h"
+#include "storage/items/item_store.h"
+#include "storage/patterns/pattern_store.h"
+
+namespace ruvd {
+
+struct FederationActorOptions {
+  GossipConfig gossip;  // its boot counter comes from next_boot
+  // Raises the durable boot counter.
+  std::function<absl::StatusOr<uint64_t>()> next_boot;
+  const NodeKey* key = nullptr;
+  const Clock* clock = nullptr;
+  const Frame* frame = nullptr;
+  ItemStore* items = nullptr;
+  PatternStore* patterns = nullptr;
+  ConsentStore* consent = nullptr;
+  AdapterSource* adapters = nullptr;
+  // For the gate of the federated adapter; used on `learning_pool` only.
+  Transformer* transformer = nullptr;
+  Executor* learning_pool = nullptr;
+  // Starts a link to host:port; ends in OpenLink or OnDialFailed. Set before the first Dial action.
+  std::function<void(const std::string&)> dial;
+  // How often a changed delta is offered at most.
+  Duration round{};
+};
+
+// Starts the federation actor in `system`. Everything borrowed outlives the system. Errors: what
+// GossipCore::Create says of the certificate and key.
+absl::StatusOr<std::unique_ptr<FederationActor>> StartFederationActor(
+    ActorSystem& system, const FederationActorOptions& options);
+
+// The part of a node that does not federate: no links, consent refused with the remedy.
+std::unique_ptr<FederationActor> MakeIsolatedFederation(const Clock& clock);
+
+}  // namespace ruvd

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node/actors/adapter_source.h"
+#include "node/actors/compute_task.h"
+#include "node/actors/inference.h"
+#include "storage/trajectories/trajectory_store.h"
+
+namespace ruvd {
+
+// What generations share. All borrowed; they outlive every task.
+struct GenerationServices {
+  const Clock* clock = nullptr;
+  AdapterSource* adapters = nullptr;
+  TrajectoryStore* trajectories = nullptr;
+};
+
+// One completion from admission to trajectory: embed the prompt, choose adapters, denoise step by
+// step, store.
+class GenerationTask final : public ComputeTask {
+ public:
+  GenerationTask(GenerationServices services, std::string response_id, GenerationJob job);
+
+  bool RunSlice(Transformer& transformer) override;
+  void Fail(const absl::Status& status) override;
+
+ private:
+  // Cancelled or past its deadline.
+  absl::Status CheckWanted() const;
+  absl::Status Begin(Transformer& transformer);
+  absl::Status Advance(Transformer& transformer);
+  absl::Status Finish();
+  Trajectory MakeTrajectory() const;
+
+  const GenerationServices services_;
+  const std::string response_id_;
+  const GenerationJob job_;
+  const TimePoint admitted_;
+  TimePoint begun_{};
+  int prompt_tokens_ = 0;
+  std::vector<float> embedding_;
+  ChosenAdapters selection_;
+  std::unique_ptr<Generation> generation_;
+  std::vector<float> step_t_;
+  std::vector<float> step_entropy_;
+};
+
+// The score of a completion, in one slice.
+class ScoreTask final : public ComputeTask {
+ public:
+  ScoreTask(AdapterSource& adapters, ScoreJob job,
+            std::function<void(absl::StatusOr<ScoreAnswer>)> done)
+      : adapters_(adapters), job_(std::move(job)), done_(std::move(done)) {}
+  bool RunSlice(Transformer& transformer) override;
+  void Fail(const absl::Status& status) override { done_(status); }
+
+ private:
+  absl::StatusOr<ScoreAnswer> Run(Transformer& transformer);
+
+  AdapterSource& adapters_;
+  const ScoreJob job_;
+  const std::function<void(absl::StatusOr<ScoreAnswer>)> done_;
+};
+
+// The embedding of a text, in one slice.
+class EmbedTask final : public ComputeTask {
+ public:
+  EmbedTask(std::string text, std::function<void(absl::StatusOr<EmbedAnswer>)> done)
+      : text_(std::move(text)), done_(std::move(done)) {}
+  bool RunSlice(Transformer& transformer) override;
+  void Fail(const absl::Status& status) override { done_(status); }
+
+ private:
+  const std::string text_;
+  const std::function<void(absl::StatusOr<EmbedAnswer>)> done_;
+};
+
+// The tokens of a prompt as the model wants to see them: an empty prompt becomes the end-of-text
+// token, which separates documents in training.
+std::vector<TokenId> PromptTokens(const Model& model, std::string_view prompt);
+
+}  // namespace ruvd

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "inference/engine/generation.h"
+#include "inference/train/score.h"
+
+namespace ruvd {
+
+// An adapter that served a request, as reported to its caller.
+struct AdapterUse {
+  std::string name;
+  uint32_t version = 0;
+  float weight = 0;
+  std::string pattern_id;  // empty for a federated adapter
+  float similarity = 0;
+};
+
+struct GenerationStarted {
+  std::string response_id;
+  int prompt_tokens = 0;
+  int window = 0;
+  std::vector<AdapterUse> adapters;
+};
+
+struct GenerationFinished {
+  std::string response_id;
+  FinishReason reason = FinishReason::kLength;
+  int completion_tokens = 0;
+  int steps = 0;
+  int forwards = 0;
+  double seconds = 0;
+  double queue_seconds = 0;
+  std::vector<AdapterUse> adapters;
+};
+
+// Receives the events of one generation, in order: OnStarted, any number of OnStep, then exactly
+// one OnEnd; a generation that never started only gets OnEnd. Called from the actor's threads,
+// never concurrently; implementations must not block.
+class GenerationListener {
+ public:
+  virtual ~GenerationListener() = default;
+  virtual void OnStarted(const GenerationStarted& started) = 0;
+  virtual void OnStep(const StepResult& step) = 0;
+  virtual void OnEnd(const absl::StatusOr<GenerationFinished>& result) = 0;
+  // True once nobody wants the result; polled between steps.
+  virtual bool cancelled() const = 0;
+};
+
+struct GenerationJob {
+  std::string prompt;
+  SamplingOptions options;
+  bool use_adapters = true;
+  std::string session_id;
+  std::optional<TimePoint> deadline;
+  std::shared_ptr<GenerationListener> listener;
+};
+
+struct ScoreJob {
+  std::string prompt;
+  std::string completion;
+  ScoreOptions options;
+  bool use_adapters = true;
+};
+
+struct ScoreAnswer {
+  double nats_per_token = 0;
+  int tokens = 0;
+  std::vector<AdapterUse> adapters;
+};
+
+struct EmbedAnswer {
+  std::vector<float> embedding;
+  int tokens = 0;
+};
+
+// The node's way to the model: admission, scheduling at step granularity, adapters, trajectories.
+// All methods are thread-safe and return at once; callbacks run on the node's threads and must not
+// block.
+class InferenceActor {
+ public:
+  virtual ~InferenceActor() = default;
+  // RESOURCE_EXHAUSTED when the queue is full, UNAVAILABLE when draining; then the listener is not
+  // called.
+  virtual absl::Status Generate(GenerationJob job) = 0;
+  virtual absl::Status Score(ScoreJob job,
+                             std::function<void(absl::StatusOr<ScoreAnswer>)> done) = 0;
+  virtual absl::Status Embed(std::string text,
+                             std::function<void(absl::StatusOr<EmbedAnswer>)> done) = 0;
+  // Generations, scores and embeddings admitted and not ended yet.
+  virtual uint64_t running() const = 0;
+};
+
+}  // namespace ruvd

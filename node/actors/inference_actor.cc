@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/inference_actor.h"
+
+#include <atomic>
+#include <deque>
+#include <utility>
+#include <variant>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/limits.h"
+#include "privacy/sodium.h"
+
+namespace ruvd {
+namespace {
+
+// An admitted task on its way through the actor. Whoever drops the last reference without having
+// ended it (a forced stop, a restart) ends it with an error, so that no caller waits for ever.
+class AdmittedTask {
+ public:
+  AdmittedTask(std::unique_ptr<ComputeTask> task, std::shared_ptr<std::atomic<uint64_t>> running)
+      : task_(std::move(task)), running_(std::move(running)) {}
+  ~AdmittedTask() {
+    if (task_ != nullptr) {
+      task_->Fail(Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
+                        "the node stopped before the request was finished; send it to another "
+                        "node or try again"));
+    }
+    running_->fetch_sub(1);
+  }
+  AdmittedTask(const AdmittedTask&) = delete;
+  AdmittedTask& operator=(const AdmittedTask&) = delete;
+
+  // True when the task has ended.
+  bool RunSlice(Transformer& transformer) {
+    if (!task_->RunSlice(transformer)) {
+      return false;
+    }
+    task_.reset();
+    return true;
+  }
+  // Its caller has learned otherwise that it will not run.
+  void Forget() { task_.reset(); }
+
+ private:
+  std::unique_ptr<ComputeTask> task_;
+  std::shared_ptr<std::atomic<uint64_t>> running_;
+};
+
+struct Admit {
+  std::shared_ptr<AdmittedTask> task;
+};
+using Message = std::variant<Admit>;
+
+// Lets admitted tasks take turns, one slice each, on the compute thread.
+class Scheduler final : public Actor<Message> {
+ public:
+  Scheduler(Transformer& transformer, Executor& compute)
+      : transformer_(transformer), compute_(compute) {}
+
+  absl::Status On(Admit& message, Context& context) override {
+    waiting_.push_back(message.task);
+    return Pump(context);
+  }
+
+ private:
+  absl::Status Pump(Context& context) {
+    if (busy_) {
+      return absl::OkStatus();
+    }
+    while (active_.size() < limits::kMaxRunningGenerations && !waiting_.empty()) {
+      active_.push_back(std::move(waiting_.front()));
+      waiting_.pop_front();
+    }
+    if (active_.empty()) {
+      return absl::OkStatus();
+    }
+    std::shared_ptr<AdmittedTask> task = std::move(active_.front());
+    active_.pop_front();
+    busy_ = true;
+    auto ended = std::make_shared<bool>(false);
+    return context.Offload(
+        compute_,  // Holds nothing of this actor: after a forced stop the slice outlives it.
+        [transformer = &transformer_, task, ended] { *ended = task->RunSlice(*transformer); },
+        [this, task, ended](Context& own) {
+          busy_ = false;
+          if (!*ended) {
+            active_.push_back(task);
+          }
+          return Pump(own);
+        });
+  }
+
+  Transformer& transformer_;
+  Executor& compute_;
+  std::deque<std::shared_ptr<AdmittedTask>> waiting_;
+  std::deque<std::shared_ptr<AdmittedTask>> active_;
+  bool busy_ = false;
+};
+
+// Reports a generation's end to the metrics on its way to the caller.
+class MeteredListener final : public GenerationListener {
+ public:
+  MeteredListener(std::shared_ptr<GenerationListener> inner, Metrics& metrics, const Clock& clock)
+      : inner_(std::move(inner)), metrics_(metrics), clock_(clock), admitted_(clock.Now()) {}
+  void OnStarted(const GenerationStarted& started) override {
+    last_step_ = clock_.Now();
+    inner_->OnStarted(started);
+  }
+  void OnStep(const StepResult& step) override {
+    const TimePoint now = clock_.Now();
+    metrics_.StepEnded(std::chrono::duration<double>(now - last_step_).count(),
+                       static_cast<int>(step.commits.size()));
+    last_step_ = now;
+    inner_->OnStep(step);
+  }
+  void OnEnd(const absl::StatusOr<GenerationFinished>& result) override {
+    const std::string reason = ReasonOf(result.status());
+    metrics_.RequestEnded("generate", result.ok() ? "OK" : reason,
+                          std::chrono::duration<double>(clock_.Now() - admitted_).count());
+    inner_->OnEnd(result);
+  }
+  bool cancelled() const override { return inner_->cancelled(); }
+
+ private:
+  const std::shared_ptr<GenerationListener> inner_;
+  Metrics& metrics_;
+  const Clock& clock_;
+  const TimePoint admitted_;
+  TimePoint last_step_{};
+};
+
+class InferenceActorImpl final : public InferenceActor {
+ public:
+  InferenceActorImpl(ActorSystem& system, const InferenceActorOptions& options)
+      : options_(options) {
+    SpawnOptions<Message> spawn;
+    spawn.name = "inference";
+    // Admission below counts; the mailbox itself never overflows.
+    spawn.mailbox.capacity = options.queue + 1;
+    ref_ = system.Spawn<Message>(spawn, [options] {
+      return std::make_unique<Scheduler>(*options.transformer, *options.compute);
+    });
+  }
+
+  absl::Status Generate(GenerationJob job) override {
+    std::array<uint8_t, 16> id{};
+    SecureRandomBytes(id);
+    job.listener = std::make_shared<MeteredListener>(std::move(job.listener), *options_.metrics,
+                                                     *options_.services.clock);
+    return Admitted(std::make_unique<GenerationTask>(options_.services, ToHex(id), std::move(job)));
+  }
+  absl::Status Score(ScoreJob job, std::function<void(absl::StatusOr<ScoreAnswer>)> done) override {
+    return Admitted(
+        std::make_unique<ScoreTask>(*options_.services.adapters, std::move(job), std::move(done)));
+  }
+  absl::Status Embed(std::string text,
+                     std::function<void(absl::StatusOr<EmbedAnswer>)> done) override {
+    return Admitted(std::make_unique<EmbedTask>(std::move(text), std::move(done)));
+  }
+  uint64_t running() const override { return running_->load(); }
+
+ private:
+  absl::Status Admitted(std::unique_ptr<ComputeTask> task) {
+    const bool full = running_->fetch_add(1) >= options_.queue;
+    auto admitted = std::make_shared<AdmittedTask>(std::move(task), running_);
+    absl::Status status =
+        full ? Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
+                     "{} requests are waiting or running, the limit of inference.queue; try again "
+                     "in a moment",
+                     options_.queue)
+             : ref_.TryTell(Admit{admitted});
+    if (!status.ok()) {
+      admitted->Forget();
+    }
+    return status;
+  }
+
+  const InferenceActorOptions options_;
+  std::shared_ptr<std::atomic<uint64_t>> running_ = std::make_shared<std::atomic<uint64_t>>(0);
+  Ref<Message> ref_;
+};
+
+}  // namespace
+
+std::unique_ptr<InferenceActor> StartInferenceActor(ActorSystem& system,
+                                                    const InferenceActorOptions& options) {
+  return std::make_unique<InferenceActorImpl>(system, options);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+
+#include "base/executor.h"
+#include "node/actor/actor_system.h"
+#include "node/actors/generation_task.h"
+#include "node/actors/inference.h"
+#include "node/metrics/metrics.h"
+
+namespace ruvd {
+
+struct InferenceActorOptions {
+  size_t queue = 64;  // admitted and not ended; more are refused
+  GenerationServices services;
+  Transformer* transformer = nullptr;  // used on `compute` only
+  Executor* compute = nullptr;         // one thread: the transformer is not shared
+  Metrics* metrics = nullptr;
+};
+
+// Starts the inference actor in `system`. Everything borrowed outlives the system.
+std::unique_ptr<InferenceActor> StartInferenceActor(ActorSystem& system,
+                                                    const InferenceActorOptions& options);
+
+}  // namespace ruvd

@@ -1,0 +1,273 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/learning_actor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/actors/shared_items.h"
+#include "node/limits.h"
+
+namespace ruvd {
+namespace {
+
+struct FeedbackMessage {
+  Feedback feedback;
+  ReplyTo<FeedbackAnswer> reply;
+};
+struct AgeCheck {};
+using Message = std::variant<FeedbackMessage, AgeCheck>;
+
+// A feedback that waits for the round it is learned in.
+struct Waiter {
+  std::string response_id;
+  std::string idempotency_key;
+  ReplyTo<FeedbackAnswer> reply;
+};
+
+using RoundResult = absl::StatusOr<std::vector<LearnedPattern>>;
+
+std::string_view SignalName(const Feedback& feedback) {
+  return feedback.edited_text.has_value() ? "edit"
+         : feedback.accepted.has_value()  ? "accept"
+                                          : "rating";
+}
+
+// Answers of repeated idempotency keys, oldest forgotten first.
+class AnswerMemory {
+ public:
+  std::optional<FeedbackAnswer> Find(const std::string& key) const {
+    auto found = answers_.find(key);
+    return key.empty() || found == answers_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void Remember(const std::string& key, const FeedbackAnswer& answer) {
+    if (key.empty() || !answers_.emplace(key, answer).second) {
+      return;
+    }
+    order_.push_back(key);
+    if (order_.size() > limits::kMaxRememberedAnswers) {
+      answers_.erase(order_.front());
+      order_.pop_front();
+    }
+  }
+
+ private:
+  std::map<std::string, FeedbackAnswer> answers_;
+  std::deque<std::string> order_;
+};
+
+class BackgroundActor final : public Actor<Message> {
+ public:
+  explicit BackgroundActor(const LearningActorOptions& options) : options_(options) {}
+
+  absl::Status OnStart(Context& context) override {
+    ASSIGN_OR_RETURN(fresh_, FindUnlearned());
+    return context.StartPeriodicTimer(options_.round_after_age, [] { return AgeCheck{}; }).status();
+  }
+
+  absl::Status On(FeedbackMessage& message, Context& context) override {
+    if (auto known = memory_.Find(message.feedback.idempotency_key)) {
+      message.reply.Send(*known);
+      return absl::OkStatus();
+    }
+    absl::StatusOr<Trajectory> trajectory = Record(message.feedback);
+    if (!trajectory.ok()) {
+      message.reply.Send(trajectory.status());
+      return absl::OkStatus();
+    }
+    if (!options_.enabled || WantedText(*trajectory, options_.round.min_rating).empty()) {
+      Answer(message, options_.enabled ? "recorded; a completion rated low teaches no text of its "
+                                         "own, send an edited_text to teach one"
+                                       : "recorded; learning.enabled is off");
+      return absl::OkStatus();
+    }
+    fresh_.insert(message.feedback.response_id);
+    if (message.feedback.rating.has_value()) {  // alone a weak signal: learned with others
+      Answer(
+          message,
+          fmt::format(
+              "recorded; learned with the next round, after {} rated "
+              "completions or {} s",
+              options_.round_after_requests,
+              std::chrono::duration_cast<std::chrono::seconds>(options_.round_after_age).count()));
+      ++rated_;
+      return rated_ >= options_.round_after_requests ? MaybeStartRound(context) : absl::OkStatus();
+    }
+    waiting_.push_back(
+        {message.feedback.response_id, message.feedback.idempotency_key, message.reply});
+    options_.metrics->FeedbackReceived(SignalName(message.feedback), true);
+    return MaybeStartRound(context);
+  }
+
+  absl::Status On(AgeCheck&, Context& context) override {
+    return fresh_.empty() ? absl::OkStatus() : MaybeStartRound(context);
+  }
+
+ private:
+  // Stores the signal with its trajectory: it survives a crash from here on.
+  absl::StatusOr<Trajectory> Record(const Feedback& feedback) {
+    RETURN_IF_ERROR(options_.services.trajectories->SetFeedback(
+        feedback.response_id, {.rating = feedback.rating,
+                               .edited_text = feedback.edited_text,
+                               .accepted = feedback.accepted}));
+    return options_.services.trajectories->Get(feedback.response_id);
+  }
+
+  // Feedback that came in after the last pattern was stored: a crash may have kept it from being
+  // learned.
+  absl::StatusOr<std::set<std::string>> FindUnlearned() const {
+    int64_t last_learned_ms = 0;
+    RETURN_IF_ERROR(ForEachPatternOf(
+        *options_.services.patterns, options_.services.origin, [&](Pattern& pattern) {
+          last_learned_ms = std::max(last_learned_ms, pattern.updated_ms);
+          return absl::OkStatus();
+        }));
+    std::set<std::string> unlearned;
+    RETURN_IF_ERROR(options_.services.trajectories->ForEachSince(
+        last_learned_ms, [&](const Trajectory& trajectory) {
+          if (!WantedText(trajectory, options_.round.min_rating).empty()) {
+            unlearned.insert(trajectory.response_id);
+          }
+          return unlearned.size() < limits::kMaxRoundTrajectories;
+        }));
+    return unlearned;
+  }
+
+  void Answer(const FeedbackMessage& message, std::string explanation) {
+    FeedbackAnswer answer;
+    answer.explanation = std::move(explanation);
+    memory_.Remember(message.feedback.idempotency_key, answer);
+    options_.metrics->FeedbackReceived(SignalName(message.feedback), false);
+    message.reply.Send(answer);
+  }
+
+  absl::Status MaybeStartRound(Context& context) {
+    if (round_running_) {
+      return absl::OkStatus();  // what arrived meanwhile starts the next one
+    }
+    round_running_ = true;
+    rated_ = 0;
+    auto fresh = std::make_shared<std::set<std::string>>(std::move(fresh_));
+    fresh_.clear();
+    auto waiters = std::make_shared<std::vector<Waiter>>(std::move(waiting_));
+    waiting_.clear();
+    auto result = std::make_shared<RoundResult>(absl::UnknownError("not run"));
+    auto random = std::make_shared<Random>(context.Rng().Fork());
+    const TimePoint begun = context.Now();
+    return context.Offload(
+        *options_.pool,
+        // Holds nothing of this actor: after a forced stop the round outlives it.
+        [services = options_.services, round = options_.round, fresh, result, random] {
+          *result = RunBackgroundRound(services, round, *fresh, *random);
+        },
+        [this, result, waiters, begun](Context& own) {
+          round_running_ = false;
+          const double seconds = std::chrono::duration<double>(own.Now() - begun).count();
+          options_.metrics->LearningRound(seconds);
+          Settle(*result, *waiters, seconds);
+          return fresh_.empty() || waiting_.empty() ? absl::OkStatus() : MaybeStartRound(own);
+        });
+  }
+
+  void Settle(const RoundResult& result, const std::vector<Waiter>& waiters, double seconds) {
+    if (result.ok()) {
+      for (const LearnedPattern& pattern : *result) {
+        if (pattern.kept) {
+          options_.on_pattern(pattern.id);
+        }
+      }
+    }
+    for (const Waiter& waiter : waiters) {
+      if (!result.ok()) {
+        waiter.reply.Send(Annotate(result.status(), "the feedback is stored, but learning failed"));
+        continue;
+      }
+      FeedbackAnswer answer = AnswerFor(*result, waiter.response_id);
+      answer.seconds = seconds;
+      memory_.Remember(waiter.idempotency_key, answer);
+      waiter.reply.Send(answer);
+    }
+  }
+
+  static FeedbackAnswer AnswerFor(const std::vector<LearnedPattern>& patterns,
+                                  const std::string& response_id) {
+    FeedbackAnswer answer;
+    for (const LearnedPattern& pattern : patterns) {
+      if (!pattern.responses.contains(response_id)) {
+        continue;
+      }
+      answer.learned = pattern.kept;
+      answer.held_out_before = pattern.held_out_before;
+      answer.held_out_after = pattern.held_out_after;
+      if (pattern.kept) {
+        answer.pattern_id = ToHex(pattern.id);
+        answer.adapter_name = pattern.adapter_name;
+        answer.adapter_version = pattern.adapter_version;
+        answer.explanation =
+            fmt::format("trained on {} example(s) like this one", pattern.examples);
+      } else {
+        answer.explanation =
+            "recorded, but an adapter trained on it did not lower the held-out loss, so it was "
+            "not kept";
+      }
+      return answer;
+    }
+    answer.explanation = "recorded; a later round learns it";
+    return answer;
+  }
+
+  const LearningActorOptions options_;
+  AnswerMemory memory_;
+  std::set<std::string> fresh_;
+  std::vector<Waiter> waiting_;
+  int rated_ = 0;
+  bool round_running_ = false;
+};
+
+class LearningActorImpl final : public LearningActor {
+ public:
+  LearningActorImpl(ActorSystem& system, const LearningActorOptions& options)
+      : clock_(*options.services.clock) {
+    SpawnOptions<Message> spawn;
+    spawn.name = "background";
+    spawn.mailbox.capacity = limits::kLearningMailbox;
+    ref_ = system.Spawn<Message>(spawn,
+                                 [options] { return std::make_unique<BackgroundActor>(options); });
+  }
+
+  absl::Status Submit(Feedback feedback,
+                      std::function<void(absl::StatusOr<FeedbackAnswer>)> done) override {
+    // A round takes seconds; a queue of them minutes. The caller's own deadline is usually shorter.
+    constexpr Duration kPatience = std::chrono::minutes(10);
+    ref_.Ask<FeedbackAnswer>(
+        [&feedback](ReplyTo<FeedbackAnswer> reply) {
+          return FeedbackMessage{std::move(feedback), std::move(reply)};
+        },
+        clock_.Now() + kPatience, std::move(done));
+    return absl::OkStatus();
+  }
+
+ private:
+  const Clock& clock_;
+  Ref<Message> ref_;
+};
+
+}  // namespace
+
+std::unique_ptr<LearningActor> StartLearningActor(ActorSystem& system,
+                                                  const LearningActorOptions& options) {
+  return std::make_unique<LearningActorImpl>(system, options);
+}
+
+}  // namespace ruvd

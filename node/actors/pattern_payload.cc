@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/pattern_payload.h"
+
+#include <algorithm>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "ruvd/storage/v1/storage.pb.h"
+
+namespace ruvd {
+
+std::string EncodePatternPayload(const PatternPayload& payload) {
+  storage::v1::PatternPayload message;
+  message.set_adapter(payload.adapter);
+  message.mutable_core()->Assign(payload.core.begin(), payload.core.end());
+  message.set_frame_id(payload.frame_id.data(), payload.frame_id.size());
+  return message.SerializeAsString();
+}
+
+absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes) {
+  storage::v1::PatternPayload message;
+  PatternPayload payload;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+      message.frame_id().size() != payload.frame_id.size()) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                 "a pattern's payload of {} bytes cannot be read; delete the pattern",
+                 bytes.size());
+  }
+  payload.adapter = message.adapter();
+  payload.core.assign(message.core().begin(), message.core().end());
+  std::ranges::copy(message.frame_id(), payload.frame_id.begin());
+  return payload;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "inference/adapter/adapter.h"
+
+namespace ruvd {
+
+// What a pattern row carries besides its embedding: the encoded adapter that serves it, and the
+// R-core that says the same in the cluster's frame, for sharing (empty where none was trained).
+struct PatternPayload {
+  std::string adapter;
+  std::vector<float> core;
+  Digest frame_id{};
+};
+
+std::string EncodePatternPayload(const PatternPayload& payload);
+// STORE_CORRUPT for bytes that are no payload.
+absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes);
+
+}  // namespace ruvd

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/shared_items.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/bank.h"
+#include "node/actors/pattern_payload.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint32_t kPage = 256;
+constexpr float kCoreScale = 1.0F;
+
+CoreDelta CoreOf(const Frame& frame, uint32_t bank, std::vector<float> values) {
+  return {.target = frame.target,
+          .bank = bank,
+          .rank = static_cast<uint32_t>(frame.rank),
+          .values = std::move(values)};
+}
+
+bool IsShareable(const PatternPayload& payload, const Frame& frame) {
+  return !payload.core.empty() && payload.frame_id == frame.id;
+}
+
+}  // namespace
+
+absl::StatusOr<SharedPattern> ShareablePattern(const Pattern& pattern, const Frame& frame) {
+  ASSIGN_OR_RETURN(PatternPayload payload, DecodePatternPayload(pattern.payload));
+  if (!IsShareable(payload, frame)) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+                 "pattern {} has no core in this cluster's frame; it can be shared once feedback "
+                 "trains it again",
+                 ToHex(pattern.id));
+  }
+  SharedPattern shared;
+  shared.id = pattern.id;
+  shared.bank = pattern.bank;
+  shared.task = pattern.task;
+  shared.quality = pattern.quality;
+  shared.examples = pattern.examples;
+  shared.created_ms = pattern.updated_ms;  // a retrained pattern replaces its older self
+  shared.centroid = pattern.embedding;
+  shared.cores.push_back(CoreOf(frame, pattern.bank, std::move(payload.core)));
+  return shared;
+}
+
+absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const NodeId& origin,
+                                          const Frame& frame, uint32_t version) {
+  Pattern pattern;
+  pattern.id = shared.id;
+  pattern.embedding = shared.centroid;
+  pattern.bank = shared.bank;
+  pattern.task = shared.task;
+  pattern.quality = shared.quality;
+  pattern.tier = SharingTier::kPublic;
+  pattern.examples = shared.examples;
+  pattern.origin = origin;
+  pattern.created_ms = shared.created_ms;
+  pattern.updated_ms = shared.created_ms;
+  pattern.adapter_name =
+      fmt::format("peer-{}-{}", ToHex(origin).substr(0, 8), ToHex(shared.id).substr(0, 8));
+  pattern.adapter_version = version;
+  if (!shared.cores.empty()) {
+    PatternPayload payload;
+    payload.core = shared.cores.front().values;
+    payload.frame_id = frame.id;
+    ASSIGN_OR_RETURN(
+        const std::shared_ptr<const Adapter> adapter,
+        AdapterFromCore(frame, payload.core, pattern.adapter_name, version, kCoreScale));
+    payload.adapter = EncodeAdapter(*adapter);
+    pattern.payload = EncodePatternPayload(payload);
+  }
+  return pattern;
+}
+
+absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,
+                              const std::function<absl::Status(Pattern&)>& visit) {
+  std::string token;
+  do {
+    ASSIGN_OR_RETURN(auto page, patterns.List(kPage, token));
+    for (const Pattern& listed : page.patterns) {
+      if (listed.origin != origin) {
+        continue;
+      }
+      absl::StatusOr<Pattern> pattern = patterns.Get(listed.id);  // a page has no payloads
+      if (pattern.ok()) {
+        RETURN_IF_ERROR(visit(*pattern));
+      } else if (!absl::IsNotFound(pattern.status())) {
+        return pattern.status();
+      }
+    }
+    token = page.next_page_token;
+  } while (!token.empty());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<AdapterDelta> OwnDelta(PatternStore& patterns, const NodeId& self,
+                                      const Frame& frame) {
+  std::vector<double> sum(static_cast<size_t>(frame.rank) * frame.rank, 0.0);
+  double examples = 0;
+  RETURN_IF_ERROR(ForEachPatternOf(patterns, self, [&](Pattern& pattern) -> absl::Status {
+    ASSIGN_OR_RETURN(const PatternPayload payload, DecodePatternPayload(pattern.payload));
+    if (IsShareable(payload, frame) && payload.core.size() == sum.size()) {
+      const double weight = std::max<uint32_t>(pattern.examples, 1);
+      for (size_t i = 0; i < sum.size(); ++i) {
+        sum[i] += weight * payload.core[i];
+      }
+      examples += weight;
+    }
+    return absl::OkStatus();
+  }));
+  AdapterDelta delta;
+  if (examples > 0) {
+    std::vector<float> mean(sum.size());
+    for (size_t i = 0; i < sum.size(); ++i) {
+      mean[i] = static_cast<float>(sum[i] / examples);
+    }
+    delta.cores.push_back(CoreOf(frame, static_cast<uint32_t>(BankOf(1)), std::move(mean)));
+  }
+  return delta;
+}
+
+absl::StatusOr<std::shared_ptr<const Adapter>> FederatedAdapter(const AdapterDelta& delta,
+                                                                const Frame& frame,
+                                                                uint32_t version) {
+  if (delta.cores.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                 "the aggregate has no core");
+  }
+  return AdapterFromCore(frame, delta.cores.front().values, "federated", version, kCoreScale);
+}
+
+FederatedItem ToStored(const Item& item, int64_t received_ms) {
+  FederatedItem stored;
+  stored.header = item.envelope->header;
+  stored.body = item.envelope->body;
+  stored.signature = item.envelope->signature;
+  stored.payload = *item.payload;
+  stored.received_ms = received_ms;
+  return stored;
+}
+
+absl::StatusOr<Item> FromStored(const FederatedItem& stored) {
+  Envelope envelope;
+  envelope.header = stored.header;
+  envelope.body = stored.body;
+  envelope.signature = stored.signature;
+  return MakeItem(std::move(envelope), stored.payload);
+}
+
+}  // namespace ruvd

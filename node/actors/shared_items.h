@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "federation/daf/adapter_delta.h"
+#include "federation/gossip/item.h"
+#include "federation/patterns/shared_pattern.h"
+#include "inference/adapter/frame.h"
+#include "inference/model/model.h"
+#include "storage/items/item_store.h"
+#include "storage/patterns/pattern_store.h"
+
+// Between what nodes exchange and what a node stores and serves.
+namespace ruvd {
+
+// What of a pattern may travel: its centroid and its core, never text. FAILED_PRECONDITION if it
+// has no core in this frame.
+absl::StatusOr<SharedPattern> ShareablePattern(const Pattern& pattern, const Frame& frame);
+
+// A peer's pattern as a row of ours: its core becomes an adapter in the frame. `version` numbers
+// the adapter.
+absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const NodeId& origin,
+                                          const Frame& frame, uint32_t version);
+
+// The node's own delta: the mean of its patterns' cores weighted by their examples. Exact, because
+// a core is linear in its frame. No cores if the node has learned nothing it can share.
+absl::StatusOr<AdapterDelta> OwnDelta(PatternStore& patterns, const NodeId& self,
+                                      const Frame& frame);
+
+// The served adapter of an aggregate of deltas.
+absl::StatusOr<std::shared_ptr<const Adapter>> FederatedAdapter(const AdapterDelta& delta,
+                                                                const Frame& frame,
+                                                                uint32_t version);
+
+FederatedItem ToStored(const Item& item, int64_t received_ms);
+absl::StatusOr<Item> FromStored(const FederatedItem& stored);
+
+// Calls `visit` for every pattern of `origin`, in order of id.
+absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,
+                              const std::function<absl::Status(Pattern&)>& visit);
+
+}  // namespace ruvd

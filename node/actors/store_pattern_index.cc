@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/store_pattern_index.h"
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+namespace ruvd {
+
+absl::StatusOr<std::vector<RetrievedPattern>> StorePatternIndex::Search(
+    std::span<const float> embedding, TimestepBank bank, int k) const {
+  PatternSearchOptions options;
+  options.k = static_cast<size_t>(k);
+  options.bank = static_cast<uint32_t>(bank);
+  ASSIGN_OR_RETURN(const std::vector<PatternHit> hits, patterns_.Search(embedding, options));
+  std::vector<RetrievedPattern> retrieved;
+  for (const PatternHit& hit : hits) {
+    retrieved.push_back({.pattern_id = ToHex(hit.pattern.id),
+                         .similarity = hit.similarity,
+                         .adapter = hit.pattern.adapter_name,
+                         .version = hit.pattern.adapter_version});
+  }
+  return retrieved;
+}
+
+}  // namespace ruvd

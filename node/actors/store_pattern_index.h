@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "inference/retrieval/pattern_index.h"
+#include "storage/patterns/pattern_store.h"
+
+namespace ruvd {
+
+// The pattern store as inference sees it (inference and storage do not know each other).
+// Thread-safe.
+class StorePatternIndex final : public PatternIndex {
+ public:
+  // `patterns` is borrowed and must outlive this.
+  explicit StorePatternIndex(const PatternStore& patterns) : patterns_(patterns) {}
+
+  absl::StatusOr<std::vector<RetrievedPattern>> Search(std::span<const float> embedding,
+                                                       TimestepBank bank, int k) const override;
+
+ private:
+  const PatternStore& patterns_;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <chrono>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/api/rpc_status.h"
+#include "node/api/services.h"
+#include "node/status.h"
+#include "ruvd/admin/v1/admin.grpc.pb.h"
+
+namespace ruvd {
+namespace {
+
+double Seconds(Duration d) {
+  return std::chrono::duration<double>(d).count();
+}
+
+void WriteMember(const Member& member, TimePoint now, admin::v1::Member* message) {
+  message->set_node_id(ToHex(member.id));
+  message->set_name(member.name);
+  message->set_address(member.address);
+  message->set_state(member.self ? "self" : std::string(MemberStateName(member.state)));
+  message->set_last_heard_seconds(member.self ? 0 : Seconds(now - member.last_heard));
+  message->set_rtt_ms(member.rtt.has_value() ? Seconds(*member.rtt) * 1e3 : 0);
+  message->set_linked(member.linked);
+}
+
+void WriteStatus(const NodeStatus& node, const FederationView& view,
+                 admin::v1::GetStatusResponse* message) {
+  message->set_node_id(node.node_id);
+  message->set_name(node.name);
+  message->set_version(node.version);
+  message->set_state(node.state);
+  message->set_model_name(node.model_name);
+  message->set_model_hash(node.model_hash);
+  message->set_patterns(node.patterns);
+  message->set_trajectories(node.trajectories);
+  message->set_dead_letters(node.dead_letters);
+  message->set_storage_health(node.storage_health);
+  message->set_uptime_seconds(node.uptime_seconds);
+  message->set_requests_running(node.requests_running);
+  message->set_federated_adapter_version(view.federated_adapter_version);
+  uint32_t alive = 0;
+  for (const Member& member : view.members) {
+    alive += member.state == MemberState::kAlive ? 1 : 0;
+  }
+  message->set_members_alive(alive);
+  message->mutable_refused_envelopes()->insert(view.refused.begin(), view.refused.end());
+  message->mutable_accepted_items()->insert(view.accepted.begin(), view.accepted.end());
+}
+
+class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
+ public:
+  explicit AdminServiceImpl(const ServiceDependencies& dependencies) : node_(dependencies) {}
+
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
+                                      const admin::v1::GetStatusRequest*,
+                                      admin::v1::GetStatusResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    node_.federation->View([this, reactor, response](const FederationView& view) {
+      NodeStatus status;
+      node_.fill_status(&status);
+      WriteStatus(status, view, response);
+      reactor->Finish(grpc::Status::OK);
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* ListMembers(grpc::CallbackServerContext* context,
+                                        const admin::v1::ListMembersRequest*,
+                                        admin::v1::ListMembersResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    node_.federation->View([reactor, response](const FederationView& view) {
+      for (const Member& member : view.members) {
+        WriteMember(member, view.now, response->add_members());
+      }
+      reactor->Finish(grpc::Status::OK);
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* SetConsent(grpc::CallbackServerContext* context,
+                                       const admin::v1::SetConsentRequest* request,
+                                       admin::v1::SetConsentResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    if (request->tier() != pattern::v1::SHARING_TIER_PRIVATE &&
+        request->tier() != pattern::v1::SHARING_TIER_PUBLIC) {
+      reactor->Finish(ToRpcStatus(
+          Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                "tier {} cannot be chosen in this version; use public, or private to withdraw",
+                static_cast<int>(request->tier()))));
+      return reactor;
+    }
+    node_.federation->SetConsent(
+        static_cast<ConsentTier>(request->tier()),
+        [reactor, response](const absl::StatusOr<ConsentAnswer>& answer) {
+          if (answer.ok()) {
+            response->set_tier(static_cast<pattern::v1::SharingTier>(answer->tier));
+            response->set_since_ms(answer->since_ms);
+            response->set_items_offered(answer->items_offered);
+          }
+          reactor->Finish(ToRpcStatus(answer.status()));
+        });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* GetConsent(grpc::CallbackServerContext* context,
+                                       const admin::v1::GetConsentRequest*,
+                                       admin::v1::GetConsentResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    node_.federation->View([reactor, response](const FederationView& view) {
+      response->set_tier(static_cast<pattern::v1::SharingTier>(view.tier));
+      response->set_since_ms(view.consent_since_ms);
+      response->set_bytes_shared(view.bytes_shared);
+      reactor->Finish(grpc::Status::OK);
+    });
+    return reactor;
+  }
+
+ private:
+  const ServiceDependencies node_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeAdminService(const ServiceDependencies& dependencies) {
+  return std::make_unique<AdminServiceImpl>(dependencies);
+}
+
+}  // namespace ruvd

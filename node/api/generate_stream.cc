@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/generate_stream.h"
+
+#include <chrono>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/api/messages.h"
+#include "node/api/rpc_status.h"
+#include "node/limits.h"
+
+namespace ruvd {
+namespace {
+
+// The caller's deadline on our monotonic clock; gRPC's infinite future means none.
+std::optional<TimePoint> DeadlineOf(const grpc::CallbackServerContext& context,
+                                    const Clock& clock) {
+  const auto deadline = context.deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) {
+    return std::nullopt;
+  }
+  const auto wall =
+      std::chrono::system_clock::time_point(std::chrono::milliseconds(clock.WallMillis()));
+  return clock.Now() + std::chrono::duration_cast<Duration>(deadline - wall);
+}
+
+absl::StatusOr<GenerationJob> ReadJob(const inference::v1::GenerateRequest& request) {
+  GenerationJob job;
+  ASSIGN_OR_RETURN(job.options, ReadSampling(request.sampling()));
+  if (request.session_id().size() > limits::kMaxSessionIdBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "session_id has {} bytes; use at most {}", request.session_id().size(),
+                 limits::kMaxSessionIdBytes);
+  }
+  job.prompt = request.prompt();
+  job.use_adapters = !request.adapters().disabled();
+  job.session_id = request.session_id();
+  return job;
+}
+
+}  // namespace
+
+GenerateStream* GenerateStream::Start(InferenceActor& actor, const Tokenizer& tokenizer,
+                                      const Clock& clock, grpc::CallbackServerContext* context,
+                                      const inference::v1::GenerateRequest& request) {
+  std::shared_ptr<GenerateStream> stream(new GenerateStream(tokenizer, request.stream_frames()));
+  stream->self_ = stream;
+  absl::StatusOr<GenerationJob> job = ReadJob(request);
+  if (!job.ok()) {
+    stream->End(ToRpcStatus(job.status()));
+    return stream.get();
+  }
+  job->deadline = DeadlineOf(*context, clock);
+  job->listener = stream;
+  if (absl::Status status = actor.Generate(*std::move(job)); !status.ok()) {
+    stream->End(ToRpcStatus(status));
+  }
+  return stream.get();
+}
+
+void GenerateStream::OnStarted(const GenerationStarted& started) {
+  inference::v1::GenerateResponse message;
+  WriteStarted(started, message.mutable_started());
+  Enqueue(std::move(message));
+}
+
+void GenerateStream::OnStep(const StepResult& step) {
+  if (frames_) {
+    inference::v1::GenerateResponse message;
+    WriteFrame(step, tokenizer_, message.mutable_denoise_frame());
+    Enqueue(std::move(message));
+  }
+  if (!step.text.empty()) {
+    inference::v1::GenerateResponse message;
+    message.mutable_text_delta()->set_text(step.text);
+    Enqueue(std::move(message));
+  }
+}
+
+void GenerateStream::OnEnd(const absl::StatusOr<GenerationFinished>& result) {
+  if (result.ok()) {
+    inference::v1::GenerateResponse message;
+    WriteFinished(*result, message.mutable_finished());
+    Enqueue(std::move(message));
+  }
+  End(ToRpcStatus(result.status()));
+}
+
+void GenerateStream::Enqueue(inference::v1::GenerateResponse message) {
+  {
+    MutexLock lock(mutex_);
+    if (message.has_denoise_frame()) {
+      if (pending_frames_ >= limits::kMaxPendingFrames) {
+        return;
+      }
+      ++pending_frames_;
+    }
+    queue_.push_back(std::move(message));
+  }
+  Pump();
+}
+
+void GenerateStream::End(grpc::Status status) {
+  {
+    MutexLock lock(mutex_);
+    ended_ = true;
+    status_ = std::move(status);
+  }
+  Pump();
+}
+
+void GenerateStream::Pump() {
+  const inference::v1::GenerateResponse* next = nullptr;
+  grpc::Status status;
+  {
+    MutexLock lock(mutex_);
+    if (writing_ || finished_) {
+      return;
+    }
+    if (!queue_.empty() && !cancelled_.load()) {
+      next = &queue_.front();  // stays in place until OnWriteDone: deque references are stable
+      writing_ = true;
+    } else if (ended_) {
+      finished_ = true;
+      status = status_;
+    } else {
+      return;
+    }
+  }
+  if (next != nullptr) {
+    StartWrite(next);
+  } else {
+    Finish(status);
+  }
+}
+
+void GenerateStream::OnWriteDone(bool ok) {
+  {
+    MutexLock lock(mutex_);
+    writing_ = false;
+    pending_frames_ -= queue_.front().has_denoise_frame() ? 1 : 0;
+    queue_.pop_front();
+    if (!ok) {
+      cancelled_.store(true);  // the peer is gone; what is left cannot be delivered
+    }
+  }
+  Pump();
+}
+
+}  // namespace ruvd

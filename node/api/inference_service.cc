@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/model/model.h"
+#include "node/api/generate_stream.h"
+#include "node/api/messages.h"
+#include "node/api/rpc_status.h"
+#include "node/api/services.h"
+#include "ruvd/inference/v1/inference.grpc.pb.h"
+
+namespace ruvd {
+namespace {
+
+class InferenceServiceImpl final : public inference::v1::InferenceService::CallbackService {
+ public:
+  explicit InferenceServiceImpl(const ServiceDependencies& dependencies) : node_(dependencies) {}
+
+  grpc::ServerWriteReactor<inference::v1::GenerateResponse>* Generate(
+      grpc::CallbackServerContext* context,
+      const inference::v1::GenerateRequest* request) override {
+    return GenerateStream::Start(*node_.inference, node_.model->tokenizer(), *node_.clock, context,
+                                 *request);
+  }
+
+  grpc::ServerUnaryReactor* Embed(grpc::CallbackServerContext* context,
+                                  const inference::v1::EmbedRequest* request,
+                                  inference::v1::EmbedResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    const absl::Status status = node_.inference->Embed(
+        request->text(), [reactor, response](const absl::StatusOr<EmbedAnswer>& answer) {
+          if (answer.ok()) {
+            response->mutable_embedding()->Assign(answer->embedding.begin(),
+                                                  answer->embedding.end());
+            response->set_tokens(static_cast<uint32_t>(answer->tokens));
+          }
+          reactor->Finish(ToRpcStatus(answer.status()));
+        });
+    if (!status.ok()) {
+      reactor->Finish(ToRpcStatus(status));
+    }
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context,
+                                     const inference::v1::TokenizeRequest* request,
+                                     inference::v1::TokenizeResponse* response) override {
+    const Tokenizer& tokenizer = node_.model->tokenizer();
+    for (const TokenId token : tokenizer.Encode(request->text(), request->parse_special())) {
+      response->add_tokens(token);
+      response->add_pieces(std::string(tokenizer.Piece(token)));
+    }
+    auto* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* Score(grpc::CallbackServerContext* context,
+                                  const inference::v1::ScoreRequest* request,
+                                  inference::v1::ScoreResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    absl::StatusOr<ScoreJob> job = ReadScore(*request);
+    absl::Status status = job.status();
+    if (status.ok()) {
+      status = node_.inference->Score(
+          *std::move(job), [reactor, response](const absl::StatusOr<ScoreAnswer>& answer) {
+            if (answer.ok()) {
+              response->set_nats_per_token(answer->nats_per_token);
+              response->set_tokens(static_cast<uint32_t>(answer->tokens));
+              for (const AdapterUse& use : answer->adapters) {
+                WriteAdapterUse(use, response->add_adapters_used());
+              }
+            }
+            reactor->Finish(ToRpcStatus(answer.status()));
+          });
+    }
+    if (!status.ok()) {
+      reactor->Finish(ToRpcStatus(status));
+    }
+    return reactor;
+  }
+
+ private:
+  const ServiceDependencies node_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeInferenceService(const ServiceDependencies& dependencies) {
+  return std::make_unique<InferenceServiceImpl>(dependencies);
+}
+
+}  // namespace ruvd

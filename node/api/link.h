@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "node/actors/federation.h"
+
+namespace ruvd {
+
+// Serves incoming links. `federation` is borrowed and must outlive the server.
+std::unique_ptr<grpc::Service> MakeFederationService(FederationActor& federation);
+
+// Dials outgoing links. Thread-safe.
+class LinkDialer {
+ public:
+  LinkDialer();
+  ~LinkDialer();  // Shutdown()
+  LinkDialer(const LinkDialer&) = delete;
+  LinkDialer& operator=(const LinkDialer&) = delete;
+
+  // Who hears of the links; what was dialled before starts now. `federation` is borrowed until
+  // Shutdown returns.
+  void Bind(FederationActor& federation);
+  // Starts a link to host:port; success shows as OpenLink, failure as OnDialFailed.
+  void Dial(const std::string& address);
+  // Cancels all links and waits until gRPC is done with them.
+  void Shutdown();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // shared with the links, which may end last
+};
+
+}  // namespace ruvd

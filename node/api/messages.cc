@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/messages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/tokenizer/utf8_assembler.h"
+#include "node/limits.h"
+
+namespace ruvd {
+namespace {
+
+absl::Status OutOfRange(std::string_view name, double value, std::string_view range) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+               "{} is {}; it must be {}", name, value, range);
+}
+
+absl::Status CheckBetween(std::string_view name, double value, double low, double high) {
+  if (!(value >= low && value <= high)) {  // also refuses NaN
+    return OutOfRange(name, value, fmt::format("from {} to {}", low, high));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckStops(const inference::v1::SamplingOptions& message) {
+  if (static_cast<size_t>(message.stop_size()) > limits::kMaxStopStrings) {
+    return OutOfRange("the number of stop strings", message.stop_size(),
+                      fmt::format("at most {}", limits::kMaxStopStrings));
+  }
+  for (const std::string& stop : message.stop()) {
+    if (stop.empty() || stop.size() > limits::kMaxStopBytes) {
+      return OutOfRange("the length of a stop string", static_cast<double>(stop.size()),
+                        fmt::format("1 to {} bytes", limits::kMaxStopBytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<DecodingMode>> ReadMode(inference::v1::DecodingMode mode) {
+  switch (mode) {
+    case inference::v1::DECODING_MODE_UNSPECIFIED:
+      return std::nullopt;
+    case inference::v1::DECODING_MODE_DIFFUSION:
+      return DecodingMode::kDiffusion;
+    case inference::v1::DECODING_MODE_BLOCK:
+      return DecodingMode::kBlock;
+    case inference::v1::DECODING_MODE_AUTOREGRESSIVE:
+      return DecodingMode::kAutoregressive;
+    default:
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "decoding mode {} is unknown to this version; use diffusion, block or "
+                   "autoregressive",
+                   static_cast<int>(mode));
+  }
+}
+
+absl::StatusOr<SamplingOptions> ReadSampling(const inference::v1::SamplingOptions& message) {
+  constexpr double kMaxCount = 1 << 20;
+  RETURN_IF_ERROR(CheckBetween("max_tokens", message.max_tokens(), 0, kMaxCount));
+  RETURN_IF_ERROR(CheckBetween("steps", message.steps(), 0, kMaxCount));
+  RETURN_IF_ERROR(CheckBetween("block_length", message.block_length(), 0, kMaxCount));
+  RETURN_IF_ERROR(CheckBetween("temperature", message.temperature(), 0, 10));
+  RETURN_IF_ERROR(CheckBetween("confidence_threshold", message.confidence_threshold(), 0, 1));
+  RETURN_IF_ERROR(CheckBetween("top_k", message.top_k(), 0, kMaxCount));
+  RETURN_IF_ERROR(CheckBetween("top_p", message.top_p(), 0, 1));
+  RETURN_IF_ERROR(CheckBetween("repetition_penalty", message.repetition_penalty(), 0, 10));
+  RETURN_IF_ERROR(CheckStops(message));
+  SamplingOptions options;
+  ASSIGN_OR_RETURN(options.mode, ReadMode(message.mode()));
+  if (message.max_tokens() > 0) {
+    options.max_tokens = static_cast<int>(message.max_tokens());
+  }
+  options.steps = static_cast<int>(message.steps());
+  options.block_length = static_cast<int>(message.block_length());
+  options.temperature = message.temperature();
+  options.confidence_threshold = message.confidence_threshold();
+  options.seed = message.seed();
+  options.ignore_end_of_text = message.ignore_end_of_text();
+  options.stop.assign(message.stop().begin(), message.stop().end());
+  options.top_k = static_cast<int>(message.top_k());
+  options.top_p = message.top_p();
+  options.repetition_penalty = message.repetition_penalty();
+  return options;
+}
+
+absl::StatusOr<ScoreJob> ReadScore(const inference::v1::ScoreRequest& message) {
+  RETURN_IF_ERROR(CheckBetween("samples", message.samples(), 0, limits::kMaxScoreSamples));
+  ScoreJob job;
+  ASSIGN_OR_RETURN(const std::optional<DecodingMode> mode, ReadMode(message.mode()));
+  job.prompt = message.prompt();
+  job.completion = message.completion();
+  job.options.mode = mode.value_or(DecodingMode::kDiffusion);
+  if (message.samples() > 0) {
+    job.options.samples = static_cast<int>(message.samples());
+  }
+  job.options.seed = message.seed();
+  job.use_adapters = !message.adapters().disabled();
+  return job;
+}
+
+absl::StatusOr<Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest& message) {
+  Feedback feedback;
+  feedback.response_id = message.response_id();
+  feedback.idempotency_key = message.idempotency_key();
+  if (feedback.idempotency_key.size() > limits::kMaxIdempotencyKeyBytes) {
+    return OutOfRange("the length of idempotency_key",
+                      static_cast<double>(feedback.idempotency_key.size()),
+                      fmt::format("at most {} bytes", limits::kMaxIdempotencyKeyBytes));
+  }
+  switch (message.signal_case()) {
+    case learning::v1::SubmitFeedbackRequest::kRating:
+      RETURN_IF_ERROR(CheckBetween("rating", message.rating(), 0, 1));
+      feedback.rating = message.rating();
+      return feedback;
+    case learning::v1::SubmitFeedbackRequest::kEditedText:
+      if (message.edited_text().empty()) {
+        return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                     "edited_text is empty; send the text the completion should have been, or a "
+                     "rating of 0");
+      }
+      feedback.edited_text = message.edited_text();
+      return feedback;
+    case learning::v1::SubmitFeedbackRequest::kAccepted:
+      feedback.accepted = message.accepted();
+      return feedback;
+    default:
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "the feedback has no signal; set rating, edited_text or accepted");
+  }
+}
+
+absl::StatusOr<PatternId> ReadPatternId(const std::string& text) {
+  PatternId id{};
+  const std::optional<std::string> bytes = FromHex(text);
+  if (!bytes || bytes->size() != id.size()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "'{}' is no pattern id; an id has {} hexadecimal digits, as ruvd pattern ls "
+                 "prints them",
+                 text.substr(0, 64), id.size() * 2);
+  }
+  std::memcpy(id.data(), bytes->data(), id.size());
+  return id;
+}
+
+void WriteAdapterUse(const AdapterUse& use, inference::v1::AdapterUse* message) {
+  message->set_name(use.name);
+  message->set_version(use.version);
+  message->set_weight(use.weight);
+  message->set_pattern_id(use.pattern_id);
+  message->set_similarity(use.similarity);
+}
+
+void WriteStarted(const GenerationStarted& started, inference::v1::Started* message) {
+  message->set_response_id(started.response_id);
+  message->set_prompt_tokens(static_cast<uint32_t>(started.prompt_tokens));
+  message->set_window(static_cast<uint32_t>(started.window));
+  for (const AdapterUse& use : started.adapters) {
+    WriteAdapterUse(use, message->add_adapters());
+  }
+}
+
+void WriteFinished(const GenerationFinished& finished, inference::v1::Finished* message) {
+  message->set_response_id(finished.response_id);
+  switch (finished.reason) {
+    case FinishReason::kLength:
+      message->set_reason(inference::v1::FINISH_REASON_LENGTH);
+      break;
+    case FinishReason::kEndOfText:
+      message->set_reason(inference::v1::FINISH_REASON_END_OF_TEXT);
+      break;
+    case FinishReason::kStop:
+      message->set_reason(inference::v1::FINISH_REASON_STOP);
+      break;
+  }
+  message->set_completion_tokens(static_cast<uint32_t>(finished.completion_tokens));
+  message->set_steps(static_cast<uint32_t>(finished.steps));
+  message->set_forwards(static_cast<uint32_t>(finished.forwards));
+  message->set_seconds(finished.seconds);
+  message->set_queue_seconds(finished.queue_seconds);
+  for (const AdapterUse& use : finished.adapters) {
+    WriteAdapterUse(use, message->add_adapters_used());
+  }
+}
+
+void WriteFrame(const StepResult& step, const Tokenizer& tokenizer,
+                inference::v1::DenoiseFrame* message) {
+  message->set_step(static_cast<uint32_t>(step.step));
+  message->set_t(step.t);
+  message->set_masked(static_cast<uint32_t>(step.masked));
+  message->set_mean_entropy(step.mean_entropy);
+  for (const Commit& commit : step.commits) {
+    auto* out = message->add_commits();
+    out->set_position(static_cast<uint32_t>(commit.position));
+    out->set_token(commit.token);
+    Utf8Assembler assembler;  // a piece of its own: half characters become U+FFFD
+    out->set_text(assembler.Append(tokenizer.Piece(commit.token)) + assembler.Finish());
+    out->set_confidence(commit.confidence);
+  }
+}
+
+void WriteFeedbackAnswer(const FeedbackAnswer& answer,
+                         learning::v1::SubmitFeedbackResponse* message) {
+  message->set_learned(answer.learned);
+  message->set_explanation(answer.explanation);
+  message->set_pattern_id(answer.pattern_id);
+  message->set_adapter_name(answer.adapter_name);
+  message->set_adapter_version(answer.adapter_version);
+  message->set_held_out_loss_before(answer.held_out_before);
+  message->set_held_out_loss_after(answer.held_out_after);
+  message->set_seconds(answer.seconds);
+}
+
+void WritePattern(const Pattern& pattern, pattern::v1::Pattern* message) {
+  message->set_id(ToHex(pattern.id));
+  message->set_bank(pattern.bank);
+  message->set_task(pattern.task);
+  message->set_tier(static_cast<pattern::v1::SharingTier>(pattern.tier));
+  message->set_quality(pattern.quality);
+  message->set_uses(pattern.uses);
+  message->set_examples(pattern.examples);
+  message->set_origin(ToHex(pattern.origin));
+  message->set_created_ms(pattern.created_ms);
+  message->set_adapter_name(pattern.adapter_name);
+  message->set_adapter_version(pattern.adapter_version);
+  message->set_dimension(static_cast<uint32_t>(pattern.embedding.size()));
+}
+
+}  // namespace ruvd

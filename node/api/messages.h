@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "node/actors/inference.h"
+#include "node/actors/learning.h"
+#include "ruvd/inference/v1/inference.pb.h"
+#include "ruvd/learning/v1/learning.pb.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
+#include "storage/patterns/pattern_store.h"
+
+// Between the API's messages and the node's own types. Every check of a caller's numbers is here.
+namespace ruvd {
+
+// Range-checks each option; the error names the option and its range.
+absl::StatusOr<SamplingOptions> ReadSampling(const inference::v1::SamplingOptions& message);
+absl::StatusOr<std::optional<DecodingMode>> ReadMode(inference::v1::DecodingMode mode);
+absl::StatusOr<ScoreJob> ReadScore(const inference::v1::ScoreRequest& message);
+absl::StatusOr<Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest& message);
+// 32 hexadecimal characters.
+absl::StatusOr<PatternId> ReadPatternId(const std::string& text);
+
+void WriteAdapterUse(const AdapterUse& use, inference::v1::AdapterUse* message);
+void WriteStarted(const GenerationStarted& started, inference::v1::Started* message);
+void WriteFinished(const GenerationFinished& finished, inference::v1::Finished* message);
+void WriteFrame(const StepResult& step, const Tokenizer& tokenizer,
+                inference::v1::DenoiseFrame* message);
+void WriteFeedbackAnswer(const FeedbackAnswer& answer,
+                         learning::v1::SubmitFeedbackResponse* message);
+void WritePattern(const Pattern& pattern, pattern::v1::Pattern* message);
+
+}  // namespace ruvd

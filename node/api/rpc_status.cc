@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/rpc_status.h"
+
+#include <string>
+
+#include "base/status.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace ruvd {
+namespace {
+
+// Queues drain within a few denoising steps.
+constexpr int kRetryNanos = 200'000'000;
+
+}  // namespace
+
+grpc::Status ToRpcStatus(const absl::Status& status) {
+  if (status.ok()) {
+    return grpc::Status::OK;
+  }
+  google::rpc::Status details;
+  details.set_code(static_cast<int>(status.code()));
+  details.set_message(MessageOf(status));
+  google::rpc::ErrorInfo info;
+  info.set_reason(ReasonOf(status));
+  info.set_domain("ruvd");
+  details.add_details()->PackFrom(info);
+  if (status.code() == absl::StatusCode::kResourceExhausted) {
+    google::rpc::RetryInfo retry;
+    retry.mutable_retry_delay()->set_nanos(kRetryNanos);
+    details.add_details()->PackFrom(retry);
+  }
+  return {static_cast<grpc::StatusCode>(status.code()), MessageOf(status),
+          details.SerializeAsString()};
+}
+
+absl::Status FromRpcStatus(const grpc::Status& status) {
+  if (status.ok()) {
+    return absl::OkStatus();
+  }
+  std::string reason;
+  google::rpc::Status details;
+  if (details.ParseFromString(status.error_details())) {
+    for (const auto& detail : details.details()) {
+      google::rpc::ErrorInfo info;
+      if (detail.UnpackTo(&info)) {
+        reason = info.reason();
+      }
+    }
+  }
+  return MakeError(static_cast<absl::StatusCode>(status.error_code()), reason,
+                   status.error_message());
+}
+
+}  // namespace ruvd

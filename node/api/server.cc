@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <mutex>
+
+#include "base/reasons.h"
+#include "base/status.h"
+
+namespace ruvd {
+namespace {
+
+constexpr int kMaxStreams = 256;
+// A peer that pings more often than this is misbehaving.
+constexpr int kMinPingIntervalMs = 10'000;
+
+}  // namespace
+
+absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_message_bytes,
+                                          const std::vector<grpc::Service*>& services) {
+  static std::once_flag plugins;
+  std::call_once(plugins, [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  });
+  const size_t colon = listen.rfind(':');
+  if (colon == std::string::npos || colon + 1 == listen.size()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+                 "'{}' is no listen address; use host:port", listen);
+  }
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
+  builder.SetMaxReceiveMessageSize(max_message_bytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kMinPingIntervalMs);
+  // Two nodes on one port would each get half of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  for (grpc::Service* service : services) {
+    builder.RegisterService(service);
+  }
+  RunningServer running;
+  running.server = builder.BuildAndStart();
+  if (running.server == nullptr || port == 0) {
+    return Error(absl::StatusCode::kUnavailable, reasons::kConfigInvalid,
+                 "cannot listen on {}; is another process using the port? Choose another address",
+                 listen);
+  }
+  running.address = listen.substr(0, colon + 1) + std::to_string(port);
+  return running;
+}
+
+}  // namespace ruvd

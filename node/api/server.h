@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace ruvd {
+
+// A listening gRPC server and where it really listens (port 0 is replaced by the one chosen).
+struct RunningServer {
+  std::unique_ptr<grpc::Server> server;
+  std::string address;
+};
+
+// Serves `services` (borrowed) with health checking and reflection. CONFIG_INVALID if the address
+// cannot be bound.
+absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_message_bytes,
+                                          const std::vector<grpc::Service*>& services);
+
+}  // namespace ruvd

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "inference/model/model.h"
+#include "node/actors/federation.h"
+#include "node/actors/inference.h"
+#include "node/actors/learning.h"
+#include "node/status.h"
+#include "storage/patterns/pattern_store.h"
+
+namespace ruvd {
+
+// What the services call. All borrowed; they outlive the server.
+struct ServiceDependencies {
+  const Clock* clock = nullptr;
+  const Model* model = nullptr;
+  InferenceActor* inference = nullptr;
+  LearningActor* learning = nullptr;
+  PatternStore* patterns = nullptr;
+  FederationActor* federation = nullptr;
+  // The facts of GetStatus that the node itself knows.
+  std::function<void(NodeStatus*)> fill_status;
+};
+
+// The gRPC services of the client port, on the callback API: a method never blocks, it translates
+// to a call of an actor and answers from its callback.
+std::unique_ptr<grpc::Service> MakeInferenceService(const ServiceDependencies& dependencies);
+std::unique_ptr<grpc::Service> MakeLearningService(const ServiceDependencies& dependencies);
+std::unique_ptr<grpc::Service> MakePatternService(const ServiceDependencies& dependencies);
+std::unique_ptr<grpc::Service> MakeAdminService(const ServiceDependencies& dependencies);
+
+}  // namespace ruvd

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Limits of the node's own queues and messages.
+namespace ruvd::limits {
+
+// Requests carry text: a context of 512 tokens is about 2 KiB; 1 MiB leaves room for long-context
+// models.
+inline constexpr int kMaxApiMessageBytes = 1 << 20;
+// Link frames: a 64 KiB chunk and its wrapping (reliability: bounds of the gossip layer).
+inline constexpr int kMaxLinkMessageBytes = 256 << 10;
+// Events a slow reader of a stream may be behind before denoising frames are left out. Text is
+// never left out.
+inline constexpr size_t kMaxPendingFrames = 32;
+// Frames waiting for one peer; a peer further behind is disconnected and catches up by
+// anti-entropy.
+inline constexpr size_t kMaxLinkQueue = 1024;
+inline constexpr size_t kMaxSessionIdBytes = 64;
+inline constexpr size_t kMaxStopStrings = 4;
+inline constexpr size_t kMaxStopBytes = 64;
+inline constexpr int kMaxScoreSamples = 1024;
+inline constexpr int kMaxSearchResults = 1000;
+inline constexpr size_t kMaxIdempotencyKeyBytes = 128;
+// Generations that take turns on the compute pool; the others wait in the queue.
+inline constexpr size_t kMaxRunningGenerations = 8;
+// Feedback waiting for the learning actor.
+inline constexpr size_t kLearningMailbox = 256;
+// Frames and events waiting for the federation actor.
+inline constexpr size_t kFederationMailbox = 1024;
+// Good trajectories one background round looks at: bounds its time and memory.
+inline constexpr size_t kMaxRoundTrajectories = 64;
+// Answers remembered for repeated idempotency keys.
+inline constexpr size_t kMaxRememberedAnswers = 1024;
+// Decoded adapters kept in memory: rank 2 on one matrix is about 8 KiB.
+inline constexpr size_t kMaxCachedAdapters = 1024;
+
+}  // namespace ruvd::limits

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/metrics/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/exposer.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <exception>
+#include <utility>
+
+#include "base/mutex.h"
+#include "base/reasons.h"
+#include "base/status.h"
+
+namespace ruvd {
+namespace {
+
+const prometheus::Histogram::BucketBoundaries kSeconds = {0.001, 0.003, 0.01, 0.03, 0.1,
+                                                          0.3,   1,     3,    10,   30};
+
+// Reads values at scrape time instead of pushing them on every change.
+class ReaderCollectable final : public prometheus::Collectable {
+ public:
+  struct Entry {
+    std::string name;
+    std::string help;
+    std::string label;
+    bool counter = false;
+    Metrics::Reader reader;
+  };
+
+  void Add(Entry entry) {
+    MutexLock lock(mutex_);
+    entries_.push_back(std::move(entry));
+  }
+  void Clear() {
+    MutexLock lock(mutex_);
+    entries_.clear();
+  }
+
+  std::vector<prometheus::MetricFamily> Collect() const override {
+    MutexLock lock(mutex_);
+    std::vector<prometheus::MetricFamily> families;
+    for (const Entry& entry : entries_) {
+      families.push_back(Read(entry));
+    }
+    return families;
+  }
+
+ private:
+  static prometheus::MetricFamily Read(const Entry& entry) {
+    prometheus::MetricFamily family{
+        entry.name,
+        entry.help,
+        entry.counter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge,
+        {}};
+    for (const Metrics::Sample& sample : entry.reader()) {
+      prometheus::ClientMetric metric;
+      if (!entry.label.empty()) {
+        metric.label.push_back({entry.label, sample.label});
+      }
+      (entry.counter ? metric.counter.value : metric.gauge.value) = sample.value;
+      family.metric.push_back(std::move(metric));
+    }
+    return family;
+  }
+
+  mutable Mutex mutex_;
+  std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+class PrometheusMetrics final : public Metrics {
+ public:
+  absl::Status Listen(const std::string& listen) {
+    if (listen.empty()) {
+      return absl::OkStatus();
+    }
+    try {
+      constexpr size_t kThreads = 1;  // one scraper is usual
+      exposer_ = std::make_unique<prometheus::Exposer>(listen, kThreads);
+    } catch (const std::exception& error) {
+      return Error(absl::StatusCode::kUnavailable, reasons::kConfigInvalid,
+                   "metrics cannot listen on {}: {}; choose another metrics.listen", listen,
+                   error.what());
+    }
+    exposer_->RegisterCollectable(registry_);
+    exposer_->RegisterCollectable(readers_);
+    const std::vector<int> ports = exposer_->GetListeningPorts();
+    address_ =
+        listen.substr(0, listen.rfind(':') + 1) + std::to_string(ports.empty() ? 0 : ports.front());
+    return absl::OkStatus();
+  }
+
+  std::string address() const override { return address_; }
+
+  void RequestEnded(std::string_view endpoint, std::string_view code, double seconds) override {
+    const std::string name(endpoint);
+    requests_.Add({{"endpoint", name}, {"code", std::string(code)}}).Increment();
+    durations_.Add({{"endpoint", name}}, kSeconds).Observe(seconds);
+  }
+  void StepEnded(double seconds, int committed) override {
+    step_seconds_.Observe(seconds);
+    tokens_.Increment(committed);
+  }
+  void FeedbackReceived(std::string_view signal, bool learned) override {
+    feedback_.Add({{"signal", std::string(signal)}, {"learned", learned ? "true" : "false"}})
+        .Increment();
+  }
+  void LearningRound(double seconds) override { round_seconds_.Observe(seconds); }
+  void AddReader(std::string name, std::string help, std::string label, bool counter,
+                 Reader reader) override {
+    readers_->Add({std::move(name), std::move(help), std::move(label), counter, std::move(reader)});
+  }
+  void RemoveReaders() override { readers_->Clear(); }
+
+ private:
+  std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
+  std::shared_ptr<ReaderCollectable> readers_ = std::make_shared<ReaderCollectable>();
+  prometheus::Family<prometheus::Counter>& requests_ = prometheus::BuildCounter()
+                                                           .Name("ruvd_requests_total")
+                                                           .Help("Requests ended")
+                                                           .Register(*registry_);
+  prometheus::Family<prometheus::Histogram>& durations_ =
+      prometheus::BuildHistogram()
+          .Name("ruvd_request_duration_seconds")
+          .Help("From admission to the last byte")
+          .Register(*registry_);
+  prometheus::Histogram& step_seconds_ = prometheus::BuildHistogram()
+                                             .Name("ruvd_denoise_step_seconds")
+                                             .Help("One denoising step or decoded token")
+                                             .Register(*registry_)
+                                             .Add({}, kSeconds);
+  prometheus::Counter& tokens_ = prometheus::BuildCounter()
+                                     .Name("ruvd_tokens_committed_total")
+                                     .Help("Tokens generated")
+                                     .Register(*registry_)
+                                     .Add({});
+  prometheus::Family<prometheus::Counter>& feedback_ = prometheus::BuildCounter()
+                                                           .Name("ruvd_feedback_total")
+                                                           .Help("Feedback received")
+                                                           .Register(*registry_);
+  prometheus::Histogram& round_seconds_ = prometheus::BuildHistogram()
+                                              .Name("ruvd_learn_loop_seconds")
+                                              .Help("Background rounds")
+                                              .Register(*registry_)
+                                              .Add({{"loop", "background"}}, kSeconds);
+  std::string address_;
+  std::unique_ptr<prometheus::Exposer> exposer_;  // last: its threads read the members above
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Create(const std::string& listen) {
+  auto metrics = std::make_unique<PrometheusMetrics>();
+  RETURN_IF_ERROR(metrics->Listen(listen));
+  return metrics;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace ruvd {
+
+// The node's Prometheus metrics, all named ruvd_*. Recording is thread-safe and takes well under a
+// microsecond; without a listen address everything is recorded all the same, so that code need not
+// ask.
+class Metrics {
+ public:
+  // `listen` is host:port, or empty for no HTTP endpoint. CONFIG_INVALID if it cannot be bound.
+  static absl::StatusOr<std::unique_ptr<Metrics>> Create(const std::string& listen);
+  virtual ~Metrics() = default;
+
+  // Where the endpoint listens with its real port, "" without one.
+  virtual std::string address() const = 0;
+
+  virtual void RequestEnded(std::string_view endpoint, std::string_view code, double seconds) = 0;
+  virtual void StepEnded(double seconds, int committed) = 0;
+  virtual void FeedbackReceived(std::string_view signal, bool learned) = 0;
+  virtual void LearningRound(double seconds) = 0;
+
+  // A value read when the endpoint is scraped.
+  struct Sample {
+    std::string label;  // value of the metric's label
+    double value = 0;
+  };
+  using Reader = std::function<std::vector<Sample>()>;
+  // `label` is the label's name; `counter` says whether the value only grows. The reader is called
+  // on the endpoint's thread until RemoveReaders.
+  virtual void AddReader(std::string name, std::string help, std::string label, bool counter,
+                         Reader reader) = 0;
+  // After this no reader runs any more; called before what the readers look at goes away.
+  virtual void RemoveReaders() = 0;
+};
+
+}  // namespace ruvd

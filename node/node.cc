@@ -1,0 +1,377 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/node.h"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/service_type.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/parallel.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "inference/adapter/bank.h"
+#include "inference/adapter/frame.h"
+#include "inference/model/model.h"
+#include "inference/model/transformer.h"
+#include "node/actor/actor_system.h"
+#include "node/actors/adapter_source.h"
+#include "node/actors/federation_actor.h"
+#include "node/actors/inference_actor.h"
+#include "node/actors/learning_actor.h"
+#include "node/api/link.h"
+#include "node/api/server.h"
+#include "node/api/services.h"
+#include "node/limits.h"
+#include "node/metrics/metrics.h"
+#include "node/node_files.h"
+#include "node/status.h"
+#include "node/version.h"
+#include "storage/consent/consent_store.h"
+#include "storage/counters/counter_store.h"
+#include "storage/db/database.h"
+#include "storage/items/item_store.h"
+#include "storage/patterns/pattern_store.h"
+#include "storage/trajectories/trajectory_store.h"
+
+namespace ruvd {
+namespace {
+
+// One core stays free for the io and learning threads, where there is more than one.
+int InferenceThreads(int configured) {
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return configured > 0 ? configured : std::max(1, cores - 1);
+}
+
+uint64_t DeadLetterTotal(const ActorSystem& actors) {
+  uint64_t total = 0;
+  for (size_t reason = 0; reason < kDeadLetterReasons; ++reason) {
+    total += actors.dead_letters().count(static_cast<DeadLetterReason>(reason));
+  }
+  return total;
+}
+
+// Members are declared in order of dependence, so that destruction takes them down in the reverse
+// order.
+class NodeImpl final : public Node {
+ public:
+  explicit NodeImpl(NodeConfig config)
+      : config_(std::move(config)),
+        runner_(InferenceThreads(config_.inference.threads)),
+        started_(clock_.Now()) {}
+  ~NodeImpl() override { StopNow(); }
+
+  absl::Status Start();
+
+  std::string api_address() const override { return api_address_; }
+  std::string federation_address() const override { return federation_address_; }
+  std::string metrics_address() const override { return metrics_->address(); }
+  std::string id() const override { return ToHex(files_->key.id()); }
+  absl::Status Drain(Duration deadline) override;
+
+ private:
+  absl::Status OpenStores();
+  absl::Status LoadModel();
+  absl::Status StartActors();
+  absl::Status StartFederation();
+  absl::Status StartServers();
+  void AddMetrics();
+  void FillStatus(NodeStatus* status) const;
+  // Stops servers, actors and threads, whatever state they are in. Idempotent.
+  void StopNow();
+
+  const NodeConfig config_;
+  const Clock& clock_ = SystemClock();
+  std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<NodeFiles> files_;
+
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<TrajectoryStore> trajectories_;
+  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<ItemStore> items_;
+  std::unique_ptr<ConsentStore> consent_;
+  std::unique_ptr<CounterStore> counters_;
+
+  std::shared_ptr<const Model> model_;
+  ThreadParallelRunner runner_;
+  std::unique_ptr<Transformer> serving_;   // used on compute_pool_ only
+  std::unique_ptr<Transformer> training_;  // used on learning_pool_ only
+  std::unique_ptr<Frame> frame_;
+  std::unique_ptr<AdapterSource> adapters_;
+
+  ThreadPool io_pool_{{.name = "io", .threads = 2}};
+  ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
+  ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
+  std::atomic<bool> stopping_{false};
+  LinkDialer dialer_;
+  std::unique_ptr<ActorSystem> actors_;
+  std::unique_ptr<FederationActor> federation_;
+  std::unique_ptr<InferenceActor> inference_;
+  std::unique_ptr<LearningActor> learning_;
+
+  std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::unique_ptr<grpc::Server> api_server_;
+  std::unique_ptr<grpc::Server> federation_server_;
+  std::string api_address_;
+  std::string federation_address_;
+  const TimePoint started_;
+  bool stopped_ = false;
+};
+
+absl::Status NodeImpl::Start() {
+  ASSIGN_OR_RETURN(metrics_, Metrics::Create(config_.metrics.listen));
+  RETURN_IF_ERROR(LoadModel());
+  RETURN_IF_ERROR(OpenStores());
+  RETURN_IF_ERROR(StartActors());
+  RETURN_IF_ERROR(StartServers());
+  AddMetrics();
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::LoadModel() {
+  ASSIGN_OR_RETURN(model_, Model::Load(config_.model.path));
+  serving_ = std::make_unique<Transformer>(model_, runner_);
+  training_ = std::make_unique<Transformer>(model_, SerialRunner());
+  ASSIGN_OR_RETURN(Frame frame, RandomFrame(*model_, config_.federation.core_rank,
+                                            config_.federation.frame_seed));
+  frame_ = std::make_unique<Frame>(std::move(frame));
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::OpenStores() {
+  ASSIGN_OR_RETURN(NodeFiles files, OpenNodeFiles(config_));
+  files_ = std::make_unique<NodeFiles>(std::move(files));
+  DatabaseOptions options{.path = files_->store_path, .seal_key = files_->seal_key};
+  options.clock = &clock_;
+  options.soft_reserve_bytes = config_.storage.soft_reserve_bytes;
+  options.hard_reserve_bytes = config_.storage.hard_reserve_bytes;
+  ASSIGN_OR_RETURN(database_, Database::Open(std::move(options)));
+  ASSIGN_OR_RETURN(trajectories_, TrajectoryStore::Open(*database_, {}));
+  items_ = std::make_unique<ItemStore>(*database_);
+  consent_ = std::make_unique<ConsentStore>(*database_);
+  counters_ = std::make_unique<CounterStore>(*database_);
+  PatternStoreOptions patterns;
+  patterns.dimension = static_cast<uint32_t>(model_->config().width);
+  patterns.model_hash = model_->hash();
+  patterns.m = static_cast<uint32_t>(config_.storage.hnsw_m);
+  patterns.ef_construction = static_cast<uint32_t>(config_.storage.hnsw_ef_construction);
+  ASSIGN_OR_RETURN(patterns_, PatternStore::Open(*database_, patterns));
+  SelectionOptions selection;
+  selection.threshold = config_.retrieval.similarity;
+  selection.max_adapters = config_.retrieval.max_adapters;
+  adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection);
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::StartActors() {
+  uint64_t seed = 0;
+  std::memcpy(&seed, files_->key.id().data(), sizeof(seed));
+  ActorSystemOptions options;
+  options.seed = seed ^ static_cast<uint64_t>(clock_.WallMillis());
+  options.on_failure = [](const ActorFailure& failure) {
+    spdlog::error("actor {} failed and restarts: {}", failure.actor, MessageOf(failure.status));
+  };
+  options.on_escalation = [](const ActorFailure& failure) {
+    spdlog::critical("actor {} failed too often and is stopped: {}", failure.actor,
+                     MessageOf(failure.status));
+  };
+  actors_ = std::make_unique<ActorSystem>(io_pool_, std::move(options));
+  RETURN_IF_ERROR(StartFederation());
+  inference_ = StartInferenceActor(*actors_, {.queue = static_cast<size_t>(config_.inference.queue),
+                                              .services = {.clock = &clock_,
+                                                           .adapters = adapters_.get(),
+                                                           .trajectories = trajectories_.get()},
+                                              .transformer = serving_.get(),
+                                              .compute = &compute_pool_,
+                                              .metrics = metrics_.get()});
+  LearningActorOptions learning;
+  learning.services = {.clock = &clock_,
+                       .transformer = training_.get(),
+                       .trajectories = trajectories_.get(),
+                       .patterns = patterns_.get(),
+                       .frame = config_.federation.enabled ? frame_.get() : nullptr,
+                       .origin = files_->key.id(),
+                       .cancelled = [this] { return stopping_.load(); }};
+  learning.round = {.min_rating = config_.learning.min_rating,
+                    .similarity = config_.retrieval.similarity,
+                    .rank = config_.learning.rank,
+                    .steps = config_.learning.steps,
+                    .min_improvement = config_.learning.min_improvement};
+  learning.enabled = config_.learning.enabled;
+  learning.round_after_requests = config_.learning.background_requests;
+  learning.round_after_age = std::chrono::seconds(config_.learning.background_seconds);
+  learning.pool = &learning_pool_;
+  learning.metrics = metrics_.get();
+  learning.on_pattern = [this](const PatternId& id) { federation_->OnPatternStored(id); };
+  learning_ = StartLearningActor(*actors_, learning);
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::StartFederation() {
+  if (!config_.federation.enabled) {
+    federation_ = MakeIsolatedFederation(clock_);
+    return absl::OkStatus();
+  }
+  FederationActorOptions options;
+  ASSIGN_OR_RETURN(options.gossip.certificate, LoadCertificate(config_, clock_));
+  options.gossip.model_hash = model_->hash();
+  options.gossip.frame_id = frame_->id;
+  options.gossip.listen_address = config_.federation.advertise.empty()
+                                      ? config_.federation.listen
+                                      : config_.federation.advertise;
+  options.gossip.seeds = config_.federation.seeds;
+  UpdateRules rules;
+  rules.rank_of_target[frame_->target] = static_cast<uint32_t>(frame_->rank);
+  rules.banks = kTimestepBanks;
+  options.gossip.update_rules = rules;
+  options.gossip.pattern_rules.dimension = patterns_->dimension();
+  options.gossip.pattern_rules.cores = rules;
+  options.next_boot = [this] { return counters_->NextBoot(); };
+  options.key = &files_->key;
+  options.clock = &clock_;
+  options.frame = frame_.get();
+  options.items = items_.get();
+  options.patterns = patterns_.get();
+  options.consent = consent_.get();
+  options.adapters = adapters_.get();
+  options.transformer = training_.get();
+  options.learning_pool = &learning_pool_;
+  options.dial = [this](const std::string& address) { dialer_.Dial(address); };
+  options.round = std::chrono::seconds(config_.federation.round_seconds);
+  ASSIGN_OR_RETURN(federation_, StartFederationActor(*actors_, options));
+  dialer_.Bind(*federation_);
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::StartServers() {
+  if (config_.federation.enabled) {
+    services_.push_back(MakeFederationService(*federation_));
+    ASSIGN_OR_RETURN(RunningServer running,
+                     StartServer(config_.federation.listen, limits::kMaxLinkMessageBytes,
+                                 {services_.back().get()}));
+    federation_server_ = std::move(running.server);
+    federation_address_ = running.address;
+  }
+  ServiceDependencies dependencies;
+  dependencies.clock = &clock_;
+  dependencies.model = model_.get();
+  dependencies.inference = inference_.get();
+  dependencies.learning = learning_.get();
+  dependencies.patterns = patterns_.get();
+  dependencies.federation = federation_.get();
+  dependencies.fill_status = [this](NodeStatus* status) { FillStatus(status); };
+  std::vector<grpc::Service*> api;
+  for (auto make :
+       {MakeInferenceService, MakeLearningService, MakePatternService, MakeAdminService}) {
+    services_.push_back(make(dependencies));
+    api.push_back(services_.back().get());
+  }
+  ASSIGN_OR_RETURN(RunningServer running,
+                   StartServer(config_.api.listen, limits::kMaxApiMessageBytes, api));
+  api_server_ = std::move(running.server);
+  api_address_ = running.address;
+  return absl::OkStatus();
+}
+
+void NodeImpl::AddMetrics() {
+  metrics_->AddReader("ruvd_patterns", "Patterns in the store", "", false, [this] {
+    return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns_->size())}};
+  });
+  metrics_->AddReader("ruvd_requests_running", "Requests waiting or running", "", false, [this] {
+    return std::vector<Metrics::Sample>{{"", static_cast<double>(inference_->running())}};
+  });
+  metrics_->AddReader(
+      "ruvd_dead_letters_total", "Messages between actors that were lost", "reason", true, [this] {
+        std::vector<Metrics::Sample> samples;
+        for (size_t i = 0; i < kDeadLetterReasons; ++i) {
+          const auto reason = static_cast<DeadLetterReason>(i);
+          samples.push_back({std::string(DeadLetterReasonName(reason)),
+                             static_cast<double>(actors_->dead_letters().count(reason))});
+        }
+        return samples;
+      });
+}
+
+void NodeImpl::FillStatus(NodeStatus* status) const {
+  status->node_id = id();
+  status->name = config_.node.name;
+  status->version = kVersion;
+  status->state = stopping_.load() ? "draining" : "serving";
+  status->model_name = model_->config().name;
+  status->model_hash = ToHex(model_->hash());
+  status->patterns = patterns_->size();
+  status->trajectories = trajectories_->size();
+  status->dead_letters = DeadLetterTotal(*actors_);
+  status->storage_health = std::string(HealthName(database_->Health()));
+  status->uptime_seconds = std::chrono::duration<double>(clock_.Now() - started_).count();
+  status->requests_running = inference_->running();
+}
+
+absl::Status NodeImpl::Drain(Duration deadline) {
+  const TimePoint end = clock_.Now() + deadline;
+  stopping_.store(true);  // ends a background round between two batches
+  if (auto* health = api_server_->GetHealthCheckService(); health != nullptr) {
+    health->SetServingStatus(false);
+  }
+  // Left for closing the servers and the store.
+  constexpr Duration kClosing = std::chrono::milliseconds(1500);
+  const DrainReport report = actors_->DrainAndWait(end - kClosing);
+  StopNow();
+  if (!report.complete) {
+    return Error(absl::StatusCode::kDeadlineExceeded, reasons::kNodeDraining,
+                 "{} accepted message(s) were not finished when the drain's deadline passed; allow "
+                 "more time",
+                 report.messages_lost);
+  }
+  return absl::OkStatus();
+}
+
+void NodeImpl::StopNow() {
+  if (std::exchange(stopped_, true)) {
+    return;
+  }
+  stopping_.store(true);
+  if (metrics_ != nullptr) {
+    metrics_->RemoveReaders();
+  }
+  // Last writes go out, then what is still open is cancelled; waits until gRPC is done with every
+  // call.
+  constexpr auto kGrace = std::chrono::milliseconds(400);
+  if (api_server_ != nullptr) {
+    api_server_->Shutdown(std::chrono::system_clock::now() + kGrace);
+  }
+  dialer_.Shutdown();
+  if (federation_server_ != nullptr) {
+    federation_server_->Shutdown(std::chrono::system_clock::now() + kGrace);
+  }
+  actors_.reset();  // by force whatever still runs; nobody asks them any more
+  learning_pool_.Shutdown();
+  compute_pool_.Shutdown();
+  io_pool_.Shutdown();
+  if (database_ != nullptr) {
+    if (absl::Status closed = database_->Close(); !closed.ok()) {
+      spdlog::error("closing the store: {}", MessageOf(closed));
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config) {
+  auto node = std::make_unique<NodeImpl>(config);
+  RETURN_IF_ERROR(node->Start());
+  return node;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ruvd {
+
+// What a node says of itself, apart from its part in the cluster.
+struct NodeStatus {
+  std::string node_id;
+  std::string name;
+  std::string version;
+  std::string state;  // serving, draining
+  std::string model_name;
+  std::string model_hash;
+  uint64_t patterns = 0;
+  uint64_t trajectories = 0;
+  uint64_t dead_letters = 0;
+  std::string storage_health;
+  double uptime_seconds = 0;
+  uint64_t requests_running = 0;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/messages.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/limits.h"
+
+namespace ruvd {
+namespace {
+
+using ProtoSampling = inference::v1::SamplingOptions;
+
+absl::Status SamplingError(const std::function<void(ProtoSampling&)>& change) {
+  ProtoSampling message;
+  change(message);
+  return ReadSampling(message).status();
+}
+
+TEST(ReadSamplingTest, DefaultsAreValid) {
+  auto options = ReadSampling(ProtoSampling());
+  ASSERT_TRUE(options.ok());
+  EXPECT_FALSE(options->mode.has_value());
+  EXPECT_EQ(options->max_tokens, ruvd::SamplingOptions().max_tokens);
+}
+
+TEST(ReadSamplingTest, EveryOptionArrives) {
+  ProtoSampling message;
+  message.set_mode(inference::v1::DECODING_MODE_AUTOREGRESSIVE);
+  message.set_max_tokens(7);
+  message.set_steps(3);
+  message.set_block_length(16);
+  message.set_temperature(0.5F);
+  message.set_confidence_threshold(0.9F);
+  message.set_seed(11);
+  message.set_ignore_end_of_text(true);
+  message.add_stop("END");
+  message.set_top_k(40);
+  message.set_top_p(0.95F);
+  message.set_repetition_penalty(1.2F);
+  auto options = ReadSampling(message);
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->mode, DecodingMode::kAutoregressive);
+  EXPECT_EQ(options->max_tokens, 7);
+  EXPECT_EQ(options->steps, 3);
+  EXPECT_EQ(options->block_length, 16);
+  EXPECT_FLOAT_EQ(options->temperature, 0.5F);
+  EXPECT_FLOAT_EQ(options->confidence_threshold, 0.9F);
+  EXPECT_EQ(options->seed, 11u);
+  EXPECT_TRUE(options->ignore_end_of_text);
+  EXPECT_EQ(options->stop, std::vector<std::string>{"END"});
+  EXPECT_EQ(options->top_k, 40);
+  EXPECT_FLOAT_EQ(options->top_p, 0.95F);
+  EXPECT_FLOAT_EQ(options->repetition_penalty, 1.2F);
+}
+
+TEST(ReadSamplingTest, AnOptionOutOfRangeIsNamed) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<std::pair<std::string, std::function<void(ProtoSampling&)>>> cases = {
+      {"temperature", [](ProtoSampling& m) { m.set_temperature(-1); }},
+      {"temperature", [nan](ProtoSampling& m) { m.set_temperature(nan); }},
+      {"confidence_threshold", [](ProtoSampling& m) { m.set_confidence_threshold(1.5F); }},
+      {"top_p", [](ProtoSampling& m) { m.set_top_p(2); }},
+      {"repetition_penalty", [](ProtoSampling& m) { m.set_repetition_penalty(-2); }},
+      {"max_tokens", [](ProtoSampling& m) { m.set_max_tokens(4'000'000'000U); }},
+      {"stop", [](ProtoSampling& m) { m.add_stop(""); }},
+      {"stop", [](ProtoSampling& m) { m.add_stop(std::string(limits::kMaxStopBytes + 1, 'x')); }},
+      {"mode", [](ProtoSampling& m) { m.set_mode(static_cast<inference::v1::DecodingMode>(99)); }},
+  };
+  for (const auto& [name, change] : cases) {
+    const absl::Status status = SamplingError(change);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_NE(MessageOf(status).find(name), std::string::npos) << MessageOf(status);
+  }
+}
+
+TEST(ReadFeedbackTest, OneSignalIsRequired) {
+  learning::v1::SubmitFeedbackRequest message;
+  message.set_response_id("r1");
+  EXPECT_EQ(ReasonOf(ReadFeedback(message).status()), reasons::kInvalidArgument);
+  message.set_rating(0.25F);
+  auto feedback = ReadFeedback(message);
+  ASSERT_TRUE(feedback.ok());
+  EXPECT_FLOAT_EQ(*feedback->rating, 0.25F);
+  EXPECT_FALSE(feedback->edited_text.has_value());
+}
+
+TEST(ReadFeedbackTest, RatingsOutsideZeroToOneAreRefused) {
+  for (const float rating : {-0.1F, 1.1F, std::numeric_limits<float>::quiet_NaN()}) {
+    learning::v1::SubmitFeedbackRequest message;
+    message.set_rating(rating);
+    EXPECT_FALSE(ReadFeedback(message).ok()) << rating;
+  }
+}
+
+TEST(ReadFeedbackTest, AnEmptyEditIsRefused) {
+  learning::v1::SubmitFeedbackRequest message;
+  message.set_edited_text("");
+  EXPECT_NE(MessageOf(ReadFeedback(message).status()).find("edited_text"), std::string::npos);
+}
+
+TEST(ReadPatternIdTest, OnlyThirtyTwoHexadecimalDigits) {
+  EXPECT_TRUE(ReadPatternId("00112233445566778899aabbccddeeff").ok());
+  EXPECT_FALSE(ReadPatternId("").ok());
+  EXPECT_FALSE(ReadPatternId("00112233445566778899aabbccddeef").ok());
+  EXPECT_FALSE(ReadPatternId("zz112233445566778899aabbccddeeff").ok());
+  EXPECT_FALSE(ReadPatternId("00112233445566778899aabbccddeeff00").ok());
+}
+
+TEST(ReadScoreTest, SamplesAreLimited) {
+  inference::v1::ScoreRequest message;
+  message.set_samples(limits::kMaxScoreSamples + 1);
+  EXPECT_FALSE(ReadScore(message).ok());
+  message.set_samples(0);
+  auto job = ReadScore(message);
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(job->options.mode, DecodingMode::kDiffusion);
+}
+
+}  // namespace
+}  // namespace ruvd
