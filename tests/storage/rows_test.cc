@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bytes of rows: what docs/store-format.md promises.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+#include <numeric>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "storage/db/stored_value.h"
+#include "storage/limits.h"
+#include "storage/patterns/pattern_keys.h"
+#include "storage/patterns/pattern_rows.h"
+#include "storage/trajectories/trajectory_rows.h"
+
+namespace ruvd {
+namespace {
+
+using patterns::SlotRow;
+
+SealKey ExampleKey() {
+  std::array<uint8_t, kSealKeyBytes> master;
+  std::iota(master.begin(), master.end(), uint8_t{0});
+  return SealKey::FromBytes(master).value();
+}
+
+// The worked example of docs/store-format.md. Its bytes come from an implementation of BLAKE2b
+// key derivation and XChaCha20-Poly1305 written from the specifications alone, and checked against
+// the vector of draft-irtf-cfrg-xchacha-03, A.3.1.
+constexpr char kExampleStored[] =
+    "010100000003000000"
+    "404142434445464748494a4b4c4d4e4f5051525354555657"
+    "e1b27ad94fbfd126f985c1911aacc920"
+    "f585d91641c507c07f5082f906ebdb1c";
+constexpr char kExamplePlaintext[] = "01010000020000000000803f000000c0";
+
+TEST(StoreFormatTest, TheWorkedExampleOpens) {
+  const std::string key = patterns::SlotKey(5);
+  EXPECT_EQ(ToHex(AsBytes(key)), "0000000000000005");
+  const auto value =
+      DecodeStoredValue(ExampleKey(), ColumnFamily::kVec, key, FromHex(kExampleStored).value(), 3);
+  ASSERT_TRUE(value.ok()) << value.status();
+  EXPECT_EQ(ToHex(AsBytes(value->plaintext)), kExamplePlaintext);
+  EXPECT_EQ(value->schema, 1U);
+  EXPECT_EQ(patterns::DecodeVecRow(value->plaintext, 2).value(), (std::vector<float>{1, -2}));
+}
+
+TEST(StoreFormatTest, TheHeaderIsPartOfTheSeal) {
+  std::string stored = FromHex(kExampleStored).value();
+  for (size_t i = 0; i < kStoredValueHeaderBytes; ++i) {
+    std::string altered = stored;
+    altered[i] = static_cast<char>(altered[i] ^ 4);
+    EXPECT_EQ(
+        ReasonOf(DecodeStoredValue(ExampleKey(), ColumnFamily::kVec, patterns::SlotKey(5), altered)
+                     .status()),
+        reasons::kSealBroken)
+        << i;
+  }
+}
+
+TEST(StoreFormatTest, KeysHaveFixedWidths) {
+  EXPECT_EQ(ToHex(AsBytes(patterns::CollectionKey())), "636f6c6c2f00000000");
+  EXPECT_EQ(ToHex(AsBytes(patterns::OplogKey(258))), "0000000000000102");
+  EXPECT_EQ(patterns::IdKey(PatternId{0xAB}).size(), 20U);
+}
+
+TEST(RowsTest, EveryOtherLengthOfAVecRowIsRefused) {
+  const std::vector<float> embedding = {1, 2, 3};
+  const std::string row = patterns::EncodeVecRow(embedding);
+  EXPECT_EQ(patterns::DecodeVecRow(row, 3).value(), embedding);
+  for (size_t n = 0; n < row.size(); ++n) {
+    EXPECT_EQ(ReasonOf(patterns::DecodeVecRow(row.substr(0, n), 3).status()),
+              reasons::kStoreCorrupt);
+  }
+  EXPECT_FALSE(patterns::DecodeVecRow(row + "x", 3).ok());
+  EXPECT_FALSE(patterns::DecodeVecRow(row, 4).ok());
+  for (const size_t header_byte : {0U, 1U, 2U, 4U}) {
+    std::string altered = row;
+    altered[header_byte] = '\x7F';
+    EXPECT_FALSE(patterns::DecodeVecRow(altered, 3).ok()) << header_byte;
+  }
+}
+
+RC_GTEST_PROP(RowsTest, SlotRowsReadAsTheyWereWritten,
+              (const PatternId& id, uint32_t generation, bool live)) {
+  SlotRow row{.id = id, .generation = generation, .live = live};
+  row.bank = *rc::gen::inRange<uint32_t>(0, limits::kMaxBanks);
+  row.tier = static_cast<SharingTier>(*rc::gen::inRange(0, 5));
+  const std::string bytes = patterns::EncodeSlotRow(row);
+  RC_ASSERT(bytes.size() == patterns::kSlotRowBytes);
+  const auto again = patterns::DecodeSlotRow(bytes);
+  RC_ASSERT(again.ok());
+  RC_ASSERT(again->id == row.id && again->generation == row.generation);
+  RC_ASSERT(again->bank == row.bank && again->tier == row.tier && again->live == row.live);
+  const auto cut = *rc::gen::inRange<size_t>(0, bytes.size());
+  RC_ASSERT(!patterns::DecodeSlotRow(bytes.substr(0, cut)).ok());
+}
+
+TEST(RowsTest, ValuesOutOfRangeAreRefused) {
+  const auto reason = [](const SlotRow& row) {
+    return ReasonOf(patterns::DecodeSlotRow(patterns::EncodeSlotRow(row)).status());
+  };
+  EXPECT_EQ(reason({.bank = limits::kMaxBanks}), reasons::kStoreCorrupt);
+  EXPECT_EQ(reason({.tier = static_cast<SharingTier>(5)}), reasons::kStoreCorrupt);
+  patterns::MetaRow meta;
+  EXPECT_TRUE(patterns::DecodeMetaRow(patterns::EncodeMetaRow(meta), {}).ok());
+  meta.pattern.bank = limits::kMaxBanks;
+  EXPECT_EQ(ReasonOf(patterns::DecodeMetaRow(patterns::EncodeMetaRow(meta), {}).status()),
+            reasons::kStoreCorrupt);
+  for (const char* bytes : {"", "\xFF\xFF", "text"}) {
+    EXPECT_FALSE(patterns::DecodeMetaRow(bytes, {}).ok());
+    EXPECT_FALSE(patterns::DecodeCollectionRow(bytes).ok());
+    EXPECT_FALSE(trajectories::DecodeTrajectory(bytes).ok());
+  }
+}
+
+}  // namespace
+}  // namespace ruvd
