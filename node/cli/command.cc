@@ -4,6 +4,7 @@
 #include "node/cli/command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -77,12 +78,16 @@ absl::Status ExplainRemaining(const CLI::App& root, const std::vector<std::strin
 
 absl::Status ExplainParseError(const CLI::App& root, const CLI::ParseError& error) {
   const std::vector<std::string> remaining = root.remaining(true);
-  const bool has_flag = std::ranges::any_of(remaining, LooksLikeFlag);
-  if (has_flag || (!remaining.empty() && dynamic_cast<const CLI::ExtrasError*>(&error))) {
+  const CLI::App& verb = DeepestParsed(root);
+  const std::vector<std::string> verbs = VerbsOf(verb);
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr || !verbs.empty();
+  if (std::ranges::any_of(remaining, LooksLikeFlag) || (!remaining.empty() && is_extra)) {
     return ExplainRemaining(root, remaining);
   }
-  return UsageError(
-      fmt::format("{}; see `{} --help`", error.what(), FullName(DeepestParsed(root))));
+  const std::string name = FullName(verb);
+  return verbs.empty() ? UsageError(fmt::format("{}; see `{} --help`", error.what(), name))
+                       : UsageError(fmt::format("`{}` needs one of: {}; see `{} --help`", name,
+                                                fmt::join(verbs, ", "), name));
 }
 
 absl::Status ParseAndRun(const std::vector<std::string>& arguments, CommandContext& context) {

@@ -42,7 +42,12 @@ absl::Status Serve(CommandContext& context, const ConfigFlags& flags) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   SetUpLogging(config.log, config.node.name);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Node> node, context.start_node(config));
+  auto started = context.start_node(config);
+  if (!started.ok()) {
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    return started.status();
+  }
+  const std::unique_ptr<Node> node = *std::move(started);
   context.out << fmt::format("ready api={} federation={} metrics={} id={}", node->api_address(),
                              OrDash(node->federation_address()), OrDash(node->metrics_address()),
                              node->id())

@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +45,11 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 int Remaining(steady_clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
   return static_cast<int>(std::max<milliseconds::rep>(left.count(), 0));
+}
+
+// By number: glibc 2.36 declares its wrapper without C linkage.
+int OpenPidFd(pid_t pid) {
+  return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
 }
 
 // Between fork and exec: system calls only, since the parent may have had threads.
@@ -87,7 +92,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const Command&
   const int fork_error = errno;
   ::close(log);
   ::close(pipe_fds[1]);
-  const int pid_fd = pid < 0 ? -1 : ::pidfd_open(pid, 0);
+  const int pid_fd = pid < 0 ? -1 : OpenPidFd(pid);
   if (pid_fd < 0) {
     const int error = pid < 0 ? fork_error : errno;
     ::close(pipe_fds[0]);

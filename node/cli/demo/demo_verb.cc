@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -38,12 +39,17 @@ std::string Endpoints(const DemoCluster& cluster) {
   return FormatTable({"NODE", "API", "LINK", "METRICS", "PID", "ID"}, rows);
 }
 
+std::string ProgramFolder() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
 std::string WhatToTry(const DemoCluster& cluster) {
   const std::string& first = cluster.nodes().front().api;
   const std::string& last = cluster.nodes().back().api;
   return fmt::format(
       "\nTry in another terminal:\n"
-      "  export RUVD_SERVER={0}\n"
+      "  export PATH={3}:$PATH RUVD_SERVER={0}\n"
       "  ruvd run \"The little boat\"                     # watch it denoise\n"
       "  ruvd rate last --fix \" sailed home at dawn.\"   # teach it\n"
       "  ruvd run \"The little boat\"                     # the adapter is used now\n"
@@ -52,7 +58,7 @@ std::string WhatToTry(const DemoCluster& cluster) {
       "  ruvd pattern ls --server {1}       # and another node has it\n"
       "  ruvd members\n"
       "Data and logs are in {2}. Ctrl-C stops the nodes and deletes it.\n",
-      first, last, cluster.folder());
+      first, last, cluster.folder(), ProgramFolder());
 }
 
 absl::Status WriteState(const DemoCluster& cluster, const std::string& path) {

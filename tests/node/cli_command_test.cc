@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/cli/command.h"
+#include "node/cli/demo/ports.h"
+#include "node/cli/exit_code.h"
+#include "node/cli/identity.h"
+#include "node/version.h"
+#include "privacy/sodium.h"
+
+namespace ruvd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class CliCommandTest : public ::testing::Test {
+ protected:
+  CliCommandTest() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::path(::testing::TempDir()) / test->test_suite_name() / test->name();
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  ~CliCommandTest() override { std::filesystem::remove_all(folder_); }
+
+  int Run(const std::vector<std::string>& arguments) {
+    out_.str("");
+    err_.str("");
+    CommandContext context{.out = out_, .err = err_, .environment = environment_};
+    context.start_node = [this](const NodeConfig& config) {
+      started_ = config;
+      return absl::StatusOr<std::unique_ptr<Node>>(Error(
+          absl::StatusCode::kFailedPrecondition, reasons::kModelCorrupt, "no model; get one"));
+    };
+    return RunCommandLine(arguments, context);
+  }
+  // One line, as every error is.
+  std::string ErrorText() const {
+    const std::string text = err_.str();
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+    return text;
+  }
+
+  std::filesystem::path folder_;
+  std::vector<std::pair<std::string, std::string>> environment_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  std::optional<NodeConfig> started_;
+};
+
+TEST_F(CliCommandTest, VersionIsTheOneOfTheBuild) {
+  EXPECT_EQ(Run({"version"}), 0);
+  EXPECT_EQ(out_.str(), std::string("ruvd ") + kVersion + "\n");
+  std::ifstream file(std::string(RUVD_SOURCE_DIR) + "/CMakeLists.txt");
+  const std::string cmake((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_THAT(cmake, HasSubstr(std::string("VERSION ") + kVersion + " LANGUAGES"));
+}
+
+TEST_F(CliCommandTest, HelpListsEveryVerbAndSucceeds) {
+  EXPECT_EQ(Run({"--help"}), 0);
+  for (const char* verb : {"demo", "tour", "serve", "init", "run", "rate", "pattern", "consent",
+                           "status", "members", "health", "model", "config"}) {
+    EXPECT_THAT(out_.str(), HasSubstr(verb));
+  }
+  EXPECT_EQ(Run({"run", "--help"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("--temperature"));
+}
+
+TEST_F(CliCommandTest, AnUnknownFlagIsNamedWithTheClosestOne) {
+  EXPECT_EQ(Run({"run", "--sedd", "5", "hello"}), 2);
+  EXPECT_THAT(ErrorText(), AllOf(HasSubstr("`ruvd run` has no flag --sedd"),
+                                 HasSubstr("did you mean --seed?"), HasSubstr("[UNKNOWN_FLAG]")));
+  EXPECT_EQ(Run({"status", "--sever=x"}), 2);
+  EXPECT_THAT(ErrorText(), HasSubstr("no flag --sever; did you mean --server?"));
+  EXPECT_EQ(Run({"serve", "--inference.thread", "2"}), 2);
+  EXPECT_THAT(ErrorText(), HasSubstr("did you mean --inference.threads?"));
+}
+
+TEST_F(CliCommandTest, UnknownVerbsAndMissingArgumentsAreUsageErrors) {
+  EXPECT_EQ(Run({"stauts"}), 2);
+  EXPECT_THAT(ErrorText(), HasSubstr("did you mean status?"));
+  EXPECT_EQ(Run({"pattern", "lss"}), 2);
+  EXPECT_THAT(ErrorText(), AllOf(HasSubstr("ruvd pattern"), HasSubstr("lss")));
+  EXPECT_EQ(Run({"pattern"}), 2);
+  EXPECT_THAT(ErrorText(), HasSubstr("needs one of: ls, show, rm, search"));
+  EXPECT_EQ(Run({}), 2);
+  EXPECT_EQ(Run({"run"}), 2);
+  EXPECT_THAT(ErrorText(), AllOf(HasSubstr("prompt"), HasSubstr("ruvd run --help")));
+  EXPECT_EQ(Run({"run", "a", "b"}), 2);
+  EXPECT_EQ(Run({"run", "a", "--seed", "x"}), 2);
+  EXPECT_THAT(ErrorText(), HasSubstr("--seed"));
+  EXPECT_EQ(Run({"status", "--format", "xml"}), 2);
+  EXPECT_EQ(Run({"consent", "grant"}), 2);
+  EXPECT_EQ(Run({"demo", "--nodes", "0"}), 2);
+}
+
+TEST_F(CliCommandTest, NobodyListeningIsNotReadyAndSaysWhatToStart) {
+  auto port = FreePort(0);
+  ASSERT_TRUE(port.ok());
+  const std::string server = "127.0.0.1:" + std::to_string(*port);
+  EXPECT_EQ(Run({"run", "hello", "--server", server}), 3);
+  EXPECT_THAT(ErrorText(), AllOf(HasSubstr(server), HasSubstr("ruvd demo"), HasSubstr("ruvd serve"),
+                                 HasSubstr("[NODE_UNREACHABLE]")));
+  environment_ = {{"RUVD_SERVER", server}};
+  EXPECT_EQ(Run({"health"}), 3);
+  EXPECT_THAT(ErrorText(), HasSubstr(server));
+}
+
+TEST_F(CliCommandTest, RateWantsExactlyOneSignal) {
+  environment_ = {{"XDG_STATE_HOME", folder_}};
+  EXPECT_EQ(Run({"rate", "r1"}), 2);
+  EXPECT_EQ(Run({"rate", "r1", "good", "--accept"}), 2);
+  EXPECT_EQ(Run({"rate", "r1", "1.5"}), 2);
+  EXPECT_THAT(ErrorText(), HasSubstr("1.5"));
+  EXPECT_EQ(Run({"rate", "last", "good"}), 1);
+  EXPECT_THAT(ErrorText(), AllOf(HasSubstr("ruvd run"), HasSubstr("[UNKNOWN_RESPONSE]")));
+}
+
+TEST_F(CliCommandTest, ConfigShowTellsOrigins) {
+  environment_ = {{"RUVD_INFERENCE__QUEUE", "5"}};
+  EXPECT_EQ(Run({"config", "show", "--origin", "--inference.threads", "3"}), 0);
+  EXPECT_THAT(out_.str(),
+              ::testing::ContainsRegex("inference.queue +5 +env RUVD_INFERENCE__QUEUE"));
+  EXPECT_THAT(out_.str(), ::testing::ContainsRegex("inference.threads +3 +flag"));
+  EXPECT_THAT(out_.str(), ::testing::ContainsRegex("learning.rank +2 +default"));
+  EXPECT_EQ(Run({"config", "check"}), 2);
+  EXPECT_THAT(ErrorText(), AllOf(HasSubstr("node.data_dir"), HasSubstr("[CONFIG_INVALID]")));
+  EXPECT_EQ(Run({"config", "check", "--node.data_dir", "d", "--model.path", "m"}), 0);
+}
+
+TEST_F(CliCommandTest, ServePassesTheConfigurationAndReportsAFailedStart) {
+  EXPECT_EQ(Run({"serve", "--node.data_dir", "d", "--model.path", "m", "--log.level", "error"}), 1);
+  ASSERT_TRUE(started_.has_value());
+  EXPECT_EQ(started_->model.path, "m");
+  EXPECT_EQ(ErrorText(), "ruvd: no model; get one [MODEL_CORRUPT]\n");
+  EXPECT_EQ(Run({"serve"}), 2);
+}
+
+TEST_F(CliCommandTest, InitMakesANodeThatItsAuthorityVouchesFor) {
+  const std::string data = folder_ / "node";
+  ASSERT_EQ(Run({"init", "--data-dir", data, "--name", "alpha", "--authority", "--format", "json"}),
+            0)
+      << err_.str();
+  const auto json = nlohmann::json::parse(out_.str());
+  auto bytes = ReadFile(data + "/" + kNodeCertificateFile, 4096);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  auto certificate = AdmissionCert::Parse(AsBytes(*bytes));
+  ASSERT_TRUE(certificate.ok()) << certificate.status();
+  auto authority = ParsePublicKey(json["authority"].get<std::string>());
+  ASSERT_TRUE(authority.ok());
+  EXPECT_TRUE(certificate->Verify(*authority, SystemClock().WallMillis()).ok());
+  EXPECT_EQ(ToHex(certificate->node_id), json["id"]);
+  EXPECT_EQ(certificate->name, "alpha");
+  EXPECT_EQ(Run({"config", "check", "--config", data + "/ruvd.toml", "--model.path", "m"}), 0)
+      << err_.str();
+
+  // A second node asks, the first one's authority answers.
+  const std::string other = folder_ / "other";
+  ASSERT_EQ(Run({"init", "--data-dir", other, "--name", "beta", "--format", "json"}), 0);
+  const std::string key = nlohmann::json::parse(out_.str())["public_key"];
+  EXPECT_EQ(Run({"cert", "issue", "--authority", data + "/" + kAuthorityKeyFile, "--key", key,
+                 "--name", "beta", "--out", other + "/" + kNodeCertificateFile}),
+            0)
+      << err_.str();
+  EXPECT_EQ(Run({"cert", "issue", "--authority", data + "/" + kAuthorityKeyFile, "--key", "ab",
+                 "--name", "beta", "--out", other + "/x"}),
+            1);
+  EXPECT_THAT(ErrorText(), HasSubstr("[KEY_INVALID]"));
+  EXPECT_EQ(Run({"cert", "issue", "--authority", data + "/absent", "--key", key, "--name", "beta",
+                 "--out", other + "/x"}),
+            1);
+  EXPECT_THAT(ErrorText(), HasSubstr("[FILE_NOT_FOUND]"));
+}
+
+TEST_F(CliCommandTest, ModelErrorsNameTheFile) {
+  const std::string broken = folder_ / "broken.gguf";
+  std::ofstream(broken) << "GGUF";
+  EXPECT_EQ(Run({"model", "inspect", broken}), 1);
+  EXPECT_THAT(ErrorText(), AllOf(StartsWith("ruvd: "), HasSubstr("[MODEL_CORRUPT]")));
+  EXPECT_EQ(Run({"model", "inspect", folder_ / "absent.gguf"}), 1);
+  EXPECT_THAT(ErrorText(), HasSubstr("[FILE_NOT_FOUND]"));
+  EXPECT_EQ(Run({"demo", "--model", folder_ / "absent.gguf"}), 1);
+  EXPECT_THAT(ErrorText(), AllOf(HasSubstr("absent.gguf"), HasSubstr("--model")));
+}
+
+TEST(CliExitCodeTest, FollowsTheReason) {
+  const auto code = [](absl::StatusCode status, const char* reason) {
+    return ExitCodeOf(MakeError(status, reason, "m"));
+  };
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), ExitCode::kOk);
+  EXPECT_EQ(code(absl::StatusCode::kInvalidArgument, reasons::kContextTooLong), ExitCode::kError);
+  EXPECT_EQ(code(absl::StatusCode::kInvalidArgument, reasons::kUnknownFlag), ExitCode::kUsage);
+  EXPECT_EQ(code(absl::StatusCode::kInvalidArgument, reasons::kUnknownConfigKey), ExitCode::kUsage);
+  EXPECT_EQ(code(absl::StatusCode::kUnavailable, reasons::kNodeDraining), ExitCode::kNotReady);
+  EXPECT_EQ(code(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull), ExitCode::kNotReady);
+  EXPECT_EQ(code(absl::StatusCode::kPermissionDenied, ""), ExitCode::kDenied);
+  EXPECT_EQ(code(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing),
+            ExitCode::kDenied);
+}
+
+TEST(CliExitCodeTest, ErrorsAreOnePrintableLine) {
+  EXPECT_EQ(ErrorLine(MakeError(absl::StatusCode::kInternal, "A_REASON", "a\nb\x1b[2J; c")),
+            "ruvd: a b [2J; c [A_REASON]");
+  EXPECT_EQ(ErrorLine(absl::InternalError("plain")), "ruvd: plain");
+}
+
+}  // namespace
+}  // namespace ruvd
