@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/conformance/report.h"
+
+#include <fmt/format.h>
+
+namespace ruvd::conformance {
+
+void Report::Fail(std::string_view id, std::string_view why) {
+  ++failed_;
+  fmt::print("FAILED  {}: {}\n", id, why);
+}
+
+void Report::Skip(std::string_view id, std::string_view why) {
+  ++skipped_;
+  fmt::print("skipped {}: {}\n", id, why);
+}
+
+int Report::Finish() const {
+  fmt::print("{} passed, {} failed, {} skipped\n", passed_, failed_, skipped_);
+  return failed_ == 0 ? 0 : 1;
+}
+
+}  // namespace ruvd::conformance

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string_view>
+
+namespace ruvd::conformance {
+
+// Counts the cases and prints one line for each that does not pass.
+class Report {
+ public:
+  void Pass() { ++passed_; }
+  void Fail(std::string_view id, std::string_view why);
+  // For what we do not support, never for what goes wrong.
+  void Skip(std::string_view id, std::string_view why);
+  // Prints "N passed, N failed, N skipped"; the process's exit code.
+  int Finish() const;
+
+ private:
+  int passed_ = 0;
+  int failed_ = 0;
+  int skipped_ = 0;
+};
+
+}  // namespace ruvd::conformance

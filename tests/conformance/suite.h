@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "inference/model/model.h"
+#include "tests/conformance/report.h"
+
+namespace ruvd::conformance {
+
+// A folder of fixtures with its manifest (its README.md says what the entries mean). Reading a
+// member that is missing throws nlohmann::json::exception, which main() reports.
+struct Suite {
+  std::filesystem::path folder;
+  nlohmann::json manifest;
+  Report* report = nullptr;
+
+  // The path of a file named by the manifest.
+  std::string Path(const nlohmann::json& name) const {
+    return (folder / name.get<std::string>()).string();
+  }
+};
+
+// Each runs the cases of one or more sections of the manifest.
+void RunBlocks(const Suite& suite);      // "blocks", "dequant"
+void RunTokenizers(const Suite& suite);  // "tokenizers", "tokenize"
+void RunBroken(const Suite& suite);      // "broken", "broken_controls"
+void RunLogits(const Suite& suite);      // "logits", with LoRA
+void RunGreedy(const Suite& suite);      // "greedy"
+void RunDiffusion(const Suite& suite);   // "diffusion"
+
+// No fixture is larger.
+inline constexpr uint64_t kMaxFixtureBytes = 64 << 20;
+
+// A file of raw little-endian float32.
+absl::StatusOr<std::vector<float>> ReadFloats(const std::string& path);
+
+// True if `actual` has the bits of `expected`, signs of zero and NaN included; otherwise reports
+// the first difference.
+bool CheckBits(const Suite& suite, std::string_view id, std::span<const float> actual,
+               std::span<const float> expected);
+
+// The model named by an entry; null after reporting a skip (architecture or format that we do not
+// support) or a failure.
+std::shared_ptr<const Model> LoadModel(const Suite& suite, std::string_view id,
+                                       const nlohmann::json& name);
+
+}  // namespace ruvd::conformance
