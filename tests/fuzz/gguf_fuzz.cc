@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.h"
+#include "inference/gguf/reader.h"
+#include "inference/tokenizer/tokenizer.h"
+
+// Any bytes are either refused or give tensors whose data can be read, and a tokenizer or an error.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto reader = ruvd::GgufReader::Parse({data, size});
+  if (!reader.ok()) {
+    return 0;
+  }
+  unsigned sum = 0;
+  for (const ruvd::TensorInfo& tensor : (*reader)->tensors()) {
+    RUVD_CHECK((*reader)->Find(tensor.name) == &tensor);
+    for (const uint8_t byte : (*reader)->Data(tensor)) {
+      sum += byte;
+    }
+  }
+  static volatile unsigned sink = 0;  // keeps the reads
+  sink = sink + sum;
+  for (const char* key : {"general.architecture", "a", "tokenizer.ggml.token_type"}) {
+    (void)(*reader)->GetUnsigned(key);
+    (void)(*reader)->GetFloat(key);
+    (void)(*reader)->GetBool(key);
+    (void)(*reader)->GetString(key);
+    (void)(*reader)->GetIntArray(key);
+    (void)(*reader)->GetFloatArray(key);
+  }
+  const auto tokenizer = ruvd::Tokenizer::FromGguf(**reader);
+  if (tokenizer.ok()) {
+    (void)(*tokenizer)->Encode("Some text, 123 <|mask|>\n", true);
+  }
+  return 0;
+}
