@@ -95,7 +95,8 @@ absl::Status Cell::Push(Envelope envelope) {
   if (!pushed.accepted) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
                  "the mailbox of {} is full at its capacity of {}; try again later", name(),
-                 mailbox_.capacity(priority));
+                 priority == Priority::kControl ? options_.mailbox.control_capacity
+                                                : options_.mailbox.capacity);
   }
   return absl::OkStatus();
 }
@@ -151,7 +152,8 @@ absl::Status Cell::Offload(Executor& pool, std::function<void()> work, Event don
       work();
       return absl::OkStatus();
     });
-    self->Deliver(life, status.ok() ? done : Event([status](Cell&) { return status; }));
+    self->Deliver(life,
+                  status.ok() ? done : Event([status](Cell&) { return absl::Status(status); }));
   });
   return absl::OkStatus();
 }

@@ -79,7 +79,7 @@ class Cell : public std::enable_shared_from_this<Cell> {
   void Start();
   absl::Status Push(Envelope envelope);
   // Stops once nothing is queued, after the actor's OnStop; then calls `stopped`.
-  void StopWhenEmpty(std::function<void()> stopped);
+  void StopWhenEmpty(const std::function<void()>& stopped);
   // Stops without another message; returns how many were lost. A handler that is running ends
   // first, but nobody waits for it.
   size_t StopNow();

@@ -144,7 +144,7 @@ size_t Cell::Terminate() {
   return count;
 }
 
-void Cell::StopWhenEmpty(std::function<void()> stopped) {
+void Cell::StopWhenEmpty(const std::function<void()>& stopped) {
   bool post = false;
   bool at_once = false;
   bool already = false;
