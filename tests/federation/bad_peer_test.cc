@@ -1,0 +1,396 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Everything a wrong or hostile peer may send: refused, counted under its reason, without effect.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/reasons.h"
+#include "federation/membership/member_record.h"
+#include "tests/federation/test_peer.h"
+
+namespace ruvd::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::string DeltaPayload(uint64_t seed = 1) {
+  return EncodeAdapterDelta(DeltaOf(seed));
+}
+
+class BadPeer : public testing::Test {
+ protected:
+  // Opens a link that must be refused with `reason`, told to the peer and counted.
+  void ExpectRefusedOpening(TestPeer& peer, const std::string& reason) {
+    const Answers answers = peer.Dial();
+    EXPECT_EQ(answers.closed, reason);
+    EXPECT_THAT(answers.refused, ElementsAre(reason));
+    const Frame* goaway = answers.Find(Frame::kGoaway);
+    ASSERT_NE(goaway, nullptr);
+    EXPECT_EQ(goaway->goaway().reason(), reason);
+    EXPECT_FALSE(goaway->goaway().message().empty());
+    EXPECT_EQ(target_.Refused(reason), 1U);
+    EXPECT_EQ(target_.core().active_links(), 0U);
+    EXPECT_EQ(target_.core().Members().size(), 1U);
+  }
+  // A push that must be refused with `reason` and leave no trace.
+  void ExpectRefusedPush(TestPeer& peer, const Envelope& envelope, const std::string& reason) {
+    const uint64_t before = target_.Refused(reason);
+    const Answers answers = peer.Push(envelope);
+    EXPECT_THAT(answers.refused, ElementsAre(reason));
+    EXPECT_THAT(answers.frames, IsEmpty());
+    EXPECT_EQ(target_.Refused(reason), before + 1);
+    EXPECT_TRUE(target_.core().Items().empty());
+    EXPECT_EQ(target_.core().active_links(), 1U);
+  }
+
+  CoreUnderTest target_;
+};
+
+TEST_F(BadPeer, OtherProtocolVersion) {
+  TestPeer peer(target_, 1, 7, [](LocalNode& n) { n.version_min = n.version_max = 2; });
+  ExpectRefusedOpening(peer, reasons::kProtocolVersion);
+}
+
+TEST_F(BadPeer, OtherModel) {
+  TestPeer peer(target_, 1, 7, [](LocalNode& n) { n.model_hash.fill(9); });
+  ExpectRefusedOpening(peer, reasons::kModelMismatch);
+}
+
+TEST_F(BadPeer, OtherFrame) {
+  TestPeer peer(target_, 1, 7, [](LocalNode& n) { n.frame_id.fill(9); });
+  ExpectRefusedOpening(peer, reasons::kFrameMismatch);
+}
+
+TEST_F(BadPeer, ExpiredCertificate) {
+  TestPeer peer(target_, 1, 7, [](LocalNode& n) {
+    n.certificate = CertificateFor(*n.key, "late", Authority(), roles::kMember,
+                                   kWallStart - 2 * kDayMillis, kWallStart - 1);
+  });
+  ExpectRefusedOpening(peer, reasons::kCertificateExpired);
+}
+
+TEST_F(BadPeer, ForeignCertificate) {
+  TestPeer peer(target_, 1, 7, [](LocalNode& n) {
+    n.certificate = CertificateFor(*n.key, "foreign", Authority(2000));
+  });
+  ExpectRefusedOpening(peer, reasons::kCertificateForeign);
+}
+
+TEST_F(BadPeer, OtherCluster) {
+  TestPeer peer(target_, 1, 7, [](LocalNode& n) { n.cluster_id.fill(3); });
+  ExpectRefusedOpening(peer, reasons::kWrongCluster);
+}
+
+TEST_F(BadPeer, StolenCertificateWithoutItsKey) {
+  const NodeKey mallory = NodeKey::FromSeed(SeedOf(666));
+  TestPeer peer(target_, 1, 7, [&](LocalNode& n) { n.key = &mallory; });
+  const Answers answers = peer.Dial();
+  EXPECT_EQ(answers.closed, reasons::kSignatureInvalid);
+  EXPECT_EQ(target_.core().active_links(), 0U);
+}
+
+TEST_F(BadPeer, FramesBeforeTheOpening) {
+  TestPeer peer(target_, 1, 7);
+  target_.core().OnLinkOpened(7, "", target_.now());
+  const Answers answers = peer.Push(peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload()));
+  EXPECT_EQ(answers.closed, reasons::kEnvelopeMalformed);
+}
+
+TEST_F(BadPeer, SilentOpeningTimesOut) {
+  target_.core().OnLinkOpened(7, "", target_.now());
+  target_.Advance(limits::kHandshakeTimeout + std::chrono::milliseconds(1));
+  Answers answers;
+  answers.Add(target_.core().OnTick(target_.now()));
+  EXPECT_EQ(answers.closed, reasons::kDeadlineExceeded);
+}
+
+TEST_F(BadPeer, ForgedEnvelopes) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  const Envelope good = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload());
+  Envelope bad = good;
+  bad.signature[5] ^= 1;
+  ExpectRefusedPush(peer, bad, reasons::kSignatureInvalid);
+  bad = good;
+  bad.body.back() ^= 1;
+  ExpectRefusedPush(peer, bad, reasons::kSignatureInvalid);
+  bad = good;
+  bad.header[120] ^= 1;
+  ExpectRefusedPush(peer, bad, reasons::kSignatureInvalid);
+  // In the name of the core under test, whose certificate the peer has.
+  bad = good;
+  bad.body.replace(0, AdmissionCert::kBytes, ConfigFor(target_.key(), 0).certificate.Encode());
+  ExpectRefusedPush(peer, bad, reasons::kUnknownSender);
+  // By an outsider with a certificate of its own making.
+  TestPeer outsider(target_, 5, 7, [](LocalNode& n) {
+    n.certificate = CertificateFor(*n.key, "outsider", Authority(2000));
+  });
+  ExpectRefusedPush(peer, outsider.Manifest(ItemKind::kAdapterDelta, DeltaPayload()),
+                    reasons::kCertificateForeign);
+}
+
+TEST_F(BadPeer, TruncatedEnvelopes) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  const Envelope good = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload());
+  for (std::string Envelope::* part : {&Envelope::header, &Envelope::body, &Envelope::signature}) {
+    for (size_t length : {size_t{0}, (good.*part).size() / 2, (good.*part).size() - 1}) {
+      Envelope bad = good;
+      (bad.*part).resize(length);
+      ExpectRefusedPush(peer, bad, reasons::kEnvelopeMalformed);
+    }
+  }
+}
+
+TEST_F(BadPeer, ReplayedItemIsCountedAndKeptOnce) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  const std::string payload = DeltaPayload();
+  const Envelope envelope = peer.Manifest(ItemKind::kAdapterDelta, payload);
+  EXPECT_EQ(peer.Serve(peer.Push(envelope), payload).accepted.size(), 1U);
+  for (uint64_t i = 1; i <= 3; ++i) {
+    const Answers again = peer.Push(envelope);
+    EXPECT_THAT(again.refused, ElementsAre(reasons::kReplayed));
+    EXPECT_THAT(again.accepted, IsEmpty());
+    EXPECT_EQ(target_.Refused(reasons::kReplayed), i);
+  }
+  EXPECT_EQ(target_.core().Items().size(), 1U);
+}
+
+TEST_F(BadPeer, SequenceNumberUsedTwiceIsAReplay) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  peer.Push(peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload(1)));
+  Sealer restarted(peer.local(), EntropyOf(5));  // numbers from 1 again in the same boot
+  const std::string body = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload(2)).body;
+  const int64_t now = target_.now().wall_ms;
+  ExpectRefusedPush(peer,
+                    *restarted.Seal(EnvelopePurpose::kAdapterDelta, kBodyManifest, 1, body, now,
+                                    now + kDayMillis),
+                    reasons::kReplayed);
+}
+
+TEST_F(BadPeer, ReplayOverASecondLinkIsHarmless) {
+  TestPeer peer(target_, 1, 7);
+  TestPeer other(target_, 2, 8);
+  ASSERT_EQ(peer.Dial().closed, "");
+  ASSERT_EQ(other.Dial().closed, "");
+  const std::string payload = DeltaPayload();
+  const Envelope envelope = peer.Manifest(ItemKind::kAdapterDelta, payload);
+  peer.Serve(peer.Push(envelope), payload);
+  EXPECT_THAT(other.Push(envelope).refused, IsEmpty());  // what a mesh does all the time
+  EXPECT_EQ(target_.core().counters().duplicates, 1U);
+  EXPECT_THAT(other.Push(envelope).refused, ElementsAre(reasons::kReplayed));
+}
+
+TEST_F(BadPeer, OldAndFutureEnvelopes) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  const std::string body = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload()).body;
+  const auto sealed = [&](int64_t created, int64_t expires) {
+    return *peer.sealer().Seal(EnvelopePurpose::kAdapterDelta, kBodyManifest, 1, body, created,
+                               expires);
+  };
+  const int64_t now = target_.now().wall_ms;
+  ExpectRefusedPush(peer, sealed(now - 11 * 60'000, now + kDayMillis), reasons::kEnvelopeExpired);
+  ExpectRefusedPush(peer, sealed(now + 3 * 60'000, now + kDayMillis), reasons::kEnvelopeExpired);
+  ExpectRefusedPush(peer, sealed(now - 60'000, now), reasons::kEnvelopeExpired);
+  ExpectRefusedPush(peer, sealed(now, now + 25 * kDayMillis), reasons::kEnvelopeMalformed);
+}
+
+TEST_F(BadPeer, ManifestsOfTheWrongKind) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  const std::string payload = DeltaPayload();
+  ExpectRefusedPush(
+      peer,
+      peer.Manifest(ItemKind::kAdapterDelta, payload, [](Manifest& m) { m.model_hash.fill(9); }),
+      reasons::kModelMismatch);
+  ExpectRefusedPush(
+      peer,
+      peer.Manifest(ItemKind::kAdapterDelta, payload, [](Manifest& m) { m.frame_id.fill(9); }),
+      reasons::kFrameMismatch);
+  ExpectRefusedPush(peer,
+                    peer.Manifest(ItemKind::kAdapterDelta, payload,
+                                  [](Manifest& m) { m.kind = ItemKind::kPattern; }),
+                    reasons::kWrongPurpose);
+  ExpectRefusedPush(peer,
+                    peer.Manifest(ItemKind::kAdapterDelta, payload,
+                                  [](Manifest& m) { m.payload_bytes = 1ULL << 62; }),
+                    reasons::kLimitExceeded);
+}
+
+TEST_F(BadPeer, ObserversMayNotContribute) {
+  TestPeer peer(target_, 1, 7, [](LocalNode& n) {
+    n.certificate = CertificateFor(*n.key, "observer", Authority(), roles::kObserver);
+  });
+  ASSERT_EQ(peer.Dial().closed, "");
+  ExpectRefusedPush(peer, peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload()),
+                    reasons::kRoleMissing);
+}
+
+TEST_F(BadPeer, ContentThatBreaksTheRules) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  AdapterDelta huge = DeltaOf(1);
+  huge.cores[0].values[0] = 1000;
+  AdapterDelta nan = DeltaOf(2);
+  nan.cores[0].values[0] = std::nanf("");
+  AdapterDelta shape = DeltaOf(3);
+  shape.cores[0].rank = 2;
+  shape.cores[0].values.resize(4);
+  AdapterDelta target = DeltaOf(4);
+  target.cores[0].target = "blk.0.unknown";
+  for (const AdapterDelta& delta : {huge, nan, shape, target}) {
+    const std::string payload = EncodeAdapterDelta(delta);
+    const Answers last =
+        peer.Serve(peer.Push(peer.Manifest(ItemKind::kAdapterDelta, payload)), payload);
+    EXPECT_THAT(last.refused, ElementsAre(reasons::kUpdateInvalid));
+    EXPECT_THAT(last.accepted, IsEmpty());
+  }
+  const std::string garbage(1000, 'x');
+  EXPECT_THAT(peer.Serve(peer.Push(peer.Manifest(ItemKind::kPattern, garbage)), garbage).refused,
+              ElementsAre(reasons::kUpdateInvalid));
+  EXPECT_TRUE(target_.core().Items().empty());
+}
+
+TEST_F(BadPeer, WrongChunksAreRefusedAndAskedElsewhere) {
+  TestPeer liar(target_, 1, 7);
+  TestPeer honest(target_, 2, 8);
+  ASSERT_EQ(liar.Dial().closed, "");
+  ASSERT_EQ(honest.Dial().closed, "");
+  const std::string payload = DeltaPayload();
+  const Envelope envelope = liar.Manifest(ItemKind::kAdapterDelta, payload);
+  const Answers asked = liar.Push(envelope);
+  const Frame* request = asked.Find(Frame::kChunkRequest);
+  ASSERT_NE(request, nullptr);
+  honest.Push(envelope);
+  Frame lie = TestPeer::ChunkOf(request->chunk_request(), payload);
+  (*lie.mutable_chunk()->mutable_data())[3] ^= 1;
+  const Answers answers = liar.Send(lie);
+  EXPECT_THAT(answers.refused, ElementsAre(reasons::kUpdateInvalid));
+  EXPECT_EQ(honest.Serve(answers, payload).accepted.size(), 1U);
+}
+
+TEST_F(BadPeer, SilentHolderIsReplacedAfterTheTimeout) {
+  TestPeer silent(target_, 1, 7);
+  TestPeer honest(target_, 2, 8);
+  silent.Dial();
+  honest.Dial();
+  const std::string payload = DeltaPayload();
+  const Envelope envelope = silent.Manifest(ItemKind::kAdapterDelta, payload);
+  silent.Push(envelope);
+  honest.Push(envelope);
+  target_.Advance(limits::kRequestTimeout + std::chrono::milliseconds(1));
+  Answers answers;
+  answers.Add(target_.core().OnTick(target_.now()));
+  EXPECT_EQ(honest.Serve(answers, payload).accepted.size(), 1U);
+}
+
+TEST_F(BadPeer, MemberRecordsForgedReplayedAndOfOthers) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  MemberRecord record;
+  record.certificate = peer.local().certificate;
+  record.incarnation = (1ULL << 32) | 1;
+  record.address = "peer:1";
+  const int64_t now = target_.now().wall_ms;
+  const Envelope good = *peer.sealer().Seal(EnvelopePurpose::kMember, kBodyMemberRecord, 0,
+                                            EncodeMemberRecord(record), now, now + 60'000);
+  const auto send = [&](const Envelope& envelope) {
+    Frame frame;
+    *frame.mutable_member_delta()->add_records() = ToProto(envelope);
+    return peer.Send(frame).refused;
+  };
+  Envelope forged = good;
+  forged.signature[0] ^= 1;
+  EXPECT_THAT(send(forged), ElementsAre(reasons::kSignatureInvalid));
+  EXPECT_EQ(target_.core().Members().size(), 1U);
+  EXPECT_THAT(send(good), IsEmpty());
+  EXPECT_EQ(target_.core().Members().size(), 2U);
+  EXPECT_THAT(send(good), ElementsAre(reasons::kReplayed));
+  Envelope truncated = good;
+  truncated.body.resize(100);
+  EXPECT_THAT(send(truncated), ElementsAre(reasons::kEnvelopeMalformed));
+}
+
+TEST_F(BadPeer, TooManyOffencesEndTheLink) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  Envelope bad = peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload());
+  bad.signature[0] ^= 1;
+  Answers answers;
+  for (int i = 0; i <= limits::kMaxOffences; ++i) {
+    ASSERT_EQ(answers.closed, "");
+    answers = peer.Push(bad);
+  }
+  EXPECT_EQ(answers.closed, reasons::kLimitExceeded);
+  EXPECT_EQ(target_.core().active_links(), 0U);
+}
+
+TEST_F(BadPeer, FloodEndsTheLink) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  Frame ping;
+  ping.mutable_ping()->set_seq(1);
+  Answers answers;
+  for (int i = 0; i < limits::kFrameBurst + 1 && answers.closed.empty(); ++i) {
+    answers = peer.Send(ping);
+  }
+  EXPECT_EQ(answers.closed, reasons::kLimitExceeded);
+}
+
+TEST_F(BadPeer, OversizedFramesAndUnknownBytes) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  Frame frame;
+  frame.mutable_chunk()->set_data(std::string(limits::kMaxFrameBytes, 'x'));
+  EXPECT_EQ(peer.Send(frame).closed, reasons::kEnvelopeMalformed);
+  TestPeer second(target_, 2, 8);
+  ASSERT_EQ(second.Dial().closed, "");
+  Answers answers;
+  answers.Add(target_.core().OnBadFrame(8, target_.now()));
+  EXPECT_EQ(answers.closed, reasons::kEnvelopeMalformed);
+  EXPECT_TRUE(target_.core().OnFrame(8, frame, target_.now()).empty());  // link is forgotten
+}
+
+TEST_F(BadPeer, ListsBeyondTheirLimits) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  Frame have;
+  Frame want;
+  Frame members;
+  Frame recon;
+  for (size_t i = 0; i <= limits::kMaxIdsPerFrame; ++i) {
+    have.mutable_i_have()->add_ids(std::string(32, 'x'));
+    want.mutable_i_want()->add_ids(std::string(32, 'x'));
+    members.mutable_member_delta()->add_records();
+  }
+  for (size_t i = 0; i <= limits::kMaxReconRanges; ++i) {
+    recon.mutable_recon_open()->add_ranges();
+  }
+  for (const Frame& frame : {have, want, members, recon}) {
+    EXPECT_THAT(peer.Send(frame).refused, ElementsAre(reasons::kLimitExceeded));
+  }
+  Frame short_id;
+  short_id.mutable_i_have()->add_ids("short");
+  EXPECT_THAT(peer.Send(short_id).refused, ElementsAre(reasons::kEnvelopeMalformed));
+}
+
+TEST_F(BadPeer, LinkEndsWhenThePeersCertificateDoes) {
+  TestPeer peer(target_, 1, 7, [](LocalNode& n) {
+    n.certificate = CertificateFor(*n.key, "short", Authority(), roles::kMember,
+                                   kWallStart - kDayMillis, kWallStart + 3000);
+  });
+  ASSERT_EQ(peer.Dial().closed, "");
+  target_.Advance(std::chrono::seconds(4));
+  Answers answers;
+  answers.Add(target_.core().OnTick(target_.now()));
+  EXPECT_EQ(answers.closed, reasons::kCertificateExpired);
+}
+
+}  // namespace
+}  // namespace ruvd::test

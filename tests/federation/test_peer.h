@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A hand-driven peer of one GossipCore: it has its own certificate, can open a link honestly, and
+// then sends whatever a test wants.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "federation/gossip/manifest.h"
+#include "federation/gossip/merkle.h"
+#include "federation/gossip_core.h"
+#include "federation/link/handshake.h"
+#include "federation/local_node.h"
+#include "federation/outbox.h"
+#include "federation/sealer.h"
+#include "ruvd/federation/v1/federation.pb.h"
+#include "tests/federation/fixture.h"
+
+namespace ruvd::test {
+
+using Frame = federation::v1::Frame;
+
+// What a core did in answer to inputs.
+struct Answers {
+  std::vector<Frame> frames;
+  std::vector<Item> accepted;
+  std::vector<Digest> dropped;
+  std::vector<std::string> refused;  // reasons
+  std::string closed;                // reason of the last CloseLink
+  std::vector<std::string> dials;
+
+  void Add(Actions actions) {
+    for (Action& action : actions) {
+      if (auto* send = std::get_if<SendFrame>(&action)) {
+        frames.push_back(*send->frame);
+      } else if (auto* accept = std::get_if<ItemAccepted>(&action)) {
+        accepted.push_back(accept->item);
+      } else if (auto* drop = std::get_if<ItemDropped>(&action)) {
+        dropped.push_back(drop->id);
+      } else if (auto* refuse = std::get_if<MessageRefused>(&action)) {
+        refused.push_back(ReasonOf(refuse->status));
+        EXPECT_FALSE(MessageOf(refuse->status).empty());
+      } else if (auto* close = std::get_if<CloseLink>(&action)) {
+        closed = ReasonOf(close->status);
+      } else if (auto* dial = std::get_if<Dial>(&action)) {
+        dials.push_back(dial->address);
+      }
+    }
+  }
+  const Frame* Find(Frame::KindCase kind) const {
+    for (const Frame& frame : frames) {
+      if (frame.kind_case() == kind) {
+        return &frame;
+      }
+    }
+    return nullptr;
+  }
+};
+
+// A core under test with a clock.
+class CoreUnderTest {
+ public:
+  explicit CoreUnderTest(uint64_t number = 0, std::function<void(GossipConfig&)> change = {})
+      : key_(NodeKey::FromSeed(SeedOf(number))) {
+    GossipConfig config = ConfigFor(key_, number);
+    if (change) {
+      change(config);
+    }
+    core_ = *GossipCore::Create(std::move(config), key_, EntropyOf(number), number, now());
+  }
+  GossipCore& core() { return *core_; }
+  Instant now() const { return At(elapsed_); }
+  void Advance(Duration duration) { elapsed_ += duration; }
+  const NodeKey& key() const { return key_; }
+  uint64_t Refused(const std::string& reason) const {
+    const auto& refused = core_->counters().refused;
+    const auto found = refused.find(reason);
+    return found == refused.end() ? 0 : found->second;
+  }
+
+ private:
+  NodeKey key_;
+  Duration elapsed_{};
+  std::unique_ptr<GossipCore> core_;
+};
+
+class TestPeer {
+ public:
+  TestPeer(CoreUnderTest& target, uint64_t number, LinkId link,
+           std::function<void(LocalNode&)> change = {})
+      : target_(&target),
+        link_(link),
+        key_(NodeKey::FromSeed(SeedOf(number))),
+        local_(LocalOf(number)),
+        certificates_(Authority().public_key()) {
+    if (change) {
+      change(local_);
+    }
+    sealer_ = std::make_unique<Sealer>(local_, EntropyOf(number));
+  }
+
+  const NodeKey& key() const { return key_; }
+  LocalNode& local() { return local_; }
+  LinkId link() const { return link_; }
+
+  // Dials the core. The answers of the last step: the link is open if nothing closed it.
+  Answers Dial() {
+    handshake_ = std::make_unique<Handshake>(local_, /*dialed=*/true, Handshake::Nonce{1});
+    Answers answers;
+    answers.Add(target_->core().OnLinkOpened(link_, "", target_->now()));
+    answers.Add(target_->core().OnFrame(link_, handshake_->Hello(), target_->now()));
+    const Frame* ack = answers.Find(Frame::kHelloAck);
+    if (ack == nullptr) {
+      return answers;
+    }
+    auto proof = handshake_->OnFrame(*ack, certificates_, target_->now().wall_ms);
+    EXPECT_TRUE(proof.ok()) << proof.status();
+    return Send(**proof);
+  }
+  Answers Send(const Frame& frame) {
+    Answers answers;
+    answers.Add(target_->core().OnFrame(link_, frame, target_->now()));
+    return answers;
+  }
+  Answers Push(const Envelope& envelope) {
+    Frame frame;
+    *frame.mutable_push()->mutable_envelope() = ToProto(envelope);
+    return Send(frame);
+  }
+  // A signed manifest for a payload; `change` may spoil it before it is signed.
+  Envelope Manifest(ItemKind kind, const std::string& payload,
+                    const std::function<void(ruvd::Manifest&)>& change = {}) {
+    ruvd::Manifest manifest;
+    manifest.certificate = local_.certificate;
+    manifest.kind = kind;
+    manifest.payload_bytes = payload.size();
+    manifest.payload_root = MerkleTree(payload).root();
+    manifest.model_hash = local_.model_hash;
+    manifest.frame_id = local_.frame_id;
+    if (change) {
+      change(manifest);
+    }
+    const int64_t created = target_->now().wall_ms;
+    return *sealer_->Seal(PurposeOf(kind), kBodyManifest, 1, EncodeManifest(manifest), created,
+                          std::min(created + kDayMillis, local_.certificate.not_after_ms));
+  }
+  Sealer& sealer() { return *sealer_; }
+  // Answers the chunk request among `answers`, and those that follow, from `payload`.
+  Answers Serve(const Answers& answers, const std::string& payload) {
+    Answers last = answers;
+    while (const Frame* request = last.Find(Frame::kChunkRequest)) {
+      last = Send(ChunkOf(request->chunk_request(), payload));
+    }
+    return last;
+  }
+  static Frame ChunkOf(const federation::v1::ChunkRequest& request, const std::string& payload) {
+    Frame frame;
+    auto* chunk = frame.mutable_chunk();
+    chunk->set_item_id(request.item_id());
+    chunk->set_index(request.index());
+    chunk->set_data(payload.substr(request.index() * limits::kChunkBytes, limits::kChunkBytes));
+    for (const Digest& digest : MerkleTree(payload).Path(request.index())) {
+      chunk->add_path(std::string(AsText(digest)));
+    }
+    return frame;
+  }
+
+ private:
+  LocalNode LocalOf(uint64_t number) const {
+    const GossipConfig config = ConfigFor(key_, number);
+    return {.key = &key_,
+            .certificate = config.certificate,
+            .cluster_id = Authority().cluster_id(),
+            .boot_counter = 1,
+            .model_hash = config.model_hash,
+            .frame_id = config.frame_id,
+            .listen_address = config.listen_address,
+            .version_min = 1,
+            .version_max = 1};
+  }
+
+  CoreUnderTest* target_;
+  LinkId link_;
+  NodeKey key_;
+  LocalNode local_;
+  CertificateStore certificates_;
+  std::unique_ptr<Sealer> sealer_;
+  std::unique_ptr<Handshake> handshake_;
+};
+
+}  // namespace ruvd::test
