@@ -171,9 +171,10 @@ absl::StatusOr<ReconAnswer> AnswerReconciliation(const Items& items, const Messa
         answer_bytes > kMaxAnswerBytes || room > limits::kMaxReconRanges) {
       continue;
     }
-    if (static_cast<size_t>(std::distance(begin, end)) <= limits::kReconListIds) {
+    const auto count = static_cast<size_t>(std::distance(begin, end));
+    if (count <= limits::kReconListIds) {
       AppendList(bounds, begin, end, answer.message);
-      answer_bytes += (3 + limits::kReconListIds) * 40;
+      answer_bytes += (3 + count) * 40;
     } else {
       AppendSplit(bounds, begin, end, answer.message);
       answer_bytes += limits::kReconSplit * 100;

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The core as its owner sees it: start, offers, restore, goodbye.
+
+#include "federation/gossip_core.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/reasons.h"
+#include "tests/federation/test_peer.h"
+
+namespace ruvd::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::string ReasonOfStart(std::function<void(GossipConfig&)> change) {
+  const NodeKey key = NodeKey::FromSeed(SeedOf(0));
+  GossipConfig config = ConfigFor(key, 0);
+  change(config);
+  return ReasonOf(
+      GossipCore::Create(std::move(config), key, EntropyOf(1), 1, At(Duration{})).status());
+}
+
+Answers Consent(CoreUnderTest& node, ConsentTier tier) {
+  Answers answers;
+  answers.Add(*node.core().SetConsent(ConsentRecord::Sign(tier, node.now().wall_ms, node.key()),
+                                      node.now()));
+  return answers;
+}
+
+TEST(GossipCore, RefusesAWrongIdentityAtItsStart) {
+  const NodeKey other = NodeKey::FromSeed(SeedOf(9));
+  EXPECT_EQ(ReasonOfStart([](GossipConfig&) {}), "");
+  EXPECT_EQ(ReasonOfStart([&](auto& c) { c.certificate = CertificateFor(other, "other"); }),
+            reasons::kKeyInvalid);
+  EXPECT_EQ(ReasonOfStart([](auto& c) { c.certificate.serial += 1; }), reasons::kSignatureInvalid);
+  EXPECT_EQ(ReasonOfStart([](auto& c) { c.listen_address = "no port"; }), reasons::kConfigInvalid);
+  EXPECT_EQ(ReasonOfStart([](auto& c) { c.seeds = {"host"}; }), reasons::kConfigInvalid);
+  EXPECT_EQ(ReasonOfStart([](auto& c) {
+              const NodeKey key = NodeKey::FromSeed(SeedOf(0));
+              c.certificate = CertificateFor(key, "late", Authority(), roles::kMember,
+                                             kWallStart - 2 * kDayMillis, kWallStart - 1);
+            }),
+            reasons::kCertificateExpired);
+}
+
+TEST(GossipCore, OffersAreCheckedBeforeTheyAreSigned) {
+  CoreUnderTest node;
+  EXPECT_EQ(ReasonOf(node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()).status()),
+            reasons::kConsentMissing);
+  Consent(node, ConsentTier::kPublic);
+  AdapterDelta bad = DeltaOf(1);
+  bad.cores[0].values[0] = 1e6F;
+  EXPECT_EQ(ReasonOf(node.core().OfferAdapterDelta(1, bad, node.now()).status()),
+            reasons::kUpdateInvalid);
+  SharedPattern pattern = PatternOf(1);
+  pattern.centroid.pop_back();
+  EXPECT_EQ(ReasonOf(node.core().OfferPattern(pattern, node.now()).status()),
+            reasons::kWrongDimension);
+  EXPECT_TRUE(node.core().Items().empty());
+  Answers answers;
+  answers.Add(*node.core().OfferAdapterDelta(4, DeltaOf(1), node.now()));
+  ASSERT_EQ(answers.accepted.size(), 1U);
+  EXPECT_EQ(answers.accepted[0].round, 4U);
+  EXPECT_EQ(answers.accepted[0].origin, node.key().id());
+  EXPECT_EQ(*DecodeAdapterDelta(AsBytes(*answers.accepted[0].payload)), DeltaOf(1));
+}
+
+TEST(GossipCore, ObserversOfferNothing) {
+  CoreUnderTest node(0, [](GossipConfig& config) {
+    const NodeKey key = NodeKey::FromSeed(SeedOf(0));
+    config.certificate = CertificateFor(key, "observer", Authority(), roles::kObserver);
+  });
+  Consent(node, ConsentTier::kPublic);
+  EXPECT_EQ(ReasonOf(node.core().OfferPattern(PatternOf(1), node.now()).status()),
+            reasons::kRoleMissing);
+}
+
+TEST(GossipCore, ConsentOfAnotherKeyChangesNothing) {
+  CoreUnderTest node;
+  const NodeKey other = NodeKey::FromSeed(SeedOf(9));
+  const auto result = node.core().SetConsent(
+      ConsentRecord::Sign(ConsentTier::kPublic, node.now().wall_ms, other), node.now());
+  EXPECT_EQ(ReasonOf(result.status()), reasons::kSignatureInvalid);
+  EXPECT_EQ(node.core().consent(), ConsentTier::kPrivate);
+}
+
+TEST(GossipCore, RestoreKeepsWhatMayStillLeave) {
+  CoreUnderTest node;
+  Consent(node, ConsentTier::kPublic);
+  Answers offered;
+  offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
+  const Item own = offered.accepted.at(0);
+
+  CoreUnderTest consenting(0, [](GossipConfig& c) { c.boot_counter = 2; });
+  Consent(consenting, ConsentTier::kPublic);
+  Answers restored;
+  restored.Add(
+      consenting.core().Restore({*MakeItem(*own.envelope, *own.payload)}, consenting.now()));
+  EXPECT_THAT(restored.dropped, IsEmpty());
+  EXPECT_EQ(consenting.core().Items().size(), 1U);
+
+  CoreUnderTest private_again(0, [](GossipConfig& c) { c.boot_counter = 2; });
+  Answers dropped;
+  dropped.Add(private_again.core().Restore({own}, private_again.now()));
+  EXPECT_THAT(dropped.dropped, ElementsAre(own.id));
+  EXPECT_TRUE(private_again.core().Items().empty());
+
+  consenting.Advance(std::chrono::hours(24 * 8));
+  Answers expired;
+  expired.Add(consenting.core().OnTick(consenting.now()));
+  EXPECT_THAT(expired.dropped, ElementsAre(own.id));
+}
+
+TEST(GossipCore, StoredPartsThatDoNotBelongTogetherAreRefused) {
+  CoreUnderTest node;
+  Consent(node, ConsentTier::kPublic);
+  Answers offered;
+  offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
+  const Item item = offered.accepted.at(0);
+  EXPECT_EQ(ReasonOf(MakeItem(*item.envelope, *item.payload + "x").status()),
+            reasons::kUpdateInvalid);
+  Envelope cut = *item.envelope;
+  cut.header.pop_back();
+  EXPECT_EQ(ReasonOf(MakeItem(cut, *item.payload).status()), reasons::kEnvelopeMalformed);
+}
+
+TEST(GossipCore, NewestDeltasTakesTheHighestRoundOfEachOrigin) {
+  CoreUnderTest node;
+  Consent(node, ConsentTier::kPublic);
+  ASSERT_TRUE(node.core().OfferAdapterDelta(2, DeltaOf(2), node.now()).ok());
+  ASSERT_TRUE(node.core().OfferAdapterDelta(3, DeltaOf(3), node.now()).ok());
+  ASSERT_TRUE(node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()).ok());
+  const std::vector<Item> newest = node.core().NewestDeltas();
+  ASSERT_EQ(newest.size(), 1U);
+  EXPECT_EQ(newest[0].round, 3U);
+}
+
+TEST(GossipCore, ServesItemsAndSaysWhatItLacks) {
+  CoreUnderTest node;
+  Consent(node, ConsentTier::kPublic);
+  TestPeer peer(node, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  Answers offered;
+  offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
+  ASSERT_NE(offered.Find(Frame::kPush), nullptr);
+  const Item item = offered.accepted.at(0);
+  Frame request;
+  request.mutable_chunk_request()->set_item_id(std::string(AsText(item.id)));
+  const Answers served = peer.Send(request);
+  ASSERT_NE(served.Find(Frame::kChunk), nullptr);
+  EXPECT_EQ(served.Find(Frame::kChunk)->chunk().data(), *item.payload);
+  request.mutable_chunk_request()->set_index(1);
+  EXPECT_TRUE(peer.Send(request).Find(Frame::kChunk)->chunk().missing());
+  request.mutable_chunk_request()->set_item_id(std::string(32, 'x'));
+  EXPECT_TRUE(peer.Send(request).Find(Frame::kChunk)->chunk().missing());
+}
+
+TEST(GossipCore, PingsAndMeasuresAndTimesOut) {
+  CoreUnderTest node;
+  TestPeer peer(node, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  node.Advance(limits::kPingPeriod);
+  Answers tick;
+  tick.Add(node.core().OnTick(node.now()));
+  const Frame* ping = tick.Find(Frame::kPing);
+  ASSERT_NE(ping, nullptr);
+  node.Advance(std::chrono::milliseconds(20));
+  Frame ack;
+  ack.mutable_ack()->set_seq(ping->ping().seq());
+  peer.Send(ack);
+  node.Advance(limits::kLinkTimeout + std::chrono::milliseconds(1));
+  Answers silent;
+  silent.Add(node.core().OnTick(node.now()));
+  EXPECT_EQ(silent.closed, reasons::kDeadlineExceeded);
+}
+
+TEST(GossipCore, LeaveTellsEverybody) {
+  CoreUnderTest node;
+  TestPeer peer(node, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  Answers answers;
+  answers.Add(node.core().Leave(node.now()));
+  ASSERT_NE(answers.Find(Frame::kMemberDelta), nullptr);
+  EXPECT_EQ(answers.Find(Frame::kGoaway)->goaway().reason(), reasons::kNodeDraining);
+  EXPECT_EQ(answers.closed, reasons::kNodeDraining);
+  EXPECT_EQ(node.core().active_links(), 0U);
+}
+
+}  // namespace
+}  // namespace ruvd::test

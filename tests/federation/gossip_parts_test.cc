@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/gossip/item_table.h"
+#include "federation/gossip/merkle.h"
+#include "federation/gossip/reconcile.h"
+#include "federation/limits.h"
+#include "federation/link/backoff.h"
+#include "federation/membership/dial_planner.h"
+#include "tests/federation/fixture.h"
+
+namespace ruvd::test {
+namespace {
+
+Item ItemOf(uint64_t number, uint8_t origin = 1, ItemKind kind = ItemKind::kPattern,
+            size_t bytes = 10) {
+  Item item;
+  item.id = Sha256(ByteWriter().Write(number).str());
+  item.kind = kind;
+  item.origin[0] = origin;
+  item.created_ms = static_cast<int64_t>(number);
+  item.expires_ms = static_cast<int64_t>(number) + 1000;
+  item.payload = std::make_shared<const std::string>(bytes, 'x');
+  return item;
+}
+
+std::map<Digest, Item> SetOf(const std::set<uint64_t>& numbers) {
+  std::map<Digest, Item> items;
+  for (uint64_t number : numbers) {
+    const Item item = ItemOf(number);
+    items[item.id] = item;
+  }
+  return items;
+}
+
+TEST(Merkle, MatchesRfc6962ForTwoLeaves) {
+  const std::string payload = std::string(limits::kChunkBytes, 'a') + "b";
+  const std::string a = std::string(1, '\0') + std::string(limits::kChunkBytes, 'a');
+  const std::string b = std::string(1, '\0') + "b";
+  const std::string node = "\x01" + std::string(AsText(Sha256(a))) + std::string(AsText(Sha256(b)));
+  EXPECT_EQ(MerkleTree(payload).root(), Sha256(node));
+  EXPECT_EQ(MerkleTree("").root(), Sha256(std::string_view("\0", 1)));
+}
+
+TEST(Merkle, EveryChunkOfEverySizeVerifiesAndNothingElse) {
+  for (uint32_t chunks = 1; chunks <= 20; ++chunks) {
+    std::string payload;
+    for (uint32_t i = 0; i < chunks; ++i) {
+      payload += std::string(i + 1 < chunks ? limits::kChunkBytes : 5, static_cast<char>('a' + i));
+    }
+    const MerkleTree tree(payload);
+    ASSERT_EQ(tree.chunks(), chunks);
+    for (uint32_t i = 0; i < chunks; ++i) {
+      const auto chunk =
+          std::string_view(payload).substr(i * limits::kChunkBytes, limits::kChunkBytes);
+      std::vector<Digest> path = tree.Path(i);
+      EXPECT_TRUE(VerifyChunk(tree.root(), chunks, i, chunk, path));
+      EXPECT_FALSE(VerifyChunk(tree.root(), chunks, chunks, chunk, path));
+      EXPECT_FALSE(VerifyChunk(tree.root(), chunks, i, "other", path));
+      if (chunks > 1) {
+        EXPECT_FALSE(VerifyChunk(tree.root(), chunks, (i + 1) % chunks, chunk, path));
+        path.back()[0] ^= 1;
+        EXPECT_FALSE(VerifyChunk(tree.root(), chunks, i, chunk, path));
+        path.pop_back();
+        EXPECT_FALSE(VerifyChunk(tree.root(), chunks, i, chunk, path));
+      }
+      path = tree.Path(i);
+      path.push_back(Digest{});
+      EXPECT_FALSE(VerifyChunk(tree.root(), chunks, i, chunk, path));
+    }
+  }
+}
+
+// Runs an exchange to its end and applies what both sides learn.
+size_t ReconcileUntilQuiet(std::map<Digest, Item>& a, std::map<Digest, Item>& b) {
+  auto message = OpenReconciliation(a);
+  const std::map<Digest, Item> all = [&] {
+    auto both = a;
+    both.insert(b.begin(), b.end());
+    return both;
+  }();
+  size_t messages = 0;
+  bool at_b = true;
+  std::set<Digest> for_a;
+  std::set<Digest> for_b;
+  while (message.ranges_size() > 0) {
+    ++messages;
+    auto answer = AnswerReconciliation(at_b ? b : a, message);
+    RC_ASSERT(answer.ok());
+    (at_b ? for_b : for_a).insert(answer->missing.begin(), answer->missing.end());
+    (at_b ? for_a : for_b).insert(answer->surplus.begin(), answer->surplus.end());
+    message = std::move(answer->message);
+    at_b = !at_b;
+  }
+  for (const Digest& id : for_a) {
+    a[id] = all.at(id);
+  }
+  for (const Digest& id : for_b) {
+    b[id] = all.at(id);
+  }
+  return messages;
+}
+
+// One exchange finds all that fits into its frames; what does not is found by the next.
+RC_GTEST_PROP(Reconcile, TwoExchangesFindEveryDifference, ()) {
+  std::set<uint64_t> left;
+  std::set<uint64_t> right;
+  const size_t common = *rc::gen::inRange<size_t>(0, 400);
+  for (uint64_t i = 0; i < common; ++i) {
+    left.insert(i);
+    right.insert(i);
+  }
+  for (uint64_t i : *rc::gen::container<std::vector<uint64_t>>(rc::gen::inRange(1000, 2000))) {
+    left.insert(i);
+  }
+  for (uint64_t i : *rc::gen::container<std::vector<uint64_t>>(rc::gen::inRange(2000, 3000))) {
+    right.insert(i);
+  }
+  auto a = SetOf(left);
+  auto b = SetOf(right);
+  ReconcileUntilQuiet(a, b);
+  ReconcileUntilQuiet(b, a);
+  RC_ASSERT(a.size() == b.size());
+  RC_ASSERT(std::equal(a.begin(), a.end(), b.begin(),
+                       [](const auto& x, const auto& y) { return x.first == y.first; }));
+}
+
+TEST(Reconcile, EqualSetsNeedOneMessageAndSmallDifferencesFewBytes) {
+  std::set<uint64_t> numbers;
+  for (uint64_t i = 0; i < 2000; ++i) {
+    numbers.insert(i);
+  }
+  auto a = SetOf(numbers);
+  auto b = a;
+  EXPECT_EQ(ReconcileUntilQuiet(a, b), 1U);
+  b.erase(b.begin());
+  EXPECT_LE(ReconcileUntilQuiet(a, b), 5U);
+  EXPECT_EQ(a.size(), b.size());
+}
+
+TEST(Reconcile, RefusesOverlapsAndNonsense) {
+  const auto items = SetOf({1, 2, 3});
+  const auto reason_of = [&](auto change) {
+    auto message = OpenReconciliation(items);
+    change(message);
+    return ReasonOf(AnswerReconciliation(items, message).status());
+  };
+  EXPECT_EQ(reason_of([](auto&) {}), "");
+  EXPECT_EQ(reason_of([](auto& m) { m.mutable_ranges(0)->set_lower("x"); }),
+            reasons::kEnvelopeMalformed);
+  EXPECT_EQ(reason_of([](auto& m) { m.mutable_ranges(0)->set_upper(std::string(32, '\0')); }),
+            reasons::kEnvelopeMalformed);
+  EXPECT_EQ(reason_of([](auto& m) { *m.add_ranges() = m.ranges(0); }), reasons::kEnvelopeMalformed);
+  EXPECT_EQ(reason_of([](auto& m) { m.mutable_ranges(0)->clear_fingerprint(); }),
+            reasons::kEnvelopeMalformed);
+  EXPECT_EQ(reason_of([](auto& m) { m.mutable_ranges(0)->mutable_ids()->add_ids("short"); }),
+            reasons::kEnvelopeMalformed);
+}
+
+TEST(ItemTable, KeepsTheNewestOfAnOrigin) {
+  ItemTable table;
+  for (uint64_t i = 1; i <= limits::kMaxDeltasPerOrigin; ++i) {
+    EXPECT_TRUE(table.Insert(ItemOf(i, 1, ItemKind::kAdapterDelta)).kept);
+  }
+  const auto newer = table.Insert(ItemOf(100, 1, ItemKind::kAdapterDelta));
+  EXPECT_TRUE(newer.kept);
+  ASSERT_EQ(newer.dropped.size(), 1U);
+  EXPECT_EQ(newer.dropped[0].id, ItemOf(1).id);
+  EXPECT_TRUE(table.Buried(ItemOf(1).id));
+  const auto older = table.Insert(ItemOf(0, 1, ItemKind::kAdapterDelta));
+  EXPECT_FALSE(older.kept);
+  EXPECT_TRUE(older.dropped.empty());
+  EXPECT_TRUE(table.Insert(ItemOf(0, 2, ItemKind::kAdapterDelta)).dropped.empty());
+}
+
+TEST(ItemTable, MemoryIsTakenFromTheGreediest) {
+  ItemTable table;
+  const size_t big = limits::kMaxPayloadBytes;
+  table.Insert(ItemOf(1, 2, ItemKind::kPattern, 1000));
+  for (uint64_t i = 10; i < 10 + limits::kMaxPayloadMemory / big; ++i) {
+    const auto inserted = table.Insert(ItemOf(i, 1, ItemKind::kPattern, big));
+    for (const Item& dropped : inserted.dropped) {
+      EXPECT_EQ(dropped.origin[0], 1);
+    }
+  }
+  EXPECT_NE(table.Find(ItemOf(1).id), nullptr);
+  EXPECT_EQ(table.Find(ItemOf(10).id), nullptr);
+}
+
+TEST(ItemTable, ExpiresItemsAndTombstones) {
+  ItemTable table;
+  table.Insert(ItemOf(5));
+  table.Insert(ItemOf(6));
+  table.Drop(ItemOf(6).id);
+  EXPECT_TRUE(table.Expire(1004).empty());
+  ASSERT_EQ(table.Expire(1005).size(), 1U);
+  EXPECT_TRUE(table.Buried(ItemOf(6).id));
+  table.Expire(1006);
+  EXPECT_FALSE(table.Buried(ItemOf(6).id));
+}
+
+TEST(Backoff, GrowsToItsCapAndNeverBeyond) {
+  Random random(1);
+  Duration longest{};
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    for (int i = 0; i < 50; ++i) {
+      const Duration delay = BackoffDelay(attempt, limits::kBackoffMax, random);
+      EXPECT_GE(delay, Duration(0));
+      EXPECT_LT(delay, std::min<Duration>(limits::kBackoffMax,
+                                          limits::kBackoffBase * (1 << std::min(attempt, 20))));
+      longest = std::max(longest, delay);
+    }
+  }
+  EXPECT_GT(longest, limits::kBackoffMax / 2);
+}
+
+TEST(DialPlanner, SeedsFirstNeverItselfNeverTwice) {
+  Random random(1);
+  DialPlanner planner({"a:1", "me:1"}, "me:1");
+  const TimePoint start{};
+  EXPECT_EQ(planner.Plan({}, 0, start, random), std::vector<std::string>{"a:1"});
+  EXPECT_TRUE(planner.Plan({}, 0, start, random).empty());  // under way
+  planner.OnOpened("a:1");
+  NodeId a{};
+  a[0] = 1;
+  planner.OnIdentified("a:1", a);
+  EXPECT_TRUE(planner.Plan({a}, 1, start, random).empty());  // linked
+  planner.OnFailed("a:1", false, start, random);
+  EXPECT_EQ(planner.Plan({}, 0, start + limits::kSeedBackoffMax, random).size(), 1U);
+  // Nobody answers the dial: counted as failed after the timeout, then tried again.
+  const TimePoint later =
+      start + limits::kSeedBackoffMax + limits::kDialTimeout + std::chrono::milliseconds(1);
+  planner.Plan({}, 0, later, random);
+  EXPECT_EQ(planner.Plan({}, 0, later + limits::kSeedBackoffMax, random).size(), 1U);
+}
+
+TEST(DialPlanner, StopsAtTheTargetExceptForSilentMembers) {
+  Random random(1);
+  DialPlanner planner({}, "");
+  for (uint8_t i = 0; i < 20; ++i) {
+    NodeId id{};
+    id[0] = i;
+    planner.AddAddress(AddressOf(i), id, /*silent=*/i == 7);
+  }
+  EXPECT_EQ(planner.Plan({}, limits::kTargetLinks, TimePoint{}, random),
+            std::vector<std::string>{AddressOf(7)});
+  EXPECT_EQ(planner.Plan({}, 0, TimePoint{}, random).size(), limits::kTargetLinks - 1);
+}
+
+}  // namespace
+}  // namespace ruvd::test

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/patterns/shared_pattern.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "tests/federation/fixture.h"
+
+namespace ruvd::test {
+namespace {
+
+TEST(SharedPattern, RoundTripsAndRefusesEveryTruncation) {
+  SharedPattern pattern = PatternOf(1);
+  pattern.cores = DeltaOf(2).cores;
+  const std::string bytes = EncodeSharedPattern(pattern);
+  const auto decoded = DecodeSharedPattern(AsBytes(bytes));
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(*decoded, pattern);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(DecodeSharedPattern(AsBytes(bytes.substr(0, length))).ok());
+  }
+  EXPECT_FALSE(DecodeSharedPattern(AsBytes(bytes + "x")).ok());
+}
+
+TEST(SharedPattern, ChecksEveryField) {
+  const auto reason_of = [](auto change) {
+    SharedPattern pattern = PatternOf(1);
+    change(pattern);
+    return ReasonOf(CheckSharedPattern(pattern, Patterns()));
+  };
+  EXPECT_EQ(reason_of([](auto&) {}), "");
+  EXPECT_EQ(reason_of([](auto& p) { p.centroid.pop_back(); }), reasons::kWrongDimension);
+  EXPECT_EQ(reason_of([](auto& p) { p.centroid[0] = std::nanf(""); }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](auto& p) { p.centroid[0] += 0.5F; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](auto& p) { p.centroid.assign(16, 0); }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](auto& p) { p.quality = 1.1F; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](auto& p) { p.quality = std::nanf(""); }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](auto& p) { p.examples = 0; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](auto& p) { p.created_ms = 0; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](auto& p) { p.bank = 2; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](auto& p) { p.task = "a\nb"; }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](auto& p) { p.task = std::string(65, 'a'); }), reasons::kUpdateInvalid);
+  EXPECT_EQ(reason_of([](auto& p) {
+              p.cores = DeltaOf(1).cores;
+              p.cores[0].values[0] = 1e9F;
+            }),
+            reasons::kUpdateInvalid);
+}
+
+TEST(SharedPattern, TravelsOnlyIfItsTierAndTheOperatorAllowIt) {
+  EXPECT_TRUE(MayTravel(ConsentTier::kPublic, ConsentTier::kPublic).ok());
+  for (ConsentTier tier : {ConsentTier::kPrivate, ConsentTier::kMasked, ConsentTier::kDp}) {
+    EXPECT_EQ(ReasonOf(MayTravel(tier, ConsentTier::kPublic)), reasons::kConsentMissing);
+    EXPECT_EQ(ReasonOf(MayTravel(ConsentTier::kPublic, tier)), reasons::kConsentMissing);
+  }
+}
+
+TEST(SharedPattern, MergeIsTheSameInEveryOrder) {
+  const SharedPattern old_one = PatternOf(1);
+  SharedPattern new_one = old_one;
+  new_one.created_ms += 1;
+  EXPECT_EQ(MergePattern(nullptr, old_one), PatternMerge::kInsert);
+  EXPECT_EQ(MergePattern(&old_one, new_one), PatternMerge::kReplace);
+  EXPECT_EQ(MergePattern(&new_one, old_one), PatternMerge::kKeep);
+  EXPECT_EQ(MergePattern(&old_one, old_one), PatternMerge::kKeep);
+  SharedPattern twin = old_one;
+  twin.quality = 0.5F;
+  EXPECT_NE(MergePattern(&old_one, twin) == PatternMerge::kReplace,
+            MergePattern(&twin, old_one) == PatternMerge::kReplace);
+}
+
+}  // namespace
+}  // namespace ruvd::test
