@@ -24,6 +24,13 @@ void AppendHalf(uint16_t half, std::string* out) {
   out->append(reinterpret_cast<const char*>(&half), sizeof(half));
 }
 
+// 1 / scale; 0 for a zero scale and for one so small that its inverse is infinite. Such a scale is
+// zero in half precision, so the block is zero anyway.
+float Inverse(float scale) {
+  const float inverse = 1.0F / scale;
+  return std::isfinite(inverse) ? inverse : 0.0F;
+}
+
 // Scale amax / 127, values rounded half away from zero (ggml's quantize_row_q8_0_ref).
 uint16_t AppendQ8Block(std::span<const float> values, std::string* out) {
   float largest = 0;
@@ -31,7 +38,7 @@ uint16_t AppendQ8Block(std::span<const float> values, std::string* out) {
     largest = std::max(largest, std::fabs(value));
   }
   const float scale = largest / 127.0F;
-  const float inverse = scale != 0 ? 1.0F / scale : 0.0F;
+  const float inverse = Inverse(scale);
   const uint16_t half = FloatToHalf(scale);
   AppendHalf(half, out);
   for (const float value : values) {
@@ -53,7 +60,7 @@ uint16_t AppendQ4Block(std::span<const float> values, std::string* out) {
     }
   }
   const float scale = extreme / -8.0F;
-  const float inverse = scale != 0 ? 1.0F / scale : 0.0F;
+  const float inverse = Inverse(scale);
   const uint16_t half = FloatToHalf(scale);
   AppendHalf(half, out);
   const auto quant = [inverse](float value) {

@@ -117,6 +117,15 @@ TEST(QuantizeTest, ZerosStayZero) {
   EXPECT_EQ(RoundTrip(TensorType::kF16, zeros), zeros);
 }
 
+TEST(QuantizeTest, TinyValuesBecomeZero) {
+  std::vector<float> tiny(32, 0.0F);
+  tiny[3] = 1e-44F;  // the inverse of its scale would be infinite
+  tiny[4] = -1e-40F;
+  const std::vector<float> zeros(32, 0.0F);
+  EXPECT_EQ(RoundTrip(TensorType::kQ8_0, tiny), zeros);
+  EXPECT_EQ(RoundTrip(TensorType::kQ4_0, tiny), zeros);
+}
+
 RC_GTEST_PROP(QuantizeProperty, ErrorIsAtMostHalfAStep, ()) {
   Random random(*rc::gen::arbitrary<uint64_t>());
   const double size = std::exp(random.Uniform() * 12 - 6);
