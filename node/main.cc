@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "node/cli/command.h"
+#include "node/node.h"
+
+namespace {
+
+std::vector<std::pair<std::string, std::string>> Environment() {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const size_t equals = text.find('=');
+    if (equals != std::string::npos) {
+      variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return variables;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ruvd::CommandContext context{.out = std::cout,
+                               .err = std::cerr,
+                               .environment = Environment(),
+                               .start_node = &ruvd::Node::Start,
+                               .out_is_terminal = ::isatty(STDOUT_FILENO) == 1};
+  winsize size = {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
+    context.columns = size.ws_col;
+    context.rows = size.ws_row;
+  }
+  return ruvd::RunCommandLine(std::vector<std::string>(argv + 1, argv + argc), context);
+}
