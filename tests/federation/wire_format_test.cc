@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The worked example of docs/wire-format.md. The bytes were computed by an independent program
+// (Python's struct, hashlib and OpenSSL's Ed25519), not by this code.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "base/bytes.h"
+#include "federation/daf/adapter_delta.h"
+#include "federation/gossip/manifest.h"
+#include "federation/gossip/merkle.h"
+#include "privacy/envelope/envelope.h"
+#include "privacy/identity/admission.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kCertificate[] =
+    "525556444c4c4d2d434552542d76310001008139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df6"
+    "0f5b8fc9b3943cdecbba6d1d31589fd826b2e2a734ea7e71682bbd123669e4709aaca38453c805616c706861"
+    "0000000000000000000000000000000000000000000000000000000300000000505c18a301000000ac821da3"
+    "0100008a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c0700000000000000d1"
+    "d5767e9908784352f5f5ca82912d05cf1905c5ff1a2624aa318a05ca76b13d17660f9e282cb54f6fa5c17113"
+    "1e2e5917507efbbd2abcefc0fe2f58b9327209";
+constexpr char kPayload[] =
+    "0100010000001800626c6b2e302e6174746e5f6f75747075742e77656967687400000000020000000000803f"
+    "00000000000000bf0000803e";
+constexpr char kBodyTail[] =
+    "013800000000000000a17620e591a749b34e147fdc6757ef8865f1f4cb0297c80ea2ebac09c197a19a111111"
+    "1111111111111111111111111111111111111111111111111111111111222222222222222222222222222222"
+    "2222222222222222222222222222222222";
+constexpr char kHeader[] =
+    "525556444c4c4d2d454e562d763100029fac6c61cf054345db6c4d6dbdbbe0e6a1a130c8e37339e6e3bba3ab"
+    "c6842fb73cdecbba6d1d31589fd826b2e2a734ea7e71682bbd123669e4709aaca38453c80000000005000000"
+    "00000000117d0de50999f4e409000000000000000300000000000000e8535c18a301000000ac821da3010000"
+    "33333333333333333333333333333333020058010000ef5bd36fb24fb501896919d779bb79c00b20b4921a96"
+    "a68a199db487036cfc48";
+constexpr char kSignature[] =
+    "1e7b3397073390bc5ac6d5ae85a6a5a097ba94ce0874b7fef971ea08686d306ae92578fa5636cee433b43c0d"
+    "42d8dc50d0f90a807b4a46f0fd93c1f5e4207908";
+constexpr char kMessageId[] = "858ce4dde2f9f734b0eda2ea22aa2128c83ae1082a1e1e21c2ce47367948aca2";
+
+KeySeed SeedOfBytes(uint8_t byte) {
+  KeySeed seed;
+  seed.fill(byte);
+  return seed;
+}
+
+class WireFormat : public testing::Test {
+ protected:
+  WireFormat() {
+    certificate_ = *authority_.Issue({.node_key = key_.public_key(),
+                                      .name = "alpha",
+                                      .roles = 3,
+                                      .not_before_ms = 1800000000000,
+                                      .not_after_ms = 1800086400000,
+                                      .serial = 7});
+  }
+  static std::string Payload() {
+    return EncodeAdapterDelta({.cores = {{.target = "blk.0.attn_output.weight",
+                                          .bank = 0,
+                                          .rank = 2,
+                                          .values = {1, 0, -0.5F, 0.25F}}}});
+  }
+  Envelope Sealed() const {
+    Manifest manifest;
+    manifest.certificate = certificate_;
+    manifest.kind = ItemKind::kAdapterDelta;
+    manifest.payload_bytes = Payload().size();
+    manifest.payload_root = MerkleTree(Payload()).root();
+    manifest.model_hash.fill(0x11);
+    manifest.frame_id.fill(0x22);
+    EnvelopeHeader header;
+    header.purpose = EnvelopePurpose::kAdapterDelta;
+    header.cluster_id = authority_.cluster_id();
+    header.boot_id = BootIdOf(key_.id(), 5);
+    header.seq = 9;
+    header.round = 3;
+    header.created_ms = 1800000001000;
+    header.expires_ms = 1800086400000;
+    header.nonce.fill(0x33);
+    header.body_type = kBodyManifest;
+    return *SealEnvelope(header, EncodeManifest(manifest), key_);
+  }
+
+  const ClusterAuthority authority_ = ClusterAuthority::FromSeed(SeedOfBytes(1));
+  const NodeKey key_ = NodeKey::FromSeed(SeedOfBytes(2));
+  AdmissionCert certificate_;
+};
+
+TEST_F(WireFormat, CertificateAndPayload) {
+  EXPECT_EQ(ToHex(AsBytes(certificate_.Encode())), kCertificate);
+  EXPECT_EQ(ToHex(AsBytes(Payload())), kPayload);
+}
+
+TEST_F(WireFormat, Envelope) {
+  const Envelope envelope = Sealed();
+  EXPECT_EQ(ToHex(AsBytes(envelope.header)), kHeader);
+  EXPECT_EQ(ToHex(AsBytes(envelope.body)), std::string(kCertificate) + kBodyTail);
+  EXPECT_EQ(ToHex(AsBytes(envelope.signature)), kSignature);
+  EXPECT_EQ(ToHex(MessageId(envelope)), kMessageId);
+}
+
+TEST_F(WireFormat, DocumentShowsTheSameBytes) {
+  std::ifstream file(std::string(RUVD_SOURCE_DIR) + "/docs/wire-format.md");
+  ASSERT_TRUE(file.good());
+  std::string document((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::erase_if(document, [](char c) { return c == ' ' || c == '\n'; });
+  for (const char* hex : {kCertificate, kPayload, kBodyTail, kHeader, kSignature, kMessageId}) {
+    EXPECT_NE(document.find(hex), std::string::npos) << hex;
+  }
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Payloads and signed bodies from outside: whatever decodes must encode to the same bytes.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "federation/daf/adapter_delta.h"
+#include "federation/gossip/manifest.h"
+#include "federation/membership/member_record.h"
+#include "federation/patterns/shared_pattern.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace ruvd;
+  const std::span<const uint8_t> bytes(data, size);
+  if (const auto delta = DecodeAdapterDelta(bytes); delta.ok()) {
+    RUVD_CHECK(EncodeAdapterDelta(*delta) == AsText(bytes));
+  }
+  if (const auto pattern = DecodeSharedPattern(bytes); pattern.ok()) {
+    RUVD_CHECK(EncodeSharedPattern(*pattern) == AsText(bytes));
+  }
+  if (const auto manifest = DecodeManifest(bytes); manifest.ok()) {
+    RUVD_CHECK(EncodeManifest(*manifest) == AsText(bytes));
+  }
+  if (const auto record = DecodeMemberRecord(bytes); record.ok()) {
+    RUVD_CHECK(EncodeMemberRecord(*record) == AsText(bytes));
+  }
+  return 0;
+}
