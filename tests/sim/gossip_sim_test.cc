@@ -86,6 +86,7 @@ TEST(GossipSim, SurvivesBreakingLinksPartitionAndRestarts) {
     ASSERT_TRUE(cluster.OfferPattern(3, seed).ok());
     EXPECT_TRUE(cluster.RunUntil([&] { return cluster.Converged(11); }, seconds(120)))
         << "seed " << seed;
+    EXPECT_EQ(RefusedInAll(cluster), 0U) << "seed " << seed;  // nobody lied
   }
 }
 
