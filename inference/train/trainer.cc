@@ -75,9 +75,10 @@ absl::Status CheckOptions(const Model& model, const TrainingOptions& options) {
                    limits::kMaxTrainingSteps, limits::kMaxTrainingBatch,
                    limits::kMaxHeldOutSamples);
   }
-  if (!std::isfinite(options.learning_rate) || options.learning_rate <= 0 ||
+  if (!std::isfinite(options.learning_rate) || options.learning_rate < 0 ||
       !std::isfinite(options.weight_clamp) || options.weight_clamp <= 0) {
-    return Invalid("learning_rate and weight_clamp must be positive numbers");
+    return Invalid(
+        "learning_rate must be a number of at least 0 (0: the default), weight_clamp above 0");
   }
   return absl::OkStatus();
 }
@@ -86,12 +87,14 @@ absl::Status CheckOptions(const Model& model, const TrainingOptions& options) {
 class Run {
  public:
   Run(Transformer& transformer, std::span<const TrainingExample> examples, const AdapterMix* base,
-      const TrainingOptions& options, TailLinear site, Change<float>& change)
+      const TrainingOptions& options, TailLinear site, Change<float>& change,
+      float default_learning_rate)
       : transformer_(transformer),
         examples_(examples),
         base_(base),
         options_(options),
         change_(change),
+        learning_rate_(options.learning_rate > 0 ? options.learning_rate : default_learning_rate),
         weights_(transformer, base),
         tail_(weights_, site, &change) {}
 
@@ -108,7 +111,7 @@ class Run {
                      "training diverged in step {}; lower the learning rate", step);
       }
       optimizer.Step(change_.gradient(),
-                     options_.learning_rate * train::LearningRateShare(step, options_.steps),
+                     learning_rate_ * train::LearningRateShare(step, options_.steps),
                      change_.parameters());
       result->steps = step + 1;
     }
@@ -175,6 +178,7 @@ class Run {
   const AdapterMix* base_;
   const TrainingOptions& options_;
   Change<float>& change_;
+  double learning_rate_;
   ModelTail weights_;
   train::Tail<float> tail_;
   train::TailRows<float> held_out_;
@@ -213,7 +217,8 @@ absl::StatusOr<TrainingResult> TrainLastLayerLora(Transformer& transformer,
       static_cast<size_t>(options.rank), static_cast<size_t>(matrix.columns),
       static_cast<size_t>(matrix.rows), InitialLora(options.rank, matrix, options.seed));
   TrainingResult result;
-  RETURN_IF_ERROR(Run(transformer, examples, base, options, site, change).Execute(&result));
+  RETURN_IF_ERROR(
+      Run(transformer, examples, base, options, site, change, kLoraLearningRate).Execute(&result));
   auto adapter = std::make_shared<Adapter>();
   adapter->name = options.name;
   adapter->version = options.version;
@@ -250,7 +255,8 @@ absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, cons
   train::CoreChange<float> change(static_cast<size_t>(frame.rank), static_cast<size_t>(frame.in),
                                   static_cast<size_t>(frame.out), frame.p, frame.q);
   TrainingResult result;
-  RETURN_IF_ERROR(Run(transformer, examples, base, options, site, change).Execute(&result));
+  RETURN_IF_ERROR(
+      Run(transformer, examples, base, options, site, change, kCoreLearningRate).Execute(&result));
   result.core = change.parameters();
   ASSIGN_OR_RETURN(result.adapter,
                    AdapterFromCore(frame, result.core, options.name, options.version, 1.0F));
