@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -58,8 +60,8 @@ absl::StatusOr<Digest> ReadModelHash(const GgufReader& gguf, const Model& model)
   if (!gguf.Has(kModelHashKey)) {
     return model.hash();
   }
-  ASSIGN_OR_RETURN(const std::string hex, gguf.GetString(kModelHashKey));
-  const auto raw = FromHex(hex);
+  const auto hex = gguf.GetString(kModelHashKey);
+  const auto raw = hex.ok() ? FromHex(*hex) : std::nullopt;
   Digest hash;
   if (!raw || raw->size() != hash.size()) {
     return Broken("{} is not a SHA-256 in hexadecimal", kModelHashKey);
@@ -121,7 +123,11 @@ absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, 
 absl::Status ReadTargets(const GgufReader& gguf, Adapter* adapter) {
   double alpha = 0;
   if (gguf.Has("adapter.lora.alpha")) {
-    ASSIGN_OR_RETURN(alpha, gguf.GetFloat("adapter.lora.alpha"));
+    const auto value = gguf.GetFloat("adapter.lora.alpha");
+    if (!value.ok()) {
+      return Broken("{}", MessageOf(value.status()));
+    }
+    alpha = *value;
   }
   if (!std::isfinite(alpha) || gguf.tensors().size() > 2 * limits::kMaxAdapterTargets) {
     return Broken("alpha is not finite or there are more than {} targets",
@@ -158,8 +164,11 @@ absl::StatusOr<std::shared_ptr<const Adapter>> FromGguf(const GgufReader& gguf, 
     return Broken("its name is longer than {} bytes", limits::kMaxAdapterNameBytes);
   }
   if (gguf.Has(kVersionKey)) {
-    ASSIGN_OR_RETURN(const uint64_t version, gguf.GetUnsigned(kVersionKey));
-    adapter->version = static_cast<uint32_t>(version);
+    const auto version = gguf.GetUnsigned(kVersionKey);
+    if (!version.ok() || *version > std::numeric_limits<uint32_t>::max()) {
+      return Broken("{} is not a 32-bit number", kVersionKey);
+    }
+    adapter->version = static_cast<uint32_t>(*version);
   }
   RETURN_IF_ERROR(ReadTargets(gguf, adapter.get()));
   RETURN_IF_ERROR(CheckAdapter(*adapter, model));

@@ -31,7 +31,7 @@ class PatternIndex {
   virtual ~PatternIndex() = default;
   // The `k` patterns of `bank` nearest to a normalised embedding, best first.
   virtual absl::StatusOr<std::vector<RetrievedPattern>> Search(std::span<const float> embedding,
-                                                         TimestepBank bank, int k) const = 0;
+                                                               TimestepBank bank, int k) const = 0;
 };
 
 struct SelectionOptions {

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/adapter/adapter_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/gguf/reader.h"
+#include "inference/gguf/writer.h"
+#include "tests/inference/text_model.h"
+
+namespace ruvd {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string TemporaryPath(const std::string& name) {
+  return (std::filesystem::path(::testing::TempDir()) / name).string();
+}
+
+std::shared_ptr<const Adapter> Example(const Model& model) {
+  const auto target = [&](const std::string& name) {
+    return std::pair<std::string, const Matrix*>(name, FindMatrix(model, name));
+  };
+  return testing::RandomAdapter(
+      model, {target("blk.0.attn_q.weight"), target("blk.1.ffn_down.weight")}, 5);
+}
+
+TEST(AdapterFileTest, RoundTrip) {
+  const testing::TextModel model;
+  const auto adapter = Example(model);
+  const std::string path = TemporaryPath("adapter_round_trip.gguf");
+  ASSERT_TRUE(SaveAdapterFile(*adapter, model, path).ok());
+  const auto loaded = LoadAdapterFile(path, model);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(AdapterId(**loaded), AdapterId(*adapter));
+  EXPECT_EQ((*loaded)->name, adapter->name);
+  EXPECT_EQ((*loaded)->version, adapter->version);
+}
+
+// llama.cpp has one alpha: other scales must survive as part of B.
+TEST(AdapterFileTest, DifferentScalesKeepTheirEffect) {
+  const testing::TextModel model;
+  Adapter adapter = *Example(model);
+  adapter.targets["blk.1.ffn_down.weight"].scale = 4.5F;
+  const std::string path = TemporaryPath("adapter_scales.gguf");
+  ASSERT_TRUE(SaveAdapterFile(adapter, model, path).ok());
+  const auto loaded = LoadAdapterFile(path, model);
+  ASSERT_TRUE(loaded.ok());
+  for (const auto& [name, change] : adapter.targets) {
+    const LowRank& other = (*loaded)->targets.at(name);
+    for (size_t i = 0; i < change.b.size(); ++i) {
+      EXPECT_NEAR(other.scale * other.b[i], change.scale * change.b[i], 1e-5) << name;
+    }
+  }
+}
+
+TEST(AdapterFileTest, IsBoundToItsModel) {
+  const testing::TextModel model;
+  auto options = testing::TextModel::Defaults();
+  options.seed = 2;
+  const testing::TextModel other(options);
+  const std::string path = TemporaryPath("adapter_bound.gguf");
+  ASSERT_TRUE(SaveAdapterFile(*Example(model), model, path).ok());
+  EXPECT_EQ(ReasonOf(LoadAdapterFile(path, other).status()), reasons::kAdapterForOtherModel);
+  EXPECT_EQ(ReasonOf(SaveAdapterFile(*Example(model), other, path)),
+            reasons::kAdapterForOtherModel);
+}
+
+TEST(AdapterFileTest, MissingFile) {
+  const testing::TextModel model;
+  EXPECT_EQ(ReasonOf(LoadAdapterFile(TemporaryPath("no such adapter"), model).status()),
+            reasons::kFileNotFound);
+}
+
+// A minimal file as llama.cpp's converter writes it, changed in one respect.
+struct Parts {
+  std::string type = "adapter";
+  std::string lora = "lora";
+  std::string architecture = "dream";
+  float alpha = 4;
+  std::string a_name = "blk.0.attn_q.weight.lora_a";
+  std::string b_name = "blk.0.attn_q.weight.lora_b";
+  uint64_t rank = 2;
+  uint64_t b_rank = 2;
+  uint64_t in = 64;
+  TensorType tensor_type = TensorType::kF32;
+};
+
+absl::StatusOr<std::shared_ptr<const Adapter>> Parse(const std::function<void(Parts*)>& change) {
+  Parts parts;
+  change(&parts);
+  GgufWriter out;
+  out.SetString("general.type", parts.type);
+  out.SetString("general.architecture", parts.architecture);
+  out.SetString("adapter.type", parts.lora);
+  out.SetFloat32("adapter.lora.alpha", parts.alpha);
+  const size_t bytes = parts.tensor_type == TensorType::kF32 ? 4 : 2;
+  out.AddTensor(parts.a_name, parts.tensor_type, std::vector<uint64_t>{parts.in, parts.rank},
+                std::string(parts.in * parts.rank * bytes, '\x11'));
+  out.AddTensor(parts.b_name, parts.tensor_type, std::vector<uint64_t>{parts.b_rank, 64},
+                std::string(parts.b_rank * 64 * bytes, '\x12'));
+  const testing::TextModel model;
+  return ParseAdapterFile(AsBytes(out.Serialize().value()), model, "from-file");
+}
+
+TEST(AdapterFileTest, LoadsWhatOthersWrote) {
+  const auto adapter = Parse([](Parts*) {});
+  ASSERT_TRUE(adapter.ok()) << adapter.status();
+  EXPECT_EQ((*adapter)->name, "from-file");
+  EXPECT_EQ((*adapter)->targets.at("blk.0.attn_q.weight").scale, 2.0F);  // alpha / rank
+  const auto no_alpha = Parse([](Parts* parts) { parts->alpha = 0; });
+  EXPECT_EQ((*no_alpha)->targets.begin()->second.scale, 1.0F);
+  EXPECT_TRUE(Parse([](Parts* parts) { parts->tensor_type = TensorType::kF16; }).ok());
+}
+
+TEST(AdapterFileTest, RefusesWhatDoesNotFit) {
+  const std::pair<std::function<void(Parts*)>, std::string> cases[] = {
+      {[](Parts* p) { p->type = "model"; }, "general.type"},
+      {[](Parts* p) { p->lora = "ia3"; }, "adapter.type"},
+      {[](Parts* p) { p->architecture = "llama"; }, "general.architecture"},
+      {[](Parts* p) { p->alpha = std::numeric_limits<float>::quiet_NaN(); }, "alpha"},
+      {[](Parts* p) { p->b_name = "blk.0.attn_k.weight.lora_b"; }, "missing"},
+      {[](Parts* p) { p->a_name = "blk.0.attn_q.weight"; }, "neither"},
+      {[](Parts* p) { p->b_rank = 3; }, "shapes"},
+      {[](Parts* p) { p->rank = p->b_rank = 1024; }, "rank"},
+      {[](Parts* p) { p->in = 32; }, "does not have"},
+      {[](Parts* p) { p->tensor_type = TensorType::kBF16; }, "only F32 and F16"},
+  };
+  for (const auto& [change, message] : cases) {
+    const auto adapter = Parse(change);
+    EXPECT_EQ(ReasonOf(adapter.status()), reasons::kAdapterInvalid) << message;
+    EXPECT_THAT(MessageOf(adapter.status()), HasSubstr(message));
+  }
+}
+
+TEST(AdapterFileTest, RefusesBytesThatAreNoGguf) {
+  const testing::TextModel model;
+  EXPECT_EQ(ReasonOf(ParseAdapterFile(AsBytes("GGUFnonsense"), model, "x").status()),
+            reasons::kAdapterInvalid);
+}
+
+TEST(AdapterFileTest, LoadsTheFixture) {
+  const std::string fixtures = std::string(RUVD_SOURCE_DIR) + "/../shared/fixtures";
+  if (!std::filesystem::exists(fixtures)) {
+    GTEST_SKIP() << "the shared fixtures are not here";
+  }
+  const auto model = Model::Load(fixtures + "/models/dream-F32.gguf");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto adapter = LoadAdapterFile(fixtures + "/lora/dream-lora-qv.gguf", **model);
+  ASSERT_TRUE(adapter.ok()) << adapter.status();
+  EXPECT_EQ((*adapter)->targets.size(), 4U);
+  EXPECT_EQ((*adapter)->targets.begin()->second.rank, 8);
+  EXPECT_EQ((*adapter)->targets.begin()->second.scale, 2.0F);
+}
+
+}  // namespace
+}  // namespace ruvd
