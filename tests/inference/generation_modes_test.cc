@@ -1,0 +1,376 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/engine/generation.h"
+#include "inference/engine/prefix_cache.h"
+#include "inference/sampler/distribution.h"
+#include "tests/inference/text_model.h"
+
+namespace ruvd {
+namespace {
+
+using testing::kTinyEndOfText;
+using testing::kTinyMask;
+using testing::TextModel;
+
+std::shared_ptr<const TextModel> TinyTextModel() {
+  static const auto model = std::make_shared<const TextModel>();
+  return model;
+}
+
+struct Outcome {
+  std::vector<TokenId> tokens;
+  std::vector<StepResult> steps;
+  std::string text;
+  FinishReason reason = FinishReason::kLength;
+  int forwards = 0;
+};
+
+absl::StatusOr<Outcome> RunToEnd(const std::shared_ptr<const Model>& model,
+                                 std::vector<TokenId> prompt, const SamplingOptions& options,
+                                 Generation::AdapterPolicy adapters = nullptr) {
+  Transformer transformer(model, SerialRunner());
+  ASSIGN_OR_RETURN(auto generation,
+                   Generation::Create(*model, std::move(prompt), options, std::move(adapters)));
+  Outcome outcome;
+  while (!generation->done()) {
+    ASSIGN_OR_RETURN(StepResult step, generation->Step(transformer));
+    outcome.steps.push_back(std::move(step));
+  }
+  outcome.tokens = generation->tokens();
+  outcome.text = generation->text();
+  outcome.reason = generation->finish_reason();
+  outcome.forwards = generation->forwards();
+  EXPECT_EQ(generation->steps(), static_cast<int>(outcome.steps.size()));
+  return outcome;
+}
+
+// What block decoding means, without any cache: every step evaluates everything up to the end of
+// the active block with block-causal attention and commits the most confident masks of that block.
+std::vector<TokenId> CacheFreeBlockDecode(const std::shared_ptr<const Model>& model,
+                                          std::vector<TokenId> tokens, int max_tokens, int block,
+                                          int steps, const Generation::AdapterPolicy& adapters) {
+  Transformer transformer(model, SerialRunner());
+  const size_t prompt = tokens.size();
+  const auto b = static_cast<size_t>(block);
+  tokens.resize(prompt + static_cast<size_t>(max_tokens), kTinyMask);
+  const size_t vocabulary = static_cast<size_t>(model->config().vocabulary);
+  const size_t width = static_cast<size_t>(model->config().width);
+  for (size_t begin = prompt / b * b; begin < tokens.size(); begin += b) {
+    const size_t end = std::min(begin + b, tokens.size());
+    const size_t window = end - std::max(begin, prompt);
+    const int block_steps = steps > 0 ? steps : static_cast<int>(window);
+    for (int step = 0;; ++step) {
+      std::vector<std::pair<float, size_t>> confident;
+      std::vector<TokenId> best(tokens.size());
+      size_t masked = 0;
+      for (size_t i = begin; i < end; ++i) {
+        masked += tokens[i] == kTinyMask ? 1 : 0;
+      }
+      if (masked == 0) {
+        break;
+      }
+      const AdapterMix mix = adapters
+                                 ? adapters(static_cast<float>(masked) / static_cast<float>(window))
+                                 : AdapterMix();
+      ForwardOutput output;
+      EXPECT_TRUE(
+          transformer
+              .Forward({.tokens = std::span(tokens).first(end),
+                        .attention = {.kind = Attention::Kind::kBlockCausal, .block_length = block},
+                        .adapters = &mix},
+                       &output)
+              .ok());
+      for (size_t i = begin; i < end; ++i) {
+        if (tokens[i] != kTinyMask) {
+          continue;
+        }
+        const size_t row = i == 0 ? 0 : i - 1;
+        std::vector<float> logits(vocabulary);
+        transformer.Logits(std::span(output.hidden).subspan(row * width, width), &mix, logits);
+        const RowSummary summary = Summarise(logits, kTinyMask);
+        best[i] = summary.best;
+        confident.emplace_back(-summary.Probability(logits[summary.best]), i);
+      }
+      std::sort(confident.begin(), confident.end());
+      const int left = std::max(1, block_steps - step);
+      const size_t count = (masked + static_cast<size_t>(left) - 1) / static_cast<size_t>(left);
+      for (size_t i = 0; i < count; ++i) {
+        tokens[confident[i].second] = best[confident[i].second];
+      }
+    }
+  }
+  return tokens;
+}
+
+std::vector<TokenId> RandomPrompt(size_t length, uint64_t seed) {
+  Random random(seed);
+  std::vector<TokenId> prompt(length);
+  for (TokenId& token : prompt) {
+    token = static_cast<TokenId>(random.Below(256));
+  }
+  return prompt;
+}
+
+RC_GTEST_PROP(BlockGenerationTest, CacheChangesNothing, (uint64_t seed)) {
+  const auto model = TinyTextModel();
+  const auto prompt = RandomPrompt(*rc::gen::inRange<size_t>(0, 20), seed);
+  SamplingOptions options;
+  options.mode = DecodingMode::kBlock;
+  options.block_length = *rc::gen::inRange(1, 9);
+  options.max_tokens = *rc::gen::inRange(1, 25);
+  options.steps = *rc::gen::inRange(0, 6);
+  options.ignore_end_of_text = true;
+  const auto outcome = RunToEnd(model, prompt, options);
+  RC_ASSERT(outcome.ok());
+  RC_ASSERT(outcome->tokens == CacheFreeBlockDecode(model, prompt, options.max_tokens,
+                                                    options.block_length, options.steps, nullptr));
+}
+
+// Adapters change keys and values: after a change of mix no cached prefix of the old one may serve.
+RC_GTEST_PROP(BlockGenerationTest, AChangingMixNeverMeetsAStaleCache, (uint64_t seed)) {
+  const auto model = TinyTextModel();
+  const std::vector<std::pair<std::string, const Matrix*>> targets = {
+      {"blk.0.attn_k.weight", FindMatrix(*model, "blk.0.attn_k.weight")},
+      {"blk.0.ffn_down.weight", FindMatrix(*model, "blk.0.ffn_down.weight")},
+      {"blk.1.attn_v.weight", FindMatrix(*model, "blk.1.attn_v.weight")}};
+  std::vector<std::shared_ptr<const Adapter>> banks;
+  for (uint64_t i = 0; i < 6; ++i) {  // more mixes than caches
+    banks.push_back(testing::RandomAdapter(*model, targets, seed + i));
+  }
+  const Generation::AdapterPolicy by_t = [&](float t) {
+    AdapterMix mix;
+    const auto bank = std::min(banks.size() - 1, static_cast<size_t>(t * 6));
+    mix.parts.push_back({banks[bank], t < 0.5F ? 0.5F : 1.0F});
+    return mix;
+  };
+  const auto prompt = RandomPrompt(*rc::gen::inRange<size_t>(0, 12), seed);
+  SamplingOptions options;
+  options.mode = DecodingMode::kBlock;
+  options.block_length = 6;
+  options.max_tokens = 20;
+  options.ignore_end_of_text = true;
+  const auto outcome = RunToEnd(model, prompt, options, by_t);
+  RC_ASSERT(outcome.ok());
+  RC_ASSERT(outcome->tokens == CacheFreeBlockDecode(model, prompt, 20, 6, 0, by_t));
+}
+
+TEST(BlockGenerationTest, CostsStepsPlusOneForwardsABlock) {
+  SamplingOptions options;
+  options.mode = DecodingMode::kBlock;
+  options.block_length = 8;
+  options.steps = 4;
+  options.max_tokens = 24;
+  options.ignore_end_of_text = true;
+  const auto outcome = RunToEnd(TinyTextModel(), RandomPrompt(8, 1), options);
+  // Three blocks of four steps; the prompt's block and the first two finished ones enter the cache.
+  EXPECT_EQ(outcome->forwards, 3 * 4 + 3);
+}
+
+TEST(AutoregressiveGenerationTest, EqualsADecodeWithoutACache) {
+  const auto model = TinyTextModel();
+  SamplingOptions options;
+  options.mode = DecodingMode::kAutoregressive;
+  options.max_tokens = 12;
+  options.ignore_end_of_text = true;
+  std::vector<TokenId> tokens = RandomPrompt(5, 3);
+  const auto outcome = RunToEnd(model, tokens, options);
+  Transformer transformer(model, SerialRunner());
+  const size_t width = static_cast<size_t>(model->config().width);
+  for (int i = 0; i < 12; ++i) {
+    ForwardOutput output;
+    ASSERT_TRUE(
+        transformer
+            .Forward({.tokens = tokens, .attention = {.kind = Attention::Kind::kCausal}}, &output)
+            .ok());
+    std::vector<float> logits(static_cast<size_t>(model->config().vocabulary));
+    transformer.Logits(std::span(output.hidden).last(width), nullptr, logits);
+    tokens.push_back(Summarise(logits, kTinyMask).best);
+  }
+  EXPECT_EQ(outcome->tokens, tokens);
+  EXPECT_EQ(outcome->forwards, 12);
+}
+
+DecodingMode AnyMode() {
+  return static_cast<DecodingMode>(*rc::gen::inRange(0, 3));
+}
+
+RC_GTEST_PROP(GenerationTest, CommitsEveryPositionOnceAndStreamsTheWholeText, (uint64_t seed)) {
+  SamplingOptions options;
+  options.mode = AnyMode();
+  options.max_tokens = *rc::gen::inRange(1, 30);
+  options.steps = *rc::gen::inRange(0, 40);
+  options.temperature = *rc::gen::element(0.0F, 1.0F);
+  options.confidence_threshold = *rc::gen::element(0.0F, 0.02F, 1.0F);
+  options.repetition_penalty = *rc::gen::element(0.0F, 1.3F);
+  options.seed = seed;
+  options.ignore_end_of_text = true;
+  const auto prompt = RandomPrompt(*rc::gen::inRange<size_t>(1, 12), seed);
+  const auto outcome = RunToEnd(TinyTextModel(), prompt, options);
+  RC_ASSERT(outcome.ok());
+  std::vector<int> positions;
+  std::string streamed;
+  int masked = options.max_tokens;
+  for (const StepResult& step : outcome->steps) {
+    RC_ASSERT(!step.commits.empty());
+    RC_ASSERT(step.t > 0 && step.t <= 1);
+    masked -= static_cast<int>(step.commits.size());
+    RC_ASSERT(step.masked == masked);
+    for (const Commit& commit : step.commits) {
+      positions.push_back(commit.position);
+      RC_ASSERT(outcome->tokens[prompt.size() + static_cast<size_t>(commit.position)] ==
+                commit.token);
+      RC_ASSERT(commit.confidence > 0 && commit.confidence <= 1.0001F);
+    }
+    streamed += step.text;
+  }
+  std::sort(positions.begin(), positions.end());
+  RC_ASSERT(positions.size() == static_cast<size_t>(options.max_tokens));
+  RC_ASSERT(std::adjacent_find(positions.begin(), positions.end()) == positions.end());
+  RC_ASSERT(std::find(outcome->tokens.begin(), outcome->tokens.end(), kTinyMask) ==
+            outcome->tokens.end());
+  RC_ASSERT(streamed == outcome->text);
+  RC_ASSERT(outcome->steps.back().done);
+  const auto again = RunToEnd(TinyTextModel(), prompt, options);
+  RC_ASSERT(again->tokens == outcome->tokens);
+}
+
+TEST(GenerationTest, StepsBoundTheForwards) {
+  SamplingOptions options;
+  options.mode = DecodingMode::kDiffusion;
+  options.max_tokens = 24;
+  options.ignore_end_of_text = true;
+  options.steps = 5;
+  EXPECT_EQ(RunToEnd(TinyTextModel(), RandomPrompt(3, 1), options)->forwards, 5);
+  options.steps = 200;  // peer defect 5: no forward may be spent on committing nothing
+  EXPECT_EQ(RunToEnd(TinyTextModel(), RandomPrompt(3, 1), options)->forwards, 24);
+  options.steps = 0;
+  options.confidence_threshold = 1e-6F;  // everything is confident enough
+  EXPECT_EQ(RunToEnd(TinyTextModel(), RandomPrompt(3, 1), options)->forwards, 1);
+}
+
+TEST(GenerationTest, SeedsMatterOnlyAboveTemperatureZero) {
+  SamplingOptions a;
+  a.mode = DecodingMode::kDiffusion;
+  a.max_tokens = 16;
+  a.ignore_end_of_text = true;
+  SamplingOptions b = a;
+  b.seed = 99;
+  const auto prompt = RandomPrompt(4, 2);
+  EXPECT_EQ(RunToEnd(TinyTextModel(), prompt, a)->tokens,
+            RunToEnd(TinyTextModel(), prompt, b)->tokens);
+  a.temperature = b.temperature = 1.0F;
+  EXPECT_NE(RunToEnd(TinyTextModel(), prompt, a)->tokens,
+            RunToEnd(TinyTextModel(), prompt, b)->tokens);
+}
+
+TEST(GenerationTest, ThePolicySeesTheMaskedShare) {
+  std::vector<float> seen;
+  SamplingOptions options;
+  options.mode = DecodingMode::kDiffusion;
+  options.max_tokens = 4;
+  options.ignore_end_of_text = true;
+  const auto outcome = RunToEnd(TinyTextModel(), RandomPrompt(4, 2), options, [&](float t) {
+    seen.push_back(t);
+    return AdapterMix();
+  });
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_THAT(seen, ::testing::ElementsAre(1.0F, 0.75F, 0.5F, 0.25F));
+  seen.clear();
+  options.mode = DecodingMode::kBlock;
+  options.block_length = 6;
+  options.max_tokens = 5;  // prompt tail of 4, then 2 + 3
+  ASSERT_TRUE(RunToEnd(TinyTextModel(), RandomPrompt(4, 2), options, [&](float t) {
+                seen.push_back(t);
+                return AdapterMix();
+              }).ok());
+  EXPECT_THAT(seen, ::testing::ElementsAre(1.0F, 0.5F, 1.0F, 2.0F / 3, 1.0F / 3));
+}
+
+std::string ReasonFor(
+    const std::function<void(SamplingOptions*)>& change, size_t prompt = 4,
+    const std::function<void(ModelConfig*)>& config = [](ModelConfig*) {}) {
+  TextModel model;
+  config(&model.mutable_config());
+  SamplingOptions options;
+  options.max_tokens = 8;
+  change(&options);
+  return ReasonOf(
+      Generation::Create(model, std::vector<TokenId>(prompt, 65), options, nullptr).status());
+}
+
+TEST(GenerationTest, RefusesBadOptions) {
+  const std::string invalid = reasons::kInvalidArgument;
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->temperature = -1; }), invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->temperature = std::nanf(""); }), invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->confidence_threshold = 1.5F; }), invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->top_p = 2; }), invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->top_k = -1; }), invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->steps = -1; }), invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->max_tokens = -1; }), invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->repetition_penalty = 1e6F; }), invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->stop = {""}; }), invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->stop = {"\x80"}; }), invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->stop.assign(5, "x"); }), invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->stop = {std::string(65, 'x')}; }), invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->mode = DecodingMode::kAutoregressive; }, 0),
+            invalid);
+  EXPECT_EQ(ReasonFor([](SamplingOptions*) {}), "");
+}
+
+TEST(GenerationTest, RefusesWhatTheContextCannotHold) {
+  const auto status =
+      Generation::Create(TextModel(), std::vector<TokenId>(90, 65), {.max_tokens = 10}, nullptr)
+          .status();
+  EXPECT_EQ(ReasonOf(status), reasons::kContextTooLong);
+  EXPECT_THAT(MessageOf(status), ::testing::HasSubstr("4 more than"));
+  EXPECT_EQ(ReasonFor([](SamplingOptions* o) { o->max_tokens = 2147483647; }),
+            reasons::kContextTooLong);
+}
+
+TEST(GenerationTest, RefusesPromptsOfAnotherVocabulary) {
+  EXPECT_EQ(
+      ReasonOf(Generation::Create(TextModel(), {1, 258}, {.max_tokens = 4}, nullptr).status()),
+      reasons::kInvalidArgument);
+}
+
+TEST(GenerationTest, RefusesModesTheModelWasNotTrainedFor) {
+  const auto with_mode = [](DecodingMode mode) {
+    return [mode](SamplingOptions* options) { options->mode = mode; };
+  };
+  const auto qwen = [](ModelConfig* config) { config->architecture = Architecture::kQwen2; };
+  const std::string unsupported = reasons::kModeUnsupported;
+  EXPECT_EQ(ReasonFor(with_mode(DecodingMode::kDiffusion), 4, qwen), unsupported);
+  EXPECT_EQ(ReasonFor(with_mode(DecodingMode::kBlock), 4, qwen), unsupported);
+  EXPECT_EQ(ReasonFor([](SamplingOptions*) {}, 4, qwen), "");
+  EXPECT_EQ(ReasonFor(with_mode(DecodingMode::kBlock), 4,
+                      [](ModelConfig* config) { config->block_length = 0; }),
+            unsupported);
+  EXPECT_EQ(ReasonFor(with_mode(DecodingMode::kAutoregressive), 4,
+                      [](ModelConfig* config) { config->shift_logits = false; }),
+            unsupported);
+}
+
+TEST(SameMixTest, ComparesAdaptersAndWeights) {
+  const auto adapter = std::make_shared<const Adapter>();
+  const auto other = std::make_shared<const Adapter>();
+  const AdapterMix mix{.parts = {{adapter, 1.0F}}};
+  EXPECT_TRUE(SameMix(mix, {.parts = {{adapter, 1.0F}}}));
+  EXPECT_FALSE(SameMix(mix, {.parts = {{adapter, 0.5F}}}));
+  EXPECT_FALSE(SameMix(mix, {.parts = {{other, 1.0F}}}));
+  EXPECT_FALSE(SameMix(mix, {}));
+}
+
+}  // namespace
+}  // namespace ruvd
