@@ -86,12 +86,12 @@ class Transformer {
   const Model& model() const;
   std::shared_ptr<const Model> shared_model() const;
 
-  // Errors: CONTEXT_TOO_LONG, INVALID_ARGUMENT for a token outside the vocabulary or an empty
-  // input.
+  // Errors: CONTEXT_TOO_LONG; INVALID_ARGUMENT for no token, one outside the vocabulary or a block
+  // attention that does not fit; ADAPTER_INVALID, WRONG_DIMENSION for a mix that does not fit.
   absl::Status Forward(const ForwardInput& input, ForwardOutput* output);
 
-  // logits (rows x vocabulary) = output matrix applied to `hidden` (rows x width), plus the mix's
-  // change of "output.weight" if it has one.
+  // logits (rows x vocabulary) = output matrix applied to `hidden` (rows x width), plus the change
+  // of "output.weight" by `adapters`, which must be a mix that Forward accepted, or null.
   void Logits(std::span<const float> hidden, const AdapterMix* adapters, std::span<float> logits);
 
   // y (rows x w.rows) = x (rows x w.columns) times w transposed; threads by the runner.
