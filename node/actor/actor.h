@@ -125,8 +125,9 @@ class Actor<std::variant<Ms...>> : public actor_internal::ActorBase,
 
   // Before the first message of every life. An error counts as a failure.
   virtual absl::Status OnStart(Context& /*context*/) { return absl::OkStatus(); }
-  // After the last message of an orderly stop: the place to flush. Not called when the actor fails
-  // or is stopped by force. What it tells to older actors is still handled in a drain.
+  // After the last message of an orderly stop: the place to flush. Not called when the actor never
+  // started, fails or is stopped by force. What it tells to older actors is still handled in a
+  // drain.
   virtual absl::Status OnStop(Context& /*context*/) { return absl::OkStatus(); }
 
   // Calls the handler of the message's alternative.

@@ -69,8 +69,9 @@ TEST(ActorThreads, NothingIsLostOrReorderedBetweenManySenders) {
 
 TEST(ActorThreads, CrashesUnderLoadLoseOnlyThePoison) {
   Log log;
+  std::atomic<int> failures = 0;
   ThreadPool pool({.name = "actors", .threads = 3});
-  ActorSystem system(pool);
+  ActorSystem system(pool, {.on_failure = [&](const ActorFailure&) { ++failures; }});
   const Ref<Msg> actor = SpawnRecorder(
       system, log,
       {.mailbox = {.capacity = 4096},
@@ -86,7 +87,8 @@ TEST(ActorThreads, CrashesUnderLoadLoseOnlyThePoison) {
   EXPECT_TRUE(system.DrainAndWait(InAMinute()).complete);
   EXPECT_EQ(log.notes.size(), 1500u);
   EXPECT_EQ(system.dead_letters().count(DeadLetterReason::kPoison), 20u);
-  EXPECT_EQ(log.built, 61);
+  EXPECT_EQ(failures, 60);
+  EXPECT_GE(log.built, 60);  // after the last crash it may be drained instead of rebuilt
 }
 
 TEST(ActorThreads, EveryQuestionIsAnsweredOnce) {
