@@ -82,6 +82,7 @@ absl::StatusOr<SafetensorsTensor> ReadTensor(const json& entry, std::string_view
 
 absl::Status CheckDisjoint(const std::map<std::string, SafetensorsTensor>& tensors) {
   std::vector<std::pair<const uint8_t*, const uint8_t*>> ranges;
+  ranges.reserve(tensors.size());
   for (const auto& [name, tensor] : tensors) {
     ranges.emplace_back(tensor.bytes.data(), tensor.bytes.data() + tensor.bytes.size());
   }
