@@ -166,7 +166,7 @@ absl::Status Database::Impl::CheckModel() {
   return absl::OkStatus();
 }
 
-absl::Status Database::Impl::Admit(uint64_t bytes, bool bulk) {
+absl::Status Database::Impl::CheckNotFailed() const {
   if (absl::Status failed = latch_->status(); !failed.ok()) {
     if (ReasonOf(failed) == reasons::kDiskFull) {
       return failed;
@@ -175,6 +175,11 @@ absl::Status Database::Impl::Admit(uint64_t bytes, bool bulk) {
                  "the store refuses writes after an earlier failure ({}); restart the node",
                  MessageOf(failed));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Database::Impl::Admit(uint64_t bytes, bool bulk) {
+  RETURN_IF_ERROR(CheckNotFailed());
   const ReserveLevel level = reserve_.LevelFor(bytes);
   if (level == ReserveLevel::kBelowHard) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kStoreReadOnly,
@@ -195,6 +200,8 @@ absl::Status Database::Impl::Apply(rocksdb::WriteBatch* batch, uint64_t bytes,
                                    Durability durability) {
   rocksdb::WriteOptions write;
   write.sync = durability == Durability::kPowerLoss;
+  const MutexLock lock(write_mutex_);
+  RETURN_IF_ERROR(CheckNotFailed());  // again: another writer may have failed meanwhile
   const absl::Status status = db::FromRocks(db_->Write(write, batch), "a write");
   if (!status.ok()) {
     latch_->Fail(status);
@@ -222,6 +229,7 @@ StoreHealth Database::Impl::Health() {
 absl::Status Database::Impl::Flush() {
   RETURN_IF_ERROR(Admit(0, /*bulk=*/false));
   const std::vector<rocksdb::ColumnFamilyHandle*> all(handles_.begin(), handles_.end());
+  const MutexLock lock(write_mutex_);
   const absl::Status status =
       db::FromRocks(db_->Flush(rocksdb::FlushOptions(), all), "flushing memtables");
   if (!status.ok()) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/mutex.h"
 #include "storage/db/database.h"
 #include "storage/db/rocks_options.h"
 #include "storage/db/store_folder.h"
@@ -46,6 +47,7 @@ class Database::Impl {
  private:
   explicit Impl(DatabaseOptions options);
   absl::Status OpenRocks();
+  absl::Status CheckNotFailed() const;
   absl::Status WriteSchemaOfNewStore();
   // A sealed row of the default family that is written once and must read the same ever after.
   absl::StatusOr<std::string> GetOrCreateFixedRow(std::string_view key, std::string_view initial);
@@ -53,6 +55,8 @@ class Database::Impl {
   DatabaseOptions options_;
   DiskReserve reserve_;
   std::shared_ptr<db::FailureLatch> latch_ = std::make_shared<db::FailureLatch>();
+  // One write at a time: after a failed one no other may reach RocksDB, which could abort on it.
+  Mutex write_mutex_;
   std::unique_ptr<db::FolderLock> lock_;  // released after RocksDB has closed
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // by ColumnFamily, then unknown ones
