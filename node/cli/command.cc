@@ -132,6 +132,7 @@ void AddAllVerbs(VerbTable& verbs) {
   AddConsentVerbs(verbs);
   AddClusterVerbs(verbs);
   AddModelVerbs(verbs);
+  AddEvaluateVerb(verbs);
   AddConfigVerbs(verbs);
 }
 

@@ -70,7 +70,7 @@ absl::StatusOr<learning::v1::SubmitFeedbackRequest> MakeRequest(const CommandCon
 
 std::string Describe(const learning::v1::SubmitFeedbackResponse& response) {
   if (!response.learned()) {
-    return fmt::format("recorded, nothing learned: {}\n", Printable(response.explanation()));
+    return Printable(response.explanation()) + "\n";
   }
   return fmt::format(
       "learned in {:.1f} s: pattern {} -> adapter {}@{}\n"

@@ -19,7 +19,8 @@ void AddTextVerbs(VerbTable& verbs);      // embed, tokenize, score
 void AddClusterVerbs(VerbTable& verbs);   // status, members, health
 void AddPatternVerbs(VerbTable& verbs);   // pattern ls, show, search, rm
 void AddConsentVerbs(VerbTable& verbs);   // consent grant, revoke, status
-void AddModelVerbs(VerbTable& verbs);     // model import, inspect, evaluate
+void AddModelVerbs(VerbTable& verbs);     // model import, inspect
+void AddEvaluateVerb(VerbTable& verbs);   // model evaluate
 void AddDemoVerb(VerbTable& verbs);       // demo
 void AddTourVerb(VerbTable& verbs);       // tour
 

@@ -170,12 +170,16 @@ absl::StatusOr<ExitReport> DemoCluster::StopNode(DemoNode& node, int signal,
                  "node {} is not running", node.name);
   }
   node.process->Signal(signal);
+  return AwaitEnd(node, timeout);
+}
+
+absl::StatusOr<ExitReport> DemoCluster::AwaitEnd(DemoNode& node, std::chrono::seconds timeout) {
   const auto report = node.process->Wait(timeout);
   node.process.reset();
   if (!report) {
     return Error(absl::StatusCode::kDeadlineExceeded, reasons::kProcessFailed,
-                 "node {} did not end within {} s of signal {}; the end of its log: {}", node.name,
-                 timeout.count(), signal, EndOfLog(node));
+                 "node {} did not end within {} s; the end of its log: {}", node.name,
+                 timeout.count(), EndOfLog(node));
   }
   return *report;
 }
@@ -191,7 +195,7 @@ absl::Status DemoCluster::StopAll() {
     if (node.process == nullptr) {
       continue;
     }
-    const auto report = StopNode(node, SIGTERM, limits::kStopSeconds);
+    const auto report = AwaitEnd(node, limits::kStopSeconds);
     if (!result.ok()) {
       continue;
     }

@@ -69,6 +69,8 @@ class DemoCluster {
         folder_(std::move(folder)),
         authority_(std::move(authority)) {}
   absl::Status AddNode(int index);
+  // Waits for a signalled node. A second signal would end it without a drain.
+  absl::StatusOr<ExitReport> AwaitEnd(DemoNode& node, std::chrono::seconds timeout);
 
   Options options_;
   std::string folder_;

@@ -55,7 +55,7 @@ std::string WhatToTry(const DemoCluster& cluster) {
       "  ruvd run \"The little boat\"                     # the adapter is used now\n"
       "  ruvd pattern ls                                # what it remembers\n"
       "  ruvd consent grant --tier public               # nothing left this node before\n"
-      "  ruvd pattern ls --server {1}       # and another node has it\n"
+      "  ruvd pattern ls --server {1}        # and another node has it\n"
       "  ruvd members\n"
       "Data and logs are in {2}. Ctrl-C stops the nodes and deletes it.\n",
       first, last, cluster.folder(), ProgramFolder());

@@ -64,21 +64,37 @@ absl::StatusOr<std::string> PatternArrives(Tour& tour) {
   return report;
 }
 
+absl::StatusOr<bool> HasDelta(NodeClient& client, admin::v1::GetStatusResponse* status) {
+  ASSIGN_OR_RETURN(*status, client.GetStatus());
+  const auto found = status->accepted_items().find(kDeltaKind);
+  return found != status->accepted_items().end() && found->second > 0;
+}
+
 absl::StatusOr<std::string> DeltaArrives(Tour& tour) {
   std::string report;
   for (size_t i = 1; i < tour.clients.size(); ++i) {
     admin::v1::GetStatusResponse status;
     ASSIGN_OR_RETURN(const double seconds,
                      WaitUntil("the adapter delta of a on " + tour.node(i).name, kArrival,
+                               [&] { return HasDelta(*tour.clients[i], &status); }));
+    report += fmt::format("{}{} +{:.2f} s", report.empty() ? "" : ", ", tour.node(i).name, seconds);
+  }
+  return report;
+}
+
+// A node serves the average only after its own gate found that general text does not suffer.
+absl::StatusOr<std::string> DeltaServed(Tour& tour) {
+  std::string report;
+  for (size_t i = 1; i < tour.clients.size(); ++i) {
+    admin::v1::GetStatusResponse status;
+    ASSIGN_OR_RETURN(const double seconds,
+                     WaitUntil("the federated adapter serving on " + tour.node(i).name, kArrival,
                                [&]() -> absl::StatusOr<bool> {
                                  ASSIGN_OR_RETURN(status, tour.clients[i]->GetStatus());
-                                 const auto& items = status.accepted_items();
-                                 const auto found = items.find(kDeltaKind);
-                                 return found != items.end() && found->second > 0;
+                                 return status.federated_adapter_version() > 0;
                                }));
-    report +=
-        fmt::format("{}{} +{:.2f} s (federated adapter version {})", report.empty() ? "" : ", ",
-                    tour.node(i).name, seconds, status.federated_adapter_version());
+    report += fmt::format("{}{} +{:.2f} s (version {})", report.empty() ? "" : ", ",
+                          tour.node(i).name, seconds, status.federated_adapter_version());
   }
   return report;
 }
@@ -106,6 +122,7 @@ const TourStep kSteps[] = {
     {"consent on a, tier public", Consent},
     {"the pattern reaches b and c", PatternArrives},
     {"the adapter delta reaches b and c", DeltaArrives},
+    {"their gates passed it: the federated adapter serves", DeltaServed},
     {"b's loss of the correction fell", LossFellOnB},
 };
 
