@@ -159,8 +159,7 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
   return state.outbox.Take();
 }
 
-absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Instant now) {
-  static_cast<void>(now);
+absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Instant /*now*/) {
   RETURN_IF_ERROR(record.Verify(*state_->local.key));
   state_->consent = record.tier;
   if (!MayLeave(record.tier, ShareableKind::kAdapterDelta)) {
