@@ -10,6 +10,7 @@
 #   --base REF      what "changed" is compared with (default: main)
 #   --build FOLDER  a configured build with compile_commands.json (default: build/release)
 #   --jobs N        clang-tidy processes at a time (default: number of cores)
+#   FILE.cc         only these files
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,7 +39,11 @@ fi
 # Tracked and new files, but nothing that git ignores.
 sources() { git ls-files --cached --others --exclude-standard -- "$@" | LC_ALL=C sort -u; }
 
-mapfile -t formatted < <(sources '*.h' '*.cc')
+if [[ ${#named[@]} -gt 0 ]]; then
+  formatted=("${named[@]}")
+else
+  mapfile -t formatted < <(sources '*.h' '*.cc')
+fi
 clang-format-19 --dry-run -Werror "${formatted[@]}"
 echo "clang-format: ${#formatted[@]} files are formatted"
 
