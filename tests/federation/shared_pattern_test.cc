@@ -27,6 +27,14 @@ TEST(SharedPattern, RoundTripsAndRefusesEveryTruncation) {
   EXPECT_FALSE(DecodeSharedPattern(AsBytes(bytes + "x")).ok());
 }
 
+// Found by payload_fuzz: copying zero floats from nowhere.
+TEST(SharedPattern, EmptyCentroidIsRefused) {
+  SharedPattern pattern = PatternOf(1);
+  pattern.centroid.clear();
+  EXPECT_EQ(ReasonOf(DecodeSharedPattern(AsBytes(EncodeSharedPattern(pattern))).status()),
+            reasons::kUpdateInvalid);
+}
+
 TEST(SharedPattern, ChecksEveryField) {
   const auto reason_of = [](auto change) {
     SharedPattern pattern = PatternOf(1);

@@ -14,6 +14,35 @@
 #include "privacy/envelope/envelope.h"
 #include "privacy/identity/admission.h"
 
+namespace {
+
+// The input as edits (u16 offset, u8 XOR) of a good envelope: it verifies exactly if all cancel
+// out.
+void CheckEdits(std::span<const uint8_t> edits, const ruvd::NodeKey& key,
+                const ruvd::EnvelopeRules& rules) {
+  ruvd::EnvelopeHeader header;
+  header.cluster_id = rules.cluster_id;
+  header.seq = 1;
+  header.expires_ms = 1000;
+  static const ruvd::Envelope good = *ruvd::SealEnvelope(header, "a body", key);
+  ruvd::Envelope envelope = good;
+  ruvd::ByteReader reader(edits);
+  while (reader.remaining() >= 3) {
+    size_t offset = *reader.Read<uint16_t>() % 256;
+    const auto change = static_cast<char>(*reader.Read<uint8_t>());
+    for (std::string* part : {&envelope.header, &envelope.body, &envelope.signature}) {
+      if (offset < part->size()) {
+        (*part)[offset] ^= change;
+        break;
+      }
+      offset -= part->size();
+    }
+  }
+  RUVD_CHECK(ruvd::VerifyEnvelope(envelope, rules).ok() == (envelope == good));
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
   const std::span<const uint8_t> bytes(data, size);
@@ -43,5 +72,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   rules.now_ms = 500;
   rules.certificate_of = [](const NodeId&) { return &sender; };
   RUVD_CHECK(!VerifyEnvelope(envelope, rules).ok());
+  CheckEdits(bytes, key, rules);
   return 0;
 }
