@@ -4,6 +4,7 @@
 #include "node/actors/shared_items.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -20,7 +21,25 @@ namespace {
 constexpr uint32_t kPage = 256;
 constexpr float kCoreScale = 1.0F;
 
+// Scales a core to the largest norm that peers accept: a long training run of one lesson exceeds
+// it. The direction, which is what was learned, stays.
+void ClipToBound(std::vector<float>& core) {
+  // Rounding the scaled values to float must not lead above the bound again.
+  constexpr double kMargin = 1e-6;
+  const double bound = UpdateRules().max_norm * (1 - kMargin);
+  double squares = 0;
+  for (const float value : core) {
+    squares += static_cast<double>(value) * value;
+  }
+  if (const double norm = std::sqrt(squares); norm > bound) {
+    for (float& value : core) {
+      value = static_cast<float>(value * (bound / norm));
+    }
+  }
+}
+
 CoreDelta CoreOf(const Frame& frame, uint32_t bank, std::vector<float> values) {
+  ClipToBound(values);
   return {.target = frame.target,
           .bank = bank,
           .rank = static_cast<uint32_t>(frame.rank),

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/status.h"
 #include "node/cli/client.h"
@@ -32,7 +33,7 @@ struct RunFlags {
   float temperature = 0;
   float confidence = 0;
   float top_p = 0;
-  float repetition_penalty = 0;
+  std::optional<float> repetition_penalty;  // not set: the server's own
   std::vector<std::string> stop;
   bool ignore_end = false;
   bool no_adapters = false;
@@ -57,7 +58,9 @@ inference::v1::GenerateRequest MakeRequest(const RunFlags& flags, std::string pr
   sampling.mutable_stop()->Add(flags.stop.begin(), flags.stop.end());
   sampling.set_top_k(flags.top_k);
   sampling.set_top_p(flags.top_p);
-  sampling.set_repetition_penalty(flags.repetition_penalty);
+  if (flags.repetition_penalty) {
+    sampling.set_repetition_penalty(*flags.repetition_penalty);
+  }
   return request;
 }
 
@@ -131,7 +134,7 @@ void AddSamplingFlags(CLI::App& verb, RunFlags& flags) {
       ->allow_extra_args(false);
   verb.add_option("--top-k", flags.top_k, "Autoregressive: the k likeliest tokens; 0 is off");
   verb.add_option("--top-p", flags.top_p, "Autoregressive: the smallest mass; 0 is off");
-  verb.add_option("--repetition-penalty", flags.repetition_penalty, "0 or 1 is off");
+  verb.add_option("--repetition-penalty", flags.repetition_penalty, "1 is off");
   verb.add_flag("--ignore-end", flags.ignore_end, "Keep on after the end of the text");
 }
 
