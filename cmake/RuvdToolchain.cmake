@@ -36,3 +36,7 @@ if(RUVD_COVERAGE)
   add_compile_options(--coverage)
   add_link_options(--coverage)
 endif()
+if(RUVD_BUILD_FUZZERS)
+  # Coverage feedback from the rooms too, not only from the file that holds the entry point.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

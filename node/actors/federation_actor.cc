@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -140,6 +141,7 @@ class GossipActor final : public Actor<Message> {
 
   // Items, consent and the federated adapter as they were before the restart.
   absl::Status Restore(Context& context) {
+    RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
     std::vector<Item> items;
     RETURN_IF_ERROR(options_.items->ForEach([&](const Digest& id, const FederatedItem& stored) {
       absl::StatusOr<Item> item = FromStored(stored);
@@ -151,18 +153,23 @@ class GossipActor final : public Actor<Message> {
       return true;
     }));
     Perform(core_->Restore(std::move(items), Now()), context);
-    ASSIGN_OR_RETURN(const auto record, options_.consent->Get());
-    if (record.has_value()) {
-      absl::StatusOr<Actions> actions = core_->SetConsent(*record, Now());
-      if (actions.ok()) {
-        consent_since_ms_ = record->since_ms;
-        Perform(*std::move(actions), context);
-      } else {
-        spdlog::error("the stored consent is not this node's own, sharing stays off: {}",
-                      MessageOf(actions.status()));
-      }
-    }
     Aggregate(context);
+    return absl::OkStatus();
+  }
+
+  absl::Status RestoreConsent(Context& context) {
+    ASSIGN_OR_RETURN(const std::optional<ConsentRecord> record, options_.consent->Get());
+    if (!record.has_value()) {
+      return absl::OkStatus();
+    }
+    absl::StatusOr<Actions> actions = core_->SetConsent(*record, Now());
+    if (!actions.ok()) {
+      spdlog::error("the stored consent is not this node's own, sharing stays off: {}",
+                    MessageOf(actions.status()));
+      return absl::OkStatus();
+    }
+    consent_since_ms_ = record->since_ms;
+    Perform(*std::move(actions), context);
     return absl::OkStatus();
   }
 
@@ -337,6 +344,9 @@ class GossipActor final : public Actor<Message> {
       spdlog::info("a pattern stays here: {}", MessageOf(shared.status()));
       return;
     }
+    if (IsOffered(*shared)) {
+      return;
+    }
     absl::StatusOr<Actions> actions = core_->OfferPattern(*shared, Now());
     if (!actions.ok()) {
       LogFailure("a pattern could not be offered", actions.status());
@@ -347,6 +357,20 @@ class GossipActor final : public Actor<Message> {
       LogFailure("a pattern's tier could not be stored", options_.patterns->Put(pattern));
     }
     Perform(*std::move(actions), context);
+  }
+
+  // Whether peers can already get this very version of an own pattern.
+  bool IsOffered(const SharedPattern& pattern) const {
+    for (const Item& item : core_->Items()) {
+      if (item.kind != ItemKind::kPattern || item.origin != options_.key->id()) {
+        continue;
+      }
+      const absl::StatusOr<SharedPattern> offered = DecodeSharedPattern(AsBytes(*item.payload));
+      if (offered.ok() && offered->id == pattern.id && offered->created_ms == pattern.created_ms) {
+        return true;
+      }
+    }
+    return false;
   }
 
   void OfferOwnDelta(Context& context) {

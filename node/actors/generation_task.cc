@@ -3,6 +3,8 @@
 
 #include "node/actors/generation_task.h"
 
+#include <spdlog/spdlog.h>
+
 #include <utility>
 
 #include "base/reasons.h"
@@ -95,9 +97,12 @@ absl::Status GenerationTask::Advance(Transformer& transformer) {
 }
 
 absl::Status GenerationTask::Finish() {
-  // Stored before the caller hears of the end, so that feedback always finds it, even after a
-  // crash.
-  RETURN_IF_ERROR(services_.trajectories->Put(MakeTrajectory()));
+  // Stored before the caller hears of the end, so that feedback finds it, even after a crash. A
+  // full disk costs the feedback, not the completion.
+  if (absl::Status stored = services_.trajectories->Put(MakeTrajectory()); !stored.ok()) {
+    spdlog::warn("response {} cannot be learned from: {} [{}]", response_id_, MessageOf(stored),
+                 ReasonOf(stored));
+  }
   GenerationFinished finished;
   finished.response_id = response_id_;
   finished.reason = generation_->finish_reason();

@@ -17,6 +17,10 @@
 namespace ruvd {
 namespace {
 
+// Found by trial on ruvdllm-29m: below 1.2 greedy block decoding repeats phrases, above 1.5 it
+// avoids function words.
+constexpr float kDefaultRepetitionPenalty = 1.3F;
+
 absl::Status OutOfRange(std::string_view name, double value, std::string_view range) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                "{} is {}; it must be {}", name, value, range);
@@ -88,7 +92,8 @@ absl::StatusOr<SamplingOptions> ReadSampling(const inference::v1::SamplingOption
   options.stop.assign(message.stop().begin(), message.stop().end());
   options.top_k = static_cast<int>(message.top_k());
   options.top_p = message.top_p();
-  options.repetition_penalty = message.repetition_penalty();
+  options.repetition_penalty =
+      message.has_repetition_penalty() ? message.repetition_penalty() : kDefaultRepetitionPenalty;
   return options;
 }
 

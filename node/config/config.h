@@ -37,7 +37,7 @@ struct NodeConfig {
     int max_tokens_limit = 0;  // 0: whatever fits the context
   } inference;
   struct RetrievalSection {
-    float similarity = 0.90F;  // cosine at which a pattern's adapter applies
+    float similarity = 0.60F;  // cosine at which a pattern's adapter applies
     int max_adapters = 2;
   } retrieval;
   struct LearningSection {

@@ -1,0 +1,416 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/node.h"
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/api/rpc_status.h"
+#include "node/cli/identity.h"
+#include "privacy/identity/admission.h"
+#include "privacy/identity/node_key.h"
+#include "ruvd/admin/v1/admin.grpc.pb.h"
+#include "ruvd/inference/v1/inference.grpc.pb.h"
+#include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/pattern/v1/pattern.grpc.pb.h"
+
+namespace ruvd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kSmallModel[] = RUVD_SOURCE_DIR "/deploy/models/ruvdllm-5m.q8_0.gguf";
+constexpr char kOtherModel[] = RUVD_SOURCE_DIR "/deploy/models/ruvdllm-29m.q8_0.gguf";
+constexpr Duration kDrain = std::chrono::seconds(30);
+
+// A folder of its own for every test.
+class NodeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    config_.node.name = "a";
+    config_.node.data_dir = folder_ / "data";
+    config_.api.listen = "127.0.0.1:0";
+    config_.model.path = kSmallModel;
+    config_.inference.threads = 1;
+    config_.storage.soft_reserve_bytes = 2 << 20;
+    config_.storage.hard_reserve_bytes = 1 << 20;
+  }
+  void TearDown() override {
+    node_.reset();
+    fs::remove_all(folder_);
+  }
+
+  void Start() {
+    auto node = Node::Start(config_);
+    ASSERT_TRUE(node.ok()) << node.status();
+    node_ = *std::move(node);
+    channel_ = grpc::CreateChannel(node_->api_address(), grpc::InsecureChannelCredentials());
+  }
+  void Restart() {
+    ASSERT_TRUE(node_->Drain(kDrain).ok());
+    node_.reset();
+    Start();
+  }
+
+  struct Completion {
+    absl::Status status;
+    inference::v1::Started started;
+    inference::v1::Finished finished;
+    std::string text;
+    std::vector<inference::v1::DenoiseFrame> frames;
+  };
+  // `on_event` returns false to cancel the call.
+  Completion Generate(const inference::v1::GenerateRequest& request,
+                      const std::function<bool()>& on_event = nullptr) {
+    grpc::ClientContext context;
+    auto stub = inference::v1::InferenceService::NewStub(channel_);
+    auto reader = stub->Generate(&context, request);
+    Completion completion;
+    inference::v1::GenerateResponse response;
+    while (reader->Read(&response)) {
+      completion.text += response.text_delta().text();
+      if (response.has_started()) {
+        completion.started = response.started();
+      } else if (response.has_denoise_frame()) {
+        completion.frames.push_back(response.denoise_frame());
+      } else if (response.has_finished()) {
+        completion.finished = response.finished();
+      }
+      if (on_event != nullptr && !on_event()) {
+        context.TryCancel();
+      }
+    }
+    completion.status = FromRpcStatus(reader->Finish());
+    return completion;
+  }
+  static inference::v1::GenerateRequest Request(const std::string& prompt, uint32_t tokens) {
+    inference::v1::GenerateRequest request;
+    request.set_prompt(prompt);
+    request.mutable_sampling()->set_max_tokens(tokens);
+    return request;
+  }
+  absl::Status Rate(const learning::v1::SubmitFeedbackRequest& request,
+                    learning::v1::SubmitFeedbackResponse* response) {
+    grpc::ClientContext context;
+    return FromRpcStatus(learning::v1::LearningService::NewStub(channel_)->SubmitFeedback(
+        &context, request, response));
+  }
+  double Score(const std::string& prompt, const std::string& completion, bool adapters) {
+    inference::v1::ScoreRequest request;
+    request.set_prompt(prompt);
+    request.set_completion(completion);
+    request.set_samples(16);
+    request.set_seed(99);
+    request.mutable_adapters()->set_disabled(!adapters);
+    inference::v1::ScoreResponse response;
+    grpc::ClientContext context;
+    const auto status =
+        inference::v1::InferenceService::NewStub(channel_)->Score(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.nats_per_token();
+  }
+  admin::v1::GetStatusResponse Status() {
+    admin::v1::GetStatusResponse response;
+    grpc::ClientContext context;
+    const auto status = admin::v1::AdminService::NewStub(channel_)->GetStatus(
+        &context, admin::v1::GetStatusRequest(), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  fs::path folder_;
+  NodeConfig config_;
+  std::unique_ptr<Node> node_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+TEST_F(NodeTest, StreamsACompletionInOrder) {
+  Start();
+  auto request = Request("The old man walked", 24);
+  request.set_stream_frames(true);
+  const Completion completion = Generate(request);
+  ASSERT_TRUE(completion.status.ok()) << completion.status;
+  EXPECT_FALSE(completion.text.empty());
+  EXPECT_EQ(completion.started.response_id(), completion.finished.response_id());
+  EXPECT_GT(completion.started.prompt_tokens(), 0u);
+  ASSERT_FALSE(completion.frames.empty());
+  EXPECT_FLOAT_EQ(completion.frames.front().t(), 1.0F);
+  EXPECT_EQ(Status().trajectories(), 1u);
+}
+
+TEST_F(NodeTest, EqualSeedsGiveEqualTextAndModesAllWork) {
+  Start();
+  for (const auto mode :
+       {inference::v1::DECODING_MODE_DIFFUSION, inference::v1::DECODING_MODE_BLOCK,
+        inference::v1::DECODING_MODE_AUTOREGRESSIVE}) {
+    auto request = Request("In the morning", 20);
+    request.mutable_sampling()->set_mode(mode);
+    request.mutable_sampling()->set_temperature(0.8F);
+    request.mutable_sampling()->set_seed(7);
+    const Completion first = Generate(request);
+    const Completion second = Generate(request);
+    ASSERT_TRUE(first.status.ok()) << first.status;
+    EXPECT_EQ(first.text, second.text);
+    EXPECT_FALSE(first.text.empty());
+  }
+}
+
+TEST_F(NodeTest, APromptBeyondTheContextIsRefusedByName) {
+  Start();
+  std::string prompt;
+  for (int i = 0; i < 600; ++i) {
+    prompt += " house";
+  }
+  const Completion completion = Generate(Request(prompt, 16));
+  EXPECT_EQ(completion.status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(completion.status), reasons::kContextTooLong);
+  EXPECT_NE(MessageOf(completion.status).find("512"), std::string::npos)
+      << MessageOf(completion.status);
+}
+
+TEST_F(NodeTest, ADeadlineStopsTheWork) {
+  Start();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(1));
+  auto reader = inference::v1::InferenceService::NewStub(channel_)->Generate(
+      &context, Request("A long story about", 400));
+  inference::v1::GenerateResponse response;
+  while (reader->Read(&response)) {
+  }
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  while (Status().requests_running() > 0) {  // ends only if the node gives the work up
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(NodeTest, CancellationStopsWorkBetweenSteps) {
+  Start();
+  auto request = Request("A long story about", 400);
+  request.set_stream_frames(true);
+  const Completion completion = Generate(request, [] { return false; });
+  EXPECT_EQ(completion.status.code(), absl::StatusCode::kCancelled);
+  while (Status().requests_running() > 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Status().trajectories(), 0u) << "an unfinished completion is not a trajectory";
+}
+
+TEST_F(NodeTest, AFullQueueIsRefusedWithARetryHint) {
+  config_.inference.queue = 1;
+  Start();
+  auto request = Request("A long story about", 400);
+  request.set_stream_frames(true);
+  absl::Status second;
+  Generate(request, [&] {
+    second = Generate(Request("Another", 8)).status;
+    return false;
+  });
+  EXPECT_EQ(second.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReasonOf(second), reasons::kMailboxFull);
+}
+
+TEST_F(NodeTest, WrongDimensionAndBadIdsAreNamed) {
+  Start();
+  auto stub = pattern::v1::PatternService::NewStub(channel_);
+  pattern::v1::SearchPatternsRequest search;
+  search.mutable_embedding()->add_values(1);
+  pattern::v1::SearchPatternsResponse found;
+  grpc::ClientContext first;
+  EXPECT_EQ(ReasonOf(FromRpcStatus(stub->SearchPatterns(&first, search, &found))),
+            reasons::kWrongDimension);
+  pattern::v1::GetPatternRequest get;
+  get.set_id("xyz");
+  pattern::v1::GetPatternResponse pattern;
+  grpc::ClientContext second;
+  EXPECT_EQ(stub->GetPattern(&second, get, &pattern).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  get.set_id("00112233445566778899aabbccddeeff");
+  grpc::ClientContext third;
+  EXPECT_EQ(stub->GetPattern(&third, get, &pattern).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(NodeTest, FeedbackForAnUnknownResponseIsNamed) {
+  Start();
+  learning::v1::SubmitFeedbackRequest request;
+  request.set_response_id("nobody");
+  request.set_rating(1);
+  learning::v1::SubmitFeedbackResponse response;
+  EXPECT_EQ(ReasonOf(Rate(request, &response)), reasons::kUnknownResponse);
+}
+
+TEST_F(NodeTest, AMessageBeyondTheLimitIsRefused) {
+  Start();
+  const Completion completion = Generate(Request(std::string(2 << 20, 'x'), 8));
+  EXPECT_EQ(completion.status.code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(NodeTest, LearnsFromAnEditAndRemembersItAfterARestart) {
+  Start();
+  const std::string prompt = "The lighthouse keeper";
+  const std::string wanted =
+      " counted the ships every evening and wrote their names in a blue book.";
+  const Completion completion = Generate(Request(prompt, 24));
+  ASSERT_TRUE(completion.status.ok()) << completion.status;
+  learning::v1::SubmitFeedbackRequest request;
+  request.set_response_id(completion.finished.response_id());
+  request.set_edited_text(wanted);
+  request.set_idempotency_key("once");
+  learning::v1::SubmitFeedbackResponse answer;
+  ASSERT_TRUE(Rate(request, &answer).ok());
+  EXPECT_TRUE(answer.learned()) << answer.explanation();
+  EXPECT_LT(answer.held_out_loss_after(), answer.held_out_loss_before());
+  learning::v1::SubmitFeedbackResponse again;
+  ASSERT_TRUE(Rate(request, &again).ok());
+  EXPECT_EQ(again.adapter_version(), answer.adapter_version()) << "learned once, answered twice";
+  EXPECT_LT(Score(prompt, wanted, true), Score(prompt, wanted, false));
+  Restart();
+  EXPECT_EQ(Status().patterns(), 1u);
+  const Completion adapted = Generate(Request(prompt, 24));
+  ASSERT_EQ(adapted.finished.adapters_used_size(), 1);
+  EXPECT_EQ(adapted.finished.adapters_used(0).pattern_id(), answer.pattern_id());
+  EXPECT_LT(Score(prompt, wanted, true), Score(prompt, wanted, false));
+}
+
+TEST_F(NodeTest, AFullDiskCostsLearningNotServing) {
+  config_.storage.soft_reserve_bytes = 1ULL << 60;
+  config_.storage.hard_reserve_bytes = 1ULL << 59;
+  auto node = Node::Start(config_);
+  if (!node.ok()) {  // a new store cannot even be created: a typed error at once
+    EXPECT_EQ(ReasonOf(node.status()), reasons::kStoreReadOnly) << node.status();
+    config_.storage.soft_reserve_bytes = 2 << 20;
+    config_.storage.hard_reserve_bytes = 1 << 20;
+    Start();
+    config_.storage.soft_reserve_bytes = 1ULL << 60;
+    config_.storage.hard_reserve_bytes = 1ULL << 59;
+    Restart();
+  } else {
+    node_ = *std::move(node);
+    channel_ = grpc::CreateChannel(node_->api_address(), grpc::InsecureChannelCredentials());
+  }
+  const Completion completion = Generate(Request("The old man walked", 8));
+  ASSERT_TRUE(completion.status.ok()) << completion.status;
+  EXPECT_FALSE(completion.text.empty());
+  EXPECT_EQ(Status().storage_health(), "read_only");
+  EXPECT_EQ(Status().trajectories(), 0u);
+}
+
+TEST_F(NodeTest, DrainFinishesAStreamThatRuns) {
+  Start();
+  auto request = Request("The river", 200);
+  request.set_stream_frames(true);
+  std::thread drain;
+  const Completion completion = Generate(request, [&] {
+    if (!drain.joinable()) {
+      drain = std::thread([&] { EXPECT_TRUE(node_->Drain(kDrain).ok()); });
+    }
+    return true;
+  });
+  drain.join();
+  EXPECT_TRUE(completion.status.ok()) << completion.status;
+  EXPECT_FALSE(completion.finished.response_id().empty());
+  EXPECT_EQ(Generate(Request("After", 8)).status.code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(NodeTest, AMissingModelIsNamed) {
+  config_.model.path = folder_ / "nothing.gguf";
+  const absl::Status status = Node::Start(config_).status();
+  EXPECT_EQ(ReasonOf(status), reasons::kFileNotFound);
+  EXPECT_NE(MessageOf(status).find("nothing.gguf"), std::string::npos);
+}
+
+TEST_F(NodeTest, ACorruptModelIsNamed) {
+  config_.model.path = folder_ / "corrupt.gguf";
+  auto bytes = ReadFile(kSmallModel, 64 << 20);
+  ASSERT_TRUE(bytes.ok());
+  ASSERT_TRUE(WriteFileAtomically(config_.model.path, bytes->substr(0, bytes->size() / 2)).ok());
+  EXPECT_EQ(ReasonOf(Node::Start(config_).status()), reasons::kModelCorrupt);
+}
+
+TEST_F(NodeTest, AStoreOfAnotherModelIsRefused) {
+  Start();
+  ASSERT_TRUE(node_->Drain(kDrain).ok());
+  node_.reset();
+  config_.model.path = kOtherModel;
+  const absl::Status status = Node::Start(config_).status();
+  EXPECT_EQ(ReasonOf(status), reasons::kStoreForOtherModel) << status;
+}
+
+TEST_F(NodeTest, ASecondNodeOnTheSameDataIsRefused) {
+  Start();
+  EXPECT_EQ(ReasonOf(Node::Start(config_).status()), reasons::kStoreLocked);
+}
+
+TEST_F(NodeTest, APortInUseIsNamed) {
+  Start();
+  NodeConfig second = config_;
+  second.node.data_dir = folder_ / "second";
+  second.api.listen = node_->api_address();
+  const absl::Status status = Node::Start(second).status();
+  EXPECT_EQ(ReasonOf(status), reasons::kConfigInvalid);
+  EXPECT_NE(MessageOf(status).find(node_->api_address()), std::string::npos);
+}
+
+// Federation needs a certificate of the right cluster that is valid now.
+class NodeCertificateTest : public NodeTest {
+ protected:
+  absl::Status StartWith(const ClusterAuthority& issuer, const ClusterAuthority& trusted,
+                         int64_t not_after_ms) {
+    config_.federation.enabled = true;
+    config_.federation.listen = "127.0.0.1:0";
+    config_.federation.authority = ToHex(trusted.public_key());
+    EXPECT_TRUE(MakeDataFolder(config_.node.data_dir).ok());
+    auto key = NodeKey::LoadOrCreate(fs::path(config_.node.data_dir) / kNodeKeyFile);
+    EXPECT_TRUE(key.ok());
+    ClusterAuthority::Request request;
+    request.node_key = key->public_key();
+    request.name = "a";
+    request.not_after_ms = not_after_ms;
+    request.not_before_ms = not_after_ms - 1000;
+    request.serial = 1;
+    auto certificate = issuer.Issue(request);
+    EXPECT_TRUE(certificate.ok()) << certificate.status();
+    EXPECT_TRUE(WriteFileAtomically(fs::path(config_.node.data_dir) / kNodeCertificateFile,
+                                    certificate->Encode())
+                    .ok());
+    return Node::Start(config_).status();
+  }
+};
+
+TEST_F(NodeCertificateTest, AnExpiredCertificateIsNamed) {
+  const auto authority = ClusterAuthority::Generate();
+  EXPECT_EQ(ReasonOf(StartWith(authority, authority, SystemClock().WallMillis() - 3'600'000)),
+            reasons::kCertificateExpired);
+}
+
+TEST_F(NodeCertificateTest, AForeignCertificateIsNamed) {
+  EXPECT_EQ(ReasonOf(StartWith(ClusterAuthority::Generate(), ClusterAuthority::Generate(),
+                               SystemClock().WallMillis() + 500)),
+            reasons::kCertificateForeign);
+}
+
+TEST_F(NodeCertificateTest, NoCertificateNamesTheCommandThatMakesOne) {
+  config_.federation.enabled = true;
+  const absl::Status status = Node::Start(config_).status();
+  EXPECT_EQ(ReasonOf(status), reasons::kFileNotFound);
+  EXPECT_NE(MessageOf(status).find("ruvd cert issue"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ruvd
