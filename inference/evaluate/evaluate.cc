@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/evaluate/limits.h"
@@ -20,17 +21,12 @@ namespace {
 // Sums over crops and mask draws.
 class Tally {
  public:
-  // The values of one crop, one for each of its mask draws.
-  void AddCrop(std::span<const double> draws) {
-    const auto n = static_cast<double>(draws.size());
-    const double mean = std::accumulate(draws.begin(), draws.end(), 0.0) / n;
-    crops_.push_back(mean);
-    if (draws.size() > 1) {
-      double squares = 0;
-      for (const double value : draws) {
-        squares += (value - mean) * (value - mean);
-      }
-      mask_variance_ += squares / (n - 1) / n;
+  // The values of one crop, one for each pass.
+  void AddCrop(std::span<const double> passes) {
+    crops_.push_back(Mean(passes));
+    passes_.resize(passes.size());
+    for (size_t i = 0; i < passes.size(); ++i) {
+      passes_[i] += passes[i];
     }
   }
   void AddMasked(const Corruption& corruption, std::span<const double> nats) {
@@ -44,14 +40,13 @@ class Tally {
   EvaluateResult Finish(double bytes_per_token) const {
     EvaluateResult result;
     const auto n = static_cast<double>(crops_.size());
+    const auto passes = static_cast<double>(passes_.size());
     result.sequences = static_cast<int>(crops_.size());
-    result.nats_per_token = std::accumulate(crops_.begin(), crops_.end(), 0.0) / n;
-    double squares = 0;
-    for (const double value : crops_) {
-      squares += (value - result.nats_per_token) * (value - result.nats_per_token);
+    result.nats_per_token = Mean(crops_);
+    result.standard_error = std::sqrt(SquaredDistances(crops_) / n / n);
+    if (passes_.size() > 1) {  // sums over crops, so once more divided by n
+      result.mask_error = std::sqrt(SquaredDistances(passes_) / (passes - 1) / passes) / n;
     }
-    result.standard_error = std::sqrt(squares / n / n);
-    result.mask_error = std::sqrt(mask_variance_) / n;
     result.bits_per_byte = result.nats_per_token / std::numbers::ln2 / bytes_per_token;
     for (size_t b = 0; b < sums_.size(); ++b) {
       result.tokens_by_t[b] = counts_[b];
@@ -61,8 +56,21 @@ class Tally {
   }
 
  private:
-  std::vector<double> crops_;
-  double mask_variance_ = 0;
+  static double Mean(std::span<const double> values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  }
+  // Sum of squared distances from the mean.
+  static double SquaredDistances(std::span<const double> values) {
+    const double mean = Mean(values);
+    double squares = 0;
+    for (const double value : values) {
+      squares += (value - mean) * (value - mean);
+    }
+    return squares;
+  }
+
+  std::vector<double> crops_;   // means over the passes
+  std::vector<double> passes_;  // sums over the crops
   std::array<double, 10> sums_{};
   std::array<int64_t, 10> counts_{};
 };
@@ -115,10 +123,24 @@ double BytesPerToken(const Tokenizer& tokenizer, std::span<const TokenId> stream
   return static_cast<double>(bytes) / static_cast<double>(stream.size());
 }
 
-// All draws of one crop, or its only value from left to right.
-absl::Status ScoreCrop(Transformer& transformer, std::span<const TokenId> crop,
-                       std::span<const Corruption> corruptions, const EvaluateOptions& options,
-                       Tally* tally) {
+// The maskings of all crops, once for every pass. Each pass is stratified over all crops as a
+// training batch is, and independent of the others.
+std::vector<std::vector<Corruption>> DrawPasses(std::span<const TokenId> crop, int crops,
+                                                const EvaluateOptions& options) {
+  const int block = options.mode == DecodingMode::kBlock ? options.block_length : 0;
+  const std::vector<size_t> spans = SpansOf({.tokens = crop}, block);
+  Random random(options.seed);
+  std::vector<std::vector<Corruption>> passes;
+  for (int i = 0; i < options.samples && options.mode != DecodingMode::kAutoregressive; ++i) {
+    passes.push_back(DrawCorruptions(spans, crops, random.Next()));
+  }
+  return passes;
+}
+
+// All passes of one crop, or its only value from left to right.
+absl::Status ScoreCrop(Transformer& transformer, std::span<const TokenId> crop, size_t number,
+                       const std::vector<std::vector<Corruption>>& passes,
+                       const EvaluateOptions& options, Tally* tally) {
   std::vector<double> values;
   std::vector<double> nats;
   if (options.mode == DecodingMode::kAutoregressive) {
@@ -127,7 +149,8 @@ absl::Status ScoreCrop(Transformer& transformer, std::span<const TokenId> crop,
     values = {std::accumulate(nats.begin(), nats.end(), 0.0) / static_cast<double>(nats.size())};
   }
   const int block = options.mode == DecodingMode::kBlock ? options.block_length : 0;
-  for (const Corruption& corruption : corruptions) {
+  for (const std::vector<Corruption>& pass : passes) {
+    const Corruption& corruption = pass[number];
     nats.resize(corruption.masked.size());
     RETURN_IF_ERROR(ScoreMasked(transformer, {.tokens = crop}, corruption, block, nullptr, nats));
     tally->AddMasked(corruption, nats);
@@ -147,19 +170,13 @@ absl::StatusOr<EvaluateResult> EvaluateText(Transformer& transformer,
   const auto length = static_cast<size_t>(options.sequence_length);
   const size_t count =
       std::min(static_cast<size_t>(options.sequences), (stream.size() - 1) / length);
-  const size_t samples =
-      options.mode == DecodingMode::kAutoregressive ? 0 : static_cast<size_t>(options.samples);
-  const int block = options.mode == DecodingMode::kBlock ? options.block_length : 0;
-  // Stratified over all crops and draws together, as a training batch is.
-  const std::vector<Corruption> corruptions =
-      DrawCorruptions(SpansOf({.tokens = stream.first(length)}, block),
-                      static_cast<int>(count * samples), options.seed);
+  const std::vector<std::vector<Corruption>> passes =
+      DrawPasses(stream.first(length), static_cast<int>(count), options);
   const std::vector<size_t> starts = CropStarts(stream.size(), length, count);
   Tally tally;
   for (size_t i = 0; i < count; ++i) {
-    RETURN_IF_ERROR(ScoreCrop(transformer, stream.subspan(starts[i], length),
-                              std::span(corruptions).subspan(i * samples, samples), options,
-                              &tally));
+    RETURN_IF_ERROR(
+        ScoreCrop(transformer, stream.subspan(starts[i], length), i, passes, options, &tally));
     if (progress && !progress(static_cast<int>(i + 1), static_cast<int>(count))) {
       return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
                    "the evaluation was stopped after {} of {} crops", i + 1, count);
