@@ -71,7 +71,7 @@ absl::Status AdapterStack::Select(const AdapterMix* mix) {
   }
   mix_.parts.clear();
   stacks_.assign(OutputIndex(model_->config()) + 1, Stack{});
-  const absl::Status status = Build(*mix);
+  absl::Status status = Build(*mix);
   if (!status.ok()) {
     stacks_.clear();
     return status;
