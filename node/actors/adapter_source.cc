@@ -30,14 +30,6 @@ absl::StatusOr<PatternId> ParseId(const std::string& hex) {
 
 absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embedding) {
   ChosenAdapters chosen;
-  {
-    MutexLock lock(mutex_);
-    if (federated_ != nullptr) {
-      chosen.uses.push_back(
-          {.name = federated_->name, .version = federated_->version, .weight = 1});
-      chosen.mix.parts.push_back({.adapter = federated_, .weight = 1});
-    }
-  }
   // The whole window is masked when a request begins: the bank of t = 1.
   ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits,
                    index_.Search(embedding, BankOf(1), options_.max_adapters));
@@ -57,6 +49,14 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embe
     if (absl::Status used = patterns_.RecordUse(id); absl::IsDataLoss(used)) {
       return used;  // a full disk or a pattern deleted meanwhile does not keep a request from its
                     // answer
+    }
+  }
+  if (chosen.mix.empty()) {
+    MutexLock lock(mutex_);
+    if (federated_ != nullptr) {
+      chosen.uses.push_back(
+          {.name = federated_->name, .version = federated_->version, .weight = 1});
+      chosen.mix.parts.push_back({.adapter = federated_, .weight = 1});
     }
   }
   return chosen;

@@ -27,8 +27,10 @@ struct ChosenAdapters {
   std::vector<AdapterUse> uses;
 };
 
-// Finds the adapters for a prompt: the federated adapter, if there is one, and the adapters of the
-// patterns whose centroid is near the prompt's embedding. Thread-safe.
+// Finds the adapters for a prompt: those of the patterns whose centroid is near the prompt's
+// embedding, or else the federated adapter, if there is one. Never both: each was trained to act on
+// the base model alone, and what a node taught the cluster is in both, so that their sum would
+// overshoot. Thread-safe.
 class AdapterSource {
  public:
   // `patterns` and `model` are borrowed and must outlive this.

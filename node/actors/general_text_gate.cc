@@ -14,7 +14,7 @@ namespace ruvd {
 namespace {
 
 constexpr double kTolerance = 0.005;
-constexpr int kSamples = 24;
+constexpr int kSamples = 12;
 constexpr uint64_t kSeed = 0x6761746531ULL;
 
 // Plain prose on everyday things, written for this purpose: the kind of text no adapter should make
