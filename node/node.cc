@@ -204,7 +204,7 @@ absl::Status NodeImpl::StartActors() {
                        .origin = files_->key.id(),
                        .cancelled = [this] { return stopping_.load(); }};
   learning.round = {.min_rating = config_.learning.min_rating,
-                    .similarity = config_.retrieval.similarity,
+                    .cluster_similarity = config_.learning.cluster_similarity,
                     .rank = config_.learning.rank,
                     .steps = config_.learning.steps,
                     .min_improvement = config_.learning.min_improvement};

@@ -4,7 +4,10 @@
 #include "node/actors/background_round.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "base/bytes.h"
@@ -15,6 +18,7 @@
 #include "inference/train/trainer.h"
 #include "node/actors/generation_task.h"
 #include "node/actors/pattern_payload.h"
+#include "node/actors/shared_items.h"
 #include "node/limits.h"
 
 namespace ruvd {
@@ -27,9 +31,10 @@ struct Lesson {
   float reward = 1;
 };
 
+// Lessons that are learned together, and the pattern that holds what was learned of them so far.
 struct LessonCluster {
   std::vector<const Lesson*> lessons;
-  std::vector<float> centroid;
+  std::optional<Pattern> pattern;  // none: a new one
 };
 
 float RewardOf(const Trajectory& trajectory) {
@@ -64,12 +69,12 @@ float Cosine(std::span<const float> a, std::span<const float> b) {
   return static_cast<float>(sum);  // both have length one
 }
 
-// The fewest clusters whose members are all near their centroid.
-absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const std::vector<Lesson>& lessons,
-                                                          float similarity, Random& random) {
+// The fewest clusters of new lessons whose members are all near their centroid.
+absl::StatusOr<std::vector<LessonCluster>> ClusterNew(const std::vector<const Lesson*>& lessons,
+                                                      float similarity, Random& random) {
   std::vector<ClusterItem> items;
-  for (const Lesson& lesson : lessons) {
-    items.push_back({.embedding = lesson.trajectory.embedding, .bank = BankOf(1)});
+  for (const Lesson* lesson : lessons) {
+    items.push_back({.embedding = lesson->trajectory.embedding, .bank = BankOf(1)});
   }
   Clustering clustering;
   bool tight = false;
@@ -82,13 +87,72 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const std::vector<Less
     }
   }
   std::vector<LessonCluster> clusters(clustering.centroids.size());
-  for (size_t c = 0; c < clusters.size(); ++c) {
-    clusters[c].centroid = clustering.centroids[c];
-  }
   for (size_t i = 0; i < items.size(); ++i) {
-    clusters[clustering.assignment[i]].lessons.push_back(&lessons[i]);
+    clusters[clustering.assignment[i]].lessons.push_back(lessons[i]);
   }
   return clusters;
+}
+
+// The patterns of this node that fresh lessons belong to, each with all of its lessons, and new
+// clusters of the rest. A lesson stays with its pattern: clustering everything anew would move
+// patterns away from what they had learned.
+absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const BackgroundServices& services,
+                                                          const BackgroundOptions& options,
+                                                          const std::vector<Lesson>& lessons,
+                                                          const std::set<std::string>& fresh,
+                                                          Random& random) {
+  std::vector<LessonCluster> clusters;
+  RETURN_IF_ERROR(ForEachPatternOf(*services.patterns, services.origin, [&](Pattern& pattern) {
+    clusters.push_back({.lessons = {}, .pattern = pattern});
+    return absl::OkStatus();
+  }));
+  std::vector<const Lesson*> new_lessons;
+  for (const Lesson& lesson : lessons) {
+    LessonCluster* nearest = nullptr;
+    float best = options.cluster_similarity;
+    for (LessonCluster& cluster : clusters) {
+      const float similarity = Cosine(lesson.trajectory.embedding, cluster.pattern->embedding);
+      if (similarity >= best) {
+        best = similarity;
+        nearest = &cluster;
+      }
+    }
+    if (nearest != nullptr) {
+      nearest->lessons.push_back(&lesson);
+    } else if (fresh.contains(lesson.trajectory.response_id)) {
+      new_lessons.push_back(&lesson);
+    }
+  }
+  std::erase_if(clusters, [&](const LessonCluster& cluster) {
+    return std::ranges::none_of(cluster.lessons, [&](const Lesson* lesson) {
+      return fresh.contains(lesson->trajectory.response_id);
+    });
+  });
+  if (!new_lessons.empty()) {
+    ASSIGN_OR_RETURN(std::vector<LessonCluster> created,
+                     ClusterNew(new_lessons, options.cluster_similarity, random));
+    std::ranges::move(created, std::back_inserter(clusters));
+  }
+  return clusters;
+}
+
+// The mean of the lessons' embeddings, of length one.
+std::vector<float> CentroidOf(const LessonCluster& cluster) {
+  std::vector<double> sum(cluster.lessons.front()->trajectory.embedding.size(), 0.0);
+  for (const Lesson* lesson : cluster.lessons) {
+    for (size_t i = 0; i < sum.size(); ++i) {
+      sum[i] += lesson->trajectory.embedding[i];
+    }
+  }
+  double squares = 0;
+  for (const double value : sum) {
+    squares += value * value;
+  }
+  std::vector<float> centroid;
+  for (const double value : sum) {
+    centroid.push_back(static_cast<float>(value / std::sqrt(squares)));
+  }
+  return centroid;
 }
 
 // Prompt and wanted text as tokens, cut to the context: the end of the prompt and the beginning of
@@ -148,19 +212,7 @@ absl::StatusOr<std::vector<float>> TrainCore(const BackgroundServices& services,
   return std::move(result.core);
 }
 
-// The local pattern this cluster continues, or a new one.
-absl::StatusOr<Pattern> FindOrCreate(const BackgroundServices& services,
-                                     const BackgroundOptions& options, const LessonCluster& cluster,
-                                     Random& random) {
-  constexpr size_t kNear = 4;
-  PatternSearchOptions search;
-  search.k = kNear;
-  ASSIGN_OR_RETURN(const auto hits, services.patterns->Search(cluster.centroid, search));
-  for (const auto& hit : hits) {
-    if (hit.pattern.origin == services.origin && hit.similarity >= options.similarity) {
-      return hit.pattern;
-    }
-  }
+Pattern NewPattern(const BackgroundServices& services, Random& random) {
   Pattern pattern;
   for (size_t i = 0; i < pattern.id.size(); i += sizeof(uint64_t)) {
     const uint64_t bits = random.Next();
@@ -170,16 +222,30 @@ absl::StatusOr<Pattern> FindOrCreate(const BackgroundServices& services,
   pattern.created_ms = services.clock->WallMillis();
   pattern.adapter_name = fmt::format("pattern-{}", ToHex(pattern.id).substr(0, 8));
   pattern.tier = SharingTier::kPrivate;
-  pattern.bank =
-      static_cast<uint32_t>(BankOf(1));  // trained over all t, retrieved at its beginning
+  // Trained over all t, retrieved at the beginning of a request.
+  pattern.bank = static_cast<uint32_t>(BankOf(1));
   return pattern;
+}
+
+// What is stored of a trained cluster besides its embedding.
+absl::StatusOr<std::string> MakePayload(const BackgroundServices& services,
+                                        const BackgroundOptions& options,
+                                        const LessonCluster& cluster, const Adapter& adapter,
+                                        uint64_t seed) {
+  PatternPayload payload;
+  payload.adapter = EncodeAdapter(adapter);
+  ASSIGN_OR_RETURN(payload.core, TrainCore(services, options, cluster.lessons, seed));
+  if (services.frame != nullptr) {
+    payload.frame_id = services.frame->id;
+  }
+  return EncodePatternPayload(payload);
 }
 
 absl::StatusOr<LearnedPattern> LearnCluster(const BackgroundServices& services,
                                             const BackgroundOptions& options,
                                             const LessonCluster& cluster, Random& random) {
   const Model& model = services.transformer->model();
-  ASSIGN_OR_RETURN(Pattern pattern, FindOrCreate(services, options, cluster, random));
+  Pattern pattern = cluster.pattern.has_value() ? *cluster.pattern : NewPattern(services, random);
   LearnedPattern learned{.id = pattern.id, .adapter_name = pattern.adapter_name};
   learned.examples = static_cast<int>(cluster.lessons.size());
   for (const Lesson* lesson : cluster.lessons) {
@@ -199,22 +265,16 @@ absl::StatusOr<LearnedPattern> LearnCluster(const BackgroundServices& services,
   Adapter adapter = *result.adapter;
   adapter.name = pattern.adapter_name;
   adapter.version = learned.adapter_version;
-  PatternPayload payload;
-  payload.adapter = EncodeAdapter(adapter);
-  ASSIGN_OR_RETURN(payload.core, TrainCore(services, options, cluster.lessons, seed));
-  if (services.frame != nullptr) {
-    payload.frame_id = services.frame->id;
-  }
+  ASSIGN_OR_RETURN(pattern.payload, MakePayload(services, options, cluster, adapter, seed));
   float reward = 0;
   for (const Lesson* lesson : cluster.lessons) {
     reward += lesson->reward;
   }
-  pattern.embedding = cluster.centroid;
+  pattern.embedding = CentroidOf(cluster);
   pattern.quality = reward / static_cast<float>(cluster.lessons.size());
   pattern.examples = static_cast<uint32_t>(cluster.lessons.size());
   pattern.adapter_version = learned.adapter_version;
   pattern.updated_ms = services.clock->WallMillis();
-  pattern.payload = EncodePatternPayload(payload);
   RETURN_IF_ERROR(services.patterns->Put(pattern));
   return learned;
 }
@@ -241,15 +301,10 @@ absl::StatusOr<std::vector<LearnedPattern>> RunBackgroundRound(const BackgroundS
     return patterns;
   }
   ASSIGN_OR_RETURN(const std::vector<LessonCluster> clusters,
-                   ClusterLessons(lessons, options.similarity, random));
+                   ClusterLessons(services, options, lessons, fresh, random));
   for (const LessonCluster& cluster : clusters) {
-    const bool has_fresh = std::ranges::any_of(cluster.lessons, [&](const Lesson* lesson) {
-      return fresh.contains(lesson->trajectory.response_id);
-    });
-    if (has_fresh) {
-      ASSIGN_OR_RETURN(LearnedPattern learned, LearnCluster(services, options, cluster, random));
-      patterns.push_back(std::move(learned));
-    }
+    ASSIGN_OR_RETURN(LearnedPattern learned, LearnCluster(services, options, cluster, random));
+    patterns.push_back(std::move(learned));
   }
   return patterns;
 }

@@ -31,9 +31,9 @@ struct BackgroundServices {
 
 struct BackgroundOptions {
   float min_rating = 0.7F;
-  // Trajectories of a cluster are at least this near to its centroid, so that retrieval finds the
-  // pattern for them.
-  float similarity = 0.9F;
+  // Cosine at which a lesson belongs to a pattern. Above the similarity of retrieval, so that a
+  // pattern is found for each of its lessons and stays about one thing.
+  float cluster_similarity = 0.8F;
   int rank = 2;
   int steps = 0;  // 0: the trainer's default
   float min_improvement = 0;

@@ -288,6 +288,28 @@ TEST_F(NodeTest, LearnsFromAnEditAndRemembersItAfterARestart) {
   EXPECT_LT(Score(prompt, wanted, true), Score(prompt, wanted, false));
 }
 
+// Found by use: clustering all lessons anew gave a pattern the lessons of another topic and left
+// its own uncovered.
+TEST_F(NodeTest, ANewTopicDoesNotTakeAPatternAwayFromItsLessons) {
+  Start();
+  const std::vector<std::pair<std::string, std::string>> lessons = {
+      {"The lighthouse keeper", " counted the ships every evening and wrote it in a blue book."},
+      {"The wind in the morning", " was cold and it blew from the north until noon."},
+      {"To restart the broker", ", run the service command and wait for the log line."},
+  };
+  for (const auto& [prompt, wanted] : lessons) {
+    learning::v1::SubmitFeedbackRequest request;
+    request.set_response_id(Generate(Request(prompt, 8)).finished.response_id());
+    request.set_edited_text(wanted);
+    learning::v1::SubmitFeedbackResponse answer;
+    ASSERT_TRUE(Rate(request, &answer).ok());
+    ASSERT_TRUE(answer.learned()) << answer.explanation();
+  }
+  for (const auto& [prompt, wanted] : lessons) {
+    EXPECT_LT(Score(prompt, wanted, true), Score(prompt, wanted, false) - 0.2) << prompt;
+  }
+}
+
 TEST_F(NodeTest, AFullDiskCostsLearningNotServing) {
   config_.storage.soft_reserve_bytes = 1ULL << 60;
   config_.storage.hard_reserve_bytes = 1ULL << 59;
