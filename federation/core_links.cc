@@ -241,6 +241,9 @@ absl::Status GossipCore::State::OnMemberDelta(Link& link, const federation::v1::
     }
     uint64_t& delivered = link.delivered[applied->id];
     if (applied->newer) {
+      if (LinkedPeers().contains(applied->id)) {  // a first record follows its link
+        members.SetLink(applied->id, true, now.now);
+      }
       newer.push_back(std::move(envelope));
     } else if (applied->incarnation <= delivered) {
       if (!Refuse(link,

@@ -66,6 +66,7 @@ absl::Status Members(CommandContext& context) {
     return absl::OkStatus();
   }
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(static_cast<size_t>(response.members_size()));
   for (const auto& member : response.members()) {
     const bool self = member.state() == "self";
     rows.push_back({member.name(), member.state(), member.address(), member.linked() ? "yes" : "-",

@@ -44,8 +44,10 @@ std::vector<std::string> FlagsOf(const CLI::App& app) {
 }
 
 std::vector<std::string> VerbsOf(const CLI::App& app) {
+  const auto subcommands = app.get_subcommands([](const CLI::App*) { return true; });
   std::vector<std::string> verbs;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+  verbs.reserve(subcommands.size());
+  for (const CLI::App* verb : subcommands) {
     verbs.push_back(verb->get_name());
   }
   return verbs;
@@ -176,7 +178,7 @@ absl::Status VerbTable::Run() {
 int RunCommandLine(const std::vector<std::string>& arguments, CommandContext& context) {
   const absl::Status status = ParseAndRun(arguments, context);
   if (!status.ok()) {
-    context.err << ErrorLine(status) << std::endl;
+    context.err << ErrorLine(status) << "\n" << std::flush;
   }
   return static_cast<int>(ExitCodeOf(status));
 }

@@ -13,6 +13,7 @@ void ConfigFlags::AddTo(CLI::App& verb) {
   verb.add_option("--config", file_, "TOML file; see `ruvd config show`");
   const auto keys = ConfigKeys();
   values_.resize(keys.size());
+  options_.reserve(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
     options_.push_back(
         verb.add_option("--" + keys[i].dotted(), values_[i],

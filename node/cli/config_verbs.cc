@@ -26,6 +26,7 @@ absl::Status Show(CommandContext& context, const ConfigFlags& flags, bool with_o
     return absl::OkStatus();
   }
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(ConfigKeys().size());
   nlohmann::json json = nlohmann::json::array();
   for (const ConfigKey& key : ConfigKeys()) {
     const std::string value = ConfigValueToToml(key, config);

@@ -90,6 +90,7 @@ absl::Status Inspect(CommandContext& context, const std::string& path, bool with
   context.out << FormatFields(fields);
   if (with_tensors) {
     std::vector<std::vector<std::string>> rows;
+    rows.reserve(file->tensors().size());
     for (const TensorInfo& tensor : file->tensors()) {
       rows.push_back({tensor.name, std::string(TensorTypeName(tensor.type)),
                       fmt::format("{} x {}", tensor.shape[1], tensor.shape[0]),

@@ -59,6 +59,7 @@ absl::Status List(CommandContext& context) {
     return absl::OkStatus();
   }
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(patterns.size());
   for (const Pattern& pattern : patterns) {
     rows.push_back(Row(pattern));
   }
@@ -106,6 +107,7 @@ absl::Status Search(CommandContext& context, const std::string& text, uint32_t k
   std::vector<std::string> header = {"SIMILARITY"};
   header.insert(header.end(), Header().begin(), Header().end());
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(static_cast<size_t>(response.hits_size()));
   for (const auto& hit : response.hits()) {
     std::vector<std::string> row = {fmt::format("{:.4f}", hit.similarity())};
     for (std::string& cell : Row(hit.pattern())) {

@@ -51,7 +51,8 @@ absl::Status Serve(CommandContext& context, const ConfigFlags& flags) {
   context.out << fmt::format("ready api={} federation={} metrics={} id={}", node->api_address(),
                              OrDash(node->federation_address()), OrDash(node->metrics_address()),
                              node->id())
-              << std::endl;
+              << "\n"
+              << std::flush;
   int signal = 0;
   sigwait(&signals, &signal);
   // A second signal ends the process at once.

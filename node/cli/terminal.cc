@@ -80,8 +80,10 @@ size_t DisplayWidth(std::string_view text) {
 std::string FormatTable(const std::vector<std::string>& header,
                         const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::vector<std::string>> all = {header};
+  all.reserve(rows.size() + 1);
   for (const auto& row : rows) {
     std::vector<std::string>& cells = all.emplace_back();
+    cells.reserve(row.size());
     for (const std::string& cell : row) {
       cells.push_back(Printable(cell));
       std::ranges::replace(cells.back(), '\n', ' ');

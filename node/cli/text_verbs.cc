@@ -43,6 +43,7 @@ absl::Status Tokenize(CommandContext& context, const inference::v1::TokenizeRequ
     return absl::OkStatus();
   }
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(static_cast<size_t>(response.tokens_size()));
   for (int i = 0; i < response.tokens_size(); ++i) {
     const std::string piece = i < response.pieces_size() ? response.pieces(i) : "";
     rows.push_back({fmt::format("{}", i), fmt::format("{}", response.tokens(i)),

@@ -54,6 +54,7 @@ const ConfigKey* KeyOfVariable(std::string_view variable) {
 
 std::string SuggestVariable(std::string_view variable) {
   std::vector<std::string> names;
+  names.reserve(ConfigKeys().size());
   for (const ConfigKey& key : ConfigKeys()) {
     names.push_back(key.variable());
   }

@@ -127,6 +127,7 @@ std::span<const ConfigKey> ConfigKeys() {
 std::span<const std::string> ConfigKeyNames() {
   static const auto* const names = [] {
     auto* list = new std::vector<std::string>;
+    list->reserve(kKeys.size());
     for (const ConfigKey& key : kKeys) {
       list->push_back(key.dotted());
     }

@@ -38,6 +38,7 @@ std::optional<ConfigValue> Convert(const toml::node& node) {
     return std::nullopt;
   }
   std::vector<std::string> list;
+  list.reserve(array->size());
   for (const toml::node& item : *array) {
     auto text = item.value_exact<std::string>();
     if (!text) {

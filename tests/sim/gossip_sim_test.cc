@@ -65,6 +65,23 @@ TEST_P(GossipSimSizes, MembersKnowEachOther) {
   EXPECT_TRUE(cluster.RunUntil(all_known, seconds(60)));
 }
 
+TEST_P(GossipSimSizes, EveryLinkShowsInTheListOfMembers) {
+  SimCluster cluster({.nodes = GetParam(), .seed = 9});
+  const auto shown = [&] {
+    for (size_t i = 0; i < cluster.size(); ++i) {
+      const std::vector<Member> members = cluster.core(i).Members();
+      const auto linked = std::count_if(members.begin(), members.end(),
+                                        [](const Member& m) { return m.linked && !m.self; });
+      if (cluster.core(i).active_links() == 0 ||
+          static_cast<size_t>(linked) != cluster.core(i).active_links()) {
+        return false;
+      }
+    }
+    return true;
+  };
+  EXPECT_TRUE(cluster.RunUntil(shown, seconds(60)));
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, GossipSimSizes, testing::Values(3, 10, 30));
 
 TEST(GossipSim, SurvivesBreakingLinksPartitionAndRestarts) {

@@ -32,6 +32,7 @@ struct DemoFlags {
 
 std::string Endpoints(const DemoCluster& cluster) {
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(cluster.nodes().size());
   for (const DemoNode& node : cluster.nodes()) {
     rows.push_back({node.name, node.api, node.federation, node.metrics + "/metrics",
                     fmt::format("{}", node.process->pid()), node.id.substr(0, 12)});
@@ -84,6 +85,7 @@ absl::Status WriteState(const DemoCluster& cluster, const std::string& path) {
 // Sleeps until SIGINT or SIGTERM, which are blocked, or until a node ends by itself: an error.
 absl::Status WaitForEnd(const DemoCluster& cluster, int signal_fd) {
   std::vector<pollfd> entries = {{.fd = signal_fd, .events = POLLIN, .revents = 0}};
+  entries.reserve(cluster.nodes().size() + 1);
   for (const DemoNode& node : cluster.nodes()) {
     entries.push_back({.fd = node.process->exit_fd(), .events = POLLIN, .revents = 0});
   }
