@@ -62,6 +62,22 @@ absl::Status Append(std::string_view file, std::string_view section, std::string
   return absl::OkStatus();
 }
 
+// TOML allows no control characters but tab and line ends. Refused here, so that none reaches an
+// error message either.
+absl::Status CheckCharacters(std::string_view text, std::string_view file) {
+  int line = 1;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    line += c == '\n' ? 1 : 0;
+    if ((byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7F) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+                   "file {}:{}: control character 0x{:02X} is not allowed in TOML; remove it", file,
+                   line, byte);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<toml::table> Parse(std::string_view text, std::string_view file) {
   try {
     return toml::parse(text, file);
@@ -79,6 +95,7 @@ absl::StatusOr<toml::table> Parse(std::string_view text, std::string_view file) 
 
 absl::StatusOr<std::vector<TomlEntry>> ParseTomlEntries(std::string_view text,
                                                         std::string_view file) {
+  RETURN_IF_ERROR(CheckCharacters(text, file));
   ASSIGN_OR_RETURN(const toml::table document, Parse(text, file));
   std::vector<TomlEntry> entries;
   for (const auto& [section, node] : document) {

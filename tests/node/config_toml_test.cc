@@ -7,6 +7,8 @@
 
 #include <set>
 
+#include "base/reasons.h"
+#include "base/status.h"
 #include "node/config/address.h"
 #include "node/config/closest.h"
 #include "node/config/config.h"
@@ -80,6 +82,14 @@ RC_GTEST_PROP(ConfigTomlProperty, AnyNumberInRangeSurvives, ()) {
   auto back = Read(ConfigToToml(config));
   RC_ASSERT(back.ok());
   RC_ASSERT(ConfigToToml(*back) == ConfigToToml(config));
+}
+
+TEST(ConfigTomlTest, ControlCharactersAreRefusedWithTheirLine) {
+  const auto entries = ParseTomlEntries(std::string("[node]\n[\0\0api]\n", 15), "f.toml");
+  EXPECT_EQ(ReasonOf(entries.status()), reasons::kConfigInvalid);
+  EXPECT_THAT(MessageOf(entries.status()),
+              ::testing::HasSubstr("f.toml:2: control character 0x00"));
+  EXPECT_TRUE(ParseTomlEntries("[node]\r\n\tname = 'a'\r\n", "f.toml").ok());
 }
 
 TEST(ConfigAddressTest, ReadsHostsAndPorts) {
