@@ -68,7 +68,9 @@ void AddConsentVerbs(VerbTable& verbs) {
   verbs
       .Add("consent grant", kGroup, "Let what was learned leave this node",
            [tier](CommandContext& context) { return SetTier(context, Tiers().at(*tier)); })
-      .add_option("--tier", *tier, "public: plain and signed; dp: noised; masked: sums only")
+      .add_option(
+          "--tier", *tier,
+          "public: plain and signed. dp (noised) and masked (sums only) are not in this version")
       ->required()
       ->check(CLI::IsMember({"public", "dp", "masked"}));
   verbs.Add("consent revoke", kGroup, "Nothing more leaves this node", [](CommandContext& context) {
