@@ -242,18 +242,55 @@ absl::StatusOr<std::vector<PatternHit>> PatternStore::Search(
   return hits;
 }
 
+absl::StatusOr<patterns::MetaRow> PatternStore::ReadMeta(const PatternId& id,
+                                                         uint32_t generation) const {
+  ASSIGN_OR_RETURN(const std::string stored,
+                   database_.Get(ColumnFamily::kMeta, IdKey(id), generation));
+  return patterns::DecodeMetaRow(stored, id);
+}
+
 absl::Status PatternStore::RecordUse(const PatternId& id) {
   const MutexLock writer(writer_);
   const std::unique_lock state(state_);
   ASSIGN_OR_RETURN(const uint32_t slot, SlotOf(id));
   const uint32_t generation = slots_[slot].generation;
-  ASSIGN_OR_RETURN(const std::string stored,
-                   database_.Get(ColumnFamily::kMeta, IdKey(id), generation));
-  ASSIGN_OR_RETURN(patterns::MetaRow row, patterns::DecodeMetaRow(stored, id));
+  ASSIGN_OR_RETURN(patterns::MetaRow row, ReadMeta(id, generation));
   ++row.pattern.uses;
   Batch batch;
   batch.Put(ColumnFamily::kMeta, IdKey(id), patterns::EncodeMetaRow(row), generation);
   return database_.Write(std::move(batch), Durability::kProcessCrash);
+}
+
+absl::Status PatternStore::SetTier(const PatternId& id, SharingTier tier) {
+  const MutexLock writer(writer_);
+  const std::unique_lock state(state_);
+  ASSIGN_OR_RETURN(const uint32_t slot, SlotOf(id));
+  const Slot& held = slots_[slot];
+  ASSIGN_OR_RETURN(patterns::MetaRow meta, ReadMeta(id, held.generation));
+  if (meta.pattern.tier == tier) {
+    return absl::OkStatus();
+  }
+  meta.pattern.tier = tier;
+  const patterns::SlotRow row{
+      .id = id, .generation = held.generation, .bank = held.bank, .tier = tier, .live = true};
+  Batch batch;
+  batch.Put(ColumnFamily::kMeta, IdKey(id), patterns::EncodeMetaRow(meta), held.generation);
+  batch.Put(ColumnFamily::kSlot, SlotKey(slot), patterns::EncodeSlotRow(row), held.generation);
+  return database_.Write(std::move(batch), options_.durability);
+}
+
+absl::StatusOr<bool> PatternStore::WasDeleted(const PatternId& id) const {
+  const std::shared_lock state(state_);
+  if (slot_of_.contains(id)) {
+    return false;
+  }
+  const absl::StatusOr<std::string> stored = database_.Get(ColumnFamily::kMeta, IdKey(id));
+  if (absl::IsNotFound(stored.status())) {
+    return false;
+  }
+  RETURN_IF_ERROR(stored.status());
+  ASSIGN_OR_RETURN(const patterns::MetaRow row, patterns::DecodeMetaRow(*stored, id));
+  return row.tombstone;
 }
 
 size_t PatternStore::size() const {

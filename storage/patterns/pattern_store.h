@@ -25,6 +25,10 @@
 
 namespace ruvd {
 
+namespace patterns {
+struct MetaRow;
+}
+
 struct PatternStoreOptions {
   uint32_t dimension = 0;          // of the model's hidden states
   Digest model_hash{};             // of the model that made the embeddings
@@ -70,8 +74,9 @@ class PatternStore {
   // kNotFound with reason NOT_FOUND.
   absl::StatusOr<Pattern> Get(const PatternId& id) const;
 
-  // Leaves a tombstone, so that a peer that still has the pattern does not bring it back, and drops
-  // embedding and payload. NOT_FOUND.
+  // Leaves a tombstone, so that whoever takes patterns from peers can tell that this one is not
+  // wanted (WasDeleted), and drops embedding and payload. Put of the id makes it live again.
+  // NOT_FOUND.
   absl::Status Delete(const PatternId& id);
 
   // Up to `page_size` patterns (1 to limits::kMaxListPageSize) in the order of their ids, after
@@ -84,6 +89,13 @@ class PatternStore {
 
   // Counts one retrieval. Survives kill -9, not a power cut. NOT_FOUND.
   absl::Status RecordUse(const PatternId& id);
+
+  // Changes nothing but the tier, whatever version of the pattern is stored by now: a Put of a row
+  // read earlier would undo a change that came between. NOT_FOUND.
+  absl::Status SetTier(const PatternId& id, SharingTier tier);
+
+  // Whether a pattern of this id was deleted and not stored again.
+  absl::StatusOr<bool> WasDeleted(const PatternId& id) const;
 
   size_t size() const;
   uint32_t dimension() const { return options_.dimension; }
@@ -112,6 +124,7 @@ class PatternStore {
   void AppendOplog(uint8_t op, const PatternId& id, Batch* batch) const;
   absl::StatusOr<Pattern> ReadPattern(uint32_t slot) const;
   absl::StatusOr<uint32_t> SlotOf(const PatternId& id) const;
+  absl::StatusOr<patterns::MetaRow> ReadMeta(const PatternId& id, uint32_t generation) const;
   // Drops removed nodes from the index when they outnumber the live ones.
   void CompactIfWorthIt();
 

@@ -243,6 +243,30 @@ TEST_F(PatternStoreTest, CountsUses) {
   EXPECT_EQ(store_->Get(Id(1))->uses, 2U);
 }
 
+TEST_F(PatternStoreTest, ChangesTheTierAndNothingElse) {
+  Pattern pattern = MakePattern(1);
+  pattern.tier = SharingTier::kPrivate;
+  ASSERT_TRUE(store_->Put(pattern).ok());
+  ASSERT_TRUE(store_->RecordUse(Id(1)).ok());
+  ASSERT_TRUE(store_->SetTier(Id(1), SharingTier::kPublic).ok());
+  EXPECT_EQ(ReasonOf(store_->SetTier(Id(2), SharingTier::kPublic)), reasons::kNotFound);
+  pattern.tier = SharingTier::kPublic;
+  pattern.uses = 1;
+  Reopen();
+  ExpectSame(*store_->Get(Id(1)), pattern);
+}
+
+TEST_F(PatternStoreTest, TellsADeletedPatternFromOneItNeverHad) {
+  ASSERT_TRUE(store_->Put(MakePattern(1)).ok());
+  EXPECT_FALSE(*store_->WasDeleted(Id(1)));
+  EXPECT_FALSE(*store_->WasDeleted(Id(2)));
+  ASSERT_TRUE(store_->Delete(Id(1)).ok());
+  Reopen();
+  EXPECT_TRUE(*store_->WasDeleted(Id(1)));
+  ASSERT_TRUE(store_->Put(MakePattern(1)).ok());
+  EXPECT_FALSE(*store_->WasDeleted(Id(1)));
+}
+
 TEST_F(PatternStoreTest, RefusesBadPatternsAndKeepsNothingOfThem) {
   const auto reason = [this](const std::function<void(Pattern&)>& spoil) {
     Pattern pattern = MakePattern(1);
