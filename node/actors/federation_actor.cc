@@ -9,6 +9,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -17,6 +18,7 @@
 #include "base/status.h"
 #include "federation/daf/aggregate.h"
 #include "node/actors/general_text_gate.h"
+#include "node/actors/peer_patterns.h"
 #include "node/actors/shared_items.h"
 #include "node/limits.h"
 #include "privacy/sodium.h"
@@ -60,7 +62,14 @@ using Message = std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, 
 
 class GossipActor final : public Actor<Message> {
  public:
-  explicit GossipActor(const FederationActorOptions& options) : options_(options) {}
+  explicit GossipActor(const FederationActorOptions& options)
+      : options_(options), peer_patterns_(*options.patterns, *options.frame, options.key->id()) {}
+  // After a failure or a forced stop nobody else would end these streams.
+  ~GossipActor() override {
+    for (const auto& [link, sink] : sinks_) {
+      sink->Close();
+    }
+  }
 
   absl::Status OnStart(Context& context) override {
     // Every life of this actor is a boot of its own: sequence numbers of one boot are never used
@@ -69,7 +78,10 @@ class GossipActor final : public Actor<Message> {
     ASSIGN_OR_RETURN(gossip.boot_counter, options_.next_boot());
     ASSIGN_OR_RETURN(core_, GossipCore::Create(std::move(gossip), *options_.key, SecureRandomBytes,
                                                context.Rng().Next(), Now()));
+    LogFailure("the patterns of peers could not be counted", peer_patterns_.Load());
     RETURN_IF_ERROR(Restore(context));
+    // A crash between storing a pattern and offering it is made good here.
+    LogFailure("own patterns could not be offered", OfferOwnPatterns(context));
     RETURN_IF_ERROR(context.StartPeriodicTimer(kTick, [] { return Message(Tick{}); }).status());
     return absl::OkStatus();
   }
@@ -113,7 +125,7 @@ class GossipActor final : public Actor<Message> {
     if (core_->consent() == ConsentTier::kPublic) {
       absl::StatusOr<Pattern> pattern = options_.patterns->Get(message.id);
       if (pattern.ok()) {
-        OfferPatternRow(*pattern, context);
+        OfferPatternRow(*pattern, OfferedVersions(), context);
       }
     }
     return absl::OkStatus();
@@ -137,6 +149,8 @@ class GossipActor final : public Actor<Message> {
   }
 
  private:
+  using Versions = std::set<std::pair<PatternId, int64_t>>;  // ids and their updated_ms
+
   Instant Now() const { return Instant::Of(*options_.clock); }
 
   // Items, consent and the federated adapter as they were before the restart.
@@ -230,22 +244,16 @@ class GossipActor final : public Actor<Message> {
 
   absl::Status StorePeerPattern(const Item& item) {
     ASSIGN_OR_RETURN(const SharedPattern shared, DecodeSharedPattern(AsBytes(*item.payload)));
-    uint32_t version = 1;
-    const absl::StatusOr<Pattern> existing = options_.patterns->Get(shared.id);
-    if (existing.ok()) {
-      if (existing->origin != item.origin) {
-        return Error(absl::StatusCode::kAlreadyExists, reasons::kUpdateInvalid,
-                     "pattern {} belongs to another node", ToHex(shared.id));
-      }
-      version = existing->adapter_version + 1;
-    }
-    ASSIGN_OR_RETURN(const Pattern pattern,
-                     PatternFromShared(shared, item.origin, *options_.frame, version));
-    return options_.patterns->Put(pattern);
+    return peer_patterns_.Store(shared, item.origin);
   }
 
-  // The federated adapter from the newest delta of every node, behind the gate.
+  // The federated adapter from the newest delta of every node, behind the gate. One at a time: what
+  // peers send while the gate runs is taken together afterwards, so they cannot queue up work.
   void Aggregate(Context& context) {
+    if (gate_running_) {
+      aggregate_again_ = true;
+      return;
+    }
     std::vector<AdapterDelta> deltas;
     std::vector<NodeId> origins;
     for (const Item& item : core_->NewestDeltas()) {
@@ -279,16 +287,21 @@ class GossipActor final : public Actor<Message> {
   void Gate(std::shared_ptr<const Adapter> adapter, size_t contributors, Context& context) {
     auto verdict =
         std::make_shared<absl::StatusOr<GeneralTextGate::Verdict>>(absl::UnknownError("not run"));
-    LogFailure("the gate of the federated adapter did not start",
-               context.Offload(
-                   *options_.learning_pool,
-                   [gate = gate_, transformer = options_.transformer, adapter, verdict] {
-                     *verdict = gate->Check(*transformer, adapter);
-                   },
-                   [this, adapter, verdict, contributors](Context&) {
-                     Serve(adapter, *verdict, contributors);
-                     return absl::OkStatus();
-                   }));
+    const absl::Status started = context.Offload(
+        *options_.learning_pool,
+        [gate = gate_, transformer = options_.transformer, adapter, verdict] {
+          *verdict = gate->Check(*transformer, adapter);
+        },
+        [this, adapter, verdict, contributors](Context& own) {
+          gate_running_ = false;
+          Serve(adapter, *verdict, contributors);
+          if (std::exchange(aggregate_again_, false)) {
+            Aggregate(own);
+          }
+          return absl::OkStatus();
+        });
+    gate_running_ = started.ok();
+    LogFailure("the gate of the federated adapter did not start", started);
   }
 
   void Serve(const std::shared_ptr<const Adapter>& adapter,
@@ -317,26 +330,43 @@ class GossipActor final : public Actor<Message> {
   absl::StatusOr<ConsentAnswer> ChangeConsent(ConsentTier tier, Context& context) {
     const ConsentRecord record =
         ConsentRecord::Sign(tier, options_.clock->WallMillis(), *options_.key);
-    RETURN_IF_ERROR(options_.consent->Set(record));
+    const absl::Status stored = options_.consent->Set(record);
+    if (!stored.ok() && tier != ConsentTier::kPrivate) {
+      return stored;
+    }
+    // A withdrawal holds at once even where the disk refuses to remember it.
     ASSIGN_OR_RETURN(Actions actions, core_->SetConsent(record, Now()));
     consent_since_ms_ = record.since_ms;
     Perform(std::move(actions), context);
-    ConsentAnswer answer{.tier = tier, .since_ms = record.since_ms};
-    if (tier == ConsentTier::kPublic) {
-      const uint64_t before = core_->counters().offered_items;
-      RETURN_IF_ERROR(
-          ForEachPatternOf(*options_.patterns, options_.key->id(), [&](Pattern& pattern) {
-            OfferPatternRow(pattern, context);
-            return absl::OkStatus();
-          }));
-      OfferOwnDelta(context);
-      answer.items_offered = static_cast<uint32_t>(core_->counters().offered_items - before);
+    if (!stored.ok()) {
+      return Annotate(stored,
+                      "sharing has stopped until the node restarts, but the withdrawal could not "
+                      "be stored; repeat it once the store takes writes again");
     }
-    return answer;
+    const uint64_t before = core_->counters().offered_items;
+    RETURN_IF_ERROR(OfferOwnPatterns(context));
+    OfferOwnDelta(context);
+    return ConsentAnswer{
+        .tier = tier,
+        .since_ms = record.since_ms,
+        .items_offered = static_cast<uint32_t>(core_->counters().offered_items - before)};
   }
 
-  void OfferPatternRow(Pattern& pattern, Context& context) {
-    if (pattern.origin != options_.key->id()) {
+  // Offers every own pattern that peers cannot get yet, if consent allows it.
+  absl::Status OfferOwnPatterns(Context& context) {
+    if (core_->consent() != ConsentTier::kPublic) {
+      return absl::OkStatus();
+    }
+    const Versions offered = OfferedVersions();
+    return ForEachPatternOf(*options_.patterns, options_.key->id(), [&](const Pattern& pattern) {
+      OfferPatternRow(pattern, offered, context);
+      return absl::OkStatus();
+    });
+  }
+
+  void OfferPatternRow(const Pattern& pattern, const Versions& offered, Context& context) {
+    if (pattern.origin != options_.key->id() ||
+        offered.contains({pattern.id, pattern.updated_ms})) {
       return;
     }
     absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, *options_.frame);
@@ -344,33 +374,29 @@ class GossipActor final : public Actor<Message> {
       spdlog::info("a pattern stays here: {}", MessageOf(shared.status()));
       return;
     }
-    if (IsOffered(*shared)) {
-      return;
-    }
     absl::StatusOr<Actions> actions = core_->OfferPattern(*shared, Now());
     if (!actions.ok()) {
       LogFailure("a pattern could not be offered", actions.status());
       return;
     }
-    if (pattern.tier != SharingTier::kPublic) {
-      pattern.tier = SharingTier::kPublic;
-      LogFailure("a pattern's tier could not be stored", options_.patterns->Put(pattern));
-    }
+    LogFailure("a pattern's tier could not be stored",
+               options_.patterns->SetTier(pattern.id, SharingTier::kPublic));
+    delta_changed_ = true;
     Perform(*std::move(actions), context);
   }
 
-  // Whether peers can already get this very version of an own pattern.
-  bool IsOffered(const SharedPattern& pattern) const {
+  // The versions of own patterns that peers can already get.
+  Versions OfferedVersions() const {
+    Versions versions;
     for (const Item& item : core_->Items()) {
-      if (item.kind != ItemKind::kPattern || item.origin != options_.key->id()) {
-        continue;
-      }
-      const absl::StatusOr<SharedPattern> offered = DecodeSharedPattern(AsBytes(*item.payload));
-      if (offered.ok() && offered->id == pattern.id && offered->created_ms == pattern.created_ms) {
-        return true;
+      if (item.kind == ItemKind::kPattern && item.origin == options_.key->id()) {
+        const absl::StatusOr<SharedPattern> offered = DecodeSharedPattern(AsBytes(*item.payload));
+        if (offered.ok()) {
+          versions.emplace(offered->id, offered->created_ms);
+        }
       }
     }
-    return false;
+    return versions;
   }
 
   void OfferOwnDelta(Context& context) {
@@ -406,11 +432,14 @@ class GossipActor final : public Actor<Message> {
   }
 
   const FederationActorOptions options_;
+  PeerPatterns peer_patterns_;
   std::unique_ptr<GossipCore> core_;
   std::map<LinkId, std::shared_ptr<LinkSink>> sinks_;
   const std::shared_ptr<GeneralTextGate> gate_ = std::make_shared<GeneralTextGate>();
   uint32_t federated_version_ = 0;     // served
   uint32_t federated_candidates_ = 0;  // numbered, served or not
+  bool gate_running_ = false;
+  bool aggregate_again_ = false;
   bool delta_changed_ = false;
   TimePoint next_offer_{};
   int64_t consent_since_ms_ = 0;
@@ -470,31 +499,6 @@ class FederationActorImpl final : public FederationActor {
   std::atomic<LinkId> next_link_{1};
 };
 
-class IsolatedFederation final : public FederationActor {
- public:
-  explicit IsolatedFederation(const Clock& clock) : clock_(clock) {}
-  LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string) override {
-    sink->Close();
-    return 1;
-  }
-  void OnDialFailed(std::string) override {}
-  bool OnFrame(LinkId, std::shared_ptr<const federation::v1::Frame>) override { return false; }
-  void OnClosed(LinkId) override {}
-  void OnPatternStored(const PatternId&) override {}
-  void View(std::function<void(FederationView)> done) override {
-    FederationView view;
-    view.now = clock_.Now();
-    done(view);
-  }
-  void SetConsent(ConsentTier, std::function<void(absl::StatusOr<ConsentAnswer>)> done) override {
-    done(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
-               "this node does not federate; set federation.enabled and restart it"));
-  }
-
- private:
-  const Clock& clock_;
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FederationActor>> StartFederationActor(
@@ -510,10 +514,6 @@ absl::StatusOr<std::unique_ptr<FederationActor>> StartFederationActor(
   Ref<Message> ref =
       system.Spawn<Message>(spawn, [options] { return std::make_unique<GossipActor>(options); });
   return std::make_unique<FederationActorImpl>(*options.clock, std::move(ref));
-}
-
-std::unique_ptr<FederationActor> MakeIsolatedFederation(const Clock& clock) {
-  return std::make_unique<IsolatedFederation>(clock);
 }
 
 }  // namespace ruvd

@@ -88,9 +88,12 @@ absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const Nod
   pattern.adapter_name =
       fmt::format("peer-{}-{}", ToHex(origin).substr(0, 8), ToHex(shared.id).substr(0, 8));
   pattern.adapter_version = version;
-  if (!shared.cores.empty()) {
+  const auto core = std::ranges::find_if(shared.cores, [&](const CoreDelta& candidate) {
+    return candidate.target == frame.target && candidate.bank == shared.bank;
+  });
+  if (core != shared.cores.end()) {
     PatternPayload payload;
-    payload.core = shared.cores.front().values;
+    payload.core = core->values;
     payload.frame_id = frame.id;
     ASSIGN_OR_RETURN(
         const std::shared_ptr<const Adapter> adapter,
@@ -151,11 +154,15 @@ absl::StatusOr<AdapterDelta> OwnDelta(PatternStore& patterns, const NodeId& self
 absl::StatusOr<std::shared_ptr<const Adapter>> FederatedAdapter(const AdapterDelta& delta,
                                                                 const Frame& frame,
                                                                 uint32_t version) {
-  if (delta.cores.empty()) {
+  const auto bank = static_cast<uint32_t>(BankOf(1));
+  const auto core = std::ranges::find_if(delta.cores, [&](const CoreDelta& candidate) {
+    return candidate.target == frame.target && candidate.bank == bank;
+  });
+  if (core == delta.cores.end()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                 "the aggregate has no core");
+                 "the aggregate has no core of bank {} for {}", bank, frame.target);
   }
-  return AdapterFromCore(frame, delta.cores.front().values, "federated", version, kCoreScale);
+  return AdapterFromCore(frame, core->values, "federated", version, kCoreScale);
 }
 
 FederatedItem ToStored(const Item& item, int64_t received_ms) {

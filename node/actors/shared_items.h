@@ -33,7 +33,9 @@ absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const Nod
 absl::StatusOr<AdapterDelta> OwnDelta(PatternStore& patterns, const NodeId& self,
                                       const Frame& frame);
 
-// The served adapter of an aggregate of deltas.
+// The served adapter of an aggregate of deltas: its core for the bank of t = 1, the one that every
+// node contributes to. A core of another bank may come from a single node, past the robust mean,
+// and is never served.
 absl::StatusOr<std::shared_ptr<const Adapter>> FederatedAdapter(const AdapterDelta& delta,
                                                                 const Frame& frame,
                                                                 uint32_t version);

@@ -9,6 +9,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/adapter/bank.h"
 #include "node/actors/pattern_payload.h"
 
 namespace ruvd {
@@ -66,6 +67,36 @@ TEST(SharedItemsTest, APatternOfAnotherFrameDoesNotLeave) {
   other.id.fill(8);
   EXPECT_EQ(ReasonOf(ShareablePattern(PatternOfNorm(frame, 8), other).status()),
             reasons::kFrameMismatch);
+}
+
+CoreDelta CoreOfBank(const Frame& frame, TimestepBank bank, float value) {
+  return {.target = frame.target,
+          .bank = static_cast<uint32_t>(bank),
+          .rank = kRank,
+          .values = std::vector<float>(kRank * kRank, value)};
+}
+
+// Honest nodes contribute to one bank only, so the robust mean of another bank is what a single
+// node says: it sorts first, but must never be served.
+TEST(SharedItemsTest, ACoreOfABankThatOneNodeFillsAloneIsNotServed) {
+  Frame frame = TestFrame();
+  frame.in = kRank;
+  frame.out = kRank;
+  frame.p.assign(kRank * kRank, 0.0F);
+  for (size_t i = 0; i < kRank; ++i) {
+    frame.p[i * kRank + i] = 1;
+  }
+  frame.q = frame.p;
+  AdapterDelta honest;
+  honest.cores = {CoreOfBank(frame, BankOf(1), 0.25F)};
+  AdapterDelta poisoned = honest;
+  poisoned.cores.insert(poisoned.cores.begin(), CoreOfBank(frame, TimestepBank::kLow, 3));
+  const auto wanted = FederatedAdapter(honest, frame, 1);
+  const auto served = FederatedAdapter(poisoned, frame, 1);
+  ASSERT_TRUE(wanted.ok() && served.ok()) << wanted.status() << served.status();
+  EXPECT_EQ((*served)->targets.at(frame.target).b, (*wanted)->targets.at(frame.target).b);
+  poisoned.cores.pop_back();
+  EXPECT_EQ(ReasonOf(FederatedAdapter(poisoned, frame, 1).status()), reasons::kUpdateInvalid);
 }
 
 }  // namespace

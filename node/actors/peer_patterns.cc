@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/peer_patterns.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+#include "node/actors/shared_items.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint32_t kPage = 256;
+
+}  // namespace
+
+absl::Status PeerPatterns::Load() {
+  std::string token;
+  do {
+    ASSIGN_OR_RETURN(const PatternPage page, patterns_.List(kPage, token));
+    for (const Pattern& pattern : page.patterns) {
+      if (pattern.origin != self_) {
+        held_[pattern.origin][pattern.id] = pattern.updated_ms;
+      }
+    }
+    token = page.next_page_token;
+  } while (!token.empty());
+  return absl::OkStatus();
+}
+
+absl::Status PeerPatterns::Store(const SharedPattern& shared, const NodeId& origin) {
+  const absl::StatusOr<Pattern> existing = patterns_.Get(shared.id);
+  if (existing.ok() && existing->origin != origin) {
+    return Error(absl::StatusCode::kAlreadyExists, reasons::kUpdateInvalid,
+                 "pattern {} belongs to another node", ToHex(shared.id));
+  }
+  if (!existing.ok() && !absl::IsNotFound(existing.status())) {
+    return existing.status();
+  }
+  ASSIGN_OR_RETURN(const bool deleted, patterns_.WasDeleted(shared.id));
+  if (deleted || (existing.ok() && existing->updated_ms >= shared.created_ms)) {
+    return absl::OkStatus();
+  }
+  const uint32_t version = existing.ok() ? existing->adapter_version + 1 : 1;
+  ASSIGN_OR_RETURN(const Pattern pattern, PatternFromShared(shared, origin, frame_, version));
+  RETURN_IF_ERROR(patterns_.Put(pattern));
+  held_[origin][shared.id] = shared.created_ms;
+  return Trim(origin);
+}
+
+absl::Status PeerPatterns::Trim(const NodeId& origin) {
+  auto& rows = held_[origin];
+  while (rows.size() > limits::kMaxPatternsPerOrigin) {
+    const auto oldest = std::ranges::min_element(
+        rows, {}, [](const auto& row) { return std::pair(row.second, row.first); });
+    const absl::Status deleted = patterns_.Delete(oldest->first);
+    if (!deleted.ok() && !absl::IsNotFound(deleted)) {  // the operator may have been faster
+      return deleted;
+    }
+    rows.erase(oldest);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

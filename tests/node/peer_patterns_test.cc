@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/peer_patterns.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <memory>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+#include "storage/db/database.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint32_t kDimension = 4;
+
+NodeId Node(uint8_t n) {
+  NodeId id{};
+  id.fill(n);
+  return id;
+}
+
+SharedPattern Shared(uint16_t n, int64_t created_ms) {
+  SharedPattern shared;
+  shared.id[0] = static_cast<uint8_t>(n >> 8);
+  shared.id[1] = static_cast<uint8_t>(n);
+  shared.quality = 1;
+  shared.examples = 1;
+  shared.created_ms = created_ms;
+  shared.centroid = {1, 0, 0, 0};
+  return shared;
+}
+
+class PeerPatternsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder_);
+    constexpr std::array<uint8_t, kSealKeyBytes> kKey{7};
+    DatabaseOptions options{.path = folder_ / "store", .seal_key = *SealKey::FromBytes(kKey)};
+    options.clock = &SystemClock();
+    options.soft_reserve_bytes = 2;
+    options.hard_reserve_bytes = 1;
+    auto database = Database::Open(std::move(options));
+    ASSERT_TRUE(database.ok()) << database.status();
+    database_ = *std::move(database);
+    PatternStoreOptions patterns;
+    patterns.dimension = kDimension;
+    patterns.durability = Durability::kProcessCrash;
+    auto store = PatternStore::Open(*database_, patterns);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    Load();
+  }
+  void TearDown() override {
+    peers_.reset();
+    store_.reset();
+    database_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  // As after a restart.
+  void Load() {
+    peers_ = std::make_unique<PeerPatterns>(*store_, frame_, Node(1));
+    ASSERT_TRUE(peers_->Load().ok());
+  }
+  int64_t StoredTime(uint16_t n) { return store_->Get(Shared(n, 0).id)->updated_ms; }
+
+  std::filesystem::path folder_;
+  const Frame frame_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<PatternStore> store_;
+  std::unique_ptr<PeerPatterns> peers_;
+};
+
+TEST_F(PeerPatternsTest, TheNewestVersionStaysWhateverTheOrderOfArrival) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  ASSERT_TRUE(peers_->Store(Shared(1, 100), Node(2)).ok());
+  EXPECT_EQ(StoredTime(1), 200);
+  ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2)).ok());
+  EXPECT_EQ(StoredTime(1), 300);
+}
+
+TEST_F(PeerPatternsTest, NobodyReplacesThePatternOfAnother) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  EXPECT_EQ(ReasonOf(peers_->Store(Shared(1, 300), Node(3))), reasons::kUpdateInvalid);
+  EXPECT_EQ(store_->Get(Shared(1, 0).id)->origin, Node(2));
+}
+
+TEST_F(PeerPatternsTest, ADeletedPatternDoesNotComeBack) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  ASSERT_TRUE(store_->Delete(Shared(1, 0).id).ok());
+  ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2)).ok());
+  EXPECT_EQ(store_->size(), 0U);
+}
+
+TEST_F(PeerPatternsTest, OneOriginKeepsItsNewestUpToTheLimitOverRestarts) {
+  constexpr auto kLimit = static_cast<uint16_t>(limits::kMaxPatternsPerOrigin);
+  ASSERT_TRUE(peers_->Store(Shared(0xffff, 1), Node(3)).ok());
+  for (uint16_t n = 0; n < kLimit; ++n) {
+    ASSERT_TRUE(peers_->Store(Shared(n, 1000 + n), Node(2)).ok());
+  }
+  Load();
+  ASSERT_TRUE(peers_->Store(Shared(kLimit, 5000), Node(2)).ok());
+  EXPECT_EQ(store_->size(), kLimit + 1U) << "another origin's pattern is not touched";
+  EXPECT_TRUE(absl::IsNotFound(store_->Get(Shared(0, 0).id).status()));
+  EXPECT_TRUE(store_->Get(Shared(kLimit, 0).id).ok());
+}
+
+}  // namespace
+}  // namespace ruvd
