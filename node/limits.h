@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,6 +21,14 @@ inline constexpr size_t kMaxPendingFrames = 32;
 // Frames waiting for one peer; a peer further behind is disconnected and catches up by
 // anti-entropy.
 inline constexpr size_t kMaxLinkQueue = 1024;
+// Their bytes: an honest peer asks for four chunks of 64 KiB at a time. A peer that asks and never
+// reads costs no more than this.
+inline constexpr size_t kMaxLinkQueueBytes = 4 << 20;
+// Frames of one link that wait for the federation actor. Then its stream is read no further until
+// one was handled, so that no peer fills the mailbox for all others.
+inline constexpr size_t kMaxLinkFramesWaiting = 16;
+// What a closed link's last frames may take; then its stream is cancelled, read or not.
+inline constexpr std::chrono::seconds kLinkLinger{5};
 inline constexpr size_t kMaxSessionIdBytes = 64;
 inline constexpr size_t kMaxStopStrings = 4;
 inline constexpr size_t kMaxStopBytes = 64;

@@ -319,6 +319,9 @@ void NodeImpl::FillStatus(NodeStatus* status) const {
 }
 
 absl::Status NodeImpl::Drain(Duration deadline) {
+  if (stopped_) {
+    return absl::OkStatus();
+  }
   const TimePoint end = clock_.Now() + deadline;
   stopping_.store(true);  // ends a background round between two batches
   if (auto* health = api_server_->GetHealthCheckService(); health != nullptr) {

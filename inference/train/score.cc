@@ -56,6 +56,13 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
   RETURN_IF_ERROR(Check(completion, options));
   std::vector<TokenId> tokens(prompt.begin(), prompt.end());
   tokens.insert(tokens.end(), completion.begin(), completion.end());
+  // Before the masks are drawn: their memory grows with samples and length.
+  if (const auto context = static_cast<size_t>(transformer.model().config().context);
+      tokens.size() > context) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kContextTooLong,
+                 "{} tokens are {} more than the model's context of {}; shorten the text",
+                 tokens.size(), tokens.size() - context, context);
+  }
   const ScoredText text{.tokens = tokens, .first = prompt.size()};
   if (options.mode == DecodingMode::kAutoregressive) {
     return ScoreLeftToRight(transformer, text, adapters);

@@ -3,6 +3,10 @@
 
 #include "node/api/link.h"
 
+#include <grpc/support/time.h>
+#include <grpcpp/alarm.h>
+
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <set>
@@ -26,39 +30,47 @@ class FrameQueue {
   // What the owner has to do next, outside the lock.
   struct Next {
     const Frame* write = nullptr;  // stays alive until WriteDone
+    bool linger = false;           // closing has begun: cancel the stream if that takes too long
     bool end = false;
   };
 
   Next Push(std::shared_ptr<const Frame> frame) {
+    const size_t bytes = frame->ByteSizeLong();
     MutexLock lock(mutex_);
     if (closing_) {
       return {};
     }
-    if (frames_.size() >= limits::kMaxLinkQueue) {
-      closing_ = true;
+    if (frames_.size() >= limits::kMaxLinkQueue || bytes_ + bytes > limits::kMaxLinkQueueBytes) {
       frames_.erase(frames_.begin() + (writing_ ? 1 : 0), frames_.end());
-      return Advance();
+      return BeginClosing();
     }
+    bytes_ += bytes;
     frames_.push_back(std::move(frame));
     return Advance();
   }
   Next Close() {
     MutexLock lock(mutex_);
-    closing_ = true;
-    return Advance();
+    return BeginClosing();
   }
   Next WriteDone(bool ok) {
     MutexLock lock(mutex_);
     writing_ = false;
+    bytes_ -= std::min(bytes_, frames_.front()->ByteSizeLong());
     frames_.pop_front();
     if (!ok) {
-      closing_ = true;
       frames_.clear();
+      return BeginClosing();
     }
     return Advance();
   }
 
  private:
+  Next BeginClosing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const bool first = !std::exchange(closing_, true);
+    Next next = Advance();
+    next.linger = first;
+    return next;
+  }
   Next Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (writing_ || ended_) {
       return {};
@@ -76,15 +88,112 @@ class FrameQueue {
 
   Mutex mutex_;
   std::deque<std::shared_ptr<const Frame>> frames_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>, public LinkSink {
+// How far a link reads ahead of the federation actor. A read that waits is started by whoever
+// handles a frame, hence under the lock that Stop takes: none is started on a stream that ended.
+class ReadWindow {
  public:
-  static ServerLink* Start(FederationActor& federation) {
-    std::shared_ptr<ServerLink> link(new ServerLink(federation));
+  void FrameRead() {
+    MutexLock lock(mutex_);
+    ++waiting_;
+  }
+  // Whether to read on now; if not, FrameHandled will.
+  bool MayRead() {
+    MutexLock lock(mutex_);
+    paused_ = waiting_ >= limits::kMaxLinkFramesWaiting;
+    return !paused_;
+  }
+  template <typename StartRead>
+  void FrameHandled(const StartRead& start_read) {
+    MutexLock lock(mutex_);
+    --waiting_;
+    if (std::exchange(paused_, false) && !stopped_) {
+      start_read();
+    }
+  }
+  void Stop() {
+    MutexLock lock(mutex_);
+    stopped_ = true;
+  }
+
+ private:
+  Mutex mutex_;
+  size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// What both ends of a stream have in common. `Link` is a reactor with Cancel, EndStream and
+// StartRead.
+template <typename Link>
+class LinkStream : public LinkSink, public std::enable_shared_from_this<Link> {
+ public:
+  void Send(std::shared_ptr<const Frame> frame) override { Do(queue_.Push(std::move(frame))); }
+  void Close() override { Do(queue_.Close()); }
+
+ protected:
+  explicit LinkStream(FederationActor& federation) : federation_(federation) {}
+
+  void FrameArrived(bool ok, LinkId id) {
+    if (!ok) {
+      Close();
+      return;
+    }
+    window_.FrameRead();
+    // The actor lets go of a frame when it has handled it.
+    const std::shared_ptr<const Frame> frame(
+        new Frame(std::move(incoming_)), [self = this->shared_from_this()](const Frame* handled) {
+          delete handled;
+          self->window_.FrameHandled([&self] { self->link().StartRead(&self->incoming_); });
+        });
+    incoming_.Clear();
+    if (!federation_.OnFrame(id, frame)) {
+      Close();
+      return;
+    }
+    if (window_.MayRead()) {
+      link().StartRead(&incoming_);
+    }
+  }
+  void WriteEnded(bool ok) { Do(queue_.WriteDone(ok)); }
+
+  FederationActor& federation_;
+  Frame incoming_;
+  ReadWindow window_;
+
+ private:
+  Link& link() { return static_cast<Link&>(*this); }
+  void Do(FrameQueue::Next next) {
+    if (next.linger) {
+      alarm_.Set(gpr_time_from_seconds(limits::kLinkLinger.count(), GPR_TIMESPAN),
+                 [weak = this->weak_from_this()](bool due) {
+                   if (const std::shared_ptr<Link> self = weak.lock(); due && self != nullptr) {
+                     self->Cancel();
+                   }
+                 });
+    }
+    if (next.write != nullptr) {
+      link().StartWrite(next.write);
+    } else if (next.end) {
+      window_.Stop();
+      link().EndStream();
+    }
+  }
+
+  FrameQueue queue_;
+  grpc::Alarm alarm_;  // set once, when closing begins
+};
+
+class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>,
+                         public LinkStream<ServerLink> {
+ public:
+  static ServerLink* Start(FederationActor& federation, grpc::CallbackServerContext* context) {
+    std::shared_ptr<ServerLink> link(new ServerLink(federation, context));
     link->self_ = link;
     link->StartSendInitialMetadata();  // tells the dialler that the link is up
     link->id_ = federation.OpenLink(link, "");
@@ -92,57 +201,49 @@ class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>, public Li
     return link.get();
   }
 
-  void Send(std::shared_ptr<const Frame> frame) override { Do(queue_.Push(std::move(frame))); }
-  void Close() override { Do(queue_.Close()); }
-
-  void OnReadDone(bool ok) override {
-    if (!ok) {
-      Close();
-      return;
-    }
-    if (!federation_.OnFrame(id_, std::make_shared<const Frame>(std::move(incoming_)))) {
-      Close();
-      return;
-    }
-    incoming_.Clear();
-    StartRead(&incoming_);
-  }
-  void OnWriteDone(bool ok) override { Do(queue_.WriteDone(ok)); }
+  void OnReadDone(bool ok) override { FrameArrived(ok, id_); }
+  void OnWriteDone(bool ok) override { WriteEnded(ok); }
   void OnCancel() override { Close(); }
   void OnDone() override {
+    {
+      MutexLock lock(mutex_);
+      context_ = nullptr;  // gRPC's, gone after this
+    }
     federation_.OnClosed(id_);
     self_.reset();
   }
 
- private:
-  explicit ServerLink(FederationActor& federation) : federation_(federation) {}
-  void Do(FrameQueue::Next next) {
-    if (next.write != nullptr) {
-      StartWrite(next.write);
-    } else if (next.end) {
-      Finish(grpc::Status::OK);
+  void Cancel() {
+    MutexLock lock(mutex_);
+    if (context_ != nullptr) {
+      context_->TryCancel();
     }
   }
+  void EndStream() { Finish(grpc::Status::OK); }
 
-  FederationActor& federation_;
+ private:
+  ServerLink(FederationActor& federation, grpc::CallbackServerContext* context)
+      : LinkStream(federation), context_(context) {}
+
   std::shared_ptr<ServerLink> self_;
   LinkId id_ = 0;
-  Frame incoming_;
-  FrameQueue queue_;
+  Mutex mutex_;
+  grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);
 };
 
 class FederationServiceImpl final : public FederationService::CallbackService {
  public:
   explicit FederationServiceImpl(FederationActor& federation) : federation_(federation) {}
-  grpc::ServerBidiReactor<Frame, Frame>* Link(grpc::CallbackServerContext*) override {
-    return ServerLink::Start(federation_);
+  grpc::ServerBidiReactor<Frame, Frame>* Link(grpc::CallbackServerContext* context) override {
+    return ServerLink::Start(federation_, context);
   }
 
  private:
   FederationActor& federation_;
 };
 
-class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>, public LinkSink {
+class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
+                         public LinkStream<ClientLink> {
  public:
   // Not started yet; lives until gRPC is done with it, then calls `ended`.
   static ClientLink* Make(FederationActor& federation, const std::string& address,
@@ -154,9 +255,11 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>, public Li
   }
   void Run() { StartCall(); }
   void Cancel() { context_.TryCancel(); }
-
-  void Send(std::shared_ptr<const Frame> frame) override { Do(queue_.Push(std::move(frame))); }
-  void Close() override { Do(queue_.Close()); }
+  void EndStream() {
+    // Half-close, so that a last Goaway still arrives; the other side then finishes the stream.
+    StartWritesDone();
+    RemoveHold();
+  }
 
   void OnReadInitialMetadataDone(bool ok) override {
     if (!ok) {
@@ -166,19 +269,8 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>, public Li
     id_ = federation_.OpenLink(self_, address_);
     StartRead(&incoming_);
   }
-  void OnReadDone(bool ok) override {
-    if (!ok) {
-      Close();
-      return;
-    }
-    if (!federation_.OnFrame(id_, std::make_shared<const Frame>(std::move(incoming_)))) {
-      Close();
-      return;
-    }
-    incoming_.Clear();
-    StartRead(&incoming_);
-  }
-  void OnWriteDone(bool ok) override { Do(queue_.WriteDone(ok)); }
+  void OnReadDone(bool ok) override { FrameArrived(ok, id_); }
+  void OnWriteDone(bool ok) override { WriteEnded(ok); }
   void OnDone(const grpc::Status&) override {
     if (id_ == 0) {
       federation_.OnDialFailed(address_);
@@ -192,7 +284,7 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>, public Li
  private:
   ClientLink(FederationActor& federation, const std::string& address,
              std::function<void(ClientLink*)> ended)
-      : federation_(federation),
+      : LinkStream(federation),
         ended_(std::move(ended)),
         address_(address),
         channel_(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
@@ -207,17 +299,6 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>, public Li
     return arguments;
   }
 
-  void Do(FrameQueue::Next next) {
-    if (next.write != nullptr) {
-      StartWrite(next.write);
-    } else if (next.end) {
-      // Half-close, so that a last Goaway still arrives; the other side then finishes the stream.
-      StartWritesDone();
-      RemoveHold();
-    }
-  }
-
-  FederationActor& federation_;
   const std::function<void(ClientLink*)> ended_;
   const std::string address_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -225,8 +306,6 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>, public Li
   grpc::ClientContext context_;
   std::shared_ptr<ClientLink> self_;
   LinkId id_ = 0;
-  Frame incoming_;
-  FrameQueue queue_;
 };
 
 }  // namespace
