@@ -275,6 +275,16 @@ absl::StatusOr<LearnedPattern> LearnCluster(const BackgroundServices& services,
   pattern.examples = static_cast<uint32_t>(cluster.lessons.size());
   pattern.adapter_version = learned.adapter_version;
   pattern.updated_ms = services.clock->WallMillis();
+  if (cluster.pattern.has_value()) {  // what happened to it while its adapter was trained
+    const absl::StatusOr<Pattern> current = services.patterns->Get(pattern.id);
+    if (absl::IsNotFound(current.status())) {
+      learned.kept = false;  // deleted by the user: stays deleted
+      return learned;
+    }
+    RETURN_IF_ERROR(current.status());
+    pattern.tier = current->tier;
+    pattern.uses = current->uses;
+  }
   RETURN_IF_ERROR(services.patterns->Put(pattern));
   return learned;
 }

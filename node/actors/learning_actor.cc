@@ -104,6 +104,10 @@ class BackgroundActor final : public Actor<Message> {
       ++rated_;
       return rated_ >= options_.round_after_requests ? MaybeStartRound(context) : absl::OkStatus();
     }
+    if (waiting_.size() >= limits::kLearningMailbox) {
+      Answer(message, "recorded; many wait for the running round, a later one learns it");
+      return MaybeStartRound(context);
+    }
     waiting_.push_back(
         {message.feedback.response_id, message.feedback.idempotency_key, message.reply});
     options_.metrics->FeedbackReceived(SignalName(message.feedback), true);
