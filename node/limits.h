@@ -32,7 +32,8 @@ inline constexpr std::chrono::seconds kLinkLinger{5};
 inline constexpr size_t kMaxSessionIdBytes = 64;
 inline constexpr size_t kMaxStopStrings = 4;
 inline constexpr size_t kMaxStopBytes = 64;
-inline constexpr int kMaxScoreSamples = 1024;
+// A score runs in one piece: 128 forwards of a full context take half a minute of one core.
+inline constexpr int kMaxScoreSamples = 128;
 inline constexpr int kMaxSearchResults = 1000;
 inline constexpr size_t kMaxIdempotencyKeyBytes = 128;
 // Generations that take turns on the compute pool; the others wait in the queue.

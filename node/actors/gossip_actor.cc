@@ -1,0 +1,423 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/gossip_actor.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/daf/aggregate.h"
+#include "node/actors/general_text_gate.h"
+#include "node/actors/peer_patterns.h"
+#include "node/actors/shared_items.h"
+#include "privacy/sodium.h"
+#include "ruvd/federation/v1/federation.pb.h"
+
+namespace ruvd {
+namespace {
+
+using Message = GossipMessage;
+
+constexpr Duration kTick = std::chrono::milliseconds(200);
+
+class GossipActor final : public Actor<Message> {
+ public:
+  explicit GossipActor(const FederationActorOptions& options)
+      : options_(options), peer_patterns_(*options.patterns, *options.frame, options.key->id()) {}
+  // After a failure or a forced stop nobody else would end these streams.
+  ~GossipActor() override {
+    for (const auto& [link, sink] : sinks_) {
+      sink->Close();
+    }
+  }
+
+  absl::Status OnStart(Context& context) override {
+    // Every life of this actor is a boot of its own: sequence numbers of one boot are never used
+    // twice.
+    GossipConfig gossip = options_.gossip;
+    ASSIGN_OR_RETURN(gossip.boot_counter, options_.next_boot());
+    ASSIGN_OR_RETURN(core_, GossipCore::Create(std::move(gossip), *options_.key, SecureRandomBytes,
+                                               context.Rng().Next(), Now()));
+    LogFailure("the patterns of peers could not be counted", peer_patterns_.Load());
+    RETURN_IF_ERROR(Restore(context));
+    // A crash between storing a pattern and offering it is made good here.
+    LogFailure("own patterns could not be offered", OfferOwnPatterns(context));
+    RETURN_IF_ERROR(context.StartPeriodicTimer(kTick, [] { return Message(Tick{}); }).status());
+    return absl::OkStatus();
+  }
+  absl::Status OnStop(Context& context) override {
+    Perform(core_->Leave(Now()), context);
+    return absl::OkStatus();
+  }
+
+  absl::Status On(LinkOpened& message, Context& context) override {
+    sinks_[message.link] = message.sink;
+    Perform(core_->OnLinkOpened(message.link, message.address, Now()), context);
+    return absl::OkStatus();
+  }
+  absl::Status On(DialFailed& message, Context& context) override {
+    Perform(core_->OnDialFailed(message.address, Now()), context);
+    return absl::OkStatus();
+  }
+  absl::Status On(FrameReceived& message, Context& context) override {
+    if (!sinks_.contains(message.link)) {
+      return absl::OkStatus();  // closed by us while the frame waited
+    }
+    Perform(message.frame != nullptr ? core_->OnFrame(message.link, *message.frame, Now())
+                                     : core_->OnBadFrame(message.link, Now()),
+            context);
+    return absl::OkStatus();
+  }
+  absl::Status On(LinkClosed& message, Context& context) override {
+    sinks_.erase(message.link);
+    Perform(core_->OnLinkClosed(message.link, Now()), context);
+    return absl::OkStatus();
+  }
+  absl::Status On(Tick&, Context& context) override {
+    Perform(core_->OnTick(Now()), context);
+    if (delta_changed_ && context.Now() >= next_offer_) {
+      OfferOwnDelta(context);
+    }
+    return absl::OkStatus();
+  }
+  absl::Status On(PatternStored& message, Context& context) override {
+    delta_changed_ = true;
+    if (core_->consent() == ConsentTier::kPublic) {
+      absl::StatusOr<Pattern> pattern = options_.patterns->Get(message.id);
+      if (pattern.ok()) {
+        OfferPatternRow(*pattern, OfferedVersions(), context);
+      }
+    }
+    return absl::OkStatus();
+  }
+  absl::Status On(ViewRequest& message, Context& context) override {
+    FederationView view;
+    view.members = core_->Members();
+    view.now = context.Now();
+    view.refused = core_->counters().refused;
+    view.accepted = core_->counters().accepted_items;
+    view.federated_adapter_version = federated_version_;
+    view.tier = core_->consent();
+    view.consent_since_ms = consent_since_ms_;
+    view.bytes_shared = core_->counters().payload_bytes_sent;
+    message.reply.Send(std::move(view));
+    return absl::OkStatus();
+  }
+  absl::Status On(ConsentRequest& message, Context& context) override {
+    message.reply.Send(ChangeConsent(message.tier, context));
+    return absl::OkStatus();
+  }
+
+ private:
+  using Versions = std::set<std::pair<PatternId, int64_t>>;  // ids and their updated_ms
+
+  Instant Now() const { return Instant::Of(*options_.clock); }
+
+  // Items, consent and the federated adapter as they were before the restart.
+  absl::Status Restore(Context& context) {
+    RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
+    std::vector<Item> items;
+    RETURN_IF_ERROR(options_.items->ForEach([&](const Digest& id, const FederatedItem& stored) {
+      absl::StatusOr<Item> item = FromStored(stored);
+      if (item.ok()) {
+        items.push_back(*std::move(item));
+      } else {
+        spdlog::warn("stored item {} is left out: {}", ToHex(id), MessageOf(item.status()));
+      }
+      return true;
+    }));
+    Perform(core_->Restore(std::move(items), Now()), context);
+    Aggregate(context);
+    return absl::OkStatus();
+  }
+
+  absl::Status RestoreConsent(Context& context) {
+    ASSIGN_OR_RETURN(const std::optional<ConsentRecord> record, options_.consent->Get());
+    if (!record.has_value()) {
+      return absl::OkStatus();
+    }
+    absl::StatusOr<Actions> actions = core_->SetConsent(*record, Now());
+    if (!actions.ok()) {
+      spdlog::error("the stored consent is not this node's own, sharing stays off: {}",
+                    MessageOf(actions.status()));
+      return absl::OkStatus();
+    }
+    consent_since_ms_ = record->since_ms;
+    Perform(*std::move(actions), context);
+    return absl::OkStatus();
+  }
+
+  void Perform(Actions actions, Context& context) {
+    bool deltas_changed = false;
+    for (Action& action : actions) {
+      if (auto* send = std::get_if<SendFrame>(&action)) {
+        if (auto sink = sinks_.find(send->link); sink != sinks_.end()) {
+          sink->second->Send(std::move(send->frame));
+        }
+      } else if (auto* close = std::get_if<CloseLink>(&action)) {
+        Close(*close);
+      } else if (auto* dial = std::get_if<Dial>(&action)) {
+        options_.dial(dial->address);
+      } else if (auto* accepted = std::get_if<ItemAccepted>(&action)) {
+        Accept(*accepted);
+        deltas_changed |= accepted->item.kind == ItemKind::kAdapterDelta;
+      } else if (auto* dropped = std::get_if<ItemDropped>(&action)) {
+        LogFailure("an item could not be deleted", options_.items->Delete(dropped->id));
+      } else if (auto* refused = std::get_if<MessageRefused>(&action)) {
+        spdlog::warn("refused on link {}: {} [{}]", refused->link, MessageOf(refused->status),
+                     ReasonOf(refused->status));
+      } else if (auto* member = std::get_if<MemberChanged>(&action)) {
+        spdlog::info("member {} {} at {}", member->member.name,
+                     MemberStateName(member->member.state), member->member.address);
+      }
+    }
+    if (deltas_changed) {
+      Aggregate(context);
+    }
+  }
+
+  void Close(const CloseLink& close) {
+    auto sink = sinks_.find(close.link);
+    if (sink == sinks_.end()) {
+      return;
+    }
+    if (!close.status.ok()) {
+      spdlog::info("link {} closes: {} [{}]", close.link, MessageOf(close.status),
+                   ReasonOf(close.status));
+    }
+    sink->second->Close();
+    sinks_.erase(sink);
+  }
+
+  // Durable first, then in use.
+  void Accept(const ItemAccepted& accepted) {
+    const absl::Status stored = options_.items->Put(
+        accepted.item.id, ToStored(accepted.item, options_.clock->WallMillis()));
+    if (!stored.ok()) {
+      LogFailure("an item could not be stored; peers will offer it again after a restart", stored);
+    }
+    if (accepted.own || accepted.item.kind != ItemKind::kPattern) {
+      return;
+    }
+    LogFailure("a peer's pattern could not be stored", StorePeerPattern(accepted.item));
+  }
+
+  absl::Status StorePeerPattern(const Item& item) {
+    ASSIGN_OR_RETURN(const SharedPattern shared, DecodeSharedPattern(AsBytes(*item.payload)));
+    return peer_patterns_.Store(shared, item.origin);
+  }
+
+  // The federated adapter from the newest delta of every node, behind the gate. One at a time: what
+  // peers send while the gate runs is taken together afterwards, so they cannot queue up work.
+  void Aggregate(Context& context) {
+    if (gate_running_) {
+      aggregate_again_ = true;
+      return;
+    }
+    std::vector<AdapterDelta> deltas;
+    std::vector<NodeId> origins;
+    for (const Item& item : core_->NewestDeltas()) {
+      absl::StatusOr<AdapterDelta> delta = DecodeAdapterDelta(AsBytes(*item.payload));
+      if (delta.ok()) {
+        deltas.push_back(*std::move(delta));
+        origins.push_back(item.origin);
+      }
+    }
+    if (deltas.empty()) {
+      return;
+    }
+    std::vector<Contribution> contributions;
+    for (size_t i = 0; i < deltas.size(); ++i) {
+      contributions.push_back({.origin = origins[i], .delta = &deltas[i]});
+    }
+    const absl::StatusOr<AdapterDelta> mean = ruvd::Aggregate(contributions, TrimmedMean());
+    if (!mean.ok()) {
+      LogFailure("the deltas of the cluster could not be averaged", mean.status());
+      return;
+    }
+    absl::StatusOr<std::shared_ptr<const Adapter>> adapter =
+        FederatedAdapter(*mean, *options_.frame, ++federated_candidates_);
+    if (!adapter.ok()) {
+      LogFailure("the federated adapter could not be built", adapter.status());
+      return;
+    }
+    Gate(*std::move(adapter), deltas.size(), context);
+  }
+
+  void Gate(std::shared_ptr<const Adapter> adapter, size_t contributors, Context& context) {
+    auto verdict =
+        std::make_shared<absl::StatusOr<GeneralTextGate::Verdict>>(absl::UnknownError("not run"));
+    const absl::Status started = context.Offload(
+        *options_.learning_pool,
+        [gate = gate_, transformer = options_.transformer, adapter, verdict] {
+          *verdict = gate->Check(*transformer, adapter);
+        },
+        [this, adapter, verdict, contributors](Context& own) {
+          gate_running_ = false;
+          Serve(adapter, *verdict, contributors);
+          if (std::exchange(aggregate_again_, false)) {
+            Aggregate(own);
+          }
+          return absl::OkStatus();
+        });
+    gate_running_ = started.ok();
+    LogFailure("the gate of the federated adapter did not start", started);
+  }
+
+  void Serve(const std::shared_ptr<const Adapter>& adapter,
+             const absl::StatusOr<GeneralTextGate::Verdict>& verdict, size_t contributors) {
+    if (!verdict.ok()) {
+      LogFailure("the gate of the federated adapter failed", verdict.status());
+      return;
+    }
+    if (!verdict->pass) {
+      spdlog::warn(
+          "federated adapter {} of {} node(s) is not served: general text {:.4f} -> {:.4f} nats "
+          "per token",
+          adapter->version, contributors, verdict->before, verdict->after);
+      return;
+    }
+    if (adapter->version < federated_version_) {
+      return;  // a newer one passed meanwhile
+    }
+    federated_version_ = adapter->version;
+    options_.adapters->SetFederated(adapter);
+    spdlog::info(
+        "serving federated adapter {} of {} node(s): general text {:.4f} -> {:.4f} nats per token",
+        adapter->version, contributors, verdict->before, verdict->after);
+  }
+
+  absl::StatusOr<ConsentAnswer> ChangeConsent(ConsentTier tier, Context& context) {
+    const ConsentRecord record =
+        ConsentRecord::Sign(tier, options_.clock->WallMillis(), *options_.key);
+    const absl::Status stored = options_.consent->Set(record);
+    if (!stored.ok() && tier != ConsentTier::kPrivate) {
+      return stored;
+    }
+    // A withdrawal holds at once even where the disk refuses to remember it.
+    ASSIGN_OR_RETURN(Actions actions, core_->SetConsent(record, Now()));
+    consent_since_ms_ = record.since_ms;
+    Perform(std::move(actions), context);
+    if (!stored.ok()) {
+      return Annotate(stored,
+                      "sharing has stopped until the node restarts, but the withdrawal could not "
+                      "be stored; repeat it once the store takes writes again");
+    }
+    const uint64_t before = core_->counters().offered_items;
+    RETURN_IF_ERROR(OfferOwnPatterns(context));
+    OfferOwnDelta(context);
+    return ConsentAnswer{
+        .tier = tier,
+        .since_ms = record.since_ms,
+        .items_offered = static_cast<uint32_t>(core_->counters().offered_items - before)};
+  }
+
+  // Offers every own pattern that peers cannot get yet, if consent allows it.
+  absl::Status OfferOwnPatterns(Context& context) {
+    if (core_->consent() != ConsentTier::kPublic) {
+      return absl::OkStatus();
+    }
+    const Versions offered = OfferedVersions();
+    return ForEachPatternOf(*options_.patterns, options_.key->id(), [&](const Pattern& pattern) {
+      OfferPatternRow(pattern, offered, context);
+      return absl::OkStatus();
+    });
+  }
+
+  void OfferPatternRow(const Pattern& pattern, const Versions& offered, Context& context) {
+    if (pattern.origin != options_.key->id() ||
+        offered.contains({pattern.id, pattern.updated_ms})) {
+      return;
+    }
+    absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, *options_.frame);
+    if (!shared.ok()) {
+      spdlog::info("a pattern stays here: {}", MessageOf(shared.status()));
+      return;
+    }
+    absl::StatusOr<Actions> actions = core_->OfferPattern(*shared, Now());
+    if (!actions.ok()) {
+      LogFailure("a pattern could not be offered", actions.status());
+      return;
+    }
+    LogFailure("a pattern's tier could not be stored",
+               options_.patterns->SetTier(pattern.id, SharingTier::kPublic));
+    delta_changed_ = true;
+    Perform(*std::move(actions), context);
+  }
+
+  // The versions of own patterns that peers can already get.
+  Versions OfferedVersions() const {
+    Versions versions;
+    for (const Item& item : core_->Items()) {
+      if (item.kind == ItemKind::kPattern && item.origin == options_.key->id()) {
+        const absl::StatusOr<SharedPattern> offered = DecodeSharedPattern(AsBytes(*item.payload));
+        if (offered.ok()) {
+          versions.emplace(offered->id, offered->created_ms);
+        }
+      }
+    }
+    return versions;
+  }
+
+  void OfferOwnDelta(Context& context) {
+    next_offer_ = context.Now() + options_.round;
+    if (core_->consent() != ConsentTier::kPublic) {
+      return;
+    }
+    absl::StatusOr<AdapterDelta> delta =
+        OwnDelta(*options_.patterns, options_.key->id(), *options_.frame);
+    if (!delta.ok()) {
+      LogFailure("the own delta could not be computed", delta.status());
+      return;
+    }
+    delta_changed_ = false;
+    if (delta->cores.empty()) {
+      return;
+    }
+    // Wall milliseconds number the rounds: they grow over restarts without another counter to
+    // persist.
+    const auto round = static_cast<uint64_t>(options_.clock->WallMillis());
+    absl::StatusOr<Actions> actions = core_->OfferAdapterDelta(round, *std::move(delta), Now());
+    if (!actions.ok()) {
+      LogFailure("the own delta could not be offered", actions.status());
+      return;
+    }
+    Perform(*std::move(actions), context);
+  }
+
+  static void LogFailure(std::string_view what, const absl::Status& status) {
+    if (!status.ok()) {
+      spdlog::error("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
+    }
+  }
+
+  const FederationActorOptions options_;
+  PeerPatterns peer_patterns_;
+  std::unique_ptr<GossipCore> core_;
+  std::map<LinkId, std::shared_ptr<LinkSink>> sinks_;
+  const std::shared_ptr<GeneralTextGate> gate_ = std::make_shared<GeneralTextGate>();
+  uint32_t federated_version_ = 0;     // served
+  uint32_t federated_candidates_ = 0;  // numbered, served or not
+  bool gate_running_ = false;
+  bool aggregate_again_ = false;
+  bool delta_changed_ = false;
+  TimePoint next_offer_{};
+  int64_t consent_since_ms_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Actor<GossipMessage>> MakeGossipActor(const FederationActorOptions& options) {
+  return std::make_unique<GossipActor>(options);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "federation/actions.h"
+#include "node/actor/actor.h"
+#include "node/actor/ask.h"
+#include "node/actors/federation.h"
+#include "node/actors/federation_actor.h"
+#include "storage/patterns/pattern.h"
+
+namespace ruvd {
+
+struct LinkOpened {
+  LinkId link = 0;
+  std::shared_ptr<LinkSink> sink;
+  std::string address;
+};
+struct DialFailed {
+  std::string address;
+};
+struct FrameReceived {
+  LinkId link = 0;
+  std::shared_ptr<const federation::v1::Frame> frame;
+};
+struct LinkClosed {
+  LinkId link = 0;
+};
+struct Tick {};
+struct PatternStored {
+  PatternId id{};
+};
+struct ViewRequest {
+  ReplyTo<FederationView> reply;
+};
+struct ConsentRequest {
+  ConsentTier tier = ConsentTier::kPrivate;
+  ReplyTo<ConsentAnswer> reply;
+};
+// What the federation actor is told.
+using GossipMessage = std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick,
+                                   PatternStored, ViewRequest, ConsentRequest>;
+
+// The actor behind FederationActor: owns the gossip core, carries out its actions, turns items into
+// patterns and the federated adapter.
+std::unique_ptr<Actor<GossipMessage>> MakeGossipActor(const FederationActorOptions& options);
+
+}  // namespace ruvd
