@@ -54,7 +54,8 @@ absl::StatusOr<CoreDelta> ReadCore(ByteReader& reader) {
   const auto target = reader.ReadBytes(*target_length);
   const auto bank = reader.Read<uint32_t>();
   const auto rank = reader.Read<uint32_t>();
-  if (reader.failed() || *rank == 0 || *rank > limits::kMaxRank || *bank >= limits::kMaxUpdateBanks) {
+  if (reader.failed() || *rank == 0 || *rank > limits::kMaxRank ||
+      *bank >= limits::kMaxUpdateBanks) {
     return Invalid("is truncated, or has a bank or rank out of range");
   }
   const auto values = reader.ReadBytes(uint64_t{*rank} * *rank * sizeof(float));

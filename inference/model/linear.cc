@@ -46,7 +46,7 @@ void DecodeRows(const Matrix& w, size_t row, size_t rows, size_t begin, size_t c
     if (kernels.decodes(w.type)) {
       kernels.decode(w.type, source, count, out + r * count);
     } else {
-        RUVD_CHECK(Dequantize(w.type, {source, bytes}, {out + r * count, count}).ok());
+      RUVD_CHECK(Dequantize(w.type, {source, bytes}, {out + r * count, count}).ok());
     }
   }
 }
