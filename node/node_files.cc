@@ -44,7 +44,7 @@ absl::StatusOr<AdmissionCert> LoadCertificate(const NodeConfig& config, const Cl
                     "federation needs an admission certificate (ruvd cert issue makes one on the "
                     "authority's node)");
   }
-  ASSIGN_OR_RETURN(const AdmissionCert certificate, AdmissionCert::Parse(AsBytes(*bytes)));
+  ASSIGN_OR_RETURN(AdmissionCert certificate, AdmissionCert::Parse(AsBytes(*bytes)));
   PublicKey authority = certificate.issuer;
   if (!config.federation.authority.empty()) {
     ASSIGN_OR_RETURN(authority, ParsePublicKey(config.federation.authority));

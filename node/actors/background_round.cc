@@ -73,6 +73,7 @@ float Cosine(std::span<const float> a, std::span<const float> b) {
 absl::StatusOr<std::vector<LessonCluster>> ClusterNew(const std::vector<const Lesson*>& lessons,
                                                       float similarity, Random& random) {
   std::vector<ClusterItem> items;
+  items.reserve(lessons.size());
   for (const Lesson* lesson : lessons) {
     items.push_back({.embedding = lesson->trajectory.embedding, .bank = BankOf(1)});
   }
@@ -149,6 +150,7 @@ std::vector<float> CentroidOf(const LessonCluster& cluster) {
     squares += value * value;
   }
   std::vector<float> centroid;
+  centroid.reserve(sum.size());
   for (const double value : sum) {
     centroid.push_back(static_cast<float>(value / std::sqrt(squares)));
   }
@@ -176,6 +178,7 @@ TrainingExample MakeExample(const Model& model, const Lesson& lesson) {
 std::vector<TrainingExample> MakeExamples(const Model& model,
                                           const std::vector<const Lesson*>& lessons) {
   std::vector<TrainingExample> examples;
+  examples.reserve(lessons.size());
   for (const Lesson* lesson : lessons) {
     examples.push_back(MakeExample(model, *lesson));
   }

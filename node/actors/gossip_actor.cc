@@ -236,6 +236,7 @@ class GossipActor final : public Actor<Message> {
       return;
     }
     std::vector<Contribution> contributions;
+    contributions.reserve(deltas.size());
     for (size_t i = 0; i < deltas.size(); ++i) {
       contributions.push_back({.origin = origins[i], .delta = &deltas[i]});
     }
@@ -253,7 +254,7 @@ class GossipActor final : public Actor<Message> {
     Gate(*std::move(adapter), deltas.size(), context);
   }
 
-  void Gate(std::shared_ptr<const Adapter> adapter, size_t contributors, Context& context) {
+  void Gate(const std::shared_ptr<const Adapter>& adapter, size_t contributors, Context& context) {
     auto verdict =
         std::make_shared<absl::StatusOr<GeneralTextGate::Verdict>>(absl::UnknownError("not run"));
     const absl::Status started = context.Offload(
@@ -299,7 +300,7 @@ class GossipActor final : public Actor<Message> {
   absl::StatusOr<ConsentAnswer> ChangeConsent(ConsentTier tier, Context& context) {
     const ConsentRecord record =
         ConsentRecord::Sign(tier, options_.clock->WallMillis(), *options_.key);
-    const absl::Status stored = options_.consent->Set(record);
+    absl::Status stored = options_.consent->Set(record);
     if (!stored.ok() && tier != ConsentTier::kPrivate) {
       return stored;
     }

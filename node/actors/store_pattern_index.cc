@@ -15,6 +15,7 @@ absl::StatusOr<std::vector<RetrievedPattern>> StorePatternIndex::Search(
   options.bank = static_cast<uint32_t>(bank);
   ASSIGN_OR_RETURN(const std::vector<PatternHit> hits, patterns_.Search(embedding, options));
   std::vector<RetrievedPattern> retrieved;
+  retrieved.reserve(hits.size());
   for (const PatternHit& hit : hits) {
     retrieved.push_back({.pattern_id = ToHex(hit.pattern.id),
                          .similarity = hit.similarity,

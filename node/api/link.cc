@@ -137,6 +137,7 @@ class LinkStream : public LinkSink, public std::enable_shared_from_this<Link> {
   void Close() override { Do(queue_.Close()); }
 
  protected:
+  // NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility): both users stand below in this file.
   explicit LinkStream(FederationActor& federation) : federation_(federation) {}
 
   void FrameArrived(bool ok, LinkId id) {

@@ -44,6 +44,7 @@ class ReaderCollectable final : public prometheus::Collectable {
   std::vector<prometheus::MetricFamily> Collect() const override {
     MutexLock lock(mutex_);
     std::vector<prometheus::MetricFamily> families;
+    families.reserve(entries_.size());
     for (const Entry& entry : entries_) {
       families.push_back(Read(entry));
     }
