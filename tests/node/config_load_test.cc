@@ -133,6 +133,9 @@ TEST_F(ConfigLoadTest, OtherVariablesArePassedOver) {
 struct WrongValue {
   std::string toml;
   std::string expected;  // part of the message
+
+  // Names the case in the test runner's output.
+  friend void PrintTo(const WrongValue& value, std::ostream* out) { *out << value.toml; }
 };
 
 class ConfigWrongValueTest : public ConfigLoadTest,
