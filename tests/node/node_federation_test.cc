@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/api/rpc_status.h"
+#include "node/cli/identity.h"
+#include "privacy/identity/admission.h"
+#include "privacy/identity/node_key.h"
+#include "ruvd/admin/v1/admin.grpc.pb.h"
+#include "ruvd/federation/v1/federation.grpc.pb.h"
+#include "ruvd/inference/v1/inference.grpc.pb.h"
+#include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/pattern/v1/pattern.grpc.pb.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+// Federation needs a certificate of the right cluster that is valid now.
+class NodeCertificateTest : public NodeTest {
+ protected:
+  static constexpr int64_t kLife = 600'000;
+
+  absl::Status StartWith(const ClusterAuthority& issuer, const ClusterAuthority& trusted,
+                         int64_t not_after_ms) {
+    Certify(issuer, trusted, not_after_ms);
+    return Node::Start(config_).status();
+  }
+  void Certify(const ClusterAuthority& issuer, const ClusterAuthority& trusted,
+               int64_t not_after_ms) {
+    config_.federation.enabled = true;
+    config_.federation.listen = "127.0.0.1:0";
+    config_.federation.authority = ToHex(trusted.public_key());
+    EXPECT_TRUE(MakeDataFolder(config_.node.data_dir).ok());
+    auto key = NodeKey::LoadOrCreate(fs::path(config_.node.data_dir) / kNodeKeyFile);
+    EXPECT_TRUE(key.ok());
+    ClusterAuthority::Request request;
+    request.node_key = key->public_key();
+    request.name = "a";
+    request.not_after_ms = not_after_ms;
+    request.not_before_ms = not_after_ms - kLife;
+    request.serial = 1;
+    auto certificate = issuer.Issue(request);
+    EXPECT_TRUE(certificate.ok()) << certificate.status();
+    EXPECT_TRUE(WriteFileAtomically(fs::path(config_.node.data_dir) / kNodeCertificateFile,
+                                    certificate->Encode())
+                    .ok());
+  }
+};
+
+TEST_F(NodeCertificateTest, AnExpiredCertificateIsNamed) {
+  const auto authority = ClusterAuthority::Generate();
+  EXPECT_EQ(ReasonOf(StartWith(authority, authority, SystemClock().WallMillis() - 3'600'000)),
+            reasons::kCertificateExpired);
+}
+
+TEST_F(NodeCertificateTest, AForeignCertificateIsNamed) {
+  EXPECT_EQ(ReasonOf(StartWith(ClusterAuthority::Generate(), ClusterAuthority::Generate(),
+                               SystemClock().WallMillis() + 500)),
+            reasons::kCertificateForeign);
+}
+
+TEST_F(NodeCertificateTest, NoCertificateNamesTheCommandThatMakesOne) {
+  config_.federation.enabled = true;
+  const absl::Status status = Node::Start(config_).status();
+  EXPECT_EQ(ReasonOf(status), reasons::kFileNotFound);
+  EXPECT_NE(MessageOf(status).find("ruvd cert issue"), std::string::npos);
+}
+
+// A stranger without a certificate sends frames as fast as it can.
+TEST_F(NodeCertificateTest, AFloodOnALinkEndsTheLinkAndNothingElse) {
+  const auto authority = ClusterAuthority::Generate();
+  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
+  Start();
+  auto stub = federation::v1::FederationService::NewStub(
+      grpc::CreateChannel(node_->federation_address(), grpc::InsecureChannelCredentials()));
+  federation::v1::Frame frame;
+  frame.mutable_chunk()->set_data(std::string(100 << 10, 'x'));
+  for (int link = 0; link < 3; ++link) {
+    grpc::ClientContext context;
+    auto stream = stub->Link(&context);
+    for (int i = 0; i < 2000 && stream->Write(frame); ++i) {
+    }
+    federation::v1::Frame answer;
+    while (stream->Read(&answer)) {
+    }
+    EXPECT_TRUE(answer.has_goaway());
+    (void)stream->Finish();
+  }
+  EXPECT_EQ(Status().state(), "serving");
+  EXPECT_EQ(Status().dead_letters(), 0u) << "the flood waits in its stream, not in the mailbox";
+  EXPECT_TRUE(node_->Drain(kDrain).ok());
+}
+
+// A stranger opens a link and does nothing: neither reads, nor writes, nor ends the stream.
+TEST_F(NodeCertificateTest, ASilentLinkDoesNotHoldUpTheStop) {
+  const auto authority = ClusterAuthority::Generate();
+  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
+  Start();
+  auto stub = federation::v1::FederationService::NewStub(
+      grpc::CreateChannel(node_->federation_address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  auto stream = stub->Link(&context);
+  stream->WaitForInitialMetadata();
+  EXPECT_TRUE(node_->Drain(kDrain).ok());
+  node_.reset();
+  federation::v1::Frame answer;
+  while (stream->Read(&answer)) {
+  }
+  (void)stream->Finish();
+}
+
+// A peer that answers a link with nonsense and then neither reads nor ends the stream.
+class StuckPeer final : public federation::v1::FederationService::CallbackService {
+ public:
+  struct Reactor final : grpc::ServerBidiReactor<federation::v1::Frame, federation::v1::Frame> {
+    explicit Reactor(std::promise<void>& peer_cancelled) : cancelled(peer_cancelled) {
+      nonsense.mutable_ping()->set_seq(1);
+      StartWrite(&nonsense);
+    }
+    void OnCancel() override {
+      cancelled.set_value();
+      Finish(grpc::Status::CANCELLED);
+    }
+    void OnDone() override { delete this; }
+    federation::v1::Frame nonsense;
+    std::promise<void>& cancelled;
+  };
+  grpc::ServerBidiReactor<federation::v1::Frame, federation::v1::Frame>* Link(
+      grpc::CallbackServerContext*) override {
+    return new Reactor(cancelled.at(std::min(links.fetch_add(1), cancelled.size() - 1)));
+  }
+  std::array<std::promise<void>, 64> cancelled;  // one for every attempt of the node
+  std::atomic<size_t> links = 0;
+};
+
+TEST_F(NodeCertificateTest, ALinkThatThePeerDoesNotEndIsCancelled) {
+  StuckPeer peer;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&peer);
+  const auto server = builder.BuildAndStart();
+  config_.federation.seeds = {"127.0.0.1:" + std::to_string(port)};
+  const auto authority = ClusterAuthority::Generate();
+  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
+  Start();
+  EXPECT_EQ(peer.cancelled[0].get_future().wait_for(std::chrono::minutes(1)),
+            std::future_status::ready);
+  EXPECT_EQ(Status().state(), "serving");
+  node_.reset();
+  server->Shutdown();
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/api/rpc_status.h"
+#include "node/cli/identity.h"
+#include "node/node.h"
+#include "privacy/identity/admission.h"
+#include "privacy/identity/node_key.h"
+#include "ruvd/admin/v1/admin.grpc.pb.h"
+#include "ruvd/federation/v1/federation.grpc.pb.h"
+#include "ruvd/inference/v1/inference.grpc.pb.h"
+#include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/pattern/v1/pattern.grpc.pb.h"
+
+namespace ruvd {
+
+namespace fs = std::filesystem;
+
+inline constexpr char kSmallModel[] = RUVD_SOURCE_DIR "/deploy/models/ruvdllm-5m.q8_0.gguf";
+inline constexpr char kOtherModel[] = RUVD_SOURCE_DIR "/deploy/models/ruvdllm-29m.q8_0.gguf";
+inline constexpr Duration kDrain = std::chrono::seconds(30);
+
+// A node in this process, on a folder of its own for every test.
+class NodeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    config_.node.name = "a";
+    config_.node.data_dir = folder_ / "data";
+    config_.api.listen = "127.0.0.1:0";
+    config_.model.path = kSmallModel;
+    config_.inference.threads = 1;
+    config_.storage.soft_reserve_bytes = 2 << 20;
+    config_.storage.hard_reserve_bytes = 1 << 20;
+  }
+  void TearDown() override {
+    node_.reset();
+    fs::remove_all(folder_);
+  }
+
+  void Start() {
+    auto node = Node::Start(config_);
+    ASSERT_TRUE(node.ok()) << node.status();
+    node_ = *std::move(node);
+    channel_ = grpc::CreateChannel(node_->api_address(), grpc::InsecureChannelCredentials());
+  }
+  void Restart() {
+    ASSERT_TRUE(node_->Drain(kDrain).ok());
+    node_.reset();
+    Start();
+  }
+
+  struct Completion {
+    absl::Status status;
+    inference::v1::Started started;
+    inference::v1::Finished finished;
+    std::string text;
+    std::vector<inference::v1::DenoiseFrame> frames;
+  };
+  // `on_event` returns false to cancel the call.
+  Completion Generate(const inference::v1::GenerateRequest& request,
+                      const std::function<bool()>& on_event = nullptr) {
+    grpc::ClientContext context;
+    auto stub = inference::v1::InferenceService::NewStub(channel_);
+    auto reader = stub->Generate(&context, request);
+    Completion completion;
+    inference::v1::GenerateResponse response;
+    while (reader->Read(&response)) {
+      completion.text += response.text_delta().text();
+      if (response.has_started()) {
+        completion.started = response.started();
+      } else if (response.has_denoise_frame()) {
+        completion.frames.push_back(response.denoise_frame());
+      } else if (response.has_finished()) {
+        completion.finished = response.finished();
+      }
+      if (on_event != nullptr && !on_event()) {
+        context.TryCancel();
+      }
+    }
+    completion.status = FromRpcStatus(reader->Finish());
+    return completion;
+  }
+  static inference::v1::GenerateRequest Request(const std::string& prompt, uint32_t tokens) {
+    inference::v1::GenerateRequest request;
+    request.set_prompt(prompt);
+    request.mutable_sampling()->set_max_tokens(tokens);
+    return request;
+  }
+  absl::Status Rate(const learning::v1::SubmitFeedbackRequest& request,
+                    learning::v1::SubmitFeedbackResponse* response) {
+    grpc::ClientContext context;
+    return FromRpcStatus(learning::v1::LearningService::NewStub(channel_)->SubmitFeedback(
+        &context, request, response));
+  }
+  double Score(const std::string& prompt, const std::string& completion, bool adapters) {
+    inference::v1::ScoreRequest request;
+    request.set_prompt(prompt);
+    request.set_completion(completion);
+    request.set_samples(16);
+    request.set_seed(99);
+    request.mutable_adapters()->set_disabled(!adapters);
+    inference::v1::ScoreResponse response;
+    grpc::ClientContext context;
+    const auto status =
+        inference::v1::InferenceService::NewStub(channel_)->Score(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.nats_per_token();
+  }
+  admin::v1::GetStatusResponse Status() {
+    admin::v1::GetStatusResponse response;
+    grpc::ClientContext context;
+    const auto status = admin::v1::AdminService::NewStub(channel_)->GetStatus(
+        &context, admin::v1::GetStatusRequest(), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  fs::path folder_;
+  NodeConfig config_;
+  std::unique_ptr<Node> node_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+}  // namespace ruvd
