@@ -230,7 +230,7 @@ TEST_F(NodeTest, AFullDiskCostsLearningNotServing) {
 
 TEST_F(NodeTest, DrainFinishesAStreamThatRuns) {
   Start();
-  auto request = Request("The river", 200);
+  auto request = Request("The river", 64);
   request.set_stream_frames(true);
   std::thread drain;
   const Completion completion = Generate(request, [&] {
