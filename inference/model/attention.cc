@@ -120,8 +120,11 @@ VisibleKeys KeysVisibleTo(const Attention& attention, size_t prefix, size_t toke
   switch (attention.kind) {
     case Attention::Kind::kBidirectional:
       return {KeyRange{0, prefix + tokens}, KeyRange{}};
-    case Attention::Kind::kCausal:
-      return {KeyRange{0, position + 1}, KeyRange{}};
+    case Attention::Kind::kCausal: {
+      const auto window = static_cast<size_t>(attention.window);
+      const size_t begin = window > 0 && position >= window ? position + 1 - window : 0;
+      return {KeyRange{begin, position + 1}, KeyRange{}};
+    }
     case Attention::Kind::kBlockCausal:
       return {KeyRange{0, std::min((position / block + 1) * block, prefix + tokens)}, KeyRange{}};
     case Attention::Kind::kNoisyAndClean:

@@ -5,11 +5,28 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/parallel.h"
-#include "inference/model/transformer.h"
 
 namespace ruvd {
+
+// Which tokens a token may look at.
+struct Attention {
+  enum class Kind : uint8_t {
+    kBidirectional,
+    kCausal,
+    kBlockCausal,  // its own block and all earlier ones; blocks count from position 0
+    // BD3-LM's training view of 2L tokens [x_t ; x_0] (arXiv 2503.09573): the noisy half sees its
+    // own noisy block and the clean blocks before it, the clean half is block-causal. Positions
+    // repeat.
+    kNoisyAndClean,
+  };
+  Kind kind = Kind::kBidirectional;
+  int block_length = 0;  // for the last two
+  // kCausal only: a token sees itself and the window - 1 tokens before it. 0: all before it.
+  int window = 0;
+};
 
 // A half-open range of key indices.
 struct KeyRange {

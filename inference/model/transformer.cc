@@ -47,16 +47,6 @@ absl::Status CheckAttention(const ForwardInput& input) {
 
 }  // namespace
 
-KvCache::KvCache(const ModelConfig& config, int capacity) : capacity_(capacity) {
-  const size_t floats = static_cast<size_t>(capacity) * KvWidth(config);
-  keys_.assign(static_cast<size_t>(config.layers), std::vector<float>(floats));
-  values_ = keys_;
-}
-
-void KvCache::Truncate(int length) {
-  length_ = std::clamp(length, 0, length_);
-}
-
 // The buffers of a forward pass and its steps. Sizes are those of the current call.
 struct Transformer::Scratch {
   Scratch(const std::shared_ptr<const Model>& loaded, ParallelRunner& threads)
@@ -118,7 +108,7 @@ absl::Status Transformer::Scratch::Check(const ForwardInput& input) const {
     length /= 2;
   }
   if (input.cache != nullptr) {
-    RUVD_CHECK(input.cache->keys_.size() == static_cast<size_t>(config.layers));
+    RUVD_CHECK(input.cache->layers() == config.layers);
     length += static_cast<size_t>(input.cache->length());
     if (length > static_cast<size_t>(input.cache->capacity())) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kContextTooLong,
@@ -184,8 +174,8 @@ void Transformer::Scratch::AddResidual(const std::vector<float>& what) {
 void Transformer::Scratch::RunAttention(size_t index, const ForwardInput& input) {
   const LayerWeights& layer = model.layer(static_cast<int>(index));
   const size_t kv_width = KvWidth(config);
-  float* all_keys = input.cache == nullptr ? keys.data() : input.cache->keys_[index].data();
-  float* all_values = input.cache == nullptr ? values.data() : input.cache->values_[index].data();
+  float* all_keys = input.cache == nullptr ? keys.data() : input.cache->keys(index);
+  float* all_values = input.cache == nullptr ? values.data() : input.cache->values(index);
   const std::span new_keys(all_keys + prefix * kv_width, tokens * kv_width);
   const std::span new_values(all_values + prefix * kv_width, tokens * kv_width);
   Apply(index, Linear::kQ, layer.q, layer.q_bias, normed, q);
@@ -266,7 +256,7 @@ absl::Status Transformer::Forward(const ForwardInput& input, ForwardOutput* outp
   output->hidden.resize(s.x.size());
   s.Norm(model_->output_norm(), &output->hidden);
   if (input.cache != nullptr && input.extend_cache) {
-    input.cache->length_ += static_cast<int>(s.tokens);
+    input.cache->Append(static_cast<int>(s.tokens));
   }
   return absl::OkStatus();
 }

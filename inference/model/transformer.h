@@ -10,42 +10,11 @@
 #include "absl/status/status.h"
 #include "base/parallel.h"
 #include "inference/adapter/adapter.h"
+#include "inference/cache/kv_cache.h"
+#include "inference/model/attention.h"
 #include "inference/model/model.h"
 
 namespace ruvd {
-
-// Which tokens a token may look at.
-struct Attention {
-  enum class Kind : uint8_t {
-    kBidirectional,
-    kCausal,
-    kBlockCausal,  // its own block and all earlier ones; blocks count from position 0
-    // BD3-LM's training view of 2L tokens [x_t ; x_0] (arXiv 2503.09573): the noisy half sees its
-    // own noisy block and the clean blocks before it, the clean half is block-causal. Positions
-    // repeat.
-    kNoisyAndClean,
-  };
-  Kind kind = Kind::kBidirectional;
-  int block_length = 0;  // for the last two
-};
-
-// Keys and values of a prefix, per layer. Exact for causal and block-causal attention only.
-class KvCache {
- public:
-  KvCache(const ModelConfig& config, int capacity);
-  // Tokens held; the next forward's positions start here.
-  int length() const { return length_; }
-  int capacity() const { return capacity_; }
-  // Forgets all tokens from `length` on.
-  void Truncate(int length);
-
- private:
-  friend class Transformer;
-  int capacity_;
-  int length_ = 0;
-  std::vector<std::vector<float>> keys_;  // per layer: capacity x (kv_heads * head_size)
-  std::vector<std::vector<float>> values_;
-};
 
 struct ForwardInput {
   std::span<const TokenId> tokens;
