@@ -23,6 +23,7 @@
 #include "base/thread_pool.h"
 #include "inference/adapter/bank.h"
 #include "inference/adapter/frame.h"
+#include "inference/backend/backend.h"
 #include "inference/model/model.h"
 #include "inference/model/transformer.h"
 #include "node/actor/actor_system.h"
@@ -141,8 +142,8 @@ absl::Status NodeImpl::Start() {
 
 absl::Status NodeImpl::LoadModel() {
   ASSIGN_OR_RETURN(model_, Model::Load(config_.model.path));
-  serving_ = std::make_unique<Transformer>(model_, runner_);
-  training_ = std::make_unique<Transformer>(model_, SerialRunner());
+  ASSIGN_OR_RETURN(serving_, DefaultBackend().Load(model_, {.runner = runner_}));
+  ASSIGN_OR_RETURN(training_, DefaultBackend().Load(model_, {.runner = SerialRunner()}));
   ASSIGN_OR_RETURN(Frame frame, RandomFrame(*model_, config_.federation.core_rank,
                                             config_.federation.frame_seed));
   frame_ = std::make_unique<Frame>(std::move(frame));

@@ -21,9 +21,9 @@ void KvCache::Truncate(int length) {
   length_ = std::clamp(length, 0, length_);
 }
 
-void KvCache::Append(int tokens) {
-  RUVD_CHECK(tokens >= 0 && tokens <= capacity_ - length_);
-  length_ += tokens;
+void KvCache::Extend(int length) {
+  RUVD_CHECK(length >= 0 && length <= capacity_);
+  length_ = std::max(length_, length);
 }
 
 }  // namespace ruvd

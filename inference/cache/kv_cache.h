@@ -21,11 +21,11 @@ class KvCache {
   // Forgets all tokens from `length` on.
   void Truncate(int length);
 
-  // One layer's keys and values, capacity x (kv_heads * head_size). A forward writes its own behind
-  // length() and calls Append to keep them.
+  // One layer's keys and values, capacity x (kv_heads * head_size). A forward writes its own and
+  // calls Extend to keep them: the tokens held are then at least `length`.
   float* keys(size_t layer) { return keys_[layer].data(); }
   float* values(size_t layer) { return values_[layer].data(); }
-  void Append(int tokens);
+  void Extend(int length);
 
  private:
   int capacity_;

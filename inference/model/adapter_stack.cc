@@ -4,8 +4,7 @@
 #include "inference/model/adapter_stack.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -17,20 +16,25 @@
 namespace ruvd {
 namespace {
 
-constexpr std::array<std::string_view, kLinearsPerLayer> kLinearNames = {
-    "attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"};
+using GroupNames = std::array<std::string_view, kLargestGroup>;
+constexpr std::array<GroupNames, kGroupsPerLayer> kLinearNames = {
+    GroupNames{"attn_q", "attn_k", "attn_v"}, GroupNames{"attn_output"},
+    GroupNames{"ffn_gate", "ffn_up"}, GroupNames{"ffn_down"}};
 
 // Rows handled together, a fixed border between tasks.
 constexpr size_t kRowChunk = 16;
 
 const Matrix& MatrixAt(const Model& model, size_t index) {
-  if (index == OutputIndex(model.config())) {
+  const size_t group = index / kLargestGroup;
+  if (group == OutputGroupIndex(model.config())) {
     return model.output();
   }
-  const LayerWeights& layer = model.layer(static_cast<int>(index / kLinearsPerLayer));
-  const std::array<const Matrix*, kLinearsPerLayer> matrices = {
-      &layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down};
-  return *matrices[index % kLinearsPerLayer];
+  const LayerWeights& layer = model.layer(static_cast<int>(group / kGroupsPerLayer));
+  using Members = std::array<const Matrix*, kLargestGroup>;
+  const std::array<Members, kGroupsPerLayer> matrices = {
+      Members{&layer.q, &layer.k, &layer.v}, Members{&layer.output},
+      Members{&layer.gate, &layer.up}, Members{&layer.down}};
+  return *matrices[group % kGroupsPerLayer][index % kLargestGroup];
 }
 
 bool SameMix(const AdapterMix& a, const AdapterMix& b) {
@@ -40,54 +44,164 @@ bool SameMix(const AdapterMix& a, const AdapterMix& b) {
                     });
 }
 
-}  // namespace
-
-size_t OutputIndex(const ModelConfig& config) {
-  return static_cast<size_t>(config.layers) * kLinearsPerLayer;
+// Adds a change of the group's matrix `member`. Those of a lower member must all come before it.
+void Append(const LowRank& change, float weight, size_t member, PreparedMix::Group* group) {
+  const float factor = change.scale * weight;
+  const auto rank = static_cast<size_t>(change.rank);
+  if (factor == 0 || rank == 0) {
+    return;
+  }
+  PreparedMix::Change& stack = group->changes[member];
+  if (stack.rank == 0) {
+    stack.offset = group->rank;
+    stack.out = static_cast<size_t>(change.out);
+  }
+  group->in = static_cast<size_t>(change.in);
+  group->a.insert(group->a.end(), change.a.begin(), change.a.end());
+  for (size_t r = 0; r < rank; ++r) {
+    for (size_t o = 0; o < stack.out; ++o) {
+      stack.b.push_back(factor * change.b[o * rank + r]);
+    }
+  }
+  stack.rank += rank;
+  group->rank += rank;
 }
 
-std::string LinearName(const ModelConfig& config, size_t index) {
-  if (index == OutputIndex(config)) {
-    return "output.weight";
+size_t BytesOf(const PreparedMix& prepared) {
+  size_t floats = 0;
+  for (const PreparedMix::Group& group : prepared.groups) {
+    floats += group.a.size();
+    for (const PreparedMix::Change& change : group.changes) {
+      floats += change.b.size();
+    }
   }
-  return fmt::format("blk.{}.{}.weight", index / kLinearsPerLayer,
-                     kLinearNames[index % kLinearsPerLayer]);
+  return floats * sizeof(float);
+}
+
+// A run of at most kRowChunk rows that one mix changes.
+struct Chunk {
+  const PreparedMix::Group* group = nullptr;
+  size_t begin = 0;
+  size_t rows = 0;
+};
+
+void ApplyChunk(const Chunk& chunk, const float* x, std::span<float* const> y) {
+  thread_local std::vector<float> low;
+  const PreparedMix::Group& group = *chunk.group;
+  low.resize(std::max(low.size(), chunk.rows * group.rank));
+  Kernels().multiply_abt({.a = x + chunk.begin * group.in,
+                          .a_stride = group.in,
+                          .rows = chunk.rows,
+                          .b = reinterpret_cast<const uint8_t*>(group.a.data()),
+                          .b_stride = group.in * sizeof(float),
+                          .b_type = TensorType::kF32,
+                          .outputs = group.rank,
+                          .columns = group.in,
+                          .y = low.data(),
+                          .y_stride = group.rank});
+  for (size_t m = 0; m < y.size(); ++m) {
+    const PreparedMix::Change& change = group.changes[m];
+    if (change.rank == 0 || y[m] == nullptr) {
+      continue;
+    }
+    Kernels().multiply_ab({.a = low.data() + change.offset,
+                           .a_stride = group.rank,
+                           .rows = chunk.rows,
+                           .inner = change.rank,
+                           .b = change.b.data(),
+                           .b_stride = change.out,
+                           .columns = change.out,
+                           .y = y[m] + chunk.begin * change.out,
+                           .y_stride = change.out,
+                           .accumulate = true});
+  }
+}
+
+}  // namespace
+
+size_t OutputGroupIndex(const ModelConfig& config) {
+  return static_cast<size_t>(config.layers) * kGroupsPerLayer;
 }
 
 AdapterStack::AdapterStack(std::shared_ptr<const Model> model) : model_(std::move(model)) {
-  for (size_t i = 0; i <= OutputIndex(model_->config()); ++i) {
-    indices_.emplace(LinearName(model_->config(), i), i);
+  const size_t groups = OutputGroupIndex(model_->config());
+  for (size_t group = 0; group < groups; ++group) {
+    const GroupNames& names = kLinearNames[group % kGroupsPerLayer];
+    for (size_t m = 0; m < kLargestGroup && !names[m].empty(); ++m) {
+      indices_.emplace(fmt::format("blk.{}.{}.weight", group / kGroupsPerLayer, names[m]),
+                       group * kLargestGroup + m);
+    }
   }
+  indices_.emplace("output.weight", groups * kLargestGroup);
 }
 
-absl::Status AdapterStack::Select(const AdapterMix* mix) {
-  if (mix == nullptr || mix->empty()) {
-    mix_.parts.clear();
-    stacks_.clear();
-    return absl::OkStatus();
+absl::Status AdapterStack::Select(std::span<const AdapterMix* const> mixes,
+                                  std::vector<const PreparedMix*>* prepared) {
+  prepared->clear();
+  for (const AdapterMix* mix : mixes) {
+    if (mix == nullptr || mix->empty()) {
+      prepared->push_back(nullptr);
+      continue;
+    }
+    ASSIGN_OR_RETURN(const PreparedMix* ready, Prepare(*mix));
+    prepared->push_back(ready);
   }
-  if (!stacks_.empty() && SameMix(*mix, mix_)) {
-    return absl::OkStatus();
-  }
-  mix_.parts.clear();
-  stacks_.assign(OutputIndex(model_->config()) + 1, Stack{});
-  absl::Status status = Build(*mix);
-  if (!status.ok()) {
-    stacks_.clear();
-    return status;
-  }
-  mix_ = *mix;
+  Trim(mixes.size());
   return absl::OkStatus();
 }
 
-absl::Status AdapterStack::Build(const AdapterMix& mix) {
+absl::StatusOr<const PreparedMix*> AdapterStack::Prepare(const AdapterMix& mix) {
+  const auto found = std::find_if(mixes_.begin(), mixes_.end(), [&](const PreparedMix& prepared) {
+    return SameMix(prepared.mix, mix);
+  });
+  if (found != mixes_.end()) {
+    mixes_.splice(mixes_.begin(), mixes_, found);
+    return &mixes_.front();
+  }
+  RETURN_IF_ERROR(Check(mix));
+  PreparedMix prepared{.mix = mix};
+  prepared.groups.resize(OutputGroupIndex(model_->config()) + 1);
+  std::multimap<size_t, std::pair<const LowRank*, float>> changes;  // by matrix, in mix order
+  for (const AdapterMix::Part& part : mix.parts) {
+    for (const auto& [name, change] : part.adapter->targets) {
+      changes.emplace(indices_.find(name)->second, std::pair(&change, part.weight));
+    }
+  }
+  for (const auto& [index, change] : changes) {
+    Append(*change.first, change.second, index % kLargestGroup,
+           &prepared.groups[index / kLargestGroup]);
+  }
+  prepared.bytes = BytesOf(prepared);
+  mixes_.push_front(std::move(prepared));
+  return &mixes_.front();
+}
+
+void AdapterStack::Trim(size_t in_use) {
+  size_t bytes = 0;
+  size_t kept = 0;
+  for (auto it = mixes_.begin(); it != mixes_.end();) {
+    bytes += it->bytes;
+    const bool keep = kept < in_use ||
+                      (kept < limits::kMaxPreparedMixes && bytes <= limits::kMaxPreparedMixBytes);
+    it = keep ? std::next(it) : mixes_.erase(it);
+    kept += keep ? 1 : 0;
+  }
+}
+
+absl::Status AdapterStack::Check(const AdapterMix& mix) const {
+  std::map<std::string_view, int> ranks;
   for (const AdapterMix::Part& part : mix.parts) {
     if (part.adapter == nullptr) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                    "an adapter mix holds an empty part");
     }
     for (const auto& [name, change] : part.adapter->targets) {
-      const absl::Status status = Append(name, change, part.weight);
+      absl::Status status = CheckChange(name, change);
+      if (status.ok() && (ranks[name] += change.rank) > limits::kMaxStackedRank) {
+        status = Error(absl::StatusCode::kInvalidArgument, reasons::kAdapterInvalid,
+                       "the mix changes {} with a total rank above {}; use fewer adapters", name,
+                       limits::kMaxStackedRank);
+      }
       if (!status.ok()) {
         return Annotate(status, fmt::format("adapter {}", part.adapter->name));
       }
@@ -96,7 +210,7 @@ absl::Status AdapterStack::Build(const AdapterMix& mix) {
   return absl::OkStatus();
 }
 
-absl::Status AdapterStack::Append(const std::string& name, const LowRank& change, float weight) {
+absl::Status AdapterStack::CheckChange(const std::string& name, const LowRank& change) const {
   const auto found = indices_.find(name);
   if (found == indices_.end()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kAdapterInvalid,
@@ -105,7 +219,7 @@ absl::Status AdapterStack::Append(const std::string& name, const LowRank& change
   }
   const Matrix& w = MatrixAt(*model_, found->second);
   const auto rank = static_cast<size_t>(std::max(change.rank, 0));
-  if (change.in != w.columns || change.out != w.rows ||
+  if (change.rank < 0 || change.in != w.columns || change.out != w.rows ||
       change.a.size() != rank * static_cast<size_t>(w.columns) ||
       change.b.size() != rank * static_cast<size_t>(w.rows)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kWrongDimension,
@@ -113,68 +227,33 @@ absl::Status AdapterStack::Append(const std::string& name, const LowRank& change
                  "on another model?",
                  name, change.out, change.in, change.rank, w.rows, w.columns);
   }
-  Stack& stack = stacks_[found->second];
-  if (stack.rank + rank > limits::kMaxStackedRank) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kAdapterInvalid,
-                 "the mix changes {} with a total rank above {}; use fewer adapters", name,
-                 limits::kMaxStackedRank);
-  }
-  const float factor = change.scale * weight;
-  if (factor == 0 || rank == 0) {
-    return absl::OkStatus();
-  }
-  stack.in = static_cast<size_t>(change.in);
-  stack.out = static_cast<size_t>(change.out);
-  stack.a.insert(stack.a.end(), change.a.begin(), change.a.end());
-  for (size_t r = 0; r < rank; ++r) {
-    for (size_t o = 0; o < stack.out; ++o) {
-      stack.b.push_back(factor * change.b[o * rank + r]);
-    }
-  }
-  stack.rank += rank;
   return absl::OkStatus();
 }
 
-void AdapterStack::Apply(ParallelRunner& runner, size_t index, std::span<const float> x,
-                         std::span<float> y) const {
-  if (stacks_.empty() || stacks_[index].rank == 0) {
+void AdapterStack::Apply(ParallelRunner& runner, std::span<const AdaptedRows> rows, size_t group,
+                         const float* x, std::span<float* const> y) {
+  thread_local std::vector<Chunk> chunks;
+  chunks.clear();
+  for (const AdaptedRows& part : rows) {
+    const PreparedMix::Group* changed = part.mix == nullptr ? nullptr : &part.mix->groups[group];
+    if (changed == nullptr || changed->rank == 0) {
+      continue;
+    }
+    for (size_t row = 0; row < part.rows; row += kRowChunk) {
+      chunks.push_back({.group = changed,
+                        .begin = part.begin + row,
+                        .rows = std::min(kRowChunk, part.rows - row)});
+    }
+  }
+  if (chunks.empty()) {
     return;
   }
-  const Stack& stack = stacks_[index];
-  const size_t rows = x.size() / stack.in;
-  const size_t chunks = (rows + kRowChunk - 1) / kRowChunk;
-  runner.For(chunks, 1, [&](size_t begin_chunk, size_t end_chunk) {
-    for (size_t chunk = begin_chunk; chunk < end_chunk; ++chunk) {
-      const size_t begin = chunk * kRowChunk;
-      const size_t count = std::min(kRowChunk, rows - begin);
-      ApplyRows(stack, x.data() + begin * stack.in, count, y.data() + begin * stack.out);
+  const std::span<const Chunk> all = chunks;
+  runner.For(all.size(), 1, [all, x, y](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      ApplyChunk(all[i], x, y);
     }
   });
-}
-
-void AdapterStack::ApplyRows(const Stack& stack, const float* x, size_t rows, float* y) {
-  thread_local std::vector<float> low;
-  low.resize(std::max(low.size(), rows * stack.rank));
-  Kernels().multiply_abt({.a = x,
-                          .a_stride = stack.in,
-                          .rows = rows,
-                          .b = reinterpret_cast<const uint8_t*>(stack.a.data()),
-                          .b_stride = stack.in * sizeof(float),
-                          .b_type = TensorType::kF32,
-                          .outputs = stack.rank,
-                          .columns = stack.in,
-                          .y = low.data(),
-                          .y_stride = stack.rank});
-  Kernels().multiply_ab({.a = low.data(),
-                         .a_stride = stack.rank,
-                         .rows = rows,
-                         .inner = stack.rank,
-                         .b = stack.b.data(),
-                         .b_stride = stack.out,
-                         .columns = stack.out,
-                         .y = y,
-                         .y_stride = stack.out,
-                         .accumulate = true});
 }
 
 }  // namespace ruvd

@@ -3,8 +3,10 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,51 +20,72 @@
 
 namespace ruvd {
 
-// The matrices of a layer that adapters may change, in the order of LinearIndex.
-enum class Linear : uint8_t { kQ, kK, kV, kOutput, kGate, kUp, kDown };
-inline constexpr size_t kLinearsPerLayer = 7;
+// The matrices that adapters may change, in groups that share their input: one product with all
+// their stacked A factors serves a group.
+enum class LinearGroup : uint8_t { kQkv, kOutput, kGateUp, kDown };
+inline constexpr size_t kGroupsPerLayer = 4;
+inline constexpr size_t kLargestGroup = 3;
 
-// Number of a matrix of a model; the output matrix has OutputIndex.
-inline size_t LinearIndex(size_t layer, Linear linear) {
-  return layer * kLinearsPerLayer + static_cast<size_t>(linear);
+// Number of a group of a model; the output matrix is a group of its own.
+inline size_t GroupIndex(size_t layer, LinearGroup group) {
+  return layer * kGroupsPerLayer + static_cast<size_t>(group);
 }
-size_t OutputIndex(const ModelConfig& config);
+size_t OutputGroupIndex(const ModelConfig& config);
 
-// The tensor name of a matrix, e.g. "blk.7.attn_output.weight".
-std::string LinearName(const ModelConfig& config, size_t index);
+// A mix as the products want it: per group all parts' A below each other, per matrix all B, already
+// scaled and weighted, side by side.
+struct PreparedMix {
+  struct Change {
+    size_t rank = 0;
+    size_t offset = 0;     // of its rows in `a`
+    size_t out = 0;        // rows of the matrix
+    std::vector<float> b;  // rank x out: transposed
+  };
+  struct Group {
+    size_t rank = 0;  // of all changes; 0: nothing changes
+    size_t in = 0;
+    std::vector<float> a;  // rank x in
+    std::array<Change, kLargestGroup> changes;
+  };
+  AdapterMix mix;  // keeps the adapters alive, so that equal pointers mean equal adapters
+  std::vector<Group> groups;
+  size_t bytes = 0;
+};
 
-// The adapters of a mix, stacked per matrix: y += B (A x) with all parts' A below each other and
-// all B, already scaled and weighted, side by side. Keeps the last mix, because a generation uses
-// the same one for many steps. Not thread-safe.
+// Rows of a batch that one mix changes.
+struct AdaptedRows {
+  const PreparedMix* mix = nullptr;
+  size_t begin = 0;
+  size_t rows = 0;
+};
+
+// The adapters of a batch. Prepared mixes are kept, because a generation uses the same one for many
+// steps. Not thread-safe.
 class AdapterStack {
  public:
   explicit AdapterStack(std::shared_ptr<const Model> model);
 
-  // Makes `mix` (null: none) the current one. ADAPTER_INVALID for a target that the model does not
-  // have or more ranks than limits::kMaxStackedRank on one matrix, WRONG_DIMENSION for factors that
-  // do not fit it. On an error no mix is current.
-  absl::Status Select(const AdapterMix* mix);
+  // prepared[i] = mixes[i] made ready, null for null or an empty mix; valid until the next call.
+  // ADAPTER_INVALID for a target that the model does not have or more ranks than
+  // limits::kMaxStackedRank on one matrix, WRONG_DIMENSION for factors that do not fit it.
+  absl::Status Select(std::span<const AdapterMix* const> mixes,
+                      std::vector<const PreparedMix*>* prepared);
 
-  // y (rows x out) += the current mix's change of matrix `index` for x (rows x in).
-  void Apply(ParallelRunner& runner, size_t index, std::span<const float> x,
-             std::span<float> y) const;
+  // y[m] += the change of the group's matrix m, for the given rows of x (all rows x in) and y[m]
+  // (all rows x out of m); a null y[m] is
+  // left out. Parallel at fixed borders within each entry of `rows`.
+  static void Apply(ParallelRunner& runner, std::span<const AdaptedRows> rows, size_t group,
+                    const float* x, std::span<float* const> y);
 
  private:
-  struct Stack {
-    size_t rank = 0;
-    size_t in = 0;
-    size_t out = 0;
-    std::vector<float> a;  // rank x in
-    std::vector<float> b;  // rank x out: transposed
-  };
-  static void ApplyRows(const Stack& stack, const float* x, size_t rows, float* y);
-  absl::Status Build(const AdapterMix& mix);
-  absl::Status Append(const std::string& name, const LowRank& change, float weight);
+  absl::StatusOr<const PreparedMix*> Prepare(const AdapterMix& mix);
+  absl::Status Check(const AdapterMix& mix) const;
+  absl::Status CheckChange(const std::string& name, const LowRank& change) const;
+  void Trim(size_t in_use);
 
   std::shared_ptr<const Model> model_;
-  StringMap<size_t> indices_;  // matrix number by tensor name
-  AdapterMix mix_;
-  std::vector<Stack> stacks_;  // by matrix number; rank 0 where nothing changes; empty for no mix
+  StringMap<size_t> indices_;     // group * kLargestGroup + member, by tensor name
+  std::list<PreparedMix> mixes_;  // most recently used first
 };
 
 }  // namespace ruvd

@@ -28,9 +28,9 @@ struct Tile {
 
 Tile MakeTile(const AttentionInput& in, size_t head, size_t first) {
   Tile tile{
-      .head = head, .first = first, .rows = std::min(limits::kAttentionRows, in.tokens - first)};
+      .head = head, .first = first, .rows = std::min(limits::kAttentionRows, in.queries() - first)};
   for (size_t r = 0; r < tile.rows; ++r) {
-    const VisibleKeys row = KeysVisibleTo(in.attention, in.prefix, in.tokens, first + r);
+    const VisibleKeys row = KeysVisibleTo(in, in.RowOf(first + r));
     for (size_t s = 0; s < row.size(); ++s) {
       if (row[s].empty()) {
         continue;
@@ -74,7 +74,7 @@ void Normalise(const AttentionInput& in, const Tile& tile, float* scores) {
   const float scale = 1.0F / std::sqrt(static_cast<float>(in.head_size));
   for (size_t r = 0; r < tile.rows; ++r) {
     float* row = scores + r * tile.width;
-    const VisibleKeys seen = KeysVisibleTo(in.attention, in.prefix, in.tokens, tile.first + r);
+    const VisibleKeys seen = KeysVisibleTo(in, in.RowOf(tile.first + r));
     size_t offset = 0;
     for (size_t s = 0; s < seen.size(); ++s) {
       const KeyRange& all = tile.keys[s];
@@ -114,23 +114,24 @@ void AddValues(const AttentionInput& in, const Tile& tile, const float* scores) 
 
 }  // namespace
 
-VisibleKeys KeysVisibleTo(const Attention& attention, size_t prefix, size_t tokens, size_t row) {
-  const auto block = static_cast<size_t>(attention.block_length);
-  const size_t position = prefix + row;
-  switch (attention.kind) {
+VisibleKeys KeysVisibleTo(const AttentionInput& input, size_t row) {
+  const auto block = static_cast<size_t>(input.attention.block_length);
+  const size_t position = input.prefix + row;
+  const size_t all = input.prefix + input.tokens + input.suffix;
+  switch (input.attention.kind) {
     case Attention::Kind::kBidirectional:
-      return {KeyRange{0, prefix + tokens}, KeyRange{}};
+      return {KeyRange{0, all}, KeyRange{}};
     case Attention::Kind::kCausal: {
-      const auto window = static_cast<size_t>(attention.window);
+      const auto window = static_cast<size_t>(input.attention.window);
       const size_t begin = window > 0 && position >= window ? position + 1 - window : 0;
       return {KeyRange{begin, position + 1}, KeyRange{}};
     }
     case Attention::Kind::kBlockCausal:
-      return {KeyRange{0, std::min((position / block + 1) * block, prefix + tokens)}, KeyRange{}};
+      return {KeyRange{0, std::min((position / block + 1) * block, all)}, KeyRange{}};
     case Attention::Kind::kNoisyAndClean:
       break;
   }
-  const size_t half = tokens / 2;
+  const size_t half = input.tokens / 2;
   if (row < half) {
     const size_t begin = row / block * block;
     return {KeyRange{begin, std::min(begin + block, half)}, KeyRange{half, half + begin}};
@@ -140,9 +141,9 @@ VisibleKeys KeysVisibleTo(const Attention& attention, size_t prefix, size_t toke
 }
 
 void Attend(ParallelRunner& runner, const AttentionInput& input) {
-  const size_t row_blocks = (input.tokens + limits::kAttentionRows - 1) / limits::kAttentionRows;
+  const size_t row_blocks = (input.queries() + limits::kAttentionRows - 1) / limits::kAttentionRows;
   const size_t products =
-      2 * limits::kAttentionRows * (input.prefix + input.tokens) * input.head_size;
+      2 * limits::kAttentionRows * (input.prefix + input.tokens + input.suffix) * input.head_size;
   runner.For(input.heads * row_blocks, limits::kMinTaskProducts / products + 1,
              [&](size_t begin, size_t end) {
                thread_local std::vector<float> scores;

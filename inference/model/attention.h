@@ -38,24 +38,30 @@ struct KeyRange {
 // The keys a query may look at: the union of two disjoint ranges, either of them perhaps empty.
 using VisibleKeys = std::array<KeyRange, 2>;
 
-// What the query of token `row` sees, of `prefix` cached keys followed by those of `tokens` new
-// tokens. For kNoisyAndClean the first range is the row's own noisy block, the second lies in the
-// clean half; `tokens` is even and prefix zero then.
-VisibleKeys KeysVisibleTo(const Attention& attention, size_t prefix, size_t tokens, size_t row);
-
 // One layer's attention: context = softmax(q k^T / sqrt(head_size)) v over the visible keys.
 struct AttentionInput {
   Attention attention;
-  size_t prefix = 0;
-  size_t tokens = 0;
+  size_t prefix = 0;  // cached keys before the new tokens: the position of the first of them
+  size_t tokens = 0;  // new tokens
+  size_t suffix = 0;  // cached keys behind them
   size_t heads = 0;
   size_t kv_heads = 0;
   size_t head_size = 0;
-  const float* q = nullptr;       // tokens x (heads * head_size), rotated
-  const float* keys = nullptr;    // (prefix + tokens) x (kv_heads * head_size), rotated
+  // The new tokens that have a query, in the order of q and context; null: all `tokens`.
+  const size_t* rows = nullptr;
+  size_t row_count = 0;           // of `rows`
+  const float* q = nullptr;       // rows x (heads * head_size), rotated
+  const float* keys = nullptr;    // (prefix + tokens + suffix) x (kv_heads * head_size), rotated
   const float* values = nullptr;  // the same shape
-  float* context = nullptr;       // tokens x (heads * head_size)
+  float* context = nullptr;       // rows x (heads * head_size)
+
+  size_t queries() const { return rows == nullptr ? tokens : row_count; }
+  size_t RowOf(size_t query) const { return rows == nullptr ? query : rows[query]; }
 };
+
+// What the query of new token `row` sees. For kNoisyAndClean the first range is the row's own noisy
+// block, the second lies in the clean half; `tokens` is even and prefix and suffix are zero then.
+VisibleKeys KeysVisibleTo(const AttentionInput& input, size_t row);
 
 // Parallel over heads and rows; equal bit for bit whatever the runner's threads.
 void Attend(ParallelRunner& runner, const AttentionInput& input);

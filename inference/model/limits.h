@@ -21,6 +21,10 @@ inline constexpr uint64_t kMaxContext = 1 << 20;
 // Sum of the ranks applied to one matrix by all adapters of a mix: more would cost more than the
 // matrix itself in the models we serve.
 inline constexpr int kMaxStackedRank = 1024;
+// Mixes kept ready between forward passes beyond those of the current one: as many as the requests
+// of a batch and their timestep banks, and no more memory than a small node can spare.
+inline constexpr size_t kMaxPreparedMixes = 16;
+inline constexpr size_t kMaxPreparedMixBytes = 32 << 20;
 
 // Decoded weights held at a time by one thread: half of a small L2 cache.
 inline constexpr size_t kPanelBytes = 128 << 10;

@@ -3,12 +3,14 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/parallel.h"
+#include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
 #include "inference/cache/kv_cache.h"
 #include "inference/model/attention.h"
@@ -16,63 +18,93 @@
 
 namespace ruvd {
 
+// How a transformer computes its products with weight matrices.
+enum class Precision : uint8_t {
+  // Activations float32, weights decoded exactly: within 1e-6 of a float64 computation on the
+  // decoded weights. Training, evaluation and scores use it.
+  kExact,
+  // Integer kernels on activations rounded to int8 per 32 values where the format has them: some
+  // 1 % off per product and several times faster. The default for serving.
+  kFast,
+};
+
+// One sequence of a forward pass.
 struct ForwardInput {
   std::span<const TokenId> tokens;
   Attention attention;
-  // Prefix that every token sees, or null. Positions of `tokens` follow it.
+  // Tokens that `tokens` see besides themselves, or null.
   KvCache* cache = nullptr;
-  // Appends this call's keys and values to the cache.
+  // Keeps this call's keys and values in the cache.
   bool extend_cache = false;
   // Null or empty: the base model.
   const AdapterMix* adapters = nullptr;
   // Also returns what the last layer's tail is computed from, for training and retrieval.
   bool capture_last_layer = false;
+  // Indices into `tokens` whose outputs are wanted, in the order of the outputs; absent: all of
+  // them. The last layer computes only what they need. Empty: only keys and values are wanted.
+  std::optional<std::vector<int>> rows = std::nullopt;
+  // Position of the first token: -1 for the cache's length, or a smaller one. The cached keys and
+  // values of those positions are replaced during this call, and for good with `extend_cache`;
+  // cached tokens behind them stay visible (the approximate dual cache of Fast-dLLM, arXiv
+  // 2505.22618).
+  int position = -1;
 };
 
+// Row by row of the wanted tokens.
 struct ForwardOutput {
-  // Final hidden states after the output norm, tokens x width: what the output matrix is applied
-  // to.
+  // Final hidden states after the output norm, rows x width: what the output matrix is applied to.
   std::vector<float> hidden;
-  // With capture_last_layer: the concatenated heads of the last layer (tokens x heads*head_size),
-  // the input of its attn_output matrix; and the residual stream before attn_output is added
-  // (tokens x width). All that follows is row by row: h1 = residual + Wo ctx; h2 = h1 +
-  // FFN(norm(h1)); hidden = norm(h2).
+  // With capture_last_layer: the concatenated heads of the last layer (rows x heads*head_size), the
+  // input of its attn_output matrix; and the residual stream before attn_output is added (rows x
+  // width). All that follows is row by row: h1 = residual + Wo ctx; h2 = h1 + FFN(norm(h1));
+  // hidden = norm(h2).
   std::vector<float> last_attention;
   std::vector<float> last_residual;
 };
 
-// Runs a model. Owns the scratch memory of one computation: not thread-safe, cheap enough to have
-// one per worker. Activations are float32 throughout, so results equal a float32 computation on the
-// dequantised weights.
+// Final hidden states (rows x width) whose logits are wanted.
+struct LogitsInput {
+  std::span<const float> hidden;
+  // A mix that Forward accepted, or null.
+  const AdapterMix* adapters = nullptr;
+};
+
+// Runs a model: made by a Backend. Owns the scratch memory of one computation: not thread-safe,
+// cheap enough to have one per worker. A sequence's results do not depend on the other sequences of
+// its batch, nor on the number of threads, bit for bit.
 class Transformer {
  public:
-  // `runner` is borrowed and must outlive this.
-  Transformer(std::shared_ptr<const Model> model, ParallelRunner& runner);
-  ~Transformer();
-  Transformer(const Transformer&) = delete;
-  Transformer& operator=(const Transformer&) = delete;
+  virtual ~Transformer() = default;
 
-  const Model& model() const;
-  std::shared_ptr<const Model> shared_model() const;
+  virtual const std::shared_ptr<const Model>& shared_model() const = 0;
+  const Model& model() const { return *shared_model(); }
+  virtual Precision precision() const = 0;
 
-  // Errors: CONTEXT_TOO_LONG; INVALID_ARGUMENT for no token, one outside the vocabulary or a block
-  // attention that does not fit; ADAPTER_INVALID, WRONG_DIMENSION for a mix that does not fit.
-  absl::Status Forward(const ForwardInput& input, ForwardOutput* output);
+  // Runs all sequences of `batch` in one pass over the weights; outputs[i] belongs to batch[i], so
+  // both have the same length. Two sequences with one cache are allowed only if neither extends it.
+  // Errors leave every cache as it was: CONTEXT_TOO_LONG; INVALID_ARGUMENT for no token, one
+  // outside the vocabulary, a row or position that does not exist, or a block attention that does
+  // not fit; ADAPTER_INVALID, WRONG_DIMENSION for a mix that does not fit.
+  virtual absl::Status Forward(std::span<const ForwardInput> batch,
+                               std::span<ForwardOutput> outputs) = 0;
+  absl::Status Forward(const ForwardInput& input, ForwardOutput* output) {
+    return Forward(std::span(&input, 1), std::span(output, 1));
+  }
 
-  // logits (rows x vocabulary) = output matrix applied to `hidden` (rows x width), plus the change
-  // of "output.weight" by `adapters`, which must be a mix that Forward accepted, or null.
-  void Logits(std::span<const float> hidden, const AdapterMix* adapters, std::span<float> logits);
+  // logits (all rows of the batch, one input after the other, x vocabulary) = output matrix applied
+  // to the hidden states, plus the change of "output.weight" by each input's adapters.
+  virtual void Logits(std::span<const LogitsInput> batch, std::span<float> logits) = 0;
+  void Logits(std::span<const float> hidden, const AdapterMix* adapters, std::span<float> logits) {
+    const LogitsInput input{.hidden = hidden, .adapters = adapters};
+    Logits(std::span(&input, 1), logits);
+  }
 
-  // y (rows x w.rows) = x (rows x w.columns) times w transposed; threads by the runner.
-  void MatMul(std::span<const float> x, const Matrix& w, std::span<float> y);
+  // Training. Both are exact whatever the precision; w is a matrix of the model.
+  // y (rows x w.rows) = x (rows x w.columns) times w transposed.
+  virtual void MatMul(std::span<const float> x, const Matrix& w, std::span<float> y) = 0;
   // dx (rows x w.columns) = dy (rows x w.rows) times w: the backward pass of MatMul.
-  void MatMulTransposed(std::span<const float> dy, const Matrix& w, std::span<float> dx);
-
- private:
-  struct Scratch;
-  std::shared_ptr<const Model> model_;
-  ParallelRunner& runner_;
-  std::unique_ptr<Scratch> scratch_;
+  virtual void MatMulTransposed(std::span<const float> dy, const Matrix& w,
+                                std::span<float> dx) = 0;
 };
 
 // Mean over the tokens of the final hidden states of `tokens` (bidirectional attention), normalised

@@ -11,6 +11,7 @@
 
 #include "base/parallel.h"
 #include "base/status.h"
+#include "inference/backend/backend.h"
 #include "inference/evaluate/evaluate.h"
 #include "inference/evaluate/text_documents.h"
 #include "inference/model/model.h"
@@ -83,9 +84,9 @@ absl::Status Evaluate(CommandContext& context, EvaluateFlags& flags) {
   flags.options.sequence_length = std::min(flags.options.sequence_length, model->config().context);
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
-  Transformer transformer(model, runner);
+  ASSIGN_OR_RETURN(const auto transformer, DefaultBackend().Load(model, {.runner = runner}));
   ASSIGN_OR_RETURN(const EvaluateResult result,
-                   EvaluateText(transformer, EncodeDocuments(model->tokenizer(), documents),
+                   EvaluateText(*transformer, EncodeDocuments(model->tokenizer(), documents),
                                 flags.options, Progress(context)));
   Print(context, flags, result);
   return absl::OkStatus();

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "base/status.h"
-#include "inference/model/transformer.h"
+#include "inference/model/cpu_transformer.h"
 #include "inference/sampler/diffusion_loop.h"
 #include "tests/conformance/suite.h"
 
@@ -111,7 +111,7 @@ absl::Status RunCase(const Suite& suite, const std::string& id, const json& entr
     suite.report->Skip(id, "schedule or order not supported");
     return absl::OkStatus();
   }
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const WindowLogits logits = BidirectionalLogits(transformer);
   ASSIGN_OR_RETURN(const std::string difference, trace.at("forced").get<bool>()
                                                      ? CompareForced(trace, *run, logits)

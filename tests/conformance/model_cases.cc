@@ -11,7 +11,7 @@
 #include "base/parallel.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_file.h"
-#include "inference/model/transformer.h"
+#include "inference/model/cpu_transformer.h"
 #include "tests/conformance/suite.h"
 
 namespace ruvd::conformance {
@@ -60,7 +60,7 @@ absl::Status RunLogitsCase(const Suite& suite, const std::string& id, const nloh
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const AdapterMix adapters, LoadAdapters(suite, entry.at("lora"), *model));
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const auto tokens = entry.at("tokens").get<std::vector<TokenId>>();
   ASSIGN_OR_RETURN(const std::vector<float> logits,
                    AllLogits(transformer, tokens, entry.at("causal").get<bool>(), adapters));
@@ -86,7 +86,7 @@ absl::Status RunGreedyCase(const Suite& suite, const std::string& id, const nloh
   if (model == nullptr) {
     return absl::OkStatus();
   }
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   auto tokens = entry.at("prompt").get<std::vector<TokenId>>();
   const auto vocabulary = static_cast<std::ptrdiff_t>(model->config().vocabulary);
   for (const auto& expected : entry.at("continuation")) {

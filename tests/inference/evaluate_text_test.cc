@@ -17,6 +17,7 @@
 #include "inference/evaluate/evaluate.h"
 #include "inference/evaluate/limits.h"
 #include "inference/evaluate/text_documents.h"
+#include "inference/model/cpu_transformer.h"
 #include "inference/train/score.h"
 #include "tests/inference/tiny_model.h"
 
@@ -90,7 +91,7 @@ class EvaluateTest : public ::testing::Test {
   }
 
   std::shared_ptr<TinyModel> model_ = std::make_shared<TinyModel>(TinyModel::Options{});
-  Transformer transformer_{model_, SerialRunner()};
+  CpuTransformer transformer_{model_, SerialRunner()};
   std::vector<TokenId> stream_ = std::vector<TokenId>(101);
 };
 

@@ -14,6 +14,7 @@
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/engine/generation.h"
 #include "inference/engine/prefix_cache.h"
+#include "inference/model/cpu_transformer.h"
 #include "inference/sampler/distribution.h"
 #include "tests/inference/text_model.h"
 
@@ -40,7 +41,7 @@ struct Outcome {
 absl::StatusOr<Outcome> RunToEnd(const std::shared_ptr<const Model>& model,
                                  std::vector<TokenId> prompt, const SamplingOptions& options,
                                  Generation::AdapterPolicy adapters = nullptr) {
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   ASSIGN_OR_RETURN(auto generation,
                    Generation::Create(*model, std::move(prompt), options, std::move(adapters)));
   Outcome outcome;
@@ -61,7 +62,7 @@ absl::StatusOr<Outcome> RunToEnd(const std::shared_ptr<const Model>& model,
 std::vector<TokenId> CacheFreeBlockDecode(const std::shared_ptr<const Model>& model,
                                           std::vector<TokenId> tokens, int max_tokens, int block,
                                           int steps, const Generation::AdapterPolicy& adapters) {
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const size_t prompt = tokens.size();
   const auto b = static_cast<size_t>(block);
   tokens.resize(prompt + static_cast<size_t>(max_tokens), kTinyMask);
@@ -186,7 +187,7 @@ TEST(AutoregressiveGenerationTest, EqualsADecodeWithoutACache) {
   options.ignore_end_of_text = true;
   std::vector<TokenId> tokens = RandomPrompt(5, 3);
   const auto outcome = RunToEnd(model, tokens, options);
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const size_t width = static_cast<size_t>(model->config().width);
   for (int i = 0; i < 12; ++i) {
     ForwardOutput output;

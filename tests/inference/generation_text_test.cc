@@ -10,6 +10,7 @@
 
 #include "inference/engine/completion_text.h"
 #include "inference/engine/generation.h"
+#include "inference/model/cpu_transformer.h"
 #include "inference/train/trainer.h"
 #include "tests/inference/text_model.h"
 
@@ -101,7 +102,7 @@ class GenerationShippedModelTest : public ::testing::Test {
 
   std::unique_ptr<Generation> Run(const std::string& prompt, const SamplingOptions& options,
                                   const AdapterMix& mix = {}) {
-    Transformer transformer(model_, SerialRunner());
+    CpuTransformer transformer(model_, SerialRunner());
     auto generation =
         Generation::Create(*model_, model_->tokenizer().Encode(prompt), options, [&](float) {
           return mix;
@@ -149,7 +150,7 @@ TEST_F(GenerationShippedModelTest, StopStringEndsTheTextEarly) {
 // The end-of-text token ends the text in every mode, and nothing after it is decoded. The model is
 // taught to draw it, so that the test does not wait for chance.
 TEST_F(GenerationShippedModelTest, EndOfTextEndsTheText) {
-  Transformer transformer(model_, SerialRunner());
+  CpuTransformer transformer(model_, SerialRunner());
   const Tokenizer& tokenizer = model_->tokenizer();
   TrainingExample example{.prompt = tokenizer.Encode("The last words were"),
                           .completion = tokenizer.Encode(" good night.")};

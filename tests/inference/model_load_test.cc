@@ -20,7 +20,7 @@
 #include "base/status.h"
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/writer.h"
-#include "inference/model/transformer.h"
+#include "inference/model/cpu_transformer.h"
 #include "tests/inference/tiny_model.h"
 
 namespace ruvd {
@@ -187,7 +187,7 @@ TEST_F(ModelLoadTest, ReadsOptionalKeysAndTensors) {
 // The same weights as a file and in memory give the same logits (order of tensors is the file's).
 TEST_F(ModelLoadTest, RunsWhatItLoaded) {
   const auto model = Load({}).value();
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const std::vector<TokenId> tokens = {0, 1, 3, 2};
   ForwardOutput output;
   ASSERT_TRUE(transformer.Forward({.tokens = tokens}, &output).ok());

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/model/cpu_transformer.h"
 #include "inference/sampler/diffusion_loop.h"
 
 namespace ruvd {
@@ -129,7 +130,7 @@ TEST_P(FixtureTraceTest, EqualsTheReference) {
   const auto json = nlohmann::json::parse(ReadFile(path, 1 << 24).value());
   const auto model = Model::Load(kFixtures + "/" + json.at("model").get<std::string>());
   ASSERT_TRUE(model.ok()) << model.status();
-  Transformer transformer(*model, SerialRunner());
+  CpuTransformer transformer(*model, SerialRunner());
   const bool block = json.at("schedule") == "block";
   const DiffusionRun run = {
       .schedule = block ? DiffusionScheduleKind::kBlock : DiffusionScheduleKind::kTimestep,

@@ -16,6 +16,7 @@
 #include "base/parallel.h"
 #include "base/reasons.h"
 #include "inference/evaluate/nelbo.h"
+#include "inference/model/cpu_transformer.h"
 #include "inference/train/score.h"
 #include "tests/inference/tiny_model.h"
 
@@ -192,7 +193,7 @@ class ScoreTest : public ::testing::Test {
   }
 
   std::shared_ptr<TinyModel> model_ = std::make_shared<TinyModel>(TinyModel::Options{});
-  Transformer transformer_{model_, SerialRunner()};
+  CpuTransformer transformer_{model_, SerialRunner()};
   const std::vector<TokenId> prompt_ = {3, 1, 4, 1, 5, 9};
   const std::vector<TokenId> completion_ = {2, 6, 5, 3, 5};
 };

@@ -14,6 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
+#include "inference/model/cpu_transformer.h"
 #include "inference/train/masks.h"
 #include "inference/train/tail_weights.h"
 #include "inference/train/trainer.h"
@@ -83,7 +84,7 @@ TEST(MaskWeightTest, IsInverseTPerTokenClamped) {
 // The tail must be the same computation as the model's own forward, adapters beneath included.
 TEST(ModelTailTest, LossEqualsThatOfTheWholeModel) {
   const auto model = TinyTextModel();
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const auto target = [&](const std::string& name) {
     return std::pair<std::string, const Matrix*>(name, FindMatrix(*model, name));
   };
@@ -129,7 +130,7 @@ TEST(ModelTailTest, LossEqualsThatOfTheWholeModel) {
 // The same in the backward direction, in float and through quantised-style kernels.
 TEST(ModelTailTest, GradientAgreesWithDifferences) {
   const auto model = TinyTextModel();
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   train::TailRows<float> rows;
   const train::MaskDraw draw{.example = 0, .positions = {1, 3}};
   ASSERT_TRUE(
@@ -164,7 +165,7 @@ TEST(ModelTailTest, GradientAgreesWithDifferences) {
 }
 
 TEST(TrainerTest, LowersTheHeldOutLossOnATinyModel) {
-  Transformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(TinyTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world"),
                                                  Example("tell", " good night")};
   TrainingOptions options{.rank = 4, .steps = 60, .batch = 4, .learning_rate = 0.03F};
@@ -182,7 +183,7 @@ TEST(TrainerTest, LowersTheHeldOutLossOnATinyModel) {
 
 // The scores are those of the adapter that is returned: training again on top of it starts there.
 TEST(TrainerTest, TheAdapterDoesWhatTheScoreSays) {
-  Transformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(TinyTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
   for (const char* target : {"attn_output", "ffn_gate", "ffn_up", "ffn_down", "output"}) {
     TrainingOptions options{
@@ -198,7 +199,7 @@ TEST(TrainerTest, TheAdapterDoesWhatTheScoreSays) {
 }
 
 TEST(TrainerTest, CoreIsTheOnlyTrainedPart) {
-  Transformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(TinyTextModel(), SerialRunner());
   const Frame frame = RandomFrame(transformer.model(), 16, 3).value();
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
   const TrainingOptions options{.steps = 30, .batch = 2};
@@ -214,7 +215,7 @@ TEST(TrainerTest, CoreIsTheOnlyTrainedPart) {
 }
 
 TEST(TrainerTest, StopsWhenCancelled) {
-  Transformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(TinyTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
   int polls = 0;
   TrainingOptions options;
@@ -226,7 +227,7 @@ TEST(TrainerTest, StopsWhenCancelled) {
 }
 
 TEST(TrainerTest, RefusesBadInput) {
-  Transformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(TinyTextModel(), SerialRunner());
   const TrainingExample good = Example("say", " hello");
   const auto reason = [&](const std::vector<TrainingExample>& examples,
                           const TrainingOptions& options) {
@@ -264,7 +265,7 @@ TEST(TrainerTest, OneCorrectionIsLearntByTheShippedModel) {
   const std::string path = std::string(RUVD_SOURCE_DIR) + "/deploy/models/ruvdllm-5m.q8_0.gguf";
   const auto model = Model::Load(path);
   ASSERT_TRUE(model.ok()) << model.status();
-  Transformer transformer(*model, SerialRunner());
+  CpuTransformer transformer(*model, SerialRunner());
   const Tokenizer& tokenizer = (*model)->tokenizer();
   const std::vector<TrainingExample> examples = {
       {.prompt = tokenizer.Encode("Kubernetes is"),

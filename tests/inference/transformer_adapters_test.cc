@@ -12,7 +12,7 @@
 
 #include "base/parallel.h"
 #include "base/reasons.h"
-#include "inference/model/transformer.h"
+#include "inference/model/cpu_transformer.h"
 #include "tests/inference/tiny_model.h"
 
 namespace ruvd {
@@ -110,8 +110,8 @@ TEST(TransformerAdaptersTest, EachTargetEqualsTheMergedMatrix) {
     const auto merged = std::make_shared<TinyModel>(TinyModel::Options{});
     const auto adapter = RandomAdapter(*model, {target}, 3, 4);
     Merge(merged.get(), *adapter, 0.5F);
-    Transformer adapted(model, SerialRunner());
-    Transformer dense(merged, SerialRunner());
+    CpuTransformer adapted(model, SerialRunner());
+    CpuTransformer dense(merged, SerialRunner());
     const AdapterMix mix{{{adapter, 0.5F}}};
     const std::vector<float> expected = Logits(dense, nullptr);
     EXPECT_LT(RelativeRms(Logits(adapted, &mix), expected), 1e-5) << target;
@@ -126,8 +126,8 @@ TEST(TransformerAdaptersTest, AMixOfSeveralRanksEqualsTheSumOfTheirChanges) {
   const auto second = RandomAdapter(*model, {"blk.1.attn_output.weight", "output.weight"}, 5, 6);
   Merge(merged.get(), *first, 1.0F);
   Merge(merged.get(), *second, -0.25F);
-  Transformer adapted(model, SerialRunner());
-  Transformer dense(merged, SerialRunner());
+  CpuTransformer adapted(model, SerialRunner());
+  CpuTransformer dense(merged, SerialRunner());
   const AdapterMix mix{{{first, 1.0F}, {second, -0.25F}}};
   EXPECT_LT(RelativeRms(Logits(adapted, &mix), Logits(dense, nullptr)), 1e-5);
 }
@@ -135,7 +135,7 @@ TEST(TransformerAdaptersTest, AMixOfSeveralRanksEqualsTheSumOfTheirChanges) {
 TEST(TransformerAdaptersTest, FollowsEveryChangeOfTheMix) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
   const auto adapter = RandomAdapter(*model, AllTargets(), 2, 7);
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const std::vector<float> base = Logits(transformer, nullptr);
   const AdapterMix one{{{adapter, 1.0F}}};
   const AdapterMix half{{{adapter, 0.5F}}};
@@ -151,7 +151,7 @@ TEST(TransformerAdaptersTest, FollowsEveryChangeOfTheMix) {
 
 TEST(TransformerAdaptersTest, RefusesAdaptersThatDoNotFit) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const std::vector<TokenId> tokens = {1, 2, 3};
   const std::vector<float> base = Logits(transformer, nullptr);
   const auto status_with = [&](const std::function<void(Adapter*)>& change) {

@@ -15,7 +15,7 @@
 #include "base/parallel.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_file.h"
-#include "inference/model/transformer.h"
+#include "inference/model/cpu_transformer.h"
 #include "tests/inference/tiny_model.h"
 
 namespace ruvd {
@@ -46,7 +46,7 @@ AdapterMix ReadMix(const nlohmann::json& lora, const Model& model) {
 double ErrorOf(const nlohmann::json& test) {
   const auto model = Model::Load(Fixtures() + test["model"].get<std::string>()).value();
   ThreadParallelRunner runner(2);
-  Transformer transformer(model, runner);
+  CpuTransformer transformer(model, runner);
   const auto tokens = test["tokens"].get<std::vector<TokenId>>();
   const AdapterMix mix = ReadMix(test["lora"], *model);
   ForwardOutput output;

@@ -11,7 +11,7 @@
 
 #include "base/parallel.h"
 #include "base/reasons.h"
-#include "inference/model/transformer.h"
+#include "inference/model/cpu_transformer.h"
 #include "tests/inference/tiny_model.h"
 
 namespace ruvd {
@@ -203,7 +203,7 @@ TEST(TransformerTest, MatchesTheReferenceInEveryAttentionKindAndFormat) {
   for (const TensorType type :
        {TensorType::kF32, TensorType::kF16, TensorType::kQ8_0, TensorType::kQ4_0}) {
     const auto model = std::make_shared<TinyModel>(TinyModel::Options{.type = type});
-    Transformer transformer(model, SerialRunner());
+    CpuTransformer transformer(model, SerialRunner());
     for (const Case& c : cases) {
       const std::vector<float> expected =
           Flatten(Reference(*model, c.sees, c.position).Hidden(tokens));
@@ -220,7 +220,7 @@ TEST(TransformerTest, TakesEveryHeadFromItsFileSizes) {
   const TinyModel::Options options{
       .width = 48, .heads = 3, .kv_heads = 1, .head_size = 10, .ffn = 37, .biases = false};
   const auto model = std::make_shared<TinyModel>(options);
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const std::vector<TokenId> tokens = Tokens(19);
   Reference reference(
       *model, [](size_t, size_t) { return true; }, [](size_t i) { return static_cast<double>(i); });
@@ -231,7 +231,7 @@ TEST(TransformerTest, TakesEveryHeadFromItsFileSizes) {
 // Feeding a text in pieces through the cache gives what one pass over the whole text gives.
 void CheckCachedEqualsWhole(const Attention& attention, size_t piece) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const std::vector<TokenId> tokens = Tokens(23);
   const std::vector<float> whole = Hidden(transformer, {.tokens = tokens, .attention = attention});
   KvCache cache(model->config(), 30);
@@ -286,7 +286,7 @@ std::vector<bool> ChangedRows(Transformer& transformer, std::vector<TokenId> tok
 // The BD3-LM mask, by perturbation: a noisy block sees itself and the clean blocks before it.
 TEST(TransformerTest, NoisyBlocksSeeThemselvesAndEarlierCleanBlocksOnly) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const size_t half = 18;  // blocks of 5, 5, 5 and 3
   const std::vector<TokenId> tokens = Tokens(2 * half);
   for (size_t changed = 0; changed < 2 * half; ++changed) {
@@ -304,7 +304,7 @@ TEST(TransformerTest, NoisyBlocksSeeThemselvesAndEarlierCleanBlocksOnly) {
 
 TEST(TransformerTest, NoisyAndCleanEqualsCachedCleanPrefixes) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const size_t half = 20;
   std::vector<TokenId> noisy = Tokens(half, 5);
   const std::vector<TokenId> clean = Tokens(half, 6);
@@ -343,7 +343,7 @@ TEST(TransformerTest, ResultsAreEqualForAnyNumberOfThreads) {
   std::vector<std::vector<float>> results;
   for (const int threads : {1, 2, 5}) {
     ThreadParallelRunner runner(threads);
-    Transformer transformer(model, runner);
+    CpuTransformer transformer(model, runner);
     std::vector<float> all = Hidden(transformer, {.tokens = tokens});
     std::vector<float> logits(tokens.size() * 40);
     transformer.Logits(all, nullptr, logits);
@@ -359,7 +359,7 @@ TEST(TransformerTest, ResultsAreEqualForAnyNumberOfThreads) {
 
 TEST(TransformerTest, CapturesWhatTheLastLayersTailIsComputedFrom) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const std::vector<TokenId> tokens = Tokens(9);
   ForwardOutput output;
   ASSERT_TRUE(
@@ -409,7 +409,7 @@ TEST(TransformerTest, MultipliesByTransposedWeights) {
   for (const TensorType type : {TensorType::kF32, TensorType::kF16, TensorType::kQ8_0}) {
     const TinyModel::Options options{.width = 288, .vocabulary = 71, .type = type};
     const auto model = std::make_shared<TinyModel>(options);
-    Transformer transformer(model, SerialRunner());
+    CpuTransformer transformer(model, SerialRunner());
     const Matrix& w = model->output();
     const std::vector<float> values = Values(w);
     Random random(4);
@@ -433,7 +433,7 @@ TEST(TransformerTest, MultipliesByTransposedWeights) {
 
 TEST(TransformerTest, EmbeddingIsTheNormalisedMeanOfTheHiddenStates) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   const std::vector<TokenId> tokens = Tokens(7);
   const std::vector<float> hidden = Hidden(transformer, {.tokens = tokens});
   const std::vector<float> embedding = EmbedTokens(transformer, tokens).value();
@@ -453,7 +453,7 @@ TEST(TransformerTest, EmbeddingIsTheNormalisedMeanOfTheHiddenStates) {
 
 TEST(TransformerTest, RefusesBadInputByName) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
-  Transformer transformer(model, SerialRunner());
+  CpuTransformer transformer(model, SerialRunner());
   ForwardOutput output;
   const auto reason = [&](const ForwardInput& input) {
     return ReasonOf(transformer.Forward(input, &output));

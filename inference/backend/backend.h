@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/parallel.h"
+#include "inference/model/transformer.h"
+
+namespace ruvd {
+
+// What a backend is and whether this machine can run it.
+struct BackendInfo {
+  std::string name;    // "cpu"
+  std::string device;  // e.g. "AVX3_ZEN4, 2 threads, 23 GiB memory"
+  bool available = false;
+  // Why it is available, or what is missing.
+  std::string reason;
+};
+
+struct BackendOptions {
+  Precision precision = Precision::kExact;
+  // Splits the work; borrowed, must outlive the transformer.
+  ParallelRunner& runner;
+};
+
+// A kind of device that runs models. Forward passes, logits and the hooks of training are methods
+// of the transformers it makes. Thread-safe; instances live as long as the process.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual BackendInfo Info() const = 0;
+  // A transformer for `model`. Transformers of one model share whatever was made of its weights.
+  // Errors: RESOURCE_EXHAUSTED where the device's memory does not hold it.
+  virtual absl::StatusOr<std::unique_ptr<Transformer>> Load(std::shared_ptr<const Model> model,
+                                                            const BackendOptions& options) = 0;
+};
+
+// Every backend of this build, the one to prefer first. The last is the CPU's, which is always
+// available.
+std::span<Backend* const> Backends();
+
+// The first available backend.
+Backend& DefaultBackend();
+
+}  // namespace ruvd

@@ -1,0 +1,365 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/model/cpu_transformer.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "inference/kernels/kernel_table.h"
+#include "inference/model/adapter_stack.h"
+#include "inference/model/attention.h"
+#include "inference/model/batch.h"
+#include "inference/model/linear.h"
+#include "inference/model/rope.h"
+
+namespace ruvd {
+namespace {
+
+// Rows of element-wise work handed to a thread at a time.
+constexpr size_t kRowGrain = 4;
+
+size_t KvWidth(const ModelConfig& config) {
+  return static_cast<size_t>(config.kv_heads) * static_cast<size_t>(config.head_size);
+}
+
+size_t QWidth(const ModelConfig& config) {
+  return static_cast<size_t>(config.heads) * static_cast<size_t>(config.head_size);
+}
+
+// rows[i] of `from`, `width` values each.
+void Gather(const std::vector<float>& from, std::span<const size_t> rows, size_t width,
+            std::vector<float>* to) {
+  to->resize(rows.size() * width);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::copy_n(from.data() + rows[i] * width, width, to->data() + i * width);
+  }
+}
+
+void AddBias(const std::vector<float>& bias, float* row) {
+  if (!bias.empty()) {
+    Kernels().add(bias.data(), bias.size(), row);
+  }
+}
+
+}  // namespace
+
+// One forward pass: its buffers, kept between calls, and its steps. The sizes are those of the
+// current batch.
+struct CpuTransformer::Pass {
+  Pass(const std::shared_ptr<const Model>& loaded, ParallelRunner& threads)
+      : model(*loaded),
+        config(loaded->config()),
+        runner(threads),
+        width(static_cast<size_t>(config.width)),
+        rope(static_cast<size_t>(config.head_size), static_cast<double>(config.rope_base)),
+        adapters(loaded) {}
+
+  absl::Status Begin(std::span<const ForwardInput> inputs);
+  void Embed();
+  void RunLayer(size_t index, std::span<ForwardOutput> outputs);
+  void ComputeKeysAndValues(size_t index);
+  void ComputeQueries(size_t index);
+  // From here on only the wanted rows exist.
+  void DropUnwantedRows();
+  void AttendAll(size_t index);
+  void AttendOne(size_t index, const BatchSequence& sequence);
+  void RunFfn(size_t index);
+  // x += projected; normed = rms_norm(x).
+  void AddAndNorm(const std::vector<float>& weight);
+  void Capture(std::span<ForwardOutput> outputs) const;
+  void End(std::span<ForwardOutput> outputs) const;
+  void Change(size_t layer, LinearGroup group, const std::vector<float>& in,
+              std::span<float* const> out) const {
+    AdapterStack::Apply(runner, adapted, GroupIndex(layer, group), in.data(), out);
+  }
+
+  const Model& model;
+  const ModelConfig& config;
+  ParallelRunner& runner;
+  const size_t width;
+  RopeTable rope;
+  AdapterStack adapters;
+
+  Batch batch;
+  std::vector<const AdapterMix*> mixes;
+  std::vector<const PreparedMix*> prepared;  // by sequence
+  std::vector<AdaptedRows> adapted;          // by sequence: its rows in the current layer
+  size_t rows = 0;                           // in the current layer
+  bool narrow = false;                       // only the wanted rows are left
+  std::vector<float> x;                      // the residual stream, rows x width
+  std::vector<float> normed;                 // rows x width
+  std::vector<float> gathered;
+  std::vector<float> q, context;    // rows x heads * head_size
+  std::vector<float> keys, values;  // tokens x kv_heads * head_size
+  std::vector<float> projected;     // rows x width
+  std::vector<float> gate, up;      // rows x ffn
+};
+
+absl::Status CpuTransformer::Pass::Begin(std::span<const ForwardInput> inputs) {
+  RETURN_IF_ERROR(LayOutBatch(config, inputs, &batch));
+  mixes.clear();
+  for (const ForwardInput& input : inputs) {
+    RUVD_CHECK(input.cache == nullptr || input.cache->layers() == config.layers);
+    mixes.push_back(input.adapters);
+  }
+  RETURN_IF_ERROR(adapters.Select(mixes, &prepared));
+  adapted.clear();
+  for (size_t i = 0; i < prepared.size(); ++i) {
+    const BatchSequence& sequence = batch.sequences[i];
+    adapted.push_back({.mix = prepared[i], .begin = sequence.begin, .rows = sequence.tokens});
+  }
+  rows = batch.tokens;
+  narrow = false;
+  rope.Grow(batch.positions);
+  x.resize(rows * width);
+  normed.resize(rows * width);
+  projected.resize(rows * width);
+  q.resize(rows * QWidth(config));
+  context.resize(q.size());
+  keys.resize(rows * KvWidth(config));
+  values.resize(keys.size());
+  gate.resize(rows * static_cast<size_t>(config.ffn));
+  up.resize(gate.size());
+  return absl::OkStatus();
+}
+
+void CpuTransformer::Pass::Embed() {
+  const std::vector<float>& weight = model.layer(0).attn_norm;
+  runner.For(rows, kRowGrain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const BatchSequence& sequence = batch.sequences[batch.sequence_of_row[i]];
+      const std::span<float> row = std::span(x).subspan(i * width, width);
+      DecodeRow(model.token_embedding(), sequence.input->tokens[i - sequence.begin], row);
+      Kernels().rms_norm(row.data(), weight.data(), config.rms_epsilon, width,
+                         normed.data() + i * width);
+    }
+  });
+}
+
+void CpuTransformer::Pass::ComputeKeysAndValues(size_t index) {
+  const LayerWeights& layer = model.layer(static_cast<int>(index));
+  const size_t kv_width = KvWidth(config);
+  Multiply(runner, normed, layer.k, keys);
+  Multiply(runner, normed, layer.v, values);
+  Change(index, LinearGroup::kQkv, normed,
+         std::to_array<float*>({nullptr, keys.data(), values.data()}));
+  runner.For(batch.tokens, kRowGrain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const BatchSequence& sequence = batch.sequences[batch.sequence_of_row[i]];
+      AddBias(layer.v_bias, values.data() + i * kv_width);
+      AddBias(layer.k_bias, keys.data() + i * kv_width);
+      rope.Rotate(sequence.PositionOf(i - sequence.begin), static_cast<size_t>(config.kv_heads),
+                  keys.data() + i * kv_width);
+    }
+  });
+}
+
+void CpuTransformer::Pass::ComputeQueries(size_t index) {
+  const LayerWeights& layer = model.layer(static_cast<int>(index));
+  const size_t q_width = QWidth(config);
+  Multiply(runner, std::span(normed).first(rows * width), layer.q,
+           std::span(q).first(rows * q_width));
+  Change(index, LinearGroup::kQkv, normed, std::to_array<float*>({q.data(), nullptr, nullptr}));
+  runner.For(rows, kRowGrain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const size_t row = narrow ? batch.wanted_rows[i] : i;
+      const BatchSequence& sequence = batch.sequences[batch.sequence_of_row[row]];
+      AddBias(layer.q_bias, q.data() + i * q_width);
+      rope.Rotate(sequence.PositionOf(row - sequence.begin), static_cast<size_t>(config.heads),
+                  q.data() + i * q_width);
+    }
+  });
+}
+
+void CpuTransformer::Pass::DropUnwantedRows() {
+  Gather(x, batch.wanted_rows, width, &gathered);
+  x.swap(gathered);
+  Gather(normed, batch.wanted_rows, width, &gathered);
+  normed.swap(gathered);
+  rows = batch.wanted;
+  narrow = true;
+  for (size_t i = 0; i < adapted.size(); ++i) {
+    adapted[i].begin = batch.sequences[i].wanted_begin;
+    adapted[i].rows = batch.sequences[i].wanted;
+  }
+  projected.resize(rows * width);
+  context.resize(rows * QWidth(config));
+  gate.resize(rows * static_cast<size_t>(config.ffn));
+  up.resize(gate.size());
+}
+
+void CpuTransformer::Pass::AttendOne(size_t index, const BatchSequence& sequence) {
+  const size_t kv_width = KvWidth(config);
+  const size_t q_width = QWidth(config);
+  float* new_keys = keys.data() + sequence.begin * kv_width;
+  float* new_values = values.data() + sequence.begin * kv_width;
+  KvCache* cache = sequence.input->cache;
+  float* cached_keys = cache == nullptr ? nullptr : cache->keys(index);
+  float* cached_values = cache == nullptr ? nullptr : cache->values(index);
+  const auto exchange = [&] {
+    const size_t offset = sequence.position * kv_width;
+    const size_t count = sequence.tokens * kv_width;
+    std::swap_ranges(new_keys, new_keys + count, cached_keys + offset);
+    std::swap_ranges(new_values, new_values + count, cached_values + offset);
+  };
+  if (cache != nullptr) {
+    exchange();
+  }
+  std::vector<size_t> wanted;
+  for (size_t i = 0; narrow && i < sequence.wanted; ++i) {
+    wanted.push_back(batch.wanted_rows[sequence.wanted_begin + i] - sequence.begin);
+  }
+  const size_t first = narrow ? sequence.wanted_begin : sequence.begin;
+  if (!narrow || sequence.wanted > 0) {
+    Attend(runner, {.attention = sequence.input->attention,
+                    .prefix = sequence.position,
+                    .tokens = sequence.tokens,
+                    .suffix = sequence.suffix,
+                    .heads = static_cast<size_t>(config.heads),
+                    .kv_heads = static_cast<size_t>(config.kv_heads),
+                    .head_size = static_cast<size_t>(config.head_size),
+                    .rows = narrow ? wanted.data() : nullptr,
+                    .row_count = wanted.size(),
+                    .q = q.data() + first * q_width,
+                    .keys = cache == nullptr ? new_keys : cached_keys,
+                    .values = cache == nullptr ? new_values : cached_values,
+                    .context = context.data() + first * q_width});
+  }
+  if (cache != nullptr && !sequence.input->extend_cache) {
+    exchange();
+  }
+}
+
+void CpuTransformer::Pass::AttendAll(size_t index) {
+  for (const BatchSequence& sequence : batch.sequences) {
+    AttendOne(index, sequence);
+  }
+}
+
+void CpuTransformer::Pass::AddAndNorm(const std::vector<float>& weight) {
+  runner.For(rows, kRowGrain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      float* row = x.data() + i * width;
+      Kernels().add(projected.data() + i * width, width, row);
+      Kernels().rms_norm(row, weight.data(), config.rms_epsilon, width, normed.data() + i * width);
+    }
+  });
+}
+
+void CpuTransformer::Pass::RunFfn(size_t index) {
+  const LayerWeights& layer = model.layer(static_cast<int>(index));
+  const auto ffn = static_cast<size_t>(config.ffn);
+  Multiply(runner, normed, layer.gate, gate);
+  Multiply(runner, normed, layer.up, up);
+  Change(index, LinearGroup::kGateUp, normed, std::to_array<float*>({gate.data(), up.data()}));
+  runner.For(rows, kRowGrain, [&](size_t begin, size_t end) {
+    Kernels().swiglu(gate.data() + begin * ffn, up.data() + begin * ffn, (end - begin) * ffn,
+                     gate.data() + begin * ffn);
+  });
+  Multiply(runner, gate, layer.down, projected);
+  Change(index, LinearGroup::kDown, gate, std::to_array<float*>({projected.data()}));
+}
+
+void CpuTransformer::Pass::Capture(std::span<ForwardOutput> outputs) const {
+  const size_t q_width = QWidth(config);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const BatchSequence& sequence = batch.sequences[i];
+    if (!sequence.input->capture_last_layer) {
+      continue;
+    }
+    const float* attention = context.data() + sequence.wanted_begin * q_width;
+    outputs[i].last_attention.assign(attention, attention + sequence.wanted * q_width);
+    const float* residual = x.data() + sequence.wanted_begin * width;
+    outputs[i].last_residual.assign(residual, residual + sequence.wanted * width);
+  }
+}
+
+void CpuTransformer::Pass::RunLayer(size_t index, std::span<ForwardOutput> outputs) {
+  const LayerWeights& layer = model.layer(static_cast<int>(index));
+  const bool last = index + 1 == static_cast<size_t>(config.layers);
+  ComputeKeysAndValues(index);
+  if (last && !batch.all_wanted) {
+    DropUnwantedRows();
+  }
+  ComputeQueries(index);
+  AttendAll(index);
+  if (last) {
+    Capture(outputs);
+  }
+  Multiply(runner, context, layer.output, projected);
+  Change(index, LinearGroup::kOutput, context, std::to_array<float*>({projected.data()}));
+  AddAndNorm(layer.ffn_norm);
+  RunFfn(index);
+  AddAndNorm(last ? model.output_norm() : model.layer(static_cast<int>(index) + 1).attn_norm);
+}
+
+void CpuTransformer::Pass::End(std::span<ForwardOutput> outputs) const {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const BatchSequence& sequence = batch.sequences[i];
+    const float* hidden = normed.data() + sequence.wanted_begin * width;
+    outputs[i].hidden.assign(hidden, hidden + sequence.wanted * width);
+    KvCache* cache = sequence.input->cache;
+    if (cache != nullptr && sequence.input->extend_cache) {
+      cache->Extend(static_cast<int>(sequence.position + sequence.tokens));
+    }
+  }
+}
+
+CpuTransformer::CpuTransformer(std::shared_ptr<const Model> model, ParallelRunner& runner)
+    : model_(std::move(model)), runner_(runner), pass_(std::make_unique<Pass>(model_, runner)) {}
+
+CpuTransformer::~CpuTransformer() = default;
+
+absl::Status CpuTransformer::Forward(std::span<const ForwardInput> batch,
+                                     std::span<ForwardOutput> outputs) {
+  RUVD_CHECK(batch.size() == outputs.size());
+  if (batch.empty()) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(pass_->Begin(batch));
+  pass_->Embed();
+  for (size_t i = 0; i < static_cast<size_t>(model_->config().layers); ++i) {
+    pass_->RunLayer(i, outputs);
+  }
+  pass_->End(outputs);
+  return absl::OkStatus();
+}
+
+void CpuTransformer::Logits(std::span<const LogitsInput> batch, std::span<float> logits) {
+  Pass& pass = *pass_;
+  pass.mixes.clear();
+  pass.gathered.clear();
+  for (const LogitsInput& input : batch) {
+    pass.mixes.push_back(input.adapters);
+    if (batch.size() > 1) {
+      pass.gathered.insert(pass.gathered.end(), input.hidden.begin(), input.hidden.end());
+    }
+  }
+  const std::span<const float> hidden =
+      batch.size() == 1 ? batch.front().hidden : std::span<const float>(pass.gathered);
+  Multiply(runner_, hidden, model_->output(), logits);
+  RUVD_CHECK(pass.adapters.Select(pass.mixes, &pass.prepared).ok());
+  std::vector<AdaptedRows> rows;
+  size_t begin = 0;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const size_t count = batch[i].hidden.size() / pass.width;
+    rows.push_back({.mix = pass.prepared[i], .begin = begin, .rows = count});
+    begin += count;
+  }
+  AdapterStack::Apply(runner_, rows, OutputGroupIndex(model_->config()), hidden.data(),
+                      std::to_array<float*>({logits.data()}));
+}
+
+void CpuTransformer::MatMul(std::span<const float> x, const Matrix& w, std::span<float> y) {
+  Multiply(runner_, x, w, y);
+}
+
+void CpuTransformer::MatMulTransposed(std::span<const float> dy, const Matrix& w,
+                                      std::span<float> dx) {
+  MultiplyTransposed(runner_, dy, w, dx);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "base/parallel.h"
+#include "inference/model/transformer.h"
+
+namespace ruvd {
+
+// The transformer on this machine's cores.
+class CpuTransformer final : public Transformer {
+ public:
+  // With Precision::kExact. `runner` is borrowed and must outlive this.
+  CpuTransformer(std::shared_ptr<const Model> model, ParallelRunner& runner);
+  ~CpuTransformer() override;
+  CpuTransformer(const CpuTransformer&) = delete;
+  CpuTransformer& operator=(const CpuTransformer&) = delete;
+
+  using Transformer::Forward;
+  using Transformer::Logits;
+
+  const std::shared_ptr<const Model>& shared_model() const override { return model_; }
+  Precision precision() const override { return Precision::kExact; }
+  absl::Status Forward(std::span<const ForwardInput> batch,
+                       std::span<ForwardOutput> outputs) override;
+  void Logits(std::span<const LogitsInput> batch, std::span<float> logits) override;
+  void MatMul(std::span<const float> x, const Matrix& w, std::span<float> y) override;
+  void MatMulTransposed(std::span<const float> dy, const Matrix& w, std::span<float> dx) override;
+
+ private:
+  struct Pass;
+  std::shared_ptr<const Model> model_;
+  ParallelRunner& runner_;
+  std::unique_ptr<Pass> pass_;
+};
+
+}  // namespace ruvd
