@@ -25,9 +25,13 @@ uint64_t BlockValues(TensorType type);
 // `values.size()` values, a multiple of BlockValues; else INVALID_ARGUMENT.
 absl::Status Dequantize(TensorType type, std::span<const uint8_t> bytes, std::span<float> values);
 
-// Converts float32 values to F32, F16, Q8_0 or Q4_0 with llama.cpp's reference rounding.
-// INVALID_ARGUMENT for another format, a count that is not a multiple of BlockValues, or a value
-// that is not finite or (F16 and the scale of a block) too large for half precision.
+// Converts float32 values to any of the formats. F32, F16, BF16 and the formats of 32 values round
+// as llama.cpp's reference does, byte for byte; Q4_K, Q5_K and Q6_K search for scales of small
+// squared error. Blocks are independent of each other, so a tensor may be cut into parts at any
+// block. INVALID_ARGUMENT for a count that is not a multiple of BlockValues, a value that is not
+// finite, or a value or block scale too large for the format's 16-bit numbers.
 absl::StatusOr<std::string> Quantize(TensorType type, std::span<const float> values);
+// The same into `out`, which must have exactly the size of the blocks; unspecified after an error.
+absl::Status QuantizeInto(TensorType type, std::span<const float> values, std::span<uint8_t> out);
 
 }  // namespace ruvd
