@@ -73,6 +73,72 @@ void Shapes(benchmark::internal::Benchmark* bench) {
 BENCHMARK_CAPTURE(Product, forward, false)->Apply(Shapes);
 BENCHMARK_CAPTURE(Product, transposed, true)->Args({64, 8192, 512, Id(TensorType::kQ8_0)});
 
+// The integer path: products with repacked weights, activations rounded beforehand. Arguments: rows
+// of x, outputs, columns, tensor type. "bytes_per_second" counts the weights: for one row it is
+// what the memory delivers.
+void PackedProductRate(benchmark::State& state) {
+  const auto rows = static_cast<size_t>(state.range(0));
+  const auto type = static_cast<TensorType>(state.range(3));
+  Matrix w{.type = type,
+           .rows = static_cast<int>(state.range(1)),
+           .columns = static_cast<int>(state.range(2))};
+  const auto outputs = static_cast<size_t>(w.rows);
+  const auto columns = static_cast<size_t>(w.columns);
+  // Bytes below 64 make small positive scales in every format.
+  std::vector<uint8_t> bytes(RowBytes(w) * outputs);
+  Random random(2);
+  for (uint8_t& byte : bytes) {
+    byte = static_cast<uint8_t>(random.Next() & 63U);
+  }
+  w.data = bytes.data();
+  const PackedMatrix packed = PackedMatrix::Pack(SerialRunner(), w);
+  QuantizedRows x;
+  Quantize(SerialRunner(), RandomFloats(rows * columns), columns, &x);
+  std::vector<float> y(rows * outputs);
+  const PackedTask task{.w = &packed, .y = y.data(), .y_stride = outputs};
+  for (auto _ : state) {
+    Multiply(SerialRunner(), x, {&task, 1});
+    benchmark::DoNotOptimize(y.data());
+  }
+  state.SetLabel(std::string(TensorTypeName(type)) + " " + Kernels().name);
+  state.SetBytesProcessed(static_cast<int64_t>(packed.bytes()) * state.iterations());
+  state.counters["flops"] = benchmark::Counter(2.0 * static_cast<double>(rows * outputs * columns),
+                                               benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void PackedShapes(benchmark::internal::Benchmark* bench) {
+  for (const TensorType type :
+       {TensorType::kQ4_0, TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kQ6_K,
+        TensorType::kQ4_1, TensorType::kQ5_0, TensorType::kQ5_1, TensorType::kQ5_K}) {
+    const bool super = BlockValues(type) == 256;
+    const int64_t narrow = super ? 1024 : 896;
+    const int64_t wide = super ? 4096 : 4864;
+    for (const int64_t rows : {1, 2, 8, 32, 128, 512}) {
+      bench->Args({rows, narrow, narrow, Id(type)});
+      bench->Args({rows, wide, narrow, Id(type)});
+      bench->Args({rows, narrow, wide, Id(type)});
+      bench->Args({rows, 151936, narrow, Id(type)});
+    }
+  }
+}
+
+BENCHMARK(PackedProductRate)->Apply(PackedShapes);
+
+// Rounding of activations. Arguments: rows, columns.
+void QuantizeRate(benchmark::State& state) {
+  const auto rows = static_cast<size_t>(state.range(0));
+  const auto columns = static_cast<size_t>(state.range(1));
+  const std::vector<float> x = RandomFloats(rows * columns);
+  QuantizedRows out;
+  for (auto _ : state) {
+    Quantize(SerialRunner(), x, columns, &out);
+    benchmark::DoNotOptimize(out.view().codes);
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(x.size() * sizeof(float)) * state.iterations());
+}
+
+BENCHMARK(QuantizeRate)->Args({1, 896})->Args({128, 896})->Args({128, 4864});
+
 // One layer's attention of the 29M model: 8 heads of 64, 4 key-value heads.
 void AttentionLayer(benchmark::State& state) {
   const auto tokens = static_cast<size_t>(state.range(0));

@@ -5,9 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "inference/gguf/types.h"
+#include "inference/kernels/packed.h"
 
 namespace ruvd {
 
@@ -48,7 +52,8 @@ struct ProductAb {
 // reentrant, without alignment demands. A result never depends on how rows or outputs are divided
 // among calls except at the borders a caller chooses, so callers divide at fixed borders.
 struct KernelTable {
-  const char* target = "";  // the instruction set, e.g. "AVX3"
+  const char* name = "";    // of the whole table, e.g. "avx512-vnni"
+  const char* target = "";  // the instruction set of the float kernels, e.g. "AVX3"
 
   // True for the formats that the kernels decode themselves.
   bool (*decodes)(TensorType type) = nullptr;
@@ -76,13 +81,45 @@ struct KernelTable {
   float (*sum_exp)(const float* x, size_t n, float shift) = nullptr;
   // x = softmax(scale * x), in place, n > 0.
   void (*softmax)(float* x, size_t n, float scale) = nullptr;
+
+  // Integer products (packed.h): sums run over blocks in ascending order. The results of these two
+  // are the same bits in every table.
+  void (*multiply_packed)(const PackedProduct& product) = nullptr;
+  // Quantises `count` rows of `out`, those of the group that begins at `first_row` (a multiple of
+  // 16); x points at the first of them, rows are x_stride floats apart.
+  void (*quantize_rows)(const float* x, size_t x_stride, size_t first_row, size_t count,
+                        const QuantizedOutput& out) = nullptr;
 };
 
-// The table of the best instruction set of this machine; chosen once.
+// The table in use: the best one of this machine, unless the environment variable RUVD_KERNELS or
+// ForceKernels names another. Chosen on the first call.
 const KernelTable& Kernels();
 
-// One table for each instruction set that this machine can run and this build contains, for tests.
-// Not thread-safe.
+// A table of this build and whether this machine can run it.
+struct KernelCandidate {
+  std::string name;
+  bool available = false;
+  std::string reason;  // "the processor has AVX-512 VNNI", "the processor lacks AMX"
+};
+// All tables of this build, best first.
+std::vector<KernelCandidate> KernelCandidates();
+
+// Why the table in use was chosen, one sentence.
+std::string KernelChoiceReason();
+
+// Uses the table of this name from now on; "" means the best. INVALID_ARGUMENT, listing what is
+// available, for any other name. Not while a computation runs.
+absl::Status ForceKernels(std::string_view name);
+
+// Whether RUVD_KERNELS names a table that can be used: ForceKernels' error if not. Kernels() then
+// takes the best table, so whoever starts a node should refuse to go on.
+absl::Status CheckKernelsVariable();
+
+// Every table that this machine can run, best first, for tests.
+std::vector<KernelTable> AvailableKernels();
+
+// One table for each instruction set of the float kernels that this machine can run and this build
+// contains, for tests; the integer kernels are left out. Not thread-safe.
 std::vector<KernelTable> KernelsOfAllTargets();
 
 }  // namespace ruvd

@@ -12,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "inference/kernels/decode-inl.h"
+#include "inference/kernels/float_kernels.h"
 #include "inference/kernels/kernel_table.h"
 #include "inference/kernels/product-inl.h"
 #include "inference/kernels/vector-inl.h"
@@ -44,24 +45,38 @@ namespace ruvd {
 
 HWY_EXPORT(FillTable);
 
-const KernelTable& Kernels() {
-  static const KernelTable table = [] {
-    KernelTable chosen;
-    HWY_DYNAMIC_DISPATCH(FillTable)(&chosen);
-    return chosen;
-  }();
-  return table;
+namespace {
+
+// Fills the float kernels with the best of `targets` that this machine has.
+void FillFrom(int64_t targets, KernelTable* table) {
+  hwy::SetSupportedTargetsForTest(targets);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  HWY_DYNAMIC_DISPATCH(FillTable)(table);
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace
+
+void FillFloatKernels(FloatLevel level, KernelTable* table) {
+  const int64_t all = hwy::SupportedTargets() & HWY_TARGETS;
+  int64_t allowed = all;
+#if HWY_ARCH_X86
+  if (level == FloatLevel::kAvx2) {
+    allowed = all & ~(HWY_AVX3 | HWY_AVX3_DL);
+  }
+#endif
+  if (level == FloatLevel::kBaseline) {
+    allowed = all & HWY_STATIC_TARGET;
+  }
+  FillFrom(allowed, table);
 }
 
 std::vector<KernelTable> KernelsOfAllTargets() {
   std::vector<KernelTable> tables;
   for (int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
-    hwy::SetSupportedTargetsForTest(left & -left);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    HWY_DYNAMIC_DISPATCH(FillTable)(&tables.emplace_back());
+    FillFrom(left & -left, &tables.emplace_back());
   }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   return tables;
 }
 

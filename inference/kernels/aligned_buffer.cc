@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/kernels/aligned_buffer.h"
+
+#include <sys/mman.h>
+
+#include "base/status.h"
+
+namespace ruvd {
+namespace {
+
+constexpr size_t kLine = 64;
+constexpr size_t kHugePage = 2U << 20;
+
+size_t RoundUp(size_t bytes, size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+AlignedBuffer::AlignedBuffer(size_t bytes) : size_(RoundUp(bytes, kLine)) {
+  if (size_ == 0) {
+    return;
+  }
+  const bool huge = size_ >= kHugePage;
+  auto* made = static_cast<uint8_t*>(std::aligned_alloc(huge ? kHugePage : kLine, size_));
+  RUVD_CHECK(made != nullptr);
+  if (huge) {
+    madvise(made, size_, MADV_HUGEPAGE);  // advice: works without, a little slower
+  }
+  data_.reset(made);
+}
+
+void AlignedBuffer::Reserve(size_t bytes) {
+  if (size_ < bytes) {
+    *this = AlignedBuffer();
+    *this = AlignedBuffer(bytes);
+  }
+}
+
+}  // namespace ruvd

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+namespace ruvd {
+
+// What the integer kernels want of the processor, and of the operating system that must save its
+// registers.
+struct CpuFeatures {
+  bool avx2 = false;  // with FMA and F16C
+  bool avx_vnni = false;
+  bool avx512 = false;  // F, BW, DQ, VL
+  bool avx512_vnni = false;
+  bool avx512_bf16 = false;
+  bool amx_int8 = false;  // usable: the kernel has granted the tile registers
+  bool neon_dotprod = false;
+  bool neon_i8mm = false;
+};
+
+// Asks the processor; the first call asks the operating system for AMX's registers. Thread-safe.
+const CpuFeatures& ThisCpu();
+
+}  // namespace ruvd

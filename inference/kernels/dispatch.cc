@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Chooses the table of kernels.
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/kernels/cpu_features.h"
+#include "inference/kernels/float_kernels.h"
+#include "inference/kernels/integer/integer_tables.h"
+#include "inference/kernels/kernel_table.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kVariable[] = "RUVD_KERNELS";
+
+struct Entry {
+  const char* name;
+  const char* wants;  // "the processor has ..."
+  bool available;
+  FloatLevel level;
+  void (*fill)(KernelTable* table);
+};
+
+// Best first.
+std::vector<Entry> Entries() {
+  [[maybe_unused]] const CpuFeatures& cpu = ThisCpu();
+  return {
+#if defined(__x86_64__)
+      {"avx512-vnni", "AVX-512 VNNI", cpu.avx512_vnni, FloatLevel::kBest, integer::FillAvx512Vnni},
+#endif
+      {"scalar", "what every processor has", true, FloatLevel::kBaseline, integer::FillScalar},
+  };
+}
+
+// The tables that this machine can run, never freed: computations keep references to them.
+const std::vector<KernelTable>& Tables() {
+  static const auto* const tables = [] {
+    auto* made = new std::vector<KernelTable>;
+    for (const Entry& entry : Entries()) {
+      if (entry.available) {
+        KernelTable& table = made->emplace_back();
+        FillFloatKernels(entry.level, &table);
+        entry.fill(&table);
+        table.name = entry.name;
+      }
+    }
+    return made;
+  }();
+  return *tables;
+}
+
+const KernelTable* Find(std::string_view name) {
+  for (const KernelTable& table : Tables()) {
+    if (name == table.name) {
+      return &table;
+    }
+  }
+  return nullptr;
+}
+
+absl::Status UnknownName(std::string_view name) {
+  std::string names;
+  for (const KernelTable& table : Tables()) {
+    names += names.empty() ? table.name : fmt::format(", {}", table.name);
+  }
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+               "no kernels named {} can run on this machine; available: {}", name, names);
+}
+
+std::string_view VariableValue() {
+  const char* value = std::getenv(kVariable);
+  return value == nullptr ? "" : value;
+}
+
+// The table in use and who named it, nullptr if nobody did.
+struct Choice {
+  std::atomic<const KernelTable*> table;
+  std::atomic<const char*> by;
+};
+
+Choice& Current() {
+  static Choice current = [] {
+    const KernelTable* named = Find(VariableValue());
+    return Choice{named != nullptr ? named : &Tables().front(),
+                  named != nullptr ? kVariable : nullptr};
+  }();
+  return current;
+}
+
+}  // namespace
+
+const KernelTable& Kernels() {
+  return *Current().table.load(std::memory_order_acquire);
+}
+
+std::vector<KernelCandidate> KernelCandidates() {
+  std::vector<KernelCandidate> candidates;
+  for (const Entry& entry : Entries()) {
+    candidates.push_back({.name = entry.name,
+                          .available = entry.available,
+                          .reason = fmt::format("the processor {} {}",
+                                                entry.available ? "has" : "lacks", entry.wants)});
+  }
+  return candidates;
+}
+
+std::string KernelChoiceReason() {
+  const char* name = Kernels().name;
+  if (const char* by = Current().by.load(); by != nullptr) {
+    return fmt::format("{} was asked for by {}", name, by);
+  }
+  return fmt::format("{} is the best of the {} that this machine can run", name, Tables().size());
+}
+
+absl::Status ForceKernels(std::string_view name) {
+  const KernelTable* table = name.empty() ? &Tables().front() : Find(name);
+  if (table == nullptr) {
+    return UnknownName(name);
+  }
+  Current().by.store(name.empty() ? nullptr : "the caller");
+  Current().table.store(table, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+absl::Status CheckKernelsVariable() {
+  const std::string_view name = VariableValue();
+  if (name.empty() || Find(name) != nullptr) {
+    return absl::OkStatus();
+  }
+  return Annotate(UnknownName(name), kVariable);
+}
+
+std::vector<KernelTable> AvailableKernels() {
+  return Tables();
+}
+
+}  // namespace ruvd

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Integer products with the 512-bit dot products of AVX-512 VNNI (Ice Lake, Zen 4 and later).
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "inference/kernels/integer/direct-inl.h"
+#include "inference/kernels/integer/integer_tables.h"
+#include "inference/kernels/integer/isa_avx512-inl.h"
+#include "inference/kernels/integer/product-inl.h"
+#include "inference/kernels/integer/quantize-inl.h"
+
+namespace ruvd::integer {
+
+void FillAvx512Vnni(KernelTable* table) {
+  table->multiply_packed = MultiplyPacked<Avx512Isa>;
+  table->quantize_rows = QuantizeRowGroup;
+}
+
+}  // namespace ruvd::integer
+#endif

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "inference/kernels/kernel_table.h"
+
+// The integer kernels of each instruction set. Each function sets multiply_packed and
+// quantize_rows; it exists only in builds for its processor family, and may be called on any
+// machine, but what it sets may run only where cpu_features.h finds the instructions.
+namespace ruvd::integer {
+
+void FillScalar(KernelTable* table);
+#if defined(__x86_64__)
+void FillAvx512Vnni(KernelTable* table);
+#endif
+
+}  // namespace ruvd::integer

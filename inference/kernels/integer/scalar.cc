@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Integer products for any machine. What the others are compared with, not made for speed.
+
+#include "inference/kernels/integer/direct-inl.h"
+#include "inference/kernels/integer/integer_tables.h"
+#include "inference/kernels/integer/isa_scalar-inl.h"
+#include "inference/kernels/integer/product-inl.h"
+#include "inference/kernels/integer/quantize-inl.h"
+
+namespace ruvd::integer {
+
+void FillScalar(KernelTable* table) {
+  table->multiply_packed = MultiplyPacked<ScalarIsa>;
+  table->quantize_rows = QuantizeRowGroup;
+}
+
+}  // namespace ruvd::integer
