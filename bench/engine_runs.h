@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace ruvd::bench {
+
+// What all measured commands share.
+struct RunOptions {
+  std::string model;
+  int threads = 1;
+  int reps = 5;  // measured repetitions; one more goes before them
+  int tokens = 128;
+};
+
+struct DenoiseOptions {
+  int prompt = 16;
+  int steps = 0;  // 0: one token a step
+  int block = 0;  // 0: the whole window at once
+  float threshold = 0;
+  std::string sampler = "low-confidence";
+};
+
+// Each runs its command and returns the line to print.
+
+// One pass over `tokens` random tokens. `rows` says whose logits are computed: "all", "last", or
+// "masked:K" for K rows spread evenly.
+absl::StatusOr<std::string> RunForward(const RunOptions& options, const std::string& rows);
+
+// `tokens` greedy tokens, one forward each, behind a cached prompt that is not part of the time.
+absl::StatusOr<std::string> RunDecode(const RunOptions& options, int prompt);
+
+// Completions of `tokens` tokens by the diffusion loop, with sampling and text.
+absl::StatusOr<std::string> RunDenoise(const RunOptions& options, const DenoiseOptions& denoise);
+
+}  // namespace ruvd::bench

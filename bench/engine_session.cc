@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/engine_session.h"
+
+#include "base/random.h"
+#include "base/reasons.h"
+#include "base/status.h"
+
+namespace ruvd::bench {
+namespace {
+
+constexpr TokenId kLastSpecial = 16;  // ids at the end of a vocabulary that may be special
+
+}  // namespace
+
+absl::StatusOr<Session> OpenSession(const RunOptions& options) {
+  if (options.threads < 1 || options.reps < 1 || options.tokens < 1) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "threads, repetitions and tokens must be at least 1");
+  }
+  Session session;
+  ASSIGN_OR_RETURN(session.model, Model::Load(options.model));
+  session.runner = std::make_unique<ThreadParallelRunner>(options.threads);
+  session.transformer = std::make_unique<Transformer>(session.model, *session.runner);
+  return session;
+}
+
+std::vector<TokenId> RandomTokens(const ModelConfig& config, size_t count) {
+  Random random(1);
+  std::vector<TokenId> tokens(count);
+  for (TokenId& token : tokens) {
+    token =
+        static_cast<TokenId>(random.Below(static_cast<uint64_t>(config.vocabulary) - kLastSpecial));
+  }
+  return tokens;
+}
+
+}  // namespace ruvd::bench

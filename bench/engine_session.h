@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/parallel.h"
+#include "bench/engine_runs.h"
+#include "inference/model/transformer.h"
+
+namespace ruvd::bench {
+
+// A loaded model with threads to run it.
+struct Session {
+  std::shared_ptr<const Model> model;
+  std::unique_ptr<ParallelRunner> runner;
+  std::unique_ptr<Transformer> transformer;
+
+  const ModelConfig& config() const { return model->config(); }
+  // How the architecture attends when it is read the way it was trained: dream looks both ways.
+  bool causal() const { return config().architecture != Architecture::kDream; }
+  Attention attention() const {
+    return {.kind = causal() ? Attention::Kind::kCausal : Attention::Kind::kBidirectional};
+  }
+};
+
+absl::StatusOr<Session> OpenSession(const RunOptions& options);
+
+// The same ids every time, none of them special.
+std::vector<TokenId> RandomTokens(const ModelConfig& config, size_t count);
+
+}  // namespace ruvd::bench
