@@ -56,6 +56,10 @@ CLI::App* AddRun(CLI::App& app, const std::string& name, const std::string& desc
   command->add_option("--threads", run->threads, "threads")->capture_default_str();
   command->add_option("--reps", run->reps, "measured repetitions, after one that is not")
       ->capture_default_str();
+  command
+      ->add_option("--precision", run->precision,
+                   "fast: integer kernels, what a node serves with; exact: float32 activations")
+      ->capture_default_str();
   return command;
 }
 

@@ -15,6 +15,7 @@ struct RunOptions {
   int threads = 1;
   int reps = 5;  // measured repetitions; one more goes before them
   int tokens = 128;
+  std::string precision = "fast";  // or "exact"
 };
 
 struct DenoiseOptions {

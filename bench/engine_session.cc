@@ -3,14 +3,28 @@
 
 #include "bench/engine_session.h"
 
+#include <utility>
+
 #include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/backend/backend.h"
 
 namespace ruvd::bench {
 namespace {
 
 constexpr TokenId kLastSpecial = 16;  // ids at the end of a vocabulary that may be special
+
+absl::StatusOr<Precision> ReadPrecision(const std::string& name) {
+  if (name == "fast") {
+    return Precision::kFast;
+  }
+  if (name == "exact") {
+    return Precision::kExact;
+  }
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+               "--precision {} must be fast or exact", name);
+}
 
 }  // namespace
 
@@ -22,7 +36,11 @@ absl::StatusOr<Session> OpenSession(const RunOptions& options) {
   Session session;
   ASSIGN_OR_RETURN(session.model, Model::Load(options.model));
   session.runner = std::make_unique<ThreadParallelRunner>(options.threads);
-  session.transformer = std::make_unique<Transformer>(session.model, *session.runner);
+  ASSIGN_OR_RETURN(const Precision precision, ReadPrecision(options.precision));
+  ASSIGN_OR_RETURN(
+      auto transformer,
+      DefaultBackend().Load(session.model, {.precision = precision, .runner = *session.runner}));
+  session.transformer = std::make_unique<MeteredTransformer>(std::move(transformer));
   return session;
 }
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/parallel.h"
 #include "bench/engine_runs.h"
-#include "inference/model/transformer.h"
+#include "bench/metered_transformer.h"
 
 namespace ruvd::bench {
 
@@ -17,7 +17,7 @@ namespace ruvd::bench {
 struct Session {
   std::shared_ptr<const Model> model;
   std::unique_ptr<ParallelRunner> runner;
-  std::unique_ptr<Transformer> transformer;
+  std::unique_ptr<MeteredTransformer> transformer;
 
   const ModelConfig& config() const { return model->config(); }
   // How the architecture attends when it is read the way it was trained: dream looks both ways.

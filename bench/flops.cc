@@ -3,42 +3,60 @@
 
 #include "bench/flops.h"
 
+#include <algorithm>
+#include <cstddef>
+
 namespace ruvd::bench {
 namespace {
 
-// Queries first, first + 1, ... each see the prefix and what is before them.
-double CausalPairs(double first, double count) {
-  return count * first + count * (count + 1) / 2;
+size_t CountVisible(const AttentionInput& shape, size_t row) {
+  size_t count = 0;
+  for (const KeyRange& range : KeysVisibleTo(shape, row)) {
+    count += range.empty() ? 0 : range.end - range.begin;
+  }
+  return count;
+}
+
+AttentionInput ShapeOf(const ForwardInput& input) {
+  const size_t held = input.cache == nullptr ? 0 : static_cast<size_t>(input.cache->length());
+  const size_t first = input.position < 0 ? held : static_cast<size_t>(input.position);
+  const size_t end = first + input.tokens.size();
+  return {.attention = input.attention,
+          .prefix = first,
+          .tokens = input.tokens.size(),
+          .suffix = std::max(held, end) - end};
 }
 
 }  // namespace
 
-ForwardSize SizeOf(size_t tokens, size_t prefix, size_t rows, bool causal) {
-  const auto n = static_cast<double>(tokens);
-  const auto before = static_cast<double>(prefix);
-  const auto wanted = static_cast<double>(rows);
-  ForwardSize size{.tokens = n, .rows = wanted};
-  size.pairs = causal ? CausalPairs(before, n) : n * (before + n);
-  size.last_layer_pairs = causal ? CausalPairs(before + n - wanted, wanted) : wanted * (before + n);
-  return size;
-}
-
-double ForwardFlops(const ModelConfig& config, const ForwardSize& size) {
-  const double width = config.width;
+double ForwardFlops(const ModelConfig& config, const ForwardInput& input) {
+  const AttentionInput shape = ShapeOf(input);
+  double pairs = 0;
+  for (size_t row = 0; row < shape.tokens; ++row) {
+    pairs += static_cast<double>(CountVisible(shape, row));
+  }
+  double wanted = static_cast<double>(shape.tokens);
+  double wanted_pairs = pairs;
+  if (input.rows) {
+    wanted = static_cast<double>(input.rows->size());
+    wanted_pairs = 0;
+    for (const int row : *input.rows) {
+      wanted_pairs += static_cast<double>(CountVisible(shape, static_cast<size_t>(row)));
+    }
+  }
   const double q = static_cast<double>(config.heads) * config.head_size;
   const double kv = static_cast<double>(config.kv_heads) * config.head_size;
-  const double for_keys = 2 * width * kv;
-  const double for_rows = 2 * width * q + 3 * width * config.ffn;
-  const double per_pair = 2 * q;  // the score and the weighted value
-  const double full_layers = config.layers - 1;
-  const double multiply_adds =
-      full_layers * (size.tokens * (for_keys + for_rows) + size.pairs * per_pair) +
-      size.tokens * for_keys + size.rows * for_rows + size.last_layer_pairs * per_pair;
-  return 2 * multiply_adds;
+  const double for_keys = 2.0 * config.width * kv;
+  const double for_rows = 2.0 * config.width * q + 3.0 * config.width * config.ffn;
+  const double for_pairs = 2 * q;  // a score and a weighted value
+  const double all_layers =
+      (config.layers - 1) * (static_cast<double>(shape.tokens) * for_rows + pairs * for_pairs) +
+      config.layers * static_cast<double>(shape.tokens) * for_keys;
+  return 2 * (all_layers + wanted * for_rows + wanted_pairs * for_pairs);
 }
 
 double LogitsFlops(const ModelConfig& config, double rows) {
-  return 2 * rows * config.width * config.vocabulary;
+  return 2.0 * rows * config.width * config.vocabulary;
 }
 
 }  // namespace ruvd::bench

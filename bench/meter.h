@@ -26,6 +26,7 @@ class Measurement {
  public:
   // Adds a repetition that was measured by `meter` until now.
   void Add(const Meter& meter);
+  // Of one repetition.
   void set_flops(double flops) { flops_ = flops; }
   void set_tokens(double tokens) { tokens_ = tokens; }
   void set_tokens_per_forward(double tokens) { tokens_per_forward_ = tokens; }

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/metered_transformer.h"
+
+#include "bench/flops.h"
+#include "bench/meter.h"
+
+namespace ruvd::bench {
+
+absl::Status MeteredTransformer::Forward(std::span<const ForwardInput> batch,
+                                         std::span<ForwardOutput> outputs) {
+  for (const ForwardInput& input : batch) {
+    totals_.flops += ForwardFlops(model().config(), input);
+    ++totals_.sequences;
+  }
+  const Meter meter;
+  absl::Status status = inner_->Forward(batch, outputs);
+  totals_.forward_ms += meter.WallMs();
+  return status;
+}
+
+void MeteredTransformer::Logits(std::span<const LogitsInput> batch, std::span<float> logits) {
+  const ModelConfig& config = model().config();
+  totals_.flops += LogitsFlops(config, static_cast<double>(logits.size()) / config.vocabulary);
+  const Meter meter;
+  inner_->Logits(batch, logits);
+  totals_.logits_ms += meter.WallMs();
+}
+
+}  // namespace ruvd::bench

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "inference/model/transformer.h"
+
+namespace ruvd::bench {
+
+// Another transformer, with what passes through it counted and timed.
+class MeteredTransformer final : public Transformer {
+ public:
+  struct Totals {
+    double flops = 0;       // as in bench/flops.h
+    double sequences = 0;   // evaluated by forwards
+    double forward_ms = 0;  // wall time
+    double logits_ms = 0;
+  };
+
+  explicit MeteredTransformer(std::unique_ptr<Transformer> inner) : inner_(std::move(inner)) {}
+
+  const Totals& totals() const { return totals_; }
+  void Reset() { totals_ = {}; }
+  // Forgets what was counted since `totals` were read.
+  void Restore(const Totals& totals) { totals_ = totals; }
+
+  const std::shared_ptr<const Model>& shared_model() const override {
+    return inner_->shared_model();
+  }
+  Precision precision() const override { return inner_->precision(); }
+  using Transformer::Forward;
+  using Transformer::Logits;
+  absl::Status Forward(std::span<const ForwardInput> batch,
+                       std::span<ForwardOutput> outputs) override;
+  void Logits(std::span<const LogitsInput> batch, std::span<float> logits) override;
+  void MatMul(std::span<const float> x, const Matrix& w, std::span<float> y) override {
+    inner_->MatMul(x, w, y);
+  }
+  void MatMulTransposed(std::span<const float> dy, const Matrix& w, std::span<float> dx) override {
+    inner_->MatMulTransposed(dy, w, dx);
+  }
+
+ private:
+  std::unique_ptr<Transformer> inner_;
+  Totals totals_;
+};
+
+}  // namespace ruvd::bench
