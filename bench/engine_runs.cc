@@ -47,6 +47,7 @@ void Finish(const RunOptions& options, const MeteredTransformer& transformer,
   const MeteredTransformer::Totals& totals = transformer.totals();
   measurement->set_flops(totals.flops / options.reps);
   measurement->set_tokens(options.tokens);
+  measurement->AddDetail("forwards", totals.sequences / options.reps);
   measurement->AddDetail("ms_forward", totals.forward_ms / options.reps);
   measurement->AddDetail("ms_logits", totals.logits_ms / options.reps);
 }
@@ -145,7 +146,6 @@ absl::StatusOr<std::string> RunDenoise(const RunOptions& options, const DenoiseO
   Finish(options, transformer, &measurement);
   const double forwards = transformer.totals().sequences / options.reps;
   measurement.set_tokens_per_forward(options.tokens / forwards);
-  measurement.AddDetail("forwards", forwards);
   measurement.AddDetail("steps", steps);
   return measurement.JsonLine("denoise");
 }

@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/parallel.h"
 #include "base/status.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/sampler/diffusion_loop.h"
 #include "tests/conformance/suite.h"
 
@@ -98,7 +96,8 @@ absl::StatusOr<std::string> CompareFree(const json& trace, const DiffusionRun& r
              : std::string("the final tokens differ");
 }
 
-absl::Status RunCase(const Suite& suite, const std::string& id, const json& entry) {
+absl::Status RunCase(const Suite& suite, const std::string& id, const json& entry,
+                     Precision precision) {
   const auto model = LoadModel(suite, id, entry.at("model"));
   if (model == nullptr) {
     return absl::OkStatus();
@@ -111,8 +110,8 @@ absl::Status RunCase(const Suite& suite, const std::string& id, const json& entr
     suite.report->Skip(id, "schedule or order not supported");
     return absl::OkStatus();
   }
-  CpuTransformer transformer(model, SerialRunner());
-  const WindowLogits logits = BidirectionalLogits(transformer);
+  ASSIGN_OR_RETURN(const auto transformer, MakeTransformer(model, precision));
+  const WindowLogits logits = BidirectionalLogits(*transformer);
   ASSIGN_OR_RETURN(const std::string difference, trace.at("forced").get<bool>()
                                                      ? CompareForced(trace, *run, logits)
                                                      : CompareFree(trace, *run, logits));
@@ -128,9 +127,12 @@ absl::Status RunCase(const Suite& suite, const std::string& id, const json& entr
 
 void RunDiffusion(const Suite& suite) {
   for (const auto& entry : suite.manifest.at("diffusion")) {
-    const std::string id = "diffusion " + entry.at("id").get<std::string>();
-    if (absl::Status status = RunCase(suite, id, entry); !status.ok()) {
-      suite.report->Fail(id, MessageOf(status));
+    for (const Precision precision : suite.precisions) {
+      const std::string id = fmt::format("diffusion {} {}", entry.at("id").get<std::string>(),
+                                         PrecisionName(precision));
+      if (absl::Status status = RunCase(suite, id, entry, precision); !status.ok()) {
+        suite.report->Fail(id, MessageOf(status));
+      }
     }
   }
 }

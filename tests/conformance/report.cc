@@ -7,6 +7,11 @@
 
 namespace ruvd::conformance {
 
+void Report::PassRefusal(std::string_view message) {
+  ++passed_;
+  fmt::print("refused {}\n", message);
+}
+
 void Report::Fail(std::string_view id, std::string_view why) {
   ++failed_;
   fmt::print("FAILED  {}: {}\n", id, why);

@@ -7,13 +7,16 @@
 
 namespace ruvd::conformance {
 
-// Counts the cases and prints one line for each that does not pass.
+// Counts the cases and prints one line for each that does not pass or refuses a file.
 class Report {
  public:
   void Pass() { ++passed_; }
+  // For a file that was refused as it must be: also prints with which words.
+  void PassRefusal(std::string_view message);
   void Fail(std::string_view id, std::string_view why);
   // For what we do not support, never for what goes wrong.
   void Skip(std::string_view id, std::string_view why);
+  int skipped() const { return skipped_; }
   // Prints "N passed, N failed, N skipped"; the process's exit code.
   int Finish() const;
 

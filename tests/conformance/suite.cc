@@ -9,8 +9,10 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "base/parallel.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/backend/backend.h"
 
 namespace ruvd::conformance {
 
@@ -35,6 +37,16 @@ bool CheckBits(const Suite& suite, std::string_view id, std::span<const float> a
     }
   }
   return true;
+}
+
+std::string_view PrecisionName(Precision precision) {
+  return precision == Precision::kExact ? "exact" : "fast";
+}
+
+absl::StatusOr<std::unique_ptr<Transformer>> MakeTransformer(std::shared_ptr<const Model> model,
+                                                             Precision precision) {
+  return DefaultBackend().Load(std::move(model),
+                               {.precision = precision, .runner = SerialRunner()});
 }
 
 std::shared_ptr<const Model> LoadModel(const Suite& suite, std::string_view id,

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "inference/model/model.h"
+#include "inference/model/transformer.h"
 #include "tests/conformance/report.h"
 
 namespace ruvd::conformance {
@@ -24,10 +26,15 @@ namespace ruvd::conformance {
 struct Suite {
   std::filesystem::path folder;
   nlohmann::json manifest;
+  // Models are run with each of these.
+  std::vector<Precision> precisions;
   Report* report = nullptr;
+  // Names of the files that cases asked for.
+  std::set<std::string>* used = nullptr;
 
-  // The path of a file named by the manifest.
+  // The path of a file named by the manifest, which is noted as used.
   std::string Path(const nlohmann::json& name) const {
+    used->insert(name.get<std::string>());
     return (folder / name.get<std::string>()).string();
   }
 };
@@ -39,6 +46,8 @@ void RunBroken(const Suite& suite);      // "broken", "broken_controls"
 void RunLogits(const Suite& suite);      // "logits", with LoRA
 void RunGreedy(const Suite& suite);      // "greedy"
 void RunDiffusion(const Suite& suite);   // "diffusion"
+// "files": each is as the manifest describes it and was used by one of the others. Comes last.
+void RunFiles(const Suite& suite);
 
 // No fixture is larger.
 inline constexpr uint64_t kMaxFixtureBytes = 64 << 20;
@@ -50,6 +59,13 @@ absl::StatusOr<std::vector<float>> ReadFloats(const std::string& path);
 // the first difference.
 bool CheckBits(const Suite& suite, std::string_view id, std::span<const float> actual,
                std::span<const float> expected);
+
+// "exact" or "fast".
+std::string_view PrecisionName(Precision precision);
+
+// Runs `model` on the calling thread.
+absl::StatusOr<std::unique_ptr<Transformer>> MakeTransformer(std::shared_ptr<const Model> model,
+                                                             Precision precision);
 
 // The model named by an entry; null after reporting a skip (architecture or format that we do not
 // support) or a failure.
