@@ -21,13 +21,16 @@ constexpr char kFooter[] =
     "Measured commands print one JSON line: ms_wall and ms_cpu (best repetition, CPU time of all\n"
     "threads together; medians beside them), gflops (two operations for each multiply-add of the\n"
     "weight products, of attention and of the output matrix for the rows computed, per CPU time:\n"
-    "a rate per busy core), tokens_per_s (wall), tokens_per_forward, rss_mb (resident now).";
+    "a rate per busy core), tokens_per_s (wall), tokens_per_forward, rss_mb (resident now); then "
+    "the\n"
+    "forwards of a repetition and its mean CPU time in forwards, in the output matrix and, for\n"
+    "denoise, in all the rest (tokenising, sampling, text).";
 
 struct Arguments {
   RandomModelOptions make;
   RunOptions run;
   DenoiseOptions denoise;
-  std::string rows = "all";
+  ForwardOptions forward;
   int prompt = 128;
 };
 
@@ -69,7 +72,7 @@ absl::StatusOr<std::string> Dispatch(const CLI::App& app, const Arguments& argum
     return fmt::format("wrote {}", arguments.make.path);
   }
   if (app.got_subcommand("forward")) {
-    return RunForward(arguments.run, arguments.rows);
+    return RunForward(arguments.run, arguments.forward);
   }
   if (app.got_subcommand("decode")) {
     return RunDecode(arguments.run, arguments.prompt);
@@ -77,18 +80,21 @@ absl::StatusOr<std::string> Dispatch(const CLI::App& app, const Arguments& argum
   return RunDenoise(arguments.run, arguments.denoise);
 }
 
-int Run(int argc, char** argv) {
-  CLI::App app("Makes models with random weights and measures the engine.");
-  Arguments arguments;
-  AddMake(app, &arguments);
-  AddRun(app, "forward", "one pass over random tokens", &arguments.run)
-      ->add_option("--rows", arguments.rows, "logits of: all, last, or masked:K for K rows")
+void AddForward(CLI::App& app, Arguments* arguments) {
+  CLI::App* forward = AddRun(app, "forward", "one pass over random tokens", &arguments->run);
+  ForwardOptions& options = arguments->forward;
+  forward->add_option("--rows", options.rows, "logits of: all, last, or masked:K for K rows")
       ->capture_default_str();
-  AddRun(app, "decode", "greedy tokens, one forward each, behind a cached prompt", &arguments.run)
-      ->add_option("--prompt", arguments.prompt, "tokens of the prompt")
+  forward
+      ->add_option("--adapter-rank", options.adapter_rank,
+                   "a random adapter of this rank on all linear layers; 0: none")
       ->capture_default_str();
-  CLI::App* denoise = AddRun(app, "denoise", "completions by the diffusion loop", &arguments.run);
-  DenoiseOptions& options = arguments.denoise;
+}
+
+void AddDenoise(CLI::App& app, Arguments* arguments) {
+  CLI::App* denoise = AddRun(app, "denoise", "completions by the diffusion loop, from text to text",
+                             &arguments->run);
+  DenoiseOptions& options = arguments->denoise;
   denoise->add_option("--prompt", options.prompt, "tokens of the prompt")->capture_default_str();
   denoise->add_option("--steps", options.steps, "steps; 0: one token a step")
       ->capture_default_str();
@@ -97,6 +103,17 @@ int Run(int argc, char** argv) {
   denoise->add_option("--threshold", options.threshold, "commit all above this confidence; 0: off")
       ->capture_default_str();
   denoise->add_option("--sampler", options.sampler, "order of committing")->capture_default_str();
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app("Makes models with random weights and measures the engine.");
+  Arguments arguments;
+  AddMake(app, &arguments);
+  AddForward(app, &arguments);
+  AddRun(app, "decode", "greedy tokens, one forward each, behind a cached prompt", &arguments.run)
+      ->add_option("--prompt", arguments.prompt, "tokens of the prompt")
+      ->capture_default_str();
+  AddDenoise(app, &arguments);
   app.require_subcommand(1);
   app.set_help_flag();  // the option below describes every command at once
   app.set_help_all_flag("-h,--help", "describe all commands");

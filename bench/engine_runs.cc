@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "bench/engine_session.h"
 #include "bench/meter.h"
+#include "bench/random_adapter.h"
 #include "inference/engine/generation.h"
 
 namespace ruvd::bench {
@@ -48,19 +49,24 @@ void Finish(const RunOptions& options, const MeteredTransformer& transformer,
   measurement->set_flops(totals.flops / options.reps);
   measurement->set_tokens(options.tokens);
   measurement->AddDetail("forwards", totals.sequences / options.reps);
-  measurement->AddDetail("ms_forward", totals.forward_ms / options.reps);
-  measurement->AddDetail("ms_logits", totals.logits_ms / options.reps);
+  measurement->AddDetail("ms_cpu_forward", totals.forward_ms / options.reps);
+  measurement->AddDetail("ms_cpu_logits", totals.logits_ms / options.reps);
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> RunForward(const RunOptions& options, const std::string& rows) {
-  ASSIGN_OR_RETURN(const std::vector<int> selected, SelectRows(rows, options.tokens));
+absl::StatusOr<std::string> RunForward(const RunOptions& options, const ForwardOptions& forward) {
+  ASSIGN_OR_RETURN(const std::vector<int> selected, SelectRows(forward.rows, options.tokens));
   ASSIGN_OR_RETURN(const Session session, OpenSession(options));
   MeteredTransformer& transformer = *session.transformer;
   const std::vector<TokenId> tokens =
       RandomTokens(session.config(), static_cast<size_t>(options.tokens));
-  const ForwardInput input{.tokens = tokens, .attention = session.attention(), .rows = selected};
+  AdapterMix mix;
+  if (forward.adapter_rank > 0) {
+    mix.parts.push_back({.adapter = RandomAdapter(*session.model, forward.adapter_rank)});
+  }
+  const ForwardInput input{
+      .tokens = tokens, .attention = session.attention(), .adapters = &mix, .rows = selected};
   std::vector<float> logits(selected.size() * static_cast<size_t>(session.config().vocabulary));
   ForwardOutput output;
   Measurement measurement;
@@ -70,7 +76,7 @@ absl::StatusOr<std::string> RunForward(const RunOptions& options, const std::str
     }
     const Meter meter;
     RETURN_IF_ERROR(transformer.Forward(input, &output));
-    transformer.Logits(output.hidden, nullptr, logits);
+    transformer.Logits(output.hidden, &mix, logits);
     if (rep >= 0) {
       measurement.Add(meter);
     }
@@ -124,29 +130,35 @@ absl::StatusOr<std::string> RunDenoise(const RunOptions& options, const DenoiseO
   sampling.block_length = denoise.block;
   sampling.confidence_threshold = denoise.threshold;
   sampling.ignore_end_of_text = true;
-  const std::vector<TokenId> prompt =
-      RandomTokens(session.config(), static_cast<size_t>(denoise.prompt));
+  const Tokenizer& tokenizer = session.model->tokenizer();
+  const std::string prompt =
+      tokenizer.Decode(RandomTokens(session.config(), static_cast<size_t>(denoise.prompt)));
   Measurement measurement;
+  double cpu_ms = 0;
   int steps = 0;
   for (int rep = -1; rep < options.reps; ++rep) {
     if (rep == 0) {
       transformer.Reset();
     }
     const Meter meter;
-    ASSIGN_OR_RETURN(const auto generation,
-                     Generation::Create(*session.model, prompt, sampling, nullptr));
+    ASSIGN_OR_RETURN(
+        const auto generation,
+        Generation::Create(*session.model, tokenizer.Encode(prompt), sampling, nullptr));
     while (!generation->done()) {
       RETURN_IF_ERROR(generation->Step(transformer).status());
     }
-    steps = generation->steps();
     if (rep >= 0) {
       measurement.Add(meter);
+      cpu_ms += meter.CpuMs();
+      steps += generation->steps();
     }
   }
   Finish(options, transformer, &measurement);
-  const double forwards = transformer.totals().sequences / options.reps;
-  measurement.set_tokens_per_forward(options.tokens / forwards);
-  measurement.AddDetail("steps", steps);
+  const MeteredTransformer::Totals& totals = transformer.totals();
+  measurement.set_tokens_per_forward(options.tokens * options.reps / totals.sequences);
+  measurement.AddDetail("steps", static_cast<double>(steps) / options.reps);
+  measurement.AddDetail("ms_cpu_rest",
+                        (cpu_ms - totals.forward_ms - totals.logits_ms) / options.reps);
   return measurement.JsonLine("denoise");
 }
 

@@ -28,14 +28,20 @@ struct DenoiseOptions {
 
 // Each runs its command and returns the line to print.
 
-// One pass over `tokens` random tokens. `rows` says whose logits are computed: "all", "last", or
-// "masked:K" for K rows spread evenly.
-absl::StatusOr<std::string> RunForward(const RunOptions& options, const std::string& rows);
+struct ForwardOptions {
+  // Whose logits are computed: "all", "last", or "masked:K" for K rows spread evenly.
+  std::string rows = "all";
+  int adapter_rank = 0;  // of a random adapter on all linear layers; 0: none
+};
+
+// One pass over `tokens` random tokens.
+absl::StatusOr<std::string> RunForward(const RunOptions& options, const ForwardOptions& forward);
 
 // `tokens` greedy tokens, one forward each, behind a cached prompt that is not part of the time.
 absl::StatusOr<std::string> RunDecode(const RunOptions& options, int prompt);
 
-// Completions of `tokens` tokens by the diffusion loop, with sampling and text.
+// Completions of `tokens` tokens by the diffusion loop: a prompt is tokenised, every step samples,
+// what becomes final is turned into text.
 absl::StatusOr<std::string> RunDenoise(const RunOptions& options, const DenoiseOptions& denoise);
 
 }  // namespace ruvd::bench

@@ -16,7 +16,7 @@ absl::Status MeteredTransformer::Forward(std::span<const ForwardInput> batch,
   }
   const Meter meter;
   absl::Status status = inner_->Forward(batch, outputs);
-  totals_.forward_ms += meter.WallMs();
+  totals_.forward_ms += meter.CpuMs();
   return status;
 }
 
@@ -25,7 +25,7 @@ void MeteredTransformer::Logits(std::span<const LogitsInput> batch, std::span<fl
   totals_.flops += LogitsFlops(config, static_cast<double>(logits.size()) / config.vocabulary);
   const Meter meter;
   inner_->Logits(batch, logits);
-  totals_.logits_ms += meter.WallMs();
+  totals_.logits_ms += meter.CpuMs();
 }
 
 }  // namespace ruvd::bench

@@ -16,7 +16,7 @@ class MeteredTransformer final : public Transformer {
   struct Totals {
     double flops = 0;       // as in bench/flops.h
     double sequences = 0;   // evaluated by forwards
-    double forward_ms = 0;  // wall time
+    double forward_ms = 0;  // CPU time, as the next
     double logits_ms = 0;
   };
 
