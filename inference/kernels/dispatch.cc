@@ -37,6 +37,9 @@ std::vector<Entry> Entries() {
   return {
 #if defined(__x86_64__)
       {"avx512-vnni", "AVX-512 VNNI", cpu.avx512_vnni, FloatLevel::kBest, integer::FillAvx512Vnni},
+      {"avx512", "AVX-512", cpu.avx512, FloatLevel::kBest, integer::FillAvx2},
+      {"avx-vnni", "AVX-VNNI", cpu.avx_vnni, FloatLevel::kAvx2, integer::FillAvxVnni},
+      {"avx2", "AVX2, FMA and F16C", cpu.avx2, FloatLevel::kAvx2, integer::FillAvx2},
 #endif
       {"scalar", "what every processor has", true, FloatLevel::kBaseline, integer::FillScalar},
   };

@@ -12,6 +12,8 @@ namespace ruvd::integer {
 
 void FillScalar(KernelTable* table);
 #if defined(__x86_64__)
+void FillAvx2(KernelTable* table);
+void FillAvxVnni(KernelTable* table);
 void FillAvx512Vnni(KernelTable* table);
 #endif
 
