@@ -10,13 +10,13 @@
 #include "inference/kernels/integer/integer_tables.h"
 #include "inference/kernels/integer/isa_avx512-inl.h"
 #include "inference/kernels/integer/product-inl.h"
-#include "inference/kernels/integer/quantize-inl.h"
+#include "inference/kernels/integer/quantize_avx512-inl.h"
 
 namespace ruvd::integer {
 
 void FillAvx512Vnni(KernelTable* table) {
   table->multiply_packed = MultiplyPacked<Avx512Isa>;
-  table->quantize_rows = QuantizeRowGroup;
+  table->quantize_rows = QuantizeRowGroupAvx512;
 }
 
 }  // namespace ruvd::integer
