@@ -36,6 +36,7 @@ std::vector<Entry> Entries() {
   [[maybe_unused]] const CpuFeatures& cpu = ThisCpu();
   return {
 #if defined(__x86_64__)
+      {"amx", "AMX with 8-bit integers", cpu.amx_int8, FloatLevel::kBest, integer::FillAmx},
       {"avx512-vnni", "AVX-512 VNNI", cpu.avx512_vnni, FloatLevel::kBest, integer::FillAvx512Vnni},
       {"avx512", "AVX-512", cpu.avx512, FloatLevel::kBest, integer::FillAvx2},
       {"avx-vnni", "AVX-VNNI", cpu.avx_vnni, FloatLevel::kAvx2, integer::FillAvxVnni},

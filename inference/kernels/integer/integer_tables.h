@@ -15,6 +15,7 @@ void FillScalar(KernelTable* table);
 void FillAvx2(KernelTable* table);
 void FillAvxVnni(KernelTable* table);
 void FillAvx512Vnni(KernelTable* table);
+void FillAmx(KernelTable* table);
 #endif
 
 }  // namespace ruvd::integer
