@@ -16,10 +16,20 @@ inline constexpr size_t kMaxStopBytes = 64;
 inline constexpr float kMaxTemperature = 10.0F;
 // Above this repeated tokens are impossible in practice.
 inline constexpr float kMaxRepetitionPenalty = 10.0F;
+// Presence and frequency penalties are subtracted from logits; beyond this they decide alone.
+inline constexpr float kMaxCountPenalty = 10.0F;
+inline constexpr int kMaxNgram = 16;
+// As promised by ruvd.inference.v1.SamplingOptions.logprobs.
+inline constexpr int kMaxLogprobs = 20;
+// Factors, bounds and scales of samplers; all are of order one.
+inline constexpr float kMaxSamplerParameter = 100.0F;
 
 // Rows of logits held at once while sampling: 32 rows of a 152k vocabulary are 19 MiB, and larger
 // batches make the output product no faster.
 inline constexpr size_t kLogitRows = 32;
+// Tokens of a prompt evaluated at once: enough for the weights to be read for many rows, few enough
+// that the other completions of a batch do not wait long.
+inline constexpr size_t kPrefillRows = 256;
 // Adapter mixes of one completion whose prefix stays cached: three timestep banks and the mix
 // before a retrieval. Each costs one key-value cache.
 inline constexpr size_t kMaxPrefixCaches = 4;

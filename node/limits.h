@@ -30,14 +30,18 @@ inline constexpr size_t kMaxLinkFramesWaiting = 16;
 // What a closed link's last frames may take; then its stream is cancelled, read or not.
 inline constexpr std::chrono::seconds kLinkLinger{5};
 inline constexpr size_t kMaxSessionIdBytes = 64;
-inline constexpr size_t kMaxStopStrings = 4;
-inline constexpr size_t kMaxStopBytes = 64;
 // A score runs in one piece: 128 forwards of a full context take half a minute of one core.
 inline constexpr int kMaxScoreSamples = 128;
 inline constexpr int kMaxSearchResults = 1000;
 inline constexpr size_t kMaxIdempotencyKeyBytes = 128;
-// Generations that take turns on the compute pool; the others wait in the queue.
+// Parts of a text to infill, and tokens of all its gaps; a context is far smaller.
+inline constexpr size_t kMaxTextParts = 256;
+inline constexpr uint32_t kMaxGapTokens = 1U << 20;
+// Completions, scores and embeddings that are served in turn; the others wait in the queue.
 inline constexpr size_t kMaxRunningGenerations = 8;
+// Tokens of one forward that several completions share: some 20 ms of a 29M model, so that
+// cancelling and streaming stay prompt.
+inline constexpr size_t kMaxBatchRows = 512;
 // Feedback waiting for the learning actor.
 inline constexpr size_t kLearningMailbox = 256;
 // Frames and events waiting for the federation actor.

@@ -15,45 +15,77 @@ namespace {
 // so t is always 1; tokens() grows instead of starting as masks.
 class AutoregressiveGeneration final : public Base {
  public:
-  AutoregressiveGeneration(const Model& model, Plan plan, std::vector<TokenId> prompt,
-                           AdapterPolicy adapters)
-      : Base(model, std::move(plan), std::move(prompt), std::move(adapters)),
-        prefixes_(plan_.config, {.kind = Attention::Kind::kCausal},
-                  prompt_length_ + plan_.max_tokens) {}
+  AutoregressiveGeneration(const Model& model, Plan plan, AdapterPolicy adapters)
+      : Base(model, std::move(plan), std::move(adapters)),
+        prefixes_(plan_.config, {.kind = Attention::Kind::kCausal}, plan_.open_end) {
+    tokens_.resize(static_cast<size_t>(plan_.first_open));
+  }
 
-  absl::StatusOr<StepResult> Step(Transformer& transformer) override {
-    RUVD_CHECK(!done());
-    const AdapterMix mix = AdaptersFor(1.0F);
-    ASSIGN_OR_RETURN(const PrefixCaches::Prefix prefix,
-                     prefixes_.Extend(transformer, tokens_, mix, &forwards_));
-    std::vector<float> logits(static_cast<size_t>(plan_.config.vocabulary));
-    transformer.Logits(prefix.last_hidden, &mix, logits);
-    const int position = static_cast<int>(tokens_.size());
-    const Proposal proposal =
-        proposer_.Propose(position, logits, DistinctTokens(tokens_, plan_.mask));
-    tokens_.push_back(proposal.token);
+  LogitsInput WantedLogits() const override {
+    if (prefix_->last_hidden.empty()) {
+      return {};
+    }
+    return {.hidden = prefix_->last_hidden, .adapters = &prefix_->mix};
+  }
+  int rows_together() const override { return 1; }
+  void TakeLogits(std::span<float> logits) override {
+    proposer_.Observe(tokens_);
+    proposal_ = proposer_.Propose(static_cast<int>(tokens_.size()), logits);
+  }
+
+  std::optional<StepResult> EndRound() override {
+    if (prefix_->last_hidden.empty()) {
+      return std::nullopt;
+    }
+    in_step_ = false;
+    tokens_.push_back(proposal_.token);
+    const int end = static_cast<int>(tokens_.size());
     StepResult result;
     result.step = steps_++;
     result.t = 1.0F;
-    result.mean_entropy = proposal.entropy;
-    result.masked = prompt_length_ + plan_.max_tokens - position - 1;
-    result.commits = {{position - prompt_length_, proposal.token, proposal.confidence}};
-    result.text = AdvanceText(position + 1, result.masked == 0);
+    result.mean_entropy = proposal_.entropy;
+    result.masked = plan_.open_end - end;
+    result.commits.push_back({.position = end - 1 - plan_.first_open,
+                              .token = proposal_.token,
+                              .confidence = proposal_.confidence,
+                              .logprob = proposal_.logprob,
+                              .likeliest = std::move(proposal_.likeliest)});
+    result.text = AdvanceText(end, result.masked == 0);
     result.done = done();
     return result;
   }
 
+  int completion_tokens() const override {
+    return static_cast<int>(tokens_.size()) - plan_.first_open;
+  }
+
  private:
+  void PrepareForward() override {
+    if (!in_step_) {
+      prefix_ = &prefixes_.Find(AdaptersFor(1.0F));
+      in_step_ = true;
+    }
+    std::optional<ForwardInput> missing = prefixes_.Missing(*prefix_, tokens_);
+    if (missing.has_value()) {
+      inputs_.push_back(*std::move(missing));
+    }
+  }
+  void UseOutputs(std::span<const ForwardOutput> outputs) override {
+    RUVD_CHECK(!outputs.empty());  // every step begins with a token that no cache holds
+    prefix_->last_hidden = outputs.front().hidden;
+  }
+
   PrefixCaches prefixes_;
+  PrefixCaches::Prefix* prefix_ = nullptr;  // of the step under way
+  Proposal proposal_;
+  bool in_step_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<Generation> MakeAutoregressive(const Model& model, Plan plan,
-                                               std::vector<TokenId> prompt,
                                                Generation::AdapterPolicy adapters) {
-  return std::make_unique<AutoregressiveGeneration>(model, std::move(plan), std::move(prompt),
-                                                    std::move(adapters));
+  return std::make_unique<AutoregressiveGeneration>(model, std::move(plan), std::move(adapters));
 }
 
 }  // namespace ruvd::generation

@@ -7,81 +7,110 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
+#include "inference/engine/sampling_options.h"
 #include "inference/model/transformer.h"
+#include "inference/sampler/proposal.h"
 
 namespace ruvd {
-
-enum class DecodingMode : uint8_t { kDiffusion, kBlock, kAutoregressive };
-
-// What a caller may ask of a completion; fields as in ruvd.inference.v1.SamplingOptions.
-struct SamplingOptions {
-  std::optional<DecodingMode>
-      mode;  // nullopt: block if the model was trained so, else by architecture
-  int max_tokens = 64;
-  int steps = 0;         // 0: one token a step
-  int block_length = 0;  // 0: the model's own
-  float temperature = 0;
-  float confidence_threshold = 0;  // 0: off
-  uint64_t seed = 0;
-  bool ignore_end_of_text = false;
-  std::vector<std::string> stop;
-  int top_k = 0;
-  float top_p = 0;
-  float repetition_penalty = 0;  // 0 or 1: off
-};
 
 struct Commit {
   int position = 0;  // from the first generated token
   TokenId token = 0;
   float confidence = 0;
+  // With SamplingOptions::logprobs: of this token and of the likeliest ones.
+  float logprob = 0;
+  std::vector<TokenLogprob> likeliest = {};
 };
 
 // What one step did.
 struct StepResult {
   int step = 0;
   float t = 0;  // masked share of the active window before the step
+  // In nats, over the positions whose proposals the step needed.
   float mean_entropy = 0;
   int masked = 0;               // still masked after the step, in the whole window
   std::vector<Commit> commits;  // in order of position
-  std::string text;             // completion text that became final with this step
+  // Positions (from the first generated token) that were masked again, after the commits.
+  std::vector<int> remasked;
+  std::string text;  // completion text that became final with this step
   bool done = false;
 };
 
 enum class FinishReason : uint8_t { kLength, kEndOfText, kStop };
 
+struct StepScratch;
+
 // One completion, advanced a step at a time so that the caller can cancel, re-schedule and stream
-// between steps. Uses the transformer only inside Create and Step; not thread-safe.
+// between steps. It holds no transformer: it says which forward it needs, and is given what came
+// out, so that one forward can serve many (StepTogether in engine/step_together.h). Not
+// thread-safe.
 class Generation {
  public:
-  // Chooses the adapters of the next step from t; called before every forward. Null: the base model
-  // always.
+  // Chooses the adapters of the next step from t; called once a step. Null: the base model always.
   using AdapterPolicy = std::function<AdapterMix(float t)>;
 
   // Checks the options against the model. Errors: CONTEXT_TOO_LONG (how many tokens are too many),
-  // MODE_UNSUPPORTED, INVALID_ARGUMENT (which option, which range).
+  // MODE_UNSUPPORTED, INVALID_ARGUMENT (which option, which range, or which other option or mode it
+  // contradicts).
   static absl::StatusOr<std::unique_ptr<Generation>> Create(const Model& model,
                                                             std::vector<TokenId> prompt,
                                                             const SamplingOptions& options,
                                                             AdapterPolicy adapters);
-  virtual ~Generation() = default;
+  // Infilling: `canvas` is the whole text with kNoToken at each position to fill;
+  // options.max_tokens is not read. The completion is the text from the first such position to the
+  // last one, given tokens in between included. End-of-text is not proposed before a given token.
+  static absl::StatusOr<std::unique_ptr<Generation>> CreateInfill(const Model& model,
+                                                                  std::vector<TokenId> canvas,
+                                                                  const SamplingOptions& options,
+                                                                  AdapterPolicy adapters);
 
-  // Runs one denoising step or decodes one token. Must not be called once done.
-  virtual absl::StatusOr<StepResult> Step(Transformer& transformer) = 0;
+  Generation();
+  virtual ~Generation();
+  Generation(const Generation&) = delete;
+  Generation& operator=(const Generation&) = delete;
+
+  // Runs one denoising step or decodes one token, alone. Must not be called once done. After an
+  // error the generation must not be used any more.
+  absl::StatusOr<StepResult> Step(Transformer& transformer);
+
+  // --- One round, as StepTogether drives it; a step takes one round or more ---
+  // The sequences of the next forward; none where no forward is needed. Valid, and the same in
+  // another call, until TakeOutputs. Must not be called once done.
+  virtual std::span<const ForwardInput> NextForward() = 0;
+  // Takes the outputs of those sequences, in order.
+  virtual void TakeOutputs(std::span<const ForwardOutput> outputs) = 0;
+  // The hidden states whose logits are needed after this forward, none where it only filled a
+  // cache. Valid until EndRound.
+  virtual LogitsInput WantedLogits() const = 0;
+  // Rows of logits that must be handed over in one piece.
+  virtual int rows_together() const = 0;
+  // Takes the logits of the next rows (rows x vocabulary), in order; changes them.
+  virtual void TakeLogits(std::span<float> logits) = 0;
+  // Called after all of the above. nullopt: the step needs another round.
+  virtual std::optional<StepResult> EndRound() = 0;
 
   virtual bool done() const = 0;
   virtual FinishReason finish_reason() const = 0;
   // Prompt and window, masks where nothing is committed yet.
   virtual const std::vector<TokenId>& tokens() const = 0;
+  // Tokens before the first generated one.
   virtual int prompt_length() const = 0;
+  // Tokens from the first generated one to the last one.
+  virtual int completion_tokens() const = 0;
   virtual int steps() const = 0;
+  // Sequences evaluated: those that fill a cache and both sides of guidance count.
   virtual int forwards() const = 0;
   // The final text; complete once done.
   virtual const std::string& text() const = 0;
+
+ private:
+  std::unique_ptr<StepScratch> scratch_;  // of Step
 };
 
 }  // namespace ruvd

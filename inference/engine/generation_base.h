@@ -10,38 +10,33 @@
 
 #include "inference/engine/completion_text.h"
 #include "inference/engine/generation.h"
+#include "inference/engine/plan.h"
+#include "inference/sampler/commit_rule.h"
 #include "inference/sampler/proposal.h"
 
 namespace ruvd::generation {
 
-// Options after they were checked against the model, with every default filled in.
-struct Plan {
-  DecodingMode mode = DecodingMode::kDiffusion;
-  SamplingOptions options;
-  int max_tokens = 0;
-  int block_length = 0;  // kBlock
-  TokenId mask = kNoToken;
-  std::optional<TokenId> end_of_text;  // nullopt: it does not end the text
-  ModelConfig config;
-};
-
-absl::StatusOr<Plan> MakePlan(const Model& model, std::span<const TokenId> prompt,
-                              const SamplingOptions& options);
-
 // What all modes share: the window, the text, the adapters of the step, the counters.
 class Base : public Generation {
  public:
-  Base(const Model& model, Plan plan, std::vector<TokenId> prompt, AdapterPolicy adapters);
+  Base(const Model& model, Plan plan, AdapterPolicy adapters);
 
   bool done() const final { return done_; }
   FinishReason finish_reason() const final;
   const std::vector<TokenId>& tokens() const final { return tokens_; }
-  int prompt_length() const final { return prompt_length_; }
+  int prompt_length() const final { return plan_.first_open; }
   int steps() const final { return steps_; }
   int forwards() const final { return forwards_; }
   const std::string& text() const final { return text_.text(); }
 
+  std::span<const ForwardInput> NextForward() final;
+  void TakeOutputs(std::span<const ForwardOutput> outputs) final;
+
  protected:
+  // Fills inputs_ for the next forward, and begins a step where none is under way.
+  virtual void PrepareForward() = 0;
+  virtual void UseOutputs(std::span<const ForwardOutput> outputs) = 0;
+
   AdapterMix AdaptersFor(float t) const { return policy_ ? policy_(t) : AdapterMix(); }
   // Hands the tokens before `end` that the text does not have yet to the text. `complete`: no token
   // follows. Returns what became final and sets done.
@@ -49,7 +44,7 @@ class Base : public Generation {
 
   Plan plan_;
   std::vector<TokenId> tokens_;
-  int prompt_length_;
+  std::vector<ForwardInput> inputs_;
   int steps_ = 0;
   int forwards_ = 0;
   Proposer proposer_;
@@ -57,40 +52,89 @@ class Base : public Generation {
  private:
   AdapterPolicy policy_;
   CompletionText text_;
-  int text_position_;  // first token not handed to the text
+  int text_position_;      // first token not handed to the text
+  bool prepared_ = false;  // inputs_ wait for their outputs
   bool done_ = false;
 };
 
-// Diffusion and block mode: a window of masks of which each step commits the best.
+// Diffusion and block mode: masks in a scope (the window, or one block), of which each step commits
+// those that the commit rule chooses.
 class MaskedBase : public Base {
  public:
-  MaskedBase(const Model& model, Plan plan, std::vector<TokenId> prompt, AdapterPolicy adapters);
+  MaskedBase(const Model& model, Plan plan, AdapterPolicy adapters);
+
+  LogitsInput WantedLogits() const final;
+  int rows_together() const final { return branches(); }
+  void TakeLogits(std::span<float> logits) final;
+  std::optional<StepResult> EndRound() final;
+  int completion_tokens() const final { return plan_.open_end - plan_.first_open; }
 
  protected:
-  // Masked positions of [begin, end) before the active end, ascending.
-  std::vector<int> Masked(int begin, int end) const;
-  // Positions from here on follow a committed end-of-text token: nobody will read them.
-  int active_end() const { return active_end_; }
-  // Reads row i of `hidden` (positions.size() x width) as the prediction of positions[i] and
-  // commits the best `count`, or all above the confidence threshold if those are more. Fills the
-  // result but for t.
-  StepResult CommitBest(Transformer& transformer, const AdapterMix& mix,
-                        std::span<const int> positions, std::span<const float> hidden, int count);
+  void PrepareForward() final;
+
+  // Fills inputs_ with what is needed before `evaluate_` can be read, if anything is; returns true
+  // where those only fill caches, so that this is called again.
+  virtual bool PrepareScope() = 0;
+  // The scope has no masks left and the generation is not done.
+  virtual void EnterNextScope() {}
+
+  // Sequences of a step: the text, and under guidance the text with all given tokens masked.
+  int branches() const { return plan_.options.guidance_scale > 0 ? 2 : 1; }
+  // Tokens of a branch; valid until the next step.
+  std::span<const TokenId> BranchTokens(int branch) const {
+    return branch == 0 ? std::span(tokens_) : std::span(unconditional_);
+  }
+  void EnterScope(int begin, int end);
+  bool HasOpen(int begin, int end) const;
+  // For the predictions of evaluate_ from a forward that starts at position `begin`: the rows it
+  // must return, each once, ascending.
+  std::vector<int> PredictingRows(int begin) const;
+  // Reads them: `hidden` holds PredictingRows(begin), `before` the row before `begin`.
+  void ReadHidden(int branch, int begin, std::span<const float> hidden,
+                  std::span<const float> before);
+
+  int scope_begin_ = 0;
+  int scope_end_ = 0;
+  std::vector<int> evaluate_;  // positions whose proposals the step needs
+  AdapterMix mix_;             // of the step
 
  private:
-  std::vector<Proposal> ProposeAll(Transformer& transformer, const AdapterMix& mix,
-                                   std::span<const int> positions, std::span<const float> hidden);
+  CommitScope Scope() const {
+    return {
+        .masked = masked_, .committed = committed_, .step = scope_step_, .schedule = *schedule_};
+  }
+  void BeginStep();
+  // Open positions of the scope before the active end that are masked or committed, ascending.
+  std::vector<int> Open(bool masked) const;
+  void CommitAll(std::span<const size_t> chosen, StepResult* result);
+  void Remask();
+  void FindActiveEnd();
+  void EndStep(StepResult* result);
 
+  std::vector<bool> open_;  // not given
+  std::vector<TokenId> unconditional_;
+  std::unique_ptr<CommitRule> rule_;
+  Random random_;  // of the rule
+  std::unique_ptr<CommitSchedule> schedule_;
+  int scope_step_ = 0;
+  // Positions from here on follow a committed end-of-text token: nobody will read them.
   int active_end_;
+  bool in_step_ = false;
+  bool filling_ = false;  // the forward under way only fills caches
+  float t_ = 0;
+  std::vector<int> masked_;  // of the scope, before the step
+  std::vector<int> committed_;
+  std::vector<int> remask_;    // by the step under way
+  std::vector<int> remasked_;  // since the last result
+  std::vector<float> hidden_;  // evaluate_ x branches x width
+  std::vector<Proposal> proposals_;
 };
 
 std::unique_ptr<Generation> MakeDiffusion(const Model& model, Plan plan,
-                                          std::vector<TokenId> prompt,
                                           Generation::AdapterPolicy adapters);
-std::unique_ptr<Generation> MakeBlock(const Model& model, Plan plan, std::vector<TokenId> prompt,
+std::unique_ptr<Generation> MakeBlock(const Model& model, Plan plan,
                                       Generation::AdapterPolicy adapters);
 std::unique_ptr<Generation> MakeAutoregressive(const Model& model, Plan plan,
-                                               std::vector<TokenId> prompt,
                                                Generation::AdapterPolicy adapters);
 
 }  // namespace ruvd::generation

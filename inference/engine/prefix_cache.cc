@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/status.h"
 #include "inference/limits.h"
@@ -21,9 +22,9 @@ bool SameMix(const AdapterMix& a, const AdapterMix& b) {
 PrefixCaches::PrefixCaches(const ModelConfig& config, Attention attention, int capacity)
     : config_(config), attention_(attention), capacity_(capacity) {}
 
-PrefixCaches::Entry& PrefixCaches::Find(const AdapterMix& mix) {
+PrefixCaches::Prefix& PrefixCaches::Find(const AdapterMix& mix) {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& entry) { return SameMix(entry.mix, mix); });
+                                  [&](const Prefix& entry) { return SameMix(entry.mix, mix); });
   if (found != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, found);
     return entries_.front();
@@ -34,29 +35,34 @@ PrefixCaches::Entry& PrefixCaches::Find(const AdapterMix& mix) {
     entries_.front().cache.Truncate(0);
     entries_.front().last_hidden.clear();
   } else {
-    entries_.push_front(Entry{mix, KvCache(config_, capacity_), {}});
+    entries_.push_front(Prefix{mix, KvCache(config_, capacity_), {}});
   }
   return entries_.front();
 }
 
-absl::StatusOr<PrefixCaches::Prefix> PrefixCaches::Extend(Transformer& transformer,
-                                                          std::span<const TokenId> tokens,
-                                                          const AdapterMix& mix, int* forwards) {
-  Entry& entry = Find(mix);
-  const auto held = static_cast<size_t>(entry.cache.length());
+std::optional<ForwardInput> PrefixCaches::Missing(Prefix& prefix,
+                                                  std::span<const TokenId> tokens) const {
+  const auto held = static_cast<size_t>(prefix.cache.length());
   RUVD_CHECK(held <= tokens.size());
-  if (held < tokens.size()) {
-    ForwardOutput output;
-    RETURN_IF_ERROR(transformer.Forward({.tokens = tokens.subspan(held),
-                                         .attention = attention_,
-                                         .cache = &entry.cache,
-                                         .extend_cache = true,
-                                         .adapters = &entry.mix},
-                                        &output));
-    ++*forwards;
-    entry.last_hidden.assign(output.hidden.end() - config_.width, output.hidden.end());
+  if (held == tokens.size()) {
+    return std::nullopt;
   }
-  return Prefix{&entry.cache, entry.last_hidden};
+  size_t piece = limits::kPrefillRows;
+  if (attention_.kind == Attention::Kind::kBlockCausal) {  // pieces end between blocks
+    const auto block = static_cast<size_t>(attention_.block_length);
+    piece = std::max(piece / block * block, block);
+  }
+  piece = std::min(piece, tokens.size() - held);
+  std::vector<int> rows;
+  if (held + piece == tokens.size()) {
+    rows.push_back(static_cast<int>(piece) - 1);
+  }
+  return ForwardInput{.tokens = tokens.subspan(held, piece),
+                      .attention = attention_,
+                      .cache = &prefix.cache,
+                      .extend_cache = true,
+                      .adapters = &prefix.mix,
+                      .rows = std::move(rows)};
 }
 
 }  // namespace ruvd

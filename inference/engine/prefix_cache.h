@@ -4,10 +4,10 @@
 #pragma once
 
 #include <list>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
 #include "inference/model/transformer.h"
 
@@ -20,33 +20,31 @@ namespace ruvd {
 class PrefixCaches {
  public:
   struct Prefix {
-    KvCache* cache = nullptr;
+    AdapterMix mix;
+    KvCache cache;
     // Final hidden state of the prefix's last token, which predicts the next one; empty for an
     // empty prefix.
-    std::span<const float> last_hidden;
+    std::vector<float> last_hidden;
   };
 
   // `capacity`: tokens of the longest prefix.
   PrefixCaches(const ModelConfig& config, Attention attention, int capacity);
 
-  // Brings the set of `mix` to exactly `tokens`, which must continue what it holds (a prefix never
-  // changes) and, with block-causal attention, end at a block boundary. Adds the forwards run to
-  // `forwards`. The result is valid until the next call.
-  absl::StatusOr<Prefix> Extend(Transformer& transformer, std::span<const TokenId> tokens,
-                                const AdapterMix& mix, int* forwards);
+  // The prefix held for a mix, empty if there is none. Valid until the call for another mix.
+  Prefix& Find(const AdapterMix& mix);
+
+  // The forward that brings `prefix` closer to exactly `tokens`, which must continue what it holds
+  // (a prefix never changes) and, with block-causal attention, end at a block boundary; nullopt
+  // where nothing is missing. A long prefix comes in pieces of limits::kPrefillRows tokens, so that
+  // it does not hold up others. The caller stores the hidden state of the last piece, which is the
+  // only row asked for.
+  std::optional<ForwardInput> Missing(Prefix& prefix, std::span<const TokenId> tokens) const;
 
  private:
-  struct Entry {
-    AdapterMix mix;
-    KvCache cache;
-    std::vector<float> last_hidden;
-  };
-  Entry& Find(const AdapterMix& mix);
-
   ModelConfig config_;
   Attention attention_;
   int capacity_;
-  std::list<Entry> entries_;  // most recently used first
+  std::list<Prefix> entries_;  // most recently used first
 };
 
 // The same adapters with the same weights in the same order.

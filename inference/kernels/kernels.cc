@@ -11,7 +11,6 @@
 #include <hwy/foreach_target.h>  // must come before highway.h and whatever includes it
 #include <hwy/highway.h>
 
-#include "inference/kernels/attention-inl.h"
 #include "inference/kernels/decode-inl.h"
 #include "inference/kernels/float_kernels.h"
 #include "inference/kernels/kernel_table.h"
@@ -35,9 +34,6 @@ void FillTable(KernelTable* table) {
   table->max = Max;
   table->sum_exp = SumExp;
   table->softmax = Softmax;
-  table->attend = Attend;
-  table->narrow = Narrow;
-  table->widen = Widen;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -8,7 +8,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/sampler/commit_schedule.h"
+#include "inference/sampler/commit_rule.h"
 
 namespace ruvd {
 namespace {
@@ -29,10 +29,25 @@ Scope FindScope(const DiffusionRun& run, int prompt_length, int length, int step
   return {begin, std::min(begin + run.block, length), step % run.steps, begin < length};
 }
 
-int CommitCount(const DiffusionRun& run, int step, int masked) {
-  return run.schedule == DiffusionScheduleKind::kTimestep
-             ? TimestepSchedule(run.steps, run.eps).Count(step, masked)
-             : EvenSchedule(run.steps).Count(step, masked);
+SamplerKind KindOf(CommitOrder order) {
+  switch (order) {
+    case CommitOrder::kConfidence:
+      return SamplerKind::kLowConfidence;
+    case CommitOrder::kMargin:
+      return SamplerKind::kMargin;
+    case CommitOrder::kEntropy:
+      return SamplerKind::kEntropy;
+    case CommitOrder::kPosition:
+      break;
+  }
+  return SamplerKind::kPosition;
+}
+
+std::unique_ptr<CommitSchedule> ScheduleOf(const DiffusionRun& run) {
+  if (run.schedule == DiffusionScheduleKind::kTimestep) {
+    return std::make_unique<TimestepSchedule>(run.steps, run.eps);
+  }
+  return std::make_unique<EvenSchedule>(run.steps);
 }
 
 absl::Status CheckRun(const DiffusionRun& run, int prompt_length, size_t length) {
@@ -68,11 +83,11 @@ absl::StatusOr<std::vector<Proposal>> ProposeAll(const WindowLogits& logits,
   const auto width = static_cast<size_t>(run.vocabulary);
   std::vector<float> values(rows.size() * width);
   RETURN_IF_ERROR(logits(tokens, rows, values));
-  Proposer proposer(TokenChoiceOptions{.excluded = run.mask}, 0, 0);
+  Proposer proposer({.choice = {.excluded = run.mask}});
   std::vector<Proposal> proposals;
   for (size_t i = 0; i < positions.size(); ++i) {
     proposals.push_back(
-        proposer.Propose(positions[i], std::span(values).subspan(i * width, width), {}));
+        proposer.Propose(positions[i], std::span(values).subspan(i * width, width)));
   }
   return proposals;
 }
@@ -106,15 +121,20 @@ absl::StatusOr<std::vector<int>> DenoiseStep(const WindowLogits& logits, const D
                  "step {} lies outside the schedule", step);
   }
   const std::vector<int> positions = MaskedPositions(*tokens, scope, run.mask);
-  const int count = CommitCount(run, scope.step, static_cast<int>(positions.size()));
-  if (count == 0) {
+  const std::unique_ptr<CommitSchedule> schedule = ScheduleOf(run);
+  const std::unique_ptr<CommitRule> rule = MakeCommitRule({.kind = KindOf(run.order)});
+  const CommitScope view = {
+      .masked = positions, .committed = {}, .step = scope.step, .schedule = *schedule};
+  Random random(0);
+  const std::vector<int> evaluate = rule->Prepare(view, random).evaluate;
+  if (evaluate.empty()) {
     return std::vector<int>{};
   }
-  ASSIGN_OR_RETURN(std::vector<Proposal> ranked, ProposeAll(logits, run, *tokens, positions));
-  Rank(run.order, &ranked);
+  ASSIGN_OR_RETURN(const std::vector<Proposal> proposals,
+                   ProposeAll(logits, run, *tokens, evaluate));
   std::vector<int> committed;
-  for (int i = 0; i < count; ++i) {
-    const Proposal& proposal = ranked[static_cast<size_t>(i)];
+  for (const size_t chosen : rule->Choose(view, proposals, random)) {
+    const Proposal& proposal = proposals[chosen];
     (*tokens)[static_cast<size_t>(proposal.position)] = proposal.token;
     committed.push_back(proposal.position);
   }

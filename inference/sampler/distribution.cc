@@ -117,11 +117,31 @@ RowSummary Summarise(std::span<const float> logits, TokenId excluded) {
   return summary;
 }
 
-void PenaliseRepetition(std::span<float> logits, std::span<const TokenId> tokens, float penalty) {
-  for (const TokenId token : tokens) {
-    float& logit = logits[token];
-    logit = logit > 0 ? logit / penalty : logit * penalty;
+std::vector<TokenLogit> LikeliestTokens(std::span<const float> logits, size_t count, float least,
+                                        TokenId excluded) {
+  const auto likelier = [](const TokenLogit& a, const TokenLogit& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+  };
+  std::vector<TokenLogit> kept;  // once full, a heap with the least likely one in front
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (!(logits[i] >= least) || static_cast<TokenId>(i) == excluded) {
+      continue;
+    }
+    if (count == 0 || kept.size() < count) {
+      kept.push_back({logits[i], static_cast<TokenId>(i)});
+      if (kept.size() == count) {
+        std::make_heap(kept.begin(), kept.end(), likelier);
+        least = kept.front().logit;
+      }
+    } else if (logits[i] > least) {  // an equal one has a higher id than those kept
+      std::pop_heap(kept.begin(), kept.end(), likelier);
+      kept.back() = {logits[i], static_cast<TokenId>(i)};
+      std::push_heap(kept.begin(), kept.end(), likelier);
+      least = kept.front().logit;
+    }
   }
+  std::sort(kept.begin(), kept.end(), likelier);
+  return kept;
 }
 
 }  // namespace ruvd

@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "inference/tokenizer/tokenizer.h"
 
@@ -21,8 +22,9 @@ struct RowSummary {
   float margin = 0;    // probability of `best` minus that of the runner-up
   float entropy = 0;   // of the whole vocabulary, in nats
 
-  // Softmax probability of a token over the whole vocabulary, given its logit.
+  // Softmax probability of a token over the whole vocabulary, given its logit, and its logarithm.
   float Probability(float logit) const;
+  float LogProbability(float logit) const { return logit - maximum - log_mass; }
 };
 
 // `excluded` (the mask token) is never the best token, but its mass stays in the denominator, as it
@@ -34,8 +36,18 @@ RowSummary Summarise(std::span<const float> logits, TokenId excluded);
 // polynomial on [-ln2/2, ln2/2]).
 float ExpNonPositive(float x);
 
-// Divides the logits of `tokens` by `penalty` where positive and multiplies them where negative
-// (CTRL, arXiv 1909.05858, section 4.1). `tokens` must be distinct.
-void PenaliseRepetition(std::span<float> logits, std::span<const TokenId> tokens, float penalty);
+// The logit of a token that must not be chosen: far below any other, yet finite.
+inline constexpr float kForbidden = -1e30F;
+
+struct TokenLogit {
+  float logit = 0;
+  TokenId token = 0;
+};
+
+// The (at most) `count` likeliest tokens, 0 for any number, that have at least the logit `least`
+// and are not `excluded`; likeliest first, ties to the lower id. One pass over the row that keeps
+// no more than it returns.
+std::vector<TokenLogit> LikeliestTokens(std::span<const float> logits, size_t count, float least,
+                                        TokenId excluded);
 
 }  // namespace ruvd

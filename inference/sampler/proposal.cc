@@ -6,9 +6,8 @@
 #include <algorithm>
 
 namespace ruvd {
-namespace {
 
-double Score(CommitOrder order, const Proposal& proposal) {
+double RankingScore(CommitOrder order, const Proposal& proposal) {
   switch (order) {
     case CommitOrder::kConfidence:
       return proposal.confidence;
@@ -22,43 +21,53 @@ double Score(CommitOrder order, const Proposal& proposal) {
   return 0;
 }
 
-}  // namespace
+Proposer::Proposer(const ProposerOptions& options)
+    : options_(options),
+      choice_(MakeTokenChoice(options.choice)),
+      penalties_(options.penalties, options.choice.excluded),
+      stability_(static_cast<size_t>(options.stability_tokens)),
+      random_(options.seed) {}
 
-Proposer::Proposer(const TokenChoiceOptions& choice, float repetition_penalty, uint64_t seed)
-    : choice_(MakeTokenChoice(choice)),
-      excluded_(choice.excluded),
-      repetition_penalty_(repetition_penalty),
-      random_(seed) {}
-
-Proposal Proposer::Propose(int position, std::span<float> logits,
-                           std::span<const TokenId> context) {
-  if (repetition_penalty_ > 0 && repetition_penalty_ != 1) {
-    PenaliseRepetition(logits, context, repetition_penalty_);
-  }
-  const RowSummary summary = Summarise(logits, excluded_);
+Proposal Proposer::Propose(int position, std::span<float> logits, TokenId forbidden) {
   Proposal proposal;
   proposal.position = position;
+  const TokenId mask = options_.choice.excluded;
+  const bool penalised = !options_.penalties.off() || forbidden != kNoToken;
+  RowSummary plain;
+  if (options_.logprobs >= 0) {
+    plain = Summarise(logits, mask);
+    proposal.likeliest = ReadLikeliest(logits, plain);
+  }
+  if (penalised) {
+    penalties_.Apply(position, logits, forbidden);
+  }
+  const RowSummary summary = penalised || options_.logprobs < 0 ? Summarise(logits, mask) : plain;
   proposal.token = choice_->Choose(logits, summary, random_);
   proposal.confidence = summary.Probability(logits[proposal.token]);
   proposal.margin = summary.margin;
   proposal.entropy = summary.entropy;
+  if (options_.logprobs >= 0) {
+    const float logit =
+        penalised ? penalties_.OriginalLogit(proposal.token, logits) : logits[proposal.token];
+    proposal.logprob = plain.LogProbability(logit);
+  }
+  if (options_.stability_tokens > 0) {
+    proposal.movement = stability_.Movement(position, logits, summary);
+  }
   return proposal;
 }
 
-std::vector<TokenId> DistinctTokens(std::span<const TokenId> tokens, TokenId mask) {
-  std::vector<TokenId> distinct(tokens.begin(), tokens.end());
-  std::sort(distinct.begin(), distinct.end());
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  std::erase(distinct, mask);
-  return distinct;
-}
-
-void Rank(CommitOrder order, std::vector<Proposal>* proposals) {
-  std::sort(proposals->begin(), proposals->end(), [order](const Proposal& a, const Proposal& b) {
-    const double x = Score(order, a);
-    const double y = Score(order, b);
-    return x != y ? x > y : a.position < b.position;
-  });
+std::vector<TokenLogprob> Proposer::ReadLikeliest(std::span<const float> logits,
+                                                  const RowSummary& summary) const {
+  std::vector<TokenLogprob> likeliest;
+  if (options_.logprobs > 0) {
+    constexpr float kAny = -std::numeric_limits<float>::infinity();
+    for (const TokenLogit& entry : LikeliestTokens(logits, static_cast<size_t>(options_.logprobs),
+                                                   kAny, options_.choice.excluded)) {
+      likeliest.push_back({entry.token, summary.LogProbability(entry.logit)});
+    }
+  }
+  return likeliest;
 }
 
 int CountConfident(std::span<const Proposal> ranked, float threshold) {

@@ -3,22 +3,39 @@
 
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "base/random.h"
+#include "inference/sampler/penalties.h"
+#include "inference/sampler/stability.h"
 #include "inference/sampler/token_choice.h"
 
 namespace ruvd {
+
+// A token and its log-probability in nats: under the softmax over the whole vocabulary at
+// temperature 1, before penalties, at the moment its position was read.
+struct TokenLogprob {
+  TokenId token = 0;
+  float logprob = 0;
+};
 
 // A token for a masked position, and how sure the model is of it.
 struct Proposal {
   int position = 0;
   TokenId token = 0;
-  float confidence = 0;  // softmax probability of `token` over the whole vocabulary
-  float margin = 0;      // best minus second-best probability
-  float entropy = 0;     // nats
+  // Of the distribution that the token was drawn from, at temperature 1 and without truncation:
+  // softmax probability of `token`, best minus second-best probability, entropy in nats.
+  float confidence = 0;
+  float margin = 0;
+  float entropy = 0;
+  // How far the prediction moved since the step before (StabilityTracker), where that is asked for.
+  float movement = std::numeric_limits<float>::infinity();
+  // Where log-probabilities are asked for.
+  float logprob = 0;
+  std::vector<TokenLogprob> likeliest = {};
 };
 
 // In which order masked positions are committed, best first. Ties go to the lower position.
@@ -29,31 +46,45 @@ enum class CommitOrder : unsigned char {
   kPosition,    // left to right
 };
 
+struct ProposerOptions {
+  TokenChoiceOptions choice;
+  PenaltyOptions penalties = {};
+  uint64_t seed = 0;
+  // Log-probabilities of the chosen and so many of the likeliest tokens; -1: none.
+  int logprobs = -1;
+  // Likeliest tokens by which movements are measured; 0: movements are not asked for.
+  int stability_tokens = 0;
+};
+
 // Turns rows of logits into proposals, one position after the other, so equal seeds and equal rows
 // give equal proposals. Owns its random numbers: not thread-safe.
 class Proposer {
  public:
-  Proposer(const TokenChoiceOptions& choice, float repetition_penalty, uint64_t seed);
-  // `logits` may be changed by the repetition penalty, which touches `context`: distinct tokens of
-  // the window.
-  Proposal Propose(int position, std::span<float> logits, std::span<const TokenId> context);
+  explicit Proposer(const ProposerOptions& options);
+  // The window (masks included) that the next rows are about; borrowed until the next call.
+  void Observe(std::span<const TokenId> tokens) { penalties_.Observe(tokens); }
+  // Changes `logits` where penalties are on. `forbidden` is not proposed either.
+  Proposal Propose(int position, std::span<float> logits, TokenId forbidden = kNoToken);
+  // What is known of positions no longer holds.
+  void ForgetMovements() { stability_.Forget(); }
 
  private:
+  std::vector<TokenLogprob> ReadLikeliest(std::span<const float> logits,
+                                          const RowSummary& summary) const;
+
+  ProposerOptions options_;
   std::unique_ptr<TokenChoice> choice_;
-  TokenId excluded_;
-  float repetition_penalty_;
+  Penalties penalties_;
+  StabilityTracker stability_;
   Random random_;
 };
 
-// The distinct tokens other than `mask`, ascending.
-std::vector<TokenId> DistinctTokens(std::span<const TokenId> tokens, TokenId mask);
+// What a ranking sorts by, largest first.
+double RankingScore(CommitOrder order, const Proposal& proposal);
 
-// Sorts best first.
-void Rank(CommitOrder order, std::vector<Proposal>* proposals);
-
-// How many of the ranked proposals have at least this confidence, never less than one: the
-// confidence-threshold rule of Fast-dLLM (arXiv 2505.22618). 0 for a threshold of 0 (off) or no
-// proposals. Only meaningful after Rank(kConfidence).
+// How many of the proposals, ranked by confidence, have at least this confidence, never less than
+// one: the confidence-threshold rule of Fast-dLLM (arXiv 2505.22618). 0 for a threshold of 0 (off)
+// or no proposals.
 int CountConfident(std::span<const Proposal> ranked, float threshold);
 
 }  // namespace ruvd

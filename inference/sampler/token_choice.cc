@@ -4,6 +4,8 @@
 #include "inference/sampler/token_choice.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -50,21 +52,21 @@ class TemperatureChoice final : public TokenChoice {
   TokenId excluded_;
 };
 
-// Draws from the k likeliest tokens, or from the nucleus of mass p, or from the nucleus within k.
+// Draws from what top-k, the nucleus of mass p and min-p leave, in this order.
 class TruncatedChoice final : public TokenChoice {
  public:
   explicit TruncatedChoice(const TokenChoiceOptions& options) : options_(options) {}
 
   TokenId Choose(std::span<const float> logits, const RowSummary& summary,
                  Random& random) const override {
-    const std::vector<Entry> kept = Keep(logits, summary);
+    const std::vector<TokenLogit> kept = Keep(logits, summary);
     const float inverse = 1.0F / options_.temperature;
     double mass = 0;
-    for (const Entry& entry : kept) {
+    for (const TokenLogit& entry : kept) {
       mass += ExpNonPositive((entry.logit - summary.maximum) * inverse);
     }
     double left = random.Uniform() * mass;
-    for (const Entry& entry : kept) {
+    for (const TokenLogit& entry : kept) {
       left -= ExpNonPositive((entry.logit - summary.maximum) * inverse);
       if (left < 0) {
         return entry.token;
@@ -74,43 +76,31 @@ class TruncatedChoice final : public TokenChoice {
   }
 
  private:
-  struct Entry {
-    float logit;
-    TokenId token;
-  };
-
   // The surviving tokens, likeliest first, ties to the lower id.
-  std::vector<Entry> Keep(std::span<const float> logits, const RowSummary& summary) const {
-    const auto likelier = [](const Entry& a, const Entry& b) {
-      return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
-    };
+  std::vector<TokenLogit> Keep(std::span<const float> logits, const RowSummary& summary) const {
+    float least = -std::numeric_limits<float>::infinity();
+    if (options_.min_p > 0) {
+      least = logits[summary.best] + std::log(options_.min_p);
+    }
     // Tokens below (1 - p) / V add up to less than 1 - p, so the nucleus never reaches them: only
     // the few above need sorting.
     const bool nucleus = options_.top_p > 0 && options_.top_p < 1;
-    const float floor =
-        nucleus ? (1.0F - options_.top_p) / static_cast<float>(logits.size()) : 0.0F;
-    std::vector<Entry> kept;
-    for (size_t i = 0; i < logits.size(); ++i) {
-      if (static_cast<TokenId>(i) != options_.excluded &&
-          (!nucleus || ExpNonPositive(logits[i] - summary.maximum - summary.log_mass) >= floor)) {
-        kept.push_back({logits[i], static_cast<TokenId>(i)});
-      }
+    if (nucleus) {
+      const float floor = std::log((1.0F - options_.top_p) / static_cast<float>(logits.size()));
+      least = std::max(least, summary.maximum + summary.log_mass + floor);
     }
+    std::vector<TokenLogit> kept =
+        LikeliestTokens(logits, static_cast<size_t>(options_.top_k), least, options_.excluded);
     if (kept.empty()) {
       return {{logits[summary.best], summary.best}};
     }
-    const size_t k = options_.top_k > 0 ? std::min(kept.size(), static_cast<size_t>(options_.top_k))
-                                        : kept.size();
-    std::partial_sort(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(k), kept.end(),
-                      likelier);
-    kept.resize(k);
     if (nucleus) {
       CutNucleus(summary, &kept);
     }
     return kept;
   }
 
-  void CutNucleus(const RowSummary& summary, std::vector<Entry>* kept) const {
+  void CutNucleus(const RowSummary& summary, std::vector<TokenLogit>* kept) const {
     double mass = 0;
     for (size_t i = 0; i < kept->size(); ++i) {
       mass += summary.Probability((*kept)[i].logit);
@@ -130,7 +120,7 @@ std::unique_ptr<TokenChoice> MakeTokenChoice(const TokenChoiceOptions& options) 
   if (options.temperature <= 0) {
     return std::make_unique<GreedyChoice>();
   }
-  if (options.top_k > 0 || (options.top_p > 0 && options.top_p < 1)) {
+  if (options.top_k > 0 || (options.top_p > 0 && options.top_p < 1) || options.min_p > 0) {
     return std::make_unique<TruncatedChoice>(options);
   }
   return std::make_unique<TemperatureChoice>(options);

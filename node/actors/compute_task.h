@@ -4,20 +4,29 @@
 #pragma once
 
 #include "absl/status/status.h"
+#include "inference/engine/step_together.h"
 #include "inference/model/transformer.h"
 
 namespace ruvd {
 
 // Work for the model, done in slices of one denoising step or the like, so that several tasks take
-// turns and each can be cancelled between slices.
+// turns and each can be cancelled between slices. Completions that have begun share their steps'
+// forwards instead of taking turns.
 class ComputeTask {
  public:
   virtual ~ComputeTask() = default;
   // Does the next slice on a compute thread. True when the task has ended and told its caller so.
+  // Not called while generation() is not null.
   virtual bool RunSlice(Transformer& transformer) = 0;
-  // Ends a task that cannot run (on): tells its caller why. Called instead of, never during,
-  // RunSlice.
+  // Ends a task that cannot run (on): tells its caller why. Never called during another method.
   virtual void Fail(const absl::Status& status) = 0;
+
+  // Ends the task if nobody waits for it any more. True when it has ended.
+  virtual bool EndIfUnwanted() { return false; }
+  // The completion to step, or null.
+  virtual Generation* generation() { return nullptr; }
+  // Takes the outcome of a round of generation(). True when the task has ended.
+  virtual bool TakeRound(RoundResult /*round*/) { return true; }
 };
 
 }  // namespace ruvd

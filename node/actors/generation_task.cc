@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/reasons.h"
@@ -27,6 +28,19 @@ std::vector<TokenId> PromptTokens(const Model& model, std::string_view prompt) {
   return tokens;
 }
 
+std::vector<TokenId> CanvasTokens(const Model& model, const std::vector<TextPart>& parts) {
+  std::vector<TokenId> canvas;
+  for (const TextPart& part : parts) {
+    const std::vector<TokenId> tokens = model.tokenizer().Encode(part.text);
+    canvas.insert(canvas.end(), tokens.begin(), tokens.end());
+    if (canvas.empty() && part.gap > 0 && model.tokenizer().eos_id().has_value()) {
+      canvas.push_back(*model.tokenizer().eos_id());  // as before an empty prompt
+    }
+    canvas.resize(canvas.size() + static_cast<size_t>(part.gap), kNoToken);
+  }
+  return canvas;
+}
+
 GenerationTask::GenerationTask(GenerationServices services, std::string response_id,
                                GenerationJob job)
     : services_(services),
@@ -35,10 +49,23 @@ GenerationTask::GenerationTask(GenerationServices services, std::string response
       admitted_(services_.clock->Now()) {}
 
 bool GenerationTask::RunSlice(Transformer& transformer) {
-  absl::Status status = CheckWanted();
-  if (status.ok()) {
-    status = generation_ == nullptr ? Begin(transformer) : Advance(transformer);
+  const absl::Status status = Begin(transformer);
+  if (!status.ok()) {
+    Fail(status);
   }
+  return !status.ok();
+}
+
+bool GenerationTask::EndIfUnwanted() {
+  const absl::Status status = CheckWanted();
+  if (!status.ok()) {
+    Fail(status);
+  }
+  return !status.ok();
+}
+
+bool GenerationTask::TakeRound(RoundResult round) {
+  absl::Status status = Advance(std::move(round));
   if (status.ok() && !generation_->done()) {
     return false;
   }
@@ -71,29 +98,66 @@ absl::Status GenerationTask::CheckWanted() const {
 absl::Status GenerationTask::Begin(Transformer& transformer) {
   begun_ = services_.clock->Now();
   const Model& model = transformer.model();
-  std::vector<TokenId> prompt = PromptTokens(model, job_.prompt);
-  prompt_tokens_ = static_cast<int>(prompt.size());
   // Checks the length before the embedding spends a forward pass on it.
-  ASSIGN_OR_RETURN(generation_, Generation::Create(model, prompt, job_.options,
-                                                   [this](float) { return selection_.mix; }));
-  ASSIGN_OR_RETURN(embedding_, EmbedTokens(transformer, prompt));
+  ASSIGN_OR_RETURN(const std::vector<TokenId> given, Create(model));
+  ASSIGN_OR_RETURN(embedding_, EmbedTokens(transformer, given));
   if (job_.use_adapters) {
     ASSIGN_OR_RETURN(selection_, services_.adapters->Choose(embedding_));
   }
-  job_.listener->OnStarted(
-      {.response_id = response_id_,
-       .prompt_tokens = prompt_tokens_,
-       .window = static_cast<int>(generation_->tokens().size()) - prompt_tokens_,
-       .adapters = selection_.uses});
+  GenerationStarted started;
+  started.response_id = response_id_;
+  started.prompt_tokens = static_cast<int>(given.size());
+  started.window = generation_->completion_tokens();
+  started.adapters = selection_.uses;
+  const std::vector<TokenId>& tokens = generation_->tokens();
+  for (int i = 0; i < started.window; ++i) {
+    const TokenId token = tokens[static_cast<size_t>(generation_->prompt_length() + i)];
+    if (token != model.tokenizer().mask_id()) {
+      started.given.push_back({.position = i, .token = token, .confidence = 1});
+    }
+  }
+  job_.listener->OnStarted(started);
+  begun_generation_ = true;
   return absl::OkStatus();
 }
 
-absl::Status GenerationTask::Advance(Transformer& transformer) {
-  ASSIGN_OR_RETURN(const StepResult step, generation_->Step(transformer));
-  step_t_.push_back(step.t);
-  step_entropy_.push_back(step.mean_entropy);
-  job_.listener->OnStep(step);
+absl::StatusOr<std::vector<TokenId>> GenerationTask::Create(const Model& model) {
+  const auto policy = [this](float) { return selection_.mix; };
+  if (job_.parts.empty()) {
+    std::vector<TokenId> prompt = PromptTokens(model, job_.prompt);
+    ASSIGN_OR_RETURN(generation_, Generation::Create(model, prompt, job_.options, policy));
+    return prompt;
+  }
+  std::vector<TokenId> canvas = CanvasTokens(model, job_.parts);
+  ASSIGN_OR_RETURN(generation_, Generation::CreateInfill(model, canvas, job_.options, policy));
+  std::erase(canvas, kNoToken);
+  return canvas;
+}
+
+absl::Status GenerationTask::Advance(RoundResult round) {
+  ASSIGN_OR_RETURN(const std::optional<StepResult> step, std::move(round));
+  if (step.has_value()) {
+    step_t_.push_back(step->t);
+    step_entropy_.push_back(step->mean_entropy);
+    NoteCommits(*step);
+    job_.listener->OnStep(*step);
+  }
   return absl::OkStatus();
+}
+
+void GenerationTask::NoteCommits(const StepResult& step) {
+  if (job_.options.logprobs < 0) {
+    return;
+  }
+  const auto by_position = [](const Commit& a, const Commit& b) { return a.position < b.position; };
+  for (const Commit& commit : step.commits) {  // a remasked position is committed again
+    const auto place = std::lower_bound(tokens_.begin(), tokens_.end(), commit, by_position);
+    if (place != tokens_.end() && place->position == commit.position) {
+      *place = commit;
+    } else {
+      tokens_.insert(place, commit);
+    }
+  }
 }
 
 absl::Status GenerationTask::Finish() {
@@ -106,12 +170,13 @@ absl::Status GenerationTask::Finish() {
   GenerationFinished finished;
   finished.response_id = response_id_;
   finished.reason = generation_->finish_reason();
-  finished.completion_tokens = static_cast<int>(generation_->tokens().size()) - prompt_tokens_;
+  finished.completion_tokens = generation_->completion_tokens();
   finished.steps = generation_->steps();
   finished.forwards = generation_->forwards();
   finished.seconds = Seconds(services_.clock->Now() - begun_);
   finished.queue_seconds = Seconds(begun_ - admitted_);
   finished.adapters = selection_.uses;
+  finished.tokens = std::move(tokens_);
   job_.listener->OnEnd(finished);
   return absl::OkStatus();
 }

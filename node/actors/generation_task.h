@@ -21,20 +21,26 @@ struct GenerationServices {
   TrajectoryStore* trajectories = nullptr;
 };
 
-// One completion from admission to trajectory: embed the prompt, choose adapters, denoise step by
-// step, store.
+// One completion from admission to trajectory: embed the prompt and choose adapters in its first
+// slice, then denoise round by round, store.
 class GenerationTask final : public ComputeTask {
  public:
   GenerationTask(GenerationServices services, std::string response_id, GenerationJob job);
 
   bool RunSlice(Transformer& transformer) override;
   void Fail(const absl::Status& status) override;
+  bool EndIfUnwanted() override;
+  Generation* generation() override { return begun_generation_ ? generation_.get() : nullptr; }
+  bool TakeRound(RoundResult round) override;
 
  private:
   // Cancelled or past its deadline.
   absl::Status CheckWanted() const;
   absl::Status Begin(Transformer& transformer);
-  absl::Status Advance(Transformer& transformer);
+  // Sets generation_ and returns the given tokens.
+  absl::StatusOr<std::vector<TokenId>> Create(const Model& model);
+  void NoteCommits(const StepResult& step);
+  absl::Status Advance(RoundResult round);
   absl::Status Finish();
   Trajectory MakeTrajectory() const;
 
@@ -43,10 +49,11 @@ class GenerationTask final : public ComputeTask {
   const GenerationJob job_;
   const TimePoint admitted_;
   TimePoint begun_{};
-  int prompt_tokens_ = 0;
   std::vector<float> embedding_;
   ChosenAdapters selection_;
   std::unique_ptr<Generation> generation_;
+  std::vector<Commit> tokens_;     // by position, where log-probabilities are asked for
+  bool begun_generation_ = false;  // adapters are chosen, steps may follow
   std::vector<float> step_t_;
   std::vector<float> step_entropy_;
 };
@@ -80,6 +87,9 @@ class EmbedTask final : public ComputeTask {
   const std::string text_;
   const std::function<void(absl::StatusOr<EmbedAnswer>)> done_;
 };
+
+// The tokens of a text with gaps, kNoToken where one is to be filled.
+std::vector<TokenId> CanvasTokens(const Model& model, const std::vector<TextPart>& parts);
 
 // The tokens of a prompt as the model wants to see them: an empty prompt becomes the end-of-text
 // token, which separates documents in training.

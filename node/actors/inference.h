@@ -30,8 +30,9 @@ struct AdapterUse {
 struct GenerationStarted {
   std::string response_id;
   int prompt_tokens = 0;
-  int window = 0;
+  int window = 0;  // tokens from the first generated to the last one
   std::vector<AdapterUse> adapters;
+  std::vector<Commit> given;  // tokens between gaps
 };
 
 struct GenerationFinished {
@@ -43,6 +44,7 @@ struct GenerationFinished {
   double seconds = 0;
   double queue_seconds = 0;
   std::vector<AdapterUse> adapters;
+  std::vector<Commit> tokens;  // where log-probabilities are asked for
 };
 
 // Receives the events of one generation, in order: OnStarted, any number of OnStep, then exactly
@@ -58,8 +60,16 @@ class GenerationListener {
   virtual bool cancelled() const = 0;
 };
 
+// A piece of a text to infill: given, or `gap` tokens to fill.
+struct TextPart {
+  std::string text = {};
+  int gap = 0;
+};
+
 struct GenerationJob {
   std::string prompt;
+  // Not empty: a text with gaps; the prompt is then the text before the first one.
+  std::vector<TextPart> parts = {};
   SamplingOptions options;
   bool use_adapters = true;
   std::string session_id;

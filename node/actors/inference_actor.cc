@@ -7,10 +7,12 @@
 #include <deque>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/actors/compute_round.h"
 #include "node/limits.h"
 #include "privacy/sodium.h"
 
@@ -34,15 +36,8 @@ class AdmittedTask {
   AdmittedTask(const AdmittedTask&) = delete;
   AdmittedTask& operator=(const AdmittedTask&) = delete;
 
-  // True when the task has ended.
-  bool RunSlice(Transformer& transformer) {
-    if (!task_->RunSlice(transformer)) {
-      return false;
-    }
-    task_.reset();
-    return true;
-  }
-  // Its caller has learned otherwise that it will not run.
+  ComputeTask* task() { return task_.get(); }
+  // It has ended, or its caller has learned otherwise that it will not run.
   void Forget() { task_.reset(); }
 
  private:
@@ -55,11 +50,32 @@ struct Admit {
 };
 using Message = std::variant<Admit>;
 
-// Lets admitted tasks take turns, one slice each, on the compute thread.
+// What a visit to the compute thread works on. Holds nothing of the scheduler: after a forced stop
+// it outlives it.
+struct Visit {
+  std::vector<std::shared_ptr<AdmittedTask>> tasks;
+  RoundOutcome outcome;
+  StepScratch scratch;  // kept from visit to visit
+};
+
+void Run(Transformer& transformer, Visit* visit) {
+  std::vector<ComputeTask*> tasks;
+  for (const std::shared_ptr<AdmittedTask>& task : visit->tasks) {
+    tasks.push_back(task->task());
+  }
+  visit->outcome = RunRound(tasks, limits::kMaxBatchRows, transformer, &visit->scratch);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (visit->outcome.turns[i] == Turn::kEnded) {
+      visit->tasks[i]->Forget();
+    }
+  }
+}
+
+// Lets admitted tasks take turns on the compute thread, the completions among them in one batch.
 class Scheduler final : public Actor<Message> {
  public:
-  Scheduler(Transformer& transformer, Executor& compute)
-      : transformer_(transformer), compute_(compute) {}
+  Scheduler(Transformer& transformer, Executor& compute, Metrics& metrics)
+      : transformer_(transformer), compute_(compute), metrics_(metrics) {}
 
   absl::Status On(Admit& message, Context& context) override {
     waiting_.push_back(message.task);
@@ -78,26 +94,39 @@ class Scheduler final : public Actor<Message> {
     if (active_.empty()) {
       return absl::OkStatus();
     }
-    std::shared_ptr<AdmittedTask> task = std::move(active_.front());
-    active_.pop_front();
+    visit_->tasks = std::exchange(active_, {});
     busy_ = true;
-    auto ended = std::make_shared<bool>(false);
     return context.Offload(
-        compute_,  // Holds nothing of this actor: after a forced stop the slice outlives it.
-        [transformer = &transformer_, task, ended] { *ended = task->RunSlice(*transformer); },
-        [this, task, ended](Context& own) {
+        compute_, [transformer = &transformer_, visit = visit_] { Run(*transformer, visit.get()); },
+        [this](Context& own) {
           busy_ = false;
-          if (!*ended) {
-            active_.push_back(task);
-          }
+          AfterVisit();
           return Pump(own);
         });
   }
 
+  // Those whose turn did not come go first next time.
+  void AfterVisit() {
+    const RoundOutcome& outcome = visit_->outcome;
+    if (outcome.batch > 0) {
+      metrics_.BatchStepped(outcome.batch, outcome.rows);
+    }
+    for (const Turn turn : {Turn::kWaiting, Turn::kServed}) {
+      for (size_t i = 0; i < outcome.turns.size(); ++i) {
+        if (outcome.turns[i] == turn) {
+          active_.push_back(visit_->tasks[i]);
+        }
+      }
+    }
+    visit_->tasks.clear();
+  }
+
   Transformer& transformer_;
   Executor& compute_;
+  Metrics& metrics_;
   std::deque<std::shared_ptr<AdmittedTask>> waiting_;
-  std::deque<std::shared_ptr<AdmittedTask>> active_;
+  std::vector<std::shared_ptr<AdmittedTask>> active_;  // in turn
+  std::shared_ptr<Visit> visit_ = std::make_shared<Visit>();
   bool busy_ = false;
 };
 
@@ -142,7 +171,7 @@ class InferenceActorImpl final : public InferenceActor {
     // Admission below counts; the mailbox itself never overflows.
     spawn.mailbox.capacity = options.queue + 1;
     ref_ = system.Spawn<Message>(spawn, [options] {
-      return std::make_unique<Scheduler>(*options.transformer, *options.compute);
+      return std::make_unique<Scheduler>(*options.transformer, *options.compute, *options.metrics);
     });
   }
 

@@ -33,17 +33,83 @@ absl::Status CheckBetween(std::string_view name, double value, double low, doubl
   return absl::OkStatus();
 }
 
-absl::Status CheckStops(const inference::v1::SamplingOptions& message) {
-  if (static_cast<size_t>(message.stop_size()) > limits::kMaxStopStrings) {
-    return OutOfRange("the number of stop strings", message.stop_size(),
-                      fmt::format("at most {}", limits::kMaxStopStrings));
+// The piece as text of its own: half characters become U+FFFD.
+std::string PieceText(const Tokenizer& tokenizer, TokenId token) {
+  Utf8Assembler assembler;
+  return assembler.Append(tokenizer.Piece(token)) + assembler.Finish();
+}
+
+void WriteCommit(const Commit& commit, const Tokenizer& tokenizer, inference::v1::Commit* message) {
+  message->set_position(static_cast<uint32_t>(commit.position));
+  message->set_token(commit.token);
+  message->set_text(PieceText(tokenizer, commit.token));
+  message->set_confidence(commit.confidence);
+  message->set_logprob(commit.logprob);
+  for (const TokenLogprob& likely : commit.likeliest) {
+    auto* out = message->add_likeliest();
+    out->set_token(likely.token);
+    out->set_text(PieceText(tokenizer, likely.token));
+    out->set_logprob(likely.logprob);
   }
-  for (const std::string& stop : message.stop()) {
-    if (stop.empty() || stop.size() > limits::kMaxStopBytes) {
-      return OutOfRange("the length of a stop string", static_cast<double>(stop.size()),
-                        fmt::format("1 to {} bytes", limits::kMaxStopBytes));
-    }
+}
+
+// A name of an enumeration; empty means none.
+template <typename Kind>
+absl::StatusOr<std::optional<Kind>> ReadName(std::string_view option, const std::string& name,
+                                             std::optional<Kind> (*by_name)(std::string_view),
+                                             const std::string& names) {
+  const std::optional<Kind> kind = by_name(name);
+  if (!name.empty() && !kind.has_value()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "{} '{}' is unknown; use one of {}", option, name.substr(0, 64), names);
   }
+  return kind;
+}
+
+// The options that would not survive their conversion to int; the engine checks all others.
+absl::Status CheckCounts(const inference::v1::SamplingOptions& message) {
+  constexpr double kMaxCount = 1 << 20;
+  RETURN_IF_ERROR(CheckBetween("max_tokens", message.max_tokens(), 0, kMaxCount));
+  RETURN_IF_ERROR(CheckBetween("steps", message.steps(), 0, kMaxCount));
+  RETURN_IF_ERROR(CheckBetween("block_length", message.block_length(), 0, kMaxCount));
+  RETURN_IF_ERROR(CheckBetween("top_k", message.top_k(), 0, kMaxCount));
+  RETURN_IF_ERROR(CheckBetween("penalty_window", message.penalty_window(), 0, kMaxCount));
+  RETURN_IF_ERROR(CheckBetween("no_repeat_ngram", message.no_repeat_ngram(), 0, kMaxCount));
+  RETURN_IF_ERROR(CheckBetween("stability_steps", message.stability_steps(), 0, kMaxCount));
+  return CheckBetween("logprobs", message.logprobs(), 0, kMaxCount);
+}
+
+void ReadTokenChoice(const inference::v1::SamplingOptions& message, SamplingOptions* options) {
+  options->temperature =
+      message.has_temperature() ? message.temperature() : SamplingOptions().temperature;
+  options->top_k = static_cast<int>(message.top_k());
+  options->top_p = message.top_p();
+  options->min_p = message.min_p();
+  options->repetition_penalty =
+      message.has_repetition_penalty() ? message.repetition_penalty() : kDefaultRepetitionPenalty;
+  options->presence_penalty = message.presence_penalty();
+  options->frequency_penalty = message.frequency_penalty();
+  options->penalty_window = static_cast<int>(message.penalty_window());
+  options->no_repeat_ngram = static_cast<int>(message.no_repeat_ngram());
+  options->logprobs = message.has_logprobs() ? static_cast<int>(message.logprobs()) : -1;
+}
+
+absl::Status ReadPositionChoice(const inference::v1::SamplingOptions& message,
+                                SamplingOptions* options) {
+  ASSIGN_OR_RETURN(options->sampler,
+                   ReadName("sampler", message.sampler(), &SamplerByName, SamplerNames()));
+  ASSIGN_OR_RETURN(options->remask,
+                   ReadName("remask", message.remask(), &RemaskByName, RemaskNames()));
+  options->steps = static_cast<int>(message.steps());
+  options->block_length = static_cast<int>(message.block_length());
+  options->confidence_threshold = message.confidence_threshold();
+  options->position_temperature = message.position_temperature();
+  options->factor = message.factor();
+  options->entropy_bound = message.entropy_bound();
+  options->stability_kl = message.stability_kl();
+  options->stability_steps = static_cast<int>(message.stability_steps());
+  options->remask_strength = message.remask_strength();
+  options->guidance_scale = message.guidance_scale();
   return absl::OkStatus();
 }
 
@@ -68,32 +134,18 @@ absl::StatusOr<std::optional<DecodingMode>> ReadMode(inference::v1::DecodingMode
 }
 
 absl::StatusOr<SamplingOptions> ReadSampling(const inference::v1::SamplingOptions& message) {
-  constexpr double kMaxCount = 1 << 20;
-  RETURN_IF_ERROR(CheckBetween("max_tokens", message.max_tokens(), 0, kMaxCount));
-  RETURN_IF_ERROR(CheckBetween("steps", message.steps(), 0, kMaxCount));
-  RETURN_IF_ERROR(CheckBetween("block_length", message.block_length(), 0, kMaxCount));
-  RETURN_IF_ERROR(CheckBetween("temperature", message.temperature(), 0, 10));
-  RETURN_IF_ERROR(CheckBetween("confidence_threshold", message.confidence_threshold(), 0, 1));
-  RETURN_IF_ERROR(CheckBetween("top_k", message.top_k(), 0, kMaxCount));
-  RETURN_IF_ERROR(CheckBetween("top_p", message.top_p(), 0, 1));
-  RETURN_IF_ERROR(CheckBetween("repetition_penalty", message.repetition_penalty(), 0, 10));
-  RETURN_IF_ERROR(CheckStops(message));
+  RETURN_IF_ERROR(CheckCounts(message));
   SamplingOptions options;
   ASSIGN_OR_RETURN(options.mode, ReadMode(message.mode()));
   if (message.max_tokens() > 0) {
     options.max_tokens = static_cast<int>(message.max_tokens());
   }
-  options.steps = static_cast<int>(message.steps());
-  options.block_length = static_cast<int>(message.block_length());
-  options.temperature = message.temperature();
-  options.confidence_threshold = message.confidence_threshold();
-  options.seed = message.seed();
   options.ignore_end_of_text = message.ignore_end_of_text();
   options.stop.assign(message.stop().begin(), message.stop().end());
-  options.top_k = static_cast<int>(message.top_k());
-  options.top_p = message.top_p();
-  options.repetition_penalty =
-      message.has_repetition_penalty() ? message.repetition_penalty() : kDefaultRepetitionPenalty;
+  options.seed = message.seed();
+  ReadTokenChoice(message, &options);
+  RETURN_IF_ERROR(ReadPositionChoice(message, &options));
+  RETURN_IF_ERROR(CheckSamplingRanges(options));
   return options;
 }
 
@@ -164,16 +216,21 @@ void WriteAdapterUse(const AdapterUse& use, inference::v1::AdapterUse* message) 
   message->set_similarity(use.similarity);
 }
 
-void WriteStarted(const GenerationStarted& started, inference::v1::Started* message) {
+void WriteStarted(const GenerationStarted& started, const Tokenizer& tokenizer,
+                  inference::v1::Started* message) {
   message->set_response_id(started.response_id);
   message->set_prompt_tokens(static_cast<uint32_t>(started.prompt_tokens));
   message->set_window(static_cast<uint32_t>(started.window));
   for (const AdapterUse& use : started.adapters) {
     WriteAdapterUse(use, message->add_adapters());
   }
+  for (const Commit& commit : started.given) {
+    WriteCommit(commit, tokenizer, message->add_given());
+  }
 }
 
-void WriteFinished(const GenerationFinished& finished, inference::v1::Finished* message) {
+void WriteFinished(const GenerationFinished& finished, const Tokenizer& tokenizer,
+                   inference::v1::Finished* message) {
   message->set_response_id(finished.response_id);
   switch (finished.reason) {
     case FinishReason::kLength:
@@ -194,6 +251,9 @@ void WriteFinished(const GenerationFinished& finished, inference::v1::Finished* 
   for (const AdapterUse& use : finished.adapters) {
     WriteAdapterUse(use, message->add_adapters_used());
   }
+  for (const Commit& commit : finished.tokens) {
+    WriteCommit(commit, tokenizer, message->add_tokens());
+  }
 }
 
 void WriteFrame(const StepResult& step, const Tokenizer& tokenizer,
@@ -203,12 +263,10 @@ void WriteFrame(const StepResult& step, const Tokenizer& tokenizer,
   message->set_masked(static_cast<uint32_t>(step.masked));
   message->set_mean_entropy(step.mean_entropy);
   for (const Commit& commit : step.commits) {
-    auto* out = message->add_commits();
-    out->set_position(static_cast<uint32_t>(commit.position));
-    out->set_token(commit.token);
-    Utf8Assembler assembler;  // a piece of its own: half characters become U+FFFD
-    out->set_text(assembler.Append(tokenizer.Piece(commit.token)) + assembler.Finish());
-    out->set_confidence(commit.confidence);
+    WriteCommit(commit, tokenizer, message->add_commits());
+  }
+  for (const int position : step.remasked) {
+    message->add_remasked(static_cast<uint32_t>(position));
   }
 }
 

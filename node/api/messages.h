@@ -17,7 +17,8 @@
 // Between the API's messages and the node's own types. Every check of a caller's numbers is here.
 namespace ruvd {
 
-// Range-checks each option; the error names the option and its range.
+// Range-checks each option; the error names the option and its range. What is not set gets the
+// default of serving. Whether options fit each other is the engine's to say.
 absl::StatusOr<SamplingOptions> ReadSampling(const inference::v1::SamplingOptions& message);
 absl::StatusOr<std::optional<DecodingMode>> ReadMode(inference::v1::DecodingMode mode);
 absl::StatusOr<ScoreJob> ReadScore(const inference::v1::ScoreRequest& message);
@@ -26,8 +27,10 @@ absl::StatusOr<Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest&
 absl::StatusOr<PatternId> ReadPatternId(const std::string& text);
 
 void WriteAdapterUse(const AdapterUse& use, inference::v1::AdapterUse* message);
-void WriteStarted(const GenerationStarted& started, inference::v1::Started* message);
-void WriteFinished(const GenerationFinished& finished, inference::v1::Finished* message);
+void WriteStarted(const GenerationStarted& started, const Tokenizer& tokenizer,
+                  inference::v1::Started* message);
+void WriteFinished(const GenerationFinished& finished, const Tokenizer& tokenizer,
+                   inference::v1::Finished* message);
 void WriteFrame(const StepResult& step, const Tokenizer& tokenizer,
                 inference::v1::DenoiseFrame* message);
 void WriteFeedbackAnswer(const FeedbackAnswer& answer,

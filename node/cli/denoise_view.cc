@@ -78,6 +78,9 @@ void DenoiseView::OnEvent(const inference::v1::GenerateResponse& event) {
   if (event.has_started()) {
     started_ = event.started();
     cells_.resize(std::min<size_t>(started_.window(), kMaxCells));
+    for (const auto& given : started_.given()) {
+      Fill(given);
+    }
     Redraw();
   } else if (event.has_denoise_frame()) {
     Apply(event.denoise_frame());
@@ -94,9 +97,18 @@ void DenoiseView::OnEvent(const inference::v1::GenerateResponse& event) {
 
 void DenoiseView::Apply(const inference::v1::DenoiseFrame& frame) {
   for (const auto& commit : frame.commits()) {
-    if (commit.position() < cells_.size()) {
-      cells_[commit.position()] = {commit.text(), commit.confidence(), false};
+    Fill(commit);
+  }
+  for (const uint32_t position : frame.remasked()) {
+    if (position < cells_.size()) {
+      cells_[position] = Cell();
     }
+  }
+}
+
+void DenoiseView::Fill(const inference::v1::Commit& commit) {
+  if (commit.position() < cells_.size()) {
+    cells_[commit.position()] = {commit.text(), commit.confidence(), false};
   }
 }
 

@@ -42,6 +42,7 @@ class DenoiseView {
   };
 
   void Apply(const inference::v1::DenoiseFrame& frame);
+  void Fill(const inference::v1::Commit& commit);
   void Redraw();
   void ClearDrawing();
   // The window as coloured lines that fit the terminal.

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/status.h"
+#include "inference/sampler/sampler_kind.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/decoding_mode.h"
@@ -23,44 +25,55 @@ namespace {
 
 struct RunFlags {
   std::string prompt;
+  std::string suffix;
   std::string mode = "auto";
   std::string session;
-  uint32_t max_tokens = 64;
-  uint32_t steps = 0;
-  uint32_t block_length = 0;
-  uint32_t top_k = 0;
-  uint64_t seed = 0;
-  float temperature = 0;
-  float confidence = 0;
-  float top_p = 0;
-  std::optional<float> repetition_penalty;  // not set: the server's own
+  // Written by the flags; what no flag names stays unset, which is the server's own default.
+  inference::v1::SamplingOptions sampling;
   std::vector<std::string> stop;
-  bool ignore_end = false;
+  bool infill = false;
   bool no_adapters = false;
   bool quiet = false;
   uint32_t timeout_seconds = 300;
 };
 
-inference::v1::GenerateRequest MakeRequest(const RunFlags& flags, std::string prompt) {
+// "The [[2]] of France is [[3]]." as text and gaps.
+absl::Status ReadGaps(std::string_view text, inference::v1::GenerateRequest* request) {
+  while (!text.empty()) {
+    const size_t open = text.find("[[");
+    if (open > 0) {
+      request->add_parts()->set_text(std::string(text.substr(0, open)));
+    }
+    if (open == std::string_view::npos) {
+      break;
+    }
+    text.remove_prefix(open + 2);
+    uint32_t tokens = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tokens);
+    const auto digits = static_cast<size_t>(end - text.data());
+    if (error != std::errc() || tokens == 0 || text.substr(digits, 2) != "]]") {
+      return UsageError("a gap is written [[n]] with n tokens to fill, at least 1");
+    }
+    request->add_parts()->set_gap(tokens);
+    text.remove_prefix(digits + 2);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<inference::v1::GenerateRequest> MakeRequest(const RunFlags& flags,
+                                                           std::string prompt) {
   inference::v1::GenerateRequest request;
-  request.set_prompt(std::move(prompt));
+  if (flags.infill) {
+    RETURN_IF_ERROR(ReadGaps(prompt, &request));
+  } else {
+    request.set_prompt(std::move(prompt));
+  }
+  request.set_suffix(flags.suffix);
   request.set_session_id(flags.session);
   request.mutable_adapters()->set_disabled(flags.no_adapters);
-  inference::v1::SamplingOptions& sampling = *request.mutable_sampling();
-  sampling.set_mode(DecodingModeByName(flags.mode));
-  sampling.set_max_tokens(flags.max_tokens);
-  sampling.set_steps(flags.steps);
-  sampling.set_block_length(flags.block_length);
-  sampling.set_temperature(flags.temperature);
-  sampling.set_confidence_threshold(flags.confidence);
-  sampling.set_seed(flags.seed);
-  sampling.set_ignore_end_of_text(flags.ignore_end);
-  sampling.mutable_stop()->Add(flags.stop.begin(), flags.stop.end());
-  sampling.set_top_k(flags.top_k);
-  sampling.set_top_p(flags.top_p);
-  if (flags.repetition_penalty) {
-    sampling.set_repetition_penalty(*flags.repetition_penalty);
-  }
+  *request.mutable_sampling() = flags.sampling;
+  request.mutable_sampling()->set_mode(DecodingModeByName(flags.mode));
+  request.mutable_sampling()->mutable_stop()->Add(flags.stop.begin(), flags.stop.end());
   return request;
 }
 
@@ -99,7 +112,7 @@ absl::Status RunPrompt(CommandContext& context, const RunFlags& flags) {
                    {.live = live,
                     .columns = static_cast<size_t>(context.columns),
                     .rows = static_cast<size_t>(context.rows)});
-  inference::v1::GenerateRequest request = MakeRequest(flags, std::move(prompt));
+  ASSIGN_OR_RETURN(inference::v1::GenerateRequest request, MakeRequest(flags, std::move(prompt)));
   request.set_stream_frames(live);
   NodeClient client(context.server);
   client.set_timeout(std::chrono::seconds(flags.timeout_seconds));
@@ -121,21 +134,71 @@ absl::Status RunPrompt(CommandContext& context, const RunFlags& flags) {
   return absl::OkStatus();
 }
 
-void AddSamplingFlags(CLI::App& verb, RunFlags& flags) {
-  AddDecodingModeFlag(verb, flags.mode);
-  verb.add_option("--max-tokens", flags.max_tokens, "New tokens at most")->capture_default_str();
-  verb.add_option("--steps", flags.steps, "Denoising steps (of a block); 0 is one token a step");
-  verb.add_option("--block-length", flags.block_length, "Tokens of a block; 0 is the model's own");
-  verb.add_option("--temperature", flags.temperature, "0 is greedy");
-  verb.add_option("--confidence", flags.confidence,
-                  "Commit all positions this sure in one step; 0 is off");
-  verb.add_option("--seed", flags.seed, "Equal seeds give equal text");
+using Sampling = inference::v1::SamplingOptions;
+
+template <typename Value>
+void AddFlag(CLI::App& verb, RunFlags& flags, const char* name, void (Sampling::*set)(Value),
+             const char* help) {
+  verb.add_option_function<Value>(
+      name, [&flags, set](const Value& value) { (flags.sampling.*set)(value); }, help);
+}
+
+void AddTokenFlags(CLI::App& verb, RunFlags& flags) {
+  AddFlag(verb, flags, "--max-tokens", &Sampling::set_max_tokens, "New tokens at most (64)");
+  AddFlag(verb, flags, "--temperature", &Sampling::set_temperature, "0 is greedy");
+  AddFlag(verb, flags, "--top-k", &Sampling::set_top_k, "The k likeliest tokens; 0 is off");
+  AddFlag(verb, flags, "--top-p", &Sampling::set_top_p, "The smallest mass; 0 is off");
+  AddFlag(verb, flags, "--min-p", &Sampling::set_min_p, "Share of the likeliest; 0 is off");
+  AddFlag(verb, flags, "--repetition-penalty", &Sampling::set_repetition_penalty, "1 is off");
+  AddFlag(verb, flags, "--presence-penalty", &Sampling::set_presence_penalty, "0 is off");
+  AddFlag(verb, flags, "--frequency-penalty", &Sampling::set_frequency_penalty, "0 is off");
+  AddFlag(verb, flags, "--penalty-window", &Sampling::set_penalty_window,
+          "Positions that penalties look at on either side; 0 is all");
+  AddFlag(verb, flags, "--no-repeat-ngram", &Sampling::set_no_repeat_ngram,
+          "So many tokens in a row never twice; 0 is off");
+  AddFlag(verb, flags, "--logprobs", &Sampling::set_logprobs,
+          "With --json: log-probabilities, and of so many likeliest tokens");
+  AddFlag(verb, flags, "--seed", &Sampling::set_seed, "Equal seeds give equal text");
   verb.add_option("--stop", flags.stop, "End before this text; may be repeated")
       ->allow_extra_args(false);
-  verb.add_option("--top-k", flags.top_k, "Autoregressive: the k likeliest tokens; 0 is off");
-  verb.add_option("--top-p", flags.top_p, "Autoregressive: the smallest mass; 0 is off");
-  verb.add_option("--repetition-penalty", flags.repetition_penalty, "1 is off");
-  verb.add_flag("--ignore-end", flags.ignore_end, "Keep on after the end of the text");
+  verb.add_flag_function(
+      "--ignore-end", [&flags](int64_t count) { flags.sampling.set_ignore_end_of_text(count > 0); },
+      "Keep on after the end of the text");
+}
+
+void AddPositionFlags(CLI::App& verb, RunFlags& flags) {
+  verb.add_option_function<std::string>(
+          "--sampler", [&flags](const std::string& name) { flags.sampling.set_sampler(name); },
+          "Which positions a step commits")
+      ->type_name(SamplerNames());
+  AddFlag(verb, flags, "--steps", &Sampling::set_steps,
+          "Denoising steps (of a block); 0 is one token a step");
+  AddFlag(verb, flags, "--block-length", &Sampling::set_block_length,
+          "Tokens of a block; 0 is the model's own");
+  AddFlag(verb, flags, "--confidence", &Sampling::set_confidence_threshold,
+          "Commit all positions this sure in one step (threshold, klass)");
+  AddFlag(verb, flags, "--position-temperature", &Sampling::set_position_temperature,
+          "Draw positions instead of taking the best; 0 is off");
+  AddFlag(verb, flags, "--entropy-bound", &Sampling::set_entropy_bound, "Sampler entropy_bounded");
+  AddFlag(verb, flags, "--factor", &Sampling::set_factor, "Sampler factor");
+  AddFlag(verb, flags, "--stability-kl", &Sampling::set_stability_kl, "Sampler klass");
+  AddFlag(verb, flags, "--stability-steps", &Sampling::set_stability_steps, "Sampler klass");
+  verb.add_option_function<std::string>(
+          "--remask", [&flags](const std::string& name) { flags.sampling.set_remask(name); },
+          "Sampler remdm")
+      ->type_name(RemaskNames());
+  AddFlag(verb, flags, "--remask-strength", &Sampling::set_remask_strength, "Sampler remdm");
+  AddFlag(verb, flags, "--guidance", &Sampling::set_guidance_scale,
+          "Classifier-free guidance; 0 is off");
+}
+
+void AddSamplingFlags(CLI::App& verb, RunFlags& flags) {
+  AddDecodingModeFlag(verb, flags.mode);
+  AddTokenFlags(verb, flags);
+  AddPositionFlags(verb, flags);
+  verb.add_option("--suffix", flags.suffix, "Text that the completion leads to");
+  verb.add_flag("--infill", flags.infill, "Fill the gaps that the prompt marks as [[tokens]]")
+      ->excludes("--suffix");
 }
 
 }  // namespace

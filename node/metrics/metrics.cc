@@ -106,6 +106,10 @@ class PrometheusMetrics final : public Metrics {
     step_seconds_.Observe(seconds);
     tokens_.Increment(committed);
   }
+  void BatchStepped(size_t completions, size_t tokens) override {
+    batch_completions_.Observe(static_cast<double>(completions));
+    batch_tokens_.Observe(static_cast<double>(tokens));
+  }
   void FeedbackReceived(std::string_view signal, bool learned) override {
     feedback_.Add({{"signal", std::string(signal)}, {"learned", learned ? "true" : "false"}})
         .Increment();
@@ -134,6 +138,18 @@ class PrometheusMetrics final : public Metrics {
                                              .Help("One denoising step or decoded token")
                                              .Register(*registry_)
                                              .Add({}, kSeconds);
+  prometheus::Histogram& batch_completions_ =
+      prometheus::BuildHistogram()
+          .Name("ruvd_batch_completions")
+          .Help("Completions that shared one forward")
+          .Register(*registry_)
+          .Add({}, prometheus::Histogram::BucketBoundaries{1, 2, 3, 4, 6, 8});
+  prometheus::Histogram& batch_tokens_ =
+      prometheus::BuildHistogram()
+          .Name("ruvd_batch_tokens")
+          .Help("Tokens evaluated by one forward of completions")
+          .Register(*registry_)
+          .Add({}, prometheus::Histogram::BucketBoundaries{1, 8, 32, 64, 128, 256, 512});
   prometheus::Counter& tokens_ = prometheus::BuildCounter()
                                      .Name("ruvd_tokens_committed_total")
                                      .Help("Tokens generated")

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,8 @@ class Metrics {
 
   virtual void RequestEnded(std::string_view endpoint, std::string_view code, double seconds) = 0;
   virtual void StepEnded(double seconds, int committed) = 0;
+  // Completions that shared one forward, and its tokens.
+  virtual void BatchStepped(size_t completions, size_t tokens) = 0;
   virtual void FeedbackReceived(std::string_view signal, bool learned) = 0;
   virtual void LearningRound(double seconds) = 0;
 

@@ -211,9 +211,11 @@ RC_GTEST_PROP(GenerationTest, CommitsEveryPositionOnceAndStreamsTheWholeText, (u
   SamplingOptions options;
   options.mode = AnyMode();
   options.max_tokens = *rc::gen::inRange(1, 30);
-  options.steps = *rc::gen::inRange(0, 40);
   options.temperature = *rc::gen::element(0.0F, 1.0F);
-  options.confidence_threshold = *rc::gen::element(0.0F, 0.02F, 1.0F);
+  if (options.mode != DecodingMode::kAutoregressive) {
+    options.steps = *rc::gen::inRange(0, 40);
+    options.confidence_threshold = *rc::gen::element(0.0F, 0.02F, 1.0F);
+  }
   options.repetition_penalty = *rc::gen::element(0.0F, 1.3F);
   options.seed = seed;
   options.ignore_end_of_text = true;

@@ -113,11 +113,11 @@ TEST(PeerDefectTest, TemperatureZeroIsGreedyWhateverTheSeed) {
 
 // llama.cpp perturbs row 0 only (defect 7): every masked row must get randomness of its own.
 TEST(PeerDefectTest, RandomnessReachesEveryRow) {
-  Proposer proposer({.temperature = 1.0F}, 0, 11);
+  Proposer proposer({.choice = {.temperature = 1.0F}, .seed = 11});
   std::vector<float> row(64, 0.0F);
   std::vector<TokenId> tokens;
   for (int position = 0; position < 8; ++position) {
-    tokens.push_back(proposer.Propose(position, row, {}).token);
+    tokens.push_back(proposer.Propose(position, row).token);
   }
   std::sort(tokens.begin(), tokens.end());
   EXPECT_GT(std::unique(tokens.begin(), tokens.end()) - tokens.begin(), 4);
@@ -125,58 +125,93 @@ TEST(PeerDefectTest, RandomnessReachesEveryRow) {
 
 // With top-k 1 llama.cpp's confidences all become 1 and the order degenerates (defect 2).
 TEST(PeerDefectTest, ConfidenceIsTakenBeforeTruncation) {
-  Proposer proposer({.temperature = 1.0F, .top_k = 1}, 0, 1);
+  Proposer proposer({.choice = {.temperature = 1.0F, .top_k = 1}});
   std::vector<float> row = LogOf({0.6F, 0.4F});
-  EXPECT_NEAR(proposer.Propose(0, row, {}).confidence, 0.6, 1e-6);
+  EXPECT_NEAR(proposer.Propose(0, row).confidence, 0.6, 1e-6);
 }
 
 TEST(ProposerTest, SameSeedSameTokens) {
   const std::vector<float> row(32, 1.0F);
   for (const uint64_t seed : {1, 2, 3}) {
-    Proposer a({.temperature = 1.0F}, 0, seed);
-    Proposer b({.temperature = 1.0F}, 0, seed);
+    Proposer a({.choice = {.temperature = 1.0F}, .seed = seed});
+    Proposer b({.choice = {.temperature = 1.0F}, .seed = seed});
     for (int i = 0; i < 10; ++i) {
       std::vector<float> x = row;
       std::vector<float> y = row;
-      EXPECT_EQ(a.Propose(i, x, {}).token, b.Propose(i, y, {}).token);
+      EXPECT_EQ(a.Propose(i, x).token, b.Propose(i, y).token);
     }
   }
 }
 
-TEST(ProposerTest, PenaltyTurnsARepeatedTokenDown) {
-  Proposer proposer({}, 2.0F, 1);
-  std::vector<float> row = {4.0F, 3.0F, 0.0F};
-  EXPECT_EQ(proposer.Propose(0, row, std::vector<TokenId>{0}).token, 1U);
+// LLaDA draws by argmax(logit + T * gumbel): the same distribution as ours at temperature T.
+TEST(ProposerTest, TemperatureEqualsGumbelNoiseOfThatScale) {
+  const std::vector<float> row = {0.4F, 1.5F, -0.7F, 0.9F};
+  const double temperature = 0.8;
+  Random random(5);
+  std::vector<int> gumbel(row.size());
+  for (int draw = 0; draw < kDraws; ++draw) {
+    std::vector<double> noisy;
+    for (const float logit : row) {
+      noisy.push_back(logit - temperature * std::log(-std::log(random.Uniform())));
+    }
+    ++gumbel[static_cast<size_t>(std::max_element(noisy.begin(), noisy.end()) - noisy.begin())];
+  }
+  const std::vector<int> ours = Histogram(row, {.temperature = 0.8F}, kDraws);
+  for (size_t i = 0; i < row.size(); ++i) {
+    EXPECT_NEAR(ours[i], gumbel[i], 6 * std::sqrt(kDraws * 0.5));
+  }
 }
 
-TEST(DistinctTokensTest, LeavesOutMasksAndDuplicates) {
-  EXPECT_THAT(DistinctTokens(std::vector<TokenId>{5, 9, 2, 5, 9}, 9), ElementsAre(2, 5));
+TEST(TokenChoiceTest, MinPDropsWhatIsFarBelowTheBest) {
+  const std::vector<float> row = LogOf({0.1F, 0.5F, 0.2F, 0.2F});
+  const std::vector<int> counts = Histogram(row, {.temperature = 1.0F, .min_p = 0.3F}, kDraws);
+  EXPECT_EQ(counts[0], 0);
+  ExpectShare(counts[1], 5.0 / 9);
+}
+
+RC_GTEST_PROP(LikeliestTokensTest, AgreesWithSorting, (std::vector<uint8_t> values)) {
+  std::vector<float> row(values.begin(), values.end());
+  const auto count = *rc::gen::inRange<size_t>(0, 12);
+  const auto excluded = *rc::gen::inRange<TokenId>(0, 10);
+  const float least = static_cast<float>(*rc::gen::inRange(0, 200));
+  std::vector<TokenLogit> all;
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (i != excluded && row[i] >= least) {
+      all.push_back({row[i], static_cast<TokenId>(i)});
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const TokenLogit& a, const TokenLogit& b) { return a.logit > b.logit; });
+  all.resize(count == 0 ? all.size() : std::min(count, all.size()));
+  const std::vector<TokenLogit> found = LikeliestTokens(row, count, least, excluded);
+  RC_ASSERT(found.size() == all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    RC_ASSERT(found[i].token == all[i].token && found[i].logit == all[i].logit);
+  }
+}
+
+// What the interface promises: the full softmax at temperature 1, before penalties.
+TEST(ProposerTest, LogprobsIgnoreTemperatureTruncationAndPenalties) {
+  Proposer proposer({.choice = {.temperature = 0.5F, .top_k = 2},
+                     .penalties = {.repetition = 5.0F, .presence = 1.0F},
+                     .logprobs = 2});
+  const std::vector<TokenId> window = {0, 1};
+  proposer.Observe(window);
+  std::vector<float> row = LogOf({0.2F, 0.5F, 0.3F});
+  for (float& logit : row) {
+    logit += 3.0F;
+  }
+  const std::vector<float> before = row;
+  const Proposal proposal = proposer.Propose(2, row);
+  ASSERT_EQ(proposal.likeliest.size(), 2U);
+  EXPECT_EQ(proposal.likeliest[0].token, 1U);
+  EXPECT_NEAR(proposal.likeliest[0].logprob, std::log(0.5), 1e-5);
+  EXPECT_EQ(proposal.likeliest[1].token, 2U);
+  EXPECT_NEAR(proposal.logprob, before[proposal.token] - 3.0F, 1e-5);
 }
 
 Proposal At(int position, float confidence, float margin, float entropy) {
   return {.position = position, .confidence = confidence, .margin = margin, .entropy = entropy};
-}
-
-std::vector<int> Ranked(CommitOrder order) {
-  std::vector<Proposal> proposals = {At(4, 0.5F, 0.1F, 0.2F), At(2, 0.5F, 0.4F, 0.9F),
-                                     At(3, 0.9F, 0.3F, 0.3F)};
-  Rank(order, &proposals);
-  std::vector<int> positions;
-  for (const Proposal& proposal : proposals) {
-    positions.push_back(proposal.position);
-  }
-  return positions;
-}
-
-TEST(RankTest, OrdersBestFirstWithTiesToTheLowerPosition) {
-  EXPECT_THAT(Ranked(CommitOrder::kConfidence), ElementsAre(3, 2, 4));
-  EXPECT_THAT(Ranked(CommitOrder::kMargin), ElementsAre(2, 3, 4));
-  EXPECT_THAT(Ranked(CommitOrder::kPosition), ElementsAre(2, 3, 4));
-}
-
-// llama.cpp commits the most uncertain positions first (defect 1).
-TEST(PeerDefectTest, LowestEntropyComesFirst) {
-  EXPECT_THAT(Ranked(CommitOrder::kEntropy), ElementsAre(4, 3, 2));
 }
 
 TEST(ThresholdTest, TakesAllAboveButAtLeastOne) {

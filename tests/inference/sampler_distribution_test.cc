@@ -100,12 +100,5 @@ TEST(PeerDefectTest, MarginUsesTheTwoLikeliestTokens) {
   EXPECT_NEAR(Summarise(row, kNoToken).margin, p[2] - p[3], 1e-6);
 }
 
-TEST(PenaltyTest, DividesPositiveAndMultipliesNegativeLogits) {
-  std::vector<float> row = {2.0F, -2.0F, 3.0F};
-  const std::vector<TokenId> tokens = {0, 1};
-  PenaliseRepetition(row, tokens, 2.0F);
-  EXPECT_THAT(row, testing::ElementsAre(1.0F, -4.0F, 3.0F));
-}
-
 }  // namespace
 }  // namespace ruvd

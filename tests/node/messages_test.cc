@@ -48,6 +48,21 @@ TEST(ReadSamplingTest, EveryOptionArrives) {
   message.set_top_k(40);
   message.set_top_p(0.95F);
   message.set_repetition_penalty(1.2F);
+  message.set_sampler("klass");
+  message.set_position_temperature(0.25F);
+  message.set_min_p(0.125F);
+  message.set_presence_penalty(0.5F);
+  message.set_frequency_penalty(0.75F);
+  message.set_penalty_window(32);
+  message.set_no_repeat_ngram(3);
+  message.set_guidance_scale(1.5F);
+  message.set_entropy_bound(0.25F);
+  message.set_factor(2.0F);
+  message.set_stability_kl(0.5F);
+  message.set_stability_steps(4);
+  message.set_remask("rescale");
+  message.set_remask_strength(0.5F);
+  message.set_logprobs(5);
   auto options = ReadSampling(message);
   ASSERT_TRUE(options.ok());
   EXPECT_EQ(options->mode, DecodingMode::kAutoregressive);
@@ -62,6 +77,21 @@ TEST(ReadSamplingTest, EveryOptionArrives) {
   EXPECT_EQ(options->top_k, 40);
   EXPECT_FLOAT_EQ(options->top_p, 0.95F);
   EXPECT_FLOAT_EQ(options->repetition_penalty, 1.2F);
+  EXPECT_EQ(options->sampler, SamplerKind::kKlass);
+  EXPECT_EQ(options->position_temperature, 0.25F);
+  EXPECT_EQ(options->min_p, 0.125F);
+  EXPECT_EQ(options->presence_penalty, 0.5F);
+  EXPECT_EQ(options->frequency_penalty, 0.75F);
+  EXPECT_EQ(options->penalty_window, 32);
+  EXPECT_EQ(options->no_repeat_ngram, 3);
+  EXPECT_EQ(options->guidance_scale, 1.5F);
+  EXPECT_EQ(options->entropy_bound, 0.25F);
+  EXPECT_EQ(options->factor, 2.0F);
+  EXPECT_EQ(options->stability_kl, 0.5F);
+  EXPECT_EQ(options->stability_steps, 4);
+  EXPECT_EQ(options->remask, RemaskKind::kRescale);
+  EXPECT_EQ(options->remask_strength, 0.5F);
+  EXPECT_EQ(options->logprobs, 5);
 }
 
 TEST(ReadSamplingTest, AnOptionOutOfRangeIsNamed) {
@@ -72,9 +102,14 @@ TEST(ReadSamplingTest, AnOptionOutOfRangeIsNamed) {
       {"confidence_threshold", [](ProtoSampling& m) { m.set_confidence_threshold(1.5F); }},
       {"top_p", [](ProtoSampling& m) { m.set_top_p(2); }},
       {"repetition_penalty", [](ProtoSampling& m) { m.set_repetition_penalty(-2); }},
+      {"sampler 'greedy'", [](ProtoSampling& m) { m.set_sampler("greedy"); }},
+      {"remask 'all'", [](ProtoSampling& m) { m.set_remask("all"); }},
+      {"logprobs", [](ProtoSampling& m) { m.set_logprobs(21); }},
+      {"guidance_scale", [](ProtoSampling& m) { m.set_guidance_scale(-1); }},
+      {"penalty_window", [](ProtoSampling& m) { m.set_penalty_window(4'000'000'000U); }},
       {"max_tokens", [](ProtoSampling& m) { m.set_max_tokens(4'000'000'000U); }},
       {"stop", [](ProtoSampling& m) { m.add_stop(""); }},
-      {"stop", [](ProtoSampling& m) { m.add_stop(std::string(limits::kMaxStopBytes + 1, 'x')); }},
+      {"stop", [](ProtoSampling& m) { m.add_stop(std::string(65, 'x')); }},
       {"mode", [](ProtoSampling& m) { m.set_mode(static_cast<inference::v1::DecodingMode>(99)); }},
   };
   for (const auto& [name, change] : cases) {

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "inference/sampler/sampler_kind.h"
+
+namespace ruvd {
+
+enum class DecodingMode : uint8_t { kDiffusion, kBlock, kAutoregressive };
+
+// What a caller may ask of a completion; fields as in ruvd.inference.v1.SamplingOptions, where each
+// is described. An option that the mode or the sampler does not read must keep its default.
+struct SamplingOptions {
+  // nullopt: block if the model was trained so, diffusion for gaps, else by architecture.
+  std::optional<DecodingMode> mode;
+  int max_tokens = 64;
+  bool ignore_end_of_text = false;
+  std::vector<std::string> stop;
+  uint64_t seed = 0;
+
+  // Choice of tokens.
+  float temperature = 0;
+  int top_k = 0;
+  float top_p = 0;
+  float min_p = 0;
+  float repetition_penalty = 0;  // 0 or 1: off
+  float presence_penalty = 0;
+  float frequency_penalty = 0;
+  int penalty_window = 0;
+  int no_repeat_ngram = 0;
+  int logprobs = -1;  // -1: none
+
+  // Choice of positions; not autoregressive. 0 stands for the default of each.
+  std::optional<SamplerKind> sampler;  // nullopt: threshold with a confidence_threshold, else the
+                                       // mode's default
+  int steps = 0;                       // 0: one token a step
+  int block_length = 0;                // 0: the model's own
+  float confidence_threshold = 0;
+  float position_temperature = 0;
+  float factor = 0;
+  float entropy_bound = 0;
+  float stability_kl = 0;
+  int stability_steps = 0;
+  std::optional<RemaskKind> remask;
+  float remask_strength = 0;
+  float guidance_scale = 0;  // 0: off
+};
+
+// INVALID_ARGUMENT for an option outside its range, whatever the model; names both.
+absl::Status CheckSamplingRanges(const SamplingOptions& options);
+
+}  // namespace ruvd

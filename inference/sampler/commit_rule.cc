@@ -1,0 +1,299 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/sampler/commit_rule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace ruvd {
+namespace {
+
+// -log(-log(u)): adding it to logits and taking the largest draws from their softmax.
+double Gumbel(Random& random) {
+  return -std::log(-std::log(random.Uniform() + 1e-300) + 1e-300);
+}
+
+// Commits the best of a ranking of all masked positions; subclasses say how many.
+class RankedRule : public CommitRule {
+ public:
+  RankedRule(CommitOrder order, float temperature) : order_(order), temperature_(temperature) {}
+
+  Intent Prepare(const CommitScope& scope, Random&) override {
+    const int count = scope.schedule.Count(scope.step, static_cast<int>(scope.masked.size()));
+    Intent intent;
+    if (count > 0) {
+      intent.evaluate.assign(scope.masked.begin(), scope.masked.end());
+    }
+    return intent;
+  }
+
+  std::vector<size_t> Choose(const CommitScope& scope, std::span<const Proposal> proposals,
+                             Random& random) override {
+    std::vector<size_t> order = Ranking(proposals, random);
+    std::vector<Proposal> ranked;
+    ranked.reserve(order.size());
+    for (const size_t i : order) {
+      ranked.push_back(proposals[i]);
+    }
+    const int scheduled = scope.schedule.Count(scope.step, static_cast<int>(proposals.size()));
+    const size_t count = std::max(static_cast<size_t>(scheduled), Count(ranked));
+    order.resize(std::clamp<size_t>(count, 1, order.size()));
+    return order;
+  }
+
+ protected:
+  // How many of the ranked proposals the rule itself would commit; 0: leave it to the schedule.
+  virtual size_t Count(std::span<const Proposal> /*ranked*/) { return 0; }
+
+ private:
+  std::vector<size_t> Ranking(std::span<const Proposal> proposals, Random& random) const {
+    std::vector<double> scores;
+    for (const Proposal& proposal : proposals) {
+      double score = RankingScore(order_, proposal);
+      if (temperature_ > 0) {  // the k largest are k draws without replacement
+        score = score / temperature_ + Gumbel(random);
+      }
+      scores.push_back(score);
+    }
+    std::vector<size_t> order(proposals.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return scores[a] != scores[b] ? scores[a] > scores[b]
+                                    : proposals[a].position < proposals[b].position;
+    });
+    return order;
+  }
+
+  CommitOrder order_;
+  float temperature_;
+};
+
+class ThresholdRule final : public RankedRule {
+ public:
+  explicit ThresholdRule(float threshold)
+      : RankedRule(CommitOrder::kConfidence, 0), threshold_(threshold) {}
+
+ private:
+  size_t Count(std::span<const Proposal> ranked) override {
+    return static_cast<size_t>(CountConfident(ranked, threshold_));
+  }
+  float threshold_;
+};
+
+class FactorRule final : public RankedRule {
+ public:
+  explicit FactorRule(float factor) : RankedRule(CommitOrder::kConfidence, 0), factor_(factor) {}
+
+ private:
+  size_t Count(std::span<const Proposal> ranked) override {
+    size_t count = 0;
+    for (size_t n = 1; n <= ranked.size(); ++n) {
+      if (static_cast<float>(n + 1) * (1.0F - ranked[n - 1].confidence) < factor_) {
+        count = n;
+      }
+    }
+    return count;
+  }
+  float factor_;
+};
+
+class EntropyBoundedRule final : public RankedRule {
+ public:
+  explicit EntropyBoundedRule(float bound) : RankedRule(CommitOrder::kEntropy, 0), bound_(bound) {}
+
+ private:
+  size_t Count(std::span<const Proposal> ranked) override {
+    double sum = 0;
+    float largest = 0;
+    size_t count = 0;
+    for (const Proposal& proposal : ranked) {
+      sum += proposal.entropy;
+      largest = std::max(largest, proposal.entropy);
+      if (sum - largest > bound_) {
+        break;
+      }
+      ++count;
+    }
+    return count;
+  }
+  float bound_;
+};
+
+// Unlike the other ranked rules it picks its positions one by one, whatever stands between them.
+class KlassRule final : public RankedRule {
+ public:
+  explicit KlassRule(const CommitRuleOptions& options)
+      : RankedRule(CommitOrder::kConfidence, 0), options_(options) {}
+
+  void EnterScope() override { stable_.clear(); }
+
+  std::vector<size_t> Choose(const CommitScope& scope, std::span<const Proposal> proposals,
+                             Random& random) override {
+    std::vector<size_t> chosen;
+    for (size_t i = 0; i < proposals.size(); ++i) {
+      const Proposal& proposal = proposals[i];
+      int& steps = stable_[proposal.position];
+      steps = proposal.movement < options_.stability_kl ? steps + 1 : 0;
+      if (steps >= options_.stability_steps && proposal.confidence >= options_.threshold) {
+        chosen.push_back(i);
+      }
+    }
+    const auto scheduled = static_cast<size_t>(
+        std::max(1, scope.schedule.Count(scope.step, static_cast<int>(proposals.size()))));
+    return chosen.size() >= scheduled ? chosen : RankedRule::Choose(scope, proposals, random);
+  }
+
+ private:
+  CommitRuleOptions options_;
+  std::map<int, int> stable_;  // steps in a row that moved little, by position
+};
+
+// The schedule's number of positions that are chosen without asking the model.
+class BlindRule final : public CommitRule {
+ public:
+  explicit BlindRule(bool shuffle) : shuffle_(shuffle) {}
+
+  Intent Prepare(const CommitScope& scope, Random& random) override {
+    const int count = scope.schedule.Count(scope.step, static_cast<int>(scope.masked.size()));
+    Intent intent;
+    intent.evaluate.assign(scope.masked.begin(), scope.masked.end());
+    if (shuffle_) {
+      random.Shuffle(std::span(intent.evaluate));
+    }
+    intent.evaluate.resize(static_cast<size_t>(count));
+    std::sort(intent.evaluate.begin(), intent.evaluate.end());
+    return intent;
+  }
+
+  std::vector<size_t> Choose(const CommitScope&, std::span<const Proposal> proposals,
+                             Random&) override {
+    std::vector<size_t> all(proposals.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    return all;
+  }
+
+ private:
+  bool shuffle_;
+};
+
+// Ancestral sampling; with a remasking kind, ReMDM's.
+class AncestralRule final : public CommitRule {
+ public:
+  AncestralRule() = default;
+  AncestralRule(RemaskKind kind, float strength)
+      : remasks_(true), kind_(kind), strength_(strength) {}
+
+  void EnterScope() override { confidence_.clear(); }
+  bool remasks() const override { return remasks_; }
+
+  Intent Prepare(const CommitScope& scope, Random& random) override {
+    const double steps = scope.schedule.steps();
+    const double t = 1.0 - scope.step / steps;
+    const double s = scope.step + 1 >= scope.schedule.steps() ? 0.0 : t - 1.0 / steps;
+    const double largest = t >= 1 ? 1.0 : std::min(1.0, s / (1.0 - t));
+    const double sigma = Sigma(largest);
+    // A mask is revealed with (alpha_s - (1 - sigma) alpha_t) / (1 - alpha_t), alpha = 1 - time.
+    // kConfidence has sigma only where a confidence is known, not at masks.
+    const double at_masks = kind_ == RemaskKind::kConfidence ? 0.0 : sigma;
+    const double reveal = s == 0 ? 1.0 : ((1.0 - s) - (1.0 - at_masks) * (1.0 - t)) / t;
+    Intent intent;
+    for (const int position : scope.masked) {
+      if (random.Chance(reveal)) {
+        intent.evaluate.push_back(position);
+      }
+    }
+    if (remasks_ && s > 0) {
+      const std::vector<double> shares = Shares(scope.committed);
+      for (size_t i = 0; i < shares.size(); ++i) {
+        if (random.Chance(sigma * shares[i])) {
+          intent.remask.push_back(scope.committed[i]);
+        }
+      }
+    }
+    return intent;
+  }
+
+  std::vector<size_t> Choose(const CommitScope&, std::span<const Proposal> proposals,
+                             Random&) override {
+    std::vector<size_t> all(proposals.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    for (const Proposal& proposal : proposals) {
+      confidence_[proposal.position] = proposal.confidence;
+    }
+    return all;
+  }
+
+ private:
+  double Sigma(double largest) const {
+    if (!remasks_) {
+      return 0;
+    }
+    switch (kind_) {
+      case RemaskKind::kCap:
+        return std::min<double>(strength_, largest);
+      case RemaskKind::kRescale:
+        return strength_ * largest;
+      case RemaskKind::kConfidence:
+        break;
+    }
+    return largest;
+  }
+
+  // The factor of sigma of each committed position: 1, or softmax(-confidence) for kConfidence.
+  std::vector<double> Shares(std::span<const int> committed) const {
+    std::vector<double> shares(committed.size(), 1.0);
+    if (kind_ == RemaskKind::kConfidence) {
+      double mass = 0;
+      for (size_t i = 0; i < shares.size(); ++i) {
+        const auto known = confidence_.find(committed[i]);
+        shares[i] = std::exp(known == confidence_.end() ? 0.0 : -known->second);
+        mass += shares[i];
+      }
+      for (double& share : shares) {
+        share /= mass;
+      }
+    }
+    return shares;
+  }
+
+  bool remasks_ = false;
+  RemaskKind kind_ = RemaskKind::kCap;
+  float strength_ = 0;
+  std::map<int, float> confidence_;  // when the position was committed
+};
+
+}  // namespace
+
+std::unique_ptr<CommitRule> MakeCommitRule(const CommitRuleOptions& options) {
+  const float temperature = options.position_temperature;
+  switch (options.kind) {
+    case SamplerKind::kAncestral:
+      return std::make_unique<AncestralRule>();
+    case SamplerKind::kLowConfidence:
+      return std::make_unique<RankedRule>(CommitOrder::kConfidence, temperature);
+    case SamplerKind::kMargin:
+      return std::make_unique<RankedRule>(CommitOrder::kMargin, temperature);
+    case SamplerKind::kEntropy:
+      return std::make_unique<RankedRule>(CommitOrder::kEntropy, temperature);
+    case SamplerKind::kRandom:
+      return std::make_unique<BlindRule>(true);
+    case SamplerKind::kPosition:
+      return std::make_unique<BlindRule>(false);
+    case SamplerKind::kThreshold:
+      return std::make_unique<ThresholdRule>(options.threshold);
+    case SamplerKind::kFactor:
+      return std::make_unique<FactorRule>(options.factor);
+    case SamplerKind::kEntropyBounded:
+      return std::make_unique<EntropyBoundedRule>(options.entropy_bound);
+    case SamplerKind::kKlass:
+      return std::make_unique<KlassRule>(options);
+    case SamplerKind::kRemdm:
+      break;
+  }
+  return std::make_unique<AncestralRule>(options.remask, options.remask_strength);
+}
+
+}  // namespace ruvd

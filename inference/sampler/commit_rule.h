@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "inference/sampler/commit_schedule.h"
+#include "inference/sampler/proposal.h"
+#include "inference/sampler/sampler_kind.h"
+
+namespace ruvd {
+
+// One step's view of the scope that is being denoised: the window, or a block of it. Positions are
+// ascending; given tokens appear in neither list.
+struct CommitScope {
+  std::span<const int> masked;
+  std::span<const int> committed;
+  int step = 0;  // 0 <= step < schedule.steps()
+  const CommitSchedule& schedule;
+};
+
+// Decides which masked positions a step commits, and which committed ones it masks again. May keep
+// notes on a scope between its steps, so one rule serves one generation; not thread-safe.
+class CommitRule {
+ public:
+  // What a step does, as far as it is known before the model is asked.
+  struct Intent {
+    // Masked positions whose proposals the step needs, ascending. Empty: the step commits nothing,
+    // so no forward is spent on it.
+    std::vector<int> evaluate;
+    // Committed positions that become masks again, ascending, after the step's commits.
+    std::vector<int> remask;
+  };
+
+  virtual ~CommitRule() = default;
+  // A new scope begins: nothing that is known of positions holds any more.
+  virtual void EnterScope() {}
+  virtual Intent Prepare(const CommitScope& scope, Random& random) = 0;
+  // Which of `proposals` (one for each position of Intent::evaluate, at least one) to commit:
+  // indices, best first, never empty and without repetition.
+  virtual std::vector<size_t> Choose(const CommitScope& scope, std::span<const Proposal> proposals,
+                                     Random& random) = 0;
+  // True where a committed position of the active scope may become a mask again.
+  virtual bool remasks() const { return false; }
+};
+
+// Parameters, each read by the samplers named beside it.
+struct CommitRuleOptions {
+  SamplerKind kind = SamplerKind::kLowConfidence;
+  // kLowConfidence, kMargin, kEntropy: draws the positions without replacement, with the ranking's
+  // scores over this temperature as logits (Dream's alg_temp); 0 takes the best.
+  float position_temperature = 0;
+  float threshold = 0.9F;      // kThreshold, kKlass: confidence in (0, 1]
+  float factor = 1.0F;         // kFactor: > 0
+  float entropy_bound = 0.1F;  // kEntropyBounded: nats, >= 0
+  float stability_kl = 0.01F;  // kKlass: nats, > 0
+  int stability_steps = 2;     // kKlass: steps in a row, >= 1
+  RemaskKind remask = RemaskKind::kCap;
+  float remask_strength = 0.05F;  // kRemdm: the cap, or the factor of kRescale, in [0, 1]
+};
+
+// The rules. s and t are the times of the step on MDLM's linear schedule: t = 1 - step / steps.
+//  kAncestral       every mask is revealed with probability 1 - s/t (MDLM, arXiv 2406.07524). The
+//                   draw comes first, so only revealed positions are evaluated and a step that
+//                   reveals none costs nothing: what MDLM's ddpm_cache saves, and more.
+//  kLowConfidence, kMargin, kEntropy   the schedule's number of the best by probability (LLaDA), by
+//                   the two best tokens' distance, by lowest entropy (Dream).
+//  kRandom, kPosition   the schedule's number, drawn uniformly or from the left; only those are
+//                   evaluated.
+//  kThreshold       all with at least that confidence, never fewer than the schedule says, which is
+//                   at least one (Fast-dLLM, arXiv 2505.22618).
+//  kFactor          the most confident n for the largest n with (n + 1)(1 - confidence_n) < factor,
+//                   never fewer than the schedule says (the same paper).
+//  kEntropyBounded  lowest entropy first, the longest prefix with sum(H) - max(H) <= bound, never
+//                   fewer than the schedule says (EB-Sampler, arXiv 2505.24857).
+//  kKlass           all at or above the confidence whose prediction moved by less than the KL bound
+//                   in each of the last steps, never fewer than the schedule says (KLASS, arXiv
+//                   2511.05664). Proposals carry the movement: see StabilityTracker.
+//  kRemdm           ancestral, with committed positions masked again with probability sigma
+//                   (ReMDM, arXiv 2503.00307); the last step masks none.
+std::unique_ptr<CommitRule> MakeCommitRule(const CommitRuleOptions& options);
+
+}  // namespace ruvd

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/sampler/penalties.h"
+
+#include <algorithm>
+
+namespace ruvd {
+
+void Penalties::Observe(std::span<const TokenId> tokens) {
+  tokens_ = tokens;
+  if (options_.window == 0 && !options_.off()) {
+    CountTokens(tokens);
+  }
+}
+
+void Penalties::Apply(int position, std::span<float> logits, TokenId forbidden) {
+  originals_.clear();
+  if (options_.window > 0 && !options_.off()) {
+    const auto at = static_cast<size_t>(position);
+    const auto reach = static_cast<size_t>(options_.window);
+    const size_t begin = at > reach ? at - reach : 0;
+    CountTokens(tokens_.subspan(begin, std::min(tokens_.size(), at + reach + 1) - begin));
+  }
+  const bool repetition = options_.repetition > 0 && options_.repetition != 1;
+  for (const Count& entry : counts_) {
+    float logit = logits[entry.token];
+    if (repetition) {
+      logit = logit > 0 ? logit / options_.repetition : logit * options_.repetition;
+    }
+    logit -= options_.presence + options_.frequency * static_cast<float>(entry.count);
+    Change(entry.token, logit, logits);
+  }
+  if (options_.no_repeat_ngram > 0) {
+    BlockRepeatedNgrams(position, logits);
+  }
+  if (forbidden != kNoToken) {
+    Change(forbidden, kForbidden, logits);
+  }
+}
+
+float Penalties::OriginalLogit(TokenId token, std::span<const float> logits) const {
+  const auto found = std::find_if(originals_.begin(), originals_.end(),
+                                  [token](const TokenLogit& t) { return t.token == token; });
+  return found == originals_.end() ? logits[token] : found->logit;
+}
+
+void Penalties::Change(TokenId token, float logit, std::span<float> logits) {
+  originals_.push_back({logits[token], token});
+  logits[token] = logit;
+}
+
+void Penalties::CountTokens(std::span<const TokenId> tokens) {
+  sorted_.assign(tokens.begin(), tokens.end());
+  std::erase(sorted_, mask_);
+  std::sort(sorted_.begin(), sorted_.end());
+  counts_.clear();
+  for (const TokenId token : sorted_) {
+    if (counts_.empty() || counts_.back().token != token) {
+      counts_.push_back({token, 0});
+    }
+    ++counts_.back().count;
+  }
+}
+
+// For each of the n windows of n tokens around the position of which only the position is open,
+// finds where its other tokens occur in the same places, and forbids the token there.
+void Penalties::BlockRepeatedNgrams(int position, std::span<float> logits) {
+  const int n = options_.no_repeat_ngram;
+  const int length = static_cast<int>(tokens_.size());
+  const auto token = [&](int i) { return tokens_[static_cast<size_t>(i)]; };
+  for (int begin = std::max(0, position - n + 1); begin <= position; ++begin) {
+    bool complete = begin + n <= std::max(length, position + 1);
+    for (int i = begin; complete && i < begin + n; ++i) {
+      complete = i == position || token(i) != mask_;
+    }
+    for (int other = 0; complete && other + n <= length; ++other) {
+      const TokenId here = token(other + position - begin);
+      bool equal = other != begin && here != mask_;
+      for (int i = 0; equal && i < n; ++i) {
+        equal = begin + i == position || token(other + i) == token(begin + i);
+      }
+      if (equal) {
+        Change(here, kForbidden, logits);
+      }
+    }
+  }
+}
+
+}  // namespace ruvd
