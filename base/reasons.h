@@ -30,6 +30,7 @@ inline constexpr char kAdapterInvalid[] = "ADAPTER_INVALID";
 inline constexpr char kAdapterForOtherModel[] = "ADAPTER_FOR_OTHER_MODEL";
 
 // Load and life cycle.
+inline constexpr char kKvBudgetExceeded[] = "KV_BUDGET_EXCEEDED";
 inline constexpr char kMailboxFull[] = "MAILBOX_FULL";
 inline constexpr char kActorStopped[] = "ACTOR_STOPPED";
 inline constexpr char kDeadlineExceeded[] = "DEADLINE_EXCEEDED";

@@ -146,14 +146,15 @@ void AttentionLayer(benchmark::State& state) {
   const std::vector<float> kv = RandomFloats(tokens * 256);
   std::vector<float> context(tokens * 512);
   for (auto _ : state) {
-    Attend(SerialRunner(), {.tokens = tokens,
-                            .heads = 8,
-                            .kv_heads = 4,
-                            .head_size = 64,
-                            .q = q.data(),
-                            .keys = kv.data(),
-                            .values = kv.data(),
-                            .context = context.data()});
+    const AttentionInput input{.tokens = tokens,
+                               .heads = 8,
+                               .kv_heads = 4,
+                               .head_size = 64,
+                               .q = q.data(),
+                               .keys = kv.data(),
+                               .values = kv.data(),
+                               .context = context.data()};
+    Attend(SerialRunner(), std::span(&input, 1));
     benchmark::DoNotOptimize(context.data());
   }
   state.counters["flops"] = benchmark::Counter(4.0 * static_cast<double>(tokens * tokens * 512),

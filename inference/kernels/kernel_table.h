@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "inference/gguf/types.h"
+#include "inference/kernels/attention_step.h"
 #include "inference/kernels/packed.h"
 
 namespace ruvd {
@@ -82,6 +83,14 @@ struct KernelTable {
   // x = softmax(scale * x), in place, n > 0.
   void (*softmax)(float* x, size_t n, float scale) = nullptr;
 
+  // Adds keys and values to the running sums of queries.
+  void (*attend)(const AttentionStep& step) = nullptr;
+  // Turns n values into a cached format, tightly packed, rounding to nearest; returns the scale by
+  // which kQ8 must be multiplied, one for the others. Values outside the range of kF16 become its
+  // largest.
+  float (*narrow)(KvFormat format, const float* x, size_t n, void* out) = nullptr;
+  // The stored values as float32 without their scale; n is a multiple of 16.
+  void (*widen)(KvFormat format, const void* from, size_t n, float* out) = nullptr;
   // Integer products (packed.h): sums run over blocks in ascending order. The results of these two
   // are the same bits in every table.
   void (*multiply_packed)(const PackedProduct& product) = nullptr;

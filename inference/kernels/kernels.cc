@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>  // must come before highway.h and whatever includes it
 #include <hwy/highway.h>
 
+#include "inference/kernels/attention-inl.h"
 #include "inference/kernels/decode-inl.h"
 #include "inference/kernels/float_kernels.h"
 #include "inference/kernels/kernel_table.h"
@@ -34,6 +35,9 @@ void FillTable(KernelTable* table) {
   table->max = Max;
   table->sum_exp = SumExp;
   table->softmax = Softmax;
+  table->attend = Attend;
+  table->narrow = Narrow;
+  table->widen = Widen;
 }
 
 }  // namespace HWY_NAMESPACE

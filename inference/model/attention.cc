@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <numbers>
 #include <vector>
 
 #include "inference/kernels/kernel_table.h"
@@ -14,102 +14,213 @@
 namespace ruvd {
 namespace {
 
-// Score of a key that a row of the tile must not see while another row does: exp() gives zero.
-constexpr float kHidden = -1e30F;
-
-// Rows [first, first + rows) of one head.
-struct Tile {
-  size_t head = 0;
-  size_t first = 0;
-  size_t rows = 0;
-  VisibleKeys keys;  // the union over the rows, per range
-  size_t width = 0;  // number of those keys
+// How the work of one sequence is divided: a task is one kv head and some queries, each with all
+// heads of the group that share the kv head, so that a tile of keys is read once for all of them.
+struct Plan {
+  const AttentionInput* in = nullptr;
+  size_t group = 0;         // query heads of a kv head
+  size_t task_queries = 0;  // tokens of a task
+  size_t blocks = 0;        // tasks of a kv head
+  size_t first_task = 0;
+  // Tiles that hold new tokens are laid out as float32 tiles first, cached neighbours included.
+  size_t first_tile = 0;
+  size_t tiles = 0;
+  size_t first_layout = 0;  // among the tiles of all sequences and kv heads
 };
 
-Tile MakeTile(const AttentionInput& in, size_t head, size_t first) {
-  Tile tile{
-      .head = head, .first = first, .rows = std::min(limits::kAttentionRows, in.queries() - first)};
-  for (size_t r = 0; r < tile.rows; ++r) {
-    const VisibleKeys row = KeysVisibleTo(in, in.RowOf(first + r));
-    for (size_t s = 0; s < row.size(); ++s) {
-      if (row[s].empty()) {
-        continue;
-      }
-      KeyRange& all = tile.keys[s];
-      all = all.empty()
-                ? row[s]
-                : KeyRange{std::min(all.begin, row[s].begin), std::max(all.end, row[s].end)};
+// Floats of a float32 tile: keys, then values.
+size_t TileFloats(size_t head_size) {
+  return kKvTileTokens * (head_size + KvValueStride(head_size));
+}
+
+Plan MakePlan(const AttentionInput& in) {
+  Plan plan{.in = &in, .group = in.heads / in.kv_heads};
+  plan.task_queries = std::max<size_t>(1, limits::kAttentionRows / plan.group);
+  plan.blocks = (in.queries() + plan.task_queries - 1) / plan.task_queries;
+  plan.first_tile = in.prefix / kKvTileTokens;
+  plan.tiles = (in.prefix + in.tokens + kKvTileTokens - 1) / kKvTileTokens - plan.first_tile;
+  return plan;
+}
+
+// The cached keys and values of a tile as float32.
+void WidenCached(const AttentionInput& in, size_t kv_head, size_t tile, float* keys,
+                 float* values) {
+  const KvTile cached = in.cache->layout().Tile(in.cache->pages()[tile].bytes(), in.layer, kv_head);
+  const size_t stride = KvValueStride(in.head_size);
+  Kernels().widen(cached.format, cached.keys, in.head_size * kKvTileTokens, keys);
+  Kernels().widen(cached.format, cached.values, stride * kKvTileTokens, values);
+  for (size_t t = 0; t < kKvTileTokens && cached.format == KvFormat::kQ8; ++t) {
+    for (size_t i = 0; i < in.head_size; ++i) {
+      keys[i * kKvTileTokens + t] *= cached.key_scales[t];
+      values[t * stride + i] *= cached.value_scales[t];
     }
   }
-  for (const KeyRange& range : tile.keys) {
-    tile.width += range.end - range.begin;
-  }
-  return tile;
 }
 
-// scores (tile.rows x tile.width) = q k^T.
-void ComputeScores(const AttentionInput& in, const Tile& tile, float* scores) {
-  const size_t q_stride = in.heads * in.head_size;
-  const size_t kv_stride = in.kv_heads * in.head_size;
-  const size_t kv_offset = tile.head / (in.heads / in.kv_heads) * in.head_size;
-  size_t offset = 0;
-  for (const KeyRange& range : tile.keys) {
-    const float* keys = in.keys + range.begin * kv_stride + kv_offset;
-    Kernels().multiply_abt({.a = in.q + tile.first * q_stride + tile.head * in.head_size,
-                            .a_stride = q_stride,
-                            .rows = tile.rows,
-                            .b = reinterpret_cast<const uint8_t*>(keys),
-                            .b_stride = kv_stride * sizeof(float),
-                            .b_type = TensorType::kF32,
-                            .outputs = range.end - range.begin,
-                            .columns = in.head_size,
-                            .y = scores + offset,
-                            .y_stride = tile.width});
-    offset += range.end - range.begin;
+// Lays out one tile of one head: new tokens, cached ones where they share the tile, zeros behind.
+void LayOutTile(const AttentionInput& in, size_t kv_head, size_t tile, float* keys) {
+  const size_t stride = KvValueStride(in.head_size);
+  float* values = keys + kKvTileTokens * in.head_size;
+  const size_t first = tile * kKvTileTokens;
+  const size_t end = in.prefix + in.tokens;
+  const bool cached_behind = in.suffix > 0 && first + kKvTileTokens > end;
+  if (first < in.prefix || cached_behind) {
+    WidenCached(in, kv_head, tile, keys, values);
+  } else if (first + kKvTileTokens > end || stride != in.head_size) {
+    std::fill_n(keys, TileFloats(in.head_size), 0.0F);
   }
-}
-
-// Turns scores into probabilities, zero for the keys that a row must not see.
-void Normalise(const AttentionInput& in, const Tile& tile, float* scores) {
-  const float scale = 1.0F / std::sqrt(static_cast<float>(in.head_size));
-  for (size_t r = 0; r < tile.rows; ++r) {
-    float* row = scores + r * tile.width;
-    const VisibleKeys seen = KeysVisibleTo(in, in.RowOf(tile.first + r));
-    size_t offset = 0;
-    for (size_t s = 0; s < seen.size(); ++s) {
-      const KeyRange& all = tile.keys[s];
-      const size_t width = all.end - all.begin;
-      const size_t begin = seen[s].empty() ? width : seen[s].begin - all.begin;
-      const size_t end = seen[s].empty() ? width : seen[s].end - all.begin;
-      std::fill(row + offset, row + offset + begin, kHidden);
-      std::fill(row + offset + end, row + offset + width, kHidden);
-      offset += width;
-    }
-    Kernels().softmax(row, tile.width, scale);
-  }
-}
-
-void AddValues(const AttentionInput& in, const Tile& tile, const float* scores) {
-  const size_t q_stride = in.heads * in.head_size;
-  const size_t kv_stride = in.kv_heads * in.head_size;
-  const size_t kv_offset = tile.head / (in.heads / in.kv_heads) * in.head_size;
-  size_t offset = 0;
-  for (const KeyRange& range : tile.keys) {
-    if (range.empty()) {
+  for (size_t t = 0; t < kKvTileTokens; ++t) {
+    if (first + t < in.prefix || first + t >= end) {
       continue;
     }
-    Kernels().multiply_ab({.a = scores + offset,
-                           .a_stride = tile.width,
-                           .rows = tile.rows,
-                           .inner = range.end - range.begin,
-                           .b = in.values + range.begin * kv_stride + kv_offset,
-                           .b_stride = kv_stride,
-                           .columns = in.head_size,
-                           .y = in.context + tile.first * q_stride + tile.head * in.head_size,
-                           .y_stride = q_stride,
-                           .accumulate = offset > 0});
-    offset += range.end - range.begin;
+    const size_t row = ((first + t - in.prefix) * in.kv_heads + kv_head) * in.head_size;
+    for (size_t i = 0; i < in.head_size; ++i) {
+      keys[i * kKvTileTokens + t] = in.keys[row + i];
+    }
+    std::copy_n(in.values + row, in.head_size, values + t * stride);
   }
+}
+
+// One thread's buffers.
+struct Workspace {
+  std::vector<float> queries, sums, largest, totals, scratch;
+  std::vector<VisibleKeys> ranges;  // by token of the task
+  std::vector<KeysOfStep> visible;  // by row
+};
+
+// One task: the queries [first, first + count) of the sequence, with all heads of a kv head. Row
+// q * group + g is query `first + q` of the group's head g.
+class Task {
+ public:
+  // `layout`: the float32 tiles of this sequence and kv head.
+  Task(const Plan& plan, size_t kv_head, size_t block, const float* layout, Workspace& work)
+      : plan_(plan),
+        in_(*plan.in),
+        kv_head_(kv_head),
+        first_(block * plan.task_queries),
+        count_(std::min(plan.task_queries, in_.queries() - first_)),
+        rows_(count_ * plan.group),
+        stride_(KvValueStride(in_.head_size)),
+        layout_(layout),
+        work_(work) {}
+
+  void Run() {
+    Begin();
+    size_t end = 0;
+    size_t begin = in_.prefix + in_.tokens + in_.suffix;
+    for (const VisibleKeys& ranges : work_.ranges) {
+      for (const KeyRange& range : ranges) {
+        begin = range.empty() ? begin : std::min(begin, range.begin);
+        end = std::max(end, range.end);
+      }
+    }
+    for (size_t key = begin / kKvStepKeys * kKvStepKeys; key < end; key += kKvStepKeys) {
+      Step(key);
+    }
+    End();
+  }
+
+ private:
+  size_t HeadOffset(size_t query, size_t head) const {
+    return ((first_ + query) * in_.heads + kv_head_ * plan_.group + head) * in_.head_size;
+  }
+
+  void Begin() {
+    // Scores in units of log 2, so that softmax needs powers of two only.
+    const float scale =
+        static_cast<float>(std::numbers::log2e / std::sqrt(static_cast<double>(in_.head_size)));
+    work_.queries.resize(rows_ * in_.head_size);
+    work_.ranges.resize(count_);
+    work_.visible.resize(rows_);
+    work_.scratch.resize(AttentionScratchFloats(in_.head_size));
+    work_.sums.assign(rows_ * stride_, 0.0F);
+    work_.totals.assign(rows_, 0.0F);
+    work_.largest.assign(rows_, kNoScore);
+    float* out = work_.queries.data();
+    for (size_t q = 0; q < count_; ++q) {
+      work_.ranges[q] = KeysVisibleTo(in_, in_.RowOf(first_ + q));
+      for (size_t g = 0; g < plan_.group; ++g) {
+        const float* query = in_.q + HeadOffset(q, g);
+        out = std::transform(query, query + in_.head_size, out,
+                             [scale](float value) { return value * scale; });
+      }
+    }
+  }
+
+  // Marks what each row sees of the keys from `key` on; returns how many of them are seen by any.
+  size_t MarkVisible(size_t key) {
+    size_t keys = 0;
+    for (size_t q = 0; q < count_; ++q) {
+      KeysOfStep seen;
+      for (size_t i = 0; i < work_.ranges[q].size(); ++i) {
+        const KeyRange& range = work_.ranges[q][i];
+        const size_t begin = std::clamp(range.begin, key, key + kKvStepKeys) - key;
+        const size_t end = std::clamp(range.end, key + begin, key + kKvStepKeys) - key;
+        seen.begin[i] = static_cast<uint8_t>(begin);
+        seen.end[i] = static_cast<uint8_t>(end);
+        keys = end > begin ? std::max(keys, end) : keys;
+      }
+      std::fill_n(work_.visible.begin() + static_cast<ptrdiff_t>(q * plan_.group), plan_.group,
+                  seen);
+    }
+    return keys;
+  }
+
+  KvTile TileAt(size_t tile) const {
+    if (tile < plan_.first_tile || tile >= plan_.first_tile + plan_.tiles) {
+      return in_.cache->layout().Tile(in_.cache->pages()[tile].bytes(), in_.layer, kv_head_);
+    }
+    const float* keys = layout_ + (tile - plan_.first_tile) * TileFloats(in_.head_size);
+    return {.keys = keys, .values = keys + kKvTileTokens * in_.head_size};
+  }
+
+  void Step(size_t key) {
+    const size_t keys = MarkVisible(key);
+    if (keys == 0) {
+      return;
+    }
+    KvTile tiles[kKvStepTiles];
+    for (size_t i = 0; i * kKvTileTokens < keys; ++i) {
+      tiles[i] = TileAt(key / kKvTileTokens + i);
+    }
+    Kernels().attend({.rows = rows_,
+                      .head_size = in_.head_size,
+                      .queries = work_.queries.data(),
+                      .tiles = tiles,
+                      .keys = keys,
+                      .visible = work_.visible.data(),
+                      .largest = work_.largest.data(),
+                      .totals = work_.totals.data(),
+                      .sums = work_.sums.data(),
+                      .scratch = work_.scratch.data()});
+  }
+
+  void End() {
+    for (size_t row = 0; row < rows_; ++row) {
+      const float factor = 1.0F / work_.totals[row];  // every token sees at least itself
+      const float* sums = work_.sums.data() + row * stride_;
+      std::transform(sums, sums + in_.head_size,
+                     in_.context + HeadOffset(row / plan_.group, row % plan_.group),
+                     [factor](float value) { return value * factor; });
+    }
+  }
+
+  const Plan& plan_;
+  const AttentionInput& in_;
+  const size_t kv_head_;
+  const size_t first_;
+  const size_t count_;
+  const size_t rows_;
+  const size_t stride_;
+  const float* layout_;
+  Workspace& work_;
+};
+
+// The plan whose numbers, counted from its field `first`, contain `number`.
+const Plan& PlanOf(const std::vector<Plan>& plans, size_t Plan::* first, size_t number) {
+  return *std::prev(
+      std::upper_bound(plans.begin(), plans.end(), number,
+                       [first](size_t value, const Plan& plan) { return value < plan.*first; }));
 }
 
 }  // namespace
@@ -140,22 +251,49 @@ VisibleKeys KeysVisibleTo(const AttentionInput& input, size_t row) {
   return {KeyRange{}, KeyRange{half, half + end}};
 }
 
-void Attend(ParallelRunner& runner, const AttentionInput& input) {
-  const size_t row_blocks = (input.queries() + limits::kAttentionRows - 1) / limits::kAttentionRows;
-  const size_t products =
-      2 * limits::kAttentionRows * (input.prefix + input.tokens + input.suffix) * input.head_size;
-  runner.For(input.heads * row_blocks, limits::kMinTaskProducts / products + 1,
+void Attend(ParallelRunner& runner, std::span<const AttentionInput> inputs) {
+  std::vector<Plan> plans;
+  size_t tasks = 0;
+  size_t layouts = 0;
+  size_t keys = 0;
+  for (const AttentionInput& in : inputs) {
+    if (in.queries() > 0) {
+      Plan& plan = plans.emplace_back(MakePlan(in));
+      plan.first_task = tasks;
+      plan.first_layout = layouts;
+      tasks += in.kv_heads * plan.blocks;
+      layouts += in.kv_heads * plan.tiles;
+      keys = std::max(keys, in.prefix + in.tokens + in.suffix);
+    }
+  }
+  if (plans.empty()) {
+    return;
+  }
+  const size_t head_size = inputs.front().head_size;
+  const size_t tile_floats = TileFloats(head_size);
+  thread_local std::vector<float> kept;  // too large to be made anew for every layer
+  kept.resize(layouts * tile_floats);
+  float* layout = kept.data();
+  runner.For(layouts, limits::kMinTaskProducts / 16 / tile_floats + 1,
              [&](size_t begin, size_t end) {
-               thread_local std::vector<float> scores;
-               for (size_t task = begin; task < end; ++task) {
-                 const Tile tile =
-                     MakeTile(input, task / row_blocks, task % row_blocks * limits::kAttentionRows);
-                 scores.resize(std::max(scores.size(), tile.rows * tile.width));
-                 ComputeScores(input, tile, scores.data());
-                 Normalise(input, tile, scores.data());
-                 AddValues(input, tile, scores.data());
+               for (size_t i = begin; i < end; ++i) {
+                 const Plan& plan = PlanOf(plans, &Plan::first_layout, i);
+                 const size_t index = i - plan.first_layout;
+                 LayOutTile(*plan.in, index / plan.tiles, plan.first_tile + index % plan.tiles,
+                            layout + i * tile_floats);
                }
              });
+  const size_t products = 2 * limits::kAttentionRows * keys * head_size;
+  runner.For(tasks, limits::kMinTaskProducts / products + 1, [&](size_t begin, size_t end) {
+    thread_local Workspace work;
+    for (size_t i = begin; i < end; ++i) {
+      const Plan& plan = PlanOf(plans, &Plan::first_task, i);
+      const size_t kv_head = (i - plan.first_task) / plan.blocks;
+      Task(plan, kv_head, (i - plan.first_task) % plan.blocks,
+           layout + (plan.first_layout + kv_head * plan.tiles) * tile_floats, work)
+          .Run();
+    }
+  });
 }
 
 }  // namespace ruvd

@@ -6,8 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 
 #include "base/parallel.h"
+#include "inference/cache/kv_cache.h"
 
 namespace ruvd {
 
@@ -38,32 +41,37 @@ struct KeyRange {
 // The keys a query may look at: the union of two disjoint ranges, either of them perhaps empty.
 using VisibleKeys = std::array<KeyRange, 2>;
 
-// One layer's attention: context = softmax(q k^T / sqrt(head_size)) v over the visible keys.
+// One sequence in one layer: context = softmax(q k^T / sqrt(head_size)) v over the visible keys.
 struct AttentionInput {
   Attention attention;
   size_t prefix = 0;  // cached keys before the new tokens: the position of the first of them
   size_t tokens = 0;  // new tokens
   size_t suffix = 0;  // cached keys behind them
+  // Holds the keys before and behind the new tokens, which replace what it has at their positions;
+  // may be null if there are none.
+  const KvCache* cache = nullptr;
+  size_t layer = 0;  // of the cache
   size_t heads = 0;
   size_t kv_heads = 0;
   size_t head_size = 0;
-  // The new tokens that have a query, in the order of q and context; null: all `tokens`.
-  const size_t* rows = nullptr;
-  size_t row_count = 0;           // of `rows`
+  // The new tokens that have a query, in the order of q and context; absent: all `tokens`.
+  std::optional<std::span<const size_t>> rows = std::nullopt;
   const float* q = nullptr;       // rows x (heads * head_size), rotated
-  const float* keys = nullptr;    // (prefix + tokens + suffix) x (kv_heads * head_size), rotated
+  const float* keys = nullptr;    // tokens x (kv_heads * head_size), rotated
   const float* values = nullptr;  // the same shape
   float* context = nullptr;       // rows x (heads * head_size)
 
-  size_t queries() const { return rows == nullptr ? tokens : row_count; }
-  size_t RowOf(size_t query) const { return rows == nullptr ? query : rows[query]; }
+  size_t queries() const { return rows.has_value() ? rows->size() : tokens; }
+  size_t RowOf(size_t query) const { return rows.has_value() ? (*rows)[query] : query; }
 };
 
 // What the query of new token `row` sees. For kNoisyAndClean the first range is the row's own noisy
 // block, the second lies in the clean half; `tokens` is even and prefix and suffix are zero then.
 VisibleKeys KeysVisibleTo(const AttentionInput& input, size_t row);
 
-// Parallel over heads and rows; equal bit for bit whatever the runner's threads.
-void Attend(ParallelRunner& runner, const AttentionInput& input);
+// Computes the attention of all sequences, in parallel over heads and rows. A row's result depends
+// on its query, the keys it sees and their positions only: equal bit for bit whatever the runner's
+// threads, the other sequences and rows, and whether keys are new or cached in float32.
+void Attend(ParallelRunner& runner, std::span<const AttentionInput> inputs);
 
 }  // namespace ruvd

@@ -58,6 +58,7 @@ struct CpuTransformer::Pass {
         adapters(loaded) {}
 
   absl::Status Begin(std::span<const ForwardInput> inputs);
+  absl::Status ReservePages();
   void Embed();
   void RunLayer(size_t index, std::span<ForwardOutput> outputs);
   void ComputeKeysAndValues(size_t index);
@@ -65,7 +66,6 @@ struct CpuTransformer::Pass {
   // From here on only the wanted rows exist.
   void DropUnwantedRows();
   void AttendAll(size_t index);
-  void AttendOne(size_t index, const BatchSequence& sequence);
   void RunFfn(size_t index);
   // x += projected; normed = rms_norm(x).
   void AddAndNorm(const std::vector<float>& weight);
@@ -89,6 +89,8 @@ struct CpuTransformer::Pass {
   std::vector<AdaptedRows> adapted;          // by sequence: its rows in the current layer
   size_t rows = 0;                           // in the current layer
   bool narrow = false;                       // only the wanted rows are left
+  std::vector<size_t> wanted;                // by wanted row: its row in its sequence
+  std::vector<AttentionInput> attended;      // by sequence
   std::vector<float> x;                      // the residual stream, rows x width
   std::vector<float> normed;                 // rows x width
   std::vector<float> gathered;
@@ -123,6 +125,27 @@ absl::Status CpuTransformer::Pass::Begin(std::span<const ForwardInput> inputs) {
   values.resize(keys.size());
   gate.resize(rows * static_cast<size_t>(config.ffn));
   up.resize(gate.size());
+  return ReservePages();
+}
+
+// The last step that may fail.
+absl::Status CpuTransformer::Pass::ReservePages() {
+  for (const BatchSequence& sequence : batch.sequences) {
+    KvCache* cache = sequence.input->cache;
+    if (cache == nullptr || !sequence.input->extend_cache) {
+      continue;
+    }
+    const absl::Status reserved =
+        cache->Reserve(static_cast<int>(sequence.position), static_cast<int>(sequence.tokens));
+    if (!reserved.ok()) {
+      for (const BatchSequence& any : batch.sequences) {
+        if (any.input->cache != nullptr) {
+          any.input->cache->Truncate(any.input->cache->length());  // gives back empty pages
+        }
+      }
+      return reserved;
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -181,6 +204,10 @@ void CpuTransformer::Pass::DropUnwantedRows() {
   normed.swap(gathered);
   rows = batch.wanted;
   narrow = true;
+  wanted.resize(rows);
+  for (size_t i = 0; i < rows; ++i) {
+    wanted[i] = batch.wanted_rows[i] - batch.sequences[batch.sequence_of_want[i]].begin;
+  }
   for (size_t i = 0; i < adapted.size(); ++i) {
     adapted[i].begin = batch.sequences[i].wanted_begin;
     adapted[i].rows = batch.sequences[i].wanted;
@@ -191,51 +218,37 @@ void CpuTransformer::Pass::DropUnwantedRows() {
   up.resize(gate.size());
 }
 
-void CpuTransformer::Pass::AttendOne(size_t index, const BatchSequence& sequence) {
+void CpuTransformer::Pass::AttendAll(size_t index) {
   const size_t kv_width = KvWidth(config);
   const size_t q_width = QWidth(config);
-  float* new_keys = keys.data() + sequence.begin * kv_width;
-  float* new_values = values.data() + sequence.begin * kv_width;
-  KvCache* cache = sequence.input->cache;
-  float* cached_keys = cache == nullptr ? nullptr : cache->keys(index);
-  float* cached_values = cache == nullptr ? nullptr : cache->values(index);
-  const auto exchange = [&] {
-    const size_t offset = sequence.position * kv_width;
-    const size_t count = sequence.tokens * kv_width;
-    std::swap_ranges(new_keys, new_keys + count, cached_keys + offset);
-    std::swap_ranges(new_values, new_values + count, cached_values + offset);
-  };
-  if (cache != nullptr) {
-    exchange();
-  }
-  std::vector<size_t> wanted;
-  for (size_t i = 0; narrow && i < sequence.wanted; ++i) {
-    wanted.push_back(batch.wanted_rows[sequence.wanted_begin + i] - sequence.begin);
-  }
-  const size_t first = narrow ? sequence.wanted_begin : sequence.begin;
-  if (!narrow || sequence.wanted > 0) {
-    Attend(runner, {.attention = sequence.input->attention,
-                    .prefix = sequence.position,
-                    .tokens = sequence.tokens,
-                    .suffix = sequence.suffix,
-                    .heads = static_cast<size_t>(config.heads),
-                    .kv_heads = static_cast<size_t>(config.kv_heads),
-                    .head_size = static_cast<size_t>(config.head_size),
-                    .rows = narrow ? wanted.data() : nullptr,
-                    .row_count = wanted.size(),
-                    .q = q.data() + first * q_width,
-                    .keys = cache == nullptr ? new_keys : cached_keys,
-                    .values = cache == nullptr ? new_values : cached_values,
-                    .context = context.data() + first * q_width});
-  }
-  if (cache != nullptr && !sequence.input->extend_cache) {
-    exchange();
-  }
-}
-
-void CpuTransformer::Pass::AttendAll(size_t index) {
+  attended.clear();
   for (const BatchSequence& sequence : batch.sequences) {
-    AttendOne(index, sequence);
+    const size_t first = narrow ? sequence.wanted_begin : sequence.begin;
+    attended.push_back({.attention = sequence.input->attention,
+                        .prefix = sequence.position,
+                        .tokens = sequence.tokens,
+                        .suffix = sequence.suffix,
+                        .cache = sequence.input->cache,
+                        .layer = index,
+                        .heads = static_cast<size_t>(config.heads),
+                        .kv_heads = static_cast<size_t>(config.kv_heads),
+                        .head_size = static_cast<size_t>(config.head_size),
+                        .q = q.data() + first * q_width,
+                        .keys = keys.data() + sequence.begin * kv_width,
+                        .values = values.data() + sequence.begin * kv_width,
+                        .context = context.data() + first * q_width});
+    if (narrow) {
+      attended.back().rows =
+          std::span<const size_t>(wanted).subspan(sequence.wanted_begin, sequence.wanted);
+    }
+  }
+  Attend(runner, attended);
+  for (const BatchSequence& sequence : batch.sequences) {
+    if (KvCache* cache = sequence.input->cache; cache != nullptr && sequence.input->extend_cache) {
+      cache->Write(index, static_cast<int>(sequence.position), static_cast<int>(sequence.tokens),
+                   keys.data() + sequence.begin * kv_width,
+                   values.data() + sequence.begin * kv_width);
+    }
   }
 }
 
@@ -303,7 +316,7 @@ void CpuTransformer::Pass::End(std::span<ForwardOutput> outputs) const {
     outputs[i].hidden.assign(hidden, hidden + sequence.wanted * width);
     KvCache* cache = sequence.input->cache;
     if (cache != nullptr && sequence.input->extend_cache) {
-      cache->Extend(static_cast<int>(sequence.position + sequence.tokens));
+      cache->Commit(static_cast<int>(sequence.position + sequence.tokens));
     }
   }
 }

@@ -39,7 +39,7 @@ inline constexpr size_t kPackedItemRows = 128;
 inline constexpr size_t kPackSliceBytes = 4 << 20;
 // Activations worth handing to another thread for rounding.
 inline constexpr size_t kMinQuantizedValues = 1 << 14;
-// Rows of the attention matrix computed together; a block-diffusion block is usually as long.
-inline constexpr size_t kAttentionRows = 16;
+// Queries, counted once for each head, that attention computes together: eight register tiles.
+inline constexpr size_t kAttentionRows = 48;
 
 }  // namespace ruvd::limits

@@ -84,7 +84,8 @@ class Transformer {
   // both have the same length. Two sequences with one cache are allowed only if neither extends it.
   // Errors leave every cache as it was: CONTEXT_TOO_LONG; INVALID_ARGUMENT for no token, one
   // outside the vocabulary, a row or position that does not exist, or a block attention that does
-  // not fit; ADAPTER_INVALID, WRONG_DIMENSION for a mix that does not fit.
+  // not fit; ADAPTER_INVALID, WRONG_DIMENSION for a mix that does not fit; KV_BUDGET_EXCEEDED where
+  // a cache that is to be extended gets no pages.
   virtual absl::Status Forward(std::span<const ForwardInput> batch,
                                std::span<ForwardOutput> outputs) = 0;
   absl::Status Forward(const ForwardInput& input, ForwardOutput* output) {

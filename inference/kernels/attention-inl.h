@@ -1,0 +1,398 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Included once per instruction set by kernels.cc. Attention over tiles of keys and values.
+#if defined(RUVD_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUVD_KERNELS_ATTENTION_INL_H_
+#undef RUVD_KERNELS_ATTENTION_INL_H_
+#else
+#define RUVD_KERNELS_ATTENTION_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "inference/kernels/attention_step.h"
+#include "inference/kernels/decode-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ruvd {
+namespace HWY_NAMESPACE {
+
+// Queries and vectors of one register tile: 24 accumulators of 32 registers, or 12 of 16.
+inline constexpr size_t kQueryRows = 6;
+inline constexpr size_t kLanes = hn::MaxLanes(Floats());
+#if HWY_TARGET == HWY_NEON
+inline constexpr size_t kQueryVectors = 4;
+#else
+inline constexpr size_t kQueryVectors = kLanes == 16 ? 4 : 2;
+#endif
+static_assert(kKvTileTokens % kLanes == 0);
+
+// How one stored format becomes vectors of float32.
+struct F32Element {
+  using Value = float;
+  static HWY_INLINE FloatVector Load(const float* from) { return hn::LoadU(Floats(), from); }
+};
+
+struct F16Element {
+  using Value = hwy::float16_t;
+  static HWY_INLINE FloatVector Load(const hwy::float16_t* from) {
+    return hn::PromoteTo(Floats(), hn::LoadU(Halves(), from));
+  }
+};
+
+struct Q8Element {
+  using Value = int8_t;
+  static HWY_INLINE FloatVector Load(const int8_t* from) {
+    const hn::Rebind<int8_t, Floats> d8;
+    return hn::ConvertTo(Floats(), hn::PromoteTo(Integers(), hn::LoadU(d8, from)));
+  }
+};
+
+// 2^x for x <= 0, zero below -126; exactly one at zero. Relative error below 2e-7 (polynomial of
+// Cephes' exp2f).
+HWY_INLINE FloatVector PowerOfTwo(FloatVector x) {
+  const Floats d;
+  const Integers integers;
+  const FloatVector whole = hn::Round(x);
+  const FloatVector rest = hn::Sub(x, whole);
+  FloatVector sum = hn::Set(d, 1.535336188319500e-4F);
+  sum = hn::MulAdd(sum, rest, hn::Set(d, 1.339887440266574e-3F));
+  sum = hn::MulAdd(sum, rest, hn::Set(d, 9.618437357674640e-3F));
+  sum = hn::MulAdd(sum, rest, hn::Set(d, 5.550332471162809e-2F));
+  sum = hn::MulAdd(sum, rest, hn::Set(d, 2.402264791363012e-1F));
+  sum = hn::MulAdd(sum, rest, hn::Set(d, 6.931472028550421e-1F));
+  sum = hn::MulAdd(sum, rest, hn::Set(d, 1.0F));
+  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(integers, whole));
+  const FloatVector power = hn::BitCast(d, hn::Add(hn::BitCast(integers, sum), exponent));
+  return hn::IfThenElseZero(hn::Ge(x, hn::Set(d, -126.0F)), power);
+}
+
+// scores (kRows x kVectors vectors, rows kKvStepKeys apart) = queries times the keys of the vectors
+// from `first` on. Sums run over the head's components in ascending order.
+template <class Element, size_t kRows, size_t kVectors>
+HWY_INLINE void ScoreTile(const AttentionStep& step, const float* queries, size_t first,
+                          float* scores) {
+  const Floats d;
+  const typename Element::Value* keys[kVectors];
+  FloatVector sums[kRows][kVectors];
+  HWY_UNROLL(8)
+  for (size_t v = 0; v < kVectors; ++v) {
+    const size_t key = (first + v) * kLanes;
+    keys[v] = static_cast<const typename Element::Value*>(step.tiles[key / kKvTileTokens].keys) +
+              key % kKvTileTokens;
+    HWY_UNROLL(8)
+    for (size_t r = 0; r < kRows; ++r) {
+      sums[r][v] = hn::Zero(d);
+    }
+  }
+  for (size_t i = 0; i < step.head_size; ++i) {
+    FloatVector key[kVectors];
+    HWY_UNROLL(8)
+    for (size_t v = 0; v < kVectors; ++v) {
+      key[v] = Element::Load(keys[v] + i * kKvTileTokens);
+    }
+    HWY_UNROLL(8)
+    for (size_t r = 0; r < kRows; ++r) {
+      const FloatVector query = hn::Set(d, queries[r * step.head_size + i]);
+      HWY_UNROLL(8)
+      for (size_t v = 0; v < kVectors; ++v) {
+        sums[r][v] = hn::MulAdd(query, key[v], sums[r][v]);
+      }
+    }
+  }
+  HWY_UNROLL(8)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(8)
+    for (size_t v = 0; v < kVectors; ++v) {
+      hn::StoreU(sums[r][v], d, scores + r * kKvStepKeys + (first + v) * kLanes);
+    }
+  }
+}
+
+// sums (kRows x kVectors vectors from `column` on) = factors * sums + powers times values. Sums run
+// over the keys in ascending order.
+template <class Element, size_t kRows, size_t kVectors>
+HWY_INLINE void ValueTile(const AttentionStep& step, const float* powers, const float* factors,
+                          size_t column, float* sums) {
+  const Floats d;
+  const size_t stride = KvValueStride(step.head_size);
+  FloatVector total[kRows][kVectors];
+  HWY_UNROLL(8)
+  for (size_t r = 0; r < kRows; ++r) {
+    const FloatVector factor = hn::Set(d, factors[r]);
+    HWY_UNROLL(8)
+    for (size_t v = 0; v < kVectors; ++v) {
+      total[r][v] = hn::Mul(factor, hn::LoadU(d, sums + r * stride + column + v * kLanes));
+    }
+  }
+  for (size_t first = 0; first < step.keys; first += kKvTileTokens) {
+    const auto* values =
+        static_cast<const typename Element::Value*>(step.tiles[first / kKvTileTokens].values) +
+        column;
+    const size_t count = HWY_MIN(kKvTileTokens, step.keys - first);
+    for (size_t key = 0; key < count; ++key) {
+      FloatVector value[kVectors];
+      HWY_UNROLL(8)
+      for (size_t v = 0; v < kVectors; ++v) {
+        value[v] = Element::Load(values + key * stride + v * kLanes);
+      }
+      HWY_UNROLL(8)
+      for (size_t r = 0; r < kRows; ++r) {
+        const FloatVector power = hn::Set(d, powers[r * kKvStepKeys + first + key]);
+        HWY_UNROLL(8)
+        for (size_t v = 0; v < kVectors; ++v) {
+          total[r][v] = hn::MulAdd(power, value[v], total[r][v]);
+        }
+      }
+    }
+  }
+  HWY_UNROLL(8)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(8)
+    for (size_t v = 0; v < kVectors; ++v) {
+      hn::StoreU(total[r][v], d, sums + r * stride + column + v * kLanes);
+    }
+  }
+}
+
+// Lanes of vector `v` that lie in one of the two ranges.
+HWY_INLINE hn::Mask<Floats> Seen(const KeysOfStep& keys, size_t v) {
+  const Floats d;
+  const FloatVector index = hn::Iota(d, static_cast<float>(v * kLanes));
+  const auto in = [&](size_t range) HWY_ATTR {
+    return hn::And(hn::Ge(index, hn::Set(d, static_cast<float>(keys.begin[range]))),
+                   hn::Lt(index, hn::Set(d, static_cast<float>(keys.end[range]))));
+  };
+  return hn::Or(in(0), in(1));
+}
+
+inline bool SeesAll(const KeysOfStep& keys, size_t count) {
+  return (keys.begin[0] == 0 && keys.end[0] == count) ||
+         (keys.begin[1] == 0 && keys.end[1] == count);
+}
+
+// The scales of a step's keys or values; one where a tile has none.
+struct StepScales {
+  bool any = false;
+  float keys[kKvStepKeys];
+  float values[kKvStepKeys];
+};
+
+// Scores of one query become powers of two relative to the largest one so far. Returns the factor
+// for what was summed before.
+HWY_INLINE float SoftmaxRow(const AttentionStep& step, const StepScales& scales, size_t row,
+                            float* scores) {
+  const Floats d;
+  const size_t vectors = (step.keys + kLanes - 1) / kLanes;
+  const KeysOfStep& visible = step.visible[row];
+  const bool all = SeesAll(visible, step.keys) && step.keys % kLanes == 0;
+  FloatVector best = hn::Set(d, kNoScore);
+  for (size_t v = 0; v < vectors; ++v) {
+    FloatVector score = hn::LoadU(d, scores + v * kLanes);
+    if (scales.any) {
+      score = hn::Mul(score, hn::LoadU(d, scales.keys + v * kLanes));
+      hn::StoreU(score, d, scores + v * kLanes);
+    }
+    best =
+        hn::Max(best, all ? score : hn::IfThenElse(Seen(visible, v), score, hn::Set(d, kNoScore)));
+  }
+  const FloatVector before = hn::Set(d, step.largest[row]);
+  const FloatVector largest = hn::Max(before, hn::MaxOfLanes(d, best));
+  FloatVector sum = hn::Zero(d);
+  for (size_t v = 0; v < vectors; ++v) {
+    FloatVector power = PowerOfTwo(hn::Sub(hn::LoadU(d, scores + v * kLanes), largest));
+    if (!all) {
+      power = hn::IfThenElseZero(Seen(visible, v), power);
+    }
+    sum = hn::Add(sum, power);
+    if (scales.any) {
+      power = hn::Mul(power, hn::LoadU(d, scales.values + v * kLanes));
+    }
+    hn::StoreU(power, d, scores + v * kLanes);
+  }
+  const float factor = hn::GetLane(PowerOfTwo(hn::Sub(before, largest)));
+  step.largest[row] = hn::GetLane(largest);
+  step.totals[row] = step.totals[row] * factor + hn::GetLane(hn::SumOfLanes(d, sum));
+  return factor;
+}
+
+// Queries [row, row + kRows) over all keys of the step.
+template <class Element, size_t kRows>
+HWY_NOINLINE void AttendRows(const AttentionStep& step, const StepScales& scales, size_t row) {
+  HWY_ALIGN float scores[kRows * kKvStepKeys];
+  float factors[kRows];
+  const float* queries = step.queries + row * step.head_size;
+  const size_t vectors = (step.keys + kLanes - 1) / kLanes;
+  size_t v = 0;
+  for (; v + kQueryVectors <= vectors; v += kQueryVectors) {
+    ScoreTile<Element, kRows, kQueryVectors>(step, queries, v, scores);
+  }
+  for (; v < vectors; ++v) {
+    ScoreTile<Element, kRows, 1>(step, queries, v, scores);
+  }
+  for (size_t r = 0; r < kRows; ++r) {
+    factors[r] = SoftmaxRow(step, scales, row + r, scores + r * kKvStepKeys);
+  }
+  const size_t stride = KvValueStride(step.head_size);
+  float* sums = step.sums + row * stride;
+  size_t column = 0;
+  for (; column + kQueryVectors * kLanes <= stride; column += kQueryVectors * kLanes) {
+    ValueTile<Element, kRows, kQueryVectors>(step, scores, factors, column, sums);
+  }
+  for (; column < stride; column += kLanes) {
+    ValueTile<Element, kRows, 1>(step, scores, factors, column, sums);
+  }
+}
+
+template <class Element>
+HWY_INLINE void AttendAllRows(const AttentionStep& step, const StepScales& scales) {
+  size_t row = 0;
+  for (; row + kQueryRows <= step.rows; row += kQueryRows) {
+    AttendRows<Element, kQueryRows>(step, scales, row);
+  }
+  switch (step.rows - row) {
+    case 5:
+      return AttendRows<Element, 5>(step, scales, row);
+    case 4:
+      return AttendRows<Element, 4>(step, scales, row);
+    case 3:
+      return AttendRows<Element, 3>(step, scales, row);
+    case 2:
+      return AttendRows<Element, 2>(step, scales, row);
+    case 1:
+      return AttendRows<Element, 1>(step, scales, row);
+    default:
+      return;
+  }
+}
+
+template <class Element>
+HWY_INLINE void WidenElements(const void* from, size_t count, float* out) {
+  const auto* values = static_cast<const typename Element::Value*>(from);
+  for (size_t i = 0; i < count; i += kLanes) {
+    hn::StoreU(Element::Load(values + i), Floats(), out + i);
+  }
+}
+
+// Stored values as float32, without their scales. `count` is a multiple of 16.
+inline void Widen(KvFormat format, const void* from, size_t count, float* out) {
+  switch (format) {
+    case KvFormat::kF32:
+      return WidenElements<F32Element>(from, count, out);
+    case KvFormat::kF16:
+      return WidenElements<F16Element>(from, count, out);
+    case KvFormat::kQ8:
+      return WidenElements<Q8Element>(from, count, out);
+  }
+}
+
+// Replaces tiles of other formats by float32 copies in the step's scratch; scales stay separate, so
+// that the result is the same as without copies.
+inline void WidenTiles(const AttentionStep& step, size_t count, KvTile* tiles) {
+  const size_t key_floats = step.head_size * kKvTileTokens;
+  const size_t value_floats = KvValueStride(step.head_size) * kKvTileTokens;
+  for (size_t i = 0; i < count; ++i) {
+    tiles[i] = step.tiles[i];
+    if (tiles[i].format == KvFormat::kF32) {
+      continue;
+    }
+    float* keys = step.scratch + i * (key_floats + value_floats);
+    Widen(tiles[i].format, tiles[i].keys, key_floats, keys);
+    Widen(tiles[i].format, tiles[i].values, value_floats, keys + key_floats);
+    tiles[i].format = KvFormat::kF32;
+    tiles[i].keys = keys;
+    tiles[i].values = keys + key_floats;
+  }
+}
+
+inline void CollectScales(const KvTile* tiles, size_t count, StepScales* scales) {
+  for (size_t i = 0; i < count; ++i) {
+    scales->any = scales->any || tiles[i].format == KvFormat::kQ8;
+  }
+  for (size_t i = 0; scales->any && i < count; ++i) {
+    for (size_t t = 0; t < kKvTileTokens; ++t) {
+      const bool scaled = tiles[i].format == KvFormat::kQ8;
+      scales->keys[i * kKvTileTokens + t] = scaled ? tiles[i].key_scales[t] : 1.0F;
+      scales->values[i * kKvTileTokens + t] = scaled ? tiles[i].value_scales[t] : 1.0F;
+    }
+  }
+}
+
+inline void Attend(const AttentionStep& step) {
+  const size_t count = (step.keys + kKvTileTokens - 1) / kKvTileTokens;
+  StepScales scales;
+  CollectScales(step.tiles, count, &scales);
+  const KvFormat format = step.tiles[0].format;
+  bool same = true;
+  for (size_t i = 1; i < count; ++i) {
+    same = same && step.tiles[i].format == format;
+  }
+  if (same && format == KvFormat::kF32) {
+    return AttendAllRows<F32Element>(step, scales);
+  }
+  // Few queries widen in registers what they read once.
+  if (same && step.rows <= kQueryRows) {
+    return format == KvFormat::kF16 ? AttendAllRows<F16Element>(step, scales)
+                                    : AttendAllRows<Q8Element>(step, scales);
+  }
+  KvTile tiles[kKvStepTiles];
+  WidenTiles(step, count, tiles);
+  AttentionStep wide = step;
+  wide.tiles = tiles;
+  AttendAllRows<F32Element>(wide, scales);
+}
+
+// One row of n values in a format; returns its scale (one but for kQ8). Half values beyond the
+// range become the largest half: an infinity would turn into NaN at the first hidden key.
+inline float Narrow(KvFormat format, const float* x, size_t n, void* out) {
+  const Floats d;
+  if (format == KvFormat::kF32) {
+    std::memcpy(out, x, n * sizeof(float));
+    return 1.0F;
+  }
+  size_t i = 0;
+  if (format == KvFormat::kF16) {
+    constexpr float kLargestHalf = 65504.0F;
+    auto* halves = static_cast<hwy::float16_t*>(out);
+    for (; i + kLanes <= n; i += kLanes) {
+      const FloatVector value =
+          hn::Clamp(hn::LoadU(d, x + i), hn::Set(d, -kLargestHalf), hn::Set(d, kLargestHalf));
+      hn::StoreU(hn::DemoteTo(Halves(), value), Halves(), halves + i);
+    }
+    for (; i < n; ++i) {
+      const uint16_t bits = FloatToHalf(std::clamp(x[i], -kLargestHalf, kLargestHalf));
+      std::memcpy(halves + i, &bits, sizeof(bits));
+    }
+    return 1.0F;
+  }
+  FloatVector bounds = hn::Zero(d);
+  for (; i + kLanes <= n; i += kLanes) {
+    bounds = hn::Max(bounds, hn::Abs(hn::LoadU(d, x + i)));
+  }
+  float bound = hn::GetLane(hn::MaxOfLanes(d, bounds));
+  for (; i < n; ++i) {
+    bound = std::max(bound, std::abs(x[i]));
+  }
+  const float inverse = bound > 0 ? 127.0F / bound : 0.0F;
+  auto* bytes = static_cast<int8_t*>(out);
+  const hn::Rebind<int8_t, Floats> d8;
+  for (i = 0; i + kLanes <= n; i += kLanes) {
+    const FloatVector scaled = hn::Mul(hn::LoadU(d, x + i), hn::Set(d, inverse));
+    hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(scaled)), d8, bytes + i);
+  }
+  for (; i < n; ++i) {
+    bytes[i] = static_cast<int8_t>(std::lrint(x[i] * inverse));
+  }
+  return bound / 127.0F;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ruvd
+HWY_AFTER_NAMESPACE();
+
+#endif
