@@ -191,6 +191,11 @@ absl::StatusOr<std::vector<std::string>> GgufReader::GetStringArray(std::string_
   return out;
 }
 
+absl::StatusOr<uint64_t> GgufReader::GetArrayLength(std::string_view key) const {
+  ASSIGN_OR_RETURN(const Value* value, contents_->Get(key, true, "an array"));
+  return value->count;
+}
+
 absl::StatusOr<std::vector<int64_t>> GgufReader::GetIntArray(std::string_view key) const {
   constexpr char kWanted[] = "an array of integers";
   ASSIGN_OR_RETURN(const Value* value, contents_->Get(key, true, kWanted));

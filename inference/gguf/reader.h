@@ -47,6 +47,8 @@ class GgufReader {
   absl::StatusOr<bool> GetBool(std::string_view key) const;
   absl::StatusOr<std::string> GetString(std::string_view key) const;
   absl::StatusOr<std::vector<std::string>> GetStringArray(std::string_view key) const;
+  // How many values an array has, so that a limit can be checked before they are copied.
+  absl::StatusOr<uint64_t> GetArrayLength(std::string_view key) const;
   // An array of any integer type whose values fit.
   absl::StatusOr<std::vector<int64_t>> GetIntArray(std::string_view key) const;
   absl::StatusOr<std::vector<float>> GetFloatArray(std::string_view key) const;

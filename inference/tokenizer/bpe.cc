@@ -3,8 +3,6 @@
 
 #include "inference/tokenizer/bpe.h"
 
-#include <queue>
-#include <tuple>
 #include <utility>
 
 #include "base/reasons.h"
@@ -13,46 +11,6 @@
 
 namespace ruvd {
 namespace {
-
-constexpr int kNone = -1;
-
-// A piece of the word under work: a linked list over the positions of its bytes.
-struct Piece {
-  uint32_t symbol;
-  uint32_t begin;
-  uint32_t end;  // begin == end: absorbed by a piece to the left
-  int previous;
-  int next;
-};
-
-// A pair that could merge; stale once either piece has changed.
-struct Candidate {
-  uint32_t rank;
-  int left;
-  int right;
-  uint32_t left_symbol;
-  uint32_t right_symbol;
-  uint32_t result;
-};
-
-// Orders the queue: lowest rank first, then leftmost.
-struct Later {
-  bool operator()(const Candidate& a, const Candidate& b) const {
-    return std::tie(a.rank, a.left) > std::tie(b.rank, b.left);
-  }
-};
-
-std::vector<Piece> BytePieces(std::string_view word) {
-  std::vector<Piece> pieces(word.size());
-  for (size_t i = 0; i < word.size(); ++i) {
-    pieces[i] = {.symbol = static_cast<uint8_t>(word[i]),
-                 .begin = static_cast<uint32_t>(i),
-                 .end = static_cast<uint32_t>(i + 1),
-                 .previous = static_cast<int>(i) - 1,
-                 .next = i + 1 < word.size() ? static_cast<int>(i + 1) : kNone};
-  }
-  return pieces;
-}
 
 absl::Status BadMerge(std::string_view line, size_t rank) {
   return Error(absl::StatusCode::kDataLoss, reasons::kTokenizerInvalid,
@@ -63,17 +21,20 @@ absl::Status BadMerge(std::string_view line, size_t rank) {
 
 }  // namespace
 
-absl::StatusOr<BytePairMerges> BytePairMerges::Create(const StringMap<uint32_t>& ids,
+absl::StatusOr<BytePairMerges> BytePairMerges::Create(const WordTable& ids,
                                                       std::span<const std::string> merges) {
   BytePairMerges out;
-  StringMap<SymbolId> symbols;
+  WordTable symbols;
   const auto intern = [&](const std::string& bytes) {
-    const auto [entry, added] = symbols.emplace(bytes, static_cast<SymbolId>(out.tokens_.size()));
-    if (added) {
-      const auto token = ids.find(bytes);
-      out.tokens_.push_back(token == ids.end() ? kNoToken : token->second);
+    const auto next = static_cast<Symbol>(out.tokens_.size());
+    if (!symbols.Add(bytes, next)) {
+      return *symbols.Find(bytes);
     }
-    return entry->second;
+    out.tokens_.push_back(ids.Find(bytes).value_or(kNoToken));
+    if (out.tokens_.back() == kNoToken) {
+      out.tokenless_.emplace(next, bytes);
+    }
+    return next;
   };
   for (int byte = 0; byte < 256; ++byte) {
     intern(std::string(1, static_cast<char>(byte)));
@@ -89,67 +50,91 @@ absl::StatusOr<BytePairMerges> BytePairMerges::Create(const StringMap<uint32_t>&
     if (!left || !right || left->empty() || right->empty()) {
       return BadMerge(line, rank);
     }
-    const uint64_t key = PairKey(intern(*left), intern(*right));
+    const Symbol left_symbol = intern(*left);
+    const Symbol right_symbol = intern(*right);
     // A pair listed twice keeps its first, better rank.
-    out.merges_.emplace(
-        key, Merge{.rank = static_cast<uint32_t>(rank), .result = intern(*left + *right)});
+    out.merges_.Add(left_symbol, right_symbol,
+                    {static_cast<uint32_t>(rank), intern(*left + *right)});
   }
   return out;
 }
 
-const BytePairMerges::Merge* BytePairMerges::Find(SymbolId left, SymbolId right) const {
-  const auto found = merges_.find(PairKey(left, right));
-  return found == merges_.end() ? nullptr : &found->second;
+void BytePairMerges::Encode(std::string_view word, EncodeWorkspace* workspace,
+                            std::vector<TokenId>* out) const {
+  std::vector<Symbol>& symbols = workspace->symbols;
+  symbols.assign(reinterpret_cast<const uint8_t*>(word.data()),
+                 reinterpret_cast<const uint8_t*>(word.data()) + word.size());
+  merges_.Apply(&symbols, &workspace->merging);
+  for (const Symbol symbol : symbols) {
+    if (tokens_[symbol] != kNoToken) {
+      out->push_back(tokens_[symbol]);
+    } else {
+      AppendBytes(tokenless_.at(symbol), out);
+    }
+  }
 }
 
-void BytePairMerges::Encode(std::string_view word, std::vector<uint32_t>* out) const {
-  std::vector<Piece> pieces = BytePieces(word);
-  std::priority_queue<Candidate, std::vector<Candidate>, Later> queue;
-  const auto offer = [&](int left, int right) {
-    if (left == kNone || right == kNone) {
-      return;
+void BytePairMerges::AppendBytes(std::string_view bytes, std::vector<TokenId>* out) const {
+  for (const char c : bytes) {
+    if (const uint32_t token = tokens_[static_cast<uint8_t>(c)]; token != kNoToken) {
+      out->push_back(token);
     }
-    const Merge* merge = Find(pieces[left].symbol, pieces[right].symbol);
-    if (merge != nullptr) {
-      queue.push(
-          {merge->rank, left, right, pieces[left].symbol, pieces[right].symbol, merge->result});
-    }
-  };
-  for (size_t i = 1; i < pieces.size(); ++i) {
-    offer(static_cast<int>(i) - 1, static_cast<int>(i));
   }
-  while (!queue.empty()) {
-    const Candidate best = queue.top();
-    queue.pop();
-    Piece& left = pieces[best.left];
-    Piece& right = pieces[best.right];
-    // Pieces only grow or vanish, so equal symbols mean that nothing changed since the offer.
-    if (left.begin == left.end || right.begin == right.end || left.symbol != best.left_symbol ||
-        right.symbol != best.right_symbol || left.next != best.right) {
-      continue;
+}
+
+BytePairEncoder::BytePairEncoder(PreTokenizer splitter, WordTable ids, BytePairMerges merges)
+    : splitter_(splitter), ids_(std::move(ids)), merges_(std::move(merges)) {}
+
+absl::StatusOr<std::unique_ptr<BytePairEncoder>> BytePairEncoder::Create(Vocabulary* vocabulary) {
+  WordTable ids;
+  for (TokenId id = 0; id < vocabulary->pieces.size(); ++id) {
+    if (!vocabulary->IsKind(id, TokenKind::kNormal)) {
+      continue;  // found as whole words only, or never
     }
-    left.symbol = best.result;
-    left.end = right.end;
-    left.next = right.next;
-    right.begin = right.end;
-    if (left.next != kNone) {
-      pieces[left.next].previous = best.left;
+    std::string& piece = vocabulary->pieces[id];
+    // A spelling outside the alphabet cannot come from bytes; it stays as it is written.
+    if (auto bytes = BytesOfSpelling(piece); bytes) {
+      piece = *std::move(bytes);
     }
-    offer(left.previous, best.left);
-    offer(best.left, left.next);
+    if (!ids.Add(piece, id)) {
+      return Error(absl::StatusCode::kDataLoss, reasons::kTokenizerInvalid,
+                   "tokens {} and {} are spelled alike; convert the model again", *ids.Find(piece),
+                   id);
+    }
   }
-  for (const Piece& piece : pieces) {
-    if (piece.begin == piece.end) {
+  ASSIGN_OR_RETURN(BytePairMerges merges, BytePairMerges::Create(ids, vocabulary->merges));
+  vocabulary->merges = {};
+  std::unique_ptr<BytePairEncoder> out(
+      new BytePairEncoder(vocabulary->pre.kind, std::move(ids), std::move(merges)));
+  out->FindWholeWords(*vocabulary);
+  return out;
+}
+
+// Most words of a text are tokens: these need no merging when it is known to lead there.
+void BytePairEncoder::FindWholeWords(const Vocabulary& vocabulary) {
+  whole_word_.assign(vocabulary.pieces.size(), false);
+  EncodeWorkspace workspace;
+  std::vector<TokenId> ids;
+  for (TokenId id = 0; id < vocabulary.pieces.size(); ++id) {
+    if (!vocabulary.IsKind(id, TokenKind::kNormal)) {
       continue;
     }
-    if (tokens_[piece.symbol] != kNoToken) {
-      out->push_back(tokens_[piece.symbol]);
-      continue;
+    if (!vocabulary.pre.ignore_merges) {
+      ids.clear();
+      merges_.Encode(vocabulary.pieces[id], &workspace, &ids);
     }
-    for (const char c : word.substr(piece.begin, piece.end - piece.begin)) {
-      if (const uint32_t token = tokens_[static_cast<uint8_t>(c)]; token != kNoToken) {
-        out->push_back(token);
-      }
+    whole_word_[id] = vocabulary.pre.ignore_merges || (ids.size() == 1 && ids[0] == id);
+  }
+}
+
+void BytePairEncoder::Append(std::string_view text, bool /*at_start*/, EncodeWorkspace* workspace,
+                             std::vector<TokenId>* out) const {
+  WordSplitter words(splitter_, text);
+  for (std::string_view word; words.Next(&word);) {
+    if (const auto token = ids_.Find(word); token && whole_word_[*token]) {
+      out->push_back(*token);
+    } else {
+      merges_.Encode(word, workspace, out);
     }
   }
 }

@@ -3,9 +3,8 @@
 
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,36 +12,55 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/string_map.h"
+#include "inference/tokenizer/merge_table.h"
+#include "inference/tokenizer/text_encoder.h"
+#include "inference/tokenizer/vocabulary.h"
+#include "inference/tokenizer/word_table.h"
 
 namespace ruvd {
 
-// Byte-pair merging (Sennrich et al. 2016, arXiv 1508.07909) with ranked merges: the pair of lowest
-// rank merges first, the leftmost on ties. Immutable and thread-safe.
+// Byte-pair merging (Sennrich et al. 2016, arXiv 1508.07909) with ranked merges over raw bytes.
+// Immutable and thread-safe.
 class BytePairMerges {
  public:
   // `ids` maps the raw bytes of each token to its id. `merges` are "left right" in GPT-2's
   // alphabet, most important first. TOKENIZER_INVALID for a line that is none.
-  static absl::StatusOr<BytePairMerges> Create(const StringMap<uint32_t>& ids,
+  static absl::StatusOr<BytePairMerges> Create(const WordTable& ids,
                                                std::span<const std::string> merges);
 
   // Appends the ids of a word in O(n log n). A merged piece that is not a token falls back to the
   // tokens of its bytes; a byte without a token is left out.
-  void Encode(std::string_view word, std::vector<uint32_t>* out) const;
+  void Encode(std::string_view word, EncodeWorkspace* workspace, std::vector<TokenId>* out) const;
 
  private:
   // Merging works on interned byte strings: the 256 bytes first, then what merges speak of.
-  using SymbolId = uint32_t;
-  static constexpr uint32_t kNoToken = UINT32_MAX;
-  struct Merge {
-    uint32_t rank;
-    SymbolId result;
-  };
-  static uint64_t PairKey(SymbolId left, SymbolId right) { return (uint64_t{left} << 32) | right; }
-  const Merge* Find(SymbolId left, SymbolId right) const;
+  using Symbol = MergeTable::Symbol;
+  static constexpr TokenId kNoToken = UINT32_MAX;
+  void AppendBytes(std::string_view bytes, std::vector<TokenId>* out) const;
 
-  std::vector<uint32_t> tokens_;  // by symbol; kNoToken where it is not in the vocabulary
-  std::unordered_map<uint64_t, Merge> merges_;
+  std::vector<TokenId> tokens_;  // by symbol; kNoToken where it is not in the vocabulary
+  std::unordered_map<Symbol, std::string> tokenless_;  // bytes of the symbols without a token
+  MergeTable merges_;
+};
+
+// Byte-level BPE: words, cut by the pre-tokeniser, are merged one by one.
+class BytePairEncoder final : public TextEncoder {
+ public:
+  // Turns the normal pieces of `vocabulary` from their spelling into raw bytes, and takes its
+  // merges. TOKENIZER_INVALID where two pieces are alike, and as BytePairMerges::Create.
+  static absl::StatusOr<std::unique_ptr<BytePairEncoder>> Create(Vocabulary* vocabulary);
+
+  void Append(std::string_view text, bool at_start, EncodeWorkspace* workspace,
+              std::vector<TokenId>* out) const override;
+
+ private:
+  BytePairEncoder(PreTokenizer splitter, WordTable ids, BytePairMerges merges);
+  void FindWholeWords(const Vocabulary& vocabulary);
+
+  PreTokenizer splitter_;
+  WordTable ids_;
+  BytePairMerges merges_;
+  std::vector<bool> whole_word_;  // by token: its bytes encode as itself
 };
 
 }  // namespace ruvd

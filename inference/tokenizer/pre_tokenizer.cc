@@ -3,183 +3,167 @@
 
 #include "inference/tokenizer/pre_tokenizer.h"
 
-#include "inference/tokenizer/unicode.h"
-#include "inference/tokenizer/utf8.h"
+#include <utility>
 
 namespace ruvd {
 namespace {
 
-// A text as characters. Reading beyond the end gives the class kOther and code point 0 with
-// `InText` false, so that matchers can look ahead freely.
-class Characters {
- public:
-  explicit Characters(std::string_view text) : text_(text) {
-    starts_.reserve(text.size() + 1);
-    classes_.reserve(text.size());
-    for (size_t at = 0; at < text.size();) {
-      const Utf8Char next = FirstUtf8Char(text.substr(at));
-      const bool valid = next.state == Utf8Char::State::kValid;
-      starts_.push_back(static_cast<uint32_t>(at));
-      classes_.push_back(ClassOf(next.code_point));
-      at += valid ? next.length : 1;
-    }
-    starts_.push_back(static_cast<uint32_t>(text.size()));
-  }
+constexpr WordPattern kGpt2[] = {FindGpt2Word};
+constexpr WordPattern kQwen2[] = {FindQwen2Word};
+constexpr WordPattern kQwen35[] = {FindQwen35Word};
+constexpr WordPattern kLlama3[] = {FindLlama3Word};
+constexpr WordPattern kSeedCoder[] = {FindSeedCoderWord};
+constexpr WordPattern kStarCoder[] = {FindNumber, FindGpt2Word};
+constexpr WordPattern kFalcon[] = {FindFalconPunctuation, FindGpt2Word, FindThreeDigits};
+constexpr WordPattern kDeepSeekLlm[] = {
+    FindNewline,    FindDeepSeekLetters,    FindDeepSeekPunctuation,
+    FindSpaceAtEnd, FindDeepSeekIdeographs, FindNumbers};
+constexpr WordPattern kDeepSeekCoder[] = {FindNewline, FindSpacedLetters, FindSpacedPunctuation,
+                                          FindDeepSeekIdeographs, FindNumber};
+constexpr WordPattern kDefault[] = {FindPunctuation, FindGpt2Word, FindNumbers, FindThreeDigits};
 
-  size_t size() const { return classes_.size(); }
-  bool InText(size_t i) const { return i < classes_.size(); }
-  bool IsLetter(size_t i) const { return Is(i, CharClass::kLetter); }
-  bool IsNumber(size_t i) const { return Is(i, CharClass::kNumber); }
-  bool IsSpace(size_t i) const { return Is(i, CharClass::kWhiteSpace); }
-  // [^\s\p{L}\p{N}]
-  bool IsSymbol(size_t i) const { return InText(i) && !IsLetter(i) && !IsNumber(i) && !IsSpace(i); }
-  // The character if it is ASCII, else 0.
-  char Ascii(size_t i) const {
-    if (!InText(i)) {
-      return '\0';
-    }
-    const char c = text_[starts_[i]];
-    return static_cast<uint8_t>(c) < 0x80 ? c : '\0';
+std::span<const WordPattern> PatternsOf(PreTokenizer kind) {
+  switch (kind) {
+    case PreTokenizer::kGpt2:
+      return kGpt2;
+    case PreTokenizer::kQwen2:
+      return kQwen2;
+    case PreTokenizer::kQwen35:
+      return kQwen35;
+    case PreTokenizer::kLlama3:
+      return kLlama3;
+    case PreTokenizer::kSeedCoder:
+      return kSeedCoder;
+    case PreTokenizer::kStarCoder:
+      return kStarCoder;
+    case PreTokenizer::kFalcon:
+      return kFalcon;
+    case PreTokenizer::kDeepSeekLlm:
+      return kDeepSeekLlm;
+    case PreTokenizer::kDeepSeekCoder:
+      return kDeepSeekCoder;
+    case PreTokenizer::kDefault:
+      break;
   }
-  bool IsNewline(size_t i) const { return Ascii(i) == '\r' || Ascii(i) == '\n'; }
-  std::string_view Slice(size_t begin, size_t end) const {
-    return text_.substr(starts_[begin], starts_[end] - starts_[begin]);
-  }
+  return kDefault;
+}
 
- private:
-  bool Is(size_t i, CharClass wanted) const { return InText(i) && classes_[i] == wanted; }
-
-  std::string_view text_;
-  std::vector<uint32_t> starts_;  // byte offset of each character, and the end
-  std::vector<CharClass> classes_;
+struct NamedEntry {
+  std::string_view name;
+  PreTokenizerEntry entry;
 };
 
-char Lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
+constexpr PreTokenizerEntry kPlainGpt2{.kind = PreTokenizer::kGpt2};
+constexpr PreTokenizerEntry kJina2{.kind = PreTokenizer::kGpt2, .mask_strips_left = true};
+// Qwen2's expression under other names. "bailingmoe" matches one newline where Qwen2 matches
+// several, which comes to the same: the white space before takes the others.
+constexpr PreTokenizerEntry kPlainQwen2{.kind = PreTokenizer::kQwen2};
+constexpr PreTokenizerEntry kLlamaFamily{
+    .kind = PreTokenizer::kLlama3, .ignore_merges = true, .add_bos = true};
+constexpr PreTokenizerEntry kPlainLlama3{.kind = PreTokenizer::kLlama3};
+constexpr PreTokenizerEntry kPlainStarCoder{.kind = PreTokenizer::kStarCoder};
 
-// Length of 's 't 'm 'd 're 've 'll at i, or 0.
-size_t Contraction(const Characters& text, size_t i, bool any_case) {
-  if (text.Ascii(i) != '\'') {
-    return 0;
-  }
-  const char first = any_case ? Lower(text.Ascii(i + 1)) : text.Ascii(i + 1);
-  if (first == 's' || first == 't' || first == 'm' || first == 'd') {
-    return 2;
-  }
-  const char second = any_case ? Lower(text.Ascii(i + 2)) : text.Ascii(i + 2);
-  const bool two = (first == 'r' && second == 'e') || (first == 'v' && second == 'e') ||
-                   (first == 'l' && second == 'l');
-  return two ? 3 : 0;
-}
-
-// \s+(?!\S)|\s+ at i: a run of white space, without its last character if something follows it (a
-// run of one stays whole). 0 where there is none.
-size_t SpaceRun(const Characters& text, size_t i) {
-  size_t run = 0;
-  while (text.IsSpace(i + run)) {
-    ++run;
-  }
-  return run > 1 && text.InText(i + run) ? run - 1 : run;
-}
-
-// Each matcher returns the end of the word that starts at i.
-size_t MatchGpt2(const Characters& text, size_t i) {
-  if (const size_t length = Contraction(text, i, /*any_case=*/false); length > 0) {
-    return i + length;
-  }
-  size_t at = i + (text.Ascii(i) == ' ' ? 1 : 0);
-  const auto run = [&](bool (Characters::*member)(size_t) const) {
-    while ((text.*member)(at)) {
-      ++at;
-    }
-    return at;
-  };
-  if (text.IsLetter(at)) {
-    return run(&Characters::IsLetter);
-  }
-  if (text.IsNumber(at)) {
-    return run(&Characters::IsNumber);
-  }
-  if (text.IsSymbol(at)) {
-    return run(&Characters::IsSymbol);
-  }
-  return i + SpaceRun(text, i);
-}
-
-// \s*[\r\n]+ at i: up to the last newline of the run of white space; 0 without one.
-size_t NewlineRunEnd(const Characters& text, size_t i) {
-  size_t end = 0;
-  for (; text.IsSpace(i); ++i) {
-    if (text.IsNewline(i)) {
-      end = i + 1;
-    }
-  }
-  return end;
-}
-
-// kQwen2 and kLlama3, which differ in how many digits make a word.
-size_t MatchQwen2(const Characters& text, size_t i, size_t max_digits) {
-  if (const size_t length = Contraction(text, i, /*any_case=*/true); length > 0) {
-    return i + length;
-  }
-  if (text.IsNumber(i)) {
-    size_t digits = 1;
-    while (digits < max_digits && text.IsNumber(i + digits)) {
-      ++digits;
-    }
-    return i + digits;
-  }
-  // Any one character but a newline or number may lead a run of letters.
-  if (text.IsLetter(i) || (!text.IsNewline(i) && text.IsLetter(i + 1))) {
-    ++i;
-    while (text.IsLetter(i)) {
-      ++i;
-    }
-    return i;
-  }
-  size_t at = i + (text.Ascii(i) == ' ' ? 1 : 0);
-  if (text.IsSymbol(at)) {
-    while (text.IsSymbol(at)) {
-      ++at;
-    }
-    while (text.IsNewline(at)) {
-      ++at;
-    }
-    return at;
-  }
-  const size_t newline_end = NewlineRunEnd(text, i);
-  return newline_end > 0 ? newline_end : i + SpaceRun(text, i);
-}
+constexpr NamedEntry kNames[] = {
+    {"default", {.kind = PreTokenizer::kDefault}},
+    {"gpt-2", kPlainGpt2},
+    {"phi-2", kPlainGpt2},
+    {"mpt", kPlainGpt2},
+    {"olmo", kPlainGpt2},
+    {"jais", kPlainGpt2},
+    {"trillion", kPlainGpt2},
+    {"exaone4", kPlainGpt2},
+    {"granite-docling", kPlainGpt2},
+    {"modern-bert", kPlainGpt2},
+    {"mellum", kPlainGpt2},
+    {"gigachat", kPlainGpt2},
+    {"a.x-4.0", kPlainGpt2},
+    {"jina-es", kPlainGpt2},
+    {"jina-de", kPlainGpt2},
+    {"jina-v2-es", kJina2},
+    {"jina-v2-de", kJina2},
+    {"jina-v2-code", kJina2},
+    {"jina-v1-en", kPlainGpt2},
+    {"roberta-bpe", kPlainGpt2},
+    {"qwen2", kPlainQwen2},
+    {"deepseek-r1-qwen", kPlainQwen2},
+    {"megrez", kPlainQwen2},
+    {"stablelm2", kPlainQwen2},
+    {"hunyuan", kPlainQwen2},
+    {"solar-open", kPlainQwen2},
+    {"grok-2", kPlainQwen2},
+    {"kormo", kPlainQwen2},
+    {"f2llmv2", kPlainQwen2},
+    {"bailingmoe", kPlainQwen2},
+    {"bailingmoe2", kPlainQwen2},
+    {"llada-moe", kPlainQwen2},
+    {"qwen35", {.kind = PreTokenizer::kQwen35}},
+    {"seed-coder", {.kind = PreTokenizer::kSeedCoder}},
+    {"llama-bpe", kLlamaFamily},
+    {"llama3", kLlamaFamily},
+    {"llama-v3", kLlamaFamily},
+    {"falcon3", kLlamaFamily},
+    {"falcon-h1", kLlamaFamily},
+    {"pixtral", kLlamaFamily},
+    {"midm-2.0", kLlamaFamily},
+    {"lfm2", kLlamaFamily},
+    {"jina-v5-nano", kLlamaFamily},
+    {"dbrx", kPlainLlama3},
+    {"smaug-bpe", kPlainLlama3},
+    {"glm4", kPlainLlama3},
+    {"chatglm-bpe", kPlainLlama3},
+    {"starcoder", kPlainStarCoder},
+    {"refact", kPlainStarCoder},
+    {"command-r", kPlainStarCoder},
+    {"smollm", kPlainStarCoder},
+    {"codeshell", kPlainStarCoder},
+    {"exaone", kPlainStarCoder},
+    {"minerva-7b", kPlainStarCoder},
+    {"mellum2", kPlainStarCoder},
+    {"falcon", {.kind = PreTokenizer::kFalcon}},
+    {"deepseek-llm", {.kind = PreTokenizer::kDeepSeekLlm}},
+    {"deepseek-coder", {.kind = PreTokenizer::kDeepSeekCoder}},
+};
 
 }  // namespace
 
-std::optional<PreTokenizer> PreTokenizerByName(std::string_view name) {
-  for (const std::string_view known : {"gpt-2", "mpt", "olmo", "jais"}) {
-    if (name == known) {
-      return PreTokenizer::kGpt2;
+std::optional<PreTokenizerEntry> PreTokenizerByName(std::string_view name) {
+  for (const NamedEntry& known : kNames) {
+    if (known.name == name) {
+      return known.entry;
     }
-  }
-  for (const std::string_view known : {"qwen2", "deepseek-r1-qwen"}) {
-    if (name == known) {
-      return PreTokenizer::kQwen2;
-    }
-  }
-  if (name == "llama-bpe") {
-    return PreTokenizer::kLlama3;
   }
   return std::nullopt;
 }
 
+WordSplitter::WordSplitter(PreTokenizer kind, std::string_view text) : patterns_(PatternsOf(kind)) {
+  levels_[0].rest = text;
+}
+
+bool WordSplitter::NextOf(size_t level, std::string_view* word) {
+  Level& here = levels_.at(level);
+  if (!here.match.empty()) {
+    *word = std::exchange(here.match, {});
+    return true;
+  }
+  if (here.rest.empty() && (level == 0 || !NextOf(level - 1, &here.rest))) {
+    return false;
+  }
+  const TextSpan match = patterns_[level](here.rest);
+  if (match.begin > 0) {
+    *word = here.rest.substr(0, match.begin);
+    here.match = here.rest.substr(match.begin, match.end - match.begin);
+  } else {
+    *word = here.rest.substr(0, match.end);
+  }
+  here.rest.remove_prefix(match.end);
+  return true;
+}
+
 std::vector<std::string_view> SplitWords(PreTokenizer kind, std::string_view text) {
-  const Characters characters(text);
   std::vector<std::string_view> words;
-  for (size_t i = 0; i < characters.size();) {
-    const size_t end = kind == PreTokenizer::kGpt2
-                           ? MatchGpt2(characters, i)
-                           : MatchQwen2(characters, i, kind == PreTokenizer::kLlama3 ? 3 : 1);
-    words.push_back(characters.Slice(i, end));
-    i = end;
+  WordSplitter splitter(kind, text);
+  for (std::string_view word; splitter.Next(&word);) {
+    words.push_back(word);
   }
   return words;
 }

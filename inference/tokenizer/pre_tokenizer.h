@@ -3,30 +3,69 @@
 
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "inference/tokenizer/word_patterns.h"
+
 namespace ruvd {
 
-// Cuts a text into the words within which byte pairs are merged. Hand-written matchers of the
-// published regular expressions; where those are ambiguous, llama.cpp's splitters decide.
+// How a text is cut into the words within which byte pairs are merged. Each kind is a row of
+// expressions (word_patterns.h): the first one cuts the text at its matches, the next one cuts the
+// parts, and so on; what lies between two matches is a part too, and an expression sees nothing
+// beyond its part. Where the published expressions leave room, llama.cpp's splitters decide.
 enum class PreTokenizer : uint8_t {
-  // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
   kGpt2,
-  // (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|
-  // \s*[\r\n]+|\s+(?!\S)|\s+
   kQwen2,
-  // As kQwen2 but \p{N}{1,3} for \p{N}.
+  kQwen35,
   kLlama3,
+  kSeedCoder,
+  kStarCoder,
+  kFalcon,
+  kDeepSeekLlm,
+  kDeepSeekCoder,
+  kDefault,  // of files that name none
 };
 
-// The splitter that tokenizer.ggml.pre names; nullopt for one we do not have.
-std::optional<PreTokenizer> PreTokenizerByName(std::string_view name);
+// What goes with a value of tokenizer.ggml.pre.
+struct PreTokenizerEntry {
+  PreTokenizer kind;
+  // A word that is a token is taken whole, whatever the merges say.
+  bool ignore_merges = false;
+  // Where the file has no add_bos_token.
+  bool add_bos = false;
+  // The token "<mask>" swallows white space before it.
+  bool mask_strips_left = false;
+};
 
-// The words of `text` in order; together they are the whole text. Linear time. A byte that is not
-// part of valid UTF-8 counts as one symbol.
+// Nullopt for a name we do not have.
+std::optional<PreTokenizerEntry> PreTokenizerByName(std::string_view name);
+
+// The words of a text in order; together they are the whole text. Linear time. Borrows the text.
+class WordSplitter {
+ public:
+  WordSplitter(PreTokenizer kind, std::string_view text);
+  // False at the end. Words are not empty.
+  bool Next(std::string_view* word) { return NextOf(patterns_.size() - 1, word); }
+
+ private:
+  static constexpr size_t kMaxPatterns = 6;
+  struct Level {
+    std::string_view rest;   // of the part that this pattern cuts
+    std::string_view match;  // found already, behind the gap that was returned
+  };
+  bool NextOf(size_t level, std::string_view* word);
+
+  std::span<const WordPattern> patterns_;
+  std::array<Level, kMaxPatterns> levels_;
+};
+
+// All words at once.
 std::vector<std::string_view> SplitWords(PreTokenizer kind, std::string_view text);
 
 }  // namespace ruvd

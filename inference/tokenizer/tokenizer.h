@@ -14,16 +14,22 @@
 
 #include "absl/status/statusor.h"
 #include "inference/gguf/reader.h"
+#include "inference/tokenizer/vocabulary.h"
 
 namespace ruvd {
 
-using TokenId = uint32_t;
+// A part of a text that consists of the program's own words and of a user's.
+struct TextSegment {
+  std::string text;
+  bool trusted = false;  // control tokens spelled in it are meant
+};
 
-// Byte-level byte-pair encoding (GGUF tokenizer model "gpt2") with the pre-tokenisers "gpt-2" (and
-// "mpt", "olmo", "jais"), "qwen2" (and "deepseek-r1-qwen") and "llama-bpe". Gives the ids llama.cpp
-// gives: no Unicode normalisation even where tokenizer.json asks for NFC, no token added at either
-// end. One deliberate difference: bytes that are not UTF-8 are encoded as they are, not replaced,
-// so that decoding gives back every text. Immutable and thread-safe.
+// Byte-level byte-pair encoding (GGUF tokenizer model "gpt2") and SentencePiece's byte-pair
+// encoding
+// ("llama"). Gives the ids llama.cpp gives: no Unicode normalisation even where tokenizer.json asks
+// for NFC. Two deliberate differences: bytes that are not UTF-8 are encoded as they are, not
+// replaced, so that decoding gives back every text; and merging never results in a control token,
+// so that the text of a user cannot forge one. Immutable and thread-safe.
 class Tokenizer {
  public:
   // Reads the tokenizer.ggml.* keys. TOKENIZER_INVALID for a missing or inconsistent vocabulary,
@@ -36,11 +42,19 @@ class Tokenizer {
 
   // Text to ids in O(n log n). User-defined tokens in the text are always recognised, control
   // tokens such as "<|mask|>" only with `parse_special`: text of a user must not be able to forge
-  // them.
+  // them. No token is added at either end.
   std::vector<TokenId> Encode(std::string_view text, bool parse_special = false) const;
 
+  // The segments' ids as one text, so that words may go across a border between two segments;
+  // control tokens are recognised inside trusted segments only. With `add_special` the beginning-
+  // and end-of-text tokens are added where the file says so.
+  std::vector<TokenId> EncodeSegments(std::span<const TextSegment> segments,
+                                      bool add_special = false) const;
+
   // The text of the ids; control tokens and ids outside the vocabulary are left out. The bytes are
-  // joined unchanged, so a sequence cut inside a character gives invalid UTF-8: see Utf8Assembler.
+  // joined unchanged, so a sequence cut inside a character gives invalid UTF-8: see StreamDecoder.
+  // The space that SentencePiece puts before a text, and before text behind a user-defined token,
+  // is taken away again.
   std::string Decode(std::span<const TokenId> tokens) const;
 
   // The raw bytes of a token; the spelling ("<|mask|>") for special ones; "" outside the
@@ -49,18 +63,30 @@ class Tokenizer {
 
   // Control, unknown and unused tokens, which stand for no text.
   bool IsSpecial(TokenId token) const;
+  // Whether a text spelled like this can be one special token: a control, unknown or user-defined
+  // one.
+  bool IsSpecialText(std::string_view text) const;
 
   std::optional<TokenId> mask_id() const;
   std::optional<TokenId> eos_id() const;
   std::optional<TokenId> bos_id() const;
   std::optional<TokenId> pad_id() const;
+  // Ends what the model says in a chat, where the file names such a token.
+  std::optional<TokenId> end_of_turn_id() const;
 
   // Number of tokens in the vocabulary.
   size_t size() const;
+  // tokenizer.chat_template, or "".
+  const std::string& chat_template() const;
+  // What a user should know of how the file was read; usually empty.
+  const std::vector<std::string>& warnings() const;
 
  private:
+  friend class StreamDecoder;
   struct Impl;
   explicit Tokenizer(std::unique_ptr<const Impl> impl);
+  // Appends what a token adds to a text. `at_start`: a leading space, if any, is not part of it.
+  void AppendText(TokenId token, bool* at_start, std::string* out) const;
   std::unique_ptr<const Impl> impl_;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <vector>
 
 namespace ruvd {
 namespace {
@@ -14,33 +15,48 @@ constexpr uint32_t kRuns[] = {
 #include "inference/tokenizer/unicode_tables.inc"
 };
 constexpr uint32_t kClassBits = 3;
+constexpr uint32_t kCodePoints = 0x110000;
+constexpr uint32_t kPageSize = 256;
 
-CharClass Search(uint32_t code_point) {
-  // The last run that starts at or before the code point; the first run starts at 0.
-  const uint32_t key = (code_point << kClassBits) | ((1U << kClassBits) - 1);
-  const auto* const after = std::upper_bound(std::begin(kRuns), std::end(kRuns), key);
-  return static_cast<CharClass>(*(after - 1) & ((1U << kClassBits) - 1));
-}
+// The classes in pages of 256 code points; equal pages, such as those of one script's letters, are
+// kept once.
+struct Pages {
+  std::array<uint16_t, kCodePoints / kPageSize> page_of{};
+  std::vector<std::array<CharClass, kPageSize>> pages;
+};
 
-// Latin-1 is most of what is looked up.
-const std::array<CharClass, 256>& Latin1() {
-  static const std::array<CharClass, 256> kTable = [] {
-    std::array<CharClass, 256> table{};
-    for (uint32_t c = 0; c < table.size(); ++c) {
-      table.at(c) = Search(c);
+const Pages& AllPages() {
+  static const Pages& kPages = *[] {
+    auto* out = new Pages;
+    size_t run = 0;
+    for (uint32_t number = 0; number < out->page_of.size(); ++number) {
+      std::array<CharClass, kPageSize> page{};
+      for (uint32_t i = 0; i < kPageSize; ++i) {
+        const uint32_t code_point = number * kPageSize + i;
+        while (run + 1 < std::size(kRuns) && kRuns[run + 1] >> kClassBits <= code_point) {
+          ++run;
+        }
+        page.at(i) = static_cast<CharClass>(kRuns[run] & ((1U << kClassBits) - 1));
+      }
+      const auto known = std::find(out->pages.begin(), out->pages.end(), page);
+      out->page_of.at(number) = static_cast<uint16_t>(known - out->pages.begin());
+      if (known == out->pages.end()) {
+        out->pages.push_back(page);
+      }
     }
-    return table;
+    return out;
   }();
-  return kTable;
+  return kPages;
 }
 
 }  // namespace
 
 CharClass ClassOf(uint32_t code_point) {
-  if (code_point < 256) {
-    return Latin1()[code_point];
+  if (code_point >= kCodePoints) {
+    return CharClass::kOther;
   }
-  return code_point <= 0x10FFFF ? Search(code_point) : CharClass::kOther;
+  const Pages& pages = AllPages();
+  return pages.pages[pages.page_of[code_point / kPageSize]][code_point % kPageSize];
 }
 
 }  // namespace ruvd

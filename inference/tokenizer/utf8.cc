@@ -58,4 +58,19 @@ Utf8Char FirstUtf8Char(std::string_view text) {
   return {Utf8Char::State::kValid, lead.length, code_point};
 }
 
+std::string Utf8Of(uint32_t code_point) {
+  if (code_point < 0x80) {
+    return {static_cast<char>(code_point)};
+  }
+  const int continued = code_point < 0x800 ? 1 : code_point < 0x10000 ? 2 : 3;
+  std::string out(static_cast<size_t>(continued) + 1, '\0');
+  for (int i = continued; i > 0; --i) {
+    out[static_cast<size_t>(i)] = static_cast<char>(0x80 | (code_point & 0x3F));
+    code_point >>= 6;
+  }
+  // As many leading ones as there are bytes.
+  out[0] = static_cast<char>(((0xFFU << (7 - continued)) & 0xFF) | code_point);
+  return out;
+}
+
 }  // namespace ruvd

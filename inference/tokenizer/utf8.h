@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace ruvd {
@@ -25,5 +26,8 @@ struct Utf8Char {
 
 // The first character of a text that is not empty.
 Utf8Char FirstUtf8Char(std::string_view text);
+
+// The bytes of a code point that is none of the surrogates.
+std::string Utf8Of(uint32_t code_point);
 
 }  // namespace ruvd

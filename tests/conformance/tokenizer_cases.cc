@@ -19,14 +19,9 @@
 namespace ruvd::conformance {
 namespace {
 
-// Null after reporting a skip (SentencePiece) or a failure.
+// Null after reporting a failure.
 std::unique_ptr<Tokenizer> LoadTokenizer(const Suite& suite, const std::string& id,
                                          const GgufReader& gguf) {
-  const auto model = gguf.GetString("tokenizer.ggml.model");
-  if (model.ok() && *model != "gpt2") {
-    suite.report->Skip(id, fmt::format("tokenizer model \"{}\" is not supported", *model));
-    return nullptr;
-  }
   auto tokenizer = Tokenizer::FromGguf(gguf);
   if (!tokenizer.ok()) {
     suite.report->Fail(id, MessageOf(tokenizer.status()));

@@ -51,7 +51,9 @@ struct Vocabulary {
   absl::StatusOr<std::unique_ptr<Tokenizer>> Build() const {
     GgufWriter writer;
     writer.SetString("tokenizer.ggml.model", model);
-    writer.SetString("tokenizer.ggml.pre", pre);
+    if (!pre.empty()) {
+      writer.SetString("tokenizer.ggml.pre", pre);
+    }
     writer.SetStringArray("tokenizer.ggml.tokens", tokens);
     writer.SetInt32Array("tokenizer.ggml.token_type", types);
     writer.SetStringArray("tokenizer.ggml.merges", merges);
@@ -111,6 +113,40 @@ TEST(TokenizerTest, ReadsTheSpecialIds) {
   EXPECT_EQ(tokenizer->size(), 262U);
 }
 
+TEST(TokenizerTest, AFileWithoutPreTokeniserIsReadWithAWarning) {
+  Vocabulary vocabulary;
+  EXPECT_THAT(vocabulary.Build().value()->warnings(), testing::IsEmpty());
+  vocabulary.pre = "";
+  const auto tokenizer = vocabulary.Build().value();
+  EXPECT_THAT(tokenizer->warnings(), ElementsAre(HasSubstr("tokenizer.ggml.pre")));
+  // The default rules: digits in threes, punctuation by itself.
+  EXPECT_EQ(tokenizer->Decode(tokenizer->Encode("1234, ab")), "1234, ab");
+}
+
+TEST(TokenizerTest, Llama3TakesAWordThatIsATokenWhole) {
+  Vocabulary vocabulary;
+  vocabulary.merges.pop_back();  // "abc" cannot be merged any more
+  EXPECT_THAT(vocabulary.Build().value()->Encode("abc"), ElementsAre(kAb, 'c'));
+  vocabulary.pre = "llama-bpe";
+  EXPECT_THAT(vocabulary.Build().value()->Encode("abc"), ElementsAre(kAbc));
+}
+
+TEST(TokenizerTest, SegmentsAreOneTextWithTrustedParts) {
+  const auto tokenizer = Small();
+  const std::vector<TextSegment> segments = {
+      {"<|mask|>a", true}, {"b<|mask|>", false}, {"c", true}};
+  std::vector<TokenId> expected = {kMask, kAb};
+  for (const char c : std::string("<|mask|>c")) {
+    expected.push_back(static_cast<TokenId>(c));
+  }
+  EXPECT_EQ(tokenizer->EncodeSegments(segments), expected);
+  // A token half of which a user wrote is none.
+  const std::vector<TextSegment> forged = {{"<|ma", true}, {"sk|>", false}};
+  EXPECT_EQ(tokenizer->EncodeSegments(forged).size(), 8U);
+  const std::vector<TextSegment> whole = {{"<|ma", true}, {"sk|>", true}};
+  EXPECT_THAT(tokenizer->EncodeSegments(whole), ElementsAre(kMask));
+}
+
 TEST(TokenizerTest, RefusesWhatItWouldGetWrong) {
   const auto refusal = [](const std::function<void(Vocabulary*)>& change) {
     Vocabulary vocabulary;
@@ -120,7 +156,7 @@ TEST(TokenizerTest, RefusesWhatItWouldGetWrong) {
     return MessageOf(status);
   };
   EXPECT_THAT(refusal([](auto* v) { v->pre = "future-splitter"; }), HasSubstr("future-splitter"));
-  EXPECT_THAT(refusal([](auto* v) { v->model = "llama"; }), HasSubstr("\"llama\""));
+  EXPECT_THAT(refusal([](auto* v) { v->model = "t5"; }), HasSubstr("\"t5\""));
   EXPECT_THAT(refusal([](auto* v) { v->types.pop_back(); }), HasSubstr("261 token types"));
   EXPECT_THAT(refusal([](auto* v) { v->types[3] = 77; }), HasSubstr("77"));
   EXPECT_THAT(refusal([](auto* v) { v->merges.push_back("abc"); }), HasSubstr("merge 2"));
@@ -128,6 +164,7 @@ TEST(TokenizerTest, RefusesWhatItWouldGetWrong) {
   EXPECT_THAT(refusal([](auto* v) { v->merges.push_back("\xFF b"); }), HasSubstr("merge 2"));
   EXPECT_THAT(refusal([](auto* v) { v->mask = 262; }), HasSubstr("outside the vocabulary"));
   EXPECT_THAT(refusal([](auto* v) { v->Add("ab", 1); }), HasSubstr("spelled alike"));
+  EXPECT_THAT(refusal([](auto* v) { v->Add(std::string(8193, 'x'), 1); }), HasSubstr("8193 bytes"));
 }
 
 RC_GTEST_PROP(TokenizerProperty, DecodingGivesBackEveryText, (const std::string& text)) {
@@ -165,31 +202,58 @@ RC_GTEST_PROP(BytePairProperty, QueueAgreesWithTheDefinition, ()) {
   // Random merges over three letters, each built from pieces that exist by then.
   std::vector<std::string> pieces = {"a", "b", "c"};
   std::vector<std::string> merges;
-  StringMap<uint32_t> ids = {{"a", 0}, {"b", 1}, {"c", 2}};
+  WordTable ids;
+  for (uint32_t id = 0; id < pieces.size(); ++id) {
+    ids.Add(pieces[id], id);
+  }
   const int count = *rc::gen::inRange(0, 12);
   for (int i = 0; i < count; ++i) {
     const std::string left = *rc::gen::elementOf(pieces);
     const std::string right = *rc::gen::elementOf(pieces);
     merges.push_back(left + " " + right);
-    if (ids.emplace(left + right, static_cast<uint32_t>(pieces.size())).second) {
+    if (ids.Add(left + right, static_cast<uint32_t>(pieces.size()))) {
       pieces.push_back(left + right);
     }
   }
   const std::string word = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("abc")));
-  std::vector<uint32_t> actual;
-  BytePairMerges::Create(ids, merges)->Encode(word, &actual);
+  std::vector<TokenId> actual;
+  EncodeWorkspace workspace;
+  BytePairMerges::Create(ids, merges)->Encode(word, &workspace, &actual);
   std::vector<uint32_t> expected;
   for (const std::string& part : NaiveMerge(word, merges)) {
-    expected.push_back(ids.at(part));
+    expected.push_back(*ids.Find(part));
   }
   RC_ASSERT(actual == expected);
 }
 
+RC_GTEST_PROP(MergeTableProperty, LongWordsAreMergedLikeShortOnes, ()) {
+  // The same symbols, in a word short enough to be searched and behind enough that never merge.
+  MergeTable table;
+  for (uint32_t i = *rc::gen::inRange(0U, 30U); i > 0; --i) {
+    table.Add(*rc::gen::inRange(0U, 8U), *rc::gen::inRange(0U, 8U),
+              {*rc::gen::inRange(0U, 10U), *rc::gen::inRange(0U, 8U)});
+  }
+  const auto word = *rc::gen::container<std::vector<uint32_t>>(rc::gen::inRange(0U, 8U));
+  const uint32_t forbidden = *rc::gen::inRange(0U, 12U);
+  RC_PRE(word.size() <= 40);
+  MergeTable::Workspace workspace;
+  std::vector<uint32_t> expected = word;
+  table.Apply(&expected, &workspace, forbidden);
+  std::vector<uint32_t> actual(60, 99);
+  actual.insert(actual.end(), word.begin(), word.end());
+  expected.insert(expected.begin(), 60, 99);
+  table.Apply(&actual, &workspace, forbidden);
+  RC_ASSERT(actual == expected);
+}
+
 TEST(BytePairTest, PiecesOutsideTheVocabularyFallBackToBytes) {
-  const StringMap<uint32_t> ids = {{"a", 7}, {"b", 8}};
+  WordTable ids;
+  ids.Add("a", 7);
+  ids.Add("b", 8);
   const std::vector<std::string> merges = {"a b"};
   std::vector<uint32_t> out;
-  BytePairMerges::Create(ids, merges)->Encode("abz", &out);
+  EncodeWorkspace workspace;
+  BytePairMerges::Create(ids, merges)->Encode("abz", &workspace, &out);
   EXPECT_THAT(out, ElementsAre(7U, 8U));  // no token for z
 }
 
@@ -225,7 +289,8 @@ TEST_P(TokenizerVectorTest, IdsAreLlamaCpps) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Vocabularies, TokenizerVectorTest,
-                         testing::Values("qwen2", "gpt-2", "llama-bpe"), [](const auto& parameter) {
+                         testing::Values("qwen2", "gpt-2", "llama-bpe", "llama-spm"),
+                         [](const auto& parameter) {
                            std::string name = parameter.param;
                            std::erase(name, '-');
                            return name;

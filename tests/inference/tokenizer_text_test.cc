@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tokenizer is built from: character classes, UTF-8, the byte alphabet, word splitting.
+// What the tokenizer is built from: character classes, UTF-8, the byte alphabet.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,15 +10,12 @@
 #include <set>
 
 #include "inference/tokenizer/byte_alphabet.h"
-#include "inference/tokenizer/pre_tokenizer.h"
 #include "inference/tokenizer/unicode.h"
 #include "inference/tokenizer/utf8.h"
 #include "inference/tokenizer/utf8_assembler.h"
 
 namespace ruvd {
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST(UnicodeTest, ClassesOfKnownCharacters) {
   EXPECT_EQ(ClassOf('a'), CharClass::kLetter);
@@ -97,6 +94,19 @@ RC_GTEST_PROP(Utf8AssemblerProperty, AlwaysValidAndIndependentOfTheCuts, ()) {
   }
 }
 
+TEST(Utf8Test, WritesWhatItReads) {
+  for (uint32_t code_point = 0; code_point < 0x110000; code_point += code_point < 0x900 ? 1 : 97) {
+    if (code_point >= 0xD800 && code_point < 0xE000) {
+      continue;
+    }
+    const std::string bytes = Utf8Of(code_point);
+    const Utf8Char read = FirstUtf8Char(bytes);
+    ASSERT_EQ(read.state, Utf8Char::State::kValid) << code_point;
+    ASSERT_EQ(read.code_point, code_point);
+    ASSERT_EQ(read.length, bytes.size());
+  }
+}
+
 TEST(ByteAlphabetTest, KnownSpellings) {
   EXPECT_EQ(SpellBytes(" a\n"), "\u0120a\u010A");
   EXPECT_EQ(SpellBytes(std::string_view("\0\xAD\xFF", 3)), "\u0100\u0143\u00FF");
@@ -114,42 +124,6 @@ TEST(ByteAlphabetTest, SpellsEveryByteDifferently) {
     EXPECT_EQ(BytesOfSpelling(SpellBytes(raw)), raw);
   }
   EXPECT_EQ(spellings.size(), 256U);
-}
-
-TEST(PreTokenizerTest, Gpt2Rules) {
-  const auto split = [](std::string_view text) { return SplitWords(PreTokenizer::kGpt2, text); };
-  EXPECT_THAT(split("I'll it'S"), ElementsAre("I", "'ll", " it", "'", "S"));
-  EXPECT_THAT(split("a  b \n"), ElementsAre("a", " ", " b", " \n"));
-  EXPECT_THAT(split("x 123abc"), ElementsAre("x", " 123", "abc"));
-  EXPECT_THAT(split("hi!? ..."), ElementsAre("hi", "!?", " ..."));
-  EXPECT_THAT(split(" "), ElementsAre(" "));
-}
-
-TEST(PreTokenizerTest, Qwen2Rules) {
-  const auto split = [](std::string_view text) { return SplitWords(PreTokenizer::kQwen2, text); };
-  EXPECT_THAT(split("I'LL we'Ve"), ElementsAre("I", "'LL", " we", "'Ve"));
-  EXPECT_THAT(split("12 3"), ElementsAre("1", "2", " ", "3"));
-  EXPECT_THAT(split("(word\tnext"), ElementsAre("(word", "\tnext"));
-  EXPECT_THAT(split("end.\r\n\n  go"), ElementsAre("end", ".\r\n\n", " ", " go"));
-  EXPECT_THAT(split(" \n \n x"), ElementsAre(" \n \n", " x"));
-  EXPECT_THAT(split("\na"), ElementsAre("\n", "a"));
-  EXPECT_THAT(split("'"), ElementsAre("'"));
-}
-
-TEST(PreTokenizerTest, Llama3TakesUpToThreeDigits) {
-  EXPECT_THAT(SplitWords(PreTokenizer::kLlama3, "1234 5"), ElementsAre("123", "4", " ", "5"));
-}
-
-RC_GTEST_PROP(PreTokenizerProperty, WordsAreTheWholeText, (const std::string& text)) {
-  for (const PreTokenizer kind :
-       {PreTokenizer::kGpt2, PreTokenizer::kQwen2, PreTokenizer::kLlama3}) {
-    std::string joined;
-    for (const std::string_view word : SplitWords(kind, text)) {
-      RC_ASSERT(!word.empty());
-      joined += word;
-    }
-    RC_ASSERT(joined == text);
-  }
 }
 
 }  // namespace

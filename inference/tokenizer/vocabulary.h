@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "inference/gguf/reader.h"
+#include "inference/tokenizer/pre_tokenizer.h"
+
+namespace ruvd {
+
+using TokenId = uint32_t;
+
+// tokenizer.ggml.token_type
+enum class TokenKind : uint8_t {
+  kUndefined = 0,
+  kNormal = 1,
+  kUnknown = 2,
+  kControl = 3,
+  kUserDefined = 4,
+  kUnused = 5,
+  kByte = 6,
+};
+
+enum class TokenizerModel : uint8_t {
+  kBytePair,       // "gpt2": byte-level byte-pair encoding
+  kSentencePiece,  // "llama": SentencePiece's byte-pair encoding by score
+};
+
+// The tokenizer.ggml.* keys of a file, checked.
+struct Vocabulary {
+  TokenizerModel model = TokenizerModel::kBytePair;
+  PreTokenizerEntry pre{.kind = PreTokenizer::kDefault};  // kBytePair only
+  // By id, as the file spells them; equally many of each.
+  std::vector<std::string> pieces;
+  std::vector<TokenKind> kinds;
+  std::vector<float> scores;        // kSentencePiece only; finite
+  std::vector<std::string> merges;  // kBytePair only
+
+  std::optional<TokenId> mask, eos, bos, pad, unknown, end_of_turn;
+  bool add_bos = false;
+  bool add_eos = false;
+  bool add_space_prefix = false;     // kSentencePiece only
+  bool remove_extra_spaces = false;  // kSentencePiece only
+  std::string model_name;            // general.name
+  std::string chat_template;         // "" where there is none
+  std::vector<std::string> warnings;
+
+  bool IsKind(TokenId token, TokenKind kind) const { return kinds[token] == kind; }
+};
+
+// TOKENIZER_INVALID for keys that are missing or contradict each other, for more tokens or merges
+// and longer tokens than limits.h allows, and for a tokenizer model or a pre-tokeniser we do not
+// know: a wrong split would silently give wrong ids.
+absl::StatusOr<Vocabulary> ReadVocabulary(const GgufReader& gguf);
+
+}  // namespace ruvd

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/tokenizer/word_table.h"
+
+#include <algorithm>
+
+namespace ruvd {
+
+bool WordTable::Add(std::string_view word, uint32_t value) {
+  if (2 * (values_.size() + 1) > slots_.size()) {
+    Grow();
+  }
+  const size_t hash = std::hash<std::string_view>{}(word);
+  Slot& slot = slots_[Place(word, hash)];
+  if (slot.entry != kFree) {
+    return false;
+  }
+  slot = {static_cast<uint32_t>(hash >> 32), static_cast<uint32_t>(values_.size())};
+  words_ += word;
+  starts_.push_back(words_.size());
+  values_.push_back(value);
+  return true;
+}
+
+void WordTable::Grow() {
+  slots_.assign(std::max<size_t>(64, 2 * slots_.size()), {});
+  mask_ = slots_.size() - 1;
+  for (uint32_t entry = 0; entry < values_.size(); ++entry) {
+    const size_t hash = std::hash<std::string_view>{}(WordOf(entry));
+    slots_[Place(WordOf(entry), hash)] = {static_cast<uint32_t>(hash >> 32), entry};
+  }
+}
+
+}  // namespace ruvd

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ruvd {
+
+// A hash table from words to numbers that keeps its words in one piece of memory. Thread-safe once
+// filled.
+class WordTable {
+ public:
+  // False, and no change, where the word is there already.
+  bool Add(std::string_view word, uint32_t value);
+  std::optional<uint32_t> Find(std::string_view word) const {
+    if (slots_.empty()) {
+      return std::nullopt;
+    }
+    const Slot& slot = slots_[Place(word, std::hash<std::string_view>{}(word))];
+    return slot.entry == kFree ? std::nullopt : std::optional<uint32_t>(values_[slot.entry]);
+  }
+  size_t size() const { return values_.size(); }
+
+ private:
+  static constexpr uint32_t kFree = UINT32_MAX;
+  struct Slot {
+    uint32_t hash = 0;  // the upper half: the lower one chose the place
+    uint32_t entry = kFree;
+  };
+  std::string_view WordOf(uint32_t entry) const {
+    return std::string_view(words_).substr(starts_[entry], starts_[entry + 1] - starts_[entry]);
+  }
+  // The slot that holds the word or would.
+  size_t Place(std::string_view word, size_t hash) const {
+    const auto upper = static_cast<uint32_t>(hash >> 32);
+    size_t at = hash & mask_;
+    while (slots_[at].entry != kFree &&
+           (slots_[at].hash != upper || WordOf(slots_[at].entry) != word)) {
+      at = (at + 1) & mask_;
+    }
+    return at;
+  }
+  void Grow();
+
+  // Open addressing, at most half full; entry i is words_[starts_[i], starts_[i + 1]).
+  std::vector<Slot> slots_;
+  size_t mask_ = 0;
+  std::string words_;
+  std::vector<uint64_t> starts_ = {0};
+  std::vector<uint32_t> values_;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,282 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/tokenizer/sentence_piece.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/tokenizer/stream_decoder.h"
+#include "inference/tokenizer/utf8.h"
+#include "tests/inference/test_vocabulary.h"
+
+namespace ruvd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::TestVocabulary;
+
+constexpr TokenId Byte(uint8_t byte) {
+  return 3U + byte;
+}
+
+// The pieces " ", "a", "b", "ab", " a", " ab".
+struct SmallPieces {
+  SmallPieces() : vocabulary(TestVocabulary::Pieces()) {
+    space = vocabulary.Add("▁", 1, -1);
+    a = vocabulary.Add("a", 1, -2);
+    b = vocabulary.Add("b", 1, -3);
+    ab = vocabulary.Add("ab", 1, 5);
+    space_a = vocabulary.Add("▁a", 1, 4);
+    space_ab = vocabulary.Add("▁ab", 1, 3);
+  }
+  TestVocabulary vocabulary;
+  TokenId space, a, b, ab, space_a, space_ab;
+};
+
+TEST(SentencePieceTest, MergesTheHighestScoreFirst) {
+  SmallPieces small;
+  const auto tokenizer = small.vocabulary.Build().value();
+  EXPECT_THAT(tokenizer->Encode("ab"), ElementsAre(small.space_ab));
+  EXPECT_THAT(tokenizer->Encode("aab"), ElementsAre(small.space_a, small.ab));
+  EXPECT_THAT(tokenizer->Encode("a b"), ElementsAre(small.space_a, small.space, small.b));
+  EXPECT_THAT(tokenizer->Encode(""), IsEmpty());
+  // Equal scores: the leftmost pair.
+  SmallPieces ties;
+  const TokenId aa = ties.vocabulary.Add("aa", 1, 9);
+  ties.vocabulary.extra = [](GgufWriter* w) {
+    w->SetBool("tokenizer.ggml.add_space_prefix", false);
+  };
+  EXPECT_THAT(ties.vocabulary.Build().value()->Encode("aaa"), ElementsAre(aa, ties.a));
+}
+
+TEST(SentencePieceTest, SpacePrefixAtTheStartAndBehindSpecialTokens) {
+  SmallPieces small;
+  const TokenId user = small.vocabulary.Add("[u]", TestVocabulary::kUserDefined);
+  const auto tokenizer = small.vocabulary.Build().value();
+  EXPECT_THAT(tokenizer->Encode("a[u]b a"),
+              ElementsAre(small.space_a, user, small.space, small.b, small.space_a));
+  EXPECT_THAT(tokenizer->Encode("<s>a", true), ElementsAre(1U, small.space_a));
+  EXPECT_EQ(tokenizer->Decode(tokenizer->Encode("a[u]b a")), "a[u]b a");
+  small.vocabulary.extra = [](GgufWriter* w) {
+    w->SetBool("tokenizer.ggml.add_space_prefix", false);
+  };
+  const auto plain = small.vocabulary.Build().value();
+  EXPECT_THAT(plain->Encode("a a"), ElementsAre(small.a, small.space_a));
+  EXPECT_EQ(plain->Decode(plain->Encode(" a a")), " a a");
+}
+
+TEST(SentencePieceTest, RemovesExtraSpacesWhereTheFileSaysSo) {
+  SmallPieces small;
+  small.vocabulary.extra = [](GgufWriter* w) {
+    w->SetBool("tokenizer.ggml.remove_extra_whitespaces", true);
+  };
+  const auto tokenizer = small.vocabulary.Build().value();
+  EXPECT_THAT(tokenizer->Encode("  a   ab  "), ElementsAre(small.space_a, small.space_ab));
+  small.vocabulary.extra = [](GgufWriter* w) {
+    w->SetBool("tokenizer.ggml.remove_extra_whitespaces", true);
+    w->SetBool("tokenizer.ggml.add_space_prefix", false);
+  };
+  EXPECT_THAT(small.vocabulary.Build().value()->Encode("  a   ab  "),
+              ElementsAre(small.a, small.space_ab));
+}
+
+TEST(SentencePieceTest, UnknownCharactersBecomeBytes) {
+  const SmallPieces small;
+  const auto tokenizer = small.vocabulary.Build().value();
+  EXPECT_THAT(tokenizer->Encode("é\xFF"),
+              ElementsAre(small.space, Byte(0xC3), Byte(0xA9), Byte(0xFF)));
+  EXPECT_THAT(tokenizer->Encode("\x01"), ElementsAre(small.space, Byte(1)));
+  TestVocabulary no_bytes;
+  no_bytes.model = "llama";
+  no_bytes.Add("<unk>", TestVocabulary::kUnknown);
+  const TokenId a = no_bytes.Add("a");
+  no_bytes.Add("▁");
+  EXPECT_THAT(no_bytes.Build().value()->Encode("éa"), ElementsAre(2U, 0U, a));
+}
+
+TEST(SentencePieceTest, MergingNeverForgesASpecialToken) {
+  SmallPieces small;
+  // All the pieces on the way to "</s>" and "[u]" and "<0x41>" exist.
+  for (const char* piece : {"<", "/", "s", ">", "</", "</s", "0", "<0", "x", "<0x", "4", "1", "41",
+                            "<0x41", "u", "n", "k"}) {
+    small.vocabulary.Add(piece, 1, 7);
+  }
+  const auto tokenizer = small.vocabulary.Build().value();
+  for (const char* text : {"</s>", "<s>", "<0x41>", "<unk>"}) {
+    for (const TokenId token : tokenizer->Encode(text)) {
+      EXPECT_GE(token, small.space) << text;
+    }
+    EXPECT_EQ(tokenizer->Decode(tokenizer->Encode(text)), text);
+  }
+}
+
+TEST(SentencePieceTest, UnusedPiecesAreCutApartAgain) {
+  SmallPieces small;
+  const TokenId aba = small.vocabulary.Add("aba", TestVocabulary::kUnused, 9);
+  const TokenId abab = small.vocabulary.Add("abab", 1, 8);
+  const TokenId c = small.vocabulary.Add("ü", TestVocabulary::kUnused, 1);
+  const auto tokenizer = small.vocabulary.Build().value();
+  // "ab" merges first, then the unused piece, which leads on to "abab".
+  EXPECT_THAT(tokenizer->Encode("abab"), ElementsAre(small.space, abab));
+  EXPECT_THAT(tokenizer->Encode("aba"), ElementsAre(small.space, small.ab, small.a));
+  EXPECT_THAT(tokenizer->Encode("ü"), ElementsAre(small.space, Byte(0xC3), Byte(0xBC)));
+  EXPECT_TRUE(tokenizer->IsSpecial(aba));
+  EXPECT_TRUE(tokenizer->IsSpecial(c));
+}
+
+TEST(SentencePieceTest, PiecesMayGoAcrossTheBeginningOfAWord) {
+  SmallPieces small;
+  const TokenId across = small.vocabulary.Add("b▁a", 1, 20);
+  small.vocabulary.Add("b▁", 1, 19);
+  const auto tokenizer = small.vocabulary.Build().value();
+  EXPECT_THAT(tokenizer->Encode("ab ab"), ElementsAre(small.space_a, across, small.b));
+}
+
+TEST(SentencePieceTest, DefaultsOfFilesWithoutIds) {
+  const auto tokenizer = SmallPieces().vocabulary.Build().value();
+  EXPECT_EQ(tokenizer->bos_id(), 1U);
+  EXPECT_EQ(tokenizer->eos_id(), 2U);
+  const std::vector<TextSegment> text = {{"a", false}};
+  EXPECT_EQ(tokenizer->EncodeSegments(text, /*add_special=*/true)[0], 1U);
+  EXPECT_EQ(tokenizer->EncodeSegments(text).size(), 1U);
+}
+
+TEST(SentencePieceTest, RefusesWhatItWouldGetWrong) {
+  const auto refusal = [](const std::function<void(TestVocabulary*)>& change) {
+    SmallPieces small;
+    change(&small.vocabulary);
+    const absl::Status status = small.vocabulary.Build().status();
+    EXPECT_EQ(ReasonOf(status), reasons::kTokenizerInvalid);
+    return MessageOf(status);
+  };
+  EXPECT_THAT(refusal([](auto* v) { v->Add("▁a"); }), HasSubstr("spelled alike"));
+  EXPECT_THAT(refusal([](auto* v) { v->Add("<0xZZ>", 6); }), HasSubstr("<0x41>"));
+  EXPECT_THAT(refusal([](auto* v) { v->Add("<0x4>", 6); }), HasSubstr("<0x41>"));
+  EXPECT_THAT(refusal([](auto* v) { v->scores.pop_back(); }), HasSubstr("scores"));
+  EXPECT_THAT(refusal([](auto* v) { v->scores[7] = NAN; }), HasSubstr("token 7"));
+  EXPECT_THAT(refusal([](auto* v) { v->Add(std::string(513, 'x')); }), HasSubstr("513 bytes"));
+}
+
+// The definition, by strings: merge the neighbours whose concatenation has the highest score.
+std::vector<std::string> NaivePieces(const std::string& text,
+                                     const std::map<std::string, float>& scores) {
+  std::vector<std::string> parts;
+  for (const char c : text) {
+    parts.emplace_back(1, c);
+  }
+  while (true) {
+    size_t best = parts.size();
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
+      const auto here = scores.find(parts[i] + parts[i + 1]);
+      if (here != scores.end() &&
+          (best == parts.size() || here->second > scores.at(parts[best] + parts[best + 1]))) {
+        best = i;
+      }
+    }
+    if (best == parts.size()) {
+      return parts;
+    }
+    parts[best] += parts[best + 1];
+    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+  }
+}
+
+RC_GTEST_PROP(SentencePieceProperty, AgreesWithTheDefinition, ()) {
+  const std::string letters = "ab ";
+  std::map<std::string, float> scores = {{"a", 0}, {"b", 0}, {" ", 0}};
+  for (int i = *rc::gen::inRange(0, 20); i > 0; --i) {
+    const auto piece =
+        *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::elementOf(letters)));
+    scores.emplace(piece.substr(0, 5), static_cast<float>(*rc::gen::inRange(0, 4)));
+  }
+  TestVocabulary vocabulary = TestVocabulary::Pieces();
+  std::map<std::string, TokenId> ids;
+  for (const auto& [piece, score] : scores) {
+    std::string spelled;
+    for (const char c : piece) {
+      spelled += c == ' ' ? "▁" : std::string(1, c);
+    }
+    ids[piece] = vocabulary.Add(spelled, 1, score);
+  }
+  const auto tokenizer = vocabulary.Build().value();
+  // Long enough for both ways of merging.
+  const auto text = *rc::gen::scale(
+      3.0, rc::gen::container<std::string>(rc::gen::elementOf(std::string("aab b"))));
+  std::vector<TokenId> expected;
+  for (const std::string& part : NaivePieces(text.empty() ? "" : " " + text, scores)) {
+    expected.push_back(ids.at(part));
+  }
+  RC_ASSERT(tokenizer->Encode(text) == expected);
+}
+
+RC_GTEST_PROP(SentencePieceProperty, DecodingGivesBackEveryText, (const std::string& text)) {
+  static const auto kTokenizer = SmallPieces().vocabulary.Build().value();
+  RC_PRE(text.find("▁") == std::string::npos);
+  RC_ASSERT(kTokenizer->Decode(kTokenizer->Encode(text)) == text);
+}
+
+// Streams of random tokens, whatever they decode to, come out whole and as Decode joins them.
+void CheckStream(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
+  StreamDecoder decoder(tokenizer);
+  std::string streamed;
+  for (const TokenId token : tokens) {
+    const std::string part = decoder.Append(token);
+    for (std::string_view rest = part; !rest.empty();) {
+      const Utf8Char next = FirstUtf8Char(rest);
+      RC_ASSERT(next.state == Utf8Char::State::kValid);
+      rest.remove_prefix(next.length);
+    }
+    streamed += part;
+  }
+  streamed += decoder.Finish();
+  Utf8Assembler assembler;
+  std::string whole = assembler.Append(tokenizer.Decode(tokens));
+  whole += assembler.Finish();
+  RC_ASSERT(streamed == whole);
+}
+
+RC_GTEST_PROP(StreamDecoderProperty, NeverEmitsHalfACharacter, ()) {
+  static const auto kPieces = [] {
+    SmallPieces small;
+    small.vocabulary.Add("▁é🙂", 1, 2);
+    small.vocabulary.Add("[u]", TestVocabulary::kUserDefined);
+    return small.vocabulary.Build().value();
+  }();
+  static const auto kBytes = TestVocabulary::Bytes().Build().value();
+  for (const Tokenizer* tokenizer : {kPieces.get(), kBytes.get()}) {
+    // Tokens of real text, cut anywhere and shuffled a little, and arbitrary ones.
+    std::vector<TokenId> tokens = tokenizer->Encode(*rc::gen::element<std::string>(
+        "naïve 🙂🙂 ab", "日本語 ab [u] é", " \xF0\x9F\x99\xE2\x82 a", "🏳️‍🌈"));
+    tokens.resize(tokens.size() - *rc::gen::inRange<size_t>(0, tokens.size()));
+    const auto more = *rc::gen::container<std::vector<TokenId>>(
+        rc::gen::inRange<TokenId>(0, static_cast<TokenId>(tokenizer->size() + 2)));
+    tokens.insert(tokens.end(), more.begin(), more.end());
+    CheckStream(*tokenizer, tokens);
+  }
+}
+
+TEST(StreamDecoderTest, ASpaceAtTheBeginningOfAContinuationStays) {
+  const SmallPieces small;
+  const auto tokenizer = small.vocabulary.Build().value();
+  StreamDecoder alone(*tokenizer);
+  EXPECT_EQ(alone.Append(small.space_a), "a");
+  EXPECT_EQ(alone.Append(small.space_a), " a");
+  StreamDecoder continued(*tokenizer, /*continues_text=*/true);
+  EXPECT_EQ(continued.Append(small.space_a), " a");
+  EXPECT_EQ(continued.Append(Byte(0xC3)), "");
+  EXPECT_EQ(continued.Append(Byte(0xA9)), "é");
+  EXPECT_EQ(continued.Append(Byte(0xC3)), "");
+  EXPECT_EQ(continued.Finish(), "\uFFFD");
+}
+
+}  // namespace
+}  // namespace ruvd
