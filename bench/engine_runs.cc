@@ -36,6 +36,7 @@ absl::StatusOr<std::vector<int>> SelectRows(const std::string& rows, int tokens)
                  "--rows {} must be all, last or masked:K with 1 <= K <= {}", rows, tokens);
   }
   std::vector<int> selected;
+  selected.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     selected.push_back(static_cast<int>(static_cast<int64_t>(i) * tokens / count));
   }

@@ -35,6 +35,8 @@ std::vector<std::pair<std::string, char>> Continue(const std::vector<std::string
 void AddVocabulary(size_t size, GgufWriter* writer) {
   std::vector<std::string> tokens;
   std::vector<std::string> merges;
+  tokens.reserve(size);
+  merges.reserve(size);
   for (int byte = 0; byte < 256; ++byte) {
     tokens.push_back(SpellBytes(std::string(1, static_cast<char>(byte))));
   }
