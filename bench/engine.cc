@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "bench/engine_runs.h"
 #include "bench/random_model.h"
+#include "inference/sampler/sampler_kind.h"
 
 namespace ruvd::bench {
 namespace {
@@ -96,13 +97,18 @@ void AddDenoise(CLI::App& app, Arguments* arguments) {
                              &arguments->run);
   DenoiseOptions& options = arguments->denoise;
   denoise->add_option("--prompt", options.prompt, "tokens of the prompt")->capture_default_str();
-  denoise->add_option("--steps", options.steps, "steps; 0: one token a step")
+  denoise
+      ->add_option("--steps", options.steps,
+                   "steps of the window, or of each block; 0: one token a step")
       ->capture_default_str();
   denoise->add_option("--block", options.block, "block length; 0: the whole window at once")
       ->capture_default_str();
-  denoise->add_option("--threshold", options.threshold, "commit all above this confidence; 0: off")
+  denoise->add_option("--sampler", options.sampler,
+                      SamplerNames() + " (default: the engine's for the mode)");
+  denoise->add_option("--threshold", options.threshold, "confidence of the sampler \"threshold\"")
       ->capture_default_str();
-  denoise->add_option("--sampler", options.sampler, "order of committing")->capture_default_str();
+  denoise->add_option("--batch", options.batch, "completions that share their forwards")
+      ->capture_default_str();
 }
 
 int Run(int argc, char** argv) {

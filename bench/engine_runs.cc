@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/reasons.h"
@@ -14,6 +16,7 @@
 #include "bench/meter.h"
 #include "bench/random_adapter.h"
 #include "inference/engine/generation.h"
+#include "inference/engine/step_together.h"
 
 namespace ruvd::bench {
 namespace {
@@ -41,6 +44,45 @@ absl::StatusOr<std::vector<int>> SelectRows(const std::string& rows, int tokens)
     selected.push_back(static_cast<int>(static_cast<int64_t>(i) * tokens / count));
   }
   return selected;
+}
+
+absl::StatusOr<SamplingOptions> ReadSampling(const RunOptions& options,
+                                             const DenoiseOptions& denoise) {
+  SamplingOptions sampling;
+  sampling.mode = denoise.block > 0 ? DecodingMode::kBlock : DecodingMode::kDiffusion;
+  sampling.max_tokens = options.tokens;
+  sampling.steps = denoise.steps;
+  sampling.block_length = denoise.block;
+  sampling.confidence_threshold = denoise.threshold;
+  sampling.ignore_end_of_text = true;
+  if (!denoise.sampler.empty()) {
+    sampling.sampler = SamplerByName(denoise.sampler);
+    if (!sampling.sampler) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "no sampler \"{}\"; there are {}", denoise.sampler, SamplerNames());
+    }
+  }
+  return sampling;
+}
+
+// Runs `batch` equal completions to their ends, all in the same forwards.
+absl::Status Complete(const Model& model, Transformer& transformer, const std::string& prompt,
+                      const SamplingOptions& sampling, int batch) {
+  std::vector<std::unique_ptr<Generation>> generations;
+  std::vector<Generation*> running;
+  for (int i = 0; i < batch; ++i) {
+    ASSIGN_OR_RETURN(auto generation, Generation::Create(model, model.tokenizer().Encode(prompt),
+                                                         sampling, nullptr));
+    running.push_back(generations.emplace_back(std::move(generation)).get());
+  }
+  StepScratch scratch;
+  while (!running.empty()) {
+    for (const RoundResult& result : StepTogether(running, transformer, &scratch)) {
+      RETURN_IF_ERROR(result.status());
+    }
+    std::erase_if(running, [](const Generation* generation) { return generation->done(); });
+  }
+  return absl::OkStatus();
 }
 
 // What every command reports of its repetitions, all of which did the same work.
@@ -123,41 +165,28 @@ absl::StatusOr<std::string> RunDecode(const RunOptions& options, int prompt) {
 
 absl::StatusOr<std::string> RunDenoise(const RunOptions& options, const DenoiseOptions& denoise) {
   ASSIGN_OR_RETURN(const Session session, OpenSession(options));
+  ASSIGN_OR_RETURN(const SamplingOptions sampling, ReadSampling(options, denoise));
   MeteredTransformer& transformer = *session.transformer;
-  SamplingOptions sampling;
-  sampling.mode = denoise.block > 0 ? DecodingMode::kBlock : DecodingMode::kDiffusion;
-  sampling.max_tokens = options.tokens;
-  sampling.steps = denoise.steps;
-  sampling.block_length = denoise.block;
-  sampling.confidence_threshold = denoise.threshold;
-  sampling.ignore_end_of_text = true;
-  const Tokenizer& tokenizer = session.model->tokenizer();
-  const std::string prompt =
-      tokenizer.Decode(RandomTokens(session.config(), static_cast<size_t>(denoise.prompt)));
+  const std::string prompt = session.model->tokenizer().Decode(
+      RandomTokens(session.config(), static_cast<size_t>(denoise.prompt)));
   Measurement measurement;
   double cpu_ms = 0;
-  int steps = 0;
   for (int rep = -1; rep < options.reps; ++rep) {
     if (rep == 0) {
       transformer.Reset();
     }
     const Meter meter;
-    ASSIGN_OR_RETURN(
-        const auto generation,
-        Generation::Create(*session.model, tokenizer.Encode(prompt), sampling, nullptr));
-    while (!generation->done()) {
-      RETURN_IF_ERROR(generation->Step(transformer).status());
-    }
+    RETURN_IF_ERROR(Complete(*session.model, transformer, prompt, sampling, denoise.batch));
     if (rep >= 0) {
       measurement.Add(meter);
       cpu_ms += meter.CpuMs();
-      steps += generation->steps();
     }
   }
   Finish(options, transformer, &measurement);
   const MeteredTransformer::Totals& totals = transformer.totals();
-  measurement.set_tokens_per_forward(options.tokens * options.reps / totals.sequences);
-  measurement.AddDetail("steps", static_cast<double>(steps) / options.reps);
+  const double tokens = options.tokens * denoise.batch;
+  measurement.set_tokens(tokens);
+  measurement.set_tokens_per_forward(tokens * options.reps / totals.sequences);
   measurement.AddDetail("ms_cpu_rest",
                         (cpu_ms - totals.forward_ms - totals.logits_ms) / options.reps);
   return measurement.JsonLine("denoise");

@@ -20,10 +20,11 @@ struct RunOptions {
 
 struct DenoiseOptions {
   int prompt = 16;
-  int steps = 0;  // 0: one token a step
-  int block = 0;  // 0: the whole window at once
-  float threshold = 0;
-  std::string sampler = "low-confidence";
+  int steps = 0;        // of the window, or of each block; 0: one token a step
+  int block = 0;        // 0: the whole window at once
+  float threshold = 0;  // of the sampler "threshold"
+  std::string sampler;  // empty: the engine's default
+  int batch = 1;        // completions that share their forwards
 };
 
 // Each runs its command and returns the line to print.
@@ -40,8 +41,8 @@ absl::StatusOr<std::string> RunForward(const RunOptions& options, const ForwardO
 // `tokens` greedy tokens, one forward each, behind a cached prompt that is not part of the time.
 absl::StatusOr<std::string> RunDecode(const RunOptions& options, int prompt);
 
-// Completions of `tokens` tokens by the diffusion loop: a prompt is tokenised, every step samples,
-// what becomes final is turned into text.
+// A batch of completions of `tokens` tokens each by the diffusion loop: prompts are tokenised,
+// every step samples, what becomes final is turned into text.
 absl::StatusOr<std::string> RunDenoise(const RunOptions& options, const DenoiseOptions& denoise);
 
 }  // namespace ruvd::bench
