@@ -15,12 +15,31 @@ namespace {
 
 using nlohmann::json;
 
-// Qwen2's expression after the contractions, which are spelled in several equivalent ways.
-constexpr std::string_view kQwen2Tail =
-    R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+// English contractions, which are spelled in several equivalent ways.
 constexpr std::string_view kContractions[] = {
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)",
     "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])",
+    "'(?i:[sdmt]|ll|ve|re)",
+    "(?:'(?i:[sdmt]|ll|ve|re))",
+};
+
+// What follows the contractions, and the name under which GGUF knows the whole.
+struct KnownSplit {
+  std::string_view tail;
+  std::string_view pre;
+};
+constexpr KnownSplit kSplits[] = {
+    {R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     "qwen2"},
+    {R"(|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)",
+     "llada-moe"},
+    {R"(|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*)"
+     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     "qwen35"},
+    {R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     "seed-coder"},
+    {R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     "smaug-bpe"},
 };
 
 enum TokenType : int32_t { kNormal = 1, kControl = 3, kUserDefined = 4, kUnused = 5 };
@@ -29,7 +48,9 @@ template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
   const std::string fault = fmt::format(format, std::forward<Args>(args)...);
   return Error(absl::StatusCode::kDataLoss, reasons::kTokenizerInvalid,
-               "tokenizer.json: {}; supported is byte-level BPE split as in Qwen2 or GPT-2", fault);
+               "tokenizer.json: {}; supported is byte-level BPE split as in GPT-2, Qwen2, Llama 3 "
+               "or StarCoder",
+               fault);
 }
 
 // The expression of a Split step, or "" where `step` is none.
@@ -41,7 +62,20 @@ std::string SplitExpression(const json& step) {
   return JsonString(*pattern, "Regex").value_or("");
 }
 
-std::optional<std::string> PreTokenizerOf(const json& root) {
+// A splitter by its expression.
+std::optional<std::string> NameOfSplit(std::string_view expression) {
+  for (const std::string_view contractions : kContractions) {
+    for (const KnownSplit& known : kSplits) {
+      if (expression.starts_with(contractions) &&
+          expression.substr(contractions.size()) == known.tail) {
+        return std::string(known.pre);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> SplitterOf(const json& root) {
   const json* pre = JsonMember(root, "pre_tokenizer");
   if (pre == nullptr) {
     return std::nullopt;
@@ -54,17 +88,26 @@ std::optional<std::string> PreTokenizerOf(const json& root) {
   if (steps == nullptr || !steps->is_array() || steps->size() != 2) {
     return std::nullopt;
   }
+  const json& first = (*steps)[0];
   const json& bytes = (*steps)[1];
-  if (JsonString(bytes, "type") != "ByteLevel" || JsonBool(bytes, "use_regex").value_or(true)) {
+  if (JsonString(bytes, "type") != "ByteLevel") {
     return std::nullopt;
   }
-  const std::string expression = SplitExpression((*steps)[0]);
-  for (const std::string_view contractions : kContractions) {
-    if (expression == std::string(contractions) + std::string(kQwen2Tail)) {
-      return "qwen2";
-    }
+  if (JsonBool(bytes, "use_regex").value_or(true)) {  // single digits, then GPT-2's expression
+    const bool digits = JsonString(first, "type") == "Digits" &&
+                        JsonBool(first, "individual_digits").value_or(false);
+    return digits ? std::optional<std::string>("starcoder") : std::nullopt;
   }
-  return std::nullopt;
+  return NameOfSplit(SplitExpression(first));
+}
+
+// The value of tokenizer.ggml.pre. Llama 3's takes words that are tokens whole; no other does.
+std::optional<std::string> PreTokenizerOf(const json& root, const json& model) {
+  const std::optional<std::string> splitter = SplitterOf(root);
+  if (!JsonBool(model, "ignore_merges").value_or(false)) {
+    return splitter;
+  }
+  return splitter == "smaug-bpe" ? std::optional<std::string>("llama-bpe") : std::nullopt;
 }
 
 absl::Status Place(std::string token, uint64_t id, int32_t type, HfTokenizer* out) {
@@ -140,7 +183,7 @@ absl::StatusOr<HfTokenizer> ParseHfTokenizer(std::string_view text, uint64_t voc
       JsonBool(*model, "byte_fallback").value_or(false)) {
     return Invalid("the model is not byte-level BPE");
   }
-  const auto pre = PreTokenizerOf(root);
+  const auto pre = PreTokenizerOf(root, *model);
   if (!pre) {
     return Invalid("the pre-tokeniser is not known");
   }

@@ -14,7 +14,7 @@ namespace ruvd {
 
 // A byte-level BPE tokenizer in the terms of GGUF's tokenizer.ggml.* keys.
 struct HfTokenizer {
-  std::string pre;                  // "qwen2" or "gpt-2"
+  std::string pre;                  // tokenizer.ggml.pre
   std::vector<std::string> tokens;  // by id, in GPT-2's alphabet
   std::vector<int32_t> types;       // 1 normal, 3 control, 4 user-defined, 5 unused
   std::vector<std::string> merges;  // "left right", most important first

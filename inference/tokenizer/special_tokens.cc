@@ -57,11 +57,12 @@ void SpecialTokens::ReadStripRules(const Vocabulary& vocabulary) {
   }
 }
 
-bool SpecialTokens::Contains(std::string_view text) const {
+bool SpecialTokens::IsControl(std::string_view text) const {
   std::vector<const Token*> found;
   FindAt(text, 0, &found);
-  return std::any_of(found.begin(), found.end(),
-                     [&](const Token* token) { return token->text == text; });
+  std::erase_if(found, [&](const Token* token) { return token->text != text; });
+  return !found.empty() &&
+         std::all_of(found.begin(), found.end(), [](const Token* token) { return token->control; });
 }
 
 // All tokens that stand at `at`: the sorted tokens are narrowed down byte by byte.

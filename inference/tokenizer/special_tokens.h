@@ -36,8 +36,8 @@ class SpecialTokens {
   std::vector<TextFragment> Partition(std::string_view text,
                                       std::span<const TextSpan> trusted) const;
 
-  // Whether text spelled like this is one special token.
-  bool Contains(std::string_view text) const;
+  // Whether trusted text spelled like this is one control or unknown token, and other text never is.
+  bool IsControl(std::string_view text) const;
 
  private:
   struct Token {

@@ -126,8 +126,8 @@ bool Tokenizer::IsSpecial(TokenId token) const {
                             vocabulary.IsKind(token, TokenKind::kUnused));
 }
 
-bool Tokenizer::IsSpecialText(std::string_view text) const {
-  return impl_->special.Contains(text);
+bool Tokenizer::IsControlText(std::string_view text) const {
+  return impl_->special.IsControl(text);
 }
 std::optional<TokenId> Tokenizer::mask_id() const {
   return impl_->vocabulary.mask;

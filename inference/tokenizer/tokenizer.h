@@ -63,9 +63,8 @@ class Tokenizer {
 
   // Control, unknown and unused tokens, which stand for no text.
   bool IsSpecial(TokenId token) const;
-  // Whether a text spelled like this can be one special token: a control, unknown or user-defined
-  // one.
-  bool IsSpecialText(std::string_view text) const;
+  // Whether trusted text spelled like this is one control token, and other text never is.
+  bool IsControlText(std::string_view text) const;
 
   std::optional<TokenId> mask_id() const;
   std::optional<TokenId> eos_id() const;

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "inference/gguf/reader.h"
 #include "inference/import/import.h"
+#include "inference/tokenizer/chat_template.h"
 #include "node/cli/command.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
@@ -67,6 +68,14 @@ std::vector<std::pair<std::string, std::string>> Headline(const GgufReader& file
   }
   add_text("tokenizer.ggml.model");
   add_text("tokenizer.ggml.pre");
+  if (file.GetString("tokenizer.ggml.model").value_or("") == "gpt2" &&
+      !file.Has("tokenizer.ggml.pre")) {
+    fields.emplace_back("tokenizer.ggml.pre", "(missing: words are split by the default rules)");
+  }
+  if (const auto jinja = file.GetString("tokenizer.chat_template"); jinja.ok()) {
+    const auto format = RecognizeChatTemplate(*jinja);
+    fields.emplace_back("chat template", format ? ChatFormatName(*format) : "not recognised");
+  }
   return fields;
 }
 

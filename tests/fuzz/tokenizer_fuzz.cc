@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,60 +8,121 @@
 #include <string_view>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/status.h"
-#include "inference/gguf/writer.h"
-#include "inference/tokenizer/byte_alphabet.h"
+#include "inference/tokenizer/stream_decoder.h"
 #include "inference/tokenizer/tokenizer.h"
 #include "inference/tokenizer/utf8.h"
-#include "inference/tokenizer/utf8_assembler.h"
+#include "tests/inference/test_vocabulary.h"
 
 namespace {
 
+using ruvd::TokenId;
+using ruvd::Tokenizer;
+using ruvd::testing::TestVocabulary;
+
 // All bytes, a few merges, a control and a user-defined token.
-std::unique_ptr<ruvd::Tokenizer> Build(const char* pre_tokenizer) {
-  std::vector<std::string> tokens;
-  for (int byte = 0; byte < 256; ++byte) {
-    tokens.push_back(ruvd::SpellBytes(std::string(1, static_cast<char>(byte))));
+std::unique_ptr<Tokenizer> BytePairs(const char* pre_tokenizer) {
+  TestVocabulary out = TestVocabulary::Bytes(pre_tokenizer);
+  out.merges = {"a a", "aa a", "a b", "aa aa", "b ab", "1 1"};
+  for (const char* merged : {"aa", "aaa", "ab", "aaaa", "bab", "11"}) {
+    out.Add(merged);
   }
-  const std::vector<std::string> merges = {"a a", "aa a", "a b", "aa aa", "b ab", "1 1"};
-  for (const char* merged : {"aa", "aaa", "ab", "aaaa", "bab", "11", "<|mask|>", "[u]"}) {
-    tokens.emplace_back(merged);
+  out.Add("<|mask|>", TestVocabulary::kControl);
+  out.Add("[u]", TestVocabulary::kUserDefined);
+  return out.Build().value();
+}
+
+std::unique_ptr<Tokenizer> Pieces() {
+  TestVocabulary out = TestVocabulary::Pieces();
+  float score = 0;
+  for (const char* piece :
+       {"▁", "a", "b", "<", "s", "ab", "▁a", "aa", "▁▁", "b▁", "é", "<s", "aab"}) {
+    out.Add(piece, TestVocabulary::kNormal, score -= 1);
   }
-  std::vector<int32_t> types(tokens.size(), 1);
-  types[types.size() - 2] = 3;
-  types[types.size() - 1] = 4;
-  ruvd::GgufWriter writer;
-  writer.SetString("tokenizer.ggml.model", "gpt2");
-  writer.SetString("tokenizer.ggml.pre", pre_tokenizer);
-  writer.SetStringArray("tokenizer.ggml.tokens", tokens);
-  writer.SetInt32Array("tokenizer.ggml.token_type", types);
-  writer.SetStringArray("tokenizer.ggml.merges", merges);
-  const std::string file = writer.Serialize().value();
-  return ruvd::Tokenizer::FromGguf(*ruvd::GgufReader::Parse(ruvd::AsBytes(file)).value()).value();
+  out.Add("ba", TestVocabulary::kUnused, 2);
+  out.Add("[u]", TestVocabulary::kUserDefined);
+  return out.Build().value();
+}
+
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const ruvd::Utf8Char next = ruvd::FirstUtf8Char(text);
+    if (next.state != ruvd::Utf8Char::State::kValid) {
+      return false;
+    }
+    text.remove_prefix(next.length);
+  }
+  return true;
+}
+
+// Streamed tokens are valid UTF-8 at every step.
+void CheckStream(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
+  ruvd::StreamDecoder decoder(tokenizer);
+  for (const TokenId token : tokens) {
+    RUVD_CHECK(IsUtf8(decoder.Append(token)));
+  }
+  RUVD_CHECK(IsUtf8(decoder.Finish()));
+}
+
+// Any bytes come back from their ids.
+void CheckText(std::string_view text) {
+  static const auto& kTokenizers = *[] {
+    auto* out = new std::vector<std::unique_ptr<Tokenizer>>;
+    for (const char* pre : {"qwen2", "qwen35", "gpt-2", "llama-bpe", "seed-coder", "starcoder",
+                            "falcon", "deepseek-llm", "deepseek-coder", "default"}) {
+      out->push_back(BytePairs(pre));
+    }
+    out->push_back(Pieces());
+    return out;
+  }();
+  const bool has_space_mark = text.find("▁") != std::string_view::npos;
+  for (const auto& tokenizer : kTokenizers) {
+    if (tokenizer != kTokenizers.back() || !has_space_mark) {
+      RUVD_CHECK(tokenizer->Decode(tokenizer->Encode(text)) == text);
+    }
+    CheckStream(*tokenizer, tokenizer->Encode(text, /*parse_special=*/true));
+  }
+}
+
+// The lines of the input are a vocabulary: kind, score and piece; then the text. Either it is
+// refused or every id lies in it and no control token comes of plain text.
+void CheckVocabulary(std::string_view input) {
+  TestVocabulary vocabulary =
+      input.front() % 2 == 0 ? TestVocabulary::Bytes("default") : TestVocabulary{};
+  vocabulary.model = input.front() % 2 == 0 ? "gpt2" : "llama";
+  input.remove_prefix(1);
+  for (size_t end = input.find('\n'); end != std::string_view::npos; end = input.find('\n')) {
+    const std::string_view line = input.substr(0, end);
+    input.remove_prefix(end + 1);
+    if (line.size() < 2) {
+      continue;
+    }
+    vocabulary.Add(std::string(line.substr(2)), line[0] % 7, static_cast<float>(line[1]));
+    vocabulary.merges.emplace_back(line.substr(2));
+  }
+  if (vocabulary.model == "gpt2") {
+    std::erase_if(vocabulary.merges,
+                  [](const std::string& merge) { return merge.find(' ', 1) == std::string::npos; });
+  }
+  const auto tokenizer = vocabulary.Build();
+  if (!tokenizer.ok()) {
+    return;
+  }
+  for (const TokenId token : (*tokenizer)->Encode(input)) {
+    RUVD_CHECK(token < (*tokenizer)->size());
+    RUVD_CHECK(vocabulary.types[token] != TestVocabulary::kControl);
+    RUVD_CHECK(vocabulary.types[token] != TestVocabulary::kUnused);
+  }
+  CheckStream(**tokenizer, (*tokenizer)->Encode(input, /*parse_special=*/true));
 }
 
 }  // namespace
 
-// Any bytes come back from their ids, and the assembler makes valid UTF-8 of them.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::array<std::unique_ptr<ruvd::Tokenizer>, 3> kTokenizers = {
-      Build("qwen2"), Build("gpt-2"), Build("llama-bpe")};
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  for (const auto& tokenizer : kTokenizers) {
-    RUVD_CHECK(tokenizer->Decode(tokenizer->Encode(text)) == text);
-    ruvd::Utf8Assembler assembler;
-    std::string joined;
-    for (const ruvd::TokenId token : tokenizer->Encode(text, true)) {
-      joined += assembler.Append(tokenizer->Piece(token));
-    }
-    joined += assembler.Finish();
-    std::string_view rest = joined;
-    while (!rest.empty()) {
-      const ruvd::Utf8Char next = ruvd::FirstUtf8Char(rest);
-      RUVD_CHECK(next.state == ruvd::Utf8Char::State::kValid);
-      rest.remove_prefix(next.length);
-    }
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  CheckText(input);
+  if (!input.empty()) {
+    CheckVocabulary(input);
   }
   return 0;
 }
