@@ -21,6 +21,7 @@
 #include "inference/gguf/reader.h"
 #include "inference/gguf/writer.h"
 #include "inference/limits.h"
+#include "inference/model/config.h"
 
 namespace ruvd {
 namespace {
@@ -35,10 +36,6 @@ absl::Status Broken(fmt::format_string<Args...> what, Args&&... args) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kAdapterInvalid,
                "the adapter file is not usable: {}; use a LoRA file made for this model",
                fmt::format(what, std::forward<Args>(args)...));
-}
-
-std::string_view ArchitectureName(Architecture architecture) {
-  return architecture == Architecture::kQwen2 ? "qwen2" : "dream";
 }
 
 absl::Status CheckKeys(const GgufReader& gguf, const Model& model) {

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,7 +17,9 @@ namespace ruvd {
 // What a backend is and whether this machine can run it.
 struct BackendInfo {
   std::string name;    // "cpu"
-  std::string device;  // e.g. "AVX3_ZEN4, 2 threads, 23 GiB memory"
+  std::string device;  // the processor, or for the CPU the kernels chosen for it
+  int threads = 0;     // that may compute at a time
+  uint64_t memory_bytes = 0;
   bool available = false;
   // Why it is available, or what is missing.
   std::string reason;

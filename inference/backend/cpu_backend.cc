@@ -3,9 +3,10 @@
 
 #include "inference/backend/cpu_backend.h"
 
-#include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <thread>
 #include <utility>
 
@@ -15,16 +16,31 @@
 namespace ruvd {
 
 BackendInfo CpuBackend::Info() const {
+  const auto pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
+  const auto page = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
   return {.name = "cpu",
-          .device = fmt::format("{}, {} threads", Kernels().target,
-                                std::max(1U, std::thread::hardware_concurrency())),
+          .device = Kernels().name,
+          .threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency())),
+          .memory_bytes = pages * page,
           .available = true,
-          .reason = "best instruction set that both this build and this machine have"};
+          .reason = KernelChoiceReason()};
 }
 
 absl::StatusOr<std::unique_ptr<Transformer>> CpuBackend::Load(std::shared_ptr<const Model> model,
                                                               const BackendOptions& options) {
-  return std::make_unique<CpuTransformer>(std::move(model), options.runner);
+  if (options.precision == Precision::kExact) {
+    return std::make_unique<CpuTransformer>(std::move(model), options.runner);
+  }
+  MutexLock lock(mutex_);
+  std::erase_if(packed_, [](const auto& weights) { return weights.expired(); });
+  for (const auto& entry : packed_) {
+    if (auto weights = entry.lock(); weights != nullptr && weights->model() == model) {
+      return std::make_unique<CpuTransformer>(std::move(weights), options.runner);
+    }
+  }
+  auto weights = PackedWeights::Pack(std::move(model), options.runner);
+  packed_.emplace_back(weights);
+  return std::make_unique<CpuTransformer>(std::move(weights), options.runner);
 }
 
 }  // namespace ruvd

@@ -4,18 +4,27 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "inference/backend/backend.h"
+#include "inference/model/packed_weights.h"
 
 namespace ruvd {
 
-// The cores and memory of this machine.
+// The cores and memory of this machine. Transformers of one model share its packed weights, which
+// live as long as any of them.
 class CpuBackend final : public Backend {
  public:
   BackendInfo Info() const override;
   absl::StatusOr<std::unique_ptr<Transformer>> Load(std::shared_ptr<const Model> model,
                                                     const BackendOptions& options) override;
+
+ private:
+  Mutex mutex_;
+  // Expired entries are dropped at the next load.
+  std::vector<std::weak_ptr<const PackedWeights>> packed_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace ruvd

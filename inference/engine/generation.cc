@@ -9,6 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/engine/generation_base.h"
+#include "inference/model/config.h"
 
 namespace ruvd {
 namespace generation {
@@ -20,7 +21,7 @@ absl::Status Unsupported(std::string_view what) {
 }
 
 DecodingMode DefaultMode(const ModelConfig& config, bool infill) {
-  if (config.architecture == Architecture::kQwen2) {
+  if (!TraitsOf(config.architecture).diffusion) {
     return DecodingMode::kAutoregressive;
   }
   // A block does not see what follows it, which is what gaps are to fit.
@@ -38,7 +39,7 @@ absl::Status CheckMode(const Plan& plan, bool infill) {
                      "the model predicts a token in its own row, so it cannot decode "
                      "token by token");
   }
-  if (plan.mask == kNoToken || plan.config.architecture == Architecture::kQwen2) {
+  if (plan.mask == kNoToken || !TraitsOf(plan.config.architecture).diffusion) {
     return Unsupported("the model was not trained for masked diffusion");
   }
   if (plan.mode == DecodingMode::kBlock && plan.block_length == 0) {

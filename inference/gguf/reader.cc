@@ -3,6 +3,10 @@
 
 #include "inference/gguf/reader.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -128,8 +132,33 @@ std::span<const uint8_t> GgufReader::Data(const TensorInfo& tensor) const {
   return contents_->header.data.subspan(tensor.offset, tensor.bytes);
 }
 
+void GgufReader::ReleasePages(std::span<const uint8_t> bytes) const {
+  if (contents_->file == nullptr) {
+    return;
+  }
+  // Pages are counted from the map's start, which lies at a page border.
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const std::span<const uint8_t> all = contents_->file->bytes();
+  const auto first = static_cast<size_t>(bytes.data() - all.data());
+  const size_t begin = (first + page - 1) / page * page;
+  const size_t end = (first + bytes.size()) / page * page;
+  if (begin < end) {
+    // A system that refuses keeps the pages, which is no error.
+    (void)::madvise(const_cast<uint8_t*>(all.data()) + begin, end - begin, MADV_DONTNEED);
+  }
+}
+
 bool GgufReader::Has(std::string_view key) const {
   return contents_->header.values.contains(key);
+}
+
+std::vector<std::string_view> GgufReader::Keys() const {
+  std::vector<std::string_view> keys;
+  for (const auto& entry : contents_->header.values) {
+    keys.push_back(entry.first);
+  }
+  std::sort(keys.begin(), keys.end());
+  return keys;
 }
 
 absl::StatusOr<uint64_t> GgufReader::GetUnsigned(std::string_view key) const {

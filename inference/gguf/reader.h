@@ -37,8 +37,13 @@ class GgufReader {
   const TensorInfo* Find(std::string_view name) const;
   // The tensor's bytes inside the file; `tensor` must come from this reader.
   std::span<const uint8_t> Data(const TensorInfo& tensor) const;
+  // Gives the memory pages that lie whole within `bytes`, a part of the file, back to the system;
+  // the next access reads them from the file again. Does nothing on bytes that the caller owns.
+  void ReleasePages(std::span<const uint8_t> bytes) const;
 
   bool Has(std::string_view key) const;
+  // All keys of the file, sorted; they live as long as the reader.
+  std::vector<std::string_view> Keys() const;
   // The value of a key. A missing key or a value of another kind is MODEL_CORRUPT, naming the key.
   // Any integer type that is not negative.
   absl::StatusOr<uint64_t> GetUnsigned(std::string_view key) const;

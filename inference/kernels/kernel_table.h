@@ -72,6 +72,8 @@ struct KernelTable {
   // Rotates the pairs (x[i], x[i + half]) by the angle whose cosine and sine are given (RoPE in
   // the half-split or NEOX layout, arXiv 2104.09864).
   void (*rotate)(float* x, const float* cosine, const float* sine, size_t half) = nullptr;
+  // The same for the pairs (x[2i], x[2i + 1]).
+  void (*rotate_adjacent)(float* x, const float* cosine, const float* sine, size_t pairs) = nullptr;
   // out = gate * sigmoid(gate) * up (SwiGLU, arXiv 2002.05202).
   void (*swiglu)(const float* gate, const float* up, size_t n, float* out) = nullptr;
   // y += x.

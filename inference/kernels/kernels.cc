@@ -30,6 +30,7 @@ void FillTable(KernelTable* table) {
   table->multiply_ab = MultiplyAb;
   table->rms_norm = RmsNorm;
   table->rotate = Rotate;
+  table->rotate_adjacent = RotateAdjacent;
   table->swiglu = Swiglu;
   table->add = Add;
   table->max = Max;

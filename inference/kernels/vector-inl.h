@@ -65,6 +65,27 @@ inline void Rotate(float* x, const float* cosine, const float* sine, size_t half
   }
 }
 
+inline void RotateAdjacent(float* x, const float* cosine, const float* sine, size_t pairs) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= pairs; i += lanes) {
+    FloatVector first;
+    FloatVector second;
+    hn::LoadInterleaved2(d, x + 2 * i, first, second);
+    const FloatVector c = hn::LoadU(d, cosine + i);
+    const FloatVector s = hn::LoadU(d, sine + i);
+    hn::StoreInterleaved2(hn::Sub(hn::Mul(first, c), hn::Mul(second, s)),
+                          hn::Add(hn::Mul(second, c), hn::Mul(first, s)), d, x + 2 * i);
+  }
+  for (; i < pairs; ++i) {
+    const float first = x[2 * i];
+    const float second = x[2 * i + 1];
+    x[2 * i] = first * cosine[i] - second * sine[i];
+    x[2 * i + 1] = second * cosine[i] + first * sine[i];
+  }
+}
+
 // exp(-gate) overflows beyond 88; the sigmoid is zero in float32 there.
 inline constexpr float kLargestExponent = 88.0F;
 

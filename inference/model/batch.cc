@@ -18,8 +18,13 @@ absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
                std::forward<Args>(args)...);
 }
 
-absl::Status CheckAttention(const ForwardInput& input) {
+absl::Status CheckAttention(const ModelConfig& config, const ForwardInput& input) {
   const Attention& attention = input.attention;
+  if (config.sliding_window > 0 && attention.kind != Attention::Kind::kCausal) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kModeUnsupported,
+                 "a model with a sliding window of {} tokens runs with causal attention only",
+                 config.sliding_window);
+  }
   const bool blocks = attention.kind == Attention::Kind::kBlockCausal ||
                       attention.kind == Attention::Kind::kNoisyAndClean;
   if (blocks && attention.block_length <= 0) {
@@ -112,7 +117,7 @@ absl::Status LayOutBatch(const ModelConfig& config, std::span<const ForwardInput
                          Batch* batch) {
   for (const ForwardInput& input : inputs) {
     RETURN_IF_ERROR(CheckTokens(config, input));
-    RETURN_IF_ERROR(CheckAttention(input));
+    RETURN_IF_ERROR(CheckAttention(config, input));
     RETURN_IF_ERROR(CheckLength(config, input));
   }
   RETURN_IF_ERROR(CheckCaches(inputs));

@@ -44,27 +44,74 @@ void AddBias(const std::vector<float>& bias, float* row) {
   }
 }
 
+// One product of several that share their input: y (rows x w.rows).
+struct Product {
+  const Matrix& w;
+  const PackedMatrix* packed = nullptr;  // null or empty: from the file
+  float* y = nullptr;
+};
+
+// The product with x, in integers where the matrix is packed.
+class Products {
+ public:
+  explicit Products(ParallelRunner& runner) : runner_(runner) {}
+
+  // All products with x (rows x columns), in one loop of the runner as far as they are packed.
+  void Run(std::span<const float> x, std::span<const Product> products) {
+    tasks_.clear();
+    for (const Product& product : products) {
+      if (product.packed != nullptr && !product.packed->empty()) {
+        tasks_.push_back(
+            {.w = product.packed, .y = product.y, .y_stride = static_cast<size_t>(product.w.rows)});
+      } else {
+        const size_t rows = x.size() / static_cast<size_t>(product.w.columns);
+        Multiply(runner_, x, product.w, {product.y, rows * static_cast<size_t>(product.w.rows)});
+      }
+    }
+    if (!tasks_.empty()) {
+      Quantize(runner_, x, tasks_.front().w->columns(), &quantized_);
+      Multiply(runner_, quantized_, tasks_);
+    }
+  }
+
+ private:
+  ParallelRunner& runner_;
+  QuantizedRows quantized_;
+  std::vector<PackedTask> tasks_;
+};
+
 }  // namespace
 
 // One forward pass: its buffers, kept between calls, and its steps. The sizes are those of the
 // current batch.
 struct CpuTransformer::Pass {
-  Pass(const std::shared_ptr<const Model>& loaded, ParallelRunner& threads)
+  Pass(const std::shared_ptr<const Model>& loaded, const PackedWeights* weights,
+       ParallelRunner& threads)
       : model(*loaded),
+        packed(weights),
         config(loaded->config()),
         runner(threads),
+        products(threads),
         width(static_cast<size_t>(config.width)),
-        rope(static_cast<size_t>(config.head_size), static_cast<double>(config.rope_base)),
+        rope(config),
         adapters(loaded) {}
 
   absl::Status Begin(std::span<const ForwardInput> inputs);
   absl::Status ReservePages();
   void Embed();
   void RunLayer(size_t index, std::span<ForwardOutput> outputs);
-  void ComputeKeysAndValues(size_t index);
-  void ComputeQueries(size_t index);
+  // Queries, keys and values from `normed`; with `drop` of the wanted rows' queries only.
+  void ProjectAll(size_t index, bool drop);
+  void FinishKeysAndValues(const LayerWeights& layer);
+  void FinishQueries(const LayerWeights& layer);
   // From here on only the wanted rows exist.
   void DropUnwantedRows();
+  // Norms every head of a row, in place, where the model does.
+  void NormHeads(const std::vector<float>& weight, size_t row_width, float* row) const {
+    for (size_t i = 0; !weight.empty() && i < row_width; i += weight.size()) {
+      Kernels().rms_norm(row + i, weight.data(), config.rms_epsilon, weight.size(), row + i);
+    }
+  }
   void AttendAll(size_t index);
   void RunFfn(size_t index);
   // x += projected; normed = rms_norm(x).
@@ -76,9 +123,16 @@ struct CpuTransformer::Pass {
     AdapterStack::Apply(runner, adapted, GroupIndex(layer, group), in.data(), out);
   }
 
+  // The packed form of a layer's matrix, null without.
+  const PackedMatrix* Packed(size_t layer, PackedMatrix PackedWeights::Layer::* matrix) const {
+    return packed == nullptr ? nullptr : &(packed->layer(layer).*matrix);
+  }
+
   const Model& model;
+  const PackedWeights* packed;  // null: everything from the file
   const ModelConfig& config;
   ParallelRunner& runner;
+  Products products;
   const size_t width;
   RopeTable rope;
   AdapterStack adapters;
@@ -162,35 +216,49 @@ void CpuTransformer::Pass::Embed() {
   });
 }
 
-void CpuTransformer::Pass::ComputeKeysAndValues(size_t index) {
+void CpuTransformer::Pass::ProjectAll(size_t index, bool drop) {
+  using L = PackedWeights::Layer;
   const LayerWeights& layer = model.layer(static_cast<int>(index));
+  const Product query{layer.q, Packed(index, &L::q), q.data()};
+  const Product key{layer.k, Packed(index, &L::k), keys.data()};
+  const Product value{layer.v, Packed(index, &L::v), values.data()};
+  if (drop) {
+    products.Run(normed, std::to_array({key, value}));
+    Change(index, LinearGroup::kQkv, normed, std::to_array<float*>({nullptr, key.y, value.y}));
+    FinishKeysAndValues(layer);
+    DropUnwantedRows();
+    products.Run(normed, std::to_array({query}));
+    Change(index, LinearGroup::kQkv, normed, std::to_array<float*>({query.y, nullptr, nullptr}));
+  } else {
+    products.Run(normed, std::to_array({query, key, value}));
+    Change(index, LinearGroup::kQkv, normed, std::to_array({query.y, key.y, value.y}));
+    FinishKeysAndValues(layer);
+  }
+  FinishQueries(layer);
+}
+
+void CpuTransformer::Pass::FinishKeysAndValues(const LayerWeights& layer) {
   const size_t kv_width = KvWidth(config);
-  Multiply(runner, normed, layer.k, keys);
-  Multiply(runner, normed, layer.v, values);
-  Change(index, LinearGroup::kQkv, normed,
-         std::to_array<float*>({nullptr, keys.data(), values.data()}));
   runner.For(batch.tokens, kRowGrain, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const BatchSequence& sequence = batch.sequences[batch.sequence_of_row[i]];
       AddBias(layer.v_bias, values.data() + i * kv_width);
       AddBias(layer.k_bias, keys.data() + i * kv_width);
+      NormHeads(layer.k_norm, kv_width, keys.data() + i * kv_width);
       rope.Rotate(sequence.PositionOf(i - sequence.begin), static_cast<size_t>(config.kv_heads),
                   keys.data() + i * kv_width);
     }
   });
 }
 
-void CpuTransformer::Pass::ComputeQueries(size_t index) {
-  const LayerWeights& layer = model.layer(static_cast<int>(index));
+void CpuTransformer::Pass::FinishQueries(const LayerWeights& layer) {
   const size_t q_width = QWidth(config);
-  Multiply(runner, std::span(normed).first(rows * width), layer.q,
-           std::span(q).first(rows * q_width));
-  Change(index, LinearGroup::kQkv, normed, std::to_array<float*>({q.data(), nullptr, nullptr}));
   runner.For(rows, kRowGrain, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const size_t row = narrow ? batch.wanted_rows[i] : i;
       const BatchSequence& sequence = batch.sequences[batch.sequence_of_row[row]];
       AddBias(layer.q_bias, q.data() + i * q_width);
+      NormHeads(layer.q_norm, q_width, q.data() + i * q_width);
       rope.Rotate(sequence.PositionOf(row - sequence.begin), static_cast<size_t>(config.heads),
                   q.data() + i * q_width);
     }
@@ -237,6 +305,7 @@ void CpuTransformer::Pass::AttendAll(size_t index) {
                         .keys = keys.data() + sequence.begin * kv_width,
                         .values = values.data() + sequence.begin * kv_width,
                         .context = context.data() + first * q_width});
+    attended.back().attention.window = config.sliding_window;
     if (narrow) {
       attended.back().rows =
           std::span<const size_t>(wanted).subspan(sequence.wanted_begin, sequence.wanted);
@@ -265,14 +334,16 @@ void CpuTransformer::Pass::AddAndNorm(const std::vector<float>& weight) {
 void CpuTransformer::Pass::RunFfn(size_t index) {
   const LayerWeights& layer = model.layer(static_cast<int>(index));
   const auto ffn = static_cast<size_t>(config.ffn);
-  Multiply(runner, normed, layer.gate, gate);
-  Multiply(runner, normed, layer.up, up);
+  using L = PackedWeights::Layer;
+  products.Run(normed, std::to_array<Product>({{layer.gate, Packed(index, &L::gate), gate.data()},
+                                               {layer.up, Packed(index, &L::up), up.data()}}));
   Change(index, LinearGroup::kGateUp, normed, std::to_array<float*>({gate.data(), up.data()}));
   runner.For(rows, kRowGrain, [&](size_t begin, size_t end) {
     Kernels().swiglu(gate.data() + begin * ffn, up.data() + begin * ffn, (end - begin) * ffn,
                      gate.data() + begin * ffn);
   });
-  Multiply(runner, gate, layer.down, projected);
+  products.Run(gate,
+               std::to_array<Product>({{layer.down, Packed(index, &L::down), projected.data()}}));
   Change(index, LinearGroup::kDown, gate, std::to_array<float*>({projected.data()}));
 }
 
@@ -293,16 +364,14 @@ void CpuTransformer::Pass::Capture(std::span<ForwardOutput> outputs) const {
 void CpuTransformer::Pass::RunLayer(size_t index, std::span<ForwardOutput> outputs) {
   const LayerWeights& layer = model.layer(static_cast<int>(index));
   const bool last = index + 1 == static_cast<size_t>(config.layers);
-  ComputeKeysAndValues(index);
-  if (last && !batch.all_wanted) {
-    DropUnwantedRows();
-  }
-  ComputeQueries(index);
+  ProjectAll(index, last && !batch.all_wanted);
   AttendAll(index);
   if (last) {
     Capture(outputs);
   }
-  Multiply(runner, context, layer.output, projected);
+  products.Run(context,
+               std::to_array<Product>({{layer.output, Packed(index, &PackedWeights::Layer::output),
+                                        projected.data()}}));
   Change(index, LinearGroup::kOutput, context, std::to_array<float*>({projected.data()}));
   AddAndNorm(layer.ffn_norm);
   RunFfn(index);
@@ -322,7 +391,15 @@ void CpuTransformer::Pass::End(std::span<ForwardOutput> outputs) const {
 }
 
 CpuTransformer::CpuTransformer(std::shared_ptr<const Model> model, ParallelRunner& runner)
-    : model_(std::move(model)), runner_(runner), pass_(std::make_unique<Pass>(model_, runner)) {}
+    : model_(std::move(model)),
+      runner_(runner),
+      pass_(std::make_unique<Pass>(model_, nullptr, runner)) {}
+
+CpuTransformer::CpuTransformer(std::shared_ptr<const PackedWeights> weights, ParallelRunner& runner)
+    : model_(weights->model()),
+      packed_(std::move(weights)),
+      runner_(runner),
+      pass_(std::make_unique<Pass>(model_, packed_.get(), runner)) {}
 
 CpuTransformer::~CpuTransformer() = default;
 
@@ -353,7 +430,10 @@ void CpuTransformer::Logits(std::span<const LogitsInput> batch, std::span<float>
   }
   const std::span<const float> hidden =
       batch.size() == 1 ? batch.front().hidden : std::span<const float>(pass.gathered);
-  Multiply(runner_, hidden, model_->output(), logits);
+  pass.products.Run(
+      hidden,
+      std::to_array<Product>(
+          {{model_->output(), packed_ == nullptr ? nullptr : &packed_->output(), logits.data()}}));
   RUVD_CHECK(pass.adapters.Select(pass.mixes, &pass.prepared).ok());
   std::vector<AdaptedRows> rows;
   size_t begin = 0;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/parallel.h"
+#include "inference/model/packed_weights.h"
 #include "inference/model/transformer.h"
 
 namespace ruvd {
@@ -14,8 +15,10 @@ namespace ruvd {
 // The transformer on this machine's cores.
 class CpuTransformer final : public Transformer {
  public:
-  // With Precision::kExact. `runner` is borrowed and must outlive this.
+  // `runner` is borrowed and must outlive this. With Precision::kExact:
   CpuTransformer(std::shared_ptr<const Model> model, ParallelRunner& runner);
+  // With Precision::kFast, on the weights' model.
+  CpuTransformer(std::shared_ptr<const PackedWeights> weights, ParallelRunner& runner);
   ~CpuTransformer() override;
   CpuTransformer(const CpuTransformer&) = delete;
   CpuTransformer& operator=(const CpuTransformer&) = delete;
@@ -24,7 +27,9 @@ class CpuTransformer final : public Transformer {
   using Transformer::Logits;
 
   const std::shared_ptr<const Model>& shared_model() const override { return model_; }
-  Precision precision() const override { return Precision::kExact; }
+  Precision precision() const override {
+    return packed_ == nullptr ? Precision::kExact : Precision::kFast;
+  }
   absl::Status Forward(std::span<const ForwardInput> batch,
                        std::span<ForwardOutput> outputs) override;
   void Logits(std::span<const LogitsInput> batch, std::span<float> logits) override;
@@ -34,6 +39,7 @@ class CpuTransformer final : public Transformer {
  private:
   struct Pass;
   std::shared_ptr<const Model> model_;
+  std::shared_ptr<const PackedWeights> packed_;  // null for kExact
   ParallelRunner& runner_;
   std::unique_ptr<Pass> pass_;
 };

@@ -13,12 +13,44 @@
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/reader.h"
 #include "inference/model/config.h"
+#include "inference/model/linear.h"
 
 namespace ruvd {
 namespace {
 
-// Tensors that llama.cpp loads for these architectures and never uses.
-constexpr std::string_view kIgnoredTensors[] = {"output.bias"};
+// Tensors that llama.cpp loads for these architectures and never uses: names, or their ends within
+// a block.
+struct Ignored {
+  Architecture architecture;
+  std::string_view name;
+  bool in_block = false;
+};
+constexpr Ignored kIgnored[] = {
+    {Architecture::kDream, "output.bias"},
+    {Architecture::kLlada, "rope_freqs.weight"},
+    {Architecture::kLlada, "attn_output.bias", true},
+    {Architecture::kLlada, "ffn_gate.bias", true},
+    {Architecture::kLlada, "ffn_up.bias", true},
+    {Architecture::kLlada, "ffn_down.bias", true},
+};
+
+// Whether `name` is "blk.N.<part>" with N below `layers`.
+bool IsBlockTensor(std::string_view name, std::string_view part, int layers) {
+  for (int i = 0; i < layers; ++i) {
+    if (name == fmt::format("blk.{}.{}", i, part)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool IsIgnored(std::string_view name, const ModelConfig& config) {
+  return std::ranges::any_of(kIgnored, [&](const Ignored& ignored) {
+    return ignored.architecture == config.architecture &&
+           (ignored.in_block ? IsBlockTensor(name, ignored.name, config.layers)
+                             : name == ignored.name);
+  });
+}
 
 struct Weights {
   std::vector<LayerWeights> layers;
@@ -40,6 +72,8 @@ class WeightReader {
   absl::Status ReadMatrix(const std::string& name, int rows, int columns, Matrix* out);
   absl::Status ReadVector(const std::string& name, int length, std::vector<float>* out);
   absl::Status ReadBias(const std::string& name, int length, std::vector<float>* out);
+  absl::Status ReadQkv(const std::string& blk, LayerWeights* layer);
+  absl::Status ReadFusedQkv(const std::string& blk, LayerWeights* layer);
   absl::Status ReadLayer(int index, LayerWeights* layer);
   absl::Status CheckNothingIsLeft() const;
 
@@ -92,18 +126,54 @@ absl::Status WeightReader::ReadBias(const std::string& name, int length, std::ve
   return gguf_.Find(name) == nullptr ? absl::OkStatus() : ReadVector(name, length, out);
 }
 
-absl::Status WeightReader::ReadLayer(int index, LayerWeights* layer) {
-  const std::string blk = fmt::format("blk.{}.", index);
+absl::Status WeightReader::ReadQkv(const std::string& blk, LayerWeights* layer) {
   const int d = config_.width;
   const int q = config_.heads * config_.head_size;
   const int kv = config_.kv_heads * config_.head_size;
-  RETURN_IF_ERROR(ReadVector(blk + "attn_norm.weight", d, &layer->attn_norm));
   RETURN_IF_ERROR(ReadMatrix(blk + "attn_q.weight", q, d, &layer->q));
   RETURN_IF_ERROR(ReadMatrix(blk + "attn_k.weight", kv, d, &layer->k));
   RETURN_IF_ERROR(ReadMatrix(blk + "attn_v.weight", kv, d, &layer->v));
   RETURN_IF_ERROR(ReadBias(blk + "attn_q.bias", q, &layer->q_bias));
   RETURN_IF_ERROR(ReadBias(blk + "attn_k.bias", kv, &layer->k_bias));
-  RETURN_IF_ERROR(ReadBias(blk + "attn_v.bias", kv, &layer->v_bias));
+  return ReadBias(blk + "attn_v.bias", kv, &layer->v_bias);
+}
+
+// The rows of queries, keys and values below each other in one tensor.
+absl::Status WeightReader::ReadFusedQkv(const std::string& blk, LayerWeights* layer) {
+  const int q = config_.heads * config_.head_size;
+  const int kv = config_.kv_heads * config_.head_size;
+  Matrix all;
+  RETURN_IF_ERROR(ReadMatrix(blk + "attn_qkv.weight", q + 2 * kv, config_.width, &all));
+  const auto part = [&](int first, int rows) {
+    Matrix matrix = all;
+    matrix.rows = rows;
+    matrix.data += static_cast<size_t>(first) * RowBytes(all);
+    return matrix;
+  };
+  layer->q = part(0, q);
+  layer->k = part(q, kv);
+  layer->v = part(q + kv, kv);
+  std::vector<float> bias;
+  RETURN_IF_ERROR(ReadBias(blk + "attn_qkv.bias", q + 2 * kv, &bias));
+  if (!bias.empty()) {
+    layer->q_bias.assign(bias.begin(), bias.begin() + q);
+    layer->k_bias.assign(bias.begin() + q, bias.begin() + q + kv);
+    layer->v_bias.assign(bias.begin() + q + kv, bias.end());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WeightReader::ReadLayer(int index, LayerWeights* layer) {
+  const std::string blk = fmt::format("blk.{}.", index);
+  const int d = config_.width;
+  const int q = config_.heads * config_.head_size;
+  RETURN_IF_ERROR(ReadVector(blk + "attn_norm.weight", d, &layer->attn_norm));
+  RETURN_IF_ERROR(gguf_.Find(blk + "attn_qkv.weight") == nullptr ? ReadQkv(blk, layer)
+                                                                 : ReadFusedQkv(blk, layer));
+  if (TraitsOf(config_.architecture).head_norms) {
+    RETURN_IF_ERROR(ReadVector(blk + "attn_q_norm.weight", config_.head_size, &layer->q_norm));
+    RETURN_IF_ERROR(ReadVector(blk + "attn_k_norm.weight", config_.head_size, &layer->k_norm));
+  }
   RETURN_IF_ERROR(ReadMatrix(blk + "attn_output.weight", d, q, &layer->output));
   RETURN_IF_ERROR(ReadVector(blk + "ffn_norm.weight", d, &layer->ffn_norm));
   RETURN_IF_ERROR(ReadMatrix(blk + "ffn_gate.weight", config_.ffn, d, &layer->gate));
@@ -120,6 +190,9 @@ absl::Status WeightReader::Read(Weights* weights) {
     RETURN_IF_ERROR(
         ReadMatrix("output.weight", config_.vocabulary, config_.width, &weights->output));
   }
+  if (!config_.rope_divisors.empty()) {
+    taken_.insert("rope_freqs.weight");  // read with the configuration
+  }
   for (int i = 0; i < config_.layers; ++i) {
     RETURN_IF_ERROR(ReadLayer(i, &weights->layers.emplace_back()));
   }
@@ -129,14 +202,33 @@ absl::Status WeightReader::Read(Weights* weights) {
 // A tensor that nobody took would change the result in a program that knows it.
 absl::Status WeightReader::CheckNothingIsLeft() const {
   for (const TensorInfo& tensor : gguf_.tensors()) {
-    if (!taken_.contains(tensor.name) &&
-        std::ranges::find(kIgnoredTensors, tensor.name) == std::end(kIgnoredTensors)) {
+    if (!taken_.contains(tensor.name) && !IsIgnored(tensor.name, config_)) {
       return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
                    "tensor {} belongs to no part of the {} architecture that this build knows",
                    tensor.name, ArchitectureName(config_.architecture));
     }
   }
   return absl::OkStatus();
+}
+
+// The lines of what most models do without; nothing for those.
+std::string OptionalLines(const ModelConfig& config) {
+  std::string text;
+  if (config.rope_dimensions != config.head_size) {
+    text += fmt::format("rope_dimensions {}\n", config.rope_dimensions);
+  }
+  if (const RopeScaling& scaling = config.rope_scaling; scaling != RopeScaling()) {
+    text += fmt::format("rope_scaling {} {:a} {} {:a} {:a} {:a}\n", static_cast<int>(scaling.kind),
+                        scaling.factor, scaling.original_context, scaling.attn_factor,
+                        scaling.beta_fast, scaling.beta_slow);
+  }
+  if (config.causal == TraitsOf(config.architecture).diffusion) {
+    text += fmt::format("causal {}\n", config.causal);
+  }
+  if (config.sliding_window > 0) {
+    text += fmt::format("sliding_window {}\n", config.sliding_window);
+  }
+  return text;
 }
 
 // SHA-256 over one line for each field of the configuration that decides the result, then, sorted
@@ -151,6 +243,7 @@ Digest HashModel(const ModelConfig& config, const GgufReader& gguf) {
       ArchitectureName(config.architecture), config.layers, config.width, config.heads,
       config.kv_heads, config.head_size, config.ffn, config.vocabulary, config.context,
       config.rms_epsilon, config.rope_base, config.shift_logits, config.block_length);
+  text += OptionalLines(config);
   std::vector<const TensorInfo*> tensors;
   for (const TensorInfo& tensor : gguf.tensors()) {
     tensors.push_back(&tensor);
@@ -159,6 +252,7 @@ Digest HashModel(const ModelConfig& config, const GgufReader& gguf) {
   for (const TensorInfo* tensor : tensors) {
     text += fmt::format("{} {} {} {}\n", tensor->name, TensorTypeName(tensor->type),
                         ShapeText(*tensor), ToHex(Sha256(gguf.Data(*tensor))));
+    gguf.ReleasePages(gguf.Data(*tensor));  // whoever runs the model reads what it needs
   }
   return Sha256(text);
 }
@@ -181,6 +275,7 @@ class LoadedModel final : public Model {
   const Matrix& output() const override { return weights.output; }
   const std::vector<float>& output_norm() const override { return weights.output_norm; }
   const Digest& hash() const override { return digest; }
+  void ReleasePages(std::span<const uint8_t> bytes) const override { gguf->ReleasePages(bytes); }
 };
 
 absl::Status Fill(LoadedModel* model) {

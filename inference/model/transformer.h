@@ -31,6 +31,7 @@ enum class Precision : uint8_t {
 // One sequence of a forward pass.
 struct ForwardInput {
   std::span<const TokenId> tokens;
+  // With its window left at zero: a sliding window is the model's, not the caller's.
   Attention attention;
   // Tokens that `tokens` see besides themselves, or null.
   KvCache* cache = nullptr;
@@ -84,8 +85,9 @@ class Transformer {
   // both have the same length. Two sequences with one cache are allowed only if neither extends it.
   // Errors leave every cache as it was: CONTEXT_TOO_LONG; INVALID_ARGUMENT for no token, one
   // outside the vocabulary, a row or position that does not exist, or a block attention that does
-  // not fit; ADAPTER_INVALID, WRONG_DIMENSION for a mix that does not fit; KV_BUDGET_EXCEEDED where
-  // a cache that is to be extended gets no pages.
+  // not fit; MODE_UNSUPPORTED for anything but causal attention on a model with a sliding window;
+  // ADAPTER_INVALID, WRONG_DIMENSION for a mix that does not fit; KV_BUDGET_EXCEEDED where a cache
+  // that is to be extended gets no pages.
   virtual absl::Status Forward(std::span<const ForwardInput> batch,
                                std::span<ForwardOutput> outputs) = 0;
   absl::Status Forward(const ForwardInput& input, ForwardOutput* output) {

@@ -250,6 +250,16 @@ TEST_P(KernelsTest, RotatesHalvesAndKeepsLengths) {
       EXPECT_NEAR(x[i], before[i] * cosine[i] - before[half + i] * sine[i], 1e-6);
       EXPECT_NEAR(x[half + i], before[half + i] * cosine[i] + before[i] * sine[i], 1e-6);
     }
+    std::vector<float> y(2 * half);  // the same pairs side by side
+    for (size_t i = 0; i < half; ++i) {
+      y[2 * i] = before[i];
+      y[2 * i + 1] = before[half + i];
+    }
+    kernels_.rotate_adjacent(y.data(), cosine.data(), sine.data(), half);
+    for (size_t i = 0; i < half; ++i) {
+      EXPECT_NEAR(y[2 * i], x[i], 1e-6);
+      EXPECT_NEAR(y[2 * i + 1], x[half + i], 1e-6);
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "base/reasons.h"
 #include "inference/model/cpu_transformer.h"
+#include "tests/inference/reference_transformer.h"
 #include "tests/inference/tiny_model.h"
 
 namespace ruvd {
@@ -21,131 +22,8 @@ using testing::RelativeRms;
 using testing::TinyModel;
 using testing::Values;
 
-using Rows = std::vector<std::vector<double>>;
-// Whether query i may look at key j.
-using Sees = std::function<bool(size_t i, size_t j)>;
-
-// The graph of dream and qwen2 in double precision, written for reading.
-class Reference {
- public:
-  Reference(const Model& model, Sees sees, std::function<double(size_t)> position)
-      : model_(model), config_(model.config()), sees_(std::move(sees)), position_(position) {}
-
-  // Final hidden states after the output norm.
-  Rows Hidden(const std::vector<TokenId>& tokens) {
-    const std::vector<float> embedding = Values(model_.token_embedding());
-    const auto width = static_cast<size_t>(config_.width);
-    Rows x;
-    for (const TokenId token : tokens) {
-      x.emplace_back(embedding.begin() + static_cast<ptrdiff_t>(token * width),
-                     embedding.begin() + static_cast<ptrdiff_t>((token + 1) * width));
-    }
-    for (int l = 0; l < config_.layers; ++l) {
-      const LayerWeights& layer = model_.layer(l);
-      Add(&x, Times(AttentionOf(layer, Norm(x, layer.attn_norm)), layer.output, {}));
-      const Rows h = Norm(x, layer.ffn_norm);
-      Rows gate = Times(h, layer.gate, {});
-      const Rows up = Times(h, layer.up, {});
-      for (size_t i = 0; i < gate.size(); ++i) {
-        for (size_t j = 0; j < gate[i].size(); ++j) {
-          gate[i][j] *= up[i][j] / (1.0 + std::exp(-gate[i][j]));
-        }
-      }
-      Add(&x, Times(gate, layer.down, {}));
-    }
-    return Norm(x, model_.output_norm());
-  }
-
- private:
-  static void Add(Rows* x, const Rows& what) {
-    for (size_t i = 0; i < x->size(); ++i) {
-      for (size_t j = 0; j < what[i].size(); ++j) {
-        (*x)[i][j] += what[i][j];
-      }
-    }
-  }
-  Rows Norm(const Rows& x, const std::vector<float>& weight) const {
-    Rows y = x;
-    for (auto& row : y) {
-      double squares = 0;
-      for (const double value : row) {
-        squares += value * value;
-      }
-      const double mean = squares / static_cast<double>(row.size());
-      for (size_t j = 0; j < row.size(); ++j) {
-        row[j] *= weight[j] / std::sqrt(mean + static_cast<double>(config_.rms_epsilon));
-      }
-    }
-    return y;
-  }
-  static Rows Times(const Rows& x, const Matrix& w, const std::vector<float>& bias) {
-    const std::vector<float> values = Values(w);
-    Rows y(x.size(), std::vector<double>(static_cast<size_t>(w.rows)));
-    for (size_t i = 0; i < x.size(); ++i) {
-      for (size_t o = 0; o < y[i].size(); ++o) {
-        y[i][o] = bias.empty() ? 0.0 : bias[o];
-        for (size_t c = 0; c < x[i].size(); ++c) {
-          y[i][o] += x[i][c] * values[o * x[i].size() + c];
-        }
-      }
-    }
-    return y;
-  }
-  void Rotate(Rows* x, size_t heads) const {
-    const auto size = static_cast<size_t>(config_.head_size);
-    for (size_t i = 0; i < x->size(); ++i) {
-      for (size_t h = 0; h < heads; ++h) {
-        for (size_t p = 0; p < size / 2; ++p) {
-          const double angle =
-              position_(i) * std::pow(static_cast<double>(config_.rope_base),
-                                      -2.0 * static_cast<double>(p) / static_cast<double>(size));
-          double& a = (*x)[i][h * size + p];
-          double& b = (*x)[i][h * size + p + size / 2];
-          const double first = a;
-          a = first * std::cos(angle) - b * std::sin(angle);
-          b = b * std::cos(angle) + first * std::sin(angle);
-        }
-      }
-    }
-  }
-  Rows AttentionOf(const LayerWeights& layer, const Rows& h) const {
-    const auto heads = static_cast<size_t>(config_.heads);
-    const auto kv_heads = static_cast<size_t>(config_.kv_heads);
-    const auto size = static_cast<size_t>(config_.head_size);
-    Rows q = Times(h, layer.q, layer.q_bias);
-    Rows k = Times(h, layer.k, layer.k_bias);
-    const Rows v = Times(h, layer.v, layer.v_bias);
-    Rotate(&q, heads);
-    Rotate(&k, kv_heads);
-    Rows out(h.size(), std::vector<double>(heads * size));
-    for (size_t i = 0; i < h.size(); ++i) {
-      for (size_t head = 0; head < heads; ++head) {
-        const size_t kv = head / (heads / kv_heads) * size;
-        std::vector<double> weights(h.size());
-        double total = 0;
-        for (size_t j = 0; j < h.size(); ++j) {
-          double score = 0;
-          for (size_t c = 0; c < size; ++c) {
-            score += q[i][head * size + c] * k[j][kv + c];
-          }
-          weights[j] = sees_(i, j) ? std::exp(score / std::sqrt(static_cast<double>(size))) : 0.0;
-          total += weights[j];
-        }
-        for (size_t j = 0; j < h.size(); ++j) {
-          for (size_t c = 0; c < size; ++c) {
-            out[i][head * size + c] += weights[j] / total * v[j][kv + c];
-          }
-        }
-      }
-    }
-    return out;
-  }
-
-  const Model& model_;
-  const ModelConfig& config_;
-  Sees sees_;
-  std::function<double(size_t)> position_;
-};
+using testing::Reference;
+using testing::Sees;
 
 std::vector<TokenId> Tokens(size_t count, uint64_t seed = 3) {
   Random random(seed);
@@ -154,16 +32,6 @@ std::vector<TokenId> Tokens(size_t count, uint64_t seed = 3) {
     token = static_cast<TokenId>(random.Below(40));
   }
   return tokens;
-}
-
-std::vector<float> Flatten(const Rows& rows) {
-  std::vector<float> flat;
-  for (const auto& row : rows) {
-    for (const double value : row) {
-      flat.push_back(static_cast<float>(value));
-    }
-  }
-  return flat;
 }
 
 std::vector<float> Hidden(Transformer& transformer, const ForwardInput& input) {
@@ -205,8 +73,7 @@ TEST(TransformerTest, MatchesTheReferenceInEveryAttentionKindAndFormat) {
     const auto model = std::make_shared<TinyModel>(TinyModel::Options{.type = type});
     CpuTransformer transformer(model, SerialRunner());
     for (const Case& c : cases) {
-      const std::vector<float> expected =
-          Flatten(Reference(*model, c.sees, c.position).Hidden(tokens));
+      const std::vector<float> expected = Reference(*model, c.sees, c.position).Hidden(tokens);
       const std::vector<float> hidden =
           Hidden(transformer, {.tokens = tokens, .attention = c.attention});
       EXPECT_LT(RelativeRms(hidden, expected), 3e-6)
@@ -224,8 +91,7 @@ TEST(TransformerTest, TakesEveryHeadFromItsFileSizes) {
   const std::vector<TokenId> tokens = Tokens(19);
   Reference reference(
       *model, [](size_t, size_t) { return true; }, [](size_t i) { return static_cast<double>(i); });
-  EXPECT_LT(RelativeRms(Hidden(transformer, {.tokens = tokens}), Flatten(reference.Hidden(tokens))),
-            3e-6);
+  EXPECT_LT(RelativeRms(Hidden(transformer, {.tokens = tokens}), reference.Hidden(tokens)), 3e-6);
 }
 
 // Feeding a text in pieces through the cache gives what one pass over the whole text gives.

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/model/packed_weights.h"
+
+namespace ruvd {
+namespace {
+
+PackedMatrix PackOne(ParallelRunner& runner, const Model& model, const Matrix& w) {
+  if (!PackedMatrix::Supports(w.type)) {
+    return {};
+  }
+  const size_t row_bytes = RowBytes(w);
+  size_t released = 0;
+  return PackedMatrix::Pack(runner, w, [&](size_t rows) {
+    model.ReleasePages({w.data + released * row_bytes, (rows - released) * row_bytes});
+    released = rows;
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<const PackedWeights> PackedWeights::Pack(std::shared_ptr<const Model> model,
+                                                         ParallelRunner& runner) {
+  std::shared_ptr<PackedWeights> packed(new PackedWeights(std::move(model)));
+  const auto pack = [&](const Matrix& w) {
+    PackedMatrix matrix = PackOne(runner, *packed->model_, w);
+    packed->bytes_ += matrix.bytes();
+    return matrix;
+  };
+  for (int i = 0; i < packed->model_->config().layers; ++i) {
+    const LayerWeights& layer = packed->model_->layer(i);
+    packed->layers_.push_back({.q = pack(layer.q),
+                               .k = pack(layer.k),
+                               .v = pack(layer.v),
+                               .output = pack(layer.output),
+                               .gate = pack(layer.gate),
+                               .up = pack(layer.up),
+                               .down = pack(layer.down)});
+  }
+  packed->output_ = pack(packed->model_->output());
+  return packed;
+}
+
+}  // namespace ruvd
