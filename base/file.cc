@@ -13,7 +13,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
+#include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
 
@@ -70,21 +72,6 @@ absl::StatusOr<uint64_t> RegularFileSize(const std::string& path, int fd) {
   return static_cast<uint64_t>(info.st_size);
 }
 
-absl::Status WriteAndSync(const std::string& path, int fd, std::string_view contents) {
-  size_t written = 0;
-  while (written < contents.size()) {
-    const ssize_t n = ::write(fd, contents.data() + written, contents.size() - written);
-    if (n < 0) {
-      if (errno == EINTR) {
-        continue;
-      }
-      return WriteError(path, errno);
-    }
-    written += static_cast<size_t>(n);
-  }
-  return ::fsync(fd) == 0 ? absl::OkStatus() : WriteError(path, errno);
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes) {
@@ -118,27 +105,64 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes
 
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents,
                                  uint32_t mode) {
-  const std::string temporary = fmt::format("{}.tmp.{}", path, ::getpid());
-  {
-    FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
-    if (fd.get() < 0) {
-      return WriteError(path, errno);
-    }
-    if (absl::Status status = WriteAndSync(path, fd.get(), contents); !status.ok()) {
-      ::unlink(temporary.c_str());
-      return status;
-    }
+  ASSIGN_OR_RETURN(const auto file, AtomicFile::Create(path, mode));
+  RETURN_IF_ERROR(file->Append(AsBytes(contents)));
+  return file->Commit();
+}
+
+AtomicFile::AtomicFile(std::string path, std::string temporary, int fd)
+    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ >= 0) {
+    ::close(fd_);
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(temporary.c_str());
-    return WriteError(path, error);
+  if (!temporary_.empty()) {
+    ::unlink(temporary_.c_str());
   }
-  std::string folder = std::filesystem::path(path).parent_path().string();
+}
+
+absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(const std::string& path,
+                                                               uint32_t mode) {
+  std::string temporary = fmt::format("{}.tmp.{}", path, ::getpid());
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+  if (fd < 0) {
+    return WriteError(path, errno);
+  }
+  return std::unique_ptr<AtomicFile>(new AtomicFile(path, std::move(temporary), fd));
+}
+
+absl::Status AtomicFile::Append(std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) {
+      continue;
+    }
+    if (n < 0) {
+      return WriteError(path_, errno);
+    }
+    size_ += static_cast<uint64_t>(n);
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AtomicFile::Commit() {
+  if (::fsync(fd_) != 0) {
+    return WriteError(path_, errno);
+  }
+  if (::close(std::exchange(fd_, -1)) != 0) {
+    return WriteError(path_, errno);
+  }
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return WriteError(path_, errno);
+  }
+  temporary_.clear();
+  const std::string folder = std::filesystem::path(path_).parent_path().string();
   FileDescriptor directory(
       ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() < 0 || ::fsync(directory.get()) != 0) {
-    return WriteError(path, errno);
+    return WriteError(path_, errno);
   }
   return absl::OkStatus();
 }

@@ -24,6 +24,32 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents,
                                  uint32_t mode = 0644);
 
+// A file written piece by piece that appears under its name only when it is whole: the pieces go to
+// a temporary file beside it, which Commit renames and the destructor otherwise removes. Not
+// thread-safe.
+class AtomicFile {
+ public:
+  // Errors here and below: FILE_UNWRITABLE, DISK_FULL. After one, destroy the object.
+  static absl::StatusOr<std::unique_ptr<AtomicFile>> Create(const std::string& path,
+                                                            uint32_t mode = 0644);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  absl::Status Append(std::span<const uint8_t> bytes);
+  // Fsyncs the file, renames it over the name and fsyncs the folder. At most once.
+  absl::Status Commit();
+  // Bytes appended so far.
+  uint64_t size() const { return size_; }
+
+ private:
+  AtomicFile(std::string path, std::string temporary, int fd);
+  std::string path_;
+  std::string temporary_;  // empty once committed
+  int fd_;
+  uint64_t size_ = 0;
+};
+
 // A read-only memory map of a whole file. Movable through its unique_ptr only; the bytes live as
 // long as it. A file that is truncated by somebody else while mapped makes reads fault (SIGBUS):
 // model files are replaced by rename, never rewritten in place.

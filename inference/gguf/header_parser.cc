@@ -131,6 +131,7 @@ class Parser {
     if (!header_.values.emplace(std::string(key), value).second) {
       return Corrupt("metadata key {} appears twice", Shown(key));
     }
+    header_.keys.emplace_back(key);
     return absl::OkStatus();
   }
 

@@ -148,17 +148,17 @@ void GgufReader::ReleasePages(std::span<const uint8_t> bytes) const {
   }
 }
 
-bool GgufReader::Has(std::string_view key) const {
-  return contents_->header.values.contains(key);
+const std::vector<std::string>& GgufReader::Keys() const {
+  return contents_->header.keys;
 }
 
-std::vector<std::string_view> GgufReader::Keys() const {
-  std::vector<std::string_view> keys;
-  for (const auto& entry : contents_->header.values) {
-    keys.push_back(entry.first);
-  }
-  std::sort(keys.begin(), keys.end());
-  return keys;
+const gguf::Value* GgufReader::RawValue(std::string_view key) const {
+  const auto found = contents_->header.values.find(key);
+  return found == contents_->header.values.end() ? nullptr : &found->second;
+}
+
+bool GgufReader::Has(std::string_view key) const {
+  return contents_->header.values.contains(key);
 }
 
 absl::StatusOr<uint64_t> GgufReader::GetUnsigned(std::string_view key) const {

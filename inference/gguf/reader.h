@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "inference/gguf/types.h"
+#include "inference/gguf/value.h"
 
 namespace ruvd {
 
@@ -41,9 +42,11 @@ class GgufReader {
   // the next access reads them from the file again. Does nothing on bytes that the caller owns.
   void ReleasePages(std::span<const uint8_t> bytes) const;
 
+  // Names of the metadata, in file order.
+  const std::vector<std::string>& Keys() const;
   bool Has(std::string_view key) const;
-  // All keys of the file, sorted; they live as long as the reader.
-  std::vector<std::string_view> Keys() const;
+  // The value as the file has it; null where there is no such key. Lives as long as the reader.
+  const gguf::Value* RawValue(std::string_view key) const;
   // The value of a key. A missing key or a value of another kind is MODEL_CORRUPT, naming the key.
   // Any integer type that is not negative.
   absl::StatusOr<uint64_t> GetUnsigned(std::string_view key) const;

@@ -32,7 +32,7 @@ std::string RawBytes(std::span<const T> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
-absl::Status CheckTensor(const TensorInfo& info, uint64_t size) {
+absl::Status CheckTensor(const TensorInfo& info) {
   if (info.name.empty() || info.name.size() > limits::kMaxTensorNameBytes) {
     return Refused("tensor name \"{}\" must have 1 to {} bytes", info.name,
                    limits::kMaxTensorNameBytes);
@@ -52,11 +52,21 @@ absl::Status CheckTensor(const TensorInfo& info, uint64_t size) {
     return Refused("rows of tensor {} have {} values; {} needs a multiple of {}", info.name,
                    info.shape[0], TensorTypeName(info.type), block);
   }
-  if (values / block != size / BlockBytes(info.type) || size % BlockBytes(info.type) != 0) {
+  if (values / block != info.bytes / BlockBytes(info.type) ||
+      info.bytes % BlockBytes(info.type) != 0) {
     return Refused("tensor {} has {} values in {} bytes, which does not fit {}", info.name, values,
-                   size, TensorTypeName(info.type));
+                   info.bytes, TensorTypeName(info.type));
   }
   return absl::OkStatus();
+}
+
+TensorInfo Described(std::string_view name, TensorType type, std::span<const uint64_t> shape) {
+  TensorInfo info{.name = std::string(name), .type = type};
+  info.dimensions = static_cast<uint32_t>(shape.size());
+  for (size_t i = 0; i < shape.size() && i < info.shape.size(); ++i) {
+    info.shape.at(i) = shape[i];
+  }
+  return info;
 }
 
 }  // namespace
@@ -113,18 +123,39 @@ void GgufWriter::SetFloatArray(std::string_view key, std::span<const float> valu
   entries_ += RawBytes(values);
 }
 
+void GgufWriter::SetRaw(std::string_view key, const gguf::Value& value) {
+  BeginEntry(key, value.is_array ? gguf::kArray : value.type);
+  if (value.is_array) {
+    entries_ += ByteWriter().Write<uint32_t>(value.type).Write<uint64_t>(value.count).str();
+  }
+  entries_ += AsText(value.bytes);
+}
+
 void GgufWriter::AddTensor(std::string_view name, TensorType type, std::span<const uint64_t> shape,
                            std::string bytes) {
-  Tensor tensor{.info = {.name = std::string(name), .type = type}, .bytes = std::move(bytes)};
-  tensor.info.dimensions = static_cast<uint32_t>(shape.size());
+  Tensor tensor{.info = Described(name, type, shape), .bytes = std::move(bytes)};
   tensor.info.bytes = tensor.bytes.size();
-  for (size_t i = 0; i < shape.size() && i < tensor.info.shape.size(); ++i) {
-    tensor.info.shape.at(i) = shape[i];
-  }
   tensors_.push_back(std::move(tensor));
 }
 
-absl::StatusOr<std::string> GgufWriter::Serialize() const {
+void GgufWriter::DeclareTensor(std::string_view name, TensorType type,
+                               std::span<const uint64_t> shape) {
+  Tensor tensor{.info = Described(name, type, shape), .bytes = {}};
+  // An overflow wraps here and is refused with its shape by Header.
+  tensor.info.bytes = tensor.info.values() / BlockValues(type) * BlockBytes(type);
+  tensors_.push_back(std::move(tensor));
+}
+
+std::vector<uint64_t> GgufWriter::TensorBytes() const {
+  std::vector<uint64_t> sizes;
+  sizes.reserve(tensors_.size());
+  for (const Tensor& tensor : tensors_) {
+    sizes.push_back(tensor.info.bytes);
+  }
+  return sizes;
+}
+
+absl::StatusOr<std::string> GgufWriter::Header() const {
   std::set<std::string_view> seen;
   for (const std::string& key : keys_) {
     if (key.empty() || key.size() > limits::kMaxGgufKeyBytes || !seen.insert(key).second) {
@@ -138,7 +169,7 @@ absl::StatusOr<std::string> GgufWriter::Serialize() const {
   uint64_t offset = 0;
   for (const Tensor& tensor : tensors_) {
     const TensorInfo& info = tensor.info;
-    RETURN_IF_ERROR(CheckTensor(info, tensor.bytes.size()));
+    RETURN_IF_ERROR(CheckTensor(info));
     if (!seen.insert(info.name).second) {
       return Refused("tensor {} is added twice", info.name);
     }
@@ -150,10 +181,15 @@ absl::StatusOr<std::string> GgufWriter::Serialize() const {
     out.Write<uint32_t>(static_cast<uint32_t>(info.type)).Write<uint64_t>(offset);
     offset = gguf::AlignUp(offset + info.bytes, limits::kDefaultGgufAlignment);
   }
-  std::string file = out.Take();
-  file.reserve(file.size() + limits::kDefaultGgufAlignment + offset);
-  file.resize(gguf::AlignUp(file.size(), limits::kDefaultGgufAlignment), '\0');
+  std::string header = out.Take();
+  header.resize(gguf::AlignUp(header.size(), limits::kDefaultGgufAlignment), '\0');
+  return header;
+}
+
+absl::StatusOr<std::string> GgufWriter::Serialize() const {
+  ASSIGN_OR_RETURN(std::string file, Header());
   for (const Tensor& tensor : tensors_) {
+    RUVD_CHECK(tensor.bytes.size() == tensor.info.bytes);
     file += tensor.bytes;
     file.resize(gguf::AlignUp(file.size(), limits::kDefaultGgufAlignment), '\0');
   }

@@ -12,13 +12,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "inference/gguf/types.h"
+#include "inference/gguf/value.h"
 
 namespace ruvd {
 
-// Builds a GGUF version 3 file in memory. Keys and tensors appear in the order they were added; the
-// same calls give the same bytes. Not thread-safe.
+// Builds a GGUF version 3 file: whole in memory, or its header only, for a GgufFileStream that
+// writes the tensors' bytes one after the other. Keys and tensors appear in the order they were
+// added; the same calls give the same bytes. Not thread-safe.
 class GgufWriter {
  public:
+  // A value as a reader found it.
+  void SetRaw(std::string_view key, const gguf::Value& value);
   void SetUnsigned32(std::string_view key, uint32_t value);
   void SetFloat32(std::string_view key, float value);
   void SetBool(std::string_view key, bool value);
@@ -30,9 +34,16 @@ class GgufWriter {
   // `shape` as in TensorInfo: row length first. `bytes` is the data in the format of `type`.
   void AddTensor(std::string_view name, TensorType type, std::span<const uint64_t> shape,
                  std::string bytes);
+  // A tensor whose bytes a GgufFileStream will be given.
+  void DeclareTensor(std::string_view name, TensorType type, std::span<const uint64_t> shape);
 
-  // The file. INVALID_ARGUMENT for what a reader would refuse: a key or tensor added twice, a shape
-  // that does not fit the bytes or the format's blocks, a name that is too long.
+  // Everything before the tensors' bytes, padded to the alignment. Errors as Serialize.
+  absl::StatusOr<std::string> Header() const;
+  // Sizes of the tensors' bytes, without padding, in their order.
+  std::vector<uint64_t> TensorBytes() const;
+  // The file; every tensor must have been added with its bytes. INVALID_ARGUMENT for what a reader
+  // would refuse: a key or tensor added twice, a shape that does not fit the bytes or the format's
+  // blocks, a name that is too long.
   absl::StatusOr<std::string> Serialize() const;
   // Serializes and replaces the file at `path` atomically (see WriteFileAtomically).
   absl::Status WriteTo(const std::string& path) const;
@@ -40,7 +51,7 @@ class GgufWriter {
  private:
   struct Tensor {
     TensorInfo info;
-    std::string bytes;
+    std::string bytes;  // empty for a declared tensor
   };
   // Starts a key-value entry; the value follows.
   void BeginEntry(std::string_view key, uint32_t type);

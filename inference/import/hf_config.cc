@@ -26,10 +26,50 @@ absl::Status Corrupt(fmt::format_string<Args...> format, Args&&... args) {
 
 absl::Status Unsupported(std::string_view key, std::string_view value) {
   return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
-               "config.json: {} \"{}\" is not supported; Dream and Qwen2 networks with SiLU and "
-               "plain RoPE are",
+               "config.json: {} \"{}\" is not supported; networks of the model types Dream, llada, "
+               "llama, mistral, qwen2 and qwen3 with SiLU are",
                key, value.substr(0, 64));
 }
+
+// Names of the hyper-parameters: the Transformers library's, and those of LLaDA's own code.
+struct Names {
+  const char* context;
+  const char* width;
+  const char* ffn;
+  const char* layers;
+  const char* heads;
+  const char* kv_heads;
+  const char* activation;
+  const char* tied;
+};
+constexpr Names kTransformersNames = {
+    .context = "max_position_embeddings",
+    .width = "hidden_size",
+    .ffn = "intermediate_size",
+    .layers = "num_hidden_layers",
+    .heads = "num_attention_heads",
+    .kv_heads = "num_key_value_heads",
+    .activation = "hidden_act",
+    .tied = "tie_word_embeddings",
+};
+constexpr Names kLladaNames = {
+    .context = "max_sequence_length",
+    .width = "d_model",
+    .ffn = "mlp_hidden_size",
+    .layers = "n_layers",
+    .heads = "n_heads",
+    .kv_heads = "n_kv_heads",
+    .activation = "activation_type",
+    .tied = "weight_tying",
+};
+
+struct KnownType {
+  const char* model_type;
+  const char* architecture;
+};
+constexpr KnownType kKnownTypes[] = {{"Dream", "dream"}, {"dream", "dream"}, {"llada", "llada"},
+                                     {"LLaDA", "llada"}, {"llama", "llama"}, {"mistral", "llama"},
+                                     {"qwen2", "qwen2"}, {"qwen3", "qwen3"}};
 
 absl::StatusOr<uint64_t> Required(const json& config, std::string_view key, uint64_t limit) {
   const auto value = JsonUnsigned(config, key);
@@ -47,30 +87,63 @@ absl::StatusOr<double> RequiredNumber(const json& config, std::string_view key) 
   return *value;
 }
 
-absl::Status CheckKind(const json& config) {
+absl::StatusOr<double> NumberOr(const json& config, std::string_view key, double absent) {
+  return JsonMember(config, key) == nullptr ? absl::StatusOr<double>(absent)
+                                            : RequiredNumber(config, key);
+}
+
+absl::StatusOr<std::optional<double>> OptionalNumber(const json& config, std::string_view key) {
+  if (JsonMember(config, key) == nullptr) {
+    return std::optional<double>();
+  }
+  ASSIGN_OR_RETURN(const double value, RequiredNumber(config, key));
+  return std::optional<double>(value);
+}
+
+absl::Status ReadKind(const json& config, HfConfig* out) {
   const std::string type = JsonString(config, "model_type").value_or("");
-  if (type != "Dream" && type != "dream" && type != "qwen2") {
-    return Unsupported("model_type", type);
+  for (const KnownType& kind : kKnownTypes) {
+    if (type == kind.model_type) {
+      out->architecture = kind.architecture;
+      // The Transformers library's port of LLaDA uses that library's names.
+      out->llada_names = out->architecture == "llada" && JsonMember(config, "d_model") != nullptr;
+      return absl::OkStatus();
+    }
   }
-  const std::string activation = JsonString(config, "hidden_act").value_or("silu");
-  if (activation != "silu") {
-    return Unsupported("hidden_act", activation);
+  return Unsupported("model_type", type);
+}
+
+// Parts of a network that would change every result and that we do not import.
+absl::Status CheckParts(const json& config, const Names& names) {
+  const std::string activation = JsonString(config, names.activation).value_or("silu");
+  if (activation != "silu" && activation != "swiglu") {
+    return Unsupported(names.activation, activation);
   }
-  if (const json* scaling = JsonMember(config, "rope_scaling"); scaling != nullptr) {
-    return Unsupported("rope_scaling", "set");
+  for (const char* key : {"mlp_bias", "include_bias", "alibi", "scale_logits", "clip_qkv",
+                          "attention_layer_norm", "multi_query_attention"}) {
+    const json* value = JsonMember(config, key);
+    if (value != nullptr && *value != false) {
+      return Unsupported(key, value->dump());
+    }
+  }
+  if (const json* block = JsonMember(config, "block_type"); block != nullptr && *block != "llama") {
+    return Unsupported("block_type", block->dump());
+  }
+  if (const json* norm = JsonMember(config, "layer_norm_type"); norm != nullptr && *norm != "rms") {
+    return Unsupported("layer_norm_type", norm->dump());
   }
   return absl::OkStatus();
 }
 
-absl::Status ReadHeads(const json& config, HfConfig* out) {
-  ASSIGN_OR_RETURN(out->heads, Required(config, "num_attention_heads", limits::kMaxImportWidth));
-  out->kv_heads = JsonUnsigned(config, "num_key_value_heads").value_or(out->heads);
+absl::Status ReadHeads(const json& config, const Names& names, HfConfig* out) {
+  ASSIGN_OR_RETURN(out->heads, Required(config, names.heads, limits::kMaxImportWidth));
+  out->kv_heads = JsonUnsigned(config, names.kv_heads).value_or(out->heads);
   if (out->kv_heads == 0 || out->heads % out->kv_heads != 0) {
-    return Corrupt("num_key_value_heads must divide num_attention_heads");
+    return Corrupt("{} must divide {}", names.kv_heads, names.heads);
   }
   const auto head_size = JsonUnsigned(config, "head_dim");
   if (!head_size && out->width % out->heads != 0) {
-    return Corrupt("num_attention_heads must divide hidden_size");
+    return Corrupt("{} must divide {}", names.heads, names.width);
   }
   out->head_size = head_size.value_or(out->width / out->heads);
   if (out->head_size == 0 || out->head_size % 2 != 0 || out->head_size > out->width) {
@@ -79,39 +152,129 @@ absl::Status ReadHeads(const json& config, HfConfig* out) {
   return absl::OkStatus();
 }
 
+absl::Status ReadYarn(const json& scaling, HfRopeScaling* out) {
+  ASSIGN_OR_RETURN(out->beta_fast, OptionalNumber(scaling, "beta_fast"));
+  ASSIGN_OR_RETURN(out->beta_slow, OptionalNumber(scaling, "beta_slow"));
+  for (const char* key : {"attention_factor", "mscale", "mscale_all_dim"}) {
+    if (JsonMember(scaling, key) != nullptr) {  // the default is what GGUF's readers compute
+      return Unsupported(fmt::format("rope_scaling.{}", key), "set");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadLlama3(const json& scaling, HfRopeScaling* out) {
+  ASSIGN_OR_RETURN(out->low_freq_factor, RequiredNumber(scaling, "low_freq_factor"));
+  ASSIGN_OR_RETURN(out->high_freq_factor, RequiredNumber(scaling, "high_freq_factor"));
+  if (out->low_freq_factor >= out->high_freq_factor) {
+    return Corrupt("rope_scaling.low_freq_factor must be below high_freq_factor");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadRopeScaling(const json& config, HfConfig* out) {
+  using Kind = HfRopeScaling::Kind;
+  const json* scaling = JsonMember(config, "rope_scaling");
+  if (scaling == nullptr) {
+    return absl::OkStatus();
+  }
+  const std::string kind =
+      JsonString(*scaling, "rope_type").value_or(JsonString(*scaling, "type").value_or(""));
+  HfRopeScaling& rope = out->rope_scaling;
+  if (kind == "default") {
+    return absl::OkStatus();
+  }
+  rope.kind = kind == "linear"                                   ? Kind::kLinear
+              : kind == "yarn"                                   ? Kind::kYarn
+              : kind == "llama3" && out->architecture == "llama" ? Kind::kLlama3
+                                                                 : Kind::kNone;
+  if (rope.kind == Kind::kNone) {
+    return Unsupported("rope_scaling", kind);
+  }
+  ASSIGN_OR_RETURN(rope.factor, RequiredNumber(*scaling, "factor"));
+  if (rope.kind == Kind::kLinear) {
+    return absl::OkStatus();
+  }
+  const bool has_original = JsonMember(*scaling, "original_max_position_embeddings") != nullptr;
+  rope.original_context = out->context;
+  if (has_original || rope.kind == Kind::kLlama3) {
+    ASSIGN_OR_RETURN(rope.original_context, Required(*scaling, "original_max_position_embeddings",
+                                                     limits::kMaxImportContext));
+  }
+  return rope.kind == Kind::kYarn ? ReadYarn(*scaling, &rope) : ReadLlama3(*scaling, &rope);
+}
+
+absl::Status ReadSizes(const json& config, const Names& names, HfConfig* out) {
+  ASSIGN_OR_RETURN(out->vocabulary, Required(config, "vocab_size", limits::kMaxImportVocabulary));
+  if (out->llada_names && JsonMember(config, "embedding_size") != nullptr) {
+    // LLaDA may pad the matrices beyond the vocabulary.
+    ASSIGN_OR_RETURN(out->vocabulary,
+                     Required(config, "embedding_size", limits::kMaxImportVocabulary));
+  }
+  ASSIGN_OR_RETURN(out->context, Required(config, names.context, limits::kMaxImportContext));
+  ASSIGN_OR_RETURN(out->width, Required(config, names.width, limits::kMaxImportWidth));
+  ASSIGN_OR_RETURN(out->ffn, Required(config, names.ffn, limits::kMaxImportWidth));
+  ASSIGN_OR_RETURN(out->layers, Required(config, names.layers, limits::kMaxImportLayers));
+  RETURN_IF_ERROR(ReadHeads(config, names, out));
+  ASSIGN_OR_RETURN(out->rms_epsilon, RequiredNumber(config, "rms_norm_eps"));
+  // Absent in old llama files, which all have 10000.
+  ASSIGN_OR_RETURN(out->rope_base, NumberOr(config, "rope_theta", 10000.0));
+  RETURN_IF_ERROR(ReadRopeScaling(config, out));
+  const bool window_off = !JsonBool(config, "use_sliding_window").value_or(true);
+  out->sliding_window = window_off ? 0 : JsonUnsigned(config, "sliding_window").value_or(0);
+  out->tied = JsonBool(config, names.tied).value_or(false);
+  return absl::OkStatus();
+}
+
+absl::Status ReadDiffusion(const json& config, HfConfig* out) {
+  out->shift_logits = out->architecture != "llada";
+  const json* diffusion = JsonMember(config, "diffusion");
+  if (diffusion == nullptr) {
+    return absl::OkStatus();
+  }
+  out->shift_logits = JsonBool(*diffusion, "shift_logits").value_or(out->shift_logits);
+  out->block_length = JsonUnsigned(*diffusion, "block_length").value_or(0);
+  if (out->block_length > out->context) {
+    return Corrupt("diffusion.block_length {} exceeds the context of {}", out->block_length,
+                   out->context);
+  }
+  return absl::OkStatus();
+}
+
+// An id, or the first of a list of them (Llama 3 has several ends).
+std::optional<uint64_t> TokenId(const json& config, std::string_view key) {
+  const json* value = JsonMember(config, key);
+  if (value != nullptr && value->is_array() && !value->empty() &&
+      value->front().is_number_unsigned()) {
+    return value->front().get<uint64_t>();
+  }
+  return JsonUnsigned(config, key);
+}
+
+absl::Status ReadTokens(const json& config, HfConfig* out) {
+  out->bos = TokenId(config, "bos_token_id");
+  out->eos = TokenId(config, "eos_token_id");
+  out->pad = TokenId(config, "pad_token_id");
+  out->mask = TokenId(config, "mask_token_id");
+  for (const auto& id : {out->bos, out->eos, out->pad, out->mask}) {
+    if (id && *id >= out->vocabulary) {
+      return Corrupt("special token {} lies outside the vocabulary of {}", *id, out->vocabulary);
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<HfConfig> ParseHfConfig(std::string_view text) {
   ASSIGN_OR_RETURN(const json config, ParseJsonObject(text, "config.json"));
-  RETURN_IF_ERROR(CheckKind(config));
   HfConfig out;
-  ASSIGN_OR_RETURN(out.vocabulary, Required(config, "vocab_size", limits::kMaxImportVocabulary));
-  ASSIGN_OR_RETURN(out.context,
-                   Required(config, "max_position_embeddings", limits::kMaxImportContext));
-  ASSIGN_OR_RETURN(out.width, Required(config, "hidden_size", limits::kMaxImportWidth));
-  ASSIGN_OR_RETURN(out.ffn, Required(config, "intermediate_size", limits::kMaxImportWidth));
-  ASSIGN_OR_RETURN(out.layers, Required(config, "num_hidden_layers", limits::kMaxImportLayers));
-  RETURN_IF_ERROR(ReadHeads(config, &out));
-  ASSIGN_OR_RETURN(out.rms_epsilon, RequiredNumber(config, "rms_norm_eps"));
-  ASSIGN_OR_RETURN(out.rope_base, RequiredNumber(config, "rope_theta"));
-  out.tied = JsonBool(config, "tie_word_embeddings").value_or(false);
-  if (const json* diffusion = JsonMember(config, "diffusion"); diffusion != nullptr) {
-    out.shift_logits = JsonBool(*diffusion, "shift_logits").value_or(true);
-    out.block_length = JsonUnsigned(*diffusion, "block_length").value_or(0);
-    if (out.block_length > out.context) {
-      return Corrupt("diffusion.block_length {} exceeds the context of {}", out.block_length,
-                     out.context);
-    }
-  }
-  out.bos = JsonUnsigned(config, "bos_token_id");
-  out.eos = JsonUnsigned(config, "eos_token_id");
-  out.pad = JsonUnsigned(config, "pad_token_id");
-  out.mask = JsonUnsigned(config, "mask_token_id");
-  for (const auto& id : {out.bos, out.eos, out.pad, out.mask}) {
-    if (id && *id >= out.vocabulary) {
-      return Corrupt("special token {} lies outside the vocabulary of {}", *id, out.vocabulary);
-    }
-  }
+  RETURN_IF_ERROR(ReadKind(config, &out));
+  const Names& names = out.llada_names ? kLladaNames : kTransformersNames;
+  RETURN_IF_ERROR(CheckParts(config, names));
+  RETURN_IF_ERROR(ReadSizes(config, names, &out));
+  RETURN_IF_ERROR(ReadDiffusion(config, &out));
+  RETURN_IF_ERROR(ReadTokens(config, &out));
   return out;
 }
 

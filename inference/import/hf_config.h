@@ -5,14 +5,32 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 
 namespace ruvd {
 
-// What config.json of a Hugging Face model says, as far as a Dream or Qwen2 network needs it.
+// How a longer context than the trained one is reached (config.json's rope_scaling).
+struct HfRopeScaling {
+  enum class Kind : uint8_t { kNone, kLinear, kYarn, kLlama3 };
+
+  Kind kind = Kind::kNone;
+  double factor = 1;
+  uint64_t original_context = 0;               // yarn, llama3
+  std::optional<double> beta_fast, beta_slow;  // yarn
+  double low_freq_factor = 1;                  // llama3
+  double high_freq_factor = 4;
+};
+
+// What config.json of a Hugging Face model says, as far as the networks we import need it: one
+// pre-norm transformer with RMSNorm, RoPE on half splits and SwiGLU, under several names.
 struct HfConfig {
+  // GGUF's name of the network: dream, llada, llama, qwen2 or qwen3.
+  std::string architecture;
+  // Tensors are named as in LLaDA's own code, not as in the Transformers library.
+  bool llada_names = false;
   uint64_t vocabulary = 0;
   uint64_t context = 0;
   uint64_t width = 0;
@@ -23,14 +41,17 @@ struct HfConfig {
   uint64_t head_size = 0;
   double rms_epsilon = 0;
   double rope_base = 0;
+  HfRopeScaling rope_scaling;
+  uint64_t sliding_window = 0;  // 0: none
   bool tied = false;
   bool shift_logits = true;
   uint64_t block_length = 0;  // 0: not trained on block diffusion
   std::optional<uint64_t> bos, eos, pad, mask;
 };
 
+// Reads the text of a config.json of model_type Dream, llada, llama, mistral, qwen2 or qwen3.
 // MODEL_CORRUPT for a missing or impossible value, MODEL_UNSUPPORTED for another kind of network
-// (model type, activation, RoPE scaling); the message names the key.
+// (model type, activation, biases, RoPE scaling); the message names the key.
 absl::StatusOr<HfConfig> ParseHfConfig(std::string_view text);
 
 }  // namespace ruvd

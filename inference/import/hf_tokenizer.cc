@@ -110,6 +110,24 @@ std::optional<std::string> PreTokenizerOf(const json& root, const json& model) {
   return splitter == "smaug-bpe" ? std::optional<std::string>("llama-bpe") : std::nullopt;
 }
 
+// Whether the post-processor puts a special token before a single text.
+bool AddsBos(const json& root) {
+  const json* post = JsonMember(root, "post_processor");
+  if (post == nullptr) {
+    return false;
+  }
+  const json* steps = JsonMember(*post, "processors");  // of a sequence
+  const json alone = json::array({*post});
+  for (const json& step : steps != nullptr && steps->is_array() ? *steps : alone) {
+    const json* single = JsonMember(step, "single");
+    if (JsonString(step, "type") == "TemplateProcessing" && single != nullptr &&
+        single->is_array() && !single->empty()) {
+      return JsonMember(single->front(), "SpecialToken") != nullptr;
+    }
+  }
+  return false;
+}
+
 absl::Status Place(std::string token, uint64_t id, int32_t type, HfTokenizer* out) {
   if (id >= out->tokens.size()) {
     return Invalid("token id {} lies outside the vocabulary of {} in config.json", id,
@@ -189,6 +207,7 @@ absl::StatusOr<HfTokenizer> ParseHfTokenizer(std::string_view text, uint64_t voc
   }
   HfTokenizer out;
   out.pre = *pre;
+  out.add_bos = AddsBos(root);
   out.tokens.resize(vocabulary);
   out.types.assign(vocabulary, kUnused);
   RETURN_IF_ERROR(ReadTokens(root, *model, &out));

@@ -18,6 +18,7 @@ struct HfTokenizer {
   std::vector<std::string> tokens;  // by id, in GPT-2's alphabet
   std::vector<int32_t> types;       // 1 normal, 3 control, 4 user-defined, 5 unused
   std::vector<std::string> merges;  // "left right", most important first
+  bool add_bos = false;             // a text begins with the bos token
 };
 
 // Reads tokenizer.json. Ids that have no token become "[PADi]" of type unused up to `vocabulary`,

@@ -5,26 +5,23 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "inference/gguf/types.h"
+#include "base/parallel.h"
 
 namespace ruvd {
 
 struct ImportOptions {
-  // Format of the matrices: F32, F16, Q8_0 or Q4_0. Norms and biases stay F32.
-  TensorType type = TensorType::kQ8_0;
-  // general.architecture of the file: "dream" (read as a diffusion model) or "qwen2" (read left to
-  // right). The weights are the same.
-  std::string architecture = "dream";
+  // Formats of the matrices, as ParseQuantizationScheme knows them. Norms and biases stay F32.
+  std::string type = "q8_0";
+  // general.architecture of the file: dream, llada, llama, qwen2 or qwen3; empty takes the one of
+  // config.json. All but qwen3 are the same network: dream and llada are read as diffusion models,
+  // llama and qwen2 left to right; llada and llama pair adjacent values in RoPE, so their q and k
+  // rows are permuted.
+  std::string architecture;
   // general.name; empty takes the folder's name.
   std::string name;
 };
-
-// The matrix format named by a command line: "f32", "f16", "q8_0" or "q4_0".
-absl::StatusOr<TensorType> ParseImportType(std::string_view name);
 
 struct ImportResult {
   uint64_t tensors = 0;
@@ -32,11 +29,14 @@ struct ImportResult {
   uint64_t bytes = 0;  // of the written file
 };
 
-// Converts a model in Hugging Face layout (config.json, model.safetensors, tokenizer.json in
-// `folder`) to a GGUF file at `out_path`, following llama.cpp's conventions, so that the file runs
-// there too. Errors: FILE_NOT_FOUND, MODEL_CORRUPT (what is wrong in which file),
-// MODEL_UNSUPPORTED, TOKENIZER_INVALID, FILE_UNWRITABLE, DISK_FULL. Nothing is written on error.
+// Converts a model in Hugging Face layout (config.json, tokenizer.json, and model.safetensors or
+// the files of model.safetensors.index.json in `folder`) to a GGUF file at `out_path`, following
+// llama.cpp's conventions, so that the file runs there too. Written tensor by tensor. Errors:
+// FILE_NOT_FOUND, MODEL_CORRUPT (what is wrong in which file), MODEL_UNSUPPORTED,
+// TOKENIZER_INVALID, INVALID_ARGUMENT (options; a value that is not finite), FILE_UNWRITABLE,
+// DISK_FULL; after one, `out_path` is what it was before.
 absl::StatusOr<ImportResult> ImportModel(const std::string& folder, const ImportOptions& options,
-                                         const std::string& out_path);
+                                         const std::string& out_path,
+                                         ParallelRunner& runner = SerialRunner());
 
 }  // namespace ruvd

@@ -12,6 +12,12 @@ namespace ruvd::limits {
 inline constexpr uint64_t kMaxImportConfigBytes = 1 << 20;
 // The largest tokenizer.json in use (some 250 000 entries) has about 35 MB.
 inline constexpr uint64_t kMaxImportTokenizerBytes = 128 << 20;
+// model.safetensors.index.json: some hundred bytes a tensor.
+inline constexpr uint64_t kMaxImportIndexBytes = 64 << 20;
+// The largest public models have fewer than 200 files.
+inline constexpr uint64_t kMaxImportFiles = 1024;
+// What file systems allow.
+inline constexpr uint64_t kMaxImportFileName = 255;
 // The safetensors format's own limit on its header.
 inline constexpr uint64_t kMaxSafetensorsHeaderBytes = 100 << 20;
 // Beyond every architecture we read: they have matrices and vectors only.

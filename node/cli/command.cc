@@ -134,6 +134,7 @@ void AddAllVerbs(VerbTable& verbs) {
   AddConsentVerbs(verbs);
   AddClusterVerbs(verbs);
   AddModelVerbs(verbs);
+  AddQuantizeVerb(verbs);
   AddEvaluateVerb(verbs);
   AddConfigVerbs(verbs);
 }

@@ -6,9 +6,12 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/status.h"
 #include "inference/gguf/reader.h"
+#include "inference/gguf/scheme.h"
+#include "inference/gguf/value.h"
 #include "inference/import/import.h"
 #include "inference/tokenizer/chat_template.h"
 #include "node/cli/command.h"
@@ -24,13 +27,13 @@ struct ImportFlags {
   std::string folder;
   std::string out;
   std::string type;
-  std::string architecture = "dream";
+  std::string architecture;
   std::string name;
 };
 
 absl::Status Import(CommandContext& context, const ImportFlags& flags) {
   ImportOptions options;
-  ASSIGN_OR_RETURN(options.type, ParseImportType(flags.type));
+  options.type = flags.type;
   options.architecture = flags.architecture;
   options.name = flags.name;
   ASSIGN_OR_RETURN(const ImportResult result, ImportModel(flags.folder, options, flags.out));
@@ -79,33 +82,77 @@ std::vector<std::pair<std::string, std::string>> Headline(const GgufReader& file
   return fields;
 }
 
-absl::Status Inspect(CommandContext& context, const std::string& path, bool with_tensors) {
-  ASSIGN_OR_RETURN(const auto file, GgufReader::Open(path));
+struct InspectFlags {
+  std::string path;
+  bool tensors = false;
+  bool keys = false;
+};
+
+std::string ShapeText(const TensorInfo& tensor) {
+  std::string text = fmt::format("{}", tensor.shape[0]);
+  for (uint32_t i = 1; i < tensor.dimensions; ++i) {
+    text = fmt::format("{} x {}", tensor.shape.at(i), text);
+  }
+  return text;
+}
+
+void PrintInspectedJson(CommandContext& context, const GgufReader& file, const InspectFlags& flags,
+                        const std::map<std::string, std::string>& fields) {
+  nlohmann::json out = fields;
+  for (const std::string& key : flags.keys ? file.Keys() : std::vector<std::string>()) {
+    out["keys"][Printable(key)] = Printable(gguf::ValueText(*file.RawValue(key)));
+  }
+  for (const TensorInfo& tensor : file.tensors()) {
+    if (flags.tensors) {
+      out["tensors"].push_back({{"name", Printable(tensor.name)},
+                                {"format", TensorTypeName(tensor.type)},
+                                {"shape", std::span(tensor.shape).first(tensor.dimensions)},
+                                {"bytes", tensor.bytes}});
+    }
+  }
+  context.out << out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+}
+
+void PrintInspected(CommandContext& context, const GgufReader& file, const InspectFlags& flags,
+                    const std::vector<std::pair<std::string, std::string>>& fields) {
+  context.out << FormatFields(fields);
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& key : flags.keys ? file.Keys() : std::vector<std::string>()) {
+    rows.push_back({key, gguf::ValueText(*file.RawValue(key))});
+  }
+  if (flags.keys) {
+    context.out << "\n" << FormatTable({"KEY", "VALUE"}, rows);
+  }
+  rows.clear();
+  for (const TensorInfo& tensor : file.tensors()) {
+    rows.push_back({tensor.name, std::string(TensorTypeName(tensor.type)), ShapeText(tensor),
+                    fmt::format("{}", tensor.bytes)});
+  }
+  if (flags.tensors) {
+    context.out << "\n" << FormatTable({"TENSOR", "FORMAT", "ROWS x COLUMNS", "BYTES"}, rows);
+  }
+}
+
+absl::Status Inspect(CommandContext& context, const InspectFlags& flags) {
+  ASSIGN_OR_RETURN(const auto file, GgufReader::Open(flags.path));
   uint64_t values = 0;
+  uint64_t bytes = 0;
   std::map<std::string, uint64_t> formats;
   for (const TensorInfo& tensor : file->tensors()) {
     values += tensor.values();
+    bytes += tensor.bytes;
     ++formats[std::string(TensorTypeName(tensor.type))];
   }
   auto fields = Headline(*file);
   fields.emplace_back("parameters", fmt::format("{}", values));
+  fields.emplace_back("tensor bytes", fmt::format("{}", bytes));
   for (const auto& [format, count] : formats) {
     fields.emplace_back(fmt::format("tensors {}", format), fmt::format("{}", count));
   }
   if (context.json) {
-    context.out << nlohmann::json(std::map(fields.begin(), fields.end())).dump() << "\n";
-    return absl::OkStatus();
-  }
-  context.out << FormatFields(fields);
-  if (with_tensors) {
-    std::vector<std::vector<std::string>> rows;
-    rows.reserve(file->tensors().size());
-    for (const TensorInfo& tensor : file->tensors()) {
-      rows.push_back({tensor.name, std::string(TensorTypeName(tensor.type)),
-                      fmt::format("{} x {}", tensor.shape[1], tensor.shape[0]),
-                      fmt::format("{}", tensor.bytes)});
-    }
-    context.out << "\n" << FormatTable({"TENSOR", "FORMAT", "ROWS x COLUMNS", "BYTES"}, rows);
+    PrintInspectedJson(context, *file, flags, std::map(fields.begin(), fields.end()));
+  } else {
+    PrintInspected(context, *file, flags, fields);
   }
   return absl::OkStatus();
 }
@@ -114,13 +161,16 @@ void AddImport(VerbTable& verbs) {
   auto flags = std::make_shared<ImportFlags>();
   CLI::App& verb = verbs.Add("model import", kGroup, "Convert a Hugging Face folder to GGUF",
                              [flags](CommandContext& context) { return Import(context, *flags); });
-  verb.add_option("folder", flags->folder, "With config.json, model.safetensors, tokenizer.json")
+  verb.add_option("folder", flags->folder,
+                  "With config.json, tokenizer.json and model.safetensors or its index")
       ->required();
   verb.add_option("--out", flags->out, "GGUF file to write")->required();
-  verb.add_option("--type", flags->type, "f32, f16, q8_0 or q4_0")->required();
-  verb.add_option("--arch", flags->architecture, "dream (diffusion) or qwen2 (left to right)")
-      ->check(CLI::IsMember({"dream", "qwen2"}))
-      ->capture_default_str();
+  verb.add_option("--type", flags->type, "One of " + QuantizationSchemeNames())->required();
+  verb.add_option(
+          "--arch", flags->architecture,
+          "Instead of the one config.json names: dream or llada (diffusion), qwen2 or llama "
+          "(left to right)")
+      ->check(CLI::IsMember({"dream", "llada", "llama", "qwen2", "qwen3"}));
   verb.add_option("--name", flags->name, "general.name; default the folder's name");
 }
 
@@ -128,16 +178,13 @@ void AddImport(VerbTable& verbs) {
 
 void AddModelVerbs(VerbTable& verbs) {
   AddImport(verbs);
-  struct InspectFlags {
-    std::string path;
-    bool tensors = false;
-  };
   auto flags = std::make_shared<InspectFlags>();
-  CLI::App& inspect = verbs.Add(
-      "model inspect", kGroup, "What a GGUF file holds",
-      [flags](CommandContext& context) { return Inspect(context, flags->path, flags->tensors); });
+  CLI::App& inspect =
+      verbs.Add("model inspect", kGroup, "What a GGUF file holds",
+                [flags](CommandContext& context) { return Inspect(context, *flags); });
   inspect.add_option("file", flags->path, "GGUF file")->required();
   inspect.add_flag("--tensors", flags->tensors, "List them");
+  inspect.add_flag("--keys", flags->keys, "List the metadata");
 }
 
 }  // namespace ruvd

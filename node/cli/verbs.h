@@ -21,6 +21,7 @@ void AddPatternVerbs(VerbTable& verbs);   // pattern ls, show, search, rm
 void AddConsentVerbs(VerbTable& verbs);   // consent grant, revoke, status
 void AddModelVerbs(VerbTable& verbs);     // model import, inspect
 void AddEvaluateVerb(VerbTable& verbs);   // model evaluate
+void AddQuantizeVerb(VerbTable& verbs);   // model quantize
 void AddDemoVerb(VerbTable& verbs);       // demo
 void AddTourVerb(VerbTable& verbs);       // tour
 

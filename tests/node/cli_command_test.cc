@@ -12,6 +12,8 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/gguf/quantize.h"
+#include "inference/gguf/writer.h"
 #include "node/cli/command.h"
 #include "node/cli/demo/ports.h"
 #include "node/cli/exit_code.h"
@@ -194,6 +196,70 @@ TEST_F(CliCommandTest, ModelErrorsNameTheFile) {
   EXPECT_THAT(ErrorText(), HasSubstr("[FILE_NOT_FOUND]"));
   EXPECT_EQ(Run({"demo", "--model", folder_ / "absent.gguf"}), 1);
   EXPECT_THAT(ErrorText(), AllOf(HasSubstr("absent.gguf"), HasSubstr("--model")));
+}
+
+// A file with one matrix and one norm.
+std::string SmallModel() {
+  GgufWriter writer;
+  writer.SetString("general.architecture", "dream");
+  writer.SetUnsigned32("dream.block_count", 1);
+  const std::vector<float> values(64 * 2, 0.25F);
+  writer.AddTensor("blk.0.attn_q.weight", TensorType::kF16, std::vector<uint64_t>{64, 2},
+                   Quantize(TensorType::kF16, values).value());
+  writer.AddTensor("output_norm.weight", TensorType::kF32, std::vector<uint64_t>{64},
+                   Quantize(TensorType::kF32, std::span(values).first(64)).value());
+  return writer.Serialize().value();
+}
+
+TEST_F(CliCommandTest, ModelInspectListsKeysAndTensors) {
+  const std::string path = folder_ / "model.gguf";
+  ASSERT_TRUE(WriteFileAtomically(path, SmallModel()).ok());
+  EXPECT_EQ(Run({"model", "inspect", path, "--keys", "--tensors"}), 0);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("dream.block_count"), HasSubstr("\"dream\""),
+                                HasSubstr("blk.0.attn_q.weight"), HasSubstr("2 x 64")));
+  EXPECT_EQ(Run({"model", "inspect", path, "--keys", "--tensors", "--format", "json"}), 0);
+  const auto json = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(json["keys"]["dream.block_count"], "1");
+  EXPECT_EQ(json["tensors"][0]["shape"], nlohmann::json({64, 2}));
+}
+
+TEST_F(CliCommandTest, ModelQuantizeWritesAndReports) {
+  const std::string in = folder_ / "in.gguf";
+  const std::string out = folder_ / "out.gguf";
+  ASSERT_TRUE(WriteFileAtomically(in, SmallModel()).ok());
+  EXPECT_EQ(Run({"model", "quantize", "--in", in, "--out", out, "--type", "q4_k", "--dry-run"}), 0);
+  EXPECT_FALSE(std::filesystem::exists(out));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("64 columns do not fit Q4_K"), HasSubstr("Q5_0"),
+                                HasSubstr("nothing was written")));
+  EXPECT_EQ(Run({"model", "quantize", "--in", in, "--out", out, "--type", "Q8_0", "--format",
+                 "json", "--threads", "1"}),
+            0);
+  const auto json = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(json["tensors"][0]["from"], "F16");
+  EXPECT_EQ(json["tensors"][0]["to"], "Q8_0");
+  EXPECT_EQ(json["tensors"][1]["to"], "F32");
+  EXPECT_EQ(json["file_bytes"], std::filesystem::file_size(out));
+  EXPECT_EQ(Run({"model", "inspect", out}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("tensors Q8_0"));
+}
+
+TEST_F(CliCommandTest, ModelQuantizeRefusesBadFlags) {
+  const std::string in = folder_ / "in.gguf";
+  ASSERT_TRUE(WriteFileAtomically(in, SmallModel()).ok());
+  const auto refused = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"model", "quantize", "--in", in};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    EXPECT_NE(Run(arguments), 0);
+    return ErrorText();
+  };
+  const std::string out = folder_ / "out.gguf";
+  EXPECT_THAT(refused({"--out", in, "--type", "q8_0"}), HasSubstr("same file"));
+  EXPECT_THAT(refused({"--out", out, "--type", "q3"}), HasSubstr("q4_k_m"));
+  EXPECT_THAT(refused({"--out", out, "--type", "q8_0", "--output-type", "q4_k_m"}),
+              HasSubstr("is a mix"));
+  EXPECT_THAT(refused({"--out", out, "--type", "q8_0", "--keep", "nothing*"}),
+              HasSubstr("nothing*"));
+  EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 TEST(CliExitCodeTest, FollowsTheReason) {

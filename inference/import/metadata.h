@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "inference/gguf/writer.h"
+#include "inference/import/hf_config.h"
+#include "inference/import/hf_tokenizer.h"
+
+namespace ruvd {
+
+// The metadata of an imported model, with llama.cpp's keys and our ruvd.block_length.
+
+// general.* and the hyper-parameters below `architecture`, one of GGUF's names.
+void WriteHyperParameters(const HfConfig& config, const std::string& architecture,
+                          uint32_t file_type, std::string_view name, GgufWriter* out);
+
+// tokenizer.ggml.*; special ids from the configuration.
+void WriteTokenizer(const HfTokenizer& tokenizer, const HfConfig& config, GgufWriter* out);
+
+}  // namespace ruvd
