@@ -77,7 +77,7 @@ run() {
   mkdir -p "$folder/corpus" "$folder/findings"
   seed "$target" "$folder/corpus"
   case "$target" in
-    gguf_fuzz | adapter_fuzz) options+=("-max_len=$gguf_max_bytes") ;;
+    gguf_fuzz | adapter_fuzz | lora_file_fuzz) options+=("-max_len=$gguf_max_bytes") ;;
   esac
   if "build/fuzz/tests/fuzz/$target" -max_total_time="$seconds" -rss_limit_mb="$rss_limit_mb" \
     -timeout="$timeout_s" -print_final_stats=1 -artifact_prefix="$folder/findings/" \

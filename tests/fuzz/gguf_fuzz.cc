@@ -5,10 +5,14 @@
 #include <cstdint>
 
 #include "base/status.h"
+#include "inference/gguf/quantize_model.h"
 #include "inference/gguf/reader.h"
+#include "inference/gguf/scheme.h"
+#include "inference/gguf/value.h"
 #include "inference/tokenizer/tokenizer.h"
 
-// Any bytes are either refused or give tensors whose data can be read, and a tokenizer or an error.
+// Any bytes are either refused or give tensors whose data can be read, values that can be shown, a
+// plan for quantising them or an error, and a tokenizer or an error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto reader = ruvd::GgufReader::Parse({data, size});
   if (!reader.ok()) {
@@ -31,6 +35,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)(*reader)->GetIntArray(key);
     (void)(*reader)->GetFloatArray(key);
   }
+  for (const std::string& key : (*reader)->Keys()) {
+    RUVD_CHECK(!ruvd::gguf::ValueText(*(*reader)->RawValue(key)).empty());
+  }
+  const ruvd::QuantizeModelOptions options{
+      .scheme = ruvd::ParseQuantizationScheme("q4_k_m").value(), .allow_requantize = true};
+  const auto plan = ruvd::PlanQuantization(**reader, options);
+  RUVD_CHECK(!plan.ok() || plan->size() == (*reader)->tensors().size());
   const auto tokenizer = ruvd::Tokenizer::FromGguf(**reader);
   if (tokenizer.ok()) {
     (void)(*tokenizer)->Encode("Some text, 123 <|mask|>\n", true);
