@@ -18,7 +18,10 @@
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/reader.h"
 #include "inference/import/import.h"
+#include "inference/model/cpu_transformer.h"
+#include "inference/model/model.h"
 #include "tests/inference/hf_folder.h"
+#include "tests/inference/tiny_model.h"
 
 // Imports of every kind of network, judged by what the network computes: a plain transformer in
 // double precision reads the source (half-split RoPE) and the file.
@@ -325,6 +328,24 @@ class ImportArchitecturesTest : public ::testing::Test {
         ASSERT_NEAR(found[i][j], expected[i][j], 1e-9) << "row " << i << ", token " << j;
       }
     }
+    ExpectEngineLogits(tokens, causal, expected);
+  }
+  // And so does our engine, in float32.
+  void ExpectEngineLogits(const std::vector<int>& tokens, bool causal, const Rows& expected) {
+    const auto model = Model::Load((folder_ / "out.gguf").string());
+    ASSERT_TRUE(model.ok()) << model.status();
+    CpuTransformer transformer(*model, SerialRunner());
+    const std::vector<TokenId> ids(tokens.begin(), tokens.end());
+    ForwardOutput output;
+    const auto kind = causal ? Attention::Kind::kCausal : Attention::Kind::kBidirectional;
+    ASSERT_TRUE(transformer.Forward({.tokens = ids, .attention = {.kind = kind}}, &output).ok());
+    std::vector<float> logits(ids.size() * testing::kHfVocabulary);
+    transformer.Logits(output.hidden, nullptr, logits);
+    std::vector<float> wanted;
+    for (const auto& row : expected) {
+      wanted.insert(wanted.end(), row.begin(), row.end());
+    }
+    EXPECT_LT(testing::RelativeRms(logits, wanted), 1e-5);
   }
   std::string Refusal(const char* reason, const std::string& architecture = "") {
     const absl::Status status = Import(architecture).status();
