@@ -28,9 +28,12 @@ class Serial final : public ParallelRunner {
   int threads() const override { return 1; }
 };
 
-// About 5 µs on current cores: longer than the serial gaps between two loops of one forward pass,
-// shorter than what a sleep and a wake-up cost.
-constexpr int kSpins = 400;
+// About 20 µs on current cores (a pause takes 40 to 50 cycles): longer than most serial gaps
+// between two loops of one forward pass, and not much longer than a sleep and a wake-up cost.
+constexpr int kSpins = 2000;
+// The caller, who has nothing else to do, waits less before it sleeps: where another process has
+// taken a helper's core, the sleep frees a core for that helper.
+constexpr int kCallerSpins = 500;
 
 void Pause() {
 #if defined(__x86_64__)
@@ -47,116 +50,160 @@ ParallelRunner& SerialRunner() {
   return *runner;
 }
 
-// A loop is open between its publication and the moment the caller found no range left; threads
-// join it only while it is open, so the caller waits for those who joined and for nobody else.
+// Each thread has a share of a loop's ranges, the same one in every loop of equal length, so that
+// it finds in its caches what it left there; who has finished its own takes from the others. A
+// share is one atomic number: the loop's round in the upper half, how many of its ranges are left
+// in the lower. Who takes a range knows that the loop cannot end before the range is done, so the
+// loop's data stay valid; who comes too late touches nothing. The caller waits for ranges that were
+// taken, never for a thread: a helper that a busy neighbour keeps from running delays nobody unless
+// it holds a range.
 class ThreadParallelRunner::Crew {
  public:
-  explicit Crew(int threads) : threads_(threads) {
-    helpers_.reserve(static_cast<size_t>(threads - 1));
-    for (int i = 1; i < threads; ++i) {
-      helpers_.emplace_back([this] { Help(); });
+  explicit Crew(int threads) : shares_(static_cast<size_t>(threads)) {
+    helpers_.reserve(shares_.size() - 1);
+    for (size_t i = 1; i < shares_.size(); ++i) {
+      helpers_.emplace_back([this, i] { Help(i); });
     }
   }
   ~Crew() {
     {
       MutexLock lock(mutex_);
-      stop_ = true;
-      round_.fetch_add(1);
+      stop_.store(true);
     }
     wake_.NotifyAll();
   }
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
-  int threads() const { return threads_; }
+  int threads() const { return static_cast<int>(shares_.size()); }
 
   void Run(size_t count, size_t grain, const Body& body) {
-    {
-      MutexLock lock(mutex_);
-      RUVD_CHECK(!busy_);
-      busy_ = true;
-      open_ = true;
-      body_ = &body;
-      count_ = count;
-      grain_ = grain;
-      next_.store(0);
-      round_.fetch_add(1);
+    RUVD_CHECK(!busy_.exchange(true));
+    loop_ = {.body = &body, .count = count, .grain = grain, .ranges = (count - 1) / grain + 1};
+    RUVD_CHECK(loop_.ranges <= kMostRanges);
+    done_.store(0);
+    const uint64_t round = round_.load() + 1;
+    for (size_t i = 0; i < shares_.size(); ++i) {
+      shares_[i].left.store(round << kRangeBits |
+                            (ShareBegin(loop_, i + 1) - ShareBegin(loop_, i)));
     }
-    wake_.NotifyAll();
-    TakeRanges(count, grain, body);
-    {
-      MutexLock lock(mutex_);
-      open_ = false;
-    }
-    AwaitHelpers();
+    round_.store(round);
+    WakeHelpers(loop_.ranges - 1);
+    TakeRanges(0);
+    AwaitRanges();
+    busy_.store(false);
   }
 
  private:
-  void TakeRanges(size_t count, size_t grain, const Body& body) {
-    const size_t ranges = count / grain + (count % grain != 0 ? 1 : 0);
-    for (size_t i = next_.fetch_add(1); i < ranges; i = next_.fetch_add(1)) {
-      body(i * grain, std::min(count, (i + 1) * grain));
+  static constexpr int kRangeBits = 32;
+  static constexpr uint64_t kMostRanges = (uint64_t{1} << kRangeBits) - 1;
+
+  struct Loop {
+    const Body* body = nullptr;
+    size_t count = 0;
+    size_t grain = 1;
+    uint64_t ranges = 0;
+  };
+  struct alignas(64) Share {
+    std::atomic<uint64_t> left{0};
+  };
+
+  uint64_t ShareBegin(const Loop& loop, size_t share) const {
+    return loop.ranges * share / shares_.size();
+  }
+
+  // Runs ranges of the current loop until none is left, those of share `own` first.
+  void TakeRanges(size_t own) {
+    for (size_t i = 0; i < shares_.size(); ++i) {
+      TakeShare((own + i) % shares_.size());
     }
   }
 
-  void AwaitHelpers() {
-    for (int spin = 0; spin < kSpins && helping_.load() > 0; ++spin) {
-      Pause();
+  void TakeShare(size_t share) {
+    std::atomic<uint64_t>& shared = shares_[share].left;
+    uint64_t left = shared.load();
+    while ((left & kMostRanges) != 0) {
+      if (!shared.compare_exchange_weak(left, left - 1)) {
+        continue;
+      }
+      const Loop loop = loop_;
+      const uint64_t index = ShareBegin(loop, share + 1) - (left & kMostRanges);
+      const size_t begin = index * loop.grain;
+      (*loop.body)(begin, std::min(loop.count, begin + loop.grain));
+      if (done_.fetch_add(1) + 1 == loop.ranges && caller_sleeps_.load()) {
+        MutexLock lock(mutex_);
+        finished_.NotifyOne();
+      }
+      left = shared.load();
+    }
+  }
+
+  // A helper counts itself asleep before it looks for a new round the last time, and the caller
+  // counts the sleepers after it has published one: one of them sees the other.
+  void WakeHelpers(uint64_t wanted) {
+    if (sleepers_.load() == 0) {
+      return;
     }
     MutexLock lock(mutex_);
-    while (helping_.load() > 0) {
-      done_.Wait(mutex_);
+    if (wanted >= shares_.size() - 1) {
+      wake_.NotifyAll();
+      return;
     }
-    busy_ = false;
+    for (uint64_t i = 0; i < wanted; ++i) {
+      wake_.NotifyOne();
+    }
   }
 
-  void Help() {
+  void AwaitRanges() {
+    for (int spin = 0; spin < kCallerSpins && done_.load() != loop_.ranges; ++spin) {
+      Pause();
+    }
+    if (done_.load() == loop_.ranges) {
+      return;
+    }
+    MutexLock lock(mutex_);
+    caller_sleeps_.store(true);
+    while (done_.load() != loop_.ranges) {
+      finished_.Wait(mutex_);
+    }
+    caller_sleeps_.store(false);
+  }
+
+  // Sleeps until there is another round than `seen` or the crew is dissolved.
+  void Sleep(uint64_t seen) {
+    MutexLock lock(mutex_);
+    sleepers_.fetch_add(1);
+    while (!stop_.load() && round_.load() == seen) {
+      wake_.Wait(mutex_);
+    }
+    sleepers_.fetch_sub(1);
+  }
+
+  void Help(size_t own) {
     uint64_t seen = 0;
-    for (;;) {
+    while (!stop_.load()) {
       for (int spin = 0; spin < kSpins && round_.load() == seen; ++spin) {
         Pause();
       }
-      const Body* body = nullptr;
-      size_t count = 0;
-      size_t grain = 1;
-      {
-        MutexLock lock(mutex_);
-        while (!stop_ && round_.load() == seen) {
-          wake_.Wait(mutex_);
-        }
-        if (stop_) {
-          return;
-        }
-        seen = round_.load();
-        if (!open_) {
-          continue;
-        }
-        helping_.fetch_add(1);
-        body = body_;
-        count = count_;
-        grain = grain_;
+      if (round_.load() == seen) {
+        Sleep(seen);
       }
-      TakeRanges(count, grain, *body);
-      MutexLock lock(mutex_);
-      if (helping_.fetch_sub(1) == 1) {
-        done_.NotifyOne();
-      }
+      seen = round_.load();
+      TakeRanges(own);
     }
   }
 
-  const int threads_;
-  Mutex mutex_;
-  CondVar wake_;
-  CondVar done_;
-  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  bool busy_ ABSL_GUARDED_BY(mutex_) = false;
-  bool open_ ABSL_GUARDED_BY(mutex_) = false;
-  const Body* body_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t grain_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::vector<Share> shares_;
+  std::atomic<bool> busy_{false};
+  Loop loop_;  // written while no range is left, read by who took one
   std::atomic<uint64_t> round_{0};
-  std::atomic<size_t> next_{0};
-  std::atomic<int> helping_{0};
+  std::atomic<uint64_t> done_{0};
+  std::atomic<bool> caller_sleeps_{false};
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> stop_{false};
+  Mutex mutex_;  // held to sleep and to wake
+  CondVar wake_;
+  CondVar finished_;
   std::vector<std::jthread> helpers_;
 };
 

@@ -26,8 +26,10 @@ class ParallelRunner {
 ParallelRunner& SerialRunner();
 
 // Runs on the calling thread and `threads - 1` threads of its own, which sleep between calls after
-// a spin of a few microseconds. Ranges are handed out one by one from an atomic counter, so that a
-// slow or preempted core takes fewer of them.
+// a spin of some 20 microseconds. Each thread begins with its own share of the ranges and then
+// takes from the others, one range at a time, so that a slow or preempted core takes fewer of them;
+// a call waits only for ranges that were begun. It costs about a microsecond while the threads
+// still spin, and a system call when they sleep.
 class ThreadParallelRunner final : public ParallelRunner {
  public:
   // threads >= 1.

@@ -5,6 +5,7 @@
 // "flops" is 2 multiply-adds a second. Floor to compare with: the machine's FMA peak.
 #include <benchmark/benchmark.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -138,6 +139,46 @@ void QuantizeRate(benchmark::State& state) {
 }
 
 BENCHMARK(QuantizeRate)->Args({1, 896})->Args({128, 896})->Args({128, 4864});
+
+// A loop of empty ranges: what a parallel region costs beside its work. Argument: threads.
+void EmptyLoop(benchmark::State& state) {
+  ThreadParallelRunner runner(static_cast<int>(state.range(0)));
+  for (auto _ : state) {
+    runner.For(8, 1, [](size_t begin, size_t) { benchmark::DoNotOptimize(begin); });
+  }
+}
+
+BENCHMARK(EmptyLoop)->Arg(1)->Arg(2)->UseRealTime();
+
+// Products of one layer of a 0.5B model in seven regions, in real time. Arguments: threads, rows.
+void LayerOnThreads(benchmark::State& state) {
+  ThreadParallelRunner runner(static_cast<int>(state.range(0)));
+  const auto rows = static_cast<size_t>(state.range(1));
+  constexpr int kShapes[][2] = {{896, 896},  {128, 896},  {128, 896}, {896, 896},
+                                {4864, 896}, {4864, 896}, {896, 4864}};
+  const std::vector<uint8_t> bytes(size_t{4864} * 896, 0x21);
+  std::vector<PackedMatrix> layer;
+  for (const auto& [outputs, columns] : kShapes) {
+    layer.push_back(PackedMatrix::Pack(
+        SerialRunner(),
+        {.type = TensorType::kQ4_0, .rows = outputs, .columns = columns, .data = bytes.data()}));
+  }
+  const std::vector<float> x = RandomFloats(rows * 4864);
+  std::vector<float> y(rows * 4864);
+  QuantizedRows quantized;
+  double products = 0;
+  for (auto _ : state) {
+    for (const PackedMatrix& w : layer) {
+      Quantize(runner, std::span(x).first(rows * w.columns()), w.columns(), &quantized);
+      const PackedTask task{.w = &w, .y = y.data(), .y_stride = w.outputs()};
+      Multiply(runner, quantized, {&task, 1});
+      products += static_cast<double>(rows * w.outputs() * w.columns());
+    }
+  }
+  state.counters["flops"] = benchmark::Counter(2.0 * products, benchmark::Counter::kIsRate);
+}
+
+BENCHMARK(LayerOnThreads)->ArgsProduct({{1, 2}, {1, 32, 128}})->UseRealTime();
 
 // One layer's attention of the 29M model: 8 heads of 64, 4 key-value heads.
 void AttentionLayer(benchmark::State& state) {

@@ -117,7 +117,7 @@ struct PackedProduct {
   size_t groups = 0;
   QuantizedView x;
   size_t first_row = 0;
-  size_t rows = 0;
+  size_t rows = 0;  // at most kMaxProductRows
   float* y = nullptr;
   size_t y_stride = 0;         // floats between rows of y
   uint8_t* scratch = nullptr;  // kPackedScratchBytes, aligned to 64, owned by the calling thread
@@ -127,10 +127,11 @@ struct PackedProduct {
 // 768 columns are 36 KiB of codes, which a level-1 cache of 48 KiB keeps.
 inline constexpr size_t kPanelBlocks = 24;
 inline constexpr size_t kPanelGroups = 3;
-// Codes, scales for halves of blocks, minima; sums of the cut last group of 512 rows.
-inline constexpr size_t kMaxProductRows = 512;
+// Most rows of one PackedProduct: their codes stay in the level-2 cache. A multiple of 16.
+inline constexpr size_t kMaxProductRows = 128;
+// Codes, scales for halves of blocks, minima; sums of all rows for a panel and for one more group.
 inline constexpr size_t kPackedScratchBytes =
     kPanelGroups * kPanelBlocks * (kBlockVectors + 3) * kVectorBytes +
-    kMaxProductRows * kGroupOutputs * sizeof(float) + (32 << 10);
+    kMaxProductRows * (kPanelGroups + 1) * kGroupOutputs * sizeof(float);
 
 }  // namespace ruvd

@@ -33,8 +33,6 @@ inline constexpr size_t kMinTaskProducts = 1 << 18;
 // The same for the integer kernels, which are faster, and for the weights they stream.
 inline constexpr size_t kMinPackedProducts = 1 << 21;
 inline constexpr size_t kMinPackedBytes = 32 << 10;
-// Rows of one item of a packed product: their codes stay in the level-2 cache. A multiple of 16.
-inline constexpr size_t kPackedItemRows = 128;
 // Weights repacked between two reports of progress.
 inline constexpr size_t kPackSliceBytes = 4 << 20;
 // Activations worth handing to another thread for rounding.

@@ -46,7 +46,7 @@ struct Cut {
 };
 
 Cut CutOf(const PackedView& w, size_t rows, size_t first_item) {
-  Cut cut{.rows = std::min(rows, limits::kPackedItemRows), .first_item = first_item};
+  Cut cut{.rows = std::min(rows, kMaxProductRows), .first_item = first_item};
   const size_t products = kGroupOutputs * w.blocks * kBlockColumns * cut.rows;
   const size_t wanted =
       std::max(limits::kMinPackedProducts / products, limits::kMinPackedBytes / w.group_bytes);

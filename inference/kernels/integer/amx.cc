@@ -147,13 +147,14 @@ RUVD_INLINE void SubtractStep(const float* minima, const float* x_sums, size_t r
 template <Kind kKind, size_t kUnrolled>
 __attribute__((noinline)) void MultiplyTile(const uint8_t* codes, const float* scales,
                                             const float* minima, size_t blocks, TileRows x,
-                                            size_t rows, float* y, size_t y_stride, bool resume) {
+                                            size_t rows, TileSums y) {
   alignas(64) int32_t sums[kBatchSteps][kRowGroup * kGroupOutputs];
   __m512 totals[kRowGroup];
   const size_t count = kUnrolled > 0 ? kUnrolled : rows;
   RUVD_UNROLL
   for (size_t r = 0; r < kRowGroup; ++r) {
-    totals[r] = resume && r < count ? _mm512_loadu_ps(y + r * y_stride) : _mm512_setzero_ps();
+    totals[r] = y.from != nullptr && r < count ? _mm512_loadu_ps(y.from + r * y.from_stride)
+                                               : _mm512_setzero_ps();
   }
   constexpr size_t kBatchBlocks = kBatchSteps / kKind.halves;
   for (size_t first = 0; first < blocks; first += kBatchBlocks) {
@@ -180,7 +181,7 @@ __attribute__((noinline)) void MultiplyTile(const uint8_t* codes, const float* s
   RUVD_UNROLL
   for (size_t r = 0; r < kRowGroup; ++r) {
     if (r < count) {
-      _mm512_storeu_ps(y + r * y_stride, totals[r]);
+      _mm512_storeu_ps(y.to + r * y.to_stride, totals[r]);
     }
   }
 }
@@ -201,13 +202,11 @@ void MultiplyPanelTiles(const PanelProduct& p, size_t groups, const QuantizedVie
       const uint8_t* codes = p.panel.codes + g * kPanelCodeBytes;
       const float* scales = p.panel.scales + g * kPanelScales;
       const float* minima = p.panel.minima + g * kPanelMinima;
-      float* y = p.y + done * p.y_stride + g * kGroupOutputs;
-      const bool resume = p.first_block > 0;
+      const TileSums y = p.y.At(done, g * kGroupOutputs);
       if (count == kRowGroup) {
-        MultiplyTile<kKind, kRowGroup>(codes, scales, minima, p.blocks, tile, count, y, p.y_stride,
-                                       resume);
+        MultiplyTile<kKind, kRowGroup>(codes, scales, minima, p.blocks, tile, count, y);
       } else {
-        MultiplyTile<kKind, 0>(codes, scales, minima, p.blocks, tile, count, y, p.y_stride, resume);
+        MultiplyTile<kKind, 0>(codes, scales, minima, p.blocks, tile, count, y);
       }
     }
   }
@@ -216,11 +215,8 @@ void MultiplyPanelTiles(const PanelProduct& p, size_t groups, const QuantizedVie
 template <TensorType kType>
 void MultiplyTilePanel(const PackedProduct& p, size_t group, size_t groups, float* y,
                        size_t y_stride) {
-  PanelProduct product{.panel = PanelIn(p.scratch), .y = y, .y_stride = y_stride};
   for (size_t block = 0; block < p.w.blocks; block += kPanelBlocks) {
-    const size_t left = p.w.blocks - block;
-    product.first_block = block;
-    product.blocks = left < kPanelBlocks ? left : kPanelBlocks;
+    const PanelProduct product = PanelProductAt(p, block, y, y_stride);
     for (size_t i = 0; i < groups; ++i) {
       UnpackGroup<SignedCodes<Packing<kType>::kFormat.zero_point>, kType>(
           p.w.data + (group + i) * p.w.group_bytes, block, product.blocks, product.panel, i);

@@ -202,11 +202,28 @@ RUVD_INLINE Panel PanelIn(uint8_t* scratch) {
   return {scratch, reinterpret_cast<float*>(scales), reinterpret_cast<float*>(minima)};
 }
 
-// Room in the scratch behind the panel.
-RUVD_INLINE float* CutRowsIn(uint8_t* scratch) {
-  Panel panel = PanelIn(scratch);
-  return panel.minima + kPanelGroups * kPanelMinima;
+// Behind the panel in the scratch: sums of a panel's rows between two runs of columns, and the
+// results of a group whose last outputs do not exist. y itself is written once: two threads that
+// write neighbouring outputs would otherwise fight for the cache lines between them.
+RUVD_INLINE float* PartialSumsIn(uint8_t* scratch) {
+  return PanelIn(scratch).minima + kPanelGroups * kPanelMinima;
 }
+RUVD_INLINE float* CutRowsIn(uint8_t* scratch) {
+  return PartialSumsIn(scratch) + kMaxProductRows * kPanelGroups * kGroupOutputs;
+}
+
+// Where a tile's sums begin and where they go: rows of floats at a distance. No `from` means zero.
+struct TileSums {
+  const float* from;
+  size_t from_stride;
+  float* to;
+  size_t to_stride;
+
+  RUVD_INLINE TileSums At(size_t row, size_t output) const {
+    return {from == nullptr ? nullptr : from + row * from_stride + output, from_stride,
+            to + row * to_stride + output, to_stride};
+  }
+};
 
 template <class Isa, int kBits, size_t kVector>
 RUVD_INLINE void UnpackVectors(const uint8_t* codes, uint8_t* out) {
@@ -253,18 +270,18 @@ RUVD_INLINE size_t PanelLaneOf(size_t v) {
   return v % kGroupVectors<Isa> * Isa::kLanes;
 }
 
-// kRows rows times kVectors vectors of outputs over the panel's blocks. y is set or, in later
-// panels of the same outputs, continued.
+// kRows rows times kVectors vectors of outputs over the panel's blocks.
 template <class Isa, Kind kKind, size_t kRows, size_t kVectors>
 __attribute__((noinline)) void Tile(const Panel& panel, size_t lane, size_t blocks, TileRows x,
-                                    float* y, size_t y_stride, bool resume) {
+                                    TileSums y) {
   typename Isa::Floats totals[kRows][kVectors];
   RUVD_UNROLL
   for (size_t r = 0; r < kRows; ++r) {
     RUVD_UNROLL
     for (size_t v = 0; v < kVectors; ++v) {
-      totals[r][v] =
-          resume ? Isa::LoadFloats(y + r * y_stride + v * Isa::kLanes) : Isa::ZeroFloats();
+      totals[r][v] = y.from != nullptr
+                         ? Isa::LoadFloats(y.from + r * y.from_stride + v * Isa::kLanes)
+                         : Isa::ZeroFloats();
     }
   }
   const uint8_t* codes = panel.codes + lane * 4;
@@ -312,7 +329,7 @@ __attribute__((noinline)) void Tile(const Panel& panel, size_t lane, size_t bloc
   for (size_t r = 0; r < kRows; ++r) {
     RUVD_UNROLL
     for (size_t v = 0; v < kVectors; ++v) {
-      Isa::StoreFloats(totals[r][v], y + r * y_stride + v * Isa::kLanes);
+      Isa::StoreFloats(totals[r][v], y.to + r * y.to_stride + v * Isa::kLanes);
     }
   }
 }
@@ -343,13 +360,26 @@ struct PanelProduct {
   Panel panel;
   size_t first_block;
   size_t blocks;
-  float* y;  // first row, first output of the panel
-  size_t y_stride;
+  TileSums y;  // from the first row, first output of the panel on
 };
+
+// The run of columns that begins at `block`; y and y_stride are those of the results.
+RUVD_INLINE PanelProduct PanelProductAt(const PackedProduct& p, size_t block, float* y,
+                                        size_t y_stride) {
+  constexpr size_t kStride = kPanelGroups * kGroupOutputs;
+  const size_t left = p.w.blocks - block;
+  const bool last = left <= kPanelBlocks;
+  float* partial = PartialSumsIn(p.scratch);
+  return {.panel = PanelIn(p.scratch),
+          .first_block = block,
+          .blocks = last ? left : kPanelBlocks,
+          .y = {block == 0 ? nullptr : partial, kStride, last ? y : partial,
+                last ? y_stride : kStride}};
+}
 
 // Rows [row, row + kRows) of a row group times a panel of kGroups groups.
 template <class Isa, TensorType kType, size_t kRows, size_t kGroups>
-RUVD_INLINE void MultiplyTiles(const PanelProduct& p, const TileRows& rows, float* y) {
+RUVD_INLINE void MultiplyTiles(const PanelProduct& p, const TileRows& rows, const TileSums& y) {
   constexpr size_t kAll = kGroups * kGroupVectors<Isa>;
   constexpr size_t kVectors = kAll < Isa::kTileVectors ? kAll : Isa::kTileVectors;
   static_assert(kAll % kVectors == 0);
@@ -359,8 +389,7 @@ RUVD_INLINE void MultiplyTiles(const PanelProduct& p, const TileRows& rows, floa
     panel.scales += PanelGroupOf<Isa>(v) * kPanelScales;
     panel.minima += PanelGroupOf<Isa>(v) * kPanelMinima;
     Tile<Isa, Packing<kType>::kKind, kRows, kVectors>(panel, PanelLaneOf<Isa>(v), p.blocks, rows,
-                                                      y + v * Isa::kLanes, p.y_stride,
-                                                      p.first_block > 0);
+                                                      y.At(0, v * Isa::kLanes));
   }
 }
 
@@ -372,7 +401,7 @@ void MultiplyPanelRows(const PanelProduct& p, const QuantizedView& x, size_t fir
   for (size_t done = 0; done < rows;) {
     const size_t row = first_row + done;
     const TileRows tile = RowsAt<kType>(x, row / kRowGroup, row % kRowGroup, p.first_block);
-    float* y = p.y + done * p.y_stride;
+    const TileSums y = p.y.At(done, 0);
     const size_t left = rows - done;
     if (left >= kRows) {
       MultiplyTiles<Isa, kType, kRows, kGroups>(p, tile, y);
@@ -389,11 +418,8 @@ void MultiplyPanelRows(const PanelProduct& p, const QuantizedView& x, size_t fir
 
 template <class Isa, TensorType kType, size_t kGroups>
 void MultiplyPanel(const PackedProduct& p, size_t group, float* y, size_t y_stride) {
-  PanelProduct product{.panel = PanelIn(p.scratch), .y = y, .y_stride = y_stride};
   for (size_t block = 0; block < p.w.blocks; block += kPanelBlocks) {
-    const size_t left = p.w.blocks - block;
-    product.first_block = block;
-    product.blocks = left < kPanelBlocks ? left : kPanelBlocks;
+    const PanelProduct product = PanelProductAt(p, block, y, y_stride);
     for (size_t i = 0; i < kGroups; ++i) {
       UnpackGroup<Isa, kType>(p.w.data + (group + i) * p.w.group_bytes, block, product.blocks,
                               product.panel, i);
