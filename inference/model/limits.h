@@ -33,6 +33,9 @@ inline constexpr size_t kMinTaskProducts = 1 << 18;
 // The same for the integer kernels, which are faster, and for the weights they stream.
 inline constexpr size_t kMinPackedProducts = 1 << 21;
 inline constexpr size_t kMinPackedBytes = 32 << 10;
+// Items of a packed product for each thread, and the fewest rows an item is cut to for their sake.
+inline constexpr size_t kPackedItemsPerThread = 16;
+inline constexpr size_t kLeastPackedItemRows = 64;
 // Weights repacked between two reports of progress.
 inline constexpr size_t kPackSliceBytes = 4 << 20;
 // Activations worth handing to another thread for rounding.

@@ -45,14 +45,19 @@ struct Cut {
   size_t first_item = 0;
 };
 
-Cut CutOf(const PackedView& w, size_t rows, size_t first_item) {
+Cut CutOf(const PackedView& w, size_t rows, size_t threads, size_t first_item) {
   Cut cut{.rows = std::min(rows, kMaxProductRows), .first_item = first_item};
   const size_t products = kGroupOutputs * w.blocks * kBlockColumns * cut.rows;
   const size_t wanted =
       std::max(limits::kMinPackedProducts / products, limits::kMinPackedBytes / w.group_bytes);
-  // Whole panels, so that their number does not depend on the cut.
   cut.groups = (wanted / kPanelGroups + 1) * kPanelGroups;
   cut.slices = (Groups(w.outputs) + cut.groups - 1) / cut.groups;
+  // Too few items for threads to end at the same time: half the rows in each.
+  const size_t row_items = (rows + cut.rows - 1) / cut.rows;
+  if (threads > 1 && cut.slices * row_items < threads * limits::kPackedItemsPerThread &&
+      cut.rows >= 2 * limits::kLeastPackedItemRows) {
+    cut.rows = (cut.rows / 2 + kRowGroup - 1) / kRowGroup * kRowGroup;
+  }
   return cut;
 }
 
@@ -158,12 +163,13 @@ void Multiply(ParallelRunner& runner, const QuantizedRows& x, std::span<const Pa
   if (x.rows() == 0) {
     return;
   }
+  const auto threads = static_cast<size_t>(runner.threads());
   std::vector<Cut> cuts;
   cuts.reserve(tasks.size());
   size_t items = 0;
   for (const PackedTask& task : tasks) {
     RUVD_CHECK(task.w->columns() == x.columns() && task.y_stride >= task.w->outputs());
-    cuts.push_back(CutOf(task.w->view(), x.rows(), items));
+    cuts.push_back(CutOf(task.w->view(), x.rows(), threads, items));
     items += cuts.back().slices * ((x.rows() + cuts.back().rows - 1) / cuts.back().rows);
   }
   runner.For(items, 1, [&](size_t begin, size_t end) {

@@ -7,6 +7,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <numeric>
@@ -78,6 +79,41 @@ TEST(ThreadParallelRunner, WritesOfTheBodyAreSeenByTheCallerOverManyLoops) {
     });
     ASSERT_EQ(std::accumulate(values.begin(), values.end(), uint64_t{0}), round * 63 * 64 / 2);
   }
+}
+
+// Loops of one range beside the caller's, with and without time for the threads to fall asleep.
+TEST(ThreadParallelRunner, ManyShortLoopsLoseNothing) {
+  for (const int threads : {2, 5}) {
+    ThreadParallelRunner runner(threads);
+    std::atomic<uint64_t> sum = 0;
+    for (uint64_t round = 0; round < 3000; ++round) {
+      runner.For(1 + round % 7, 1, [&](size_t begin, size_t end) { sum += end - begin; });
+      if (round % 500 == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+    uint64_t expected = 0;
+    for (uint64_t round = 0; round < 3000; ++round) {
+      expected += 1 + round % 7;
+    }
+    EXPECT_EQ(sum, expected);
+  }
+}
+
+// A thread that is slow in its range is not waited for elsewhere: the others take its share.
+TEST(ThreadParallelRunner, OthersTakeTheShareOfASlowThread) {
+  ThreadParallelRunner runner(2);
+  std::atomic<int> others = 0;
+  runner.For(16, 1, [&](size_t begin, size_t) {
+    if (begin == 0) {
+      while (others < 15) {
+        std::this_thread::yield();
+      }
+    } else {
+      ++others;
+    }
+  });
+  EXPECT_EQ(others, 15);
 }
 
 TEST(ThreadParallelRunnerDeathTest, RefusesNestedLoops) {

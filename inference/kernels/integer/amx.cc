@@ -155,6 +155,7 @@ __attribute__((noinline)) void MultiplyTile(const uint8_t* codes, const float* s
   for (size_t r = 0; r < kRowGroup; ++r) {
     totals[r] = y.from != nullptr && r < count ? _mm512_loadu_ps(y.from + r * y.from_stride)
                                                : _mm512_setzero_ps();
+    __builtin_prefetch(y.to + (r < count ? r : 0) * y.to_stride, 1);
   }
   constexpr size_t kBatchBlocks = kBatchSteps / kKind.halves;
   for (size_t first = 0; first < blocks; first += kBatchBlocks) {
@@ -215,7 +216,7 @@ void MultiplyPanelTiles(const PanelProduct& p, size_t groups, const QuantizedVie
 template <TensorType kType>
 void MultiplyTilePanel(const PackedProduct& p, size_t group, size_t groups, float* y,
                        size_t y_stride) {
-  for (size_t block = 0; block < p.w.blocks; block += kPanelBlocks) {
+  for (size_t block = 0; block < p.w.blocks; block += PanelRun(p.w.blocks)) {
     const PanelProduct product = PanelProductAt(p, block, y, y_stride);
     for (size_t i = 0; i < groups; ++i) {
       UnpackGroup<SignedCodes<Packing<kType>::kFormat.zero_point>, kType>(

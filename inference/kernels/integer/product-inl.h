@@ -282,6 +282,7 @@ __attribute__((noinline)) void Tile(const Panel& panel, size_t lane, size_t bloc
       totals[r][v] = y.from != nullptr
                          ? Isa::LoadFloats(y.from + r * y.from_stride + v * Isa::kLanes)
                          : Isa::ZeroFloats();
+      __builtin_prefetch(y.to + r * y.to_stride + v * Isa::kLanes, 1);
     }
   }
   const uint8_t* codes = panel.codes + lane * 4;
@@ -363,16 +364,24 @@ struct PanelProduct {
   TileSums y;  // from the first row, first output of the panel on
 };
 
+// Blocks of a panel: runs of nearly equal length, since a short last one would write its results
+// faster than the caches take them.
+RUVD_INLINE size_t PanelRun(size_t blocks) {
+  const size_t runs = (blocks + kPanelBlocks - 1) / kPanelBlocks;
+  return (blocks + runs - 1) / runs;
+}
+
 // The run of columns that begins at `block`; y and y_stride are those of the results.
 RUVD_INLINE PanelProduct PanelProductAt(const PackedProduct& p, size_t block, float* y,
                                         size_t y_stride) {
   constexpr size_t kStride = kPanelGroups * kGroupOutputs;
+  const size_t run = PanelRun(p.w.blocks);
   const size_t left = p.w.blocks - block;
-  const bool last = left <= kPanelBlocks;
+  const bool last = left <= run;
   float* partial = PartialSumsIn(p.scratch);
   return {.panel = PanelIn(p.scratch),
           .first_block = block,
-          .blocks = last ? left : kPanelBlocks,
+          .blocks = last ? left : run,
           .y = {block == 0 ? nullptr : partial, kStride, last ? y : partial,
                 last ? y_stride : kStride}};
 }
@@ -418,7 +427,7 @@ void MultiplyPanelRows(const PanelProduct& p, const QuantizedView& x, size_t fir
 
 template <class Isa, TensorType kType, size_t kGroups>
 void MultiplyPanel(const PackedProduct& p, size_t group, float* y, size_t y_stride) {
-  for (size_t block = 0; block < p.w.blocks; block += kPanelBlocks) {
+  for (size_t block = 0; block < p.w.blocks; block += PanelRun(p.w.blocks)) {
     const PanelProduct product = PanelProductAt(p, block, y, y_stride);
     for (size_t i = 0; i < kGroups; ++i) {
       UnpackGroup<Isa, kType>(p.w.data + (group + i) * p.w.group_bytes, block, product.blocks,
