@@ -109,7 +109,7 @@ Fit FitSubBlock(const float* x, float top) {
   const auto [least, largest] = std::minmax_element(x, x + kSub);
   const float low = std::min(*least, 0.0F);  // the format has no positive minimum
   const float high = *largest;
-  if (high <= low) {
+  if (high - low < kLeastHalf / 2) {  // no scale is so small, and its inverse might be infinite
     return {.scale = 0, .offset = -low};
   }
   double sum_x = 0;

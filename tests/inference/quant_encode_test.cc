@@ -94,6 +94,21 @@ TEST_P(EveryFormatTest, TinyValuesComeBackTiny) {
   }
 }
 
+// A sub-block whose range is far below every scale had an infinite inverse, and zero times that
+// became a quant (found by UBSan).
+TEST_P(EveryFormatTest, RangesWithAnInfiniteInverse) {
+  for (const float range : {1e-45F, 1e-42F, 1e-39F, 1e-37F}) {
+    std::vector<float> values(256, 0.0F);
+    values[0] = range;
+    values[100] = -range;
+    values[200] = 1.0F;
+    const std::vector<float> back = RoundTrip(GetParam(), values);
+    for (size_t i = 0; i < 192; ++i) {
+      ASSERT_LE(std::fabs(back[i]), 1e-6F) << range;
+    }
+  }
+}
+
 // The reference's rounding of the formats of 32 values does not heed how coarse a scale becomes
 // below 2^-14; the search of the larger ones does.
 TEST_P(EveryFormatTest, ScalesThatAreSubnormalHalves) {
