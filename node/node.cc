@@ -107,6 +107,7 @@ class NodeImpl final : public Node {
   std::shared_ptr<const Model> model_;
   ThreadParallelRunner runner_;
   std::unique_ptr<Transformer> serving_;   // used on compute_pool_ only
+  std::unique_ptr<Transformer> scoring_;   // used on compute_pool_ only
   std::unique_ptr<Transformer> training_;  // used on learning_pool_ only
   std::unique_ptr<Frame> frame_;
   std::unique_ptr<AdapterSource> adapters_;
@@ -142,7 +143,11 @@ absl::Status NodeImpl::Start() {
 
 absl::Status NodeImpl::LoadModel() {
   ASSIGN_OR_RETURN(model_, Model::Load(config_.model.path));
-  ASSIGN_OR_RETURN(serving_, DefaultBackend().Load(model_, {.runner = runner_}));
+  const Precision precision =
+      config_.inference.precision == "exact" ? Precision::kExact : Precision::kFast;
+  ASSIGN_OR_RETURN(serving_,
+                   DefaultBackend().Load(model_, {.precision = precision, .runner = runner_}));
+  ASSIGN_OR_RETURN(scoring_, DefaultBackend().Load(model_, {.runner = runner_}));
   ASSIGN_OR_RETURN(training_, DefaultBackend().Load(model_, {.runner = SerialRunner()}));
   ASSIGN_OR_RETURN(Frame frame, RandomFrame(*model_, config_.federation.core_rank,
                                             config_.federation.frame_seed));
@@ -194,6 +199,7 @@ absl::Status NodeImpl::StartActors() {
                                                            .adapters = adapters_.get(),
                                                            .trajectories = trajectories_.get()},
                                               .transformer = serving_.get(),
+                                              .exact = scoring_.get(),
                                               .compute = &compute_pool_,
                                               .metrics = metrics_.get()});
   LearningActorOptions learning;

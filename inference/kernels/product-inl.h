@@ -180,39 +180,37 @@ HWY_NOINLINE void OuterTile(const float* a, size_t a_stride, size_t inner, const
   }
 }
 
-// kRows rows of a from row `i` on.
-template <size_t kRows>
-HWY_INLINE void OuterRows(const ProductAb& p, size_t i) {
-  const size_t lanes = hn::Lanes(Floats());
-  const float* a = p.a + i * p.a_stride;
-  float* y = p.y + i * p.y_stride;
-  size_t c = 0;
-  for (; c + kTileVectors * lanes <= p.columns; c += kTileVectors * lanes) {
-    OuterTile<kRows, kTileVectors>(a, p.a_stride, p.inner, p.b + c, p.b_stride, y + c, p.y_stride,
-                                   p.accumulate);
+// kVectors vectors of columns from `c` on of all rows: that part of b stays in the level-1 cache.
+template <size_t kVectors>
+HWY_INLINE void OuterColumns(const ProductAb& p, size_t c) {
+  size_t i = 0;
+  for (; i + kTileRows <= p.rows; i += kTileRows) {
+    OuterTile<kTileRows, kVectors>(p.a + i * p.a_stride, p.a_stride, p.inner, p.b + c, p.b_stride,
+                                   p.y + i * p.y_stride + c, p.y_stride, p.accumulate);
   }
-  for (; c + lanes <= p.columns; c += lanes) {
-    OuterTile<kRows, 1>(a, p.a_stride, p.inner, p.b + c, p.b_stride, y + c, p.y_stride,
-                        p.accumulate);
-  }
-  for (; c < p.columns; ++c) {
-    for (size_t r = 0; r < kRows; ++r) {
-      float sum = p.accumulate ? y[r * p.y_stride + c] : 0.0F;
-      for (size_t k = 0; k < p.inner; ++k) {
-        sum += a[r * p.a_stride + k] * p.b[k * p.b_stride + c];
-      }
-      y[r * p.y_stride + c] = sum;
-    }
+  for (; i < p.rows; ++i) {
+    OuterTile<1, kVectors>(p.a + i * p.a_stride, p.a_stride, p.inner, p.b + c, p.b_stride,
+                           p.y + i * p.y_stride + c, p.y_stride, p.accumulate);
   }
 }
 
 inline void MultiplyAb(const ProductAb& p) {
-  size_t i = 0;
-  for (; i + kTileRows <= p.rows; i += kTileRows) {
-    OuterRows<kTileRows>(p, i);
+  const size_t lanes = hn::Lanes(Floats());
+  size_t c = 0;
+  for (; c + kTileVectors * lanes <= p.columns; c += kTileVectors * lanes) {
+    OuterColumns<kTileVectors>(p, c);
   }
-  for (; i < p.rows; ++i) {
-    OuterRows<1>(p, i);
+  for (; c + lanes <= p.columns; c += lanes) {
+    OuterColumns<1>(p, c);
+  }
+  for (; c < p.columns; ++c) {
+    for (size_t i = 0; i < p.rows; ++i) {
+      float sum = p.accumulate ? p.y[i * p.y_stride + c] : 0.0F;
+      for (size_t k = 0; k < p.inner; ++k) {
+        sum += p.a[i * p.a_stride + k] * p.b[k * p.b_stride + c];
+      }
+      p.y[i * p.y_stride + c] = sum;
+    }
   }
 }
 

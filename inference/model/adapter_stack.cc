@@ -8,8 +8,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/parallel.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/gguf/quantize.h"
 #include "inference/kernels/kernel_table.h"
 #include "inference/model/limits.h"
 
@@ -20,9 +22,6 @@ using GroupNames = std::array<std::string_view, kLargestGroup>;
 constexpr std::array<GroupNames, kGroupsPerLayer> kLinearNames = {
     GroupNames{"attn_q", "attn_k", "attn_v"}, GroupNames{"attn_output"},
     GroupNames{"ffn_gate", "ffn_up"}, GroupNames{"ffn_down"}};
-
-// Rows handled together, a fixed border between tasks.
-constexpr size_t kRowChunk = 16;
 
 const Matrix& MatrixAt(const Model& model, size_t index) {
   const size_t group = index / kLargestGroup;
@@ -69,29 +68,38 @@ void Append(const LowRank& change, float weight, size_t member, PreparedMix::Gro
 
 size_t BytesOf(const PreparedMix& prepared) {
   size_t floats = 0;
+  size_t packed = 0;
   for (const PreparedMix::Group& group : prepared.groups) {
     floats += group.a.size();
+    packed += group.packed_a.bytes();
     for (const PreparedMix::Change& change : group.changes) {
       floats += change.b.size();
     }
   }
-  return floats * sizeof(float);
+  return packed + floats * sizeof(float);
 }
 
-// A run of at most kRowChunk rows that one mix changes.
-struct Chunk {
-  const PreparedMix::Group* group = nullptr;
-  size_t begin = 0;
-  size_t rows = 0;
-};
+// A in Q8_0, packed; empty where a row is no whole number of blocks.
+PackedMatrix PackA(const PreparedMix::Group& group) {
+  if (group.rank == 0 || group.in % BlockValues(TensorType::kQ8_0) != 0) {
+    return {};
+  }
+  const auto bytes = Quantize(TensorType::kQ8_0, group.a);
+  RUVD_CHECK(bytes.ok());
+  return PackedMatrix::Pack(SerialRunner(),
+                            {.type = TensorType::kQ8_0,
+                             .rows = static_cast<int>(group.rank),
+                             .columns = static_cast<int>(group.in),
+                             .data = reinterpret_cast<const uint8_t*>(bytes->data())});
+}
 
-void ApplyChunk(const Chunk& chunk, const float* x, std::span<float* const> y) {
+// low (rows x rank) = A x.
+const float* ComputeLow(const PreparedMix::Group& group, const ChangedRows& rows) {
   thread_local std::vector<float> low;
-  const PreparedMix::Group& group = *chunk.group;
-  low.resize(std::max(low.size(), chunk.rows * group.rank));
-  Kernels().multiply_abt({.a = x + chunk.begin * group.in,
+  low.resize(std::max(low.size(), rows.rows * group.rank));
+  Kernels().multiply_abt({.a = rows.x + rows.begin * group.in,
                           .a_stride = group.in,
-                          .rows = chunk.rows,
+                          .rows = rows.rows,
                           .b = reinterpret_cast<const uint8_t*>(group.a.data()),
                           .b_stride = group.in * sizeof(float),
                           .b_type = TensorType::kF32,
@@ -99,22 +107,7 @@ void ApplyChunk(const Chunk& chunk, const float* x, std::span<float* const> y) {
                           .columns = group.in,
                           .y = low.data(),
                           .y_stride = group.rank});
-  for (size_t m = 0; m < y.size(); ++m) {
-    const PreparedMix::Change& change = group.changes[m];
-    if (change.rank == 0 || y[m] == nullptr) {
-      continue;
-    }
-    Kernels().multiply_ab({.a = low.data() + change.offset,
-                           .a_stride = group.rank,
-                           .rows = chunk.rows,
-                           .inner = change.rank,
-                           .b = change.b.data(),
-                           .b_stride = change.out,
-                           .columns = change.out,
-                           .y = y[m] + chunk.begin * change.out,
-                           .y_stride = change.out,
-                           .accumulate = true});
-  }
+  return low.data();
 }
 
 }  // namespace
@@ -123,7 +116,8 @@ size_t OutputGroupIndex(const ModelConfig& config) {
   return static_cast<size_t>(config.layers) * kGroupsPerLayer;
 }
 
-AdapterStack::AdapterStack(std::shared_ptr<const Model> model) : model_(std::move(model)) {
+AdapterStack::AdapterStack(std::shared_ptr<const Model> model, bool pack)
+    : model_(std::move(model)), pack_(pack) {
   const size_t groups = OutputGroupIndex(model_->config());
   for (size_t group = 0; group < groups; ++group) {
     const GroupNames& names = kLinearNames[group % kGroupsPerLayer];
@@ -170,6 +164,11 @@ absl::StatusOr<const PreparedMix*> AdapterStack::Prepare(const AdapterMix& mix) 
   for (const auto& [index, change] : changes) {
     Append(*change.first, change.second, index % kLargestGroup,
            &prepared.groups[index / kLargestGroup]);
+  }
+  for (PreparedMix::Group& group : prepared.groups) {
+    if (pack_) {
+      group.packed_a = PackA(group);
+    }
   }
   prepared.bytes = BytesOf(prepared);
   mixes_.push_front(std::move(prepared));
@@ -230,30 +229,28 @@ absl::Status AdapterStack::CheckChange(const std::string& name, const LowRank& c
   return absl::OkStatus();
 }
 
-void AdapterStack::Apply(ParallelRunner& runner, std::span<const AdaptedRows> rows, size_t group,
-                         const float* x, std::span<float* const> y) {
-  thread_local std::vector<Chunk> chunks;
-  chunks.clear();
-  for (const AdaptedRows& part : rows) {
-    const PreparedMix::Group* changed = part.mix == nullptr ? nullptr : &part.mix->groups[group];
-    if (changed == nullptr || changed->rank == 0) {
-      continue;
-    }
-    for (size_t row = 0; row < part.rows; row += kRowChunk) {
-      chunks.push_back({.group = changed,
-                        .begin = part.begin + row,
-                        .rows = std::min(kRowChunk, part.rows - row)});
-    }
-  }
-  if (chunks.empty()) {
+void ApplyChange(const PreparedMix::Group& group, const ChangedRows& rows) {
+  if (group.rank == 0 || rows.rows == 0) {
     return;
   }
-  const std::span<const Chunk> all = chunks;
-  runner.For(all.size(), 1, [all, x, y](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      ApplyChunk(all[i], x, y);
+  const float* low =
+      rows.low == nullptr ? ComputeLow(group, rows) : rows.low + rows.begin * group.rank;
+  for (size_t m = 0; m < rows.y.size(); ++m) {
+    const PreparedMix::Change& change = group.changes[m];
+    if (change.rank == 0 || rows.y[m] == nullptr) {
+      continue;
     }
-  });
+    Kernels().multiply_ab({.a = low + change.offset,
+                           .a_stride = group.rank,
+                           .rows = rows.rows,
+                           .inner = change.rank,
+                           .b = change.b.data(),
+                           .b_stride = change.out,
+                           .columns = change.out,
+                           .y = rows.y[m] + rows.begin * change.out,
+                           .y_stride = change.out,
+                           .accumulate = true});
+  }
 }
 
 }  // namespace ruvd

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/parallel.h"
 #include "base/string_map.h"
 #include "inference/adapter/adapter.h"
+#include "inference/model/linear.h"
 #include "inference/model/model.h"
 
 namespace ruvd {
@@ -44,7 +44,8 @@ struct PreparedMix {
   struct Group {
     size_t rank = 0;  // of all changes; 0: nothing changes
     size_t in = 0;
-    std::vector<float> a;  // rank x in
+    std::vector<float> a;   // rank x in
+    PackedMatrix packed_a;  // the same for the integer kernels; empty where it is not used
     std::array<Change, kLargestGroup> changes;
   };
   AdapterMix mix;  // keeps the adapters alive, so that equal pointers mean equal adapters
@@ -52,30 +53,32 @@ struct PreparedMix {
   size_t bytes = 0;
 };
 
-// Rows of a batch that one mix changes.
-struct AdaptedRows {
-  const PreparedMix* mix = nullptr;
+// Rows [begin, begin + rows) of a product with the matrices of a group: x (all rows x in) and y[m]
+// (all rows x out of matrix m); a null y[m] is left out.
+struct ChangedRows {
   size_t begin = 0;
   size_t rows = 0;
+  const float* x = nullptr;
+  std::span<float* const> y;
+  // A x of all rows (rows x rank) where it is known already, else null.
+  const float* low = nullptr;
 };
+
+// y[m] += the change of matrix m. A row's result depends on no other row.
+void ApplyChange(const PreparedMix::Group& group, const ChangedRows& rows);
 
 // The adapters of a batch. Prepared mixes are kept, because a generation uses the same one for many
 // steps. Not thread-safe.
 class AdapterStack {
  public:
-  explicit AdapterStack(std::shared_ptr<const Model> model);
+  // With `pack` the A factors are prepared for the integer kernels, rounded to Q8_0.
+  AdapterStack(std::shared_ptr<const Model> model, bool pack);
 
   // prepared[i] = mixes[i] made ready, null for null or an empty mix; valid until the next call.
   // ADAPTER_INVALID for a target that the model does not have or more ranks than
   // limits::kMaxStackedRank on one matrix, WRONG_DIMENSION for factors that do not fit it.
   absl::Status Select(std::span<const AdapterMix* const> mixes,
                       std::vector<const PreparedMix*>* prepared);
-
-  // y[m] += the change of the group's matrix m, for the given rows of x (all rows x in) and y[m]
-  // (all rows x out of m); a null y[m] is
-  // left out. Parallel at fixed borders within each entry of `rows`.
-  static void Apply(ParallelRunner& runner, std::span<const AdaptedRows> rows, size_t group,
-                    const float* x, std::span<float* const> y);
 
  private:
   absl::StatusOr<const PreparedMix*> Prepare(const AdapterMix& mix);
@@ -84,6 +87,7 @@ class AdapterStack {
   void Trim(size_t in_use);
 
   std::shared_ptr<const Model> model_;
+  bool pack_;
   StringMap<size_t> indices_;     // group * kLargestGroup + member, by tensor name
   std::list<PreparedMix> mixes_;  // most recently used first
 };

@@ -12,14 +12,17 @@
 #include "inference/model/adapter_stack.h"
 #include "inference/model/attention.h"
 #include "inference/model/batch.h"
+#include "inference/model/group_products.h"
 #include "inference/model/linear.h"
 #include "inference/model/rope.h"
 
 namespace ruvd {
 namespace {
 
-// Rows of element-wise work handed to a thread at a time.
-constexpr size_t kRowGrain = 4;
+// Rows of element-wise work handed to a thread at a time, without and with adapters, whose factors
+// are read once for so many rows.
+constexpr size_t kRowGrain = 8;
+constexpr size_t kAdaptedRowGrain = 16;
 
 size_t KvWidth(const ModelConfig& config) {
   return static_cast<size_t>(config.kv_heads) * static_cast<size_t>(config.head_size);
@@ -29,10 +32,15 @@ size_t QWidth(const ModelConfig& config) {
   return static_cast<size_t>(config.heads) * static_cast<size_t>(config.head_size);
 }
 
+// Buffers never shrink, so that no pass clears memory again.
+void Grow(size_t size, std::vector<float>* buffer) {
+  buffer->resize(std::max(size, buffer->size()));
+}
+
 // rows[i] of `from`, `width` values each.
 void Gather(const std::vector<float>& from, std::span<const size_t> rows, size_t width,
             std::vector<float>* to) {
-  to->resize(rows.size() * width);
+  Grow(rows.size() * width, to);
   for (size_t i = 0; i < rows.size(); ++i) {
     std::copy_n(from.data() + rows[i] * width, width, to->data() + i * width);
   }
@@ -43,42 +51,6 @@ void AddBias(const std::vector<float>& bias, float* row) {
     Kernels().add(bias.data(), bias.size(), row);
   }
 }
-
-// One product of several that share their input: y (rows x w.rows).
-struct Product {
-  const Matrix& w;
-  const PackedMatrix* packed = nullptr;  // null or empty: from the file
-  float* y = nullptr;
-};
-
-// The product with x, in integers where the matrix is packed.
-class Products {
- public:
-  explicit Products(ParallelRunner& runner) : runner_(runner) {}
-
-  // All products with x (rows x columns), in one loop of the runner as far as they are packed.
-  void Run(std::span<const float> x, std::span<const Product> products) {
-    tasks_.clear();
-    for (const Product& product : products) {
-      if (product.packed != nullptr && !product.packed->empty()) {
-        tasks_.push_back(
-            {.w = product.packed, .y = product.y, .y_stride = static_cast<size_t>(product.w.rows)});
-      } else {
-        const size_t rows = x.size() / static_cast<size_t>(product.w.columns);
-        Multiply(runner_, x, product.w, {product.y, rows * static_cast<size_t>(product.w.rows)});
-      }
-    }
-    if (!tasks_.empty()) {
-      Quantize(runner_, x, tasks_.front().w->columns(), &quantized_);
-      Multiply(runner_, quantized_, tasks_);
-    }
-  }
-
- private:
-  ParallelRunner& runner_;
-  QuantizedRows quantized_;
-  std::vector<PackedTask> tasks_;
-};
 
 }  // namespace
 
@@ -94,7 +66,7 @@ struct CpuTransformer::Pass {
         products(threads),
         width(static_cast<size_t>(config.width)),
         rope(config),
-        adapters(loaded) {}
+        adapters(loaded, weights != nullptr) {}
 
   absl::Status Begin(std::span<const ForwardInput> inputs);
   absl::Status ReservePages();
@@ -102,8 +74,9 @@ struct CpuTransformer::Pass {
   void RunLayer(size_t index, std::span<ForwardOutput> outputs);
   // Queries, keys and values from `normed`; with `drop` of the wanted rows' queries only.
   void ProjectAll(size_t index, bool drop);
-  void FinishKeysAndValues(const LayerWeights& layer);
-  void FinishQueries(const LayerWeights& layer);
+  // Adapters, biases, norms and rotation of the products.
+  void FinishKeysAndValues(const LayerWeights& layer, bool with_queries);
+  void FinishQueries(const LayerWeights& layer, size_t begin, size_t end);
   // From here on only the wanted rows exist.
   void DropUnwantedRows();
   // Norms every head of a row, in place, where the model does.
@@ -114,15 +87,15 @@ struct CpuTransformer::Pass {
   }
   void AttendAll(size_t index);
   void RunFfn(size_t index);
-  // x += projected; normed = rms_norm(x).
+  // projected += the adapters' change; x += projected; normed = rms_norm(x).
   void AddAndNorm(const std::vector<float>& weight);
   void Capture(std::span<ForwardOutput> outputs) const;
   void End(std::span<ForwardOutput> outputs) const;
-  void Change(size_t layer, LinearGroup group, const std::vector<float>& in,
-              std::span<float* const> out) const {
-    AdapterStack::Apply(runner, adapted, GroupIndex(layer, group), in.data(), out);
+  size_t RowGrain() const { return products.changes() ? kAdaptedRowGrain : kRowGrain; }
+  // The rows of a buffer that the current layer uses, `row_width` values each.
+  std::span<const float> Used(const std::vector<float>& buffer, size_t row_width) const {
+    return std::span(buffer).first(rows * row_width);
   }
-
   // The packed form of a layer's matrix, null without.
   const PackedMatrix* Packed(size_t layer, PackedMatrix PackedWeights::Layer::* matrix) const {
     return packed == nullptr ? nullptr : &(packed->layer(layer).*matrix);
@@ -132,7 +105,7 @@ struct CpuTransformer::Pass {
   const PackedWeights* packed;  // null: everything from the file
   const ModelConfig& config;
   ParallelRunner& runner;
-  Products products;
+  GroupProducts products;
   const size_t width;
   RopeTable rope;
   AdapterStack adapters;
@@ -167,18 +140,19 @@ absl::Status CpuTransformer::Pass::Begin(std::span<const ForwardInput> inputs) {
     const BatchSequence& sequence = batch.sequences[i];
     adapted.push_back({.mix = prepared[i], .begin = sequence.begin, .rows = sequence.tokens});
   }
+  products.SetRows(adapted);
   rows = batch.tokens;
   narrow = false;
   rope.Grow(batch.positions);
-  x.resize(rows * width);
-  normed.resize(rows * width);
-  projected.resize(rows * width);
-  q.resize(rows * QWidth(config));
-  context.resize(q.size());
-  keys.resize(rows * KvWidth(config));
-  values.resize(keys.size());
-  gate.resize(rows * static_cast<size_t>(config.ffn));
-  up.resize(gate.size());
+  for (std::vector<float>* buffer : {&x, &normed, &projected}) {
+    Grow(rows * width, buffer);
+  }
+  Grow(rows * QWidth(config), &q);
+  Grow(rows * QWidth(config), &context);
+  Grow(rows * KvWidth(config), &keys);
+  Grow(rows * KvWidth(config), &values);
+  Grow(rows * static_cast<size_t>(config.ffn), &gate);
+  Grow(rows * static_cast<size_t>(config.ffn), &up);
   return ReservePages();
 }
 
@@ -205,7 +179,7 @@ absl::Status CpuTransformer::Pass::ReservePages() {
 
 void CpuTransformer::Pass::Embed() {
   const std::vector<float>& weight = model.layer(0).attn_norm;
-  runner.For(rows, kRowGrain, [&](size_t begin, size_t end) {
+  runner.For(rows, RowGrain(), [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const BatchSequence& sequence = batch.sequences[batch.sequence_of_row[i]];
       const std::span<float> row = std::span(x).subspan(i * width, width);
@@ -219,27 +193,27 @@ void CpuTransformer::Pass::Embed() {
 void CpuTransformer::Pass::ProjectAll(size_t index, bool drop) {
   using L = PackedWeights::Layer;
   const LayerWeights& layer = model.layer(static_cast<int>(index));
-  const Product query{layer.q, Packed(index, &L::q), q.data()};
-  const Product key{layer.k, Packed(index, &L::k), keys.data()};
-  const Product value{layer.v, Packed(index, &L::v), values.data()};
+  const size_t group = GroupIndex(index, LinearGroup::kQkv);
+  const GroupProduct query{&layer.q, Packed(index, &L::q), q.data()};
+  const GroupProduct key{&layer.k, Packed(index, &L::k), keys.data()};
+  const GroupProduct value{&layer.v, Packed(index, &L::v), values.data()};
+  const GroupProduct none;
+  products.Run(group, Used(normed, width), std::to_array({drop ? none : query, key, value}));
+  FinishKeysAndValues(layer, /*with_queries=*/!drop);
   if (drop) {
-    products.Run(normed, std::to_array({key, value}));
-    Change(index, LinearGroup::kQkv, normed, std::to_array<float*>({nullptr, key.y, value.y}));
-    FinishKeysAndValues(layer);
     DropUnwantedRows();
-    products.Run(normed, std::to_array({query}));
-    Change(index, LinearGroup::kQkv, normed, std::to_array<float*>({query.y, nullptr, nullptr}));
-  } else {
-    products.Run(normed, std::to_array({query, key, value}));
-    Change(index, LinearGroup::kQkv, normed, std::to_array({query.y, key.y, value.y}));
-    FinishKeysAndValues(layer);
+    products.Run(group, Used(normed, width), std::to_array({query}));
+    runner.For(rows, RowGrain(), [&](size_t begin, size_t end) {
+      products.Change(begin, end);
+      FinishQueries(layer, begin, end);
+    });
   }
-  FinishQueries(layer);
 }
 
-void CpuTransformer::Pass::FinishKeysAndValues(const LayerWeights& layer) {
+void CpuTransformer::Pass::FinishKeysAndValues(const LayerWeights& layer, bool with_queries) {
   const size_t kv_width = KvWidth(config);
-  runner.For(batch.tokens, kRowGrain, [&](size_t begin, size_t end) {
+  runner.For(batch.tokens, RowGrain(), [&](size_t begin, size_t end) {
+    products.Change(begin, end);
     for (size_t i = begin; i < end; ++i) {
       const BatchSequence& sequence = batch.sequences[batch.sequence_of_row[i]];
       AddBias(layer.v_bias, values.data() + i * kv_width);
@@ -248,21 +222,22 @@ void CpuTransformer::Pass::FinishKeysAndValues(const LayerWeights& layer) {
       rope.Rotate(sequence.PositionOf(i - sequence.begin), static_cast<size_t>(config.kv_heads),
                   keys.data() + i * kv_width);
     }
+    if (with_queries) {
+      FinishQueries(layer, begin, end);
+    }
   });
 }
 
-void CpuTransformer::Pass::FinishQueries(const LayerWeights& layer) {
+void CpuTransformer::Pass::FinishQueries(const LayerWeights& layer, size_t begin, size_t end) {
   const size_t q_width = QWidth(config);
-  runner.For(rows, kRowGrain, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      const size_t row = narrow ? batch.wanted_rows[i] : i;
-      const BatchSequence& sequence = batch.sequences[batch.sequence_of_row[row]];
-      AddBias(layer.q_bias, q.data() + i * q_width);
-      NormHeads(layer.q_norm, q_width, q.data() + i * q_width);
-      rope.Rotate(sequence.PositionOf(row - sequence.begin), static_cast<size_t>(config.heads),
-                  q.data() + i * q_width);
-    }
-  });
+  for (size_t i = begin; i < end; ++i) {
+    const size_t row = narrow ? batch.wanted_rows[i] : i;
+    const BatchSequence& sequence = batch.sequences[batch.sequence_of_row[row]];
+    AddBias(layer.q_bias, q.data() + i * q_width);
+    NormHeads(layer.q_norm, q_width, q.data() + i * q_width);
+    rope.Rotate(sequence.PositionOf(row - sequence.begin), static_cast<size_t>(config.heads),
+                q.data() + i * q_width);
+  }
 }
 
 void CpuTransformer::Pass::DropUnwantedRows() {
@@ -280,10 +255,7 @@ void CpuTransformer::Pass::DropUnwantedRows() {
     adapted[i].begin = batch.sequences[i].wanted_begin;
     adapted[i].rows = batch.sequences[i].wanted;
   }
-  projected.resize(rows * width);
-  context.resize(rows * QWidth(config));
-  gate.resize(rows * static_cast<size_t>(config.ffn));
-  up.resize(gate.size());
+  products.SetRows(adapted);
 }
 
 void CpuTransformer::Pass::AttendAll(size_t index) {
@@ -322,7 +294,8 @@ void CpuTransformer::Pass::AttendAll(size_t index) {
 }
 
 void CpuTransformer::Pass::AddAndNorm(const std::vector<float>& weight) {
-  runner.For(rows, kRowGrain, [&](size_t begin, size_t end) {
+  runner.For(rows, RowGrain(), [&](size_t begin, size_t end) {
+    products.Change(begin, end);
     for (size_t i = begin; i < end; ++i) {
       float* row = x.data() + i * width;
       Kernels().add(projected.data() + i * width, width, row);
@@ -332,19 +305,20 @@ void CpuTransformer::Pass::AddAndNorm(const std::vector<float>& weight) {
 }
 
 void CpuTransformer::Pass::RunFfn(size_t index) {
+  using L = PackedWeights::Layer;
   const LayerWeights& layer = model.layer(static_cast<int>(index));
   const auto ffn = static_cast<size_t>(config.ffn);
-  using L = PackedWeights::Layer;
-  products.Run(normed, std::to_array<Product>({{layer.gate, Packed(index, &L::gate), gate.data()},
-                                               {layer.up, Packed(index, &L::up), up.data()}}));
-  Change(index, LinearGroup::kGateUp, normed, std::to_array<float*>({gate.data(), up.data()}));
-  runner.For(rows, kRowGrain, [&](size_t begin, size_t end) {
+  products.Run(GroupIndex(index, LinearGroup::kGateUp), Used(normed, width),
+               std::to_array<GroupProduct>({{&layer.gate, Packed(index, &L::gate), gate.data()},
+                                            {&layer.up, Packed(index, &L::up), up.data()}}));
+  runner.For(rows, RowGrain(), [&](size_t begin, size_t end) {
+    products.Change(begin, end);
     Kernels().swiglu(gate.data() + begin * ffn, up.data() + begin * ffn, (end - begin) * ffn,
                      gate.data() + begin * ffn);
   });
-  products.Run(gate,
-               std::to_array<Product>({{layer.down, Packed(index, &L::down), projected.data()}}));
-  Change(index, LinearGroup::kDown, gate, std::to_array<float*>({projected.data()}));
+  products.Run(
+      GroupIndex(index, LinearGroup::kDown), Used(gate, ffn),
+      std::to_array<GroupProduct>({{&layer.down, Packed(index, &L::down), projected.data()}}));
 }
 
 void CpuTransformer::Pass::Capture(std::span<ForwardOutput> outputs) const {
@@ -369,10 +343,10 @@ void CpuTransformer::Pass::RunLayer(size_t index, std::span<ForwardOutput> outpu
   if (last) {
     Capture(outputs);
   }
-  products.Run(context,
-               std::to_array<Product>({{layer.output, Packed(index, &PackedWeights::Layer::output),
-                                        projected.data()}}));
-  Change(index, LinearGroup::kOutput, context, std::to_array<float*>({projected.data()}));
+  products.Run(
+      GroupIndex(index, LinearGroup::kOutput), Used(context, QWidth(config)),
+      std::to_array<GroupProduct>(
+          {{&layer.output, Packed(index, &PackedWeights::Layer::output), projected.data()}}));
   AddAndNorm(layer.ffn_norm);
   RunFfn(index);
   AddAndNorm(last ? model.output_norm() : model.layer(static_cast<int>(index) + 1).attn_norm);
@@ -430,20 +404,23 @@ void CpuTransformer::Logits(std::span<const LogitsInput> batch, std::span<float>
   }
   const std::span<const float> hidden =
       batch.size() == 1 ? batch.front().hidden : std::span<const float>(pass.gathered);
-  pass.products.Run(
-      hidden,
-      std::to_array<Product>(
-          {{model_->output(), packed_ == nullptr ? nullptr : &packed_->output(), logits.data()}}));
   RUVD_CHECK(pass.adapters.Select(pass.mixes, &pass.prepared).ok());
-  std::vector<AdaptedRows> rows;
-  size_t begin = 0;
+  pass.adapted.clear();
+  size_t rows = 0;
   for (size_t i = 0; i < batch.size(); ++i) {
     const size_t count = batch[i].hidden.size() / pass.width;
-    rows.push_back({.mix = pass.prepared[i], .begin = begin, .rows = count});
-    begin += count;
+    pass.adapted.push_back({.mix = pass.prepared[i], .begin = rows, .rows = count});
+    rows += count;
   }
-  AdapterStack::Apply(runner_, rows, OutputGroupIndex(model_->config()), hidden.data(),
-                      std::to_array<float*>({logits.data()}));
+  pass.products.SetRows(pass.adapted);
+  pass.products.Run(
+      OutputGroupIndex(model_->config()), hidden,
+      std::to_array<GroupProduct>(
+          {{&model_->output(), packed_ == nullptr ? nullptr : &packed_->output(), logits.data()}}));
+  if (pass.products.changes()) {
+    runner_.For(rows, pass.RowGrain(),
+                [&](size_t begin, size_t end) { pass.products.Change(begin, end); });
+  }
 }
 
 void CpuTransformer::MatMul(std::span<const float> x, const Matrix& w, std::span<float> y) {

@@ -197,20 +197,21 @@ Trajectory GenerationTask::MakeTrajectory() const {
   return trajectory;
 }
 
-bool ScoreTask::RunSlice(Transformer& transformer) {
-  done_(Run(transformer));
+bool ScoreTask::RunSlice(Transformer& serving) {
+  done_(Run(serving));
   return true;
 }
 
-absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& transformer) {
-  const Model& model = transformer.model();
+absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& serving) {
+  const Model& model = exact_.model();
   const std::vector<TokenId> prompt = PromptTokens(model, job_.prompt);
   const std::vector<TokenId> completion = model.tokenizer().Encode(job_.completion);
   ScoreAnswer answer;
   answer.tokens = static_cast<int>(completion.size());
   ChosenAdapters selection;
   if (job_.use_adapters) {
-    ASSIGN_OR_RETURN(const std::vector<float> embedding, EmbedTokens(transformer, prompt));
+    // Patterns are found by the embeddings that completions were stored with.
+    ASSIGN_OR_RETURN(const std::vector<float> embedding, EmbedTokens(serving, prompt));
     ASSIGN_OR_RETURN(selection, adapters_.Choose(embedding));
   }
   ScoreOptions options = job_.options;
@@ -218,7 +219,7 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& transformer) {
     options.block_length = model.config().block_length;
   }
   ASSIGN_OR_RETURN(answer.nats_per_token,
-                   ScoreCompletion(transformer, prompt, completion, &selection.mix, options));
+                   ScoreCompletion(exact_, prompt, completion, &selection.mix, options));
   answer.adapters = std::move(selection.uses);
   return answer;
 }

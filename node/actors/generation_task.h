@@ -58,19 +58,20 @@ class GenerationTask final : public ComputeTask {
   std::vector<float> step_entropy_;
 };
 
-// The score of a completion, in one slice.
+// The score of a completion, in one slice, by a transformer of Precision::kExact of its own.
 class ScoreTask final : public ComputeTask {
  public:
-  ScoreTask(AdapterSource& adapters, ScoreJob job,
+  ScoreTask(AdapterSource& adapters, Transformer& exact, ScoreJob job,
             std::function<void(absl::StatusOr<ScoreAnswer>)> done)
-      : adapters_(adapters), job_(std::move(job)), done_(std::move(done)) {}
-  bool RunSlice(Transformer& transformer) override;
+      : adapters_(adapters), exact_(exact), job_(std::move(job)), done_(std::move(done)) {}
+  bool RunSlice(Transformer& serving) override;
   void Fail(const absl::Status& status) override { done_(status); }
 
  private:
-  absl::StatusOr<ScoreAnswer> Run(Transformer& transformer);
+  absl::StatusOr<ScoreAnswer> Run(Transformer& serving);
 
   AdapterSource& adapters_;
+  Transformer& exact_;
   const ScoreJob job_;
   const std::function<void(absl::StatusOr<ScoreAnswer>)> done_;
 };

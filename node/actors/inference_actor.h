@@ -16,7 +16,9 @@ namespace ruvd {
 struct InferenceActorOptions {
   size_t queue = 64;  // admitted and not ended; more are refused
   GenerationServices services;
-  Transformer* transformer = nullptr;  // used on `compute` only
+  // Both are used on `compute` only.
+  Transformer* transformer = nullptr;  // of completions and embeddings
+  Transformer* exact = nullptr;        // of scores, which must not depend on the serving precision
   Executor* compute = nullptr;         // one thread: the transformer is not shared
   Metrics* metrics = nullptr;
 };

@@ -22,6 +22,7 @@ void AddConsentVerbs(VerbTable& verbs);   // consent grant, revoke, status
 void AddModelVerbs(VerbTable& verbs);     // model import, inspect
 void AddEvaluateVerb(VerbTable& verbs);   // model evaluate
 void AddQuantizeVerb(VerbTable& verbs);   // model quantize
+void AddBackendsVerb(VerbTable& verbs);   // model backends
 void AddDemoVerb(VerbTable& verbs);       // demo
 void AddTourVerb(VerbTable& verbs);       // tour
 

@@ -32,9 +32,10 @@ struct NodeConfig {
     std::string path;  // required; a GGUF file
   } model;
   struct InferenceSection {
-    int threads = 0;           // 0: one per core, less one, at least one
-    int queue = 64;            // waiting requests; more are refused with RESOURCE_EXHAUSTED
-    int max_tokens_limit = 0;  // 0: whatever fits the context
+    int threads = 0;                 // 0: one per core, less one, at least one
+    int queue = 64;                  // waiting requests; more are refused with RESOURCE_EXHAUSTED
+    int max_tokens_limit = 0;        // 0: whatever fits the context
+    std::string precision = "fast";  // of completions; "exact" is float32 throughout
   } inference;
   struct RetrievalSection {
     float similarity = 0.60F;  // cosine at which a pattern's adapter applies

@@ -10,6 +10,7 @@ namespace ruvd {
 namespace {
 
 constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error"};
+constexpr std::string_view kPrecisions[] = {"fast", "exact"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
 // More cores than any machine this is built for, more waiting work than any client waits for: such
@@ -41,6 +42,9 @@ const std::array kKeys = {
               RUVD_FIELD(int, inference.queue), 1, kMaxQueue},
     ConfigKey{"inference", "max_tokens_limit", "New tokens of one request; 0 is what fits.",
               RUVD_FIELD(int, inference.max_tokens_limit), 0, kMaxTokens},
+    ConfigKey{"inference", "precision",
+              "Of completions: fast (activations rounded to 8 bits) or exact (float32).",
+              RUVD_FIELD(std::string, inference.precision), 0, 0, TextRule::kOneOf, kPrecisions},
 
     ConfigKey{"retrieval", "similarity", "Cosine at which a pattern's adapter applies.",
               RUVD_FIELD(float, retrieval.similarity), -1, 1},

@@ -12,11 +12,13 @@
 #include "base/parallel.h"
 #include "base/reasons.h"
 #include "inference/model/cpu_transformer.h"
+#include "tests/inference/random_adapter.h"
 #include "tests/inference/tiny_model.h"
 
 namespace ruvd {
 namespace {
 
+using testing::RandomAdapter;
 using testing::RelativeRms;
 using testing::TinyModel;
 
@@ -32,26 +34,6 @@ std::vector<TokenId> Tokens(size_t count, uint64_t seed) {
     token = static_cast<TokenId>(random.Below(40));
   }
   return tokens;
-}
-
-std::shared_ptr<const Adapter> RandomAdapter(const TinyModel& model, uint64_t seed) {
-  Random random(seed);
-  auto adapter = std::make_shared<Adapter>();
-  adapter->name = "random";
-  const auto add = [&](const std::string& name, const Matrix& w) {
-    LowRank change{.rank = 3, .in = w.columns, .out = w.rows, .a = {}, .b = {}, .scale = 0.7F};
-    for (int i = 0; i < 3 * (w.columns + w.rows); ++i) {
-      (i < 3 * w.columns ? change.a : change.b)
-          .push_back(static_cast<float>(0.2 * random.Normal()));
-    }
-    adapter->targets[name] = change;
-  };
-  add("blk.0.attn_v.weight", model.layer(0).v);
-  add("blk.1.attn_q.weight", model.layer(1).q);
-  add("blk.1.ffn_up.weight", model.layer(1).up);
-  add("blk.1.ffn_down.weight", model.layer(1).down);
-  add("output.weight", model.output());
-  return adapter;
 }
 
 ForwardOutput Outputs(Transformer& transformer, const ForwardInput& input) {

@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The transformer on packed weights.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/parallel.h"
+#include "inference/backend/backend.h"
+#include "inference/model/cpu_transformer.h"
+#include "tests/inference/random_adapter.h"
+#include "tests/inference/tiny_model.h"
+
+namespace ruvd {
+namespace {
+
+using testing::RandomAdapter;
+using testing::RelativeRms;
+using testing::TinyModel;
+
+constexpr Attention kCausal{.kind = Attention::Kind::kCausal};
+
+// Whole blocks of every format along every input.
+std::shared_ptr<const TinyModel> ModelOf(TensorType type) {
+  return std::make_shared<TinyModel>(TinyModel::Options{
+      .width = 256, .heads = 4, .kv_heads = 2, .head_size = 64, .ffn = 512, .type = type});
+}
+
+std::vector<TokenId> Tokens(size_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<TokenId> tokens(count);
+  for (TokenId& token : tokens) {
+    token = static_cast<TokenId>(random.Below(40));
+  }
+  return tokens;
+}
+
+// Hidden states and the logits of all rows.
+std::vector<float> HiddenAndLogits(Transformer& transformer, const ForwardInput& input) {
+  ForwardOutput output;
+  const absl::Status status = transformer.Forward(input, &output);
+  EXPECT_TRUE(status.ok()) << status;
+  std::vector<float> all = output.hidden;
+  all.resize(all.size() + all.size() / 256 * 40);
+  transformer.Logits(output.hidden, input.adapters, std::span(all).subspan(output.hidden.size()));
+  return all;
+}
+
+TEST(TransformerFastTest, StaysNearTheExactResultInEveryFormat) {
+  const std::vector<TokenId> tokens = Tokens(33, 1);
+  for (const TensorType type :
+       {TensorType::kQ8_0, TensorType::kQ4_0, TensorType::kQ4_1, TensorType::kQ5_0,
+        TensorType::kQ5_1, TensorType::kQ4_K, TensorType::kQ5_K, TensorType::kQ6_K}) {
+    const auto model = ModelOf(type);
+    CpuTransformer exact(model, SerialRunner());
+    CpuTransformer fast(PackedWeights::Pack(model, SerialRunner()), SerialRunner());
+    EXPECT_EQ(exact.precision(), Precision::kExact);
+    EXPECT_EQ(fast.precision(), Precision::kFast);
+    const double error = RelativeRms(HiddenAndLogits(fast, {.tokens = tokens}),
+                                     HiddenAndLogits(exact, {.tokens = tokens}));
+    EXPECT_LT(error, 0.03) << TensorTypeName(type);
+    EXPECT_GT(error, 1e-5) << TensorTypeName(type) << " was not packed";
+  }
+}
+
+TEST(TransformerFastTest, AdaptersStayNearTheExactResult) {
+  const auto model = ModelOf(TensorType::kQ8_0);
+  const AdapterMix mix{{{RandomAdapter(*model, 7), 1.0F}, {RandomAdapter(*model, 8), 0.5F}}};
+  const std::vector<TokenId> tokens = Tokens(21, 9);
+  const std::vector<int> wanted = {3, 20};
+  CpuTransformer exact(model, SerialRunner());
+  CpuTransformer fast(PackedWeights::Pack(model, SerialRunner()), SerialRunner());
+  for (const ForwardInput& input :
+       {ForwardInput{.tokens = tokens, .adapters = &mix},
+        ForwardInput{.tokens = tokens, .adapters = &mix, .rows = wanted}}) {
+    const std::vector<float> expected = HiddenAndLogits(exact, input);
+    EXPECT_LT(RelativeRms(HiddenAndLogits(fast, input), expected), 0.03);
+    ForwardInput plain = input;
+    plain.adapters = nullptr;
+    EXPECT_GT(RelativeRms(HiddenAndLogits(fast, plain), expected), 0.1) << "they do something";
+  }
+}
+
+TEST(TransformerFastTest, FormatsWithoutIntegerKernelsAreExact) {
+  const std::vector<TokenId> tokens = Tokens(9, 2);
+  for (const TensorType type : {TensorType::kF32, TensorType::kF16}) {
+    const auto model = ModelOf(type);
+    const auto packed = PackedWeights::Pack(model, SerialRunner());
+    EXPECT_EQ(packed->bytes(), 0U);
+    CpuTransformer exact(model, SerialRunner());
+    CpuTransformer fast(packed, SerialRunner());
+    EXPECT_EQ(HiddenAndLogits(fast, {.tokens = tokens}),
+              HiddenAndLogits(exact, {.tokens = tokens}));
+  }
+}
+
+TEST(TransformerFastTest, ResultsDependOnNeitherThreadsNorBatch) {
+  const auto model = ModelOf(TensorType::kQ4_0);
+  const auto packed = PackedWeights::Pack(model, SerialRunner());
+  const std::vector<TokenId> first = Tokens(29, 3);
+  const std::vector<TokenId> second = Tokens(40, 4);
+  const std::vector<int> wanted = {5, 28};
+  const AdapterMix one{{{RandomAdapter(*model, 7), 1.0F}}};
+  const AdapterMix two{{{RandomAdapter(*model, 8), 0.5F}}};
+  const std::vector<ForwardInput> batch = {
+      {.tokens = first, .adapters = &one, .rows = wanted},
+      {.tokens = std::span(second).first(1), .attention = kCausal},
+      {.tokens = second, .attention = kCausal, .adapters = &two},
+      {.tokens = std::span(second).first(3), .attention = kCausal, .adapters = &one}};
+  CpuTransformer alone(packed, SerialRunner());
+  for (const int threads : {1, 3}) {
+    ThreadParallelRunner runner(threads);
+    CpuTransformer together(packed, runner);
+    std::vector<ForwardOutput> outputs(batch.size());
+    ASSERT_TRUE(together.Forward(batch, outputs).ok());
+    for (size_t i = 0; i < batch.size(); ++i) {
+      ForwardOutput output;
+      ASSERT_TRUE(alone.Forward(batch[i], &output).ok());
+      EXPECT_EQ(outputs[i].hidden, output.hidden) << "sequence " << i;
+    }
+  }
+}
+
+TEST(TransformerFastTest, TrainingHooksStayExact) {
+  const auto model = ModelOf(TensorType::kQ8_0);
+  CpuTransformer exact(model, SerialRunner());
+  CpuTransformer fast(PackedWeights::Pack(model, SerialRunner()), SerialRunner());
+  const Matrix& w = model->layer(1).down;
+  Random random(5);
+  std::vector<float> x(2 * 512);
+  for (float& value : x) {
+    value = static_cast<float>(random.Normal());
+  }
+  std::vector<float> y(2 * 256), z(2 * 256);
+  exact.MatMul(x, w, y);
+  fast.MatMul(x, w, z);
+  EXPECT_EQ(y, z);
+  std::vector<float> back(2 * 512), again(2 * 512);
+  exact.MatMulTransposed(y, w, back);
+  fast.MatMulTransposed(y, w, again);
+  EXPECT_EQ(back, again);
+}
+
+TEST(BackendTest, TransformersOfAModelShareItsPackedWeights) {
+  const auto model = ModelOf(TensorType::kQ4_0);
+  const BackendOptions options{.precision = Precision::kFast, .runner = SerialRunner()};
+  auto first = DefaultBackend().Load(model, options).value();
+  const long holders = model.use_count();
+  auto second = DefaultBackend().Load(model, options).value();
+  // The second transformer holds the model itself; weights of its own would hold it once more.
+  EXPECT_EQ(model.use_count() - holders, 2) << "its own reference and that of its adapters";
+  const std::vector<TokenId> tokens = Tokens(5, 6);
+  const std::vector<float> expected = HiddenAndLogits(*first, {.tokens = tokens});
+  first.reset();
+  EXPECT_EQ(HiddenAndLogits(*second, {.tokens = tokens}), expected);
+  second.reset();
+  EXPECT_EQ(model.use_count(), 1) << "nothing outlives the last transformer";
+}
+
+TEST(BackendTest, TheCpuIsAlwaysThereAndSaysWhy) {
+  ASSERT_FALSE(Backends().empty());
+  const BackendInfo info = Backends().back()->Info();
+  EXPECT_EQ(info.name, "cpu");
+  EXPECT_TRUE(info.available);
+  EXPECT_GE(info.threads, 1);
+  EXPECT_GT(info.memory_bytes, uint64_t{1} << 20);
+  EXPECT_FALSE(info.device.empty());
+  EXPECT_FALSE(info.reason.empty());
+  EXPECT_TRUE(DefaultBackend().Info().available);
+}
+
+}  // namespace
+}  // namespace ruvd
