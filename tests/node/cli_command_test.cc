@@ -187,6 +187,24 @@ TEST_F(CliCommandTest, InitMakesANodeThatItsAuthorityVouchesFor) {
   EXPECT_THAT(ErrorText(), HasSubstr("[FILE_NOT_FOUND]"));
 }
 
+TEST_F(CliCommandTest, ModelBackendsSaysWhatIsUsedAndWhy) {
+  ASSERT_EQ(Run({"model", "backends", "--json"}), 0) << err_.str();
+  const auto json = nlohmann::json::parse(out_.str());
+  const auto& cpu = json.at("backends").back();
+  EXPECT_EQ(cpu.at("name"), "cpu");
+  EXPECT_EQ(cpu.at("available"), true);
+  EXPECT_GE(cpu.at("threads"), 1);
+  int used = 0;
+  for (const auto& kernels : json.at("kernels")) {
+    EXPECT_NE(kernels.at("reason"), "");
+    used += kernels.at("used").get<bool>() ? 1 : 0;
+    EXPECT_TRUE(kernels.at("available").get<bool>() || !kernels.at("used").get<bool>());
+  }
+  EXPECT_EQ(used, 1);
+  ASSERT_EQ(Run({"model", "backends"}), 0);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("BACKEND"), HasSubstr("CPU KERNELS")));
+}
+
 TEST_F(CliCommandTest, ModelErrorsNameTheFile) {
   const std::string broken = folder_ / "broken.gguf";
   std::ofstream(broken) << "GGUF";
