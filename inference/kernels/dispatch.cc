@@ -41,6 +41,11 @@ std::vector<Entry> Entries() {
       {"avx512", "AVX-512", cpu.avx512, FloatLevel::kBest, integer::FillAvx2},
       {"avx-vnni", "AVX-VNNI", cpu.avx_vnni, FloatLevel::kAvx2, integer::FillAvxVnni},
       {"avx2", "AVX2, FMA and F16C", cpu.avx2, FloatLevel::kAvx2, integer::FillAvx2},
+#elif defined(__aarch64__)
+      {"neon-i8mm", "I8MM", cpu.neon_i8mm, FloatLevel::kBest, integer::FillNeonI8mm},
+      {"neon-dotprod", "the dot product of Armv8.2", cpu.neon_dotprod, FloatLevel::kBest,
+       integer::FillNeonDotprod},
+      {"neon", "NEON", true, FloatLevel::kBest, integer::FillNeon},
 #endif
       {"scalar", "what every processor has", true, FloatLevel::kBaseline, integer::FillScalar},
   };

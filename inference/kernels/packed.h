@@ -46,27 +46,29 @@ struct PackedFormat {
   size_t unit_blocks = 0;   // blocks that share one header
   size_t header_bytes = 0;  // before the codes of a unit
   size_t code_bytes = 0;    // of one block of a group
+  size_t file_columns = 0;  // of a block in the file, and its bytes
+  size_t file_bytes = 0;
 };
 
 // The packing of `type`; unit_blocks is 0 where it has none.
 constexpr PackedFormat PackedFormatOf(TensorType type) {
   switch (type) {
     case TensorType::kQ8_0:
-      return {8, 128, false, 2, 64, 512};
+      return {8, 128, false, 2, 64, 512, 32, 34};
     case TensorType::kQ4_0:
-      return {4, 8, false, 2, 64, 256};
+      return {4, 8, false, 2, 64, 256, 32, 18};
     case TensorType::kQ5_0:
-      return {5, 16, false, 2, 64, 320};
+      return {5, 16, false, 2, 64, 320, 32, 22};
     case TensorType::kQ4_1:
-      return {4, 0, true, 1, 64, 256};
+      return {4, 0, true, 1, 64, 256, 32, 20};
     case TensorType::kQ5_1:
-      return {5, 0, true, 1, 64, 320};
+      return {5, 0, true, 1, 64, 320, 32, 24};
     case TensorType::kQ4_K:
-      return {4, 0, true, 8, 320, 256};
+      return {4, 0, true, 8, 320, 256, 256, 144};
     case TensorType::kQ5_K:
-      return {5, 0, true, 8, 320, 320};
+      return {5, 0, true, 8, 320, 320, 256, 176};
     case TensorType::kQ6_K:
-      return {6, 32, false, 8, 320, 384};
+      return {6, 32, false, 8, 320, 384, 256, 210};
     default:
       return {};
   }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "inference/gguf/quantize.h"
 #include "inference/kernels/packed.h"
 
 namespace ruvd {
@@ -152,15 +151,14 @@ void CompressCodes(int bits, const uint8_t* vectors, uint8_t* out) {
 // One group; `outputs` of its rows exist.
 void PackGroup(const PackSource& source, const uint8_t* rows, size_t outputs, uint8_t* out) {
   const PackedFormat format = PackedFormatOf(source.type);
-  const size_t file_blocks = BlockValues(source.type) / kBlockColumns;
-  const size_t block_bytes = BlockBytes(source.type);
+  const size_t file_blocks = format.file_columns / kBlockColumns;
   const size_t blocks = source.columns / kBlockColumns;
   uint8_t* unit = out;
   for (size_t block = 0; block < blocks; ++block) {
     const size_t in_unit = block % format.unit_blocks;
     alignas(64) uint8_t vectors[kBlockVectors * kVectorBytes] = {};
     for (size_t lane = 0; lane < outputs; ++lane) {
-      const uint8_t* in = rows + lane * source.row_bytes + block / file_blocks * block_bytes;
+      const uint8_t* in = rows + lane * source.row_bytes + block / file_blocks * format.file_bytes;
       Codes codes;
       CodesOfBlock(source.type, in, block % file_blocks, codes);
       for (size_t g = 0; g < kBlockVectors; ++g) {

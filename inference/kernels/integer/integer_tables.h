@@ -16,6 +16,10 @@ void FillAvx2(KernelTable* table);
 void FillAvxVnni(KernelTable* table);
 void FillAvx512Vnni(KernelTable* table);
 void FillAmx(KernelTable* table);
+#elif defined(__aarch64__)
+void FillNeon(KernelTable* table);
+void FillNeonDotprod(KernelTable* table);
+void FillNeonI8mm(KernelTable* table);
 #endif
 
 }  // namespace ruvd::integer
