@@ -59,49 +59,37 @@ void Keep(const T& value) {
 
 #if defined(__x86_64__)
 
-// A loop of kChains independent instructions on vectors in registers.
+// A loop of kChains independent instructions on vectors that stay in registers.
 #define RUVD_PEAK_LOOP(Name, target_name, Vector, zero, step)      \
   __attribute__((target(target_name))) void Name() {               \
     Vector sums[kChains];                                          \
-    for (Vector & sum : sums) {                                    \
-      sum = zero;                                                  \
+    _Pragma("GCC unroll 12") for (int i = 0; i < kChains; ++i) {   \
+      sums[i] = zero;                                              \
     }                                                              \
-    const Vector a = zero;                                         \
+    Vector a = zero;                                               \
+    asm volatile("" : "+v"(a));                                    \
     for (int64_t round = 0; round < kRounds; ++round) {            \
       _Pragma("GCC unroll 12") for (int i = 0; i < kChains; ++i) { \
-        Vector& sum = sums[i];                                     \
-        step;                                                      \
-        asm volatile("" : "+v"(sum));                              \
+        sums[i] = step(sums[i], a);                                \
+        asm volatile("" : "+v"(sums[i]));                          \
       }                                                            \
     }                                                              \
-    Keep(sums);                                                    \
   }
 
-RUVD_PEAK_LOOP(Int8Zmm, "avx512f,avx512vnni", __m512i, _mm512_setzero_si512(),
-               sum = _mm512_dpbusd_epi32(sum, a, a))
-RUVD_PEAK_LOOP(Int8Ymm, "avx2,avxvnni", __m256i, _mm256_setzero_si256(),
-               sum = _mm256_dpbusd_avx_epi32(sum, a, a))
-RUVD_PEAK_LOOP(Int8Avx2, "avx2", __m256i, _mm256_setzero_si256(),
-               sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(sum, a), a)))
-RUVD_PEAK_LOOP(FloatZmm, "avx512f", __m512, _mm512_setzero_ps(), sum = _mm512_fmadd_ps(a, a, sum))
-RUVD_PEAK_LOOP(FloatYmm, "avx2,fma", __m256, _mm256_setzero_ps(), sum = _mm256_fmadd_ps(a, a, sum))
+#define RUVD_INT8_ZMM(sum, a) _mm512_dpbusd_epi32(sum, a, a)
+#define RUVD_INT8_YMM(sum, a) _mm256_dpbusd_avx_epi32(sum, a, a)
+#define RUVD_INT8_AVX2(sum, a) \
+  _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(a, a), a))
+#define RUVD_FLOAT_ZMM(sum, a) _mm512_fmadd_ps(a, a, sum)
+#define RUVD_FLOAT_YMM(sum, a) _mm256_fmadd_ps(a, a, sum)
+#define RUVD_BF16_ZMM(sum, a) _mm512_dpbf16_ps(sum, (__m512bh)(a), (__m512bh)(a))
 
-__attribute__((target("avx512f,avx512bf16"))) void Bf16Zmm() {
-  __m512 sums[kChains];
-  for (__m512& sum : sums) {
-    sum = _mm512_setzero_ps();
-  }
-  const __m512i zero = _mm512_setzero_si512();
-  __m512bh a;
-  std::memcpy(&a, &zero, sizeof(a));
-  for (int64_t round = 0; round < kRounds; ++round) {
-    _Pragma("GCC unroll 12") for (int i = 0; i < kChains; ++i) {
-      sums[i] = _mm512_dpbf16_ps(sums[i], a, a);
-      asm volatile("" : "+v"(sums[i]));
-    }
-  }
-  Keep(sums);
-}
+RUVD_PEAK_LOOP(Int8Zmm, "avx512f,avx512vnni", __m512i, _mm512_setzero_si512(), RUVD_INT8_ZMM)
+RUVD_PEAK_LOOP(Int8Ymm, "avx2,avxvnni", __m256i, _mm256_setzero_si256(), RUVD_INT8_YMM)
+RUVD_PEAK_LOOP(Int8Avx2, "avx2", __m256i, _mm256_setzero_si256(), RUVD_INT8_AVX2)
+RUVD_PEAK_LOOP(FloatZmm, "avx512f", __m512, _mm512_setzero_ps(), RUVD_FLOAT_ZMM)
+RUVD_PEAK_LOOP(FloatYmm, "avx2,fma", __m256, _mm256_setzero_ps(), RUVD_FLOAT_YMM)
+RUVD_PEAK_LOOP(Bf16Zmm, "avx512f,avx512bf16", __m512, _mm512_setzero_ps(), RUVD_BF16_ZMM)
 
 constexpr int64_t kTileRounds = 400'000;
 
@@ -113,6 +101,7 @@ __attribute__((target("amx-tile,amx-int8"))) void Int8Amx() {
     uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
     uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
   } shapes;
+  Keep(shapes);
   _tile_loadconfig(&shapes);
   _tile_zero(4);
   _tile_zero(5);

@@ -48,6 +48,8 @@ void ConfigureTiles(size_t rows, size_t columns) {
     shapes.rows[kWeights + i] = static_cast<uint8_t>(columns / 4);
     shapes.row_bytes[kWeights + i] = kVectorBytes;
   }
+  // g++ 12's intrinsic names only the operand's first eight bytes as read.
+  asm volatile("" : : "m"(shapes));
   _tile_loadconfig(&shapes);
 }
 

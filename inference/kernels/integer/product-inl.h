@@ -19,7 +19,9 @@
 #include "inference/kernels/packed.h"
 
 #define RUVD_INLINE inline __attribute__((always_inline))
+#ifndef RUVD_UNROLL
 #define RUVD_UNROLL _Pragma("GCC unroll 16")
+#endif
 
 namespace ruvd {
 namespace {

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Integer products for any machine. What the others are compared with, not made for speed.
+// Integer products for any machine. What the others are compared with, not made for speed: loops
+// stay loops, which keeps this file small.
+#define RUVD_UNROLL
 
 #include "inference/kernels/integer/direct-inl.h"
 #include "inference/kernels/integer/integer_tables.h"
