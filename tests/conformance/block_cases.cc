@@ -30,7 +30,7 @@ std::optional<TensorType> TypeByName(std::string_view name) {
 absl::Status RunBlockCase(const Suite& suite, const std::string& id, const nlohmann::json& entry) {
   const auto type = TypeByName(entry.at("weights").get<std::string>());
   if (!type) {
-    suite.report->Skip(id, "block format not supported");
+    suite.report->Fail(id, "block format not supported");
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const std::string blocks,

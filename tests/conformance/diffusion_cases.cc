@@ -107,7 +107,7 @@ absl::Status RunCase(const Suite& suite, const std::string& id, const json& entr
   const json trace = json::parse(text);
   const auto run = ReadRun(trace, *model);
   if (!run) {
-    suite.report->Skip(id, "schedule or order not supported");
+    suite.report->Fail(id, "schedule or order not supported");
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const auto transformer, MakeTransformer(model, precision));

@@ -3,9 +3,9 @@
 //
 // Runs the cases of a fixtures folder's manifest.json, models with float32 activations and with
 // integer kernels unless --precision asks for one of them. Prints one line for each case that fails
-// or is skipped and the message of each refused file, then the counts. Exit code 0: none failed; 1:
-// some failed; 2: the manifest cannot be read; 77: there is no such folder (ctest's sign for
-// "skipped").
+// and the message of each refused file, then the counts. No case is skipped. Exit code 0: none
+// failed; 1: some failed; 2: the manifest cannot be read; 77: there is no such folder (ctest's sign
+// for "skipped").
 
 #include <fmt/format.h>
 

@@ -14,16 +14,13 @@ class Report {
   // For a file that was refused as it must be: also prints with which words.
   void PassRefusal(std::string_view message);
   void Fail(std::string_view id, std::string_view why);
-  // For what we do not support, never for what goes wrong.
-  void Skip(std::string_view id, std::string_view why);
-  int skipped() const { return skipped_; }
-  // Prints "N passed, N failed, N skipped"; the process's exit code.
+  // Prints "N passed, N failed, 0 skipped": a case that we cannot run has failed. The process's
+  // exit code.
   int Finish() const;
 
  private:
   int passed_ = 0;
   int failed_ = 0;
-  int skipped_ = 0;
 };
 
 }  // namespace ruvd::conformance

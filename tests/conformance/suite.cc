@@ -10,7 +10,6 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
-#include "base/reasons.h"
 #include "base/status.h"
 #include "inference/backend/backend.h"
 
@@ -55,11 +54,7 @@ std::shared_ptr<const Model> LoadModel(const Suite& suite, std::string_view id,
   if (model.ok()) {
     return *std::move(model);
   }
-  if (ReasonOf(model.status()) == reasons::kModelUnsupported) {
-    suite.report->Skip(id, MessageOf(model.status()));
-  } else {
-    suite.report->Fail(id, MessageOf(model.status()));
-  }
+  suite.report->Fail(id, MessageOf(model.status()));
   return nullptr;
 }
 

@@ -67,8 +67,7 @@ std::string_view PrecisionName(Precision precision);
 absl::StatusOr<std::unique_ptr<Transformer>> MakeTransformer(std::shared_ptr<const Model> model,
                                                              Precision precision);
 
-// The model named by an entry; null after reporting a skip (architecture or format that we do not
-// support) or a failure.
+// The model named by an entry; null after reporting a failure.
 std::shared_ptr<const Model> LoadModel(const Suite& suite, std::string_view id,
                                        const nlohmann::json& name);
 
