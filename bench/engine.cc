@@ -41,13 +41,12 @@ void AddMake(CLI::App& app, Arguments* arguments) {
   make->add_option("--shape", options.shape, "0.5b, 29m or 7b-layer")
       ->required()
       ->check(CLI::IsMember(ShapeNames()));
-  make->add_option("--type", options.type, "format of the matrices: F32, F16, Q8_0, Q4_0, ...")
+  make->add_option("--type", options.type,
+                   "format: F32, F16, Q8_0, Q4_0, Q4_K, Q4_K_M, ... (tensors as `ruvd model "
+                   "quantize` divides it)")
       ->required();
   make->add_option("--out", options.path, "the file")->required();
   make->add_option("--arch", options.architecture, "dream (default), qwen2 or llama");
-  make->add_option("--embedding-type", options.embedding_type,
-                   "format of the embedding, which is the output matrix too (default: Q8_0 for "
-                   "quantised types, as llama.cpp has it for this width; else the type itself)");
   make->add_option("--layers", options.layers, "layers, if not the shape's own");
   make->add_option("--seed", options.seed, "of the weights")->capture_default_str();
 }

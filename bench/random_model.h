@@ -13,10 +13,9 @@ namespace ruvd::bench {
 
 // A model to be made: random weights in the shape of a real one.
 struct RandomModelOptions {
-  std::string shape;           // one of ShapeNames()
-  std::string architecture;    // empty: the shape's own; or a name such as "qwen2"
-  std::string type = "Q8_0";   // format of the matrices; case does not matter
-  std::string embedding_type;  // of token_embd.weight; empty: see EmbeddingType in the .cc file
+  std::string shape;          // one of ShapeNames()
+  std::string architecture;   // empty: the shape's own; or a name such as "qwen2"
+  std::string type = "q8_0";  // a scheme as `ruvd model quantize` knows them
   std::string path;
   int layers = 0;  // 0: the shape's own
   uint64_t seed = 1;
@@ -25,10 +24,9 @@ struct RandomModelOptions {
 std::vector<std::string> ShapeNames();
 
 // Writes a GGUF file that our loader and llama.cpp accept: weights drawn so that activations keep
-// their size from layer to layer, and a byte-level BPE vocabulary over strings of up to four lower
-// case letters. The same options give the same bytes. Where a row cannot be divided into the blocks
-// of the wanted format, the format llama.cpp falls back to takes its place (Q5_0 for Q4_K, Q5_1 for
-// Q5_K, Q8_0 for Q6_K).
+// their size from layer to layer, a byte-level BPE vocabulary over strings of up to four lower case
+// letters, each tensor in the format that quantising a real model would give it
+// (inference/gguf/scheme.h). The same options give the same bytes.
 absl::Status WriteRandomModel(const RandomModelOptions& options);
 
 }  // namespace ruvd::bench
