@@ -202,6 +202,48 @@ void AttentionLayer(benchmark::State& state) {
                                                benchmark::Counter::kIsIterationInvariantRate);
 }
 
+// One new token of the 0.5B shape (14 heads of 64, 2 key-value heads) over a cached prefix, layer
+// by layer, so that the pages come from memory as in decoding.
+void AttentionDecode(benchmark::State& state, KvFormat format) {
+  const int prefix = static_cast<int>(state.range(0));
+  constexpr int kLayers = 24;
+  const ModelConfig shape{.layers = kLayers, .heads = 14, .kv_heads = 2, .head_size = 64};
+  KvCache cache(KvPool::Create(shape, format, 1U << 30).value(), prefix);
+  const std::vector<float> rows = RandomFloats(static_cast<size_t>(prefix) * 128);
+  if (!cache.Reserve(0, prefix).ok()) {
+    return state.SkipWithError("no pages");
+  }
+  for (size_t layer = 0; layer < kLayers; ++layer) {
+    cache.Write(layer, 0, prefix, rows.data(), rows.data());
+  }
+  cache.Commit(prefix);
+  std::vector<float> context(14 * 64);
+  for (auto _ : state) {
+    for (size_t layer = 0; layer < kLayers; ++layer) {
+      const AttentionInput input{.attention = {.kind = Attention::Kind::kCausal},
+                                 .prefix = static_cast<size_t>(prefix),
+                                 .tokens = 1,
+                                 .cache = &cache,
+                                 .layer = layer,
+                                 .heads = 14,
+                                 .kv_heads = 2,
+                                 .head_size = 64,
+                                 .q = rows.data(),
+                                 .keys = rows.data(),
+                                 .values = rows.data(),
+                                 .context = context.data()};
+      Attend(SerialRunner(), std::span(&input, 1));
+      benchmark::DoNotOptimize(context.data());
+    }
+  }
+  state.counters["bytes"] =
+      benchmark::Counter(static_cast<double>(cache.pages().size() * cache.layout().page_bytes()),
+                         benchmark::Counter::kIsIterationInvariantRate);
+}
+
+BENCHMARK_CAPTURE(AttentionDecode, f32, KvFormat::kF32)->Arg(2048);
+BENCHMARK_CAPTURE(AttentionDecode, f16, KvFormat::kF16)->Arg(2048);
+BENCHMARK_CAPTURE(AttentionDecode, q8, KvFormat::kQ8)->Arg(2048);
 BENCHMARK(AttentionLayer)->Arg(64)->Arg(512);
 
 }  // namespace

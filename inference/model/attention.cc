@@ -108,7 +108,10 @@ class Task {
     Begin();
     size_t end = 0;
     size_t begin = in_.prefix + in_.tokens + in_.suffix;
+    shared_ = {0, begin};
     for (const VisibleKeys& ranges : work_.ranges) {
+      shared_.begin = std::max(shared_.begin, ranges[0].begin);
+      shared_.end = std::min(shared_.end, ranges[0].end);
       for (const KeyRange& range : ranges) {
         begin = range.empty() ? begin : std::min(begin, range.begin);
         end = std::max(end, range.end);
@@ -150,6 +153,15 @@ class Task {
   // Marks what each row sees of the keys from `key` on; returns how many of them are seen by any.
   size_t MarkVisible(size_t key) {
     size_t keys = 0;
+    if (key >= shared_.begin && key + kKvStepKeys <= shared_.end) {
+      if (!all_visible_) {
+        std::fill(work_.visible.begin(), work_.visible.end(),
+                  KeysOfStep{.begin = {0, 0}, .end = {kKvStepKeys, 0}});
+        all_visible_ = true;
+      }
+      return kKvStepKeys;
+    }
+    all_visible_ = false;
     for (size_t q = 0; q < count_; ++q) {
       KeysOfStep seen;
       for (size_t i = 0; i < work_.ranges[q].size(); ++i) {
@@ -214,6 +226,8 @@ class Task {
   const size_t stride_;
   const float* layout_;
   Workspace& work_;
+  KeyRange shared_;           // keys that the first range of every query contains
+  bool all_visible_ = false;  // what `visible` says already
 };
 
 // The plan whose numbers, counted from its field `first`, contain `number`.
