@@ -241,9 +241,9 @@ void AttentionDecode(benchmark::State& state, KvFormat format) {
                          benchmark::Counter::kIsIterationInvariantRate);
 }
 
-BENCHMARK_CAPTURE(AttentionDecode, f32, KvFormat::kF32)->Arg(2048);
-BENCHMARK_CAPTURE(AttentionDecode, f16, KvFormat::kF16)->Arg(2048);
-BENCHMARK_CAPTURE(AttentionDecode, q8, KvFormat::kQ8)->Arg(2048);
+BENCHMARK_CAPTURE(AttentionDecode, f32, KvFormat::kF32)->Arg(64)->Arg(2048);
+BENCHMARK_CAPTURE(AttentionDecode, f16, KvFormat::kF16)->Arg(64)->Arg(2048);
+BENCHMARK_CAPTURE(AttentionDecode, q8, KvFormat::kQ8)->Arg(64)->Arg(2048);
 BENCHMARK(AttentionLayer)->Arg(64)->Arg(512);
 
 }  // namespace

@@ -22,14 +22,20 @@ HWY_BEFORE_NAMESPACE();
 namespace ruvd {
 namespace HWY_NAMESPACE {
 
-// Queries and vectors of one register tile: 24 accumulators of 32 registers, or 12 of 16.
+// Queries of a register tile, and the most that one tile takes rather than leave a small rest.
 inline constexpr size_t kQueryRows = 6;
+inline constexpr size_t kMaxQueryRows = 8;
 inline constexpr size_t kLanes = hn::MaxLanes(Floats());
 #if HWY_TARGET == HWY_NEON
-inline constexpr size_t kQueryVectors = 4;
+inline constexpr bool kManyRegisters = true;
 #else
-inline constexpr size_t kQueryVectors = kLanes == 16 ? 4 : 2;
+inline constexpr bool kManyRegisters = kLanes == 16;
 #endif
+// Vectors of a register tile: at most 24 accumulators of 32 registers, or 12 of 16.
+constexpr size_t QueryVectors(size_t rows) {
+  const size_t vectors = rows <= kQueryRows ? 2 : 1;
+  return kManyRegisters ? 2 * vectors : vectors;
+}
 static_assert(kKvTileTokens % kLanes == 0);
 
 // How one stored format becomes vectors of float32.
@@ -228,9 +234,10 @@ HWY_NOINLINE void AttendRows(const AttentionStep& step, const StepScales& scales
   float factors[kRows];
   const float* queries = step.queries + row * step.head_size;
   const size_t vectors = (step.keys + kLanes - 1) / kLanes;
+  constexpr size_t kVectors = QueryVectors(kRows);
   size_t v = 0;
-  for (; v + kQueryVectors <= vectors; v += kQueryVectors) {
-    ScoreTile<Element, kRows, kQueryVectors>(step, queries, v, scores);
+  for (; v + kVectors <= vectors; v += kVectors) {
+    ScoreTile<Element, kRows, kVectors>(step, queries, v, scores);
   }
   for (; v < vectors; ++v) {
     ScoreTile<Element, kRows, 1>(step, queries, v, scores);
@@ -241,8 +248,8 @@ HWY_NOINLINE void AttendRows(const AttentionStep& step, const StepScales& scales
   const size_t stride = KvValueStride(step.head_size);
   float* sums = step.sums + row * stride;
   size_t column = 0;
-  for (; column + kQueryVectors * kLanes <= stride; column += kQueryVectors * kLanes) {
-    ValueTile<Element, kRows, kQueryVectors>(step, scores, factors, column, sums);
+  for (; column + kVectors * kLanes <= stride; column += kVectors * kLanes) {
+    ValueTile<Element, kRows, kVectors>(step, scores, factors, column, sums);
   }
   for (; column < stride; column += kLanes) {
     ValueTile<Element, kRows, 1>(step, scores, factors, column, sums);
@@ -252,10 +259,16 @@ HWY_NOINLINE void AttendRows(const AttentionStep& step, const StepScales& scales
 template <class Element>
 HWY_INLINE void AttendAllRows(const AttentionStep& step, const StepScales& scales) {
   size_t row = 0;
-  for (; row + kQueryRows <= step.rows; row += kQueryRows) {
+  for (; row + kMaxQueryRows < step.rows; row += kQueryRows) {
     AttendRows<Element, kQueryRows>(step, scales, row);
   }
   switch (step.rows - row) {
+    case 8:
+      return AttendRows<Element, 8>(step, scales, row);
+    case 7:
+      return AttendRows<Element, 7>(step, scales, row);
+    case 6:
+      return AttendRows<Element, 6>(step, scales, row);
     case 5:
       return AttendRows<Element, 5>(step, scales, row);
     case 4:
@@ -336,7 +349,7 @@ inline void Attend(const AttentionStep& step) {
     return AttendAllRows<F32Element>(step, scales);
   }
   // Few queries widen in registers what they read once.
-  if (same && step.rows <= kQueryRows) {
+  if (same && step.rows <= kMaxQueryRows) {
     return format == KvFormat::kF16 ? AttendAllRows<F16Element>(step, scales)
                                     : AttendAllRows<Q8Element>(step, scales);
   }
