@@ -33,6 +33,9 @@ inline constexpr size_t kPrefillRows = 256;
 // Adapter mixes of one completion whose prefix stays cached: three timestep banks and the mix
 // before a retrieval. Each costs one key-value cache.
 inline constexpr size_t kMaxPrefixCaches = 4;
+// Tokens denoised together behind the approximate cache where no block length is given: Fast-dLLM's
+// choice (arXiv 2505.22618).
+inline constexpr int kApproximateBlock = 32;
 
 // Adapters in bytes (storage payloads, messages). Rank 64 on all linear layers of a 29M model has
 // 8 MiB.

@@ -17,7 +17,8 @@ class AutoregressiveGeneration final : public Base {
  public:
   AutoregressiveGeneration(const Model& model, Plan plan, AdapterPolicy adapters)
       : Base(model, std::move(plan), std::move(adapters)),
-        prefixes_(plan_.config, {.kind = Attention::Kind::kCausal}, plan_.open_end) {
+        prefixes_(plan_.config, {.kind = Attention::Kind::kCausal}, plan_.open_end,
+                  plan_.prefixes) {
     tokens_.resize(static_cast<size_t>(plan_.first_open));
   }
 
@@ -71,8 +72,9 @@ class AutoregressiveGeneration final : public Base {
     }
   }
   void UseOutputs(std::span<const ForwardOutput> outputs) override {
-    RUVD_CHECK(!outputs.empty());  // every step begins with a token that no cache holds
-    prefix_->last_hidden = outputs.front().hidden;
+    if (!outputs.empty()) {  // none where another completion had the same prompt
+      prefix_->last_hidden = outputs.front().hidden;
+    }
   }
 
   PrefixCaches prefixes_;

@@ -21,7 +21,8 @@ class BlockGeneration final : public MaskedBase {
       : MaskedBase(model, std::move(plan), std::move(adapters)),
         attention_{.kind = Attention::Kind::kBlockCausal, .block_length = plan_.block_length} {
     for (int branch = 0; branch < branches(); ++branch) {
-      prefixes_.emplace_back(plan_.config, attention_, static_cast<int>(tokens_.size()));
+      prefixes_.emplace_back(plan_.config, attention_, static_cast<int>(tokens_.size()),
+                             plan_.prefixes);
     }
     EnterBlock(plan_.first_open / plan_.block_length * plan_.block_length);
   }

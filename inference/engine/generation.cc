@@ -9,6 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/engine/generation_base.h"
+#include "inference/limits.h"
 #include "inference/model/config.h"
 
 namespace ruvd {
@@ -92,10 +93,15 @@ void FindBorders(Plan* plan) {
 }
 
 absl::StatusOr<std::unique_ptr<Generation>> Make(const Model& model, absl::StatusOr<Plan> plan,
-                                                 Generation::AdapterPolicy adapters) {
+                                                 Generation::AdapterPolicy adapters,
+                                                 std::shared_ptr<PrefixTree> prefixes) {
   RETURN_IF_ERROR(plan.status());
+  plan->prefixes = std::move(prefixes);
   switch (plan->mode) {
     case DecodingMode::kDiffusion:
+      if (plan->options.approximate_cache_steps > 0) {
+        return MakeApproximate(model, *std::move(plan), std::move(adapters));
+      }
       return MakeDiffusion(model, *std::move(plan), std::move(adapters));
     case DecodingMode::kBlock:
       return MakeBlock(model, *std::move(plan), std::move(adapters));
@@ -116,7 +122,9 @@ absl::StatusOr<Plan> MakePlan(const Model& model, std::vector<TokenId> canvas, b
   plan.mode = options.mode.value_or(DefaultMode(plan.config, infill));
   RETURN_IF_ERROR(CheckContradictions(options, plan.mode));
   plan.rule = RuleOf(options, plan.mode);
-  plan.block_length = options.block_length > 0 ? options.block_length : plan.config.block_length;
+  plan.block_length = options.block_length > 0              ? options.block_length
+                      : options.approximate_cache_steps > 0 ? limits::kApproximateBlock
+                                                            : plan.config.block_length;
   plan.mask = model.tokenizer().mask_id().value_or(kNoToken);
   if (!options.ignore_end_of_text) {
     plan.end_of_text = model.tokenizer().eos_id();
@@ -130,28 +138,26 @@ absl::StatusOr<Plan> MakePlan(const Model& model, std::vector<TokenId> canvas, b
 
 }  // namespace generation
 
-absl::StatusOr<std::unique_ptr<Generation>> Generation::Create(const Model& model,
-                                                               std::vector<TokenId> prompt,
-                                                               const SamplingOptions& options,
-                                                               AdapterPolicy adapters) {
+absl::StatusOr<std::unique_ptr<Generation>> Generation::Create(
+    const Model& model, std::vector<TokenId> prompt, const SamplingOptions& options,
+    AdapterPolicy adapters, std::shared_ptr<PrefixTree> prefixes) {
   RETURN_IF_ERROR(CheckSamplingRanges(options));
   const int tokens = options.max_tokens > 0 ? options.max_tokens : SamplingOptions().max_tokens;
   RETURN_IF_ERROR(
       generation::CheckLength(static_cast<int64_t>(prompt.size()), tokens, model.config().context));
   prompt.resize(prompt.size() + static_cast<size_t>(tokens), kNoToken);
   return generation::Make(model, generation::MakePlan(model, std::move(prompt), false, options),
-                          std::move(adapters));
+                          std::move(adapters), std::move(prefixes));
 }
 
-absl::StatusOr<std::unique_ptr<Generation>> Generation::CreateInfill(const Model& model,
-                                                                     std::vector<TokenId> canvas,
-                                                                     const SamplingOptions& options,
-                                                                     AdapterPolicy adapters) {
+absl::StatusOr<std::unique_ptr<Generation>> Generation::CreateInfill(
+    const Model& model, std::vector<TokenId> canvas, const SamplingOptions& options,
+    AdapterPolicy adapters, std::shared_ptr<PrefixTree> prefixes) {
   const auto open = std::count(canvas.begin(), canvas.end(), kNoToken);
   RETURN_IF_ERROR(generation::CheckLength(static_cast<int64_t>(canvas.size()) - open, open,
                                           model.config().context));
   return generation::Make(model, generation::MakePlan(model, std::move(canvas), true, options),
-                          std::move(adapters));
+                          std::move(adapters), std::move(prefixes));
 }
 
 }  // namespace ruvd

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
+#include "inference/cache/prefix_tree.h"
 #include "inference/engine/sampling_options.h"
 #include "inference/model/transformer.h"
 #include "inference/sampler/proposal.h"
@@ -55,20 +56,20 @@ class Generation {
   // Chooses the adapters of the next step from t; called once a step. Null: the base model always.
   using AdapterPolicy = std::function<AdapterMix(float t)>;
 
-  // Checks the options against the model. Errors: CONTEXT_TOO_LONG (how many tokens are too many),
+  // Checks the options against the model. `prefixes`: where completions of one transformer share
+  // the keys and values of what their texts have in common, and their memory; null for float32
+  // memory of its own. Errors: CONTEXT_TOO_LONG (how many tokens are too many),
   // MODE_UNSUPPORTED, INVALID_ARGUMENT (which option, which range, or which other option or mode it
   // contradicts).
-  static absl::StatusOr<std::unique_ptr<Generation>> Create(const Model& model,
-                                                            std::vector<TokenId> prompt,
-                                                            const SamplingOptions& options,
-                                                            AdapterPolicy adapters);
+  static absl::StatusOr<std::unique_ptr<Generation>> Create(
+      const Model& model, std::vector<TokenId> prompt, const SamplingOptions& options,
+      AdapterPolicy adapters, std::shared_ptr<PrefixTree> prefixes = nullptr);
   // Infilling: `canvas` is the whole text with kNoToken at each position to fill;
   // options.max_tokens is not read. The completion is the text from the first such position to the
   // last one, given tokens in between included. End-of-text is not proposed before a given token.
-  static absl::StatusOr<std::unique_ptr<Generation>> CreateInfill(const Model& model,
-                                                                  std::vector<TokenId> canvas,
-                                                                  const SamplingOptions& options,
-                                                                  AdapterPolicy adapters);
+  static absl::StatusOr<std::unique_ptr<Generation>> CreateInfill(
+      const Model& model, std::vector<TokenId> canvas, const SamplingOptions& options,
+      AdapterPolicy adapters, std::shared_ptr<PrefixTree> prefixes = nullptr);
 
   Generation();
   virtual ~Generation();

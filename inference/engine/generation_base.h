@@ -132,6 +132,9 @@ class MaskedBase : public Base {
 
 std::unique_ptr<Generation> MakeDiffusion(const Model& model, Plan plan,
                                           Generation::AdapterPolicy adapters);
+// Diffusion with SamplingOptions::approximate_cache_steps.
+std::unique_ptr<Generation> MakeApproximate(const Model& model, Plan plan,
+                                            Generation::AdapterPolicy adapters);
 std::unique_ptr<Generation> MakeBlock(const Model& model, Plan plan,
                                       Generation::AdapterPolicy adapters);
 std::unique_ptr<Generation> MakeAutoregressive(const Model& model, Plan plan,

@@ -3,11 +3,13 @@
 
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "inference/cache/prefix_tree.h"
 #include "inference/engine/generation.h"
 #include "inference/sampler/commit_rule.h"
 
@@ -27,6 +29,8 @@ struct Plan {
   TokenId mask = kNoToken;
   std::optional<TokenId> end_of_text;  // nullopt: it does not end the text
   ModelConfig config;
+  // Null: keys and values are the completion's own.
+  std::shared_ptr<PrefixTree> prefixes;
 };
 
 // `canvas` as for Generation::CreateInfill. `infill`: some given token follows an open position, or

@@ -12,15 +12,13 @@
 
 namespace ruvd {
 
-bool SameMix(const AdapterMix& a, const AdapterMix& b) {
-  return std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
-                    [](const AdapterMix::Part& x, const AdapterMix::Part& y) {
-                      return x.adapter == y.adapter && x.weight == y.weight;
-                    });
-}
+PrefixCaches::PrefixCaches(const ModelConfig& config, Attention attention, int capacity,
+                           std::shared_ptr<PrefixTree> tree)
+    : config_(config), attention_(attention), capacity_(capacity), tree_(std::move(tree)) {}
 
-PrefixCaches::PrefixCaches(const ModelConfig& config, Attention attention, int capacity)
-    : config_(config), attention_(attention), capacity_(capacity) {}
+KvCache PrefixCaches::MakeCache() const {
+  return tree_ == nullptr ? KvCache(config_, capacity_) : KvCache(tree_->pool(), capacity_);
+}
 
 PrefixCaches::Prefix& PrefixCaches::Find(const AdapterMix& mix) {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
@@ -34,14 +32,42 @@ PrefixCaches::Prefix& PrefixCaches::Find(const AdapterMix& mix) {
     entries_.front().mix = mix;
     entries_.front().cache.Truncate(0);
     entries_.front().last_hidden.clear();
+    entries_.front().published = -1;
+    entries_.front().shared_prompt = false;
   } else {
-    entries_.push_front(Prefix{mix, KvCache(config_, capacity_), {}});
+    entries_.push_front(Prefix{mix, MakeCache(), {}});
   }
   return entries_.front();
 }
 
-std::optional<ForwardInput> PrefixCaches::Missing(Prefix& prefix,
-                                                  std::span<const TokenId> tokens) const {
+void PrefixCaches::Share(Prefix& prefix, std::span<const TokenId> tokens) {
+  if (tree_ == nullptr || tokens.empty()) {
+    return;
+  }
+  const PrefixTree::Key key{.mix = prefix.mix, .attention = attention_};
+  if (prefix.published < 0) {
+    prefix.last_hidden = tree_->Lookup(key, tokens, &prefix.cache).last_hidden;
+    prefix.published = prefix.cache.length();
+    return;
+  }
+  const int length = prefix.cache.length();
+  constexpr int kPage = static_cast<int>(kKvTileTokens);
+  // The prompt as a whole, with its end; later only whole pages, since an incomplete one would have
+  // to be copied for every token that follows.
+  const bool prompt = static_cast<size_t>(length) + 1 >= tokens.size() && !prefix.shared_prompt &&
+                      !prefix.last_hidden.empty();
+  if (length == prefix.published || (!prompt && length / kPage == prefix.published / kPage)) {
+    return;
+  }
+  const bool end_known = prompt || length % kPage == 0;
+  tree_->Insert(key, tokens.first(static_cast<size_t>(length)), prefix.cache,
+                end_known ? std::span<const float>(prefix.last_hidden) : std::span<const float>());
+  prefix.published = length;
+  prefix.shared_prompt = prefix.shared_prompt || prompt;
+}
+
+std::optional<ForwardInput> PrefixCaches::Missing(Prefix& prefix, std::span<const TokenId> tokens) {
+  Share(prefix, tokens);
   const auto held = static_cast<size_t>(prefix.cache.length());
   RUVD_CHECK(held <= tokens.size());
   if (held == tokens.size()) {

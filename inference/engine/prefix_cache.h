@@ -4,11 +4,13 @@
 #pragma once
 
 #include <list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "inference/adapter/adapter.h"
+#include "inference/cache/prefix_tree.h"
 #include "inference/model/transformer.h"
 
 namespace ruvd {
@@ -16,7 +18,8 @@ namespace ruvd {
 // Keys and values of the committed prefix of one completion, one set for each adapter mix in use.
 // Adapters change keys and values, so a set must never serve another mix; a mix that returns finds
 // its set and only the tokens since then are computed. Exact for causal and block-causal attention.
-// Not thread-safe.
+// With a tree, sets begin with what earlier completions computed for the same tokens and are found
+// by later ones; the results stay the same bit for bit. Not thread-safe.
 class PrefixCaches {
  public:
   struct Prefix {
@@ -25,10 +28,14 @@ class PrefixCaches {
     // Final hidden state of the prefix's last token, which predicts the next one; empty for an
     // empty prefix.
     std::vector<float> last_hidden;
+    // Tokens that the tree was told about, or had; -1: it was not asked yet.
+    int published = -1;
+    bool shared_prompt = false;  // the tree has the prompt with its end
   };
 
-  // `capacity`: tokens of the longest prefix.
-  PrefixCaches(const ModelConfig& config, Attention attention, int capacity);
+  // `capacity`: tokens of the longest prefix. `tree` may be null: memory of its own, in float32.
+  PrefixCaches(const ModelConfig& config, Attention attention, int capacity,
+               std::shared_ptr<PrefixTree> tree);
 
   // The prefix held for a mix, empty if there is none. Valid until the call for another mix.
   Prefix& Find(const AdapterMix& mix);
@@ -37,17 +44,19 @@ class PrefixCaches {
   // (a prefix never changes) and, with block-causal attention, end at a block boundary; nullopt
   // where nothing is missing. A long prefix comes in pieces of limits::kPrefillRows tokens, so that
   // it does not hold up others. The caller stores the hidden state of the last piece, which is the
-  // only row asked for.
-  std::optional<ForwardInput> Missing(Prefix& prefix, std::span<const TokenId> tokens) const;
+  // only row asked for (none of earlier ones).
+  std::optional<ForwardInput> Missing(Prefix& prefix, std::span<const TokenId> tokens);
 
  private:
+  KvCache MakeCache() const;
+  // Takes from the tree what it knows of a new prefix, and adds what has been computed since.
+  void Share(Prefix& prefix, std::span<const TokenId> tokens);
+
   ModelConfig config_;
   Attention attention_;
   int capacity_;
+  std::shared_ptr<PrefixTree> tree_;
   std::list<Prefix> entries_;  // most recently used first
 };
-
-// The same adapters with the same weights in the same order.
-bool SameMix(const AdapterMix& a, const AdapterMix& b);
 
 }  // namespace ruvd

@@ -54,7 +54,7 @@ absl::Status CheckFloats(const SamplingOptions& options) {
 }
 
 absl::Status CheckCounts(const SamplingOptions& options) {
-  const std::array<std::pair<std::string_view, int>, 7> counts = {{
+  const std::array<std::pair<std::string_view, int>, 8> counts = {{
       {"max_tokens", options.max_tokens},
       {"steps", options.steps},
       {"top_k", options.top_k},
@@ -62,6 +62,7 @@ absl::Status CheckCounts(const SamplingOptions& options) {
       {"penalty_window", options.penalty_window},
       {"no_repeat_ngram", options.no_repeat_ngram},
       {"stability_steps", options.stability_steps},
+      {"approximate_cache_steps", options.approximate_cache_steps},
   }};
   for (const auto& [name, value] : counts) {
     if (value < 0) {
@@ -141,8 +142,13 @@ absl::Status CheckContradictions(const SamplingOptions& options, DecodingMode mo
       }
     }
   }
-  if (mode != DecodingMode::kBlock && options.block_length > 0) {
-    return Contradiction("block_length", "is read in block mode only");
+  if (mode != DecodingMode::kDiffusion && options.approximate_cache_steps > 0) {
+    return Contradiction("approximate_cache_steps",
+                         "is read in diffusion mode only; the other modes' cache is exact");
+  }
+  if (mode != DecodingMode::kBlock && options.approximate_cache_steps == 0 &&
+      options.block_length > 0) {
+    return Contradiction("block_length", "is read in block mode and with an approximate cache");
   }
   if (options.temperature == 0) {
     for (const Given& given :

@@ -51,6 +51,8 @@ struct SamplingOptions {
   std::optional<RemaskKind> remask;
   float remask_strength = 0;
   float guidance_scale = 0;  // 0: off
+  // Diffusion mode only; 0: off, exact.
+  int approximate_cache_steps = 0;
 };
 
 // INVALID_ARGUMENT for an option outside its range, whatever the model; names both.

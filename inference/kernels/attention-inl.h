@@ -325,11 +325,11 @@ inline void WidenTiles(const AttentionStep& step, size_t count, KvTile* tiles) {
 
 inline void CollectScales(const KvTile* tiles, size_t count, StepScales* scales) {
   for (size_t i = 0; i < count; ++i) {
-    scales->any = scales->any || tiles[i].format == KvFormat::kQ8;
+    scales->any = scales->any || tiles[i].key_scales != nullptr;
   }
   for (size_t i = 0; scales->any && i < count; ++i) {
     for (size_t t = 0; t < kKvTileTokens; ++t) {
-      const bool scaled = tiles[i].format == KvFormat::kQ8;
+      const bool scaled = tiles[i].key_scales != nullptr;
       scales->keys[i * kKvTileTokens + t] = scaled ? tiles[i].key_scales[t] : 1.0F;
       scales->values[i * kKvTileTokens + t] = scaled ? tiles[i].value_scales[t] : 1.0F;
     }

@@ -30,7 +30,9 @@ struct KvTile {
   KvFormat format = KvFormat::kF32;
   const void* keys = nullptr;
   const void* values = nullptr;
-  const float* key_scales = nullptr;  // per token; kQ8 only
+  // Per token; null where all are one. Applied to scores and weights, so that float32 copies of
+  // kQ8 values give the same results as the values themselves.
+  const float* key_scales = nullptr;
   const float* value_scales = nullptr;
 };
 

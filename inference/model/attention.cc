@@ -4,6 +4,7 @@
 #include "inference/model/attention.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -28,9 +29,27 @@ struct Plan {
   size_t first_layout = 0;  // among the tiles of all sequences and kv heads
 };
 
-// Floats of a float32 tile: keys, then values.
-size_t TileFloats(size_t head_size) {
-  return kKvTileTokens * (head_size + KvValueStride(head_size));
+// A float32 tile: keys, values, and a scale for each of them.
+struct LaidOutTile {
+  float* keys;
+  float* values;
+  float* key_scales;
+  float* value_scales;
+
+  LaidOutTile(float* at, size_t head_size)
+      : keys(at),
+        values(keys + kKvTileTokens * head_size),
+        key_scales(values + kKvTileTokens * KvValueStride(head_size)),
+        value_scales(key_scales + kKvTileTokens) {}
+  static size_t Floats(size_t head_size) {
+    return kKvTileTokens * (head_size + KvValueStride(head_size) + 2);
+  }
+};
+
+// Keys and values of a sequence with a cache are rounded to its format at once: then it makes no
+// difference whether they were computed in this call or found in the cache.
+KvFormat FormatOf(const AttentionInput& in) {
+  return in.cache == nullptr ? KvFormat::kF32 : in.cache->layout().format();
 }
 
 Plan MakePlan(const AttentionInput& in) {
@@ -42,42 +61,60 @@ Plan MakePlan(const AttentionInput& in) {
   return plan;
 }
 
-// The cached keys and values of a tile as float32.
-void WidenCached(const AttentionInput& in, size_t kv_head, size_t tile, float* keys,
-                 float* values) {
+// The cached keys and values of a tile.
+void CopyCached(const AttentionInput& in, size_t kv_head, size_t tile, const LaidOutTile& out) {
   const KvTile cached = in.cache->layout().Tile(in.cache->pages()[tile].bytes(), in.layer, kv_head);
-  const size_t stride = KvValueStride(in.head_size);
-  Kernels().widen(cached.format, cached.keys, in.head_size * kKvTileTokens, keys);
-  Kernels().widen(cached.format, cached.values, stride * kKvTileTokens, values);
-  for (size_t t = 0; t < kKvTileTokens && cached.format == KvFormat::kQ8; ++t) {
-    for (size_t i = 0; i < in.head_size; ++i) {
-      keys[i * kKvTileTokens + t] *= cached.key_scales[t];
-      values[t * stride + i] *= cached.value_scales[t];
-    }
+  Kernels().widen(cached.format, cached.keys, in.head_size * kKvTileTokens, out.keys);
+  Kernels().widen(cached.format, cached.values, KvValueStride(in.head_size) * kKvTileTokens,
+                  out.values);
+  if (cached.key_scales != nullptr) {
+    std::copy_n(cached.key_scales, kKvTileTokens, out.key_scales);
+    std::copy_n(cached.value_scales, kKvTileTokens, out.value_scales);
   }
 }
 
+// One new key or value (`size` floats) rounded to a format, without its scale, which is returned.
+// `out` has room for whole vectors.
+float Round(KvFormat format, const float* from, size_t size, float* out) {
+  if (format == KvFormat::kF32) {
+    std::copy_n(from, size, out);
+    return 1.0F;
+  }
+  std::array<uint8_t, limits::kMaxHeadSize * sizeof(uint16_t)> packed;
+  std::fill_n(packed.data(), KvValueStride(size) * sizeof(uint16_t), uint8_t{0});
+  const float scale = Kernels().narrow(format, from, size, packed.data());
+  Kernels().widen(format, packed.data(), KvValueStride(size), out);
+  return scale;
+}
+
+void CopyNew(const AttentionInput& in, size_t kv_head, size_t token, size_t slot,
+             const LaidOutTile& out) {
+  const KvFormat format = FormatOf(in);
+  const size_t row = (token * in.kv_heads + kv_head) * in.head_size;
+  std::array<float, limits::kMaxHeadSize> key;
+  out.key_scales[slot] = Round(format, in.keys + row, in.head_size, key.data());
+  for (size_t i = 0; i < in.head_size; ++i) {
+    out.keys[i * kKvTileTokens + slot] = key[i];
+  }
+  out.value_scales[slot] =
+      Round(format, in.values + row, in.head_size, out.values + slot * KvValueStride(in.head_size));
+}
+
 // Lays out one tile of one head: new tokens, cached ones where they share the tile, zeros behind.
-void LayOutTile(const AttentionInput& in, size_t kv_head, size_t tile, float* keys) {
-  const size_t stride = KvValueStride(in.head_size);
-  float* values = keys + kKvTileTokens * in.head_size;
+void LayOutTile(const AttentionInput& in, size_t kv_head, size_t tile, float* at) {
+  const LaidOutTile out(at, in.head_size);
   const size_t first = tile * kKvTileTokens;
   const size_t end = in.prefix + in.tokens;
   const bool cached_behind = in.suffix > 0 && first + kKvTileTokens > end;
   if (first < in.prefix || cached_behind) {
-    WidenCached(in, kv_head, tile, keys, values);
-  } else if (first + kKvTileTokens > end || stride != in.head_size) {
-    std::fill_n(keys, TileFloats(in.head_size), 0.0F);
+    CopyCached(in, kv_head, tile, out);
+  } else if (first + kKvTileTokens > end || in.head_size % kKvTileTokens != 0) {
+    std::fill_n(at, LaidOutTile::Floats(in.head_size), 0.0F);
   }
-  for (size_t t = 0; t < kKvTileTokens; ++t) {
-    if (first + t < in.prefix || first + t >= end) {
-      continue;
+  for (size_t slot = 0; slot < kKvTileTokens; ++slot) {
+    if (first + slot >= in.prefix && first + slot < end) {
+      CopyNew(in, kv_head, first + slot - in.prefix, slot, out);
     }
-    const size_t row = ((first + t - in.prefix) * in.kv_heads + kv_head) * in.head_size;
-    for (size_t i = 0; i < in.head_size; ++i) {
-      keys[i * kKvTileTokens + t] = in.keys[row + i];
-    }
-    std::copy_n(in.values + row, in.head_size, values + t * stride);
   }
 }
 
@@ -93,7 +130,7 @@ struct Workspace {
 class Task {
  public:
   // `layout`: the float32 tiles of this sequence and kv head.
-  Task(const Plan& plan, size_t kv_head, size_t block, const float* layout, Workspace& work)
+  Task(const Plan& plan, size_t kv_head, size_t block, float* layout, Workspace& work)
       : plan_(plan),
         in_(*plan.in),
         kv_head_(kv_head),
@@ -182,8 +219,14 @@ class Task {
     if (tile < plan_.first_tile || tile >= plan_.first_tile + plan_.tiles) {
       return in_.cache->layout().Tile(in_.cache->pages()[tile].bytes(), in_.layer, kv_head_);
     }
-    const float* keys = layout_ + (tile - plan_.first_tile) * TileFloats(in_.head_size);
-    return {.keys = keys, .values = keys + kKvTileTokens * in_.head_size};
+    const LaidOutTile laid_out(
+        layout_ + (tile - plan_.first_tile) * LaidOutTile::Floats(in_.head_size), in_.head_size);
+    KvTile out{.keys = laid_out.keys, .values = laid_out.values};
+    if (FormatOf(in_) == KvFormat::kQ8) {
+      out.key_scales = laid_out.key_scales;
+      out.value_scales = laid_out.value_scales;
+    }
+    return out;
   }
 
   void Step(size_t key) {
@@ -224,7 +267,7 @@ class Task {
   const size_t count_;
   const size_t rows_;
   const size_t stride_;
-  const float* layout_;
+  float* layout_;
   Workspace& work_;
   KeyRange shared_;           // keys that the first range of every query contains
   bool all_visible_ = false;  // what `visible` says already
@@ -284,7 +327,7 @@ void Attend(ParallelRunner& runner, std::span<const AttentionInput> inputs) {
     return;
   }
   const size_t head_size = inputs.front().head_size;
-  const size_t tile_floats = TileFloats(head_size);
+  const size_t tile_floats = LaidOutTile::Floats(head_size);
   thread_local std::vector<float> kept;  // too large to be made anew for every layer
   kept.resize(layouts * tile_floats);
   float* layout = kept.data();

@@ -71,7 +71,8 @@ VisibleKeys KeysVisibleTo(const AttentionInput& input, size_t row);
 
 // Computes the attention of all sequences, in parallel over heads and rows. A row's result depends
 // on its query, the keys it sees and their positions only: equal bit for bit whatever the runner's
-// threads, the other sequences and rows, and whether keys are new or cached in float32.
+// threads, the other sequences and rows, and whether keys are new or cached: with a cache, new keys
+// and values are rounded to its format first.
 void Attend(ParallelRunner& runner, std::span<const AttentionInput> inputs);
 
 }  // namespace ruvd

@@ -33,6 +33,7 @@ struct Case {
   Attention attention;
   size_t heads, kv_heads, head_size, prefix, tokens, suffix;
   std::unique_ptr<KvCache> cache;
+  std::unique_ptr<KvCache> rounded;  // the new keys and values as the cache would store them
   std::optional<std::vector<size_t>> rows = std::nullopt;
   std::vector<float> q, keys, values, context;
 
@@ -81,6 +82,10 @@ Case MakeCase(Random& random, Attention attention, KvFormat format, size_t prefi
     EXPECT_TRUE(
         AppendRows(c.cache.get(), held, old.data(), old.data() + static_cast<size_t>(held) * width)
             .ok());
+    c.rounded = std::make_unique<KvCache>(KvPool::Create(shape, format, 64U << 20).value(),
+                                          static_cast<int>(tokens));
+    EXPECT_TRUE(
+        AppendRows(c.rounded.get(), static_cast<int>(tokens), c.keys.data(), c.values.data()).ok());
   }
   return c;
 }
@@ -119,7 +124,10 @@ std::vector<double> PlainRow(const Case& c, size_t row, size_t query, size_t hea
     }
     std::vector<double> key;
     std::vector<double> value;
-    if (k >= c.prefix && k < c.prefix + c.tokens) {
+    const bool is_new = k >= c.prefix && k < c.prefix + c.tokens;
+    if (is_new && c.rounded != nullptr) {
+      std::tie(key, value) = StoredToken(*c.rounded, 0, kv_head, k - c.prefix);
+    } else if (is_new) {
       const size_t at = ((k - c.prefix) * c.kv_heads + kv_head) * c.head_size;
       key.assign(c.keys.begin() + static_cast<ptrdiff_t>(at),
                  c.keys.begin() + static_cast<ptrdiff_t>(at + c.head_size));
@@ -223,20 +231,23 @@ TEST(AttentionTest, LargeScoresDoNotOverflow) {
                           [](float value) { return std::isfinite(value) && value > -10; }));
 }
 
-TEST(AttentionTest, CachedFloatsEqualNewOnesBitForBit) {
+TEST_P(AttentionTilesTest, CachedTokensEqualNewOnesBitForBit) {
   Random random(5);
   for (int i = 0; i < 20; ++i) {
     const size_t tokens = 2 + random.Below(160);
     const size_t prefix = 1 + random.Below(tokens - 1);
     const int window = i % 2 == 0 ? 0 : 1 + static_cast<int>(random.Below(100));
     Case whole =
-        MakeCase(random, {.kind = Kind::kCausal, .window = window}, KvFormat::kF32, 0, tokens, 0);
-    const AttentionInput input = whole.Input();
-    Attend(SerialRunner(), std::span(&input, 1));
+        MakeCase(random, {.kind = Kind::kCausal, .window = window}, GetParam(), 0, tokens, 0);
     const ModelConfig shape =
         KvShape(1, static_cast<int>(whole.heads), static_cast<int>(whole.kv_heads),
                 static_cast<int>(whole.head_size));
-    KvCache cache(shape, static_cast<int>(tokens));
+    const auto pool = KvPool::Create(shape, GetParam(), 64U << 20).value();
+    KvCache empty(pool, 0);
+    AttentionInput input = whole.Input();
+    input.cache = &empty;
+    Attend(SerialRunner(), std::span(&input, 1));
+    KvCache cache(pool, static_cast<int>(tokens));
     ASSERT_TRUE(
         AppendRows(&cache, static_cast<int>(prefix), whole.keys.data(), whole.values.data()).ok());
     const size_t kv_width = whole.kv_heads * whole.head_size;
