@@ -82,12 +82,14 @@ class NodeImpl final : public Node {
   absl::Status Drain(Duration deadline) override;
 
  private:
+  absl::Status MakePrefixTree();
   absl::Status OpenStores();
   absl::Status LoadModel();
   absl::Status StartActors();
   absl::Status StartFederation();
   absl::Status StartServers();
   void AddMetrics();
+  void AddCacheMetrics();
   void FillStatus(NodeStatus* status) const;
   // Stops servers, actors and threads, whatever state they are in. Idempotent.
   void StopNow();
@@ -106,6 +108,7 @@ class NodeImpl final : public Node {
 
   std::shared_ptr<const Model> model_;
   ThreadParallelRunner runner_;
+  std::shared_ptr<PrefixTree> prefixes_;   // of the serving transformer
   std::unique_ptr<Transformer> serving_;   // used on compute_pool_ only
   std::unique_ptr<Transformer> scoring_;   // used on compute_pool_ only
   std::unique_ptr<Transformer> training_;  // used on learning_pool_ only
@@ -148,10 +151,18 @@ absl::Status NodeImpl::LoadModel() {
   ASSIGN_OR_RETURN(serving_,
                    DefaultBackend().Load(model_, {.precision = precision, .runner = runner_}));
   ASSIGN_OR_RETURN(scoring_, DefaultBackend().Load(model_, {.runner = runner_}));
+  RETURN_IF_ERROR(MakePrefixTree());
   ASSIGN_OR_RETURN(training_, DefaultBackend().Load(model_, {.runner = SerialRunner()}));
   ASSIGN_OR_RETURN(Frame frame, RandomFrame(*model_, config_.federation.core_rank,
                                             config_.federation.frame_seed));
   frame_ = std::make_unique<Frame>(std::move(frame));
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::MakePrefixTree() {
+  ASSIGN_OR_RETURN(const KvFormat format, ParseKvFormat(config_.inference.kv_format));
+  ASSIGN_OR_RETURN(auto pool, KvPool::Create(model_->config(), format, config_.inference.kv_bytes));
+  prefixes_ = std::make_shared<PrefixTree>(std::move(pool));
   return absl::OkStatus();
 }
 
@@ -197,7 +208,8 @@ absl::Status NodeImpl::StartActors() {
   inference_ = StartInferenceActor(*actors_, {.queue = static_cast<size_t>(config_.inference.queue),
                                               .services = {.clock = &clock_,
                                                            .adapters = adapters_.get(),
-                                                           .trajectories = trajectories_.get()},
+                                                           .trajectories = trajectories_.get(),
+                                                           .prefixes = prefixes_},
                                               .transformer = serving_.get(),
                                               .exact = scoring_.get(),
                                               .compute = &compute_pool_,
@@ -291,7 +303,32 @@ absl::Status NodeImpl::StartServers() {
   return absl::OkStatus();
 }
 
+void NodeImpl::AddCacheMetrics() {
+  using Read = double (*)(const PrefixTree::Stats&, const KvPool::Usage&);
+  const auto add = [this](std::string name, std::string help, bool counter, Read read) {
+    metrics_->AddReader(std::move(name), std::move(help), "", counter, [this, read] {
+      return std::vector<Metrics::Sample>{
+          {"", read(prefixes_->stats(), prefixes_->pool()->usage())}};
+    });
+  };
+  add("ruvd_kv_bytes", "Memory of keys and values in use", false,
+      [](const auto&, const auto& usage) { return static_cast<double>(usage.bytes); });
+  add("ruvd_kv_budget_bytes", "Memory that keys and values may use", false,
+      [](const auto&, const auto& usage) { return static_cast<double>(usage.budget_bytes); });
+  add("ruvd_kv_shared_pages", "Pages of 16 tokens with more than one holder", false,
+      [](const auto&, const auto& usage) { return static_cast<double>(usage.shared_pages); });
+  add("ruvd_prefix_lookups_total", "Prefixes looked for", true,
+      [](const auto& stats, const auto&) { return static_cast<double>(stats.lookups); });
+  add("ruvd_prefix_hits_total", "Prefixes of which at least one token was found", true,
+      [](const auto& stats, const auto&) { return static_cast<double>(stats.hits); });
+  add("ruvd_prefix_reused_tokens_total", "Tokens that were not computed again", true,
+      [](const auto& stats, const auto&) { return static_cast<double>(stats.reused_tokens); });
+  add("ruvd_prefix_evicted_pages_total", "Pages that gave way to others", true,
+      [](const auto& stats, const auto&) { return static_cast<double>(stats.evicted_pages); });
+}
+
 void NodeImpl::AddMetrics() {
+  AddCacheMetrics();
   metrics_->AddReader("ruvd_patterns", "Patterns in the store", "", false, [this] {
     return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns_->size())}};
   });

@@ -125,11 +125,13 @@ absl::StatusOr<std::vector<TokenId>> GenerationTask::Create(const Model& model) 
   const auto policy = [this](float) { return selection_.mix; };
   if (job_.parts.empty()) {
     std::vector<TokenId> prompt = PromptTokens(model, job_.prompt);
-    ASSIGN_OR_RETURN(generation_, Generation::Create(model, prompt, job_.options, policy));
+    ASSIGN_OR_RETURN(generation_,
+                     Generation::Create(model, prompt, job_.options, policy, services_.prefixes));
     return prompt;
   }
   std::vector<TokenId> canvas = CanvasTokens(model, job_.parts);
-  ASSIGN_OR_RETURN(generation_, Generation::CreateInfill(model, canvas, job_.options, policy));
+  ASSIGN_OR_RETURN(generation_, Generation::CreateInfill(model, canvas, job_.options, policy,
+                                                         services_.prefixes));
   std::erase(canvas, kNoToken);
   return canvas;
 }

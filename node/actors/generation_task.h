@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "inference/cache/prefix_tree.h"
 #include "node/actors/adapter_source.h"
 #include "node/actors/compute_task.h"
 #include "node/actors/inference.h"
@@ -19,6 +20,7 @@ struct GenerationServices {
   const Clock* clock = nullptr;
   AdapterSource* adapters = nullptr;
   TrajectoryStore* trajectories = nullptr;
+  std::shared_ptr<PrefixTree> prefixes;  // null: none are shared
 };
 
 // One completion from admission to trajectory: embed the prompt and choose adapters in its first

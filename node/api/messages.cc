@@ -76,6 +76,8 @@ absl::Status CheckCounts(const inference::v1::SamplingOptions& message) {
   RETURN_IF_ERROR(CheckBetween("penalty_window", message.penalty_window(), 0, kMaxCount));
   RETURN_IF_ERROR(CheckBetween("no_repeat_ngram", message.no_repeat_ngram(), 0, kMaxCount));
   RETURN_IF_ERROR(CheckBetween("stability_steps", message.stability_steps(), 0, kMaxCount));
+  RETURN_IF_ERROR(
+      CheckBetween("approximate_cache_steps", message.approximate_cache_steps(), 0, kMaxCount));
   return CheckBetween("logprobs", message.logprobs(), 0, kMaxCount);
 }
 
@@ -108,6 +110,7 @@ absl::Status ReadPositionChoice(const inference::v1::SamplingOptions& message,
   options->entropy_bound = message.entropy_bound();
   options->stability_kl = message.stability_kl();
   options->stability_steps = static_cast<int>(message.stability_steps());
+  options->approximate_cache_steps = static_cast<int>(message.approximate_cache_steps());
   options->remask_strength = message.remask_strength();
   options->guidance_scale = message.guidance_scale();
   return absl::OkStatus();

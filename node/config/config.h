@@ -36,6 +36,11 @@ struct NodeConfig {
     int queue = 64;                  // waiting requests; more are refused with RESOURCE_EXHAUSTED
     int max_tokens_limit = 0;        // 0: whatever fits the context
     std::string precision = "fast";  // of completions; "exact" is float32 throughout
+    // Keys and values of all requests and of the prefixes they share. In f16 the default holds 65k
+    // tokens of the 29M model, 44k of a 0.5B one with two kv heads and 4k of an 8B one with eight.
+    uint64_t kv_bytes = 512ULL << 20;
+    // f16 rounds less than the integer kernels do and needs half of f32's memory and bandwidth.
+    std::string kv_format = "f16";
   } inference;
   struct RetrievalSection {
     float similarity = 0.60F;  // cosine at which a pattern's adapter applies

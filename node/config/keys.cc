@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error"};
 constexpr std::string_view kPrecisions[] = {"fast", "exact"};
+constexpr std::string_view kKvFormats[] = {"f16", "q8", "f32"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
 // More cores than any machine this is built for, more waiting work than any client waits for: such
@@ -45,6 +46,10 @@ const std::array kKeys = {
     ConfigKey{"inference", "precision",
               "Of completions: fast (activations rounded to 8 bits) or exact (float32).",
               RUVD_FIELD(std::string, inference.precision), 0, 0, TextRule::kOneOf, kPrecisions},
+    ConfigKey{"inference", "kv_bytes", "Memory of all keys and values; shared prefixes give way.",
+              RUVD_FIELD(uint64_t, inference.kv_bytes), 1 << 20, kMaxBytes},
+    ConfigKey{"inference", "kv_format", "Their format: f16, q8 (half the memory) or f32.",
+              RUVD_FIELD(std::string, inference.kv_format), 0, 0, TextRule::kOneOf, kKvFormats},
 
     ConfigKey{"retrieval", "similarity", "Cosine at which a pattern's adapter applies.",
               RUVD_FIELD(float, retrieval.similarity), -1, 1},
