@@ -205,15 +205,17 @@ absl::Status NodeImpl::StartActors() {
   };
   actors_ = std::make_unique<ActorSystem>(io_pool_, std::move(options));
   RETURN_IF_ERROR(StartFederation());
-  inference_ = StartInferenceActor(*actors_, {.queue = static_cast<size_t>(config_.inference.queue),
-                                              .services = {.clock = &clock_,
-                                                           .adapters = adapters_.get(),
-                                                           .trajectories = trajectories_.get(),
-                                                           .prefixes = prefixes_},
-                                              .transformer = serving_.get(),
-                                              .exact = scoring_.get(),
-                                              .compute = &compute_pool_,
-                                              .metrics = metrics_.get()});
+  inference_ = StartInferenceActor(
+      *actors_, {.queue = static_cast<size_t>(config_.inference.queue),
+                 .services = {.clock = &clock_,
+                              .adapters = adapters_.get(),
+                              .trajectories = trajectories_.get(),
+                              .sampler = SamplerByName(config_.inference.sampler),
+                              .max_tokens_limit = config_.inference.max_tokens_limit},
+                 .transformer = serving_.get(),
+                 .exact = scoring_.get(),
+                 .compute = &compute_pool_,
+                 .metrics = metrics_.get()});
   LearningActorOptions learning;
   learning.services = {.clock = &clock_,
                        .transformer = training_.get(),

@@ -21,14 +21,6 @@ absl::Status Unsupported(std::string_view what) {
                "{}; choose another decoding mode or model", what);
 }
 
-DecodingMode DefaultMode(const ModelConfig& config, bool infill) {
-  if (!TraitsOf(config.architecture).diffusion) {
-    return DecodingMode::kAutoregressive;
-  }
-  // A block does not see what follows it, which is what gaps are to fit.
-  return config.block_length > 0 && !infill ? DecodingMode::kBlock : DecodingMode::kDiffusion;
-}
-
 absl::Status CheckMode(const Plan& plan, bool infill) {
   if (plan.mode == DecodingMode::kAutoregressive) {
     if (infill) {
@@ -119,7 +111,7 @@ absl::StatusOr<Plan> MakePlan(const Model& model, std::vector<TokenId> canvas, b
   Plan plan;
   plan.config = model.config();
   plan.options = options;
-  plan.mode = options.mode.value_or(DefaultMode(plan.config, infill));
+  plan.mode = options.mode.value_or(DefaultDecodingMode(plan.config, infill));
   RETURN_IF_ERROR(CheckContradictions(options, plan.mode));
   plan.rule = RuleOf(options, plan.mode);
   plan.block_length = options.block_length > 0              ? options.block_length
@@ -137,6 +129,14 @@ absl::StatusOr<Plan> MakePlan(const Model& model, std::vector<TokenId> canvas, b
 }
 
 }  // namespace generation
+
+DecodingMode DefaultDecodingMode(const ModelConfig& config, bool infill) {
+  if (!TraitsOf(config.architecture).diffusion) {
+    return DecodingMode::kAutoregressive;
+  }
+  // A block does not see what follows it, which is what gaps are to fit.
+  return config.block_length > 0 && !infill ? DecodingMode::kBlock : DecodingMode::kDiffusion;
+}
 
 absl::StatusOr<std::unique_ptr<Generation>> Generation::Create(
     const Model& model, std::vector<TokenId> prompt, const SamplingOptions& options,

@@ -20,6 +20,10 @@
 
 namespace ruvd {
 
+// The mode of a completion that asks for none: block diffusion where the model was trained so,
+// diffusion where there are gaps, next token for architectures that know nothing else.
+DecodingMode DefaultDecodingMode(const ModelConfig& config, bool infill);
+
 struct Commit {
   int position = 0;  // from the first generated token
   TokenId token = 0;
@@ -35,9 +39,10 @@ struct StepResult {
   float t = 0;  // masked share of the active window before the step
   // In nats, over the positions whose proposals the step needed.
   float mean_entropy = 0;
-  int masked = 0;               // still masked after the step, in the whole window
-  std::vector<Commit> commits;  // in order of position
-  // Positions (from the first generated token) that were masked again, after the commits.
+  int masked = 0;  // still masked after the step, in the whole window
+  // In order of position. With remasking one may replace an earlier one of its position.
+  std::vector<Commit> commits;
+  // Positions (from the first generated token) that are masked again after the commits.
   std::vector<int> remasked;
   std::string text;  // completion text that became final with this step
   bool done = false;

@@ -176,6 +176,8 @@ void MaskedBase::CommitAll(std::span<const size_t> chosen, StepResult* result) {
   for (const size_t index : chosen) {
     Proposal& proposal = proposals_[index];
     tokens_[static_cast<size_t>(proposal.position)] = proposal.token;
+    // Masked again by a step without a result, and already committed anew.
+    std::erase(remasked_, proposal.position - plan_.first_open);
     result->commits.push_back({.position = proposal.position - plan_.first_open,
                                .token = proposal.token,
                                .confidence = proposal.confidence,

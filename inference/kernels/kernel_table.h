@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,17 @@ struct ProductAb {
   float* y = nullptr;
   size_t y_stride = 0;
   bool accumulate = false;
+};
+
+struct TopTwo {
+  float first = -std::numeric_limits<float>::infinity();
+  float second = -std::numeric_limits<float>::infinity();
+  size_t place = 0;  // of the first
+};
+
+struct ExpSums {
+  double mass = 0;
+  double energy = 0;
 };
 
 // The inner loops of inference for one instruction set. All are pure functions of their arguments,
@@ -100,6 +112,13 @@ struct KernelTable {
   // 16); x points at the first of them, rows are x_stride floats apart.
   void (*quantize_rows)(const float* x, size_t x_stride, size_t first_row, size_t count,
                         const QuantizedOutput& out) = nullptr;
+
+  // For reading rows of logits.
+  // The two largest of n values, equal ones counting apart; the first is at the lowest of its
+  // places. -infinity where there are fewer.
+  TopTwo (*top_two)(const float* x, size_t n) = nullptr;
+  // Sums over n values of e and of e * d, with d = max(x - shift, -100) and e = exp(d).
+  ExpSums (*exp_sums)(const float* x, size_t n, float shift) = nullptr;
 };
 
 // The table in use: the best one of this machine, unless the environment variable RUVD_KERNELS or

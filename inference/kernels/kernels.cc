@@ -35,6 +35,8 @@ void FillTable(KernelTable* table) {
   table->add = Add;
   table->max = Max;
   table->sum_exp = SumExp;
+  table->top_two = FindTopTwo;
+  table->exp_sums = SumExpEnergy;
   table->softmax = Softmax;
   table->attend = Attend;
   table->narrow = Narrow;

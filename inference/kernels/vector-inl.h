@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "inference/kernels/decode-inl.h"
+#include "inference/kernels/kernel_table.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ruvd {
@@ -146,6 +147,70 @@ inline float SumExp(const float* x, size_t n, float shift) {
     sum += std::exp(x[i] - shift);
   }
   return sum;
+}
+
+inline TopTwo FindTopTwo(const float* x, size_t n) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  TopTwo top;
+  const auto take = [&top](float value) {
+    if (value > top.first) {
+      top.second = top.first;
+      top.first = value;
+    } else if (value > top.second) {
+      top.second = value;
+    }
+  };
+  FloatVector first = hn::Set(d, top.first);
+  FloatVector second = first;
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const FloatVector value = hn::LoadU(d, x + i);
+    second = hn::Max(second, hn::Min(first, value));
+    first = hn::Max(first, value);
+  }
+  HWY_ALIGN float kept[2 * HWY_MAX_BYTES / sizeof(float)];
+  hn::StoreU(first, d, kept);
+  hn::StoreU(second, d, kept + lanes);
+  for (size_t lane = 0; lane < 2 * lanes; ++lane) {
+    take(kept[lane]);
+  }
+  for (; i < n; ++i) {
+    take(x[i]);
+  }
+  const FloatVector largest = hn::Set(d, top.first);
+  while (top.place + lanes <= n && hn::AllFalse(d, hn::LoadU(d, x + top.place) == largest)) {
+    top.place += lanes;
+  }
+  while (top.place + 1 < n && x[top.place] != top.first) {
+    ++top.place;
+  }
+  return top;
+}
+
+inline ExpSums SumExpEnergy(const float* x, size_t n, float shift) {
+  constexpr float kLeast = -100.0F;  // keeps -infinity from making 0 * -infinity
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  const FloatVector shifts = hn::Set(d, shift);
+  const FloatVector least = hn::Set(d, kLeast);
+  FloatVector mass = hn::Zero(d);
+  FloatVector energy = hn::Zero(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const FloatVector difference = hn::Max(hn::Sub(hn::LoadU(d, x + i), shifts), least);
+    const FloatVector e = hn::Exp(d, difference);
+    mass = hn::Add(mass, e);
+    energy = hn::MulAdd(difference, e, energy);
+  }
+  ExpSums sums{hn::GetLane(hn::SumOfLanes(d, mass)), hn::GetLane(hn::SumOfLanes(d, energy))};
+  for (; i < n; ++i) {
+    const float difference = x[i] - shift > kLeast ? x[i] - shift : kLeast;
+    const double e = std::exp(difference);
+    sums.mass += e;
+    sums.energy += difference * e;
+  }
+  return sums;
 }
 
 inline void Softmax(float* x, size_t n, float scale) {

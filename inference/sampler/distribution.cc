@@ -4,17 +4,14 @@
 #include "inference/sampler/distribution.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
+
+#include "inference/kernels/kernel_table.h"
 
 namespace ruvd {
 namespace {
-
-// Independent partial sums: they let the compiler vectorise and keep rounding errors small.
-constexpr size_t kLanes = 16;
 
 inline float Exp(float x) {
   constexpr float kLog2E = 1.44269504F;
@@ -35,60 +32,21 @@ inline float Exp(float x) {
   return x < -87.0F ? 0.0F : p * std::bit_cast<float>(exponent);
 }
 
-struct TopTwo {
-  TokenId best = 0;
-  float first = -std::numeric_limits<float>::infinity();
-  float second = -std::numeric_limits<float>::infinity();
-};
-
-TopTwo FindTopTwo(std::span<const float> logits, TokenId excluded) {
-  TopTwo top;
-  top.best = excluded == 0 ? 1 : 0;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (!(logits[i] > top.second) || static_cast<TokenId>(i) == excluded) {
-      continue;
-    }
-    if (logits[i] > top.first) {
-      top.second = top.first;
-      top.first = logits[i];
-      top.best = static_cast<TokenId>(i);
-    } else {
-      top.second = logits[i];
-    }
+// The two largest logits but for the excluded one.
+TopTwo FindTopTwo(const KernelTable& kernels, std::span<const float> logits, TokenId excluded) {
+  if (excluded >= logits.size()) {
+    return kernels.top_two(logits.data(), logits.size());
   }
-  return top;
-}
-
-struct Sums {
-  double mass = 0;    // sum of e = exp(logit - maximum)
-  double energy = 0;  // sum of (logit - maximum) * e
-};
-
-Sums SumExponentials(std::span<const float> logits, float maximum) {
-  std::array<float, kLanes> mass{};
-  std::array<float, kLanes> energy{};
-  const size_t whole = logits.size() / kLanes * kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      // The clamp keeps -inf logits from making 0 * -inf.
-      const float x = std::max(logits[i + lane] - maximum, -100.0F);
-      const float e = Exp(x);
-      mass[lane] += e;
-      energy[lane] += x * e;
-    }
+  const std::span<const float> behind = logits.subspan(excluded + size_t{1});
+  TopTwo top = kernels.top_two(logits.data(), excluded);
+  TopTwo other = kernels.top_two(behind.data(), behind.size());
+  other.place += excluded + size_t{1};
+  if (behind.empty() || (excluded > 0 && top.first >= other.first)) {
+    top.second = std::max(top.second, other.first);
+    return top;
   }
-  Sums sums;
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    sums.mass += mass[lane];
-    sums.energy += energy[lane];
-  }
-  for (size_t i = whole; i < logits.size(); ++i) {
-    const float x = std::max(logits[i] - maximum, -100.0F);
-    const float e = Exp(x);
-    sums.mass += e;
-    sums.energy += static_cast<double>(x) * e;
-  }
-  return sums;
+  other.second = std::max(other.second, top.first);
+  return other;
 }
 
 }  // namespace
@@ -102,14 +60,15 @@ float RowSummary::Probability(float logit) const {
 }
 
 RowSummary Summarise(std::span<const float> logits, TokenId excluded) {
-  const TopTwo top = FindTopTwo(logits, excluded);
+  const KernelTable& kernels = Kernels();
+  const TopTwo top = FindTopTwo(kernels, logits, excluded);
   RowSummary summary;
-  summary.best = top.best;
+  summary.best = static_cast<TokenId>(top.place);
   summary.maximum = top.first;
   if (excluded < logits.size()) {
     summary.maximum = std::max(summary.maximum, logits[excluded]);
   }
-  const Sums sums = SumExponentials(logits, summary.maximum);
+  const ExpSums sums = kernels.exp_sums(logits.data(), logits.size(), summary.maximum);
   summary.log_mass = static_cast<float>(std::log(sums.mass));
   summary.margin = summary.Probability(top.first) - summary.Probability(top.second);
   summary.entropy =

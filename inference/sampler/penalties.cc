@@ -64,21 +64,28 @@ void Penalties::CountTokens(std::span<const TokenId> tokens) {
 }
 
 // For each of the n windows of n tokens around the position of which only the position is open,
-// finds where its other tokens occur in the same places, and forbids the token there.
+// finds which token there would make it equal to another window (which may hold the position, too),
+// and forbids that token.
 void Penalties::BlockRepeatedNgrams(int position, std::span<float> logits) {
   const int n = options_.no_repeat_ngram;
-  const int length = static_cast<int>(tokens_.size());
-  const auto token = [&](int i) { return tokens_[static_cast<size_t>(i)]; };
-  for (int begin = std::max(0, position - n + 1); begin <= position; ++begin) {
-    bool complete = begin + n <= std::max(length, position + 1);
+  const int length = std::max(static_cast<int>(tokens_.size()), position + 1);
+  const auto token = [&](int i, TokenId here) {
+    return i == position ? here : tokens_[static_cast<size_t>(i)];
+  };
+  for (int begin = std::max(0, position - n + 1); begin <= position && begin + n <= length;
+       ++begin) {
+    bool complete = true;
     for (int i = begin; complete && i < begin + n; ++i) {
-      complete = i == position || token(i) != mask_;
+      complete = token(i, kNoToken) != mask_;
     }
     for (int other = 0; complete && other + n <= length; ++other) {
-      const TokenId here = token(other + position - begin);
-      bool equal = other != begin && here != mask_;
+      if (other == begin) {
+        continue;
+      }
+      const TokenId here = token(other + position - begin, mask_);
+      bool equal = here != mask_;
       for (int i = 0; equal && i < n; ++i) {
-        equal = begin + i == position || token(other + i) == token(begin + i);
+        equal = token(other + i, here) == token(begin + i, here);
       }
       if (equal) {
         Change(here, kForbidden, logits);

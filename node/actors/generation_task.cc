@@ -123,14 +123,15 @@ absl::Status GenerationTask::Begin(Transformer& transformer) {
 
 absl::StatusOr<std::vector<TokenId>> GenerationTask::Create(const Model& model) {
   const auto policy = [this](float) { return selection_.mix; };
+  ASSIGN_OR_RETURN(const SamplingOptions options, Options(model));
   if (job_.parts.empty()) {
     std::vector<TokenId> prompt = PromptTokens(model, job_.prompt);
     ASSIGN_OR_RETURN(generation_,
-                     Generation::Create(model, prompt, job_.options, policy, services_.prefixes));
+                     Generation::Create(model, prompt, options, policy, services_.prefixes));
     return prompt;
   }
   std::vector<TokenId> canvas = CanvasTokens(model, job_.parts);
-  ASSIGN_OR_RETURN(generation_, Generation::CreateInfill(model, canvas, job_.options, policy,
+  ASSIGN_OR_RETURN(generation_, Generation::CreateInfill(model, canvas, options, policy,
                                                          services_.prefixes));
   std::erase(canvas, kNoToken);
   return canvas;
@@ -145,6 +146,30 @@ absl::Status GenerationTask::Advance(RoundResult round) {
     job_.listener->OnStep(*step);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<SamplingOptions> GenerationTask::Options(const Model& model) const {
+  SamplingOptions options = job_.options;
+  int open = options.max_tokens;
+  if (!job_.parts.empty()) {
+    open = 0;
+    for (const TextPart& part : job_.parts) {
+      open += part.gap;
+    }
+  }
+  if (services_.max_tokens_limit > 0 && open > services_.max_tokens_limit) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "{} new tokens are more than this node's inference.max_tokens_limit of {}; ask "
+                 "for fewer",
+                 open, services_.max_tokens_limit);
+  }
+  const DecodingMode mode =
+      options.mode.value_or(DefaultDecodingMode(model.config(), !job_.parts.empty()));
+  if (mode != DecodingMode::kAutoregressive && !options.sampler.has_value() &&
+      options.confidence_threshold == 0) {
+    options.sampler = services_.sampler;
+  }
+  return options;
 }
 
 void GenerationTask::NoteCommits(const StepResult& step) {

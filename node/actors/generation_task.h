@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct GenerationServices {
   AdapterSource* adapters = nullptr;
   TrajectoryStore* trajectories = nullptr;
   std::shared_ptr<PrefixTree> prefixes;  // null: none are shared
+  // Of completions in the masked modes that ask for no sampler; nullopt: the engine's choice.
+  std::optional<SamplerKind> sampler = std::nullopt;
+  int max_tokens_limit = 0;  // new tokens of one completion; 0: whatever fits the context
 };
 
 // One completion from admission to trajectory: embed the prompt and choose adapters in its first
@@ -41,6 +45,8 @@ class GenerationTask final : public ComputeTask {
   absl::Status Begin(Transformer& transformer);
   // Sets generation_ and returns the given tokens.
   absl::StatusOr<std::vector<TokenId>> Create(const Model& model);
+  // The job's options with the node's own settings.
+  absl::StatusOr<SamplingOptions> Options(const Model& model) const;
   void NoteCommits(const StepResult& step);
   absl::Status Advance(RoundResult round);
   absl::Status Finish();

@@ -32,6 +32,8 @@ struct NodeConfig {
     std::string path;  // required; a GGUF file
   } model;
   struct InferenceSection {
+    // Of requests that name none, in the masked modes; "auto": the engine's choice.
+    std::string sampler = "auto";
     int threads = 0;                 // 0: one per core, less one, at least one
     int queue = 64;                  // waiting requests; more are refused with RESOURCE_EXHAUSTED
     int max_tokens_limit = 0;        // 0: whatever fits the context

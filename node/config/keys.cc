@@ -12,6 +12,9 @@ namespace {
 constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error"};
 constexpr std::string_view kPrecisions[] = {"fast", "exact"};
 constexpr std::string_view kKvFormats[] = {"f16", "q8", "f32"};
+constexpr std::string_view kSamplers[] = {
+    "auto",     "ancestral", "low_confidence", "margin",          "entropy", "random",
+    "position", "threshold", "factor",         "entropy_bounded", "klass",   "remdm"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
 // More cores than any machine this is built for, more waiting work than any client waits for: such
@@ -37,6 +40,8 @@ const std::array kKeys = {
     ConfigKey{"model", "path", "GGUF file of the model. Required.",
               RUVD_FIELD(std::string, model.path)},
 
+    ConfigKey{"inference", "sampler", "Which positions a denoising step commits, if not asked for.",
+              RUVD_FIELD(std::string, inference.sampler), 0, 0, TextRule::kOneOf, kSamplers},
     ConfigKey{"inference", "threads", "Compute threads; 0 is one per core, less one.",
               RUVD_FIELD(int, inference.threads), 0, kMaxThreads},
     ConfigKey{"inference", "queue", "Requests that may wait; more are refused.",

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -314,6 +316,50 @@ TEST_P(KernelsTest, ReducesAndAdds) {
     for (size_t i = 0; i < n; ++i) {
       EXPECT_EQ(y[i], 1.0F + x[i]);
     }
+  }
+}
+
+TEST_P(KernelsTest, FindsTheTwoLargestAndTheFirstOfEqualOnes) {
+  Random random(3);
+  for (const size_t n : {0, 1, 2, 15, 16, 17, 33, 100}) {
+    for (int round = 0; round < 20; ++round) {
+      std::vector<float> x(n);
+      for (float& value : x) {
+        value = static_cast<float>(random.Below(8)) - 4.0F;
+      }
+      std::vector<float> sorted = x;
+      std::sort(sorted.begin(), sorted.end(), std::greater<>());
+      const TopTwo top = kernels_.top_two(x.data(), n);
+      const float none = -std::numeric_limits<float>::infinity();
+      EXPECT_EQ(top.first, n > 0 ? sorted[0] : none);
+      EXPECT_EQ(top.second, n > 1 ? sorted[1] : none);
+      if (n > 0) {
+        EXPECT_EQ(top.place,
+                  static_cast<size_t>(std::find(x.begin(), x.end(), sorted[0]) - x.begin()));
+      }
+    }
+  }
+}
+
+TEST_P(KernelsTest, SumsExponentialsAndTheirEnergy) {
+  Random random(4);
+  for (const size_t n : {1, 15, 16, 100, 8192}) {
+    std::vector<float> x(n);
+    for (float& value : x) {
+      value = static_cast<float>(random.Normal() * 4);
+    }
+    x[n / 2] = -1e30F;
+    const float shift = *std::max_element(x.begin(), x.end());
+    double mass = 0;
+    double energy = 0;
+    for (const float value : x) {
+      const double difference = std::max(static_cast<double>(value) - shift, -100.0);
+      mass += std::exp(difference);
+      energy += difference * std::exp(difference);
+    }
+    const ExpSums sums = kernels_.exp_sums(x.data(), n, shift);
+    EXPECT_NEAR(sums.mass, mass, 1e-5 * mass);
+    EXPECT_NEAR(sums.energy, energy, 1e-5 * (1 + std::abs(energy)));
   }
 }
 

@@ -67,6 +67,45 @@ TEST_F(NodeTest, EqualSeedsGiveEqualTextAndModesAllWork) {
   }
 }
 
+TEST_F(NodeTest, FillsGapsAndGivesLogprobs) {
+  Start();
+  inference::v1::GenerateRequest request;
+  request.add_parts()->set_text("The capital of");
+  request.add_parts()->set_gap(3);
+  request.add_parts()->set_text(" is");
+  request.add_parts()->set_gap(4);
+  request.add_parts()->set_text(", a large city.");
+  request.mutable_sampling()->set_logprobs(2);
+  const Completion completion = Generate(request);
+  ASSERT_TRUE(completion.status.ok()) << completion.status;
+  EXPECT_NE(completion.text.find(" is"), std::string::npos) << completion.text;
+  ASSERT_EQ(completion.finished.tokens_size(), 7);
+  for (const auto& token : completion.finished.tokens()) {
+    EXPECT_LE(token.logprob(), 0);
+    EXPECT_EQ(token.likeliest_size(), 2);
+  }
+  request.set_suffix("the end");
+  EXPECT_EQ(ReasonOf(Generate(request).status), reasons::kInvalidArgument);
+}
+
+TEST_F(NodeTest, RefusesOptionsThatContradictEachOther) {
+  Start();
+  auto request = Request("A story", 8);
+  request.mutable_sampling()->set_sampler("random");
+  request.mutable_sampling()->set_entropy_bound(0.5F);
+  const absl::Status status = Generate(request).status;
+  EXPECT_EQ(ReasonOf(status), reasons::kInvalidArgument);
+  EXPECT_NE(MessageOf(status).find("entropy_bound"), std::string::npos) << MessageOf(status);
+}
+
+TEST_F(NodeTest, TheLimitOfNewTokensHolds) {
+  config_.inference.max_tokens_limit = 16;
+  Start();
+  EXPECT_TRUE(Generate(Request("A story", 16)).status.ok());
+  const absl::Status status = Generate(Request("A story", 17)).status;
+  EXPECT_NE(MessageOf(status).find("max_tokens_limit"), std::string::npos) << MessageOf(status);
+}
+
 TEST_F(NodeTest, APromptBeyondTheContextIsRefusedByName) {
   Start();
   std::string prompt;

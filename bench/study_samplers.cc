@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/study_samplers.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+
+namespace ruvd::bench {
+namespace {
+
+using Change = std::function<void(SamplingOptions&)>;
+using enum SamplerKind;
+
+// Steps for which ancestral sampling of `scope` masks takes that many forwards on average: a step
+// is free with probability (1 - 1/steps)^scope.
+int AncestralSteps(double forwards, int scope) {
+  int steps = 1;
+  while (steps < 16 * scope && steps * (1 - std::pow(1 - 1.0 / steps, scope)) < forwards) {
+    ++steps;
+  }
+  return steps;
+}
+
+Change Drawn(float temperature, float top_p) {
+  return [=](SamplingOptions& o) {
+    o.temperature = temperature;
+    o.top_p = top_p;
+  };
+}
+Change Repetition(float penalty, int window = 0) {
+  return [=](SamplingOptions& o) {
+    o.repetition_penalty = penalty;
+    o.penalty_window = window;
+  };
+}
+Change Frequency(float penalty, int window) {
+  return [=](SamplingOptions& o) {
+    o.frequency_penalty = penalty;
+    o.penalty_window = window;
+  };
+}
+Change Ngram(int n) {
+  return [=](SamplingOptions& o) { o.no_repeat_ngram = n; };
+}
+Change Positions(float temperature) {
+  return [=](SamplingOptions& o) { o.position_temperature = temperature; };
+}
+Change Guidance(float scale) {
+  return [=](SamplingOptions& o) { o.guidance_scale = scale; };
+}
+Change Remask(RemaskKind kind, float strength) {
+  return [=](SamplingOptions& o) {
+    o.remask = kind;
+    o.remask_strength = strength;
+  };
+}
+
+class List {
+ public:
+  List(DecodingMode mode, double tokens_per_forward, int scope)
+      : mode_(mode), tokens_per_forward_(tokens_per_forward), scope_(scope) {}
+
+  void Add(std::optional<SamplerKind> kind, const std::string& name,
+           std::initializer_list<Change> changes) {
+    SamplingOptions options;
+    options.mode = mode_;
+    options.sampler = kind;
+    const double forwards = scope_ / tokens_per_forward_;
+    if (kind == kAncestral || kind == kRemdm) {
+      options.steps = AncestralSteps(forwards, scope_);
+    } else if (kind == kLowConfidence || kind == kMargin || kind == kEntropy || kind == kRandom ||
+               kind == kPosition) {
+      options.steps = static_cast<int>(std::lround(forwards));
+    }
+    for (const Change& change : changes) {
+      change(options);
+    }
+    const std::string prefix = kind ? std::string(SamplerName(*kind)) : "next token";
+    candidates_.push_back({prefix + (name.empty() ? "" : ", " + name), options});
+  }
+  std::vector<Candidate> Take() { return std::move(candidates_); }
+
+ private:
+  DecodingMode mode_;
+  double tokens_per_forward_;
+  int scope_;
+  std::vector<Candidate> candidates_;
+};
+
+void AddGreedy(List& list) {
+  list.Add(kLowConfidence, "greedy", {});
+  list.Add(kLowConfidence, "greedy, repetition 1.3", {Repetition(1.3F)});
+  list.Add(kLowConfidence, "greedy, repetition 1.3 within 16", {Repetition(1.3F, 16)});
+  list.Add(kLowConfidence, "greedy, frequency 1 within 32", {Frequency(1.0F, 32)});
+  list.Add(kLowConfidence, "greedy, no 3-gram twice", {Ngram(3)});
+  for (const float penalty : {1.1F, 1.2F, 1.3F}) {
+    list.Add(kLowConfidence, fmt::format("greedy, repetition {}, no 3-gram twice", penalty),
+             {Repetition(penalty), Ngram(3)});
+  }
+  list.Add(kLowConfidence, "greedy, guidance 0.5", {Guidance(0.5F)});
+  list.Add(kLowConfidence, "greedy, positions at 0.2", {Positions(0.2F)});
+  list.Add(kMargin, "greedy", {});
+  list.Add(kEntropy, "greedy", {});
+  list.Add(kPosition, "greedy", {});
+  list.Add(kRandom, "greedy", {});
+}
+
+void AddDrawn(List& list) {
+  const Change cool = Drawn(0.7F, 0.9F);
+  for (const SamplerKind kind : {kLowConfidence, kEntropy, kPosition, kRandom, kAncestral}) {
+    list.Add(kind, "0.7, top-p 0.9", {cool});
+  }
+  list.Add(kLowConfidence, "1, top-p 0.9", {Drawn(1.0F, 0.9F)});
+  list.Add(kLowConfidence, "0.7, top-p 0.9, repetition 1.1", {cool, Repetition(1.1F)});
+  list.Add(kLowConfidence, "0.7, top-p 0.9, no 3-gram twice", {cool, Ngram(3)});
+  list.Add(kLowConfidence, "0.7, top-p 0.9, repetition 1.2, no 3-gram twice",
+           {cool, Repetition(1.2F), Ngram(3)});
+  list.Add(kLowConfidence, "0.7, top-p 0.9, positions at 0.2", {cool, Positions(0.2F)});
+  list.Add(kRemdm, "cap 0.05, 0.7, top-p 0.9", {cool, Remask(RemaskKind::kCap, 0.05F)});
+  list.Add(kRemdm, "confidence, 0.7, top-p 0.9", {cool, Remask(RemaskKind::kConfidence, 0)});
+}
+
+// These choose how many tokens a forward commits.
+void AddAdaptive(List& list) {
+  const auto threshold = [](float value) {
+    return [value](SamplingOptions& o) { o.confidence_threshold = value; };
+  };
+  const auto bound = [](float value) {
+    return [value](SamplingOptions& o) { o.entropy_bound = value; };
+  };
+  const Change plain = [](SamplingOptions& o) {
+    o.repetition_penalty = 1.2F;
+    o.no_repeat_ngram = 3;
+  };
+  const std::string name = ", greedy, repetition 1.2, no 3-gram twice";
+  list.Add(kThreshold, "0.5" + name, {threshold(0.5F), plain});
+  list.Add(kThreshold, "0.8" + name, {threshold(0.8F), plain});
+  list.Add(kFactor, "1" + name, {plain});
+  list.Add(kKlass, "0.5" + name, {threshold(0.5F), plain});
+  list.Add(kEntropyBounded, "1" + name, {bound(1.0F), plain});
+}
+
+}  // namespace
+
+std::vector<Candidate> Candidates(DecodingMode mode, double tokens_per_forward, int scope) {
+  List list(mode, tokens_per_forward, scope);
+  if (mode == DecodingMode::kAutoregressive) {
+    const Change cool = Drawn(0.7F, 0.9F);
+    list.Add(std::nullopt, "greedy", {});
+    list.Add(std::nullopt, "greedy, repetition 1.3", {Repetition(1.3F)});
+    list.Add(std::nullopt, "0.7, top-p 0.9", {cool});
+    list.Add(std::nullopt, "1, top-p 0.9", {Drawn(1.0F, 0.9F)});
+    list.Add(std::nullopt, "0.7, top-p 0.9, repetition 1.1", {cool, Repetition(1.1F)});
+    list.Add(std::nullopt, "0.7, top-p 0.9, repetition 1.2, no 3-gram twice",
+             {cool, Repetition(1.2F), Ngram(3)});
+    list.Add(std::nullopt, "greedy, repetition 1.2, no 3-gram twice", {Repetition(1.2F), Ngram(3)});
+    return list.Take();
+  }
+  AddGreedy(list);
+  AddDrawn(list);
+  AddAdaptive(list);
+  return list.Take();
+}
+
+std::vector<Candidate> SampleCandidates() {
+  const auto with = [](Candidate candidate, const Change& change) {
+    change(candidate.options);
+    return candidate;
+  };
+  const Change served = [](SamplingOptions& o) {
+    o.repetition_penalty = 1.2F;
+    o.no_repeat_ngram = 3;
+  };
+  SamplingOptions block;
+  block.mode = DecodingMode::kBlock;
+  SamplingOptions diffusion;
+  diffusion.mode = DecodingMode::kDiffusion;
+  return {with({"block, low_confidence (the default)", block}, served),
+          with({"diffusion, low_confidence", diffusion}, served),
+          with({"block, ancestral at temperature 0.7, top-p 0.9", block}, [&](SamplingOptions& o) {
+            served(o);
+            o.sampler = kAncestral;
+            o.steps = 64;
+            Drawn(0.7F, 0.9F)(o);
+          })};
+}
+
+}  // namespace ruvd::bench

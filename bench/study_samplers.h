@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "inference/engine/sampling_options.h"
+
+namespace ruvd::bench {
+
+// One way of sampling that the study compares.
+struct Candidate {
+  std::string name;
+  SamplingOptions options;
+};
+
+// The candidates of a mode. Samplers that follow a schedule get the steps that commit
+// `tokens_per_forward` tokens a forward in a scope of `scope` tokens (a block, or the window);
+// those that decide for themselves start from one.
+std::vector<Candidate> Candidates(DecodingMode mode, double tokens_per_forward, int scope);
+
+// Those of docs/samples.md.
+std::vector<Candidate> SampleCandidates();
+
+}  // namespace ruvd::bench
