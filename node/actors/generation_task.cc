@@ -131,8 +131,8 @@ absl::StatusOr<std::vector<TokenId>> GenerationTask::Create(const Model& model) 
     return prompt;
   }
   std::vector<TokenId> canvas = CanvasTokens(model, job_.parts);
-  ASSIGN_OR_RETURN(generation_, Generation::CreateInfill(model, canvas, options, policy,
-                                                         services_.prefixes));
+  ASSIGN_OR_RETURN(generation_,
+                   Generation::CreateInfill(model, canvas, options, policy, services_.prefixes));
   std::erase(canvas, kNoToken);
   return canvas;
 }
