@@ -8,6 +8,7 @@
 #include "inference/model/config.h"
 #include "inference/model/config_keys.h"
 #include "inference/model/limits.h"
+#include "inference/model/rope.h"
 
 namespace ruvd {
 namespace {
@@ -93,7 +94,14 @@ absl::Status ReadRopeConfig(const ConfigKeys& keys, ModelConfig* config) {
                     keys.Name("rope.dimension_count"), config->rope_dimensions, config->head_size));
   }
   RETURN_IF_ERROR(ReadScaling(keys, config));
-  return ReadDivisors(keys.gguf(), config);
+  RETURN_IF_ERROR(ReadDivisors(keys.gguf(), config));
+  bool finite = std::isfinite(RopeMagnitude(*config));
+  for (const double frequency : RopeFrequencies(*config)) {
+    finite = finite && std::isfinite(frequency);
+  }
+  return finite ? absl::OkStatus()
+                : CorruptModel(
+                      fmt::format("the keys {} give no finite rotation", keys.Name("rope.*")));
 }
 
 }  // namespace ruvd

@@ -102,24 +102,21 @@ absl::Status AppendRows(Transformer& transformer, const TrainingExample& example
   for (const int offset : draw.positions) {
     tokens[example.prompt.size() + static_cast<size_t>(offset)] = *model.tokenizer().mask_id();
   }
-  ForwardOutput output;
-  RETURN_IF_ERROR(transformer.Forward(
-      {.tokens = tokens, .adapters = base, .capture_last_layer = true}, &output));
-  const size_t width = output.last_residual.size() / tokens.size();
-  const size_t attention = output.last_attention.size() / tokens.size();
-  const auto append = [](const std::vector<float>& from, size_t row, size_t length,
-                         std::vector<float>* to) {
-    const auto begin = from.begin() + static_cast<std::ptrdiff_t>(row * length);
-    to->insert(to->end(), begin, begin + static_cast<std::ptrdiff_t>(length));
-  };
+  std::vector<int> wanted;
   for (const int offset : draw.positions) {
     const int position = static_cast<int>(example.prompt.size()) + offset;
-    const auto row = static_cast<size_t>(PredictingRow(position, model.config().shift_logits));
-    append(output.last_attention, row, attention, &rows->attention);
-    append(output.last_residual, row, width, &rows->residual);
+    wanted.push_back(PredictingRow(position, model.config().shift_logits));
     rows->targets.push_back(example.completion[static_cast<size_t>(offset)]);
     rows->weights.push_back(weight);
   }
+  ForwardOutput output;
+  RETURN_IF_ERROR(transformer.Forward(
+      {.tokens = tokens, .adapters = base, .capture_last_layer = true, .rows = std::move(wanted)},
+      &output));
+  rows->attention.insert(rows->attention.end(), output.last_attention.begin(),
+                         output.last_attention.end());
+  rows->residual.insert(rows->residual.end(), output.last_residual.begin(),
+                        output.last_residual.end());
   return absl::OkStatus();
 }
 
