@@ -67,7 +67,7 @@ row() {
 make_models
 peaks=$("$peak")
 compute=$(number int8_gops <<< "$peaks")
-tiles=$(number amx_int8_gops <<< "$peaks")
+tiles=$(number int8_amx_gops <<< "$peaks")
 [[ "${tiles%.*}" -gt 0 ]] && compute=$tiles
 bandwidth=$(number dram_gbs <<< "$peaks")
 echo "Machine: $(nproc) cores, $(grep -m1 'model name' /proc/cpuinfo | cut -d: -f2 | xargs);" \
