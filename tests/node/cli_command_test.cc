@@ -188,7 +188,7 @@ TEST_F(CliCommandTest, InitMakesANodeThatItsAuthorityVouchesFor) {
 }
 
 TEST_F(CliCommandTest, ModelBackendsSaysWhatIsUsedAndWhy) {
-  ASSERT_EQ(Run({"model", "backends", "--json"}), 0) << err_.str();
+  ASSERT_EQ(Run({"model", "backends", "--format", "json"}), 0) << err_.str();
   const auto json = nlohmann::json::parse(out_.str());
   const auto& cpu = json.at("backends").back();
   EXPECT_EQ(cpu.at("name"), "cpu");
