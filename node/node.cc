@@ -146,6 +146,9 @@ absl::Status NodeImpl::Start() {
 
 absl::Status NodeImpl::LoadModel() {
   ASSIGN_OR_RETURN(model_, Model::Load(config_.model.path));
+  for (const std::string& warning : model_->tokenizer().warnings()) {
+    spdlog::warn("{}: {}", config_.model.path, warning);
+  }
   const Precision precision =
       config_.inference.precision == "exact" ? Precision::kExact : Precision::kFast;
   ASSIGN_OR_RETURN(serving_,

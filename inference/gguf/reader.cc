@@ -65,13 +65,13 @@ std::optional<double> ReadFloating(ByteReader* reader, uint32_t type) {
   }
 }
 
-std::optional<std::string> ReadText(ByteReader* reader) {
+std::optional<std::string_view> ReadText(ByteReader* reader) {
   const auto length = reader->Read<uint64_t>();
   const auto bytes = length ? reader->ReadBytes(*length) : std::nullopt;
   if (!bytes) {
     return std::nullopt;
   }
-  return std::string(AsText(*bytes));
+  return AsText(*bytes);
 }
 
 absl::Status WrongKind(std::string_view key, std::string_view wanted) {
@@ -194,28 +194,34 @@ absl::StatusOr<bool> GgufReader::GetBool(std::string_view key) const {
 absl::StatusOr<std::string> GgufReader::GetString(std::string_view key) const {
   ASSIGN_OR_RETURN(const Value* value, contents_->Get(key, false, "a string"));
   ByteReader reader(value->bytes);
-  auto text = value->type == gguf::kString ? ReadText(&reader) : std::nullopt;
+  const auto text = value->type == gguf::kString ? ReadText(&reader) : std::nullopt;
   if (!text) {
     return WrongKind(key, "a string");
   }
-  return *std::move(text);
+  return std::string(*text);
 }
 
 absl::StatusOr<std::vector<std::string>> GgufReader::GetStringArray(std::string_view key) const {
+  ASSIGN_OR_RETURN(const std::vector<std::string_view> views, GetStringViews(key));
+  return std::vector<std::string>(views.begin(), views.end());
+}
+
+absl::StatusOr<std::vector<std::string_view>> GgufReader::GetStringViews(
+    std::string_view key) const {
   constexpr char kWanted[] = "an array of strings";
   ASSIGN_OR_RETURN(const Value* value, contents_->Get(key, true, kWanted));
   if (value->type != gguf::kString) {
     return WrongKind(key, kWanted);
   }
   ByteReader reader(value->bytes);
-  std::vector<std::string> out;
+  std::vector<std::string_view> out;
   out.reserve(value->count);
   for (uint64_t i = 0; i < value->count; ++i) {
-    auto text = ReadText(&reader);
+    const auto text = ReadText(&reader);
     if (!text) {
       return WrongKind(key, kWanted);
     }
-    out.push_back(*std::move(text));
+    out.push_back(*text);
   }
   return out;
 }

@@ -55,6 +55,8 @@ class GgufReader {
   absl::StatusOr<bool> GetBool(std::string_view key) const;
   absl::StatusOr<std::string> GetString(std::string_view key) const;
   absl::StatusOr<std::vector<std::string>> GetStringArray(std::string_view key) const;
+  // The same without copies; the strings live as long as the file is open.
+  absl::StatusOr<std::vector<std::string_view>> GetStringViews(std::string_view key) const;
   // How many values an array has, so that a limit can be checked before they are copied.
   absl::StatusOr<uint64_t> GetArrayLength(std::string_view key) const;
   // An array of any integer type whose values fit.

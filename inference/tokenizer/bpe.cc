@@ -22,7 +22,7 @@ absl::Status BadMerge(std::string_view line, size_t rank) {
 }  // namespace
 
 absl::StatusOr<BytePairMerges> BytePairMerges::Create(const WordTable& ids,
-                                                      std::span<const std::string> merges) {
+                                                      std::span<const std::string_view> merges) {
   BytePairMerges out;
   WordTable symbols;
   const auto intern = [&](const std::string& bytes) {
@@ -56,6 +56,7 @@ absl::StatusOr<BytePairMerges> BytePairMerges::Create(const WordTable& ids,
     out.merges_.Add(left_symbol, right_symbol,
                     {static_cast<uint32_t>(rank), intern(*left + *right)});
   }
+  out.tokens_.shrink_to_fit();
   return out;
 }
 
@@ -86,22 +87,26 @@ BytePairEncoder::BytePairEncoder(PreTokenizer splitter, WordTable ids, BytePairM
     : splitter_(splitter), ids_(std::move(ids)), merges_(std::move(merges)) {}
 
 absl::StatusOr<std::unique_ptr<BytePairEncoder>> BytePairEncoder::Create(Vocabulary* vocabulary) {
+  PieceTable pieces;
   WordTable ids;
   for (TokenId id = 0; id < vocabulary->pieces.size(); ++id) {
+    const std::string_view spelling = vocabulary->pieces[id];
     if (!vocabulary->IsKind(id, TokenKind::kNormal)) {
+      pieces.Add(spelling);
       continue;  // found as whole words only, or never
     }
-    std::string& piece = vocabulary->pieces[id];
     // A spelling outside the alphabet cannot come from bytes; it stays as it is written.
-    if (auto bytes = BytesOfSpelling(piece); bytes) {
-      piece = *std::move(bytes);
-    }
-    if (!ids.Add(piece, id)) {
+    const auto bytes = BytesOfSpelling(spelling);
+    pieces.Add(bytes ? std::string_view(*bytes) : spelling);
+    if (!ids.Add(pieces[id], id)) {
       return Error(absl::StatusCode::kDataLoss, reasons::kTokenizerInvalid,
-                   "tokens {} and {} are spelled alike; convert the model again", *ids.Find(piece),
-                   id);
+                   "tokens {} and {} are spelled alike; convert the model again",
+                   *ids.Find(pieces[id]), id);
     }
   }
+  pieces.Shrink();
+  ids.Shrink();
+  vocabulary->pieces = std::move(pieces);
   ASSIGN_OR_RETURN(BytePairMerges merges, BytePairMerges::Create(ids, vocabulary->merges));
   vocabulary->merges = {};
   std::unique_ptr<BytePairEncoder> out(

@@ -26,7 +26,7 @@ class BytePairMerges {
   // `ids` maps the raw bytes of each token to its id. `merges` are "left right" in GPT-2's
   // alphabet, most important first. TOKENIZER_INVALID for a line that is none.
   static absl::StatusOr<BytePairMerges> Create(const WordTable& ids,
-                                               std::span<const std::string> merges);
+                                               std::span<const std::string_view> merges);
 
   // Appends the ids of a word in O(n log n). A merged piece that is not a token falls back to the
   // tokens of its bytes; a byte without a token is left out.

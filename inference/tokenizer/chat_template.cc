@@ -168,7 +168,8 @@ struct InstructionForm {
 };
 
 InstructionForm InstructionFormOf(ChatFormat format, const Markers& markers) {
-  InstructionForm form{.answer_behind = markers.eos};
+  InstructionForm form;
+  form.answer_behind = markers.eos;
   switch (format) {
     case ChatFormat::kLlama2:
       form.system_before = "<<SYS>>\n";
@@ -310,7 +311,7 @@ std::optional<ChatFormat> RecognizeChatTemplate(std::string_view jinja) {
   }
   if (has("<|assistant|>")) {
     if (has("<|end|>")) {
-      return ChatFormat::kPhi3;
+      return has("<|content|>") ? std::nullopt : std::optional(ChatFormat::kPhi3);
     }
     return EndsTurnsWithEndOfText(jinja) ? std::optional(ChatFormat::kZephyr) : std::nullopt;
   }

@@ -14,6 +14,8 @@ inline constexpr uint64_t kMaxVocabularyTokens = 1 << 22;
 inline constexpr uint64_t kMaxVocabularyMerges = 1 << 22;
 // The longest tokens in use are runs of 1024 spaces.
 inline constexpr uint64_t kMaxTokenBytes = 1 << 13;
+// All tokens together; the vocabularies in use stay below four megabytes.
+inline constexpr uint64_t kMaxVocabularyBytes = 1 << 30;
 // SentencePiece makes pieces of 16 characters unless told otherwise; every cut of a piece is looked
 // at when the file is loaded.
 inline constexpr uint64_t kMaxSentencePieceBytes = 512;

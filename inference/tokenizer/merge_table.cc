@@ -20,7 +20,7 @@ constexpr uint32_t kNever = UINT32_MAX;
 
 void MergeTable::Add(Symbol left, Symbol right, Merge merge) {
   RUVD_CHECK(left < kNothing && right < kNothing && merge.rank < kNever);
-  if (2 * (used_ + 1) > slots_.size()) {
+  if (4 * (used_ + 1) > 3 * slots_.size()) {
     Grow();
   }
   const uint64_t key = Key(left, right);

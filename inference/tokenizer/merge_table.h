@@ -84,7 +84,7 @@ class MergeTable {
   void ApplyToLong(std::vector<Symbol>* symbols, Workspace* workspace, Symbol forbidden) const;
   void Offer(int left, int right, Workspace* workspace, Symbol forbidden) const;
 
-  // Open addressing, at most half full.
+  // Open addressing, at most three quarters full.
   std::vector<Slot> slots_;
   size_t mask_ = 0;
   size_t used_ = 0;

@@ -47,7 +47,6 @@ SentencePieceEncoder::SentencePieceEncoder(const Vocabulary& vocabulary)
       remove_extra_spaces_(vocabulary.remove_extra_spaces),
       unused_(vocabulary.pieces.size()),
       whole_word_(vocabulary.pieces.size()),
-      text_(vocabulary.pieces.size()),
       unknown_(vocabulary.unknown) {}
 
 absl::StatusOr<std::unique_ptr<SentencePieceEncoder>> SentencePieceEncoder::Create(
@@ -64,46 +63,59 @@ absl::StatusOr<std::unique_ptr<SentencePieceEncoder>> SentencePieceEncoder::Crea
 }
 
 absl::Status SentencePieceEncoder::AddPieces(Vocabulary* vocabulary) {
+  PieceTable pieces;
   for (TokenId id = 0; id < vocabulary->pieces.size(); ++id) {
-    std::string& piece = vocabulary->pieces[id];
+    const std::string_view spelling = vocabulary->pieces[id];
     if (vocabulary->IsKind(id, TokenKind::kByte)) {
-      RETURN_IF_ERROR(AddByteToken(id, &piece));
+      RETURN_IF_ERROR(AddByteToken(id, spelling, &pieces));
       continue;
     }
     const bool unused = vocabulary->IsKind(id, TokenKind::kUnused);
     // A space can only be meant where it is spelled U+2581.
-    const bool merges = (unused || vocabulary->IsKind(id, TokenKind::kNormal)) && !piece.empty() &&
-                        piece.find(' ') == std::string::npos;
-    if (!merges) {
-      continue;
+    const bool merges = (unused || vocabulary->IsKind(id, TokenKind::kNormal)) &&
+                        !spelling.empty() && spelling.find(' ') == std::string_view::npos;
+    pieces.Add(merges ? WithSpaces(spelling) : spelling);
+    if (merges) {
+      RETURN_IF_ERROR(AddPiece(id, std::string(pieces[id]), unused));
     }
-    piece = WithSpaces(piece);
-    if (piece.size() > limits::kMaxSentencePieceBytes) {
-      return Invalid("piece {} has {} bytes, more than the limit of {}", id, piece.size(),
-                     limits::kMaxSentencePieceBytes);
-    }
-    if (!pieces_.Add(piece, id)) {
-      return Invalid("tokens {} and {} are spelled alike; convert the model again",
-                     *pieces_.Find(piece), id);
-    }
-    unused_[id] = unused;
-    text_[id] = unused ? piece : "";
-    for (size_t at = piece.find(' ', 1); at != std::string::npos; at = piece.find(' ', at + 1)) {
-      joins_space_.at(static_cast<uint8_t>(piece[at - 1])) |= piece[at - 1] != ' ';
-    }
+  }
+  pieces.Shrink();
+  pieces_.Shrink();
+  vocabulary->pieces = std::move(pieces);
+  return absl::OkStatus();
+}
+
+absl::Status SentencePieceEncoder::AddPiece(TokenId id, const std::string& piece, bool unused) {
+  if (piece.size() > limits::kMaxSentencePieceBytes) {
+    return Invalid("piece {} has {} bytes, more than the limit of {}", id, piece.size(),
+                   limits::kMaxSentencePieceBytes);
+  }
+  if (!pieces_.Add(piece, id)) {
+    return Invalid("tokens {} and {} are spelled alike; convert the model again",
+                   *pieces_.Find(piece), id);
+  }
+  if (unused) {
+    unused_[id] = true;
+    text_.emplace(id, piece);
+  }
+  for (size_t at = piece.find(' ', 1); at != std::string::npos; at = piece.find(' ', at + 1)) {
+    joins_space_.at(static_cast<uint8_t>(piece[at - 1])) |= piece[at - 1] != ' ';
   }
   return absl::OkStatus();
 }
 
-absl::Status SentencePieceEncoder::AddByteToken(TokenId id, std::string* piece) {
+absl::Status SentencePieceEncoder::AddByteToken(TokenId id, std::string_view spelling,
+                                                PieceTable* pieces) {
   uint8_t byte = 0;
-  const bool spelled = piece->size() == 6 && piece->starts_with("<0x") && piece->back() == '>';
-  const char* const digits = piece->data() + 3;
+  const bool spelled =
+      spelling.size() == 6 && spelling.starts_with("<0x") && spelling.back() == '>';
+  const char* const digits = spelling.data() + 3;
   if (!spelled || std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) {
     return Invalid("byte token {} is not spelled like <0x41>; convert the model again", id);
   }
   byte_tokens_.at(byte) = byte_tokens_.at(byte).value_or(id);
-  *piece = std::string(1, static_cast<char>(byte));
+  const char raw = static_cast<char>(byte);
+  pieces->Add({&raw, 1});
   return absl::OkStatus();
 }
 
@@ -260,7 +272,7 @@ void SentencePieceEncoder::Emit(Symbol symbol, EncodeWorkspace* workspace,
       next >= kCharacters ? EmitCharacter(next, out) : out->push_back(next);
       continue;
     }
-    const std::string& text = text_[next];
+    const std::string& text = text_.at(next);
     if (FirstLength(text) == text.size()) {
       const Utf8Char only = FirstUtf8Char(text);
       const bool valid = only.state == Utf8Char::State::kValid;

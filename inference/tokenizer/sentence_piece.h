@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -48,7 +49,8 @@ class SentencePieceEncoder final : public TextEncoder {
 
   explicit SentencePieceEncoder(const Vocabulary& vocabulary);
   absl::Status AddPieces(Vocabulary* vocabulary);
-  absl::Status AddByteToken(TokenId id, std::string* piece);
+  absl::Status AddByteToken(TokenId id, std::string_view spelling, PieceTable* pieces);
+  absl::Status AddPiece(TokenId id, const std::string& piece, bool unused);
   void AddMerges(const Vocabulary& vocabulary);
   void AddMergesOf(TokenId id, std::string_view piece, uint32_t rank);
   void FindWholeWords(const Vocabulary& vocabulary);
@@ -71,9 +73,9 @@ class SentencePieceEncoder final : public TextEncoder {
   bool remove_extra_spaces_;
   WordTable pieces_;  // those that merge
   std::array<Symbol, 128> ascii_{};
-  std::vector<bool> unused_;       // by token
-  std::vector<bool> whole_word_;   // by token: its text encodes as itself
-  std::vector<std::string> text_;  // of the unused tokens; "" for others
+  std::vector<bool> unused_;                       // by token
+  std::vector<bool> whole_word_;                   // by token: its text encodes as itself
+  std::unordered_map<TokenId, std::string> text_;  // of the unused tokens
   std::array<std::optional<TokenId>, 256> byte_tokens_;
   std::optional<TokenId> unknown_;
   std::array<bool, 256> joins_space_{};  // last bytes of characters that have a space behind them

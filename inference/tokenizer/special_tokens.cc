@@ -29,7 +29,7 @@ SpecialTokens::SpecialTokens(const Vocabulary& vocabulary) {
         vocabulary.IsKind(id, TokenKind::kControl) || vocabulary.IsKind(id, TokenKind::kUnknown);
     if ((control || vocabulary.IsKind(id, TokenKind::kUserDefined)) &&
         !vocabulary.pieces[id].empty()) {
-      tokens_.push_back({vocabulary.pieces[id], id, 0, control});
+      tokens_.push_back({std::string(vocabulary.pieces[id]), id, 0, control});
       starts_.at(static_cast<uint8_t>(vocabulary.pieces[id][0])) = true;
     }
   }

@@ -36,7 +36,8 @@ class SpecialTokens {
   std::vector<TextFragment> Partition(std::string_view text,
                                       std::span<const TextSpan> trusted) const;
 
-  // Whether trusted text spelled like this is one control or unknown token, and other text never is.
+  // Whether trusted text spelled like this is one control or unknown token, and other text never
+  // is.
   bool IsControl(std::string_view text) const;
 
  private:

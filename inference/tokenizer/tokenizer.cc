@@ -116,7 +116,7 @@ void Tokenizer::AppendText(TokenId token, bool* at_start, std::string* out) cons
 }
 
 std::string_view Tokenizer::Piece(TokenId token) const {
-  return token < size() ? std::string_view(impl_->vocabulary.pieces[token]) : std::string_view();
+  return token < size() ? impl_->vocabulary.pieces[token] : std::string_view();
 }
 
 bool Tokenizer::IsSpecial(TokenId token) const {

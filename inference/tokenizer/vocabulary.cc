@@ -71,15 +71,20 @@ absl::StatusOr<uint64_t> LimitedLength(const GgufReader& gguf, std::string_view 
 absl::Status ReadPieces(const GgufReader& gguf, Vocabulary* out) {
   constexpr char kKey[] = "tokenizer.ggml.tokens";
   RETURN_IF_ERROR(LimitedLength(gguf, kKey, limits::kMaxVocabularyTokens).status());
-  ASSIGN_OR_RETURN(out->pieces, gguf.GetStringArray(kKey));
-  if (out->pieces.empty()) {
+  ASSIGN_OR_RETURN(const std::vector<std::string_view> pieces, gguf.GetStringViews(kKey));
+  if (pieces.empty()) {
     return Invalid("tokenizer has no tokens; convert the model again");
   }
-  for (size_t id = 0; id < out->pieces.size(); ++id) {
-    if (out->pieces[id].size() > limits::kMaxTokenBytes) {
-      return Invalid("token {} has {} bytes, more than the limit of {}", id, out->pieces[id].size(),
-                     limits::kMaxTokenBytes);
+  uint64_t bytes = 0;
+  for (size_t id = 0; id < pieces.size(); ++id) {
+    bytes += pieces[id].size();
+    if (pieces[id].size() > limits::kMaxTokenBytes || bytes > limits::kMaxVocabularyBytes) {
+      return Invalid("token {} has {} bytes, {} with those before it; the limits are {} and {}", id,
+                     pieces[id].size(), bytes, limits::kMaxTokenBytes, limits::kMaxVocabularyBytes);
     }
+  }
+  for (const std::string_view piece : pieces) {
+    out->pieces.Add(piece);
   }
   return absl::OkStatus();
 }
@@ -202,7 +207,7 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const GgufReader& gguf) {
     RETURN_IF_ERROR(ReadPreTokenizer(gguf, &out));
     constexpr char kMerges[] = "tokenizer.ggml.merges";
     RETURN_IF_ERROR(LimitedLength(gguf, kMerges, limits::kMaxVocabularyMerges).status());
-    ASSIGN_OR_RETURN(out.merges, gguf.GetStringArray(kMerges));
+    ASSIGN_OR_RETURN(out.merges, gguf.GetStringViews(kMerges));
   }
   RETURN_IF_ERROR(ReadPieces(gguf, &out));
   RETURN_IF_ERROR(ReadKinds(gguf, &out));

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "inference/gguf/reader.h"
+#include "inference/tokenizer/piece_table.h"
 #include "inference/tokenizer/pre_tokenizer.h"
 
 namespace ruvd {
@@ -36,11 +38,12 @@ enum class TokenizerModel : uint8_t {
 struct Vocabulary {
   TokenizerModel model = TokenizerModel::kBytePair;
   PreTokenizerEntry pre{.kind = PreTokenizer::kDefault};  // kBytePair only
-  // By id, as the file spells them; equally many of each.
-  std::vector<std::string> pieces;
+  // By id, equally many of each. The pieces are as the file spells them until an encoder turns
+  // them into the bytes they stand for.
+  PieceTable pieces;
   std::vector<TokenKind> kinds;
-  std::vector<float> scores;        // kSentencePiece only; finite
-  std::vector<std::string> merges;  // kBytePair only
+  std::vector<float> scores;             // kSentencePiece only; finite
+  std::vector<std::string_view> merges;  // kBytePair only; live as long as the file is open
 
   std::optional<TokenId> mask, eos, bos, pad, unknown, end_of_turn;
   bool add_bos = false;

@@ -162,22 +162,23 @@ TextSpan FindLikeQwen2(std::string_view all, Qwen2Rules rules) {
   return {0, newlines > 0 ? newlines : SpaceRun(text)};
 }
 
-// The first run of characters that satisfy `wanted`; with `spaced`, together with one character of
-// white space before it (\s?).
+// The first run of characters that satisfy `wanted`, up to `most` of them; with `spaced`, together
+// with one character of white space before it (\s?).
 template <typename Predicate>
-TextSpan FindRun(std::string_view all, bool spaced, Predicate wanted) {
+TextSpan FindRun(std::string_view all, bool spaced, Predicate wanted, size_t most = SIZE_MAX) {
   const Scanner text(all);
   size_t space_before = 0;  // length of the character before `at` where that is white space
   for (size_t at = 0; at < all.size();) {
-    const Char c = text.At(at);
+    Char c = text.At(at);
     if (!wanted(c)) {
       space_before = (c.classes & kSpaces) != 0 ? c.length : 0;
       at += c.length;
       continue;
     }
     const size_t begin = spaced ? at - space_before : at;
-    while (at < all.size() && wanted(text.At(at))) {
-      at += text.At(at).length;
+    for (; most > 0 && at < all.size() && wanted(c); --most) {
+      at += c.length;
+      c = text.At(at);
     }
     return {begin, at};
   }
@@ -267,9 +268,9 @@ TextSpan FindSeedCoderWord(std::string_view text) {
 }
 
 TextSpan FindNumber(std::string_view text) {
-  TextSpan run = FindNumbers(text);
-  run.end = run.begin + Scanner(text).At(run.begin).length;
-  return run;
+  return FindRun(
+      text, /*spaced=*/false, [](const Char& c) { return (c.classes & kNumbers) != 0; },
+      /*most=*/1);
 }
 
 TextSpan FindNumbers(std::string_view text) {

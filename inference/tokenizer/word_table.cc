@@ -8,7 +8,7 @@
 namespace ruvd {
 
 bool WordTable::Add(std::string_view word, uint32_t value) {
-  if (2 * (values_.size() + 1) > slots_.size()) {
+  if (4 * (values_.size() + 1) > 3 * slots_.size()) {
     Grow();
   }
   const size_t hash = std::hash<std::string_view>{}(word);
@@ -17,8 +17,7 @@ bool WordTable::Add(std::string_view word, uint32_t value) {
     return false;
   }
   slot = {static_cast<uint32_t>(hash >> 32), static_cast<uint32_t>(values_.size())};
-  words_ += word;
-  starts_.push_back(words_.size());
+  words_.Add(word);
   values_.push_back(value);
   return true;
 }
@@ -27,8 +26,8 @@ void WordTable::Grow() {
   slots_.assign(std::max<size_t>(64, 2 * slots_.size()), {});
   mask_ = slots_.size() - 1;
   for (uint32_t entry = 0; entry < values_.size(); ++entry) {
-    const size_t hash = std::hash<std::string_view>{}(WordOf(entry));
-    slots_[Place(WordOf(entry), hash)] = {static_cast<uint32_t>(hash >> 32), entry};
+    const size_t hash = std::hash<std::string_view>{}(words_[entry]);
+    slots_[Place(words_[entry], hash)] = {static_cast<uint32_t>(hash >> 32), entry};
   }
 }
 

@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
+
+#include "inference/tokenizer/piece_table.h"
 
 namespace ruvd {
 
@@ -27,6 +28,11 @@ class WordTable {
     return slot.entry == kFree ? std::nullopt : std::optional<uint32_t>(values_[slot.entry]);
   }
   size_t size() const { return values_.size(); }
+  // Gives back memory kept for more words.
+  void Shrink() {
+    words_.Shrink();
+    values_.shrink_to_fit();
+  }
 
  private:
   static constexpr uint32_t kFree = UINT32_MAX;
@@ -34,26 +40,22 @@ class WordTable {
     uint32_t hash = 0;  // the upper half: the lower one chose the place
     uint32_t entry = kFree;
   };
-  std::string_view WordOf(uint32_t entry) const {
-    return std::string_view(words_).substr(starts_[entry], starts_[entry + 1] - starts_[entry]);
-  }
   // The slot that holds the word or would.
   size_t Place(std::string_view word, size_t hash) const {
     const auto upper = static_cast<uint32_t>(hash >> 32);
     size_t at = hash & mask_;
     while (slots_[at].entry != kFree &&
-           (slots_[at].hash != upper || WordOf(slots_[at].entry) != word)) {
+           (slots_[at].hash != upper || words_[slots_[at].entry] != word)) {
       at = (at + 1) & mask_;
     }
     return at;
   }
   void Grow();
 
-  // Open addressing, at most half full; entry i is words_[starts_[i], starts_[i + 1]).
+  // Open addressing, at most three quarters full.
   std::vector<Slot> slots_;
   size_t mask_ = 0;
-  std::string words_;
-  std::vector<uint64_t> starts_ = {0};
+  PieceTable words_;  // by entry, like their values
   std::vector<uint32_t> values_;
 };
 

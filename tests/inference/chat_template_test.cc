@@ -119,6 +119,8 @@ TEST(ChatTemplateTest, RecognizesTemplatesByTheirMarkers) {
             ChatFormat::kLlama3);
   EXPECT_EQ(RecognizeChatTemplate("'<|user|>' + '\n' + c + '<|end|>' + '<|assistant|>'"),
             ChatFormat::kPhi3);
+  EXPECT_EQ(RecognizeChatTemplate("'<|user|><|content|>' + c + '<|end|>' + '<|assistant|>'"),
+            std::nullopt);
   EXPECT_EQ(RecognizeChatTemplate("'<|user|>\n' + c + eos_token ... '<|assistant|>'"),
             ChatFormat::kZephyr);
   EXPECT_EQ(RecognizeChatTemplate("'<|user|>\n' + c + '<|endoftext|>\n<|assistant|>'"),

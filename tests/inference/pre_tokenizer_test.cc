@@ -183,6 +183,25 @@ TEST(PreTokenizerTest, AgreesWithThePublishedExpressions) {
   }
 }
 
+// A matcher that looked at the rest of a run for each of its characters would not come back.
+TEST(PreTokenizerTest, LongRunsOfOneCharacterTakeLinearTime) {
+  for (const char* character :
+       {"7", " ", "\n", "a", "!", "'", "\u3000", "\u0661", "\u0301", "\xFF"}) {
+    std::string text;
+    while (text.size() < (size_t{1} << 20)) {
+      text += character;
+    }
+    for (const auto& [kind, row] : Expressions()) {
+      size_t bytes = 0;
+      WordSplitter splitter(kind, text);
+      for (std::string_view word; splitter.Next(&word);) {
+        bytes += word.size();
+      }
+      EXPECT_EQ(bytes, text.size());
+    }
+  }
+}
+
 RC_GTEST_PROP(PreTokenizerProperty, WordsAreTheWholeText, (const std::string& text)) {
   for (const auto& [kind, row] : Expressions()) {
     std::string joined;

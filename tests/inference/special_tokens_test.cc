@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 Vocabulary Tokens(const std::vector<std::pair<std::string, TokenKind>>& tokens) {
   Vocabulary out;
   for (const auto& [piece, kind] : tokens) {
-    out.pieces.push_back(piece);
+    out.pieces.Add(piece);
     out.kinds.push_back(kind);
   }
   return out;

@@ -218,7 +218,8 @@ RC_GTEST_PROP(BytePairProperty, QueueAgreesWithTheDefinition, ()) {
   const std::string word = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("abc")));
   std::vector<TokenId> actual;
   EncodeWorkspace workspace;
-  BytePairMerges::Create(ids, merges)->Encode(word, &workspace, &actual);
+  const std::vector<std::string_view> lines(merges.begin(), merges.end());
+  BytePairMerges::Create(ids, lines)->Encode(word, &workspace, &actual);
   std::vector<uint32_t> expected;
   for (const std::string& part : NaiveMerge(word, merges)) {
     expected.push_back(*ids.Find(part));
@@ -250,7 +251,7 @@ TEST(BytePairTest, PiecesOutsideTheVocabularyFallBackToBytes) {
   WordTable ids;
   ids.Add("a", 7);
   ids.Add("b", 8);
-  const std::vector<std::string> merges = {"a b"};
+  const std::vector<std::string_view> merges = {"a b"};
   std::vector<uint32_t> out;
   EncodeWorkspace workspace;
   BytePairMerges::Create(ids, merges)->Encode("abz", &workspace, &out);
