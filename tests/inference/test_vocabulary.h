@@ -3,12 +3,12 @@
 
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "inference/gguf/writer.h"
