@@ -24,6 +24,7 @@
 #include "inference/adapter/bank.h"
 #include "inference/adapter/frame.h"
 #include "inference/backend/backend.h"
+#include "inference/kernels/kernel_table.h"
 #include "inference/model/model.h"
 #include "inference/model/transformer.h"
 #include "node/actor/actor_system.h"
@@ -135,6 +136,7 @@ class NodeImpl final : public Node {
 };
 
 absl::Status NodeImpl::Start() {
+  RETURN_IF_ERROR(CheckKernelsVariable());
   ASSIGN_OR_RETURN(metrics_, Metrics::Create(config_.metrics.listen));
   RETURN_IF_ERROR(LoadModel());
   RETURN_IF_ERROR(OpenStores());
