@@ -19,6 +19,7 @@ struct HfTokenizer {
   std::vector<int32_t> types;       // 1 normal, 3 control, 4 user-defined, 5 unused
   std::vector<std::string> merges;  // "left right", most important first
   bool add_bos = false;             // a text begins with the bos token
+  std::string chat_template;        // not of tokenizer.json; see hf_tokenizer_config.h
 };
 
 // Reads tokenizer.json. Ids that have no token become "[PADi]" of type unused up to `vocabulary`,

@@ -18,6 +18,7 @@
 #include "inference/gguf/writer.h"
 #include "inference/import/hf_config.h"
 #include "inference/import/hf_tokenizer.h"
+#include "inference/import/hf_tokenizer_config.h"
 #include "inference/import/hf_weights.h"
 #include "inference/import/limits.h"
 #include "inference/import/metadata.h"
@@ -88,6 +89,27 @@ absl::Status WriteTensors(const std::vector<ImportedTensor>& plan, ParallelRunne
   return absl::OkStatus();
 }
 
+// config.json, tokenizer.json and, where the folder has it, tokenizer_config.json.
+absl::Status ReadTexts(const std::filesystem::path& base, HfConfig* config,
+                       HfTokenizer* tokenizer) {
+  ASSIGN_OR_RETURN(const std::string config_text,
+                   ReadFile((base / "config.json").string(), limits::kMaxImportConfigBytes));
+  ASSIGN_OR_RETURN(*config, ParseHfConfig(config_text));
+  ASSIGN_OR_RETURN(const std::string tokenizer_text,
+                   ReadFile((base / "tokenizer.json").string(), limits::kMaxImportTokenizerBytes));
+  ASSIGN_OR_RETURN(*tokenizer, ParseHfTokenizer(tokenizer_text, config->vocabulary));
+  const std::filesystem::path more = base / "tokenizer_config.json";
+  std::error_code ignored;  // what cannot be looked at is taken for absent
+  if (!std::filesystem::exists(more, ignored)) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::string more_text,
+                   ReadFile(more.string(), limits::kMaxImportConfigBytes));
+  ASSIGN_OR_RETURN(const HfTokenizerConfig additions, ParseHfTokenizerConfig(more_text));
+  ApplyTokenizerConfig(additions, tokenizer, config);
+  return absl::OkStatus();
+}
+
 // The name that people gave the folder.
 std::string FolderName(const std::filesystem::path& folder) {
   std::error_code ignored;  // on failure the name stays empty
@@ -100,14 +122,10 @@ absl::StatusOr<ImportResult> ImportModel(const std::string& folder, const Import
                                          const std::string& out_path, ParallelRunner& runner) {
   ASSIGN_OR_RETURN(const QuantizationScheme scheme, ParseQuantizationScheme(options.type));
   const std::filesystem::path base(folder);
-  ASSIGN_OR_RETURN(const std::string config_text,
-                   ReadFile((base / "config.json").string(), limits::kMaxImportConfigBytes));
-  ASSIGN_OR_RETURN(const HfConfig config, ParseHfConfig(config_text));
+  HfConfig config;
+  HfTokenizer tokenizer;
+  RETURN_IF_ERROR(ReadTexts(base, &config, &tokenizer));
   ASSIGN_OR_RETURN(const std::string architecture, Architecture(options, config));
-  ASSIGN_OR_RETURN(const std::string tokenizer_text,
-                   ReadFile((base / "tokenizer.json").string(), limits::kMaxImportTokenizerBytes));
-  ASSIGN_OR_RETURN(const HfTokenizer tokenizer,
-                   ParseHfTokenizer(tokenizer_text, config.vocabulary));
   ASSIGN_OR_RETURN(const HfWeights weights, OpenHfWeights(folder));
   ASSIGN_OR_RETURN(const std::vector<ImportedTensor> plan,
                    PlanTensors(config, architecture, scheme, weights));

@@ -8,8 +8,9 @@
 // Limits on what an imported folder may hold.
 namespace ruvd::limits {
 
-// config.json is a page of text.
-inline constexpr uint64_t kMaxImportConfigBytes = 1 << 20;
+// config.json is a page of text; tokenizer_config.json lists every special token and has chat
+// templates of some ten kilobytes.
+inline constexpr uint64_t kMaxImportConfigBytes = 8 << 20;
 // The largest tokenizer.json in use (some 250 000 entries) has about 35 MB.
 inline constexpr uint64_t kMaxImportTokenizerBytes = 128 << 20;
 // model.safetensors.index.json: some hundred bytes a tensor.

@@ -108,6 +108,9 @@ void WriteTokenizer(const HfTokenizer& tokenizer, const HfConfig& config, GgufWr
   id("padding", config.pad);
   id("mask", config.mask);
   out->SetBool("tokenizer.ggml.add_bos_token", tokenizer.add_bos);
+  if (!tokenizer.chat_template.empty()) {
+    out->SetString("tokenizer.chat_template", tokenizer.chat_template);
+  }
 }
 
 }  // namespace ruvd

@@ -9,17 +9,18 @@
 #include "inference/gguf/quantize.h"
 #include "inference/import/hf_config.h"
 #include "inference/import/hf_tokenizer.h"
+#include "inference/import/hf_tokenizer_config.h"
 #include "inference/import/hf_weights.h"
 #include "inference/import/safetensors.h"
 
-// The first byte picks one of the importer's four parsers; any bytes give a value or one error.
+// The first byte picks one of the importer's five parsers; any bytes give a value or one error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) {
     return 0;
   }
   const std::span<const uint8_t> rest(data + 1, size - 1);
   constexpr uint64_t kVocabulary = 512;
-  switch (data[0] % 4) {
+  switch (data[0] % 5) {
     case 0: {
       const auto tensors = ruvd::ParseSafetensors(rest);
       if (tensors.ok()) {
@@ -35,6 +36,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 2:
       (void)ruvd::ParseSafetensorsIndex(ruvd::AsText(rest));
+      break;
+    case 3:
+      (void)ruvd::ParseHfTokenizerConfig(ruvd::AsText(rest));
       break;
     default: {
       const auto tokenizer = ruvd::ParseHfTokenizer(ruvd::AsText(rest), kVocabulary);

@@ -147,6 +147,27 @@ TEST_F(ImportModelTest, F16AndF32KeepTheValues) {
   }
 }
 
+TEST_F(ImportModelTest, TokenizerConfigFillsWhatTheOthersLack) {
+  Put("tokenizer_config.json", R"({"bos_token": {"content": "ab"}, "mask_token": "A",
+    "pad_token": "not there", "add_bos_token": true,
+    "chat_template": [{"name": "tools", "template": "T"}, {"name": "default", "template": "D"}]})");
+  ASSERT_TRUE(Import().ok());
+  auto gguf = GgufReader::Open(Out()).value();
+  EXPECT_EQ(gguf->GetUnsigned("tokenizer.ggml.bos_token_id").value(), uint64_t{kHfMergeId});
+  EXPECT_EQ(gguf->GetUnsigned("tokenizer.ggml.mask_token_id").value(), uint64_t{kHfMaskId});
+  EXPECT_FALSE(gguf->Has("tokenizer.ggml.padding_token_id"));
+  EXPECT_TRUE(gguf->GetBool("tokenizer.ggml.add_bos_token").value());
+  EXPECT_EQ(gguf->GetString("tokenizer.chat_template").value(), "D");
+  Put("tokenizer_config.json", R"({"chat_template": "plain", "bos_token": null})");
+  ASSERT_TRUE(Import().ok());
+  gguf = GgufReader::Open(Out()).value();
+  EXPECT_EQ(gguf->GetString("tokenizer.chat_template").value(), "plain");
+  EXPECT_FALSE(gguf->Has("tokenizer.ggml.bos_token_id"));
+  std::filesystem::remove(Out());
+  Put("tokenizer_config.json", "[]");
+  EXPECT_THAT(Refusal(reasons::kModelCorrupt), HasSubstr("tokenizer_config.json"));
+}
+
 TEST_F(ImportModelTest, SameInputGivesTheSameFile) {
   ASSERT_TRUE(Import().ok());
   const std::string first = ReadFile(Out(), 1 << 20).value();

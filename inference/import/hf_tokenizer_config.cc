@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/import/hf_tokenizer_config.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "inference/import/json.h"
+
+namespace ruvd {
+namespace {
+
+using nlohmann::json;
+
+// "<s>" or {"content": "<s>", ...}.
+std::optional<std::string> Spelling(const json& config, std::string_view key) {
+  const json* value = JsonMember(config, key);
+  return value != nullptr && value->is_object() ? JsonString(*value, "content")
+                                                : JsonString(config, key);
+}
+
+// A string, or a list of {"name", "template"}.
+std::string ChatTemplate(const json& config) {
+  const json* value = JsonMember(config, "chat_template");
+  if (value == nullptr || !value->is_array()) {
+    return JsonString(config, "chat_template").value_or("");
+  }
+  for (const json& entry : *value) {
+    if (JsonString(entry, "name") == "default") {
+      return JsonString(entry, "template").value_or("");
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<HfTokenizerConfig> ParseHfTokenizerConfig(std::string_view text) {
+  ASSIGN_OR_RETURN(const json config, ParseJsonObject(text, "tokenizer_config.json"));
+  return HfTokenizerConfig{.bos = Spelling(config, "bos_token"),
+                           .eos = Spelling(config, "eos_token"),
+                           .pad = Spelling(config, "pad_token"),
+                           .mask = Spelling(config, "mask_token"),
+                           .add_bos = JsonBool(config, "add_bos_token"),
+                           .chat_template = ChatTemplate(config)};
+}
+
+void ApplyTokenizerConfig(const HfTokenizerConfig& from, HfTokenizer* tokenizer, HfConfig* config) {
+  const auto fill = [&](const std::optional<std::string>& spelling, std::optional<uint64_t>* id) {
+    const auto found = spelling && !*id ? std::ranges::find(tokenizer->tokens, *spelling)
+                                        : tokenizer->tokens.end();
+    if (found != tokenizer->tokens.end()) {
+      *id = static_cast<uint64_t>(found - tokenizer->tokens.begin());
+    }
+  };
+  fill(from.bos, &config->bos);
+  fill(from.eos, &config->eos);
+  fill(from.pad, &config->pad);
+  fill(from.mask, &config->mask);
+  tokenizer->add_bos = from.add_bos.value_or(tokenizer->add_bos);
+  tokenizer->chat_template = from.chat_template;
+}
+
+}  // namespace ruvd
