@@ -24,6 +24,11 @@ enum class ColumnFamily : uint8_t {
   kTrajectory = 8,
   kConsent = 9,
   kItem = 10,
+  kPolicy = 11,
+  kSession = 12,
+  kWitness = 13,
+  kEdge = 14,
+  kLedger = 15,
 };
 
 struct ColumnFamilyInfo {
@@ -36,7 +41,7 @@ struct ColumnFamilyInfo {
 };
 
 // In the order of the enumeration.
-inline constexpr std::array<ColumnFamilyInfo, 11> kColumnFamilies = {{
+inline constexpr std::array<ColumnFamilyInfo, 16> kColumnFamilies = {{
     {ColumnFamily::kDefault, "default", false, false},
     {ColumnFamily::kVec, "vec", true, false},
     {ColumnFamily::kMeta, "meta", false, false},
@@ -48,6 +53,11 @@ inline constexpr std::array<ColumnFamilyInfo, 11> kColumnFamilies = {{
     {ColumnFamily::kTrajectory, "trajectory", false, true},
     {ColumnFamily::kConsent, "consent", false, false},
     {ColumnFamily::kItem, "item", true, true},
+    {ColumnFamily::kPolicy, "policy", true, true},
+    {ColumnFamily::kSession, "session", false, true},
+    {ColumnFamily::kWitness, "witness", true, true},
+    {ColumnFamily::kEdge, "edge", true, false},
+    {ColumnFamily::kLedger, "ledger", false, false},
 }};
 
 inline const ColumnFamilyInfo& InfoOf(ColumnFamily family) {

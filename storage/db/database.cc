@@ -3,6 +3,7 @@
 
 #include "storage/db/database.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/reasons.h"
@@ -39,11 +40,16 @@ std::string_view HealthName(StoreHealth health) {
 
 void Batch::Put(ColumnFamily family, std::string_view key, std::string_view plaintext,
                 uint32_t generation) {
-  changes_.push_back({family, std::string(key), std::string(plaintext), generation});
+  changes_.push_back({family, std::string(key), std::string(plaintext), generation, {}});
 }
 
 void Batch::Delete(ColumnFamily family, std::string_view key) {
-  changes_.push_back({family, std::string(key), std::nullopt, 0});
+  changes_.push_back({family, std::string(key), std::nullopt, 0, {}});
+}
+
+void Batch::DeleteRange(ColumnFamily family, std::string_view start, std::string_view end) {
+  RUVD_CHECK(start < end);
+  changes_.push_back({family, std::string(start), std::nullopt, 0, std::string(end)});
 }
 
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -67,14 +73,15 @@ absl::Status Database::Write(Batch batch, Durability durability) {
   bool bulk = false;
   for (const Batch::Change& change : batch.changes_) {
     const size_t value_bytes = change.plaintext ? change.plaintext->size() : 0;
-    if (change.key.size() > limits::kMaxRowKeyBytes || value_bytes > limits::kMaxRowValueBytes) {
+    const size_t key_bytes = std::max(change.key.size(), change.range_end.size());
+    if (key_bytes > limits::kMaxRowKeyBytes || value_bytes > limits::kMaxRowValueBytes) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                    "row of {} has a key of {} and a value of {} bytes, the limits are {} and {}; "
                    "store less in one row",
-                   InfoOf(change.family).name, change.key.size(), value_bytes,
-                   limits::kMaxRowKeyBytes, limits::kMaxRowValueBytes);
+                   InfoOf(change.family).name, key_bytes, value_bytes, limits::kMaxRowKeyBytes,
+                   limits::kMaxRowValueBytes);
     }
-    bytes += change.key.size() + value_bytes + kStoredValueOverheadBytes;
+    bytes += key_bytes + value_bytes + kStoredValueOverheadBytes;
     bulk = bulk || (change.plaintext && InfoOf(change.family).stops_at_soft_reserve);
   }
   if (bytes > limits::kMaxBatchBytes) {
@@ -85,12 +92,16 @@ absl::Status Database::Write(Batch batch, Durability durability) {
   RETURN_IF_ERROR(impl_->Admit(bytes, bulk));
   for (const Batch::Change& change : batch.changes_) {
     rocksdb::ColumnFamilyHandle* handle = impl_->handle(change.family);
-    const rocksdb::Status status =
-        change.plaintext
-            ? sealed.Put(handle, change.key,
-                         EncodeStoredValue(impl_->key(), change.family, change.key, kSchemaVersion,
-                                           change.generation, *change.plaintext))
-            : sealed.Delete(handle, change.key);
+    rocksdb::Status status;
+    if (change.plaintext) {
+      status = sealed.Put(handle, change.key,
+                          EncodeStoredValue(impl_->key(), change.family, change.key, kSchemaVersion,
+                                            change.generation, *change.plaintext));
+    } else if (!change.range_end.empty()) {
+      status = sealed.DeleteRange(handle, change.key, change.range_end);
+    } else {
+      status = sealed.Delete(handle, change.key);
+    }
     RETURN_IF_ERROR(db::FromRocks(status, "building a batch"));
   }
   return impl_->Apply(&sealed, bytes, durability);

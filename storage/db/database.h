@@ -62,6 +62,9 @@ class Batch {
   void Put(ColumnFamily family, std::string_view key, std::string_view plaintext,
            uint32_t generation = 0);
   void Delete(ColumnFamily family, std::string_view key);
+  // Deletes the rows with start <= key < end as of this place in the batch; start < end. One such
+  // change is cheap to write however many rows it hides, so it suits whole days, not single rows.
+  void DeleteRange(ColumnFamily family, std::string_view start, std::string_view end);
   bool empty() const { return changes_.empty(); }
 
  private:
@@ -71,6 +74,7 @@ class Batch {
     std::string key;
     std::optional<std::string> plaintext;  // none: delete
     uint32_t generation;
+    std::string range_end;  // of a range to delete; empty: a single row
   };
   std::vector<Change> changes_;
 };

@@ -93,6 +93,38 @@ TEST_F(DatabaseTest, ABatchDeletesAndPutsTogether) {
   EXPECT_EQ(database->LastKey(ColumnFamily::kPeers).value(), std::nullopt);
 }
 
+TEST_F(DatabaseTest, ARangeIsDeletedInTheOrderOfItsBatch) {
+  auto database = OpenStore();
+  for (const char* key : {"a", "b", "c", "d"}) {
+    ASSERT_TRUE(PutOne(*database, ColumnFamily::kWitness, key, key).ok());
+  }
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kEdge, "b", "b").ok());
+  Batch batch;
+  batch.DeleteRange(ColumnFamily::kWitness, "b", "d");
+  batch.Put(ColumnFamily::kWitness, "c", "again");
+  ASSERT_TRUE(database->Write(std::move(batch), Durability::kPowerLoss).ok());
+  database.reset();
+  database = OpenStore();
+  EXPECT_THAT(Keys(*database, ColumnFamily::kWitness), ElementsAre("a", "c", "d"));
+  EXPECT_EQ(database->Get(ColumnFamily::kWitness, "c").value(), "again");
+  EXPECT_THAT(Keys(*database, ColumnFamily::kEdge), ElementsAre("b"));
+}
+
+TEST_F(DatabaseTest, AStoreFromBeforeAFamilyGetsIt) {
+  ASSERT_TRUE(PutOne(*OpenStore(), ColumnFamily::kMeta, "a", "1").ok());
+  WithRawStore([](rocksdb::DB& raw, std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
+    for (const ColumnFamily family : {ColumnFamily::kPolicy, ColumnFamily::kLedger}) {
+      ASSERT_TRUE(raw.DropColumnFamily(handles[static_cast<size_t>(family)]).ok());
+    }
+  });
+  auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kLedger, "a", "2").ok());
+  database.reset();
+  database = OpenStore();
+  EXPECT_EQ(database->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(database->Get(ColumnFamily::kLedger, "a").value(), "2");
+}
+
 TEST_F(DatabaseTest, ScansARangeInOrderAndStopsWhenTold) {
   auto database = OpenStore();
   for (const char* key : {"d", "a", "c", "b"}) {
