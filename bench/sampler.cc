@@ -100,7 +100,7 @@ void TextOfRequest(benchmark::State& state) {
   const Tokenizer& tokenizer = (*model)->tokenizer();
   std::string prompt;
   for (size_t i = 0; i < 4; ++i) {
-    prompt += bench::kStudyPrompts[i];
+    prompt += bench::kSelectionPrompts[i];
   }
   const std::vector<TokenId> tokens = tokenizer.Encode(prompt);
   for (auto _ : state) {

@@ -6,13 +6,20 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/reasons.h"
 #include "base/status.h"
+#include "bench/meter.h"
 #include "bench/study_completions.h"
 #include "bench/study_prompts.h"
 #include "bench/study_samplers.h"
@@ -25,17 +32,21 @@ namespace ruvd::bench {
 namespace {
 
 constexpr char kDescription[] =
-    "Completes 32 prompts with every sampler and judges the text by the model's own next-token\n"
+    "Completes prompts with every sampler and judges the text by the model's own next-token\n"
     "reading together with distinct-n and loops. JSON keys: cross_entropy (nats/token of the\n"
     "completion given the prompt, next-token reading) and loops (share of completions that go in\n"
-    "circles), each with the 95 % interval over prompts; distinct_1, _2, _4; tokens_per_forward.\n"
-    "End-of-text does not end a completion, so that all have the same length.";
+    "circles), each with the 95 % interval over prompts; distinct_1, _2, _4; tokens_per_forward;\n"
+    "ms_cpu, processor time per completion (what one alone costs with --batch 1); prompts, the\n"
+    "means of each prompt, to compare two samplers in pairs. End-of-text does not end a "
+    "completion,\n"
+    "so that all have the same length. bench/study.py runs all of it and prints the tables.";
 
 struct Arguments {
   std::string model;
   std::string mode = "block";
+  std::string prompts = "selection";
   std::string only;   // candidates whose name contains this
-  std::string texts;  // mode text
+  std::string texts;  // modes text and given
   int tokens = 64;
   int seeds = 2;
   int batch = 16;
@@ -56,12 +67,12 @@ absl::StatusOr<std::vector<Text>> ReadReal(Study* study) {
   ASSIGN_OR_RETURN(const std::vector<std::string> documents,
                    ReadTextDocuments(study->arguments.texts));
   const size_t length = kPromptTokens + static_cast<size_t>(study->arguments.tokens);
-  const size_t wanted = kStudyPrompts.size() * static_cast<size_t>(study->arguments.seeds);
+  constexpr size_t kWanted = 64;
   std::vector<Text> texts;
   study->prompts.clear();
   for (const std::string& document : documents) {
     const std::vector<TokenId> tokens = study->model.tokenizer().Encode(document);
-    if (tokens.size() < length || texts.size() == wanted) {
+    if (tokens.size() < length || texts.size() == kWanted) {
       continue;
     }
     const auto border = tokens.begin() + kPromptTokens;
@@ -73,14 +84,66 @@ absl::StatusOr<std::vector<Text>> ReadReal(Study* study) {
   return texts;
 }
 
+// Completions by another program for the same prompts, one JSON line each with the members prompt
+// (its number), tokens and forwards.
+absl::StatusOr<std::vector<Text>> ReadGiven(const Study& study) {
+  std::ifstream file(study.arguments.texts);
+  std::vector<Text> texts;
+  for (std::string line; std::getline(file, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    const auto member = [&](const char* name) {
+      return json.is_object() ? json.value(name, nlohmann::json()) : nlohmann::json();
+    };
+    const nlohmann::json tokens = member("tokens");
+    Text text;
+    bool valid = member("prompt").is_number_unsigned() && member("forwards").is_number_unsigned() &&
+                 tokens.is_array() && !tokens.empty();
+    for (size_t i = 0; valid && i < tokens.size(); ++i) {
+      valid = tokens[i].is_number_unsigned() &&
+              tokens[i].get<uint64_t>() < static_cast<uint64_t>(study.model.config().vocabulary);
+      text.completion.push_back(valid ? tokens[i].get<TokenId>() : 0);
+    }
+    if (valid) {
+      text.prompt = json["prompt"].get<size_t>();
+      text.forwards = json["forwards"].get<int>();
+    }
+    if (!valid || text.prompt >= study.prompts.size()) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "line {} of {} is no completion of a prompt; each needs prompt, tokens of the "
+                   "vocabulary and forwards",
+                   texts.size() + 1, study.arguments.texts);
+    }
+    texts.push_back(std::move(text));
+  }
+  if (texts.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "no completion in {}; name a readable file with --texts", study.arguments.texts);
+  }
+  return texts;
+}
+
 nlohmann::ordered_json Json(const Interval& interval) {
   return {interval.mean, interval.low, interval.high};
 }
 
+// The mean of each prompt, those without completions left out.
+nlohmann::ordered_json MeansOf(const std::vector<std::vector<double>>& values) {
+  nlohmann::ordered_json means = nlohmann::ordered_json::array();
+  for (const std::vector<double>& group : values) {
+    if (!group.empty()) {
+      means.push_back(std::accumulate(group.begin(), group.end(), 0.0) /
+                      static_cast<double>(group.size()));
+    }
+  }
+  return means;
+}
+
 absl::StatusOr<nlohmann::ordered_json> Judge(const Study& study, const std::vector<Text>& texts) {
-  std::vector<std::vector<double>> entropy(study.prompts.size());
-  std::vector<std::vector<double>> loops(study.prompts.size());
-  std::vector<std::vector<double>> distinct(5);
+  using Values = std::vector<std::vector<double>>;  // by prompt
+  const Values none(study.prompts.size());
+  Values entropy = none;
+  Values loops = none;
+  std::map<size_t, Values> distinct = {{1, none}, {2, none}, {4, none}};
   double forwards = 0;
   double tokens = 0;
   for (const Text& text : texts) {
@@ -89,8 +152,8 @@ absl::StatusOr<nlohmann::ordered_json> Judge(const Study& study, const std::vect
                                      nullptr, {.mode = DecodingMode::kAutoregressive}));
     entropy[text.prompt].push_back(nats);
     loops[text.prompt].push_back(Loops(text.completion) ? 1 : 0);
-    for (const size_t n : {1, 2, 4}) {
-      distinct[n].push_back(Distinct(text.completion, n));
+    for (auto& [n, values] : distinct) {
+      values[text.prompt].push_back(Distinct(text.completion, n));
     }
     forwards += text.forwards;
     tokens += static_cast<double>(text.completion.size());
@@ -98,23 +161,34 @@ absl::StatusOr<nlohmann::ordered_json> Judge(const Study& study, const std::vect
   nlohmann::ordered_json json;
   json["cross_entropy"] = Json(BootstrapMean(entropy));
   json["loops"] = Json(BootstrapMean(loops));
-  for (const size_t n : {1, 2, 4}) {
-    json[fmt::format("distinct_{}", n)] = BootstrapMean({distinct[n]}).mean;
+  for (const auto& [n, values] : distinct) {
+    json[fmt::format("distinct_{}", n)] = BootstrapMean(values).mean;
   }
   json["tokens_per_forward"] = tokens / forwards;
   json["completions"] = texts.size();
+  json["prompts"] = {{"cross_entropy", MeansOf(entropy)},
+                     {"loops", MeansOf(loops)},
+                     {"distinct_2", MeansOf(distinct[2])}};
   return json;
 }
 
-absl::Status Print(const Study& study, const std::string& name, const std::vector<Text>& texts) {
+absl::Status Print(const Study& study, const std::string& name, const std::vector<Text>& texts,
+                   double ms_cpu) {
   ASSIGN_OR_RETURN(const nlohmann::ordered_json judged, Judge(study, texts));
   nlohmann::ordered_json line;
   line["mode"] = study.arguments.mode;
   line["sampler"] = name;
+  line["ms_cpu"] = ms_cpu / static_cast<double>(texts.size());
   line.update(judged);
   fmt::print("{}\n", line.dump());
   std::fflush(stdout);
   return absl::OkStatus();
+}
+
+void PrintPrompts(const Study& study) {
+  for (const std::vector<TokenId>& prompt : study.prompts) {
+    fmt::print("{}\n", nlohmann::json(prompt).dump());
+  }
 }
 
 DecodingMode ModeByName(const std::string& name) {
@@ -123,43 +197,76 @@ DecodingMode ModeByName(const std::string& name) {
                                : DecodingMode::kAutoregressive;
 }
 
+std::vector<Candidate> CandidatesOf(const Study& study) {
+  const Arguments& arguments = study.arguments;
+  const int block = study.model.config().block_length;
+  if (arguments.mode == "speed") {
+    return SpeedCandidates(arguments.tokens, block);
+  }
+  const DecodingMode mode = ModeByName(arguments.mode);
+  return Candidates(mode, arguments.tokens_per_forward,
+                    mode == DecodingMode::kBlock ? block : arguments.tokens);
+}
+
+absl::Status CompleteAll(const Study& study) {
+  const Arguments& arguments = study.arguments;
+  for (const Candidate& candidate : CandidatesOf(study)) {
+    if (candidate.name.find(arguments.only) == std::string::npos) {
+      continue;
+    }
+    const Meter meter;
+    ASSIGN_OR_RETURN(
+        const std::vector<Text> texts,
+        Complete(study.model, study.transformer, study.prompts, candidate,
+                 {.tokens = arguments.tokens, .seeds = arguments.seeds, .batch = arguments.batch}));
+    RETURN_IF_ERROR(Print(study, candidate.name, texts, meter.CpuMs()));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
   ThreadParallelRunner runner(arguments.threads);
   ASSIGN_OR_RETURN(const std::unique_ptr<Transformer> transformer,
                    DefaultBackend().Load(model, {.precision = Precision::kFast, .runner = runner}));
   Study study{arguments, *model, *transformer, {}};
-  for (const char* prompt : kStudyPrompts) {
+  const std::span<const char* const> prompts = arguments.prompts == "reporting"
+                                                   ? std::span<const char* const>(kReportingPrompts)
+                                                   : kSelectionPrompts;
+  for (const char* prompt : prompts) {
     study.prompts.push_back(model->tokenizer().Encode(prompt));
+  }
+  if (arguments.mode == "prompts") {
+    PrintPrompts(study);
+    return absl::OkStatus();
   }
   if (arguments.mode == "text") {
     ASSIGN_OR_RETURN(const std::vector<Text> texts, ReadReal(&study));
-    return Print(study, "real text", texts);
+    return Print(study, "real text", texts, 0);
   }
-  const DecodingMode mode = ModeByName(arguments.mode);
-  const int scope = mode == DecodingMode::kBlock ? model->config().block_length : arguments.tokens;
-  for (const Candidate& candidate : Candidates(mode, arguments.tokens_per_forward, scope)) {
-    if (candidate.name.find(arguments.only) != std::string::npos) {
-      ASSIGN_OR_RETURN(
-          const std::vector<Text> texts,
-          Complete(
-              study.model, study.transformer, study.prompts, candidate,
-              {.tokens = arguments.tokens, .seeds = arguments.seeds, .batch = arguments.batch}));
-      RETURN_IF_ERROR(Print(study, candidate.name, texts));
-    }
+  if (arguments.mode == "given") {
+    ASSIGN_OR_RETURN(const std::vector<Text> texts, ReadGiven(study));
+    return Print(study, arguments.only, texts, 0);
   }
-  return absl::OkStatus();
+  return CompleteAll(study);
 }
 
 int Main(int argc, char** argv) {
   CLI::App app(kDescription);
   Arguments arguments;
   app.add_option("--model", arguments.model, "GGUF file")->required();
-  app.add_option("--mode", arguments.mode, "block, diffusion, ar, or text: real text")
-      ->check(CLI::IsMember({"block", "diffusion", "ar", "text"}))
+  app.add_option("--mode", arguments.mode,
+                 "block, diffusion, ar; speed: windows and thresholds; text: real text; given: "
+                 "another program's; prompts: prints their tokens")
+      ->check(CLI::IsMember({"block", "diffusion", "ar", "speed", "text", "given", "prompts"}))
       ->capture_default_str();
-  app.add_option("--only", arguments.only, "samplers whose name contains this");
-  app.add_option("--texts", arguments.texts, "file of documents for mode text");
+  app.add_option("--prompts", arguments.prompts, "selection or reporting")
+      ->check(CLI::IsMember({"selection", "reporting"}))
+      ->capture_default_str();
+  app.add_option("--only", arguments.only,
+                 "samplers whose name contains this; a name for mode given");
+  app.add_option("--texts", arguments.texts,
+                 "mode text: documents; mode given: JSON lines of prompt, tokens, forwards");
   app.add_option("--tokens", arguments.tokens, "tokens of a completion")->capture_default_str();
   app.add_option("--seeds", arguments.seeds, "completions of a prompt")->capture_default_str();
   app.add_option("--batch", arguments.batch, "completions at once")->capture_default_str();

@@ -90,9 +90,19 @@ class List {
   std::vector<Candidate> candidates_;
 };
 
+// What requests that say nothing about repetition get.
+void Serve(SamplingOptions& options) {
+  options.repetition_penalty = 1.2F;
+  options.no_repeat_ngram = 3;
+}
+
+constexpr char kServed[] = "repetition 1.2, no 3-gram twice";
+
 void AddGreedy(List& list) {
   list.Add(kLowConfidence, "greedy", {});
-  list.Add(kLowConfidence, "greedy, repetition 1.3", {Repetition(1.3F)});
+  for (const float penalty : {1.1F, 1.2F, 1.3F}) {
+    list.Add(kLowConfidence, fmt::format("greedy, repetition {}", penalty), {Repetition(penalty)});
+  }
   list.Add(kLowConfidence, "greedy, repetition 1.3 within 16", {Repetition(1.3F, 16)});
   list.Add(kLowConfidence, "greedy, frequency 1 within 32", {Frequency(1.0F, 32)});
   list.Add(kLowConfidence, "greedy, no 3-gram twice", {Ngram(3)});
@@ -102,45 +112,96 @@ void AddGreedy(List& list) {
   }
   list.Add(kLowConfidence, "greedy, guidance 0.5", {Guidance(0.5F)});
   list.Add(kLowConfidence, "greedy, positions at 0.2", {Positions(0.2F)});
-  list.Add(kMargin, "greedy", {});
-  list.Add(kEntropy, "greedy", {});
-  list.Add(kPosition, "greedy", {});
-  list.Add(kRandom, "greedy", {});
+  for (const SamplerKind kind : {kMargin, kEntropy, kPosition, kRandom}) {
+    list.Add(kind, "greedy", {});
+    list.Add(kind, fmt::format("greedy, {}", kServed), {Serve});
+  }
 }
 
 void AddDrawn(List& list) {
   const Change cool = Drawn(0.7F, 0.9F);
   for (const SamplerKind kind : {kLowConfidence, kEntropy, kPosition, kRandom, kAncestral}) {
     list.Add(kind, "0.7, top-p 0.9", {cool});
+    list.Add(kind, fmt::format("0.7, top-p 0.9, {}", kServed), {cool, Serve});
   }
   list.Add(kLowConfidence, "1, top-p 0.9", {Drawn(1.0F, 0.9F)});
   list.Add(kLowConfidence, "0.7, top-p 0.9, repetition 1.1", {cool, Repetition(1.1F)});
   list.Add(kLowConfidence, "0.7, top-p 0.9, no 3-gram twice", {cool, Ngram(3)});
-  list.Add(kLowConfidence, "0.7, top-p 0.9, repetition 1.2, no 3-gram twice",
-           {cool, Repetition(1.2F), Ngram(3)});
   list.Add(kLowConfidence, "0.7, top-p 0.9, positions at 0.2", {cool, Positions(0.2F)});
   list.Add(kRemdm, "cap 0.05, 0.7, top-p 0.9", {cool, Remask(RemaskKind::kCap, 0.05F)});
+  list.Add(kRemdm, fmt::format("cap 0.05, 0.7, top-p 0.9, {}", kServed),
+           {cool, Remask(RemaskKind::kCap, 0.05F), Serve});
   list.Add(kRemdm, "confidence, 0.7, top-p 0.9", {cool, Remask(RemaskKind::kConfidence, 0)});
+}
+
+Change Threshold(float value) {
+  return [=](SamplingOptions& o) { o.confidence_threshold = value; };
 }
 
 // These choose how many tokens a forward commits.
 void AddAdaptive(List& list) {
-  const auto threshold = [](float value) {
-    return [value](SamplingOptions& o) { o.confidence_threshold = value; };
+  for (const float value : {0.5F, 0.8F}) {
+    list.Add(kThreshold, fmt::format("{}, greedy, {}", value, kServed), {Threshold(value), Serve});
+    list.Add(kKlass, fmt::format("{}, greedy, {}", value, kServed), {Threshold(value), Serve});
+  }
+  for (const float value : {0.5F, 1.0F}) {
+    const auto factor = [=](SamplingOptions& o) { o.factor = value; };
+    list.Add(kFactor, fmt::format("{}, greedy, {}", value, kServed), {factor, Serve});
+  }
+  for (const float value : {0.1F, 0.5F, 1.0F}) {
+    const auto bound = [=](SamplingOptions& o) { o.entropy_bound = value; };
+    list.Add(kEntropyBounded, fmt::format("{}, greedy, {}", value, kServed), {bound, Serve});
+  }
+}
+
+// How a token is chosen, for comparing speeds at equal text.
+struct TokenRule {
+  const char* name;
+  Change change;
+};
+
+std::vector<TokenRule> TokenRules() {
+  // The first two are what the peer's loop does at temperature 0 and by default.
+  const auto peer = [](float temperature) {
+    return [=](SamplingOptions& o) {
+      o.temperature = temperature;
+      o.top_k = 40;
+      o.top_p = 0.95F;
+    };
   };
-  const auto bound = [](float value) {
-    return [value](SamplingOptions& o) { o.entropy_bound = value; };
-  };
-  const Change plain = [](SamplingOptions& o) {
-    o.repetition_penalty = 1.2F;
-    o.no_repeat_ngram = 3;
-  };
-  const std::string name = ", greedy, repetition 1.2, no 3-gram twice";
-  list.Add(kThreshold, "0.5" + name, {threshold(0.5F), plain});
-  list.Add(kThreshold, "0.8" + name, {threshold(0.8F), plain});
-  list.Add(kFactor, "1" + name, {plain});
-  list.Add(kKlass, "0.5" + name, {threshold(0.5F), plain});
-  list.Add(kEntropyBounded, "1" + name, {bound(1.0F), plain});
+  return {{"1, top-k 40, top-p 0.95", peer(1.0F)},
+          {"0.8, top-k 40, top-p 0.95", peer(0.8F)},
+          {kServed, Serve}};
+}
+
+void AddWindows(std::vector<Candidate>* candidates, int tokens) {
+  for (const int tokens_per_forward : {1, 2, 4}) {
+    List list(DecodingMode::kDiffusion, tokens_per_forward, tokens);
+    for (const TokenRule& rule : TokenRules()) {
+      list.Add(kLowConfidence,
+               fmt::format("window, {} steps, {}", tokens / tokens_per_forward, rule.name),
+               {rule.change});
+    }
+    for (Candidate& candidate : list.Take()) {
+      candidates->push_back(std::move(candidate));
+    }
+  }
+}
+
+void AddBlocks(std::vector<Candidate>* candidates, int scope) {
+  for (const TokenRule& rule : TokenRules()) {
+    List list(DecodingMode::kBlock, 1, scope);
+    list.Add(kLowConfidence, fmt::format("blocks, {} steps a block, {}", scope, rule.name),
+             {rule.change});
+    for (const int percent : {90, 80, 70, 60, 50, 40, 30, 20}) {
+      const float value = static_cast<float>(percent) / 100;
+      list.Add(kThreshold, fmt::format("blocks, {}, {}", value, rule.name),
+               {Threshold(value), rule.change});
+    }
+    for (Candidate& candidate : list.Take()) {
+      candidates->push_back(std::move(candidate));
+    }
+  }
 }
 
 }  // namespace
@@ -154,9 +215,8 @@ std::vector<Candidate> Candidates(DecodingMode mode, double tokens_per_forward, 
     list.Add(std::nullopt, "0.7, top-p 0.9", {cool});
     list.Add(std::nullopt, "1, top-p 0.9", {Drawn(1.0F, 0.9F)});
     list.Add(std::nullopt, "0.7, top-p 0.9, repetition 1.1", {cool, Repetition(1.1F)});
-    list.Add(std::nullopt, "0.7, top-p 0.9, repetition 1.2, no 3-gram twice",
-             {cool, Repetition(1.2F), Ngram(3)});
-    list.Add(std::nullopt, "greedy, repetition 1.2, no 3-gram twice", {Repetition(1.2F), Ngram(3)});
+    list.Add(std::nullopt, fmt::format("0.7, top-p 0.9, {}", kServed), {cool, Serve});
+    list.Add(std::nullopt, fmt::format("greedy, {}", kServed), {Serve});
     return list.Take();
   }
   AddGreedy(list);
@@ -165,23 +225,26 @@ std::vector<Candidate> Candidates(DecodingMode mode, double tokens_per_forward, 
   return list.Take();
 }
 
+std::vector<Candidate> SpeedCandidates(int tokens, int scope) {
+  std::vector<Candidate> candidates;
+  AddWindows(&candidates, tokens);
+  AddBlocks(&candidates, scope);
+  return candidates;
+}
+
 std::vector<Candidate> SampleCandidates() {
   const auto with = [](Candidate candidate, const Change& change) {
     change(candidate.options);
     return candidate;
   };
-  const Change served = [](SamplingOptions& o) {
-    o.repetition_penalty = 1.2F;
-    o.no_repeat_ngram = 3;
-  };
   SamplingOptions block;
   block.mode = DecodingMode::kBlock;
   SamplingOptions diffusion;
   diffusion.mode = DecodingMode::kDiffusion;
-  return {with({"block, low_confidence (the default)", block}, served),
-          with({"diffusion, low_confidence", diffusion}, served),
-          with({"block, ancestral at temperature 0.7, top-p 0.9", block}, [&](SamplingOptions& o) {
-            served(o);
+  return {with({"block, low_confidence (the default)", block}, Serve),
+          with({"diffusion, low_confidence", diffusion}, Serve),
+          with({"block, ancestral at temperature 0.7, top-p 0.9", block}, [](SamplingOptions& o) {
+            Serve(o);
             o.sampler = kAncestral;
             o.steps = 64;
             Drawn(0.7F, 0.9F)(o);

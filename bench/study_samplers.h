@@ -21,6 +21,11 @@ struct Candidate {
 // those that decide for themselves start from one.
 std::vector<Candidate> Candidates(DecodingMode mode, double tokens_per_forward, int scope);
 
+// For speed at equal text: whole windows as the peer's loop evaluates them, and blocks of `scope`
+// tokens behind an exact cache with confidence thresholds, each with the peer's choice of tokens
+// and with ours.
+std::vector<Candidate> SpeedCandidates(int tokens, int scope);
+
 // Those of docs/samples.md.
 std::vector<Candidate> SampleCandidates();
 

@@ -55,7 +55,7 @@ absl::Status Write(const std::string& path) {
       DefaultBackend().Load(model, {.precision = Precision::kFast, .runner = SerialRunner()}));
   std::vector<std::vector<TokenId>> prompts;
   for (size_t i = 0; i < kPrompts; ++i) {
-    prompts.push_back(model->tokenizer().Encode(kStudyPrompts[i]));
+    prompts.push_back(model->tokenizer().Encode(kSelectionPrompts[i]));
   }
   const std::vector<Candidate> candidates = SampleCandidates();
   std::vector<std::vector<Text>> texts;
@@ -66,7 +66,7 @@ absl::Status Write(const std::string& path) {
   }
   fmt::print("{}", kHead);
   for (size_t i = 0; i < kPrompts; ++i) {
-    fmt::print("\n## {}\n", kStudyPrompts[i]);
+    fmt::print("\n## {}\n", kSelectionPrompts[i]);
     for (size_t c = 0; c < candidates.size(); ++c) {
       const std::vector<TokenId>& completion = texts[c][i].completion;
       ASSIGN_OR_RETURN(const double nats,
