@@ -17,6 +17,9 @@ inline constexpr size_t kMaxRowValueBytes = 16 << 20;
 // A batch is copied into the log at once and held in memory while it is sealed.
 inline constexpr size_t kMaxBatchBytes = 64 << 20;
 
+// Longer names of users are hashed by whoever makes them.
+inline constexpr size_t kMaxScopeIdBytes = 128;
+
 // The free space is asked for at most this often: statvfs is cheap, not free.
 inline constexpr std::chrono::milliseconds kReserveProbeInterval{1000};
 // ... or after this much was written since, less where the hard reserve is small.

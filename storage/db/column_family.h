@@ -29,6 +29,7 @@ enum class ColumnFamily : uint8_t {
   kWitness = 13,
   kEdge = 14,
   kLedger = 15,
+  kKey = 16,
 };
 
 struct ColumnFamilyInfo {
@@ -41,7 +42,7 @@ struct ColumnFamilyInfo {
 };
 
 // In the order of the enumeration.
-inline constexpr std::array<ColumnFamilyInfo, 16> kColumnFamilies = {{
+inline constexpr std::array<ColumnFamilyInfo, 17> kColumnFamilies = {{
     {ColumnFamily::kDefault, "default", false, false},
     {ColumnFamily::kVec, "vec", true, false},
     {ColumnFamily::kMeta, "meta", false, false},
@@ -58,6 +59,7 @@ inline constexpr std::array<ColumnFamilyInfo, 16> kColumnFamilies = {{
     {ColumnFamily::kWitness, "witness", true, true},
     {ColumnFamily::kEdge, "edge", true, false},
     {ColumnFamily::kLedger, "ledger", false, false},
+    {ColumnFamily::kKey, "key", false, false},
 }};
 
 inline const ColumnFamilyInfo& InfoOf(ColumnFamily family) {

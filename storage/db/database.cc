@@ -39,17 +39,17 @@ std::string_view HealthName(StoreHealth health) {
 }
 
 void Batch::Put(ColumnFamily family, std::string_view key, std::string_view plaintext,
-                uint32_t generation) {
-  changes_.push_back({family, std::string(key), std::string(plaintext), generation, {}});
+                uint32_t generation, const KeyScope& scope) {
+  changes_.push_back({family, std::string(key), std::string(plaintext), generation, scope, {}});
 }
 
 void Batch::Delete(ColumnFamily family, std::string_view key) {
-  changes_.push_back({family, std::string(key), std::nullopt, 0, {}});
+  changes_.push_back({family, std::string(key), std::nullopt, 0, {}, {}});
 }
 
 void Batch::DeleteRange(ColumnFamily family, std::string_view start, std::string_view end) {
   RUVD_CHECK(start < end);
-  changes_.push_back({family, std::string(start), std::nullopt, 0, std::string(end)});
+  changes_.push_back({family, std::string(start), std::nullopt, 0, {}, std::string(end)});
 }
 
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

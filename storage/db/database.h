@@ -18,6 +18,7 @@
 #include "privacy/seal/seal.h"
 #include "storage/db/column_family.h"
 #include "storage/db/disk_reserve.h"
+#include "storage/db/key_scope.h"
 #include "storage/limits.h"
 
 namespace ruvd {
@@ -58,9 +59,10 @@ std::string_view HealthName(StoreHealth health);
 // Changes that happen together or not at all. Not thread-safe.
 class Batch {
  public:
-  // `generation` is authenticated with the value; see Database::Get.
+  // `generation` is authenticated with the value; see Database::Get. `scope` names the data key that
+  // seals it: the family's own, or one that can be destroyed apart from it.
   void Put(ColumnFamily family, std::string_view key, std::string_view plaintext,
-           uint32_t generation = 0);
+           uint32_t generation = 0, const KeyScope& scope = {});
   void Delete(ColumnFamily family, std::string_view key);
   // Deletes the rows with start <= key < end as of this place in the batch; start < end. One such
   // change is cheap to write however many rows it hides, so it suits whole days, not single rows.
@@ -74,6 +76,7 @@ class Batch {
     std::string key;
     std::optional<std::string> plaintext;  // none: delete
     uint32_t generation;
+    KeyScope scope;
     std::string range_end;  // of a range to delete; empty: a single row
   };
   std::vector<Change> changes_;

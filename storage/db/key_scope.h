@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace ruvd {
+
+// Whose data key seals a value. Values of one scope become unreadable together when its key is
+// destroyed (erasure on request). Reading needs no scope: every value names its key. A value type.
+class KeyScope {
+ public:
+  // The data key of the row's own column family.
+  KeyScope() = default;
+  // All of a user's values, whatever family they are in. `id` is at most kMaxScopeIdBytes long.
+  static KeyScope User(std::string_view id) { return KeyScope("user/" + std::string(id)); }
+  static KeyScope Collection(uint32_t number) {
+    return KeyScope("collection/" + std::to_string(number));
+  }
+
+  // "" for the default, else for example "user/alice" or "collection/0".
+  const std::string& name() const { return name_; }
+  bool operator==(const KeyScope&) const = default;
+
+ private:
+  explicit KeyScope(std::string name) : name_(std::move(name)) {}
+  std::string name_;
+};
+
+}  // namespace ruvd
