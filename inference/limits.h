@@ -52,6 +52,9 @@ inline constexpr uint32_t kMaxAdapterDimension = 1U << 20;
 // Adapters stacked in one forward: a global one, an overlay, the two banks around t, four patterns.
 inline constexpr size_t kMaxMixParts = 8;
 
+// Width of embeddings that can be whitened; the matrix of 8192 has 256 MiB.
+inline constexpr int kMaxWhiteningWidth = 8192;
+
 // Training runs on one node's learning thread between requests; more of anything is a mistake.
 inline constexpr int kMaxTrainingSteps = 10'000;
 inline constexpr int kMaxTrainingBatch = 256;

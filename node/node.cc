@@ -27,6 +27,7 @@
 #include "inference/kernels/kernel_table.h"
 #include "inference/model/model.h"
 #include "inference/model/transformer.h"
+#include "inference/package/model_package.h"
 #include "node/actor/actor_system.h"
 #include "node/actors/adapter_source.h"
 #include "node/actors/federation_actor.h"
@@ -87,6 +88,9 @@ class NodeImpl final : public Node {
   absl::Status OpenStores();
   absl::Status LoadModel();
   absl::Status StartActors();
+  const SimilarityScale& Scale() const {
+    return package_.whitening == nullptr ? kPlainSimilarity : kWhitenedSimilarity;
+  }
   absl::Status StartFederation();
   absl::Status StartServers();
   void AddMetrics();
@@ -107,7 +111,8 @@ class NodeImpl final : public Node {
   std::unique_ptr<ConsentStore> consent_;
   std::unique_ptr<CounterStore> counters_;
 
-  std::shared_ptr<const Model> model_;
+  ModelPackage package_;
+  std::shared_ptr<const Model> model_;  // the package's
   ThreadParallelRunner runner_;
   std::shared_ptr<PrefixTree> prefixes_;   // of the serving transformer
   std::unique_ptr<Transformer> serving_;   // used on compute_pool_ only
@@ -147,7 +152,8 @@ absl::Status NodeImpl::Start() {
 }
 
 absl::Status NodeImpl::LoadModel() {
-  ASSIGN_OR_RETURN(model_, Model::Load(config_.model.path));
+  ASSIGN_OR_RETURN(package_, LoadModelPackage(config_.model.path));
+  model_ = package_.model;
   for (const std::string& warning : model_->tokenizer().warnings()) {
     spdlog::warn("{}: {}", config_.model.path, warning);
   }
@@ -185,12 +191,14 @@ absl::Status NodeImpl::OpenStores() {
   counters_ = std::make_unique<CounterStore>(*database_);
   PatternStoreOptions patterns;
   patterns.dimension = static_cast<uint32_t>(model_->config().width);
-  patterns.model_hash = model_->hash();
+  patterns.model_hash = package_.id;
   patterns.m = static_cast<uint32_t>(config_.storage.hnsw_m);
   patterns.ef_construction = static_cast<uint32_t>(config_.storage.hnsw_ef_construction);
   ASSIGN_OR_RETURN(patterns_, PatternStore::Open(*database_, patterns));
   SelectionOptions selection;
-  selection.threshold = config_.retrieval.similarity;
+  const SimilarityScale& scale = Scale();
+  selection.threshold =
+      config_.retrieval.similarity == 0 ? scale.related : config_.retrieval.similarity;
   selection.max_adapters = config_.retrieval.max_adapters;
   adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection);
   return absl::OkStatus();
@@ -215,6 +223,7 @@ absl::Status NodeImpl::StartActors() {
                  .services = {.clock = &clock_,
                               .adapters = adapters_.get(),
                               .trajectories = trajectories_.get(),
+                              .whitening = package_.whitening.get(),
                               .sampler = SamplerByName(config_.inference.sampler),
                               .max_tokens_limit = config_.inference.max_tokens_limit},
                  .transformer = serving_.get(),
@@ -230,7 +239,9 @@ absl::Status NodeImpl::StartActors() {
                        .origin = files_->key.id(),
                        .cancelled = [this] { return stopping_.load(); }};
   learning.round = {.min_rating = config_.learning.min_rating,
-                    .cluster_similarity = config_.learning.cluster_similarity,
+                    .cluster_similarity = config_.learning.cluster_similarity == 0
+                                              ? Scale().same
+                                              : config_.learning.cluster_similarity,
                     .rank = config_.learning.rank,
                     .steps = config_.learning.steps,
                     .min_improvement = config_.learning.min_improvement};
@@ -251,7 +262,7 @@ absl::Status NodeImpl::StartFederation() {
   }
   FederationActorOptions options;
   ASSIGN_OR_RETURN(options.gossip.certificate, LoadCertificate(config_, clock_));
-  options.gossip.model_hash = model_->hash();
+  options.gossip.model_hash = package_.id;
   options.gossip.frame_id = frame_->id;
   options.gossip.listen_address = config_.federation.advertise.empty()
                                       ? config_.federation.listen

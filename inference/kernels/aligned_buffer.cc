@@ -5,6 +5,8 @@
 
 #include <sys/mman.h>
 
+#include <cstdlib>
+
 #include "base/status.h"
 
 namespace ruvd {
@@ -24,12 +26,13 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : size_(RoundUp(bytes, kLine)) {
     return;
   }
   const bool huge = size_ >= kHugePage;
-  auto* made = static_cast<uint8_t*>(std::aligned_alloc(huge ? kHugePage : kLine, size_));
-  RUVD_CHECK(made != nullptr);
+  void* made = nullptr;
+  // Not aligned_alloc: that one wants whole multiples of the alignment.
+  RUVD_CHECK(posix_memalign(&made, huge ? kHugePage : kLine, size_) == 0);
   if (huge) {
     madvise(made, size_, MADV_HUGEPAGE);  // advice: works without, a little slower
   }
-  data_.reset(made);
+  data_.reset(static_cast<uint8_t*>(made));
 }
 
 void AlignedBuffer::Reserve(size_t bytes) {

@@ -111,7 +111,7 @@ class Transformer {
 };
 
 // Mean over the tokens of the final hidden states of `tokens` (bidirectional attention), normalised
-// to length one: the embedding that patterns are stored and searched by. Size: width.
+// to length one. Size: width. See also EmbedText of retrieval/whitening.h.
 absl::StatusOr<std::vector<float>> EmbedTokens(Transformer& transformer,
                                                std::span<const TokenId> tokens);
 

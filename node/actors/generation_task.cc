@@ -100,7 +100,7 @@ absl::Status GenerationTask::Begin(Transformer& transformer) {
   const Model& model = transformer.model();
   // Checks the length before the embedding spends a forward pass on it.
   ASSIGN_OR_RETURN(const std::vector<TokenId> given, Create(model));
-  ASSIGN_OR_RETURN(embedding_, EmbedTokens(transformer, given));
+  ASSIGN_OR_RETURN(embedding_, EmbedText(transformer, given, services_.whitening));
   if (job_.use_adapters) {
     ASSIGN_OR_RETURN(selection_, services_.adapters->Choose(embedding_));
   }
@@ -238,7 +238,7 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& serving) {
   ChosenAdapters selection;
   if (job_.use_adapters) {
     // Patterns are found by the embeddings that completions were stored with.
-    ASSIGN_OR_RETURN(const std::vector<float> embedding, EmbedTokens(serving, prompt));
+    ASSIGN_OR_RETURN(const std::vector<float> embedding, EmbedText(serving, prompt, whitening_));
     ASSIGN_OR_RETURN(selection, adapters_.Choose(embedding));
   }
   ScoreOptions options = job_.options;
@@ -253,7 +253,7 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& serving) {
 
 bool EmbedTask::RunSlice(Transformer& transformer) {
   const std::vector<TokenId> tokens = PromptTokens(transformer.model(), text_);
-  absl::StatusOr<std::vector<float>> embedding = EmbedTokens(transformer, tokens);
+  absl::StatusOr<std::vector<float>> embedding = EmbedText(transformer, tokens, whitening_);
   if (!embedding.ok()) {
     done_(embedding.status());
     return true;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "inference/cache/prefix_tree.h"
+#include "inference/retrieval/whitening.h"
 #include "node/actors/adapter_source.h"
 #include "node/actors/compute_task.h"
 #include "node/actors/inference.h"
@@ -21,6 +22,7 @@ struct GenerationServices {
   const Clock* clock = nullptr;
   AdapterSource* adapters = nullptr;
   TrajectoryStore* trajectories = nullptr;
+  const Whitening* whitening = nullptr;  // of embeddings; null: none
   std::shared_ptr<PrefixTree> prefixes;  // null: none are shared
   // Of completions in the masked modes that ask for no sampler; nullopt: the engine's choice.
   std::optional<SamplerKind> sampler = std::nullopt;
@@ -69,9 +71,13 @@ class GenerationTask final : public ComputeTask {
 // The score of a completion, in one slice, by a transformer of Precision::kExact of its own.
 class ScoreTask final : public ComputeTask {
  public:
-  ScoreTask(AdapterSource& adapters, Transformer& exact, ScoreJob job,
+  ScoreTask(const GenerationServices& services, Transformer& exact, ScoreJob job,
             std::function<void(absl::StatusOr<ScoreAnswer>)> done)
-      : adapters_(adapters), exact_(exact), job_(std::move(job)), done_(std::move(done)) {}
+      : adapters_(*services.adapters),
+        whitening_(services.whitening),
+        exact_(exact),
+        job_(std::move(job)),
+        done_(std::move(done)) {}
   bool RunSlice(Transformer& serving) override;
   void Fail(const absl::Status& status) override { done_(status); }
 
@@ -79,6 +85,7 @@ class ScoreTask final : public ComputeTask {
   absl::StatusOr<ScoreAnswer> Run(Transformer& serving);
 
   AdapterSource& adapters_;
+  const Whitening* whitening_;
   Transformer& exact_;
   const ScoreJob job_;
   const std::function<void(absl::StatusOr<ScoreAnswer>)> done_;
@@ -87,12 +94,14 @@ class ScoreTask final : public ComputeTask {
 // The embedding of a text, in one slice.
 class EmbedTask final : public ComputeTask {
  public:
-  EmbedTask(std::string text, std::function<void(absl::StatusOr<EmbedAnswer>)> done)
-      : text_(std::move(text)), done_(std::move(done)) {}
+  EmbedTask(const Whitening* whitening, std::string text,
+            std::function<void(absl::StatusOr<EmbedAnswer>)> done)
+      : whitening_(whitening), text_(std::move(text)), done_(std::move(done)) {}
   bool RunSlice(Transformer& transformer) override;
   void Fail(const absl::Status& status) override { done_(status); }
 
  private:
+  const Whitening* whitening_;
   const std::string text_;
   const std::function<void(absl::StatusOr<EmbedAnswer>)> done_;
 };

@@ -183,12 +183,13 @@ class InferenceActorImpl final : public InferenceActor {
     return Admitted(std::make_unique<GenerationTask>(options_.services, ToHex(id), std::move(job)));
   }
   absl::Status Score(ScoreJob job, std::function<void(absl::StatusOr<ScoreAnswer>)> done) override {
-    return Admitted(std::make_unique<ScoreTask>(*options_.services.adapters, *options_.exact,
-                                                std::move(job), std::move(done)));
+    return Admitted(std::make_unique<ScoreTask>(options_.services, *options_.exact, std::move(job),
+                                                std::move(done)));
   }
   absl::Status Embed(std::string text,
                      std::function<void(absl::StatusOr<EmbedAnswer>)> done) override {
-    return Admitted(std::make_unique<EmbedTask>(std::move(text), std::move(done)));
+    return Admitted(
+        std::make_unique<EmbedTask>(options_.services.whitening, std::move(text), std::move(done)));
   }
   uint64_t running() const override { return running_->load(); }
 

@@ -136,6 +136,7 @@ void AddAllVerbs(VerbTable& verbs) {
   AddModelVerbs(verbs);
   AddQuantizeVerb(verbs);
   AddEvaluateVerb(verbs);
+  AddWhitenVerb(verbs);
   AddBackendsVerb(verbs);
   AddConfigVerbs(verbs);
 }

@@ -21,6 +21,7 @@ void AddPatternVerbs(VerbTable& verbs);   // pattern ls, show, search, rm
 void AddConsentVerbs(VerbTable& verbs);   // consent grant, revoke, status
 void AddModelVerbs(VerbTable& verbs);     // model import, inspect
 void AddEvaluateVerb(VerbTable& verbs);   // model evaluate
+void AddWhitenVerb(VerbTable& verbs);     // model whiten
 void AddQuantizeVerb(VerbTable& verbs);   // model quantize
 void AddBackendsVerb(VerbTable& verbs);   // model backends
 void AddDemoVerb(VerbTable& verbs);       // demo

@@ -45,18 +45,19 @@ struct NodeConfig {
     std::string kv_format = "f16";
   } inference;
   struct RetrievalSection {
-    float similarity = 0.60F;  // cosine at which a pattern's adapter applies
+    // Cosine at which a pattern's adapter applies; 0: what suits the model's embeddings.
+    float similarity = 0;
     int max_adapters = 2;
   } retrieval;
   struct LearningSection {
     bool enabled = true;
     float min_rating = 0.7F;  // completions rated at least this are learned from
     int rank = 2;
-    int steps = 0;                     // 0: the trainer's default
-    int background_requests = 8;       // rated completions that start a background round
-    int background_seconds = 60;       // or this age of the oldest unlearned one
-    float cluster_similarity = 0.80F;  // cosine at which a lesson belongs to a pattern
-    float min_improvement = 0.0F;      // held-out nats per token an adapter must gain to be kept
+    int steps = 0;                 // 0: the trainer's default
+    int background_requests = 8;   // rated completions that start a background round
+    int background_seconds = 60;   // or this age of the oldest unlearned one
+    float cluster_similarity = 0;  // cosine at which a lesson belongs to a pattern; 0: as above
+    float min_improvement = 0.0F;  // held-out nats per token an adapter must gain to be kept
   } learning;
   struct FederationSection {
     bool enabled = false;

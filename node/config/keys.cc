@@ -56,7 +56,8 @@ const std::array kKeys = {
     ConfigKey{"inference", "kv_format", "Their format: f16, q8 (half the memory) or f32.",
               RUVD_FIELD(std::string, inference.kv_format), 0, 0, TextRule::kOneOf, kKvFormats},
 
-    ConfigKey{"retrieval", "similarity", "Cosine at which a pattern's adapter applies.",
+    ConfigKey{"retrieval", "similarity",
+              "Cosine at which a pattern's adapter applies; 0 is what suits the model.",
               RUVD_FIELD(float, retrieval.similarity), -1, 1},
     ConfigKey{"retrieval", "max_adapters", "Pattern adapters of one request at most.",
               RUVD_FIELD(int, retrieval.max_adapters), 0, 16},
@@ -73,7 +74,7 @@ const std::array kKeys = {
     ConfigKey{"learning", "background_seconds", "Or this age of the oldest unlearned one.",
               RUVD_FIELD(int, learning.background_seconds), 1, kMaxSeconds},
     ConfigKey{"learning", "cluster_similarity",
-              "Cosine at which a lesson belongs to a pattern; above retrieval.similarity",
+              "Cosine at which a lesson belongs to a pattern; 0 is what suits the model.",
               RUVD_FIELD(float, learning.cluster_similarity), 0, 1},
     ConfigKey{"learning", "min_improvement",
               "Held-out nats per token an adapter must gain to be kept.",

@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "federation/gossip_core.h"
 #include "inference/adapter/frame.h"
-#include "inference/model/model.h"
+#include "inference/package/model_package.h"
 #include "node/config/config.h"
 #include "privacy/consent/consent.h"
 #include "privacy/sodium.h"
@@ -37,7 +37,8 @@ constexpr size_t kForgedByte = 140;
 
 absl::StatusOr<GossipConfig> ConfigOfProbe(const ClusterAuthority& authority, const NodeKey& key,
                                            const std::string& model_path) {
-  ASSIGN_OR_RETURN(const auto model, Model::Load(model_path));
+  ASSIGN_OR_RETURN(const ModelPackage package, LoadModelPackage(model_path));
+  const auto& model = package.model;
   const NodeConfig::FederationSection defaults;
   ASSIGN_OR_RETURN(const Frame frame, RandomFrame(*model, defaults.core_rank, defaults.frame_seed));
   GossipConfig config;
@@ -48,7 +49,7 @@ absl::StatusOr<GossipConfig> ConfigOfProbe(const ClusterAuthority& authority, co
                                                         .not_before_ms = now,
                                                         .not_after_ms = now + kCertificateMillis,
                                                         .serial = 1}));
-  config.model_hash = model->hash();
+  config.model_hash = package.id;
   config.frame_id = frame.id;
   config.pattern_rules.dimension = static_cast<uint32_t>(model->config().width);
   return config;

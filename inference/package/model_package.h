@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "inference/model/model.h"
+#include "inference/retrieval/whitening.h"
+
+namespace ruvd {
+
+// A model and what is shipped beside it. Nodes that work together need equal packages: their
+// adapters belong to the model, their patterns' centroids to its embeddings.
+struct ModelPackage {
+  std::shared_ptr<const Model> model;
+  std::shared_ptr<const Whitening> whitening;  // null: embeddings stay as they are
+  // The model's hash where there is nothing else, or else the SHA-256 over the hash of each part.
+  Digest id{};
+};
+
+// "models/name.whitening.gguf" for "models/name.gguf".
+std::string WhiteningPath(const std::string& model_path);
+
+// Loads the model and, if there is a file at WhiteningPath, its statistics of embeddings. Errors of
+// Model::Load and Whitening::Load; MODEL_MISMATCH for statistics of embeddings of another width.
+absl::StatusOr<ModelPackage> LoadModelPackage(const std::string& model_path);
+
+}  // namespace ruvd
