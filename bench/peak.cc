@@ -22,7 +22,7 @@
 #include <immintrin.h>
 #endif
 
-#include "inference/kernels/cpu_features.h"
+#include "base/cpu_features.h"
 #include "inference/kernels/kernel_table.h"
 
 namespace ruvd {

@@ -42,7 +42,7 @@ compile "$kernels/integer/neon.cc"
 compile "$kernels/integer/neon_dotprod.cc" -march=armv8.2-a+dotprod
 compile "$kernels/integer/neon_i8mm.cc" -march=armv8.2-a+dotprod+i8mm
 compile "$kernels/packing.cc"
-compile "$kernels/cpu_features.cc"
+compile base/cpu_features.cc
 compile inference/gguf/types.cc
 compile tests/inference/kernels_integer_test.cc -isystem "$googletest/include"
 for part in gtest-all gtest_main; do

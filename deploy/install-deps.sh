@@ -5,7 +5,7 @@
 # Installs what is missing to build RuvDLLM on Debian 12, and nothing else. The only list of packages.
 #
 #   deploy/install-deps.sh           what building and testing need
-#   deploy/install-deps.sh --dev     and the formatter, linter and fuzzing compiler
+#   deploy/install-deps.sh --dev     and the formatter, linter, fuzzing compiler and a peer to measure
 #   deploy/install-deps.sh --check   only print what is missing; exit 1 if anything is
 set -euo pipefail
 
@@ -23,7 +23,8 @@ build=(
 )
 # Faster builds; skipped where the distribution lacks them.
 optional=(ccache mold)
-dev=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev shellcheck)
+# libhnswlib-dev: the peer that bench/ann measures beside our index, nothing else uses it.
+dev=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libhnswlib-dev shellcheck)
 
 usage() { sed -n '5,9s/^# \{0,1\}//p' "$0"; }
 

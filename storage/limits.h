@@ -41,6 +41,18 @@ inline constexpr uint32_t kMaxPatterns = 1 << 20;
 
 // Default boundaries give 3 timestep banks; room for finer schedules.
 inline constexpr uint32_t kMaxBanks = 64;
+// What a vector search can filter by; 17 bytes a row in all.
+inline constexpr uint32_t kMaxFilterTasks = 1 << 16;
+inline constexpr uint32_t kMaxFilterTiers = 8;
+inline constexpr int64_t kMaxFilterTimeMs = (int64_t{1} << 48) - 1;  // the year 10889
+inline constexpr size_t kMaxFilterValues = 64;  // of one attribute; each costs a pass over its bits
+// Numbers of nodes in a vector index: rows, as many again removed or being moved.
+inline constexpr uint32_t kMaxHnswNodes = 2 * kMaxPatterns;
+// A chunk is about 16 KiB and one record longer: 2 * kMaxHnswM links.
+inline constexpr size_t kMaxCheckpointChunkBytes = 32 << 10;
+// Queries of one batch search, rows that a range search returns.
+inline constexpr size_t kMaxBatchQueries = 1024;
+inline constexpr size_t kMaxRangeHits = 4096;
 inline constexpr size_t kMaxTaskBytes = 256;
 inline constexpr size_t kMaxAdapterNameBytes = 256;
 // A pattern's payload is a small adapter; 8 MiB is the largest update that may travel.

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cpu_features.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/kernels/cpu_features.h"
 #include "inference/kernels/float_kernels.h"
 #include "inference/kernels/integer/integer_tables.h"
 #include "inference/kernels/kernel_table.h"

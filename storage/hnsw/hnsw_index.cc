@@ -5,23 +5,30 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
-#include <shared_mutex>
+#include <cstring>
 #include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "storage/limits.h"
 
 namespace ruvd {
 namespace {
 
-// So many rows are scanned faster than the graph is walked, and exactly.
-constexpr size_t kScanRows = 2000;
-// A walk under a filter visits about 1/selectivity nodes for each result.
-constexpr size_t kScanSelectivity = 10;
+using hnsw::kNoNode;
+using hnsw::SquaredNorm;
+
 // 16^16 rows would reach it with M = 16.
 constexpr size_t kMaxLevel = 16;
+// A bank is repaired when more than one row in this many of its graph was removed.
+constexpr size_t kVacuumPart = 5;
+// Orphans are looked for when more than one row in this many was linked since, and no fewer than
+// so many.
+constexpr size_t kGrowthPart = 4;
+constexpr size_t kMinGrowth = 1000;
+// Room for removed rows beside the live ones.
+constexpr size_t kSpareNodes = 1024;
+// Rows that one pass moves to lower numbers, so that memory behind them can be given back.
+constexpr size_t kMovesOfAPass = 1024;
 
 // Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014): the finaliser.
 uint64_t Mix(uint64_t x) {
@@ -34,175 +41,324 @@ uint64_t Mix(uint64_t x) {
 }  // namespace
 
 HnswIndex::HnswIndex(const HnswOptions& options)
-    : options_(options), graph_(options.dimension, options.m, options.ef_construction) {}
+    : core_(options), linker_(core_), repairer_(core_, linker_) {}
+
+HnswIndex::~HnswIndex() = default;
 
 absl::StatusOr<std::unique_ptr<HnswIndex>> HnswIndex::Create(const HnswOptions& options) {
   if (options.dimension == 0 || options.dimension > limits::kMaxDimension || options.m < 2 ||
       options.m > limits::kMaxHnswM || options.ef_construction == 0 ||
-      options.ef_construction > limits::kMaxEfConstruction) {
+      options.ef_construction > limits::kMaxEfConstruction || options.max_rows == 0 ||
+      options.max_rows > limits::kMaxPatterns) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "vector index with dimension {}, M {}, ef_construction {}; use a dimension of 1 "
-                 "to {}, M of 2 to {} and ef_construction of 1 to {}",
-                 options.dimension, options.m, options.ef_construction, limits::kMaxDimension,
-                 limits::kMaxHnswM, limits::kMaxEfConstruction);
+                 "vector index of {} rows with dimension {}, M {}, ef_construction {}; use 1 to {} "
+                 "rows, a dimension of 1 to {}, M of 2 to {} and ef_construction of 1 to {}",
+                 options.max_rows, options.dimension, options.m, options.ef_construction,
+                 limits::kMaxPatterns, limits::kMaxDimension, limits::kMaxHnswM,
+                 limits::kMaxEfConstruction);
   }
-  return std::unique_ptr<HnswIndex>(new HnswIndex(options));
+  if ((options.rescore == HnswRescore::kSource) != (options.rows != nullptr)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a vector index that rescores from its source needs one, others take none");
+  }
+  std::unique_ptr<HnswIndex> index(new HnswIndex(options));
+  RETURN_IF_ERROR(index->Reserve());
+  return index;
 }
 
-absl::StatusOr<std::vector<float>> HnswIndex::Normalised(std::span<const float> vector) const {
-  if (vector.size() != options_.dimension) {
+absl::Status HnswIndex::Reserve() {
+  const size_t nodes = core_.options.max_rows + core_.options.max_rows / 2 + kSpareNodes;
+  RETURN_IF_ERROR(core_.nodes.Reserve(nodes));
+  RETURN_IF_ERROR(core_.attributes.Reserve(nodes));
+  RETURN_IF_ERROR(core_.live.Reserve(nodes));
+  RETURN_IF_ERROR(core_.in_graph.Reserve(nodes));
+  return core_.pending.Reserve(nodes);
+}
+
+absl::Status HnswIndex::CheckVector(std::span<const float> vector) const {
+  if (vector.size() != core_.options.dimension) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kWrongDimension,
                  "embedding has {} values, the index has {}; embed with the model the node serves",
-                 vector.size(), options_.dimension);
+                 vector.size(), core_.options.dimension);
   }
-  double squares = 0;
-  for (const float value : vector) {
-    squares += static_cast<double>(value) * static_cast<double>(value);
-  }
-  if (!std::isfinite(squares) || squares == 0) {
+  const double squares = SquaredNorm(vector);
+  const bool cosine = core_.options.metric == HnswMetric::kCosine;
+  // Without normalising, products and their sums have to fit a float.
+  const bool fits = cosine ? std::isfinite(squares) : squares < 1e30;
+  if (!fits || (cosine && squares == 0)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "embedding has {}; send finite values, not all zero",
-                 squares == 0 ? "only zeros" : "values that are not finite");
+                 squares == 0 ? "only zeros" : "values that are not finite or too large");
   }
-  const double scale = 1.0 / std::sqrt(squares);
-  std::vector<float> unit;
-  unit.reserve(vector.size());
-  for (const float value : vector) {
-    unit.push_back(static_cast<float>(static_cast<double>(value) * scale));
+  return absl::OkStatus();
+}
+
+absl::Status HnswIndex::Check(const HnswRow& row) const {
+  RETURN_IF_ERROR(CheckVector(row.vector));
+  RETURN_IF_ERROR(hnsw::CheckAttributes(row.attributes));
+  if (row.label >= limits::kMaxPatterns) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "row {} of a vector index; number rows from 0 to {}", row.label,
+                 limits::kMaxPatterns - 1);
   }
-  return unit;
+  if (NodeOf(row.label) == kNoNode && live_.load() >= core_.options.max_rows) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "the vector index holds its limit of {} rows; delete patterns",
+                 core_.options.max_rows);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<float> HnswIndex::Prepared(std::span<const float> vector) const {
+  std::vector<float> prepared(vector.begin(), vector.end());
+  if (core_.options.metric == HnswMetric::kCosine) {
+    const double scale = 1.0 / std::sqrt(SquaredNorm(vector));
+    for (float& value : prepared) {
+      value = static_cast<float>(static_cast<double>(value) * scale);
+    }
+  }
+  return prepared;
 }
 
 // Exponential with scale 1 / ln M (Malkov and Yashunin 2018, 4.1), from a hash of the label instead
-// of a generator: a rebuild gives the same layers.
-size_t HnswIndex::LevelOf(uint32_t label) const {
-  const uint64_t hash = Mix(options_.seed ^ Mix(label));
+// of a generator: a rebuild gives the same levels.
+uint8_t HnswIndex::LevelOf(uint32_t label) const {
+  const uint64_t hash = Mix(core_.options.seed ^ Mix(label));
   const double uniform = (static_cast<double>(hash >> 11) + 1.0) * 0x1.0p-53;  // (0, 1]
-  const double level = -std::log(uniform) / std::log(static_cast<double>(options_.m));
-  return std::min(static_cast<size_t>(level), kMaxLevel);
+  const double level = -std::log(uniform) / std::log(static_cast<double>(core_.options.m));
+  return static_cast<uint8_t>(std::min(static_cast<size_t>(level), kMaxLevel));
 }
 
-void HnswIndex::AddNode(uint32_t label, std::span<const float> unit_row) {
-  const uint32_t node = graph_.Add(unit_row, LevelOf(label));
-  labels_.push_back(label);
-  dead_.push_back(false);
-  const auto [entry, inserted] = nodes_.try_emplace(label, node);
-  if (!inserted) {
-    dead_[entry->second] = true;
-    entry->second = node;
-  }
+uint32_t HnswIndex::NodeOf(uint32_t label) const {
+  return label < node_of_.size() ? node_of_[label] : kNoNode;
 }
 
-absl::Status HnswIndex::CheckRoom() const {
-  if (graph_.size() >= limits::kMaxPatterns) {
-    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "the vector index holds its limit of {} rows; delete patterns",
-                 limits::kMaxPatterns);
+void HnswIndex::Encode(uint32_t node, std::span<const float> row) {
+  hnsw::NodeStore& nodes = core_.nodes;
+  hnsw::RowHeader& header = nodes.header(node);
+  header.scale =
+      hnsw::EncodeRow(row, nodes.layout(), nodes.high(node), nodes.low(node), nodes.residual(node));
+  header.bias =
+      core_.options.metric == HnswMetric::kL2 ? static_cast<float>(SquaredNorm(row)) : 0.0F;
+}
+
+void HnswIndex::SetPending(uint32_t node, bool pending) {
+  core_.pending.Set(node, pending);
+  hnsw::Add(core_.pending_count, pending ? 1 : -1);
+}
+
+absl::Status HnswIndex::Put(const HnswRow& row) {
+  RETURN_IF_ERROR(Check(row));
+  Reclaim();
+  const std::vector<float> prepared = Prepared(row.vector);
+  const size_t room = core_.nodes.size() + 1;
+  RETURN_IF_ERROR(core_.attributes.Grow(room));
+  RETURN_IF_ERROR(core_.live.Grow(room));
+  RETURN_IF_ERROR(core_.pending.Grow(room));
+  RETURN_IF_ERROR(core_.in_graph.Grow(room));
+  ASSIGN_OR_RETURN(const uint32_t node,
+                   core_.nodes.Allocate({.label = row.label,
+                                         .generation = row.generation,
+                                         .level = LevelOf(row.label),
+                                         .bank = static_cast<uint8_t>(row.attributes.bank)}));
+  Encode(node, prepared);
+  core_.attributes.Set(node, row.attributes);
+  node_of_.resize(std::max<size_t>(node_of_.size(), row.label + size_t{1}), kNoNode);
+  const uint32_t old = std::exchange(node_of_[row.label], node);
+  SetPending(node, true);
+  tail_.push_back(node);
+  hnsw::Add(core_.banks[row.attributes.bank].live, 1);
+  core_.live.Set(node, true);
+  ++live_;
+  if (old != kNoNode) {
+    Kill(old);
   }
   return absl::OkStatus();
 }
 
-absl::Status HnswIndex::CheckInsert(std::span<const float> vector) const {
-  RETURN_IF_ERROR(Normalised(vector).status());
-  const std::shared_lock lock(mutex_);
-  return CheckRoom();
-}
-
-absl::Status HnswIndex::Insert(uint32_t label, std::span<const float> vector) {
-  ASSIGN_OR_RETURN(const std::vector<float> unit, Normalised(vector));
-  const std::unique_lock lock(mutex_);
-  RETURN_IF_ERROR(CheckRoom());
-  AddNode(label, unit);
-  return absl::OkStatus();
+// Takes a node out of searches; its label is the caller's to move.
+void HnswIndex::Kill(uint32_t node) {
+  hnsw::BankGraph& bank = core_.banks[core_.nodes.info(node).bank];
+  core_.live.Set(node, false);
+  hnsw::Add(bank.live, -1);
+  --live_;
+  ++removed_;
+  const bool pending = core_.pending.Get(node);
+  if (pending) {
+    SetPending(node, false);
+  }
+  if (!core_.in_graph.Get(node)) {  // nothing leads to it
+    retired_.push_back({core_.epochs.Advance(), node});
+    return;
+  }
+  if (!pending) {
+    hnsw::Add(bank.linked, -1);
+  }
+  hnsw::Add(bank.linked_dead, 1);
+  repairer_.AddRemoved(node);
 }
 
 bool HnswIndex::Remove(uint32_t label) {
-  const std::unique_lock lock(mutex_);
-  const auto entry = nodes_.find(label);
-  if (entry == nodes_.end()) {
+  const uint32_t node = NodeOf(label);
+  if (node == kNoNode) {
     return false;
   }
-  dead_[entry->second] = true;
-  nodes_.erase(entry);
+  node_of_[label] = kNoNode;
+  Kill(node);
+  Reclaim();
   return true;
 }
 
-std::vector<hnsw::Candidate> HnswIndex::Scan(const float* padded_query, size_t k,
-                                             const hnsw::Accept& accept) const {
-  std::vector<hnsw::Candidate> all;
-  for (uint32_t node = 0; node < graph_.size(); ++node) {
-    if (accept(node)) {
-      all.push_back({graph_.Distance(padded_query, node), node});
-    }
+absl::Status HnswIndex::SetAttributes(uint32_t label, const HnswAttributes& attributes) {
+  RETURN_IF_ERROR(hnsw::CheckAttributes(attributes));
+  const uint32_t node = NodeOf(label);
+  if (node == kNoNode) {
+    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                 "no row {} in the vector index; put it first", label);
   }
-  const size_t count = std::min(k, all.size());
-  std::partial_sort(all.begin(), all.begin() + static_cast<ptrdiff_t>(count), all.end());
-  all.resize(count);
-  return all;
-}
-
-std::vector<hnsw::Candidate> HnswIndex::Find(const float* padded_query, size_t k, size_t ef,
-                                             size_t matching, const hnsw::Accept& accept) const {
-  if (matching <= std::max(kScanRows, graph_.size() / kScanSelectivity)) {
-    return Scan(padded_query, k, accept);
-  }
-  std::vector<hnsw::Candidate> found = graph_.Search(padded_query, std::max(ef, k), &accept);
-  // Removals can cut a part of the graph off; never answer less than there is.
-  if (found.size() < std::min(k, matching)) {
-    return Scan(padded_query, k, accept);
-  }
-  found.resize(std::min(k, found.size()));
-  return found;
-}
-
-absl::StatusOr<std::vector<HnswHit>> HnswIndex::Search(const HnswQuery& query) const {
-  ASSIGN_OR_RETURN(const std::vector<float> unit, Normalised(query.vector));
-  if (query.k == 0 || query.k > limits::kMaxSearchHits || query.ef > limits::kMaxSearchEf) {
+  if (attributes.bank != core_.nodes.info(node).bank) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "search with k {} and ef {}; use k of 1 to {} and ef of at most {}", query.k,
-                 query.ef, limits::kMaxSearchHits, limits::kMaxSearchEf);
+                 "row {} is of bank {}; put it again to move it to bank {}", label,
+                 core_.nodes.info(node).bank, attributes.bank);
   }
-  const size_t ef = query.ef == 0 ? kDefaultSearchEf : query.ef;
-  const std::shared_lock lock(mutex_);
-  const hnsw::Accept accept = [&](uint32_t node) {
-    return !dead_[node] && (!query.filter || query.filter(labels_[node]));
-  };
-  size_t matching = nodes_.size();
-  if (query.filter && query.matching) {
-    matching = *query.matching;
-  } else if (query.filter) {
-    matching = 0;
-    for (uint32_t node = 0; node < graph_.size(); ++node) {
-      matching += accept(node) ? 1 : 0;
+  core_.attributes.Set(node, attributes);
+  return absl::OkStatus();
+}
+
+size_t HnswIndex::LinkSome(size_t count) {
+  Reclaim();
+  size_t taken = 0;
+  while (taken < count && !tail_.empty()) {
+    const uint32_t node = tail_.front();
+    tail_.pop_front();
+    if (!core_.pending.Get(node)) {  // removed meanwhile, and perhaps reused and linked
+      continue;
+    }
+    linker_.Link(node);
+    hnsw::BankGraph& bank = core_.banks[core_.nodes.info(node).bank];
+    hnsw::Add(bank.linked, 1);
+    core_.in_graph.Set(node, true);
+    SetPending(node, false);
+    ++linked_since_pass_;
+    ++taken;
+  }
+  return taken;
+}
+
+bool HnswIndex::PassIsDue() const {
+  const size_t rows = live_.load();
+  return (linked_since_pass_ > kMinGrowth && linked_since_pass_ * kGrowthPart > rows) ||
+         std::any_of(core_.banks.begin(), core_.banks.end(), [](const auto& bank) {
+           const size_t dead = bank.linked_dead.load();
+           return dead * kVacuumPart > dead + bank.linked.load();
+         });
+}
+
+bool HnswIndex::RepairSome(size_t nodes, bool now) {
+  Reclaim();
+  if (!repairer_.in_pass()) {
+    if (!PassIsDue() && !(now && repairer_.waiting() > 0)) {
+      return false;
+    }
+    linked_since_pass_ = 0;
+    repairer_.Begin();
+  }
+  const hnsw::Repairer::Outcome outcome = repairer_.Step(nodes);
+  Apply(outcome);
+  Reclaim();
+  if (outcome.finished) {
+    MoveSome();
+  }
+  return repairer_.in_pass();
+}
+
+void HnswIndex::Apply(const hnsw::Repairer::Outcome& outcome) {
+  const uint64_t epoch = outcome.unlinked.empty() ? 0 : core_.epochs.Advance();
+  for (const uint32_t node : outcome.unlinked) {
+    hnsw::Add(core_.banks[core_.nodes.info(node).bank].linked_dead, -1);
+    retired_.push_back({epoch, node});
+  }
+  for (const uint32_t node : outcome.orphans) {
+    hnsw::Add(core_.banks[core_.nodes.info(node).bank].linked, -1);
+    SetPending(node, true);
+    tail_.push_back(node);
+  }
+}
+
+size_t HnswIndex::FindOrphans() {
+  RUVD_CHECK(!repairer_.in_pass() && repairer_.waiting() == 0);
+  repairer_.Begin();
+  for (;;) {
+    const hnsw::Repairer::Outcome outcome = repairer_.Step(core_.nodes.size() + 1);
+    Apply(outcome);
+    if (outcome.finished) {
+      return outcome.orphans.size();
     }
   }
-  std::vector<HnswHit> hits;
-  for (const hnsw::Candidate& found :
-       Find(graph_.Pad(unit).data(), query.k, ef, matching, accept)) {
-    hits.push_back({labels_[found.node], std::clamp(1.0F - found.distance, -1.0F, 1.0F)});
+}
+
+void HnswIndex::Reclaim() {
+  if (retired_.empty()) {
+    return;
   }
-  return hits;
+  const uint64_t oldest = core_.epochs.OldestReader();
+  while (!retired_.empty() && retired_.front().epoch < oldest) {
+    core_.in_graph.Set(retired_.front().node, false);
+    core_.nodes.Free(retired_.front().node);
+    retired_.pop_front();
+    --removed_;
+  }
 }
 
-size_t HnswIndex::size() const {
-  const std::shared_lock lock(mutex_);
-  return nodes_.size();
-}
-
-size_t HnswIndex::dead() const {
-  const std::shared_lock lock(mutex_);
-  return graph_.size() - nodes_.size();
-}
-
-std::unique_ptr<HnswIndex> HnswIndex::Compacted() const {
-  std::unique_ptr<HnswIndex> fresh(new HnswIndex(options_));
-  const std::shared_lock lock(mutex_);
-  for (uint32_t node = 0; node < graph_.size(); ++node) {
-    if (!dead_[node]) {
-      fresh->AddNode(labels_[node], graph_.row(node));
+// Where most numbers are free, rows move down to the lowest of them, by way of the tail, and what
+// lies behind the last row goes back to the system.
+void HnswIndex::MoveSome() {
+  hnsw::NodeStore& nodes = core_.nodes;
+  nodes.Trim();
+  if (nodes.free_count() < live_.load() + kSpareNodes) {
+    return;
+  }
+  size_t moves = 0;
+  for (auto from = static_cast<uint32_t>(nodes.size()); from-- > 0 && moves < kMovesOfAPass;) {
+    if (!core_.live.Get(from)) {
+      continue;
     }
+    hnsw::NodeInfo info = nodes.info(from);
+    info.upper = nullptr;
+    const absl::StatusOr<uint32_t> to = nodes.Allocate(info);
+    if (!to.ok() || *to > from) {
+      if (to.ok()) {
+        nodes.Free(*to);
+      }
+      return;
+    }
+    std::memcpy(nodes.high(*to), nodes.high(from), nodes.layout().plane_bytes);
+    std::memcpy(nodes.low(*to), nodes.low(from), nodes.layout().plane_bytes);
+    if (nodes.has_residual()) {
+      std::memcpy(nodes.residual(*to), nodes.residual(from), nodes.layout().plane_bytes);
+    }
+    nodes.header(*to) = nodes.header(from);
+    core_.attributes.Set(*to, core_.attributes.Get(from));
+    node_of_[info.label] = *to;
+    SetPending(*to, true);
+    tail_.push_back(*to);
+    hnsw::Add(core_.banks[info.bank].live, 1);
+    core_.live.Set(*to, true);
+    ++live_;
+    Kill(from);
+    ++moves;
   }
-  return fresh;
+}
+
+HnswCounts HnswIndex::Counts() const {
+  const hnsw::ReaderEpochs::Pin pin(core_.epochs);
+  return {.live = live_.load(),
+          .pending = core_.pending_count.load(),
+          .removed = removed_.load(),
+          .nodes = core_.nodes.size(),
+          .memory_bytes = core_.nodes.committed_bytes() + core_.attributes.committed_bytes() +
+                          core_.live.committed_bytes() + core_.pending.committed_bytes() +
+                          core_.in_graph.committed_bytes()};
 }
 
 }  // namespace ruvd

@@ -5,92 +5,167 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "storage/fair_shared_mutex.h"
-#include "storage/hnsw/graph.h"
+#include "storage/hnsw/attributes.h"
+#include "storage/hnsw/hnsw_options.h"
+#include "storage/hnsw/index_core.h"
+#include "storage/hnsw/linker.h"
+#include "storage/hnsw/planner.h"
+#include "storage/hnsw/repair.h"
 
 namespace ruvd {
 
-struct HnswOptions {
-  uint32_t dimension = 0;
-  uint32_t m = 16;                 // links of a node on layers above 0, half of layer 0's
-  uint32_t ef_construction = 200;  // breadth of the search for neighbours when inserting
-  uint64_t seed = 0x52757644;      // of the layers; the same seed and inserts give the same graph
-};
-
-// Breadth of a search that names none: recall@10 of 0.98 and more on clustered data.
+// Breadth of a search that names none.
 inline constexpr size_t kDefaultSearchEf = 64;
 
+struct HnswRow {
+  uint32_t label = 0;             // the owner's name of the row, below limits::kMaxPatterns
+  uint32_t generation = 0;        // the owner's, higher each time it gives the label away again
+  std::span<const float> vector;  // `dimension` finite values; not all zero for cosine
+  HnswAttributes attributes;
+};
+
 struct HnswQuery {
-  std::span<const float> vector;  // `dimension` finite values, not all zero; any norm
+  std::span<const float> vector;  // as of HnswRow; any norm
   size_t k = 10;                  // 1 to limits::kMaxSearchHits
-  size_t ef = 0;                  // 0: kDefaultSearchEf; raised to k
-  // Where set, only labels it returns true for are found. Called under the index's lock.
-  std::function<bool(uint32_t label)> filter;
-  // How many live labels the filter admits, where the caller knows; counted otherwise.
-  std::optional<size_t> matching;
+  size_t ef = 0;                  // breadth, 0: kDefaultSearchEf; raised to k
+  HnswFilter filter;
+  HnswPath path = HnswPath::kAuto;  // other values are for measurements
 };
 
 struct HnswHit {
   uint32_t label = 0;
-  float similarity = 0;  // cosine, -1 to 1
+  uint32_t generation = 0;
+  // The cosine (-1 to 1), the inner product, or minus the squared distance: more is nearer.
+  float similarity = 0;
 };
 
-// Approximate nearest neighbours by cosine over rows named by labels, in memory only: the rows'
-// owner stores them and rebuilds the index. Few rows, or few that a filter admits, are scanned
-// exactly instead of walking the graph. Removed rows are skipped in results and walked over until
-// Compacted drops them.
-// Thread-safe: searches run at the same time, a writer waits for them and they for it.
+// How a search went, for tests and measurements.
+struct HnswTrace {
+  size_t measured = 0;   // distances
+  size_t matching = 0;   // rows of the larger banks that the filter admits
+  bool scanned = false;  // some bank was scanned
+  bool walked = false;   // some bank's graph was walked
+  bool gave_up = false;  // a walk was followed by a scan
+};
+
+struct HnswCounts {
+  size_t live = 0;          // rows that searches find
+  size_t pending = 0;       // of them not in a graph yet
+  size_t removed = 0;       // rows that are out of searches but not of memory
+  size_t nodes = 0;         // numbers in use or free for reuse
+  size_t memory_bytes = 0;  // taken for codes, links, attributes and tables
+};
+
+// Nearest neighbours among labelled rows, in memory only: the rows' owner keeps them and fills the
+// index at start, with a checkpoint of the graph (hnsw/checkpoint.h) or without.
+//
+// Rows are held as 8-bit codes with 4 more bits for the final order (hnsw/codes.h); each timestep
+// bank has a graph. A row is found as soon as Put returns: until LinkSome takes it into its graph
+// it is in a flat tail that every search scans. Few rows, or few that a filter admits, are scanned
+// exactly. A removed row is out of searches at once and out of memory after RepairSome.
+//
+// Threads: Put, Remove, SetAttributes, LinkSome and RepairSome are the writer's, one thread at a
+// time. Searches and Counts may run on any threads at the same time; they take no lock and wait for
+// nobody. The index has no threads of its own.
+//
+// Memory for D dimensions and M links: D + D/2 (kResidual) bytes of codes, 8 M of links, about 60
+// of headers, attributes and upper levels.
 class HnswIndex {
  public:
-  // INVALID_ARGUMENT for options outside storage/limits.h.
+  // INVALID_ARGUMENT for options outside storage/limits.h; LIMIT_EXCEEDED without address space.
   static absl::StatusOr<std::unique_ptr<HnswIndex>> Create(const HnswOptions& options);
+  ~HnswIndex();
 
-  // What Insert would answer, without inserting.
-  absl::Status CheckInsert(std::span<const float> vector) const;
+  // What Put would answer, but for a lack of memory. The writer's.
+  absl::Status Check(const HnswRow& row) const;
 
-  // Adds the row of a label or replaces it. WRONG_DIMENSION, INVALID_ARGUMENT for values that are
-  // not finite or all zero, LIMIT_EXCEEDED above limits::kMaxPatterns nodes.
-  absl::Status Insert(uint32_t label, std::span<const float> vector);
+  // Adds the row of a label or replaces it. WRONG_DIMENSION; INVALID_ARGUMENT for values that are
+  // not finite, zero vectors under cosine, a label or attribute out of range; LIMIT_EXCEEDED where
+  // max_rows are there or memory is short.
+  absl::Status Put(const HnswRow& row);
 
   // False where the label is not in the index.
   bool Remove(uint32_t label);
 
-  // The k most similar rows, most similar first; fewer only where fewer match. Errors as Insert.
-  absl::StatusOr<std::vector<HnswHit>> Search(const HnswQuery& query) const;
+  // Changes what filters see. The bank cannot change: Put the row again. NOT_FOUND,
+  // INVALID_ARGUMENT.
+  absl::Status SetAttributes(uint32_t label, const HnswAttributes& attributes);
 
-  size_t size() const;  // live rows
-  size_t dead() const;  // removed ones still in the graph
+  // Takes up to `count` rows of the tail into their graphs, the oldest first; about half a
+  // millisecond each. Returns how many it took.
+  size_t LinkSome(size_t count);
 
-  // The live rows in a new index, inserted in the old order. The caller lets no writer in between
-  // and swaps the two.
-  std::unique_ptr<HnswIndex> Compacted() const;
+  // Goes on with taking removed rows out of the graphs and their memory back, for about `nodes`
+  // nodes of the graph; begins when a bank has more than a fifth of removed rows (vacuum), or at
+  // once where `now`. Also looks for rows that no links lead to any more, which go back to the
+  // tail: with every pass, and when the graphs have grown by a quarter. True while a pass goes on.
+  bool RepairSome(size_t nodes, bool now = false);
+
+  // The k nearest rows that the filter admits, nearest first. Fewer where fewer match, which is no
+  // error. INVALID_ARGUMENT, WRONG_DIMENSION. `trace` may be null.
+  absl::StatusOr<std::vector<HnswHit>> Search(const HnswQuery& query,
+                                              HnswTrace* trace = nullptr) const;
+
+  // Searches with the same k, ef, filter and path for every vector; `query.vector` is not used.
+  // At most limits::kMaxBatchQueries vectors.
+  absl::StatusOr<std::vector<std::vector<HnswHit>>> SearchBatch(
+      std::span<const std::span<const float>> vectors, const HnswQuery& query) const;
+
+  // The rows of at least this similarity, nearest first, up to limits::kMaxRangeHits of them;
+  // `query.k` is not used. Widens its search until the farthest row it finds is out of range.
+  absl::StatusOr<std::vector<HnswHit>> SearchRange(const HnswQuery& query,
+                                                   float min_similarity) const;
+
+  HnswCounts Counts() const;
+  const HnswOptions& options() const { return core_.options; }
 
  private:
-  explicit HnswIndex(const HnswOptions& options);
-  absl::StatusOr<std::vector<float>> Normalised(std::span<const float> vector) const;
-  absl::Status CheckRoom() const;
-  size_t LevelOf(uint32_t label) const;
-  void AddNode(uint32_t label, std::span<const float> unit_row);
-  std::vector<hnsw::Candidate> Scan(const float* padded_query, size_t k,
-                                    const hnsw::Accept& accept) const;
-  std::vector<hnsw::Candidate> Find(const float* padded_query, size_t k, size_t ef, size_t matching,
-                                    const hnsw::Accept& accept) const;
+  friend class HnswCheckpointWriter;
+  friend class HnswCheckpointReader;
 
-  const HnswOptions options_;
-  mutable FairSharedMutex mutex_;  // guards everything below
-  hnsw::Graph graph_;
-  std::vector<uint32_t> labels_;                  // by node
-  std::vector<bool> dead_;                        // by node
-  std::unordered_map<uint32_t, uint32_t> nodes_;  // live ones by label
+  explicit HnswIndex(const HnswOptions& options);
+  absl::Status Reserve();
+  absl::Status CheckVector(std::span<const float> vector) const;
+  // The vector as it is coded: of norm 1 for cosine.
+  std::vector<float> Prepared(std::span<const float> vector) const;
+  uint8_t LevelOf(uint32_t label) const;
+  uint32_t NodeOf(uint32_t label) const;
+  void Encode(uint32_t node, std::span<const float> row);
+  void Kill(uint32_t node);
+  void SetPending(uint32_t node, bool pending);
+  void Reclaim();
+  bool PassIsDue() const;
+  // Takes what a step of repairs found: unlinked nodes and orphans.
+  void Apply(const hnsw::Repairer::Outcome& outcome);
+  // Looks for rows that links do not lead to and puts them into the tail; returns how many.
+  size_t FindOrphans();
+  void MoveSome();
+
+  absl::Status CheckQuery(const HnswQuery& query) const;
+  std::vector<HnswHit> SearchPinned(std::span<const float> vector, const HnswQuery& query, size_t k,
+                                    HnswTrace* trace) const;
+
+  hnsw::IndexCore core_;
+  hnsw::Linker linker_;
+  hnsw::Repairer repairer_;
+  std::vector<uint32_t> node_of_;  // by label; kNoNode where there is none
+  size_t linked_since_pass_ = 0;
+  std::deque<uint32_t> tail_;  // nodes to link, some of them out of date
+  struct Retired {
+    uint64_t epoch;
+    uint32_t node;
+  };
+  std::deque<Retired> retired_;  // until their readers are gone
+  std::atomic<size_t> live_{0};
+  std::atomic<size_t> removed_{0};
 };
 
 }  // namespace ruvd

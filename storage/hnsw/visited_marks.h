@@ -6,11 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
-
-#include "base/mutex.h"
 
 namespace ruvd::hnsw {
 
@@ -20,41 +17,22 @@ class VisitedMarks {
  public:
   void Begin(size_t nodes) {
     if (marks_.size() < nodes) {
-      marks_.resize(nodes, 0);
+      marks_.resize(nodes + nodes / 8, 0);
     }
     if (++epoch_ == 0) {  // wrapped: old marks could look new
       std::fill(marks_.begin(), marks_.end(), 0);
       epoch_ = 1;
     }
   }
-  // True for the first visit since Begin.
-  bool Visit(uint32_t node) { return std::exchange(marks_[node], epoch_) != epoch_; }
+  // True for the first visit since Begin. Nodes that were added since count as visited.
+  bool Visit(uint32_t node) {
+    return node < marks_.size() && std::exchange(marks_[node], epoch_) != epoch_;
+  }
+  size_t bytes() const { return marks_.capacity() * sizeof(uint16_t); }
 
  private:
   std::vector<uint16_t> marks_;
   uint16_t epoch_ = 0;
-};
-
-// Lends marks to concurrent searches; holds as many as ever ran at once. Thread-safe.
-class VisitedPool {
- public:
-  std::unique_ptr<VisitedMarks> Take() {
-    MutexLock lock(mutex_);
-    if (free_.empty()) {
-      return std::make_unique<VisitedMarks>();
-    }
-    std::unique_ptr<VisitedMarks> marks = std::move(free_.back());
-    free_.pop_back();
-    return marks;
-  }
-  void Give(std::unique_ptr<VisitedMarks> marks) {
-    MutexLock lock(mutex_);
-    free_.push_back(std::move(marks));
-  }
-
- private:
-  Mutex mutex_;
-  std::vector<std::unique_ptr<VisitedMarks>> free_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace ruvd::hnsw

@@ -24,8 +24,10 @@ using patterns::OplogKey;
 using patterns::PatternOp;
 using patterns::SlotKey;
 
-// Below this many removed nodes a compaction is not worth its pause.
-constexpr size_t kMinDeadForCompaction = 1024;
+// Rows linked and nodes repaired after each change: more than one change adds, so that neither
+// piles up.
+constexpr size_t kLinksOfAChange = 2;
+constexpr size_t kRepairsOfAChange = 64;
 
 absl::Status NoSuchPattern(const PatternId& id) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
@@ -36,6 +38,18 @@ template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, format,
                std::forward<Args>(args)...);
+}
+
+float Cosine(std::span<const float> a, std::span<const float> b) {
+  double dot = 0;
+  double aa = 0;
+  double bb = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    dot += double{a[i]} * double{b[i]};
+    aa += double{a[i]} * double{a[i]};
+    bb += double{b[i]} * double{b[i]};
+  }
+  return std::clamp(static_cast<float>(dot / std::sqrt(aa * bb)), -1.0F, 1.0F);
 }
 
 std::string ContentHash(std::string_view vec_row, std::string_view payload) {
@@ -65,7 +79,7 @@ absl::Status PatternStore::Check(const Pattern& pattern) const {
                  limits::kMaxTaskBytes, limits::kMaxAdapterNameBytes,
                  limits::kMaxPatternPayloadBytes);
   }
-  return index_->CheckInsert(pattern.embedding);
+  return index_->Check({.vector = pattern.embedding, .attributes = {.bank = pattern.bank}});
 }
 
 uint32_t PatternStore::ChooseSlot() const {
@@ -77,17 +91,13 @@ void PatternStore::Occupy(uint32_t slot, const Slot& state) {
     slots_.resize(slot + 1);
   } else if (!free_slots_.empty() && free_slots_.back() == slot) {
     free_slots_.pop_back();
-  } else {
-    --in_bank_[slots_[slot].bank];  // replaced in place
   }
   slots_[slot] = state;
   slot_of_[state.id] = slot;
-  ++in_bank_[state.bank];
 }
 
 void PatternStore::Vacate(uint32_t slot) {
   slots_[slot].live = false;
-  --in_bank_[slots_[slot].bank];
   slot_of_.erase(slots_[slot].id);
   free_slots_.push_back(slot);
 }
@@ -128,9 +138,12 @@ absl::Status PatternStore::Put(const Pattern& pattern) {
     RETURN_IF_ERROR(database_.Write(std::move(batch), options_.durability));
     ++next_sequence_;
     Occupy(slot, {pattern.id, generation, pattern.bank, true});
-    RETURN_IF_ERROR(index_->Insert(slot, pattern.embedding));
+    RETURN_IF_ERROR(index_->Put({.label = slot,
+                                 .generation = generation,
+                                 .vector = pattern.embedding,
+                                 .attributes = {.bank = pattern.bank}}));
   }
-  CompactIfWorthIt();
+  TendIndex();
   return absl::OkStatus();
 }
 
@@ -183,17 +196,13 @@ absl::Status PatternStore::Delete(const PatternId& id) {
     index_->Remove(slot);
     Vacate(slot);
   }
-  CompactIfWorthIt();
+  TendIndex();
   return absl::OkStatus();
 }
 
-void PatternStore::CompactIfWorthIt() {
-  if (index_->dead() <= std::max(kMinDeadForCompaction, index_->size())) {
-    return;
-  }
-  std::unique_ptr<HnswIndex> fresh = index_->Compacted();  // searches go on meanwhile
-  const std::unique_lock state(state_);
-  index_ = std::move(fresh);
+void PatternStore::TendIndex() {
+  index_->LinkSome(kLinksOfAChange);
+  index_->RepairSome(kRepairsOfAChange);
 }
 
 absl::StatusOr<PatternPage> PatternStore::List(uint32_t page_size,
@@ -229,16 +238,19 @@ absl::StatusOr<std::vector<PatternHit>> PatternStore::Search(
   const std::shared_lock state(state_);
   HnswQuery search{.vector = query, .k = options.k, .ef = options.ef};
   if (options.bank) {
-    const uint32_t bank = *options.bank;
-    search.filter = [this, bank](uint32_t slot) { return slots_[slot].bank == bank; };
-    search.matching = bank < in_bank_.size() ? in_bank_[bank] : 0;
+    search.filter.banks = *options.bank < limits::kMaxBanks ? uint64_t{1} << *options.bank : 0;
   }
   ASSIGN_OR_RETURN(const std::vector<HnswHit> found, index_->Search(search));
   std::vector<PatternHit> hits;
   for (const HnswHit& hit : found) {
     ASSIGN_OR_RETURN(Pattern pattern, ReadPattern(hit.label));
-    hits.push_back({std::move(pattern), hit.similarity});
+    // From the row itself: the index knows the similarity up to the error of its codes.
+    const float similarity = Cosine(query, pattern.embedding);
+    hits.push_back({std::move(pattern), similarity});
   }
+  std::stable_sort(hits.begin(), hits.end(), [](const PatternHit& a, const PatternHit& b) {
+    return a.similarity > b.similarity;
+  });
   return hits;
 }
 

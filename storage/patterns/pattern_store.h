@@ -3,7 +3,6 @@
 
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -125,8 +124,8 @@ class PatternStore {
   absl::StatusOr<Pattern> ReadPattern(uint32_t slot) const;
   absl::StatusOr<uint32_t> SlotOf(const PatternId& id) const;
   absl::StatusOr<patterns::MetaRow> ReadMeta(const PatternId& id, uint32_t generation) const;
-  // Drops removed nodes from the index when they outnumber the live ones.
-  void CompactIfWorthIt();
+  // Links new rows and repairs around removed ones, a little with every change; searches go on.
+  void TendIndex();
 
   Database& database_;
   const PatternStoreOptions options_;
@@ -137,7 +136,6 @@ class PatternStore {
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
   std::map<PatternId, uint32_t> slot_of_;
-  std::array<size_t, limits::kMaxBanks> in_bank_{};
   uint64_t next_sequence_ = 1;
 };
 

@@ -83,7 +83,6 @@ absl::Status PatternStore::LoadSlots() {
     slots_[slot] = {decoded.id, decoded.generation, decoded.bank, decoded.live};
     if (decoded.live) {
       slot_of_[decoded.id] = slot;
-      ++in_bank_[decoded.bank];
     }
     return true;
   };
@@ -105,14 +104,19 @@ absl::Status PatternStore::LoadVectors() {
     }
     ASSIGN_OR_RETURN(const std::vector<float> embedding,
                      patterns::DecodeVecRow(row.value, options_.dimension));
-    RETURN_IF_ERROR(index_->Insert(slot, embedding));
+    RETURN_IF_ERROR(index_->Put({.label = slot,
+                                 .generation = row.generation,
+                                 .vector = embedding,
+                                 .attributes = {.bank = slots_[slot].bank}}));
     return true;
   };
   RETURN_IF_ERROR(database_.Scan(ColumnFamily::kVec, prefix, EndOfPrefix(prefix), load));
-  if (index_->size() != slot_of_.size()) {
+  index_->LinkSome(slot_of_.size());
+  const size_t indexed = index_->Counts().live;
+  if (indexed != slot_of_.size()) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
                  "the store has {} patterns but {} embeddings; restore it from a backup",
-                 slot_of_.size(), index_->size());
+                 slot_of_.size(), indexed);
   }
   return absl::OkStatus();
 }

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "inference/kernels/cpu_features.h"
+#include "base/cpu_features.h"
 #include "inference/kernels/integer/integer_tables.h"
 #include "inference/kernels/packed.h"
 #include "inference/kernels/packing.h"

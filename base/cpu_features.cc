@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "inference/kernels/cpu_features.h"
+#include "base/cpu_features.h"
 
 #include <cstdint>
 

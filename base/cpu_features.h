@@ -5,7 +5,7 @@
 
 namespace ruvd {
 
-// What the integer kernels want of the processor, and of the operating system that must save its
+// What vector kernels want of the processor, and of the operating system that must save its
 // registers.
 struct CpuFeatures {
   bool avx2 = false;  // with FMA and F16C

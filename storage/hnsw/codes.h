@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "storage/hnsw/kernels/nibble_kernels.h"
+#include "storage/hnsw/metric.h"
+
+// Rows as codes: a value x of a row is s (c + (r - 8) / 16) with the row's scale s, an 8-bit code c
+// from -127 to 127 and a residual r from 0 to 15. The bits lie in three planes of nibbles:
+//
+//   high      (c + 128) >> 4      coarse distances, enough to reject most candidates
+//   low       (c + 128) & 15      with high: the 8-bit code, for traversal
+//   residual  r                   with both: 12 bits, for the final order
+//
+// Byte j of a plane holds value j in its low nibble and value j + plane_bytes in its high one. A
+// plane is a region of its own, so that a stage touches no more cache lines than it needs. The idea
+// of a second code for the residual is from Aguerrebere et al., "Similarity search in the blink of
+// an eye with compressed indices" (VLDB 2023).
+namespace ruvd::hnsw {
+
+// Sum of squares in double precision, in the same order on every machine.
+double SquaredNorm(std::span<const float> values);
+
+// Sizes of the codes of one dimension.
+struct CodeLayout {
+  explicit CodeLayout(size_t values)
+      : dimension(values),
+        padded((values + kCodePadding - 1) / kCodePadding * kCodePadding),
+        plane_bytes(padded / 2) {}
+
+  size_t dimension;
+  size_t padded;       // values with padding
+  size_t plane_bytes;  // of a row in one plane
+};
+
+// Of a row, beside its planes.
+struct RowHeader {
+  float scale = 0;  // s above
+  float bias = 0;   // added to every distance to the row: its squared norm for L2, else 0
+};
+
+// Writes the planes of a row of `layout.dimension` finite values; `residual` may be null. Returns
+// the scale, 0 for a row of zeros.
+float EncodeRow(std::span<const float> row, const CodeLayout& layout, uint8_t* high, uint8_t* low,
+                uint8_t* residual);
+
+// A query in 16 bits: value = scale (high + low / 256). Distances are
+//
+//   base + bias of the row - factor * dot product
+//
+// which is 1 - cosine for unit rows, minus the inner product, or the squared distance.
+struct EncodedQuery {
+  std::vector<int8_t> high;  // padded values
+  std::vector<int8_t> low;
+  int32_t sum_high = 0;
+  int32_t sum_low = 0;
+  float scale = 0;
+  float base = 0;
+  float factor = 1;
+  float norm = 0;
+};
+
+// `values` has layout.dimension finite values, of norm 1 for cosine.
+void EncodeQuery(std::span<const float> values, const CodeLayout& layout, HnswMetric metric,
+                 EncodedQuery* query);
+
+// A row as the query for other rows, from its 8-bit code; low is zero and must not be used.
+void QueryFromRow(const uint8_t* high, const uint8_t* low, const RowHeader& header,
+                  const CodeLayout& layout, HnswMetric metric, EncodedQuery* query);
+
+}  // namespace ruvd::hnsw

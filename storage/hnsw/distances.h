@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "storage/hnsw/codes.h"
+#include "storage/hnsw/node_store.h"
+#include "storage/hnsw/search_scratch.h"
+
+namespace ruvd::hnsw {
+
+// Distances from one query to nodes, by their codes. All sums are integers and are scaled in the
+// same order everywhere, so distances are equal bit for bit on every machine.
+class Distances {
+ public:
+  // All three outlive this.
+  Distances(const NodeStore& nodes, const EncodedQuery& query, DistanceBuffers& buffers);
+
+  // 8-bit distances of those nodes that may be nearer than `bound`: ids to buffers.kept, distances
+  // to buffers.distances, in the order of `ids`. Returns how many. Most nodes are rejected by the
+  // high plane alone: its error is the sum of many small independent ones, so a node is rejected
+  // only if it is farther than the bound by kMarginDeviations standard deviations of it.
+  size_t Within(std::span<const uint32_t> ids, float bound) const;
+
+  // Of each node whether its 8-bit distance is below its own bound: the nodes that are not go to
+  // buffers.kept as places in `ids`. Returns how many.
+  size_t NotBelow(std::span<const uint32_t> ids, std::span<const float> bounds) const;
+
+  // Distances by the 12 bits of a row, or 8 without residuals, and the 16 of the query: for the
+  // final order. Not for queries made from rows.
+  void Fine(std::span<const uint32_t> ids, std::span<float> out) const;
+
+  static constexpr float kMarginDeviations = 2.5F;
+
+ private:
+  float CodeDistance(uint32_t node, int32_t high, int32_t low) const;
+  // The least and the greatest distance that the high plane's product leaves likely.
+  float Nearest(const RowHeader& header, int32_t high) const;
+  float Farthest(const RowHeader& header, int32_t high) const;
+  void Products(const int8_t* query, const uint8_t* plane, std::span<const uint32_t> ids,
+                int32_t* out) const;
+
+  const NodeStore& nodes_;
+  const EncodedQuery& query_;
+  DistanceBuffers& buffers_;
+  const DotNibblesFunction dot_;
+  const float per_product_;  // distance for each unit of a product, per unit of the row's scale
+  const float offset_;       // of the high plane's middle
+  const float margin_;
+};
+
+}  // namespace ruvd::hnsw

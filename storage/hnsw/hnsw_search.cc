@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The searches of HnswIndex.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "storage/hnsw/hnsw_index.h"
+#include "storage/hnsw/searcher.h"
+
+namespace ruvd {
+namespace {
+
+using hnsw::Candidate;
+
+float SimilarityOf(float distance, HnswMetric metric) {
+  return metric == HnswMetric::kCosine ? std::clamp(1.0F - distance, -1.0F, 1.0F) : -distance;
+}
+
+// The distance of two rows as given, in double precision.
+float ExactDistance(std::span<const float> a, std::span<const float> b, HnswMetric metric) {
+  double dot = 0;
+  double aa = 0;
+  double bb = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    dot += double{a[i]} * double{b[i]};
+    aa += double{a[i]} * double{a[i]};
+    bb += double{b[i]} * double{b[i]};
+  }
+  switch (metric) {
+    case HnswMetric::kCosine:
+      return static_cast<float>(1.0 - dot / std::sqrt(aa * bb));
+    case HnswMetric::kDot:
+      return static_cast<float>(-dot);
+    case HnswMetric::kL2:
+      break;
+  }
+  return static_cast<float>(aa + bb - 2 * dot);
+}
+
+// Puts the results into their final order: by finer codes, and from the rows where there is a
+// source.
+std::vector<Candidate> Rescore(const hnsw::IndexCore& core, std::span<const float> vector,
+                               hnsw::SearchScratch& scratch) {
+  std::vector<Candidate> found(scratch.results.entries().begin(), scratch.results.entries().end());
+  std::vector<uint32_t> ids(found.size());
+  std::vector<float> distances(found.size());
+  std::transform(found.begin(), found.end(), ids.begin(),
+                 [](const Candidate& candidate) { return candidate.node; });
+  hnsw::Distances(core.nodes, scratch.query, scratch.buffers).Fine(ids, distances);
+  std::vector<float> row(core.options.rows != nullptr ? core.options.dimension : 0);
+  for (size_t i = 0; i < found.size(); ++i) {
+    found[i].distance = distances[i];
+    const hnsw::NodeInfo& info = core.nodes.info(found[i].node);
+    if (core.options.rows != nullptr && core.options.rows->Read(info.label, info.generation, row)) {
+      found[i].distance = ExactDistance(vector, row, core.options.metric);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+absl::Status HnswIndex::CheckQuery(const HnswQuery& query) const {
+  RETURN_IF_ERROR(hnsw::CheckFilter(query.filter));
+  if (query.k == 0 || query.k > limits::kMaxSearchHits || query.ef > limits::kMaxSearchEf) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "search with k {} and ef {}; use k of 1 to {} and ef of at most {}", query.k,
+                 query.ef, limits::kMaxSearchHits, limits::kMaxSearchEf);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, const HnswQuery& query,
+                                             size_t k, HnswTrace* trace) const {
+  const hnsw::ReaderEpochs::Pin pin(core_.epochs);
+  hnsw::SearchScratch& scratch = pin.scratch();
+  hnsw::EncodeQuery(Prepared(vector), core_.nodes.layout(), core_.options.metric, &scratch.query);
+  hnsw::Searcher searcher(core_, scratch.query, scratch);
+  const size_t ef = query.ef == 0 ? kDefaultSearchEf : query.ef;
+  const hnsw::SearchTrace went =
+      searcher.Run({.k = k, .ef = std::max(ef, k), .filter = query.filter, .path = query.path});
+  if (trace != nullptr) {
+    *trace = {went.measured, went.matching, went.scanned, went.walked, went.gave_up};
+  }
+  std::vector<HnswHit> hits;
+  hits.reserve(k);
+  for (const Candidate& found : Rescore(core_, vector, scratch)) {
+    if (hits.size() == k) {
+      break;
+    }
+    const hnsw::NodeInfo& info = core_.nodes.info(found.node);
+    // Removed meanwhile; or replaced meanwhile, and both rows were seen.
+    if (!core_.live.Get(found.node) ||
+        std::any_of(hits.begin(), hits.end(),
+                    [&](const HnswHit& hit) { return hit.label == info.label; })) {
+      continue;
+    }
+    hits.push_back(
+        {info.label, info.generation, SimilarityOf(found.distance, core_.options.metric)});
+  }
+  return hits;
+}
+
+absl::StatusOr<std::vector<HnswHit>> HnswIndex::Search(const HnswQuery& query,
+                                                       HnswTrace* trace) const {
+  RETURN_IF_ERROR(CheckVector(query.vector));
+  RETURN_IF_ERROR(CheckQuery(query));
+  return SearchPinned(query.vector, query, query.k, trace);
+}
+
+absl::StatusOr<std::vector<std::vector<HnswHit>>> HnswIndex::SearchBatch(
+    std::span<const std::span<const float>> vectors, const HnswQuery& query) const {
+  RETURN_IF_ERROR(CheckQuery(query));
+  if (vectors.size() > limits::kMaxBatchQueries) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "batch of {} searches; send at most {} at once", vectors.size(),
+                 limits::kMaxBatchQueries);
+  }
+  for (const std::span<const float> vector : vectors) {
+    RETURN_IF_ERROR(CheckVector(vector));
+  }
+  std::vector<std::vector<HnswHit>> answers;
+  answers.reserve(vectors.size());
+  for (const std::span<const float> vector : vectors) {
+    answers.push_back(SearchPinned(vector, query, query.k, nullptr));
+  }
+  return answers;
+}
+
+absl::StatusOr<std::vector<HnswHit>> HnswIndex::SearchRange(const HnswQuery& query,
+                                                            float min_similarity) const {
+  RETURN_IF_ERROR(CheckVector(query.vector));
+  RETURN_IF_ERROR(CheckQuery(query));
+  if (std::isnan(min_similarity)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "range search with a similarity that is not a number; give one");
+  }
+  size_t k = kDefaultSearchEf;
+  for (;;) {
+    std::vector<HnswHit> hits = SearchPinned(query.vector, query, k, nullptr);
+    const bool more = hits.size() == k && hits.back().similarity >= min_similarity;
+    if (more && k < limits::kMaxRangeHits) {
+      k = std::min(2 * k, limits::kMaxRangeHits);
+      continue;
+    }
+    std::erase_if(hits, [&](const HnswHit& hit) { return !(hit.similarity >= min_similarity); });
+    return hits;
+  }
+}
+
+}  // namespace ruvd

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "storage/hnsw/attributes.h"
+#include "storage/hnsw/bit_column.h"
+#include "storage/hnsw/hnsw_options.h"
+#include "storage/hnsw/node_store.h"
+#include "storage/hnsw/reader_epochs.h"
+#include "storage/limits.h"
+
+namespace ruvd::hnsw {
+
+// Where a search of one bank's graph begins: a node on the graph's highest level.
+struct EntryPoint {
+  uint32_t node = kNoNode;
+  uint32_t level = 0;
+};
+
+// The graph of one timestep bank. Its links lie with the nodes: a node belongs to one bank, and no
+// link leaves it. Counts are the writer's; readers take them as a measure for planning.
+class BankGraph {
+ public:
+  EntryPoint entry() const {
+    const uint64_t packed = entry_.load(std::memory_order_acquire);
+    return {static_cast<uint32_t>(packed), static_cast<uint32_t>(packed >> 32)};
+  }
+  void set_entry(const EntryPoint& entry) {
+    entry_.store(uint64_t{entry.level} << 32 | entry.node, std::memory_order_release);
+  }
+
+  std::atomic<uint32_t> live{0};         // rows of the bank, linked or not
+  std::atomic<uint32_t> linked{0};       // live rows in the graph
+  std::atomic<uint32_t> linked_dead{0};  // removed rows still in the graph
+
+ private:
+  std::atomic<uint64_t> entry_{kNoNode};
+};
+
+inline void Add(std::atomic<uint32_t>& count, int32_t change) {
+  count.fetch_add(static_cast<uint32_t>(change), std::memory_order_relaxed);
+}
+
+// All that the parts of the index share. The writer publishes in this order: codes, attributes and
+// info of a node, then the node store's size, then its bits in `pending` and `live`, then links to
+// it. A reader that learns of a node by any of these may read what comes before.
+struct IndexCore {
+  explicit IndexCore(const HnswOptions& given)
+      : options(given),
+        nodes(CodeLayout(given.dimension), given.m, given.rescore == HnswRescore::kResidual) {}
+
+  const HnswOptions options;
+  NodeStore nodes;
+  AttributeTable attributes;
+  BitSet live;      // rows that a search may return
+  BitSet pending;   // rows that are in no graph yet, or no longer: the flat tail
+  BitSet in_graph;  // nodes that links may lead to, removed ones included, until they are reused
+  std::atomic<uint32_t> pending_count{0};
+  std::array<BankGraph, limits::kMaxBanks> banks;
+  mutable ReaderEpochs epochs;
+};
+
+}  // namespace ruvd::hnsw

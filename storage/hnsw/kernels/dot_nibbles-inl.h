@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The loop that all instruction sets share. Each includer brings its own Isa in an unnamed
+// namespace, so that code compiled for one instruction set is never linked for another.
+namespace ruvd::hnsw {
+namespace {
+
+inline constexpr size_t kRowsAtOnce = 4;  // their sums fit the registers, the query is loaded once
+
+inline void PrefetchRow(const uint8_t* row, size_t row_bytes) {
+  constexpr size_t kCacheLine = 64;
+  for (size_t j = 0; j < row_bytes; j += kCacheLine) {
+    __builtin_prefetch(row + j);
+  }
+}
+
+// Rows [first, first + kRowsAtOnce), as far as there are so many.
+inline void PrefetchGroup(const uint8_t* plane, size_t row_bytes, const uint32_t* ids, size_t first,
+                          size_t n) {
+  const size_t end = first + kRowsAtOnce < n ? first + kRowsAtOnce : n;
+  for (size_t i = first; i < end; ++i) {
+    PrefetchRow(plane + size_t{ids[i]} * row_bytes, row_bytes);
+  }
+}
+
+template <typename Isa, size_t kRows>
+inline void DotRows(const int8_t* query, const uint8_t* const* rows, size_t row_bytes,
+                    int32_t* out) {
+  typename Isa::Sums sums[kRows] = {};
+  for (size_t j = 0; j < row_bytes; j += Isa::kBytes) {
+    const auto low = Isa::LoadQuery(query + j);
+    const auto high = Isa::LoadQuery(query + row_bytes + j);
+    for (size_t r = 0; r < kRows; ++r) {
+      Isa::Accumulate(sums[r], rows[r] + j, low, high);
+    }
+  }
+  for (size_t r = 0; r < kRows; ++r) {
+    out[r] = Isa::Total(sums[r]);
+  }
+}
+
+template <typename Isa>
+inline void DotNibblesOf(const int8_t* query, const uint8_t* plane, size_t row_bytes,
+                         const uint32_t* ids, size_t n, int32_t* out) {
+  PrefetchGroup(plane, row_bytes, ids, 0, n);
+  size_t i = 0;
+  for (; i + kRowsAtOnce <= n; i += kRowsAtOnce) {
+    PrefetchGroup(plane, row_bytes, ids, i + kRowsAtOnce, n);
+    const uint8_t* rows[kRowsAtOnce];
+    for (size_t r = 0; r < kRowsAtOnce; ++r) {
+      rows[r] = plane + size_t{ids[i + r]} * row_bytes;
+    }
+    DotRows<Isa, kRowsAtOnce>(query, rows, row_bytes, out + i);
+  }
+  for (; i < n; ++i) {
+    const uint8_t* row = plane + size_t{ids[i]} * row_bytes;
+    DotRows<Isa, 1>(query, &row, row_bytes, out + i);
+  }
+}
+
+}  // namespace
+}  // namespace ruvd::hnsw

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "storage/hnsw/index_core.h"
+#include "storage/hnsw/linker.h"
+
+namespace ruvd::hnsw {
+
+// Takes removed nodes out of the graphs, in passes of small steps:
+//   1. every node with a link to a removed one chooses its links anew among its own and the removed
+//      one's (Singh et al., "FreshDiskANN", 2021, algorithm 4);
+//   2. banks whose entry point was removed get another one;
+//   3. live nodes that the links no longer lead to are orphans, to be linked again.
+// After a pass nothing leads to the nodes that were removed when it began. The writer's.
+class Repairer {
+ public:
+  Repairer(IndexCore& core, Linker& linker) : core_(core), linker_(linker) {}
+
+  void AddRemoved(uint32_t node) { removed_.push_back(node); }
+  // Removed nodes that are not out of their graphs yet.
+  size_t waiting() const { return removed_.size() + doomed_.size(); }
+  bool in_pass() const { return phase_ != Phase::kIdle; }
+  // Begins a pass over what was removed so far; a check for orphans alone where nothing was.
+  void Begin();
+
+  struct Outcome {
+    bool finished = false;           // the pass
+    std::vector<uint32_t> unlinked;  // nodes that nothing leads to any more
+    std::vector<uint32_t> orphans;   // live nodes to link again
+  };
+  // Goes on with the pass for about `nodes` nodes.
+  Outcome Step(size_t nodes);
+
+ private:
+  enum class Phase { kIdle, kRelink, kReach };
+
+  bool IsDoomed(uint32_t node) const { return node < doomed_mark_.size() && doomed_mark_[node]; }
+  void RelinkAround(uint32_t node);
+  void RelinkAround(uint32_t node, size_t level);
+  void ReplaceEntries();
+  void BeginReach();
+  // Follows the links of up to `nodes` reached nodes; true when there are none left.
+  bool Reach(size_t nodes);
+  std::vector<uint32_t> Orphans() const;
+
+  IndexCore& core_;
+  Linker& linker_;
+  Phase phase_ = Phase::kIdle;
+  std::vector<uint32_t> removed_;  // since the pass began
+  std::vector<uint32_t> doomed_;   // those of this pass
+  std::vector<bool> doomed_mark_;
+  uint32_t cursor_ = 0;
+  std::vector<bool> reached_;
+  std::vector<uint32_t> frontier_;
+  std::vector<uint32_t> links_;
+  std::vector<uint32_t> candidates_;
+};
+
+}  // namespace ruvd::hnsw

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "storage/hnsw/codes.h"
+#include "storage/hnsw/search_pool.h"
+#include "storage/hnsw/visited_marks.h"
+
+namespace ruvd::hnsw {
+
+// Working memory of distances. Not thread-safe.
+struct DistanceBuffers {
+  std::vector<uint32_t> kept;     // nodes that the coarse distance leaves
+  std::vector<int32_t> coarse;    // products of the high plane
+  std::vector<int32_t> products;  // and of another one
+  std::vector<float> distances;   // of `kept`
+};
+
+// Working memory of one search, kept from search to search. Not thread-safe.
+struct SearchScratch {
+  EncodedQuery query;
+  VisitedMarks visited;
+  SearchPool walk;                // of one graph
+  SearchPool results;             // of all graphs, the scan and the tail
+  std::vector<uint64_t> matches;  // by word: nodes that a filter admits
+  std::vector<uint32_t> ids;      // nodes whose distance is asked for
+  std::vector<uint32_t> links;    // of one node
+  DistanceBuffers buffers;
+};
+
+}  // namespace ruvd::hnsw

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/hnsw/searcher.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ruvd::hnsw {
+namespace {
+
+constexpr size_t kScanBatch = 256;
+// So few rows are scanned faster than a graph of theirs is walked; small banks share one scan.
+constexpr size_t kSmallBank = 1000;
+constexpr size_t kMinRescored = 40;
+
+}  // namespace
+
+size_t Searcher::Rescored(size_t k) {
+  return std::max(2 * k, kMinRescored);
+}
+
+void Searcher::Flush() {
+  const size_t n = walker_.distances().Within(scratch_.ids, scratch_.results.bound());
+  for (size_t i = 0; i < n; ++i) {
+    scratch_.results.Insert(scratch_.buffers.distances[i], scratch_.buffers.kept[i], true);
+  }
+  trace_.measured += scratch_.ids.size();
+  scratch_.ids.clear();
+}
+
+template <typename Base>
+void Searcher::Scan(const HnswFilter& filter, const Base& base) {
+  const size_t words = WordsFor(core_.nodes.size());
+  scratch_.ids.clear();
+  for (size_t word = 0; word < words; ++word) {
+    uint64_t mask = base(word);
+    mask = mask == 0 ? 0 : core_.attributes.Matches(word, filter, mask & core_.live.Word(word));
+    for (; mask != 0; mask &= mask - 1) {
+      scratch_.ids.push_back(
+          static_cast<uint32_t>(word * kWordBits + static_cast<size_t>(std::countr_zero(mask))));
+    }
+    if (scratch_.ids.size() >= kScanBatch) {
+      Flush();
+    }
+  }
+  Flush();
+}
+
+void Searcher::ScanMatches() {
+  trace_.scanned = true;
+  scratch_.ids.clear();
+  for (size_t word = 0; word < scratch_.matches.size(); ++word) {
+    for (uint64_t mask = scratch_.matches[word]; mask != 0; mask &= mask - 1) {
+      scratch_.ids.push_back(
+          static_cast<uint32_t>(word * kWordBits + static_cast<size_t>(std::countr_zero(mask))));
+    }
+    if (scratch_.ids.size() >= kScanBatch) {
+      Flush();
+    }
+  }
+  Flush();
+}
+
+size_t Searcher::Match(const HnswFilter& filter, size_t bank) {
+  HnswFilter of_bank = filter;
+  of_bank.banks = uint64_t{1} << bank;
+  const size_t words = WordsFor(core_.nodes.size());
+  scratch_.matches.resize(words);
+  size_t count = 0;
+  for (size_t word = 0; word < words; ++word) {
+    const uint64_t mask = core_.attributes.Matches(word, of_bank, core_.live.Word(word));
+    scratch_.matches[word] = mask;
+    count += static_cast<size_t>(std::popcount(mask));
+  }
+  return count;
+}
+
+bool Searcher::WalkBank(const SearchRequest& request, const BankGraph& bank, const Plan& plan,
+                        bool filtered) {
+  const EntryPoint entry = bank.entry();
+  if (entry.node == kNoNode) {
+    return false;
+  }
+  const Candidate near = walker_.Descend(entry, 0);
+  const WalkOptions options{
+      .ef = request.ef, .two_hop = plan.path == HnswPath::kTwoHop, .budget = plan.budget};
+  bool finished = false;
+  if (filtered) {
+    finished = walker_.Walk(std::span(&near, 1), options, AcceptMatches{scratch_.matches});
+  } else if (bank.linked_dead.load(std::memory_order_relaxed) > 0) {
+    finished = walker_.Walk(std::span(&near, 1), options, AcceptLive{core_.live});
+  } else {
+    finished = walker_.Walk(std::span(&near, 1), options, AcceptAll());
+  }
+  trace_.walked = true;
+  for (const Candidate& found : scratch_.walk.entries()) {
+    if (found.accepted) {
+      scratch_.results.Insert(found.distance, found.node, true);
+    }
+  }
+  return finished;
+}
+
+void Searcher::SearchBank(const SearchRequest& request, size_t bank_number) {
+  const BankGraph& bank = core_.banks[bank_number];
+  const bool filtered = !request.filter.admits_all_of_its_banks();
+  const size_t rows = bank.live.load(std::memory_order_relaxed);
+  const size_t matching = filtered ? Match(request.filter, bank_number) : rows;
+  trace_.matching += matching;
+  if (matching == 0) {
+    return;
+  }
+  const size_t linked = bank.linked.load(std::memory_order_relaxed);
+  const Plan plan = MakePlan({.matching = matching,
+                              .rows = rows,
+                              .linked = linked,
+                              .ef = request.ef,
+                              .width = 2 * core_.options.m},
+                             request.path);
+  if (plan.path != HnswPath::kScan) {
+    const bool finished = WalkBank(request, bank, plan, filtered);
+    // Never answer less than there is: a filter can leave islands in the graph. Rows of the tail
+    // were scanned before.
+    const size_t tail = core_.pending_count.load(std::memory_order_relaxed);
+    if (finished && scratch_.walk.accepted() + tail >= std::min(request.k, matching)) {
+      return;
+    }
+    trace_.gave_up = true;
+  }
+  if (!filtered) {
+    Match(request.filter, bank_number);
+  }
+  ScanMatches();
+}
+
+SearchTrace Searcher::Run(const SearchRequest& request) {
+  trace_ = {};
+  scratch_.results.Begin(Rescored(request.k));
+  // The tail first: a row that is linked meanwhile was seen here.
+  if (core_.pending_count.load(std::memory_order_acquire) > 0) {
+    Scan(request.filter, [&](size_t word) { return core_.pending.Word(word); });
+  }
+  HnswFilter small = request.filter;
+  small.banks = 0;
+  for (size_t bank = 0; bank < limits::kMaxBanks; ++bank) {
+    const size_t rows = core_.banks[bank].live.load(std::memory_order_relaxed);
+    if (((request.filter.banks >> bank) & 1U) == 0 || rows == 0) {
+      continue;
+    }
+    if (rows <= kSmallBank && request.path == HnswPath::kAuto) {
+      small.banks |= uint64_t{1} << bank;
+    } else {
+      SearchBank(request, bank);
+    }
+  }
+  if (small.banks != 0) {
+    trace_.scanned = true;
+    Scan(small, [&](size_t word) { return core_.live.Word(word); });
+  }
+  trace_.measured += walker_.measured();
+  return trace_;
+}
+
+}  // namespace ruvd::hnsw

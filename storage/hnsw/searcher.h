@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "storage/hnsw/attributes.h"
+#include "storage/hnsw/distances.h"
+#include "storage/hnsw/index_core.h"
+#include "storage/hnsw/planner.h"
+#include "storage/hnsw/walk.h"
+
+namespace ruvd::hnsw {
+
+struct SearchRequest {
+  size_t k = 0;
+  size_t ef = 0;  // at least k
+  const HnswFilter& filter;
+  HnswPath path = HnswPath::kAuto;
+};
+
+struct SearchTrace {
+  size_t measured = 0;  // distances, coarse ones included
+  size_t matching = 0;  // rows that the filter admits, where they were counted
+  bool scanned = false;
+  bool walked = false;
+  bool gave_up = false;  // a walk that found too little was followed by a scan
+};
+
+// One search of all banks that a filter names, by a reader that holds a pin. Fills
+// scratch.results with the best rows by 8-bit distance.
+class Searcher {
+ public:
+  Searcher(const IndexCore& core, const EncodedQuery& query, SearchScratch& scratch)
+      : core_(core), scratch_(scratch), walker_(core, query, scratch) {}
+
+  SearchTrace Run(const SearchRequest& request);
+
+  // Rows whose order is decided by the final distance: more than asked for, since 8-bit distances
+  // may be a little out of order.
+  static size_t Rescored(size_t k);
+
+ private:
+  // Offers rows to the results: of those that the live bits, `base` and the filter leave.
+  template <typename Base>
+  void Scan(const HnswFilter& filter, const Base& base);
+  void ScanMatches();
+  void Flush();
+  void SearchBank(const SearchRequest& request, size_t bank);
+  // The rows of one bank that the filter admits, into scratch.matches; returns how many.
+  size_t Match(const HnswFilter& filter, size_t bank);
+  bool WalkBank(const SearchRequest& request, const BankGraph& bank, const Plan& plan,
+                bool filtered);
+
+  const IndexCore& core_;
+  SearchScratch& scratch_;
+  const Walker walker_;
+  SearchTrace trace_;
+};
+
+}  // namespace ruvd::hnsw

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Filters of every selectivity, by every path.
+
+#include <gtest/gtest.h>
+
+#include "storage/hnsw/hnsw_index.h"
+#include "tests/storage/hnsw/hnsw_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using hnsw_test::Admits;
+using hnsw_test::All;
+using hnsw_test::Clustered;
+using hnsw_test::MakeIndex;
+using hnsw_test::PutRow;
+using hnsw_test::Recall;
+using hnsw_test::Rows;
+using hnsw_test::Settle;
+
+constexpr uint32_t kDimension = 32;
+constexpr uint32_t kRows = 6000;
+
+// Row i: bank i % 3 (with a fourth, empty one), owner i % 1000, task by halves, quality i / kRows.
+HnswAttributes AttributesOf(uint32_t i) {
+  return {.bank = i % 3,
+          .task = i % 2,
+          .tier = i % 4,
+          .owner = i % 1000,
+          .time_ms = i,
+          .quality = static_cast<float>(i) / kRows};
+}
+
+class HnswFilterTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    rows_ = new Rows(Clustered(kRows, kDimension, 1, 21));
+    queries_ = new Rows(Clustered(40, kDimension, 1, 22));
+    index_ = MakeIndex({.dimension = kDimension, .ef_construction = 80}).release();
+    for (uint32_t i = 0; i < kRows; ++i) {
+      PutRow(*index_, i, (*rows_)[i], AttributesOf(i));
+    }
+    Settle(*index_);
+  }
+  static void TearDownTestSuite() {
+    delete rows_;
+    delete queries_;
+    delete index_;
+  }
+  double RecallOf(const HnswFilter& filter, HnswPath path, const Admits& admits) {
+    return Recall(*index_, *rows_, *queries_, {.ef = 64, .filter = filter, .path = path}, admits);
+  }
+  static Rows* rows_;
+  static Rows* queries_;
+  static HnswIndex* index_;
+};
+Rows* HnswFilterTest::rows_ = nullptr;
+Rows* HnswFilterTest::queries_ = nullptr;
+HnswIndex* HnswFilterTest::index_ = nullptr;
+
+TEST_F(HnswFilterTest, EverySelectivityIsAnsweredWholeAndAlmostExactly) {
+  struct Case {
+    HnswFilter filter;
+    Admits admits;
+  };
+  const std::vector<Case> cases = {
+      {{}, All},
+      {{.tasks = {0}}, [](uint32_t i) { return i % 2 == 0; }},
+      {{.tiers = 0b0001}, [](uint32_t i) { return i % 4 == 0; }},
+      {{.min_time_ms = 5400}, [](uint32_t i) { return i >= 5400; }},
+      {{.min_quality = 0.5F, .max_quality = 0.51F},
+       [](uint32_t i) {
+         return static_cast<float>(i) / kRows >= 0.5F && static_cast<float>(i) / kRows <= 0.51F;
+       }},
+      {{.owner = 17}, [](uint32_t i) { return i % 1000 == 17; }},
+      {{.owner = 999999}, [](uint32_t) { return false; }},
+      {{.banks = 0b011}, [](uint32_t i) { return i % 3 < 2; }},
+      {{.banks = 0b1000}, [](uint32_t) { return false; }},
+      {{.banks = 0}, [](uint32_t) { return false; }},
+      {{.banks = 0b001, .tiers = 0b0110, .tasks = {1}},
+       [](uint32_t i) { return i % 3 == 0 && i % 2 == 1 && (i % 4 == 1 || i % 4 == 2); }},
+  };
+  for (const Case& one : cases) {
+    EXPECT_GE(RecallOf(one.filter, HnswPath::kAuto, one.admits), 0.95);
+    EXPECT_GE(RecallOf(one.filter, HnswPath::kScan, one.admits), 0.99);
+    EXPECT_GE(RecallOf(one.filter, HnswPath::kWalk, one.admits), 0.95);
+    EXPECT_GE(RecallOf(one.filter, HnswPath::kTwoHop, one.admits), 0.90);
+  }
+}
+
+TEST_F(HnswFilterTest, CountsAreExact) {
+  HnswTrace trace;
+  ASSERT_TRUE(
+      index_->Search({.vector = queries_->front(), .filter = {.tiers = 0b0011}}, &trace).ok());
+  EXPECT_EQ(trace.matching, kRows / 2);
+}
+
+TEST_F(HnswFilterTest, AFilteredWalkGivesUpBeforeItCostsMoreThanAScan) {
+  for (const HnswFilter& filter :
+       {HnswFilter{.tasks = {0}}, HnswFilter{.min_time_ms = 4000}, HnswFilter{.owner = 5}}) {
+    for (const std::vector<float>& query : *queries_) {
+      HnswTrace trace;
+      ASSERT_TRUE(index_->Search({.vector = query, .ef = 200, .filter = filter}, &trace).ok());
+      EXPECT_LE(trace.measured, 2 * trace.matching + 300);
+    }
+  }
+}
+
+TEST_F(HnswFilterTest, ChangedAttributesAreFilteredAtOnce) {
+  const auto index = MakeIndex({.dimension = kDimension});
+  PutRow(*index, 4, (*rows_)[0], {.bank = 1, .tier = 2});
+  const HnswQuery query{.vector = (*rows_)[0], .filter = {.tiers = 1U << 5}};
+  EXPECT_TRUE(index->Search(query)->empty());
+  ASSERT_TRUE(index->SetAttributes(4, {.bank = 1, .tier = 5}).ok());
+  EXPECT_EQ(index->Search(query)->size(), 1U);
+  EXPECT_FALSE(index->SetAttributes(4, {.bank = 2}).ok());
+  EXPECT_FALSE(index->SetAttributes(4, {.bank = 1, .tier = 9}).ok());
+  EXPECT_FALSE(index->SetAttributes(5, {}).ok());
+}
+
+TEST_F(HnswFilterTest, TheTailIsFilteredToo) {
+  const auto index = MakeIndex({.dimension = kDimension, .ef_construction = 40});
+  for (uint32_t i = 0; i < 3000; ++i) {
+    PutRow(*index, i, (*rows_)[i], AttributesOf(i));
+  }
+  index->LinkSome(2000);
+  EXPECT_EQ(index->Counts().pending, 1000U);
+  const HnswQuery how{.ef = 100, .filter = {.tasks = {1}}};
+  const Rows rows(rows_->begin(), rows_->begin() + 3000);
+  EXPECT_GE(Recall(*index, rows, *queries_, how, [](uint32_t i) { return i % 2 == 1; }), 0.95);
+}
+
+}  // namespace
+}  // namespace ruvd
