@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/gguf/format.h"
 #include "inference/gguf/limits.h"
@@ -26,16 +27,6 @@ absl::Status Corrupt(fmt::format_string<Args...> format, Args&&... args) {
   const std::string fault = fmt::format(format, std::forward<Args>(args)...);
   return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,
                "GGUF file: {}; obtain the file again", fault);
-}
-
-// Names come from the file: cut and made printable before they reach a message.
-std::string Shown(std::string_view name) {
-  constexpr size_t kShown = 64;
-  std::string out;
-  for (const char c : name.substr(0, kShown)) {
-    out += (c >= ' ' && c <= '~') ? c : '?';
-  }
-  return name.size() > kShown ? out + "..." : out;
 }
 
 class Parser {
@@ -91,27 +82,36 @@ class Parser {
     return Counts{.tensors = *tensors, .keys = *keys};
   }
 
-  // A string; `what` and `index` name it in the message.
-  absl::StatusOr<std::string_view> ReadString(std::string_view what, uint64_t index,
-                                              uint64_t limit) {
+  // What is being read, for messages: nothing is formatted while all is well.
+  struct Part {
+    std::string_view what;
+    std::string_view name;  // of the file; may be empty
+    uint64_t index;
+
+    std::string Text() const {
+      return name.empty() ? fmt::format("{} {}", what, index)
+                          : fmt::format("{} {}, string {}", what, Shown(name), index);
+    }
+  };
+
+  absl::StatusOr<std::string_view> ReadString(const Part& part, uint64_t limit) {
     const auto length = reader_.Read<uint64_t>();
     if (!length) {
-      return Corrupt("truncated: the file ends in {} {}", what, index);
+      return Corrupt("truncated: the file ends in {}", part.Text());
     }
     if (*length > limit) {
-      return Corrupt("string length {} of {} {} exceeds the limit of {}", *length, what, index,
-                     limit);
+      return Corrupt("string length {} of {} exceeds the limit of {}", *length, part.Text(), limit);
     }
     const auto bytes = reader_.ReadBytes(*length);
     if (!bytes) {
-      return Corrupt("truncated: the file ends in {} {}", what, index);
+      return Corrupt("truncated: the file ends in {}", part.Text());
     }
     return AsText(*bytes);
   }
 
   absl::Status ReadEntry(uint64_t index) {
     ASSIGN_OR_RETURN(const std::string_view key,
-                     ReadString("the name of metadata key", index, limits::kMaxGgufKeyBytes));
+                     ReadString({"the name of metadata key", "", index}, limits::kMaxGgufKeyBytes));
     const auto type = reader_.Read<uint32_t>();
     if (!type) {
       return Corrupt("truncated: the file ends in metadata key {}", Shown(key));
@@ -145,8 +145,7 @@ class Parser {
     if (value->type == kString) {
       for (uint64_t i = 0; i < value->count; ++i) {
         ASSIGN_OR_RETURN([[maybe_unused]] const std::string_view text,
-                         ReadString(fmt::format("metadata key {}, string", Shown(key)), i,
-                                    limits::kMaxGgufStringBytes));
+                         ReadString({"metadata key", key, i}, limits::kMaxGgufStringBytes));
       }
     } else {
       const uint64_t size = FixedSize(value->type);
@@ -180,7 +179,7 @@ class Parser {
 
   absl::Status ReadTensor(uint64_t index, uint64_t alignment) {
     ASSIGN_OR_RETURN(const std::string_view name,
-                     ReadString("the name of tensor", index, limits::kMaxTensorNameBytes));
+                     ReadString({"the name of tensor", "", index}, limits::kMaxTensorNameBytes));
     TensorInfo info;
     info.name = std::string(name);
     RETURN_IF_ERROR(ReadShape(&info));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/gguf/file_stream.h"
 #include "inference/gguf/quantize.h"
@@ -62,13 +63,16 @@ absl::Status CheckIsWholeModel(const GgufReader& source) {
   if (source.Has("general.type")) {
     ASSIGN_OR_RETURN(const std::string type, source.GetString("general.type"));
     if (type != "model") {
-      return Refused("the file holds \"{}\", not a model; name a model file", type.substr(0, 32));
+      return Refused("the file holds \"{}\", not a model; name a model file", Shown(type));
     }
   }
   if (source.Has("split.count")) {
     ASSIGN_OR_RETURN(const uint64_t parts, source.GetUnsigned("split.count"));
     if (parts > 1) {
-      return Refused("the file is one of {} parts of a model; merge them first", parts);
+      return Refused(
+          "the file is one of {} parts of a model; join them with "
+          "llama.cpp's `llama-gguf-split --merge`",
+          parts);
     }
   }
   return absl::OkStatus();

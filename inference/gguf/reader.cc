@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/gguf/format.h"
 #include "inference/gguf/header_parser.h"
@@ -74,9 +75,12 @@ std::optional<std::string_view> ReadText(ByteReader* reader) {
   return AsText(*bytes);
 }
 
+constexpr size_t kShownKeyBytes = 128;
+
 absl::Status WrongKind(std::string_view key, std::string_view wanted) {
   return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,
-               "GGUF file: metadata key {} is not {}; convert the model again", key, wanted);
+               "GGUF file: metadata key {} is not {}; convert the model again",
+               Shown(key, kShownKeyBytes), wanted);
 }
 
 }  // namespace
@@ -90,7 +94,8 @@ struct GgufReader::Contents {
     const auto found = header.values.find(key);
     if (found == header.values.end()) {
       return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,
-                   "GGUF file: required metadata key {} is missing; convert the model again", key);
+                   "GGUF file: required metadata key {} is missing; convert the model again",
+                   Shown(key, kShownKeyBytes));
     }
     if (found->second.is_array != array) {
       return WrongKind(key, wanted);

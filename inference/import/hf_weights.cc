@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/import/json.h"
 #include "inference/import/limits.h"
@@ -17,6 +18,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kShownNameBytes = 128;
 constexpr char kSingle[] = "model.safetensors";
 constexpr char kIndex[] = "model.safetensors.index.json";
 
@@ -44,7 +46,8 @@ absl::Status OpenFile(const std::filesystem::path& folder, const std::string& na
   weights->files.push_back(std::move(file));
   for (auto& [tensor, where] : *tensors) {
     if (!weights->tensors.emplace(tensor, std::move(where)).second) {
-      return Corrupt("tensor {} is in {} and in another file", tensor.substr(0, 128), name);
+      return Corrupt("tensor {} is in {} and in another file", Shown(tensor, kShownNameBytes),
+                     name);
     }
   }
   return absl::OkStatus();
@@ -61,7 +64,7 @@ absl::StatusOr<std::map<std::string, std::string>> ParseSafetensorsIndex(std::st
   std::map<std::string, std::string> files;
   for (const auto& [tensor, file] : map->items()) {
     if (!file.is_string() || !IsPlainName(file.get_ref<const std::string&>())) {
-      return Corrupt("tensor {} has no usable file name", tensor.substr(0, 128));
+      return Corrupt("tensor {} has no usable file name", Shown(tensor, kShownNameBytes));
     }
     files[tensor] = file.get<std::string>();
   }
@@ -93,7 +96,7 @@ absl::StatusOr<HfWeights> OpenHfWeights(const std::string& folder) {
   }
   for (const auto& [tensor, file] : files) {
     if (!weights.tensors.contains(tensor)) {
-      return Corrupt("tensor {} is not in {}", tensor.substr(0, 128), file);
+      return Corrupt("tensor {} is not in {}", Shown(tensor, kShownNameBytes), file);
     }
   }
   return weights;

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/gguf/quantize.h"
 #include "inference/import/json.h"
@@ -18,6 +19,8 @@ namespace ruvd {
 namespace {
 
 using nlohmann::json;
+
+constexpr size_t kShownNameBytes = 128;
 
 template <typename... Args>
 absl::Status Corrupt(fmt::format_string<Args...> format, Args&&... args) {
@@ -59,7 +62,7 @@ absl::StatusOr<SafetensorsTensor> ReadTensor(const json& entry, std::string_view
   if (!type) {
     return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
                  "safetensors file: tensor {} has the type \"{}\"; convert it to F32, F16 or BF16",
-                 name, type_name.substr(0, 32));
+                 name, Shown(type_name));
   }
   tensor.type = *type;
   ASSIGN_OR_RETURN(tensor.shape, UnsignedArray(entry, "shape", name));
@@ -123,7 +126,7 @@ absl::StatusOr<std::map<std::string, SafetensorsTensor>> ParseSafetensors(
     if (name == "__metadata__") {
       continue;
     }
-    ASSIGN_OR_RETURN(tensors[name], ReadTensor(entry, name.substr(0, 128), data));
+    ASSIGN_OR_RETURN(tensors[name], ReadTensor(entry, Shown(name, kShownNameBytes), data));
   }
   RETURN_IF_ERROR(CheckDisjoint(tensors));
   return tensors;

@@ -40,7 +40,7 @@ absl::Status CheckAttention(const ModelConfig& config, const ForwardInput& input
 
 absl::Status CheckTokens(const ModelConfig& config, const ForwardInput& input) {
   if (input.tokens.empty()) {
-    return Invalid("a forward pass needs at least one token");
+    return Invalid("a forward pass needs at least one token; give it a text that is not empty");
   }
   for (const TokenId token : input.tokens) {
     if (token >= static_cast<TokenId>(config.vocabulary)) {

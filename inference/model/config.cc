@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/model/config_keys.h"
 #include "inference/model/limits.h"
@@ -36,7 +37,7 @@ absl::StatusOr<Architecture> ReadArchitecture(const GgufReader& gguf) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", traits.name);
   }
   return UnsupportedModel(
-      fmt::format("the file's architecture is \"{}\"; this build runs {}", name, known));
+      fmt::format("the file's architecture is \"{}\"; this build runs {}", Shown(name), known));
 }
 
 absl::Status ReadSizes(const ConfigKeys& keys, ModelConfig* config) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 
 namespace ruvd {
@@ -45,6 +46,8 @@ constexpr std::string_view kZeroOnlyKeys[] = {
     "final_logit_softcapping", "nextn_predict_layers",
     "attention.clamp_kqv",     "attention.max_alibi_bias"};
 
+constexpr size_t kShownKeyBytes = 128;
+
 bool Holds(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -52,11 +55,13 @@ bool Holds(std::span<const std::string_view> names, std::string_view name) {
 }  // namespace
 
 absl::Status CorruptModel(const std::string& message) {
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kModelCorrupt, "{}", message);
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kModelCorrupt,
+               "{}; obtain the file again or convert the model anew", message);
 }
 
 absl::Status UnsupportedModel(const std::string& message) {
-  return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported, "{}", message);
+  return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
+               "{}; use another model", message);
 }
 
 absl::StatusOr<int> ConfigKeys::Count(std::string_view key, uint64_t largest) const {
@@ -100,7 +105,7 @@ absl::Status ConfigKeys::RefuseUnknown() const {
       continue;
     }
     return UnsupportedModel(fmt::format(
-        "key {} asks for something that this build does not compute; use another model", full));
+        "key {} asks for something that this build does not compute", Shown(full, kShownKeyBytes)));
   }
   return absl::OkStatus();
 }

@@ -14,7 +14,7 @@
 
 namespace ruvd {
 
-// MODEL_CORRUPT and MODEL_UNSUPPORTED.
+// MODEL_CORRUPT and MODEL_UNSUPPORTED: the message with what to do added.
 absl::Status CorruptModel(const std::string& message);
 absl::Status UnsupportedModel(const std::string& message);
 

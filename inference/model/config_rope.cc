@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/gguf/quantize.h"
 #include "inference/model/config.h"
@@ -37,7 +38,7 @@ absl::Status ReadScaling(const ConfigKeys& keys, ModelConfig* config) {
   if (type != "linear" && type != "none") {
     return UnsupportedModel(
         fmt::format("key {} is \"{}\"; this build computes none, linear and yarn",
-                    keys.Name("rope.scaling.type"), type));
+                    keys.Name("rope.scaling.type"), Shown(type)));
   }
   // What is not scaled compares and hashes as a file that says nothing of scaling.
   const float attn_factor = scaling.attn_factor;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/tokenizer/byte_alphabet.h"
 
@@ -16,7 +17,7 @@ absl::Status BadMerge(std::string_view line, size_t rank) {
   return Error(absl::StatusCode::kDataLoss, reasons::kTokenizerInvalid,
                "tokenizer merge {} (\"{}\") is not two pieces with a space between; convert the "
                "model again",
-               rank, line.substr(0, 64));
+               rank, Shown(line));
 }
 
 }  // namespace
