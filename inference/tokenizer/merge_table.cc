@@ -4,6 +4,7 @@
 #include "inference/tokenizer/merge_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 
 #include "base/status.h"
@@ -24,7 +25,7 @@ void MergeTable::Add(Symbol left, Symbol right, Merge merge) {
     Grow();
   }
   const uint64_t key = Key(left, right);
-  size_t at = Hash(key) & mask_;
+  size_t at = Place(key);
   while (slots_[at].key != kFree && slots_[at].key != key) {
     at = (at + 1) & mask_;
   }
@@ -38,11 +39,12 @@ void MergeTable::Grow() {
   std::vector<Slot> old(std::max<size_t>(64, 2 * slots_.size()));
   old.swap(slots_);
   mask_ = slots_.size() - 1;
+  shift_ = std::countl_zero(slots_.size()) + 1;
   for (const Slot& slot : old) {
     if (slot.key == kFree) {
       continue;
     }
-    size_t at = Hash(slot.key) & mask_;
+    size_t at = Place(slot.key);
     while (slots_[at].key != kFree) {
       at = (at + 1) & mask_;
     }

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/keyed_hash.h"
+
 namespace ruvd {
 
 // Which neighbouring symbols merge into which, and in what order: the pair of lowest rank first,
@@ -53,7 +55,7 @@ class MergeTable {
       return nullptr;
     }
     const uint64_t key = Key(left, right);
-    for (size_t at = Hash(key) & mask_;; at = (at + 1) & mask_) {
+    for (size_t at = Place(key);; at = (at + 1) & mask_) {
       if (slots_[at].key == key) {
         return &slots_[at].merge;
       }
@@ -73,17 +75,16 @@ class MergeTable {
     Merge merge{};
   };
   static uint64_t Key(Symbol left, Symbol right) { return (uint64_t{left} << 32) | right; }
-  // The finaliser of splitmix64.
-  static uint64_t Hash(uint64_t key) {
-    key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    key = (key ^ (key >> 27)) * 0x94D049BB133111EBULL;
-    return key ^ (key >> 31);
-  }
+  // Multiply-shift by a secret odd number (Dietzfelbinger et al. 1997): universal, so no choice of
+  // pairs makes them meet but by chance. Upper bits count.
+  size_t Place(uint64_t key) const { return (key * multiplier_) >> shift_; }
   void Grow();
   void ApplyToShort(std::vector<Symbol>* symbols, Workspace* workspace, Symbol forbidden) const;
   void ApplyToLong(std::vector<Symbol>* symbols, Workspace* workspace, Symbol forbidden) const;
   void Offer(int left, int right, Workspace* workspace, Symbol forbidden) const;
 
+  uint64_t multiplier_ = ProcessHashKey().low | 1;
+  int shift_ = 63;  // 64 - log2 of the slots
   // Open addressing, at most three quarters full.
   std::vector<Slot> slots_;
   size_t mask_ = 0;

@@ -11,7 +11,7 @@ bool WordTable::Add(std::string_view word, uint32_t value) {
   if (4 * (values_.size() + 1) > 3 * slots_.size()) {
     Grow();
   }
-  const size_t hash = std::hash<std::string_view>{}(word);
+  const uint64_t hash = KeyedHash(word, key_);
   Slot& slot = slots_[Place(word, hash)];
   if (slot.entry != kFree) {
     return false;
@@ -26,7 +26,7 @@ void WordTable::Grow() {
   slots_.assign(std::max<size_t>(64, 2 * slots_.size()), {});
   mask_ = slots_.size() - 1;
   for (uint32_t entry = 0; entry < values_.size(); ++entry) {
-    const size_t hash = std::hash<std::string_view>{}(words_[entry]);
+    const uint64_t hash = KeyedHash(words_[entry], key_);
     slots_[Place(words_[entry], hash)] = {static_cast<uint32_t>(hash >> 32), entry};
   }
 }

@@ -5,17 +5,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "base/keyed_hash.h"
 #include "inference/tokenizer/piece_table.h"
 
 namespace ruvd {
 
-// A hash table from words to numbers that keeps its words in one piece of memory. Thread-safe once
-// filled.
+// A hash table from words to numbers that keeps its words in one piece of memory. The words may
+// come from a file: see keyed_hash.h. Thread-safe once filled.
 class WordTable {
  public:
   // False, and no change, where the word is there already.
@@ -24,7 +24,7 @@ class WordTable {
     if (slots_.empty()) {
       return std::nullopt;
     }
-    const Slot& slot = slots_[Place(word, std::hash<std::string_view>{}(word))];
+    const Slot& slot = slots_[Place(word, KeyedHash(word, key_))];
     return slot.entry == kFree ? std::nullopt : std::optional<uint32_t>(values_[slot.entry]);
   }
   size_t size() const { return values_.size(); }
@@ -41,7 +41,7 @@ class WordTable {
     uint32_t entry = kFree;
   };
   // The slot that holds the word or would.
-  size_t Place(std::string_view word, size_t hash) const {
+  size_t Place(std::string_view word, uint64_t hash) const {
     const auto upper = static_cast<uint32_t>(hash >> 32);
     size_t at = hash & mask_;
     while (slots_[at].entry != kFree &&
@@ -52,6 +52,7 @@ class WordTable {
   }
   void Grow();
 
+  HashKey key_ = ProcessHashKey();
   // Open addressing, at most three quarters full.
   std::vector<Slot> slots_;
   size_t mask_ = 0;
