@@ -40,6 +40,14 @@ size_t FirstLength(std::string_view text) {
   return next.state == Utf8Char::State::kValid ? next.length : 1;
 }
 
+uint64_t CharactersOf(std::string_view text) {
+  uint64_t count = 0;
+  for (; !text.empty(); text.remove_prefix(FirstLength(text))) {
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
 SentencePieceEncoder::SentencePieceEncoder(const Vocabulary& vocabulary)
@@ -57,7 +65,7 @@ absl::StatusOr<std::unique_ptr<SentencePieceEncoder>> SentencePieceEncoder::Crea
     const char text = static_cast<char>(c);
     out->ascii_.at(c) = out->pieces_.Find({&text, 1}).value_or(kCharacters + c);
   }
-  out->AddMerges(*vocabulary);
+  RETURN_IF_ERROR(out->AddMerges(*vocabulary));
   out->FindWholeWords(*vocabulary);
   return out;
 }
@@ -119,27 +127,35 @@ absl::Status SentencePieceEncoder::AddByteToken(TokenId id, std::string_view spe
   return absl::OkStatus();
 }
 
-void SentencePieceEncoder::AddMerges(const Vocabulary& vocabulary) {
+bool SentencePieceEncoder::Merges(const Vocabulary& vocabulary, TokenId id) const {
+  return (unused_[id] || vocabulary.IsKind(id, TokenKind::kNormal)) &&
+         pieces_.Find(vocabulary.pieces[id]) == id;
+}
+
+absl::Status SentencePieceEncoder::AddMerges(const Vocabulary& vocabulary) {
   std::vector<float> scores;  // of the pieces that merge, the highest first, each once
-  const auto merges = [&](TokenId id) {
-    const auto found = pieces_.Find(vocabulary.pieces[id]);
-    return found == id && (unused_[id] || vocabulary.IsKind(id, TokenKind::kNormal));
-  };
+  uint64_t cuts = 0;
   for (TokenId id = 0; id < vocabulary.pieces.size(); ++id) {
-    if (merges(id)) {
+    if (Merges(vocabulary, id)) {
       scores.push_back(vocabulary.scores[id]);
+      cuts += CharactersOf(vocabulary.pieces[id]) - 1;
     }
+  }
+  if (cuts > limits::kMaxVocabularyMerges) {
+    return Invalid("the pieces can be cut at {} places, more than the limit of {}", cuts,
+                   limits::kMaxVocabularyMerges);
   }
   std::sort(scores.begin(), scores.end(), std::greater<>());
   scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
   for (TokenId id = 0; id < vocabulary.pieces.size(); ++id) {
-    if (merges(id)) {
+    if (Merges(vocabulary, id)) {
       const auto rank =
           std::lower_bound(scores.begin(), scores.end(), vocabulary.scores[id], std::greater<>()) -
           scores.begin();
       AddMergesOf(id, vocabulary.pieces[id], static_cast<uint32_t>(rank));
     }
   }
+  return absl::OkStatus();
 }
 
 // Every cut of a piece into two that can stand side by side while merging.
@@ -156,7 +172,7 @@ void SentencePieceEncoder::AddMergesOf(TokenId id, std::string_view piece, uint3
 void SentencePieceEncoder::FindWholeWords(const Vocabulary& vocabulary) {
   EncodeWorkspace workspace;
   for (TokenId id = 0; id < vocabulary.pieces.size(); ++id) {
-    if (vocabulary.IsKind(id, TokenKind::kNormal) && pieces_.Find(vocabulary.pieces[id]) == id) {
+    if (Merges(vocabulary, id) && !unused_[id]) {
       SymbolsOf(vocabulary.pieces[id], &workspace.symbols);
       merges_.Apply(&workspace.symbols, &workspace.merging);
       whole_word_[id] = workspace.symbols.size() == 1;

@@ -31,8 +31,8 @@ namespace ruvd {
 class SentencePieceEncoder final : public TextEncoder {
  public:
   // Turns the pieces of `vocabulary` from their spelling into the bytes they stand for: U+2581 into
-  // a space, "<0x41>" into the byte. TOKENIZER_INVALID where two pieces are alike, one is too long
-  // or a byte token is misspelled.
+  // a space, "<0x41>" into the byte. TOKENIZER_INVALID where two pieces are alike, one is too long,
+  // all together have too many cuts or a byte token is misspelled.
   static absl::StatusOr<std::unique_ptr<SentencePieceEncoder>> Create(Vocabulary* vocabulary);
 
   // O(n log n), and nearly linear where no piece goes across the beginning of a word. Puts a space
@@ -51,7 +51,9 @@ class SentencePieceEncoder final : public TextEncoder {
   absl::Status AddPieces(Vocabulary* vocabulary);
   absl::Status AddByteToken(TokenId id, std::string_view spelling, PieceTable* pieces);
   absl::Status AddPiece(TokenId id, const std::string& piece, bool unused);
-  void AddMerges(const Vocabulary& vocabulary);
+  // Whether merging may result in the token.
+  bool Merges(const Vocabulary& vocabulary, TokenId id) const;
+  absl::Status AddMerges(const Vocabulary& vocabulary);
   void AddMergesOf(TokenId id, std::string_view piece, uint32_t rank);
   void FindWholeWords(const Vocabulary& vocabulary);
 

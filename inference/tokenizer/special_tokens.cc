@@ -40,7 +40,23 @@ SpecialTokens::SpecialTokens(const Vocabulary& vocabulary) {
   }
   std::stable_sort(tokens_.begin(), tokens_.end(),
                    [](const Token& a, const Token& b) { return a.text < b.text; });
+  DropRepeated();
   ReadStripRules(vocabulary);
+}
+
+// Of tokens spelled alike the one with the smallest id counts, for trusted and for other text.
+void SpecialTokens::DropRepeated() {
+  std::vector<Token> kept;
+  for (Token& token : tokens_) {
+    bool repeated = false;
+    for (size_t i = kept.size(); i > 0 && kept[i - 1].text == token.text; --i) {
+      repeated |= kept[i - 1].control == token.control;
+    }
+    if (!repeated) {
+      kept.push_back(std::move(token));
+    }
+  }
+  tokens_ = std::move(kept);
 }
 
 // GGUF has no key for these attributes; llama.cpp knows them by the model's name.
@@ -58,20 +74,21 @@ void SpecialTokens::ReadStripRules(const Vocabulary& vocabulary) {
 }
 
 bool SpecialTokens::IsControl(std::string_view text) const {
-  std::vector<const Token*> found;
-  FindAt(text, 0, &found);
-  std::erase_if(found, [&](const Token* token) { return token->text != text; });
-  return !found.empty() &&
-         std::all_of(found.begin(), found.end(), [](const Token* token) { return token->control; });
+  const auto [begin, end] = std::ranges::equal_range(tokens_, text, {}, &Token::text);
+  return begin != end && std::all_of(begin, end, [](const Token& token) { return token.control; });
 }
 
-// All tokens that stand at `at`: the sorted tokens are narrowed down byte by byte.
-void SpecialTokens::FindAt(std::string_view text, size_t at,
-                           std::vector<const Token*>* found) const {
-  found->clear();
+// The longest token at `at` of at most `longest` bytes that may stand there, or null: the sorted
+// tokens are narrowed down byte by byte.
+const SpecialTokens::Token* SpecialTokens::LongestAt(std::string_view text, size_t at,
+                                                     size_t longest, Trusted trusted) const {
+  const auto span = std::ranges::upper_bound(trusted, at, {}, &TextSpan::end);
+  const size_t trusted_end = span != trusted.end() && span->begin <= at ? span->end : at;
+  const size_t limit = std::min(longest, text.size() - at);
+  const Token* found = nullptr;
   auto begin = tokens_.begin();
   auto end = tokens_.end();
-  for (size_t depth = 0; at + depth < text.size() && begin != end; ++depth) {
+  for (size_t depth = 0; depth < limit && begin != end; ++depth) {
     const auto byte = static_cast<uint8_t>(text[at + depth]);
     // Tokens that end here sort before those that go on.
     begin = std::partition_point(begin, end, [&](const Token& token) {
@@ -80,16 +97,19 @@ void SpecialTokens::FindAt(std::string_view text, size_t at,
     end = std::partition_point(begin, end, [&](const Token& token) {
       return static_cast<uint8_t>(token.text[depth]) <= byte;
     });
+    const bool in_trusted = at + depth + 1 <= trusted_end;
+    const Token* here = nullptr;
     for (auto token = begin; token != end && token->text.size() == depth + 1; ++token) {
-      found->push_back(&*token);
+      here = here == nullptr && (!token->control || in_trusted) ? &*token : here;
     }
+    found = here != nullptr ? here : found;
   }
+  return found;
 }
 
-std::vector<SpecialTokens::Occurrence> SpecialTokens::FindAll(
-    std::string_view text, std::span<const TextSpan> trusted) const {
-  std::vector<Occurrence> out;
-  std::vector<const Token*> here;
+std::vector<SpecialTokens::Candidate> SpecialTokens::CandidatesIn(std::string_view text,
+                                                                  Trusted trusted) const {
+  std::vector<Candidate> out;
   for (size_t at = 0; at < text.size(); ++at) {
     if (!starts_.at(static_cast<uint8_t>(text[at]))) {
       continue;
@@ -97,46 +117,63 @@ std::vector<SpecialTokens::Occurrence> SpecialTokens::FindAll(
     while (!trusted.empty() && trusted.front().end <= at) {
       trusted = trusted.subspan(1);
     }
-    FindAt(text, at, &here);
-    for (const Token* token : here) {
-      const size_t end = at + token->text.size();
-      const bool in_trusted =
-          !trusted.empty() && trusted.front().begin <= at && end <= trusted.front().end;
-      if (!token->control || in_trusted) {
-        out.push_back({token, {at, end}});
-      }
+    if (const Token* token =
+            LongestAt(text, at, text.size(), trusted.first(trusted.empty() ? 0 : 1))) {
+      out.push_back({token, at});
     }
   }
   return out;
 }
 
-std::vector<SpecialTokens::Occurrence> SpecialTokens::Choose(std::string_view text,
-                                                             std::vector<Occurrence> all) {
-  std::sort(all.begin(), all.end(), [](const Occurrence& a, const Occurrence& b) {
-    return std::tie(a.token->order, a.span.begin) < std::tie(b.token->order, b.span.begin);
-  });
-  std::vector<Occurrence> out;
+// Takes the candidate with the white space that it swallows.
+TextSpan SpecialTokens::Taken(std::string_view text, const Candidate& next,
+                              std::vector<bool>* taken) {
+  TextSpan span{next.begin, next.begin + next.token->text.size()};
+  while (next.token->strips_left && span.begin > 0 && !(*taken)[span.begin - 1] &&
+         IsAsciiSpace(text[span.begin - 1])) {
+    --span.begin;
+  }
+  while (next.token->strips_right && span.end < text.size() && !(*taken)[span.end] &&
+         IsAsciiSpace(text[span.end])) {
+    ++span.end;
+  }
+  std::fill(taken->begin() + static_cast<std::ptrdiff_t>(span.begin),
+            taken->begin() + static_cast<std::ptrdiff_t>(span.end), true);
+  return span;
+}
+
+// A place offers its next shorter token only when its longest did not fit.
+std::vector<SpecialTokens::Chosen> SpecialTokens::Choose(std::string_view text, Trusted trusted,
+                                                         std::vector<Candidate> queue) const {
+  const auto later = [](const Candidate& a, const Candidate& b) {
+    return std::tie(a.token->order, a.begin) > std::tie(b.token->order, b.begin);
+  };
+  std::make_heap(queue.begin(), queue.end(), later);
+  std::vector<Chosen> out;
   std::vector<bool> taken(text.size(), false);
-  for (Occurrence& next : all) {
-    // What was taken before is at least as long, so it overlaps at one of the ends or not at all.
-    TextSpan& span = next.span;
-    if (taken[span.begin] || taken[span.end - 1]) {
+  while (!queue.empty()) {
+    std::pop_heap(queue.begin(), queue.end(), later);
+    const Candidate next = queue.back();
+    queue.pop_back();
+    if (taken[next.begin]) {
       continue;
     }
-    while (next.token->strips_left && span.begin > 0 && !taken[span.begin - 1] &&
-           IsAsciiSpace(text[span.begin - 1])) {
-      --span.begin;
+    // What was taken before is at least as long, so it overlaps at one of the ends or not at all.
+    size_t end = next.begin + next.token->text.size();
+    if (!taken[end - 1]) {
+      out.push_back({next.token, Taken(text, next, &taken)});
+      continue;
     }
-    while (next.token->strips_right && span.end < text.size() && !taken[span.end] &&
-           IsAsciiSpace(text[span.end])) {
-      ++span.end;
+    while (taken[end - 1]) {
+      --end;
     }
-    std::fill(taken.begin() + static_cast<std::ptrdiff_t>(span.begin),
-              taken.begin() + static_cast<std::ptrdiff_t>(span.end), true);
-    out.push_back(next);
+    if (const Token* shorter = LongestAt(text, next.begin, end - next.begin, trusted)) {
+      queue.push_back({shorter, next.begin});
+      std::push_heap(queue.begin(), queue.end(), later);
+    }
   }
   std::sort(out.begin(), out.end(),
-            [](const Occurrence& a, const Occurrence& b) { return a.span.begin < b.span.begin; });
+            [](const Chosen& a, const Chosen& b) { return a.span.begin < b.span.begin; });
   return out;
 }
 
@@ -144,9 +181,9 @@ std::vector<TextFragment> SpecialTokens::Partition(std::string_view text,
                                                    std::span<const TextSpan> trusted) const {
   std::vector<TextFragment> out;
   size_t done = 0;
-  std::vector<Occurrence> all = FindAll(text, trusted);
-  if (!all.empty()) {
-    for (const Occurrence& special : Choose(text, std::move(all))) {
+  std::vector<Candidate> candidates = CandidatesIn(text, trusted);
+  if (!candidates.empty()) {
+    for (const Chosen& special : Choose(text, trusted, std::move(candidates))) {
       if (special.span.begin > done) {
         out.push_back({text.substr(done, special.span.begin - done), std::nullopt});
       }

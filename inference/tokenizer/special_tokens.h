@@ -30,7 +30,8 @@ class SpecialTokens {
  public:
   explicit SpecialTokens(const Vocabulary& vocabulary);
 
-  // The fragments of the text in order, none of them empty. `trusted` holds parts of the text in
+  // The fragments of the text in order, none of them empty. Memory is linear in the text, however
+  // many tokens begin alike. `trusted` holds parts of the text in
   // ascending order; a control token must lie in one of them whole. White space beside a token that
   // swallows it is left out.
   std::vector<TextFragment> Partition(std::string_view text,
@@ -49,16 +50,25 @@ class SpecialTokens {
     bool strips_left = false;
     bool strips_right = false;
   };
-  struct Occurrence {
+  struct Chosen {
     const Token* token;
     TextSpan span;
   };
+  // The token to try at a place next.
+  struct Candidate {
+    const Token* token;
+    size_t begin;
+  };
+  using Trusted = std::span<const TextSpan>;
+  void DropRepeated();
   void ReadStripRules(const Vocabulary& vocabulary);
-  void FindAt(std::string_view text, size_t at, std::vector<const Token*>* found) const;
-  std::vector<Occurrence> FindAll(std::string_view text, std::span<const TextSpan> trusted) const;
-  static std::vector<Occurrence> Choose(std::string_view text, std::vector<Occurrence> all);
+  const Token* LongestAt(std::string_view text, size_t at, size_t longest, Trusted trusted) const;
+  std::vector<Candidate> CandidatesIn(std::string_view text, Trusted trusted) const;
+  std::vector<Chosen> Choose(std::string_view text, Trusted trusted,
+                             std::vector<Candidate> queue) const;
+  static TextSpan Taken(std::string_view text, const Candidate& next, std::vector<bool>* taken);
 
-  std::vector<Token> tokens_;  // sorted by text
+  std::vector<Token> tokens_;  // sorted by text; at most one control and one other of each
   std::array<bool, 256> starts_{};
 };
 

@@ -7,13 +7,12 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/tokenizer/limits.h"
 
 namespace ruvd {
 namespace {
-
-constexpr size_t kMaxQuoted = 64;  // bytes of a name in a message
 
 template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
@@ -31,7 +30,7 @@ absl::Status ReadModel(const GgufReader& gguf, Vocabulary* out) {
     return Invalid(
         "tokenizer model \"{}\" is not supported; use a model with byte-level BPE (\"gpt2\") or "
         "SentencePiece BPE (\"llama\")",
-        model.substr(0, kMaxQuoted));
+        Shown(model));
   }
   return absl::OkStatus();
 }
@@ -52,7 +51,7 @@ absl::Status ReadPreTokenizer(const GgufReader& gguf, Vocabulary* out) {
     return Invalid(
         "pre-tokeniser \"{}\" (key {}) is not known; a guess would give wrong tokens: use a model "
         "with gpt-2, qwen2, llama-bpe, starcoder, deepseek-llm or one of their relatives",
-        name.substr(0, kMaxQuoted), kKey);
+        Shown(name), kKey);
   }
   out->pre = *known;
   return absl::OkStatus();
@@ -108,6 +107,38 @@ absl::Status ReadKinds(const GgufReader& gguf, Vocabulary* out) {
       return Invalid("token type {} is not known; convert the model again", number);
     }
     out->kinds.push_back(static_cast<TokenKind>(number));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSpecialTokens(const Vocabulary& vocabulary) {
+  for (TokenId id = 0; id < vocabulary.pieces.size(); ++id) {
+    const TokenKind kind = vocabulary.kinds[id];
+    const bool special = kind == TokenKind::kControl || kind == TokenKind::kUnknown ||
+                         kind == TokenKind::kUserDefined;
+    if (special && vocabulary.pieces[id].size() > limits::kMaxSpecialTokenBytes) {
+      return Invalid(
+          "the special token {} has {} bytes, more than the limit of {}; convert the "
+          "model again",
+          id, vocabulary.pieces[id].size(), limits::kMaxSpecialTokenBytes);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadMerges(const GgufReader& gguf, Vocabulary* out) {
+  constexpr char kKey[] = "tokenizer.ggml.merges";
+  RETURN_IF_ERROR(LimitedLength(gguf, kKey, limits::kMaxVocabularyMerges).status());
+  ASSIGN_OR_RETURN(out->merges, gguf.GetStringViews(kKey));
+  uint64_t bytes = 0;
+  for (size_t rank = 0; rank < out->merges.size(); ++rank) {
+    const uint64_t length = out->merges[rank].size();
+    bytes += length;
+    // A merge makes a token of two, and a space stands between them.
+    if (length > limits::kMaxTokenBytes + 1 || bytes > limits::kMaxVocabularyBytes) {
+      return Invalid("merge {} has {} bytes, {} with those before it; the limits are {} and {}",
+                     rank, length, bytes, limits::kMaxTokenBytes + 1, limits::kMaxVocabularyBytes);
+    }
   }
   return absl::OkStatus();
 }
@@ -205,12 +236,11 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const GgufReader& gguf) {
   RETURN_IF_ERROR(ReadModel(gguf, &out));
   if (out.model == TokenizerModel::kBytePair) {
     RETURN_IF_ERROR(ReadPreTokenizer(gguf, &out));
-    constexpr char kMerges[] = "tokenizer.ggml.merges";
-    RETURN_IF_ERROR(LimitedLength(gguf, kMerges, limits::kMaxVocabularyMerges).status());
-    ASSIGN_OR_RETURN(out.merges, gguf.GetStringViews(kMerges));
+    RETURN_IF_ERROR(ReadMerges(gguf, &out));
   }
   RETURN_IF_ERROR(ReadPieces(gguf, &out));
   RETURN_IF_ERROR(ReadKinds(gguf, &out));
+  RETURN_IF_ERROR(CheckSpecialTokens(out));
   if (out.model == TokenizerModel::kSentencePiece) {
     RETURN_IF_ERROR(ReadScores(gguf, &out));
   }
