@@ -9,10 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/bytes.h"
@@ -51,15 +53,6 @@ absl::Status OpenError(const std::string& path, int error) {
                "cannot open {}: {}; check its permissions", path, ErrorText(error));
 }
 
-absl::Status WriteError(const std::string& path, int error) {
-  if (error == ENOSPC || error == EDQUOT) {
-    return Error(absl::StatusCode::kResourceExhausted, reasons::kDiskFull,
-                 "no space left to write {}; free disk space and try again", path);
-  }
-  return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
-               "cannot write {}: {}; check the folder and its permissions", path, ErrorText(error));
-}
-
 absl::StatusOr<uint64_t> RegularFileSize(const std::string& path, int fd) {
   struct stat info = {};
   if (::fstat(fd, &info) != 0) {
@@ -72,7 +65,59 @@ absl::StatusOr<uint64_t> RegularFileSize(const std::string& path, int fd) {
   return static_cast<uint64_t>(info.st_size);
 }
 
+// The file that a name stands for, which need not exist yet. Links are followed: what they point to
+// is replaced, not they.
+absl::StatusOr<std::string> RegularTarget(const std::string& path) {
+  constexpr int kMaxLinks = 40;  // Linux's own limit
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status followed = fs::status(path, error);
+  if (fs::exists(followed) && !fs::is_regular_file(followed)) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
+                 "{} is not a regular file and would be replaced by one; name a file", path);
+  }
+  fs::path target(path);
+  for (int links = 0; links < kMaxLinks; ++links) {
+    if (!fs::is_symlink(fs::symlink_status(target, error))) {
+      return target.string();
+    }
+    const fs::path link = fs::read_symlink(target, error);
+    if (error) {
+      return FileWriteError(path, error.value());
+    }
+    target = target.parent_path() / link;  // an absolute one stays alone
+  }
+  return FileWriteError(path, ELOOP);
+}
+
+// A new file beside `target`; one that a crash left behind is not touched.
+absl::StatusOr<int> OpenTemporary(const std::string& target, uint32_t mode,
+                                  std::string* temporary) {
+  constexpr int kMaxTries = 100;
+  static std::atomic<uint64_t> counter{0};
+  int error = EEXIST;
+  for (int i = 0; i < kMaxTries && error == EEXIST; ++i) {
+    *temporary = fmt::format("{}.tmp.{}.{}", target, ::getpid(), counter++);
+    const int fd =
+        ::open(temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd >= 0) {
+      return fd;
+    }
+    error = errno;
+  }
+  return FileWriteError(target, error);
+}
+
 }  // namespace
+
+absl::Status FileWriteError(const std::string& path, int error) {
+  if (error == ENOSPC || error == EDQUOT) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kDiskFull,
+                 "no space left to write {}; free disk space and try again", path);
+  }
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
+               "cannot write {}: {}; check the folder and its permissions", path, ErrorText(error));
+}
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes) {
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -124,12 +169,10 @@ AtomicFile::~AtomicFile() {
 
 absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(const std::string& path,
                                                                uint32_t mode) {
-  std::string temporary = fmt::format("{}.tmp.{}", path, ::getpid());
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-  if (fd < 0) {
-    return WriteError(path, errno);
-  }
-  return std::unique_ptr<AtomicFile>(new AtomicFile(path, std::move(temporary), fd));
+  ASSIGN_OR_RETURN(std::string target, RegularTarget(path));
+  std::string temporary;
+  ASSIGN_OR_RETURN(const int fd, OpenTemporary(target, mode, &temporary));
+  return std::unique_ptr<AtomicFile>(new AtomicFile(std::move(target), std::move(temporary), fd));
 }
 
 absl::Status AtomicFile::Append(std::span<const uint8_t> bytes) {
@@ -139,7 +182,7 @@ absl::Status AtomicFile::Append(std::span<const uint8_t> bytes) {
       continue;
     }
     if (n < 0) {
-      return WriteError(path_, errno);
+      return FileWriteError(path_, errno);
     }
     size_ += static_cast<uint64_t>(n);
     bytes = bytes.subspan(static_cast<size_t>(n));
@@ -149,20 +192,20 @@ absl::Status AtomicFile::Append(std::span<const uint8_t> bytes) {
 
 absl::Status AtomicFile::Commit() {
   if (::fsync(fd_) != 0) {
-    return WriteError(path_, errno);
+    return FileWriteError(path_, errno);
   }
   if (::close(std::exchange(fd_, -1)) != 0) {
-    return WriteError(path_, errno);
+    return FileWriteError(path_, errno);
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return WriteError(path_, errno);
+    return FileWriteError(path_, errno);
   }
   temporary_.clear();
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   FileDescriptor directory(
       ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() < 0 || ::fsync(directory.get()) != 0) {
-    return WriteError(path_, errno);
+    return FileWriteError(path_, errno);
   }
   return absl::OkStatus();
 }

@@ -18,9 +18,14 @@ namespace ruvd {
 // allocated.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t max_bytes);
 
+// What a failed write of `path` means, by errno: DISK_FULL or FILE_UNWRITABLE.
+absl::Status FileWriteError(const std::string& path, int error);
+
 // Writes `contents` to a temporary file beside `path`, fsyncs it, renames it over `path` and fsyncs
 // the folder: after a crash the file holds either the old or the new contents. `mode` as in
-// chmod(2). A full disk gives kResourceExhausted with reason DISK_FULL, and the old file stays.
+// chmod(2). A symbolic link stays and the file behind it is replaced; what exists and is no regular
+// file (a device, a pipe, a folder) is refused with FILE_UNWRITABLE. A full disk gives
+// kResourceExhausted with reason DISK_FULL, and the old file stays.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents,
                                  uint32_t mode = 0644);
 
@@ -29,7 +34,8 @@ absl::Status WriteFileAtomically(const std::string& path, std::string_view conte
 // thread-safe.
 class AtomicFile {
  public:
-  // Errors here and below: FILE_UNWRITABLE, DISK_FULL. After one, destroy the object.
+  // Errors here and below: FILE_UNWRITABLE, DISK_FULL. After one, destroy the object. Links and
+  // what is no regular file as in WriteFileAtomically.
   static absl::StatusOr<std::unique_ptr<AtomicFile>> Create(const std::string& path,
                                                             uint32_t mode = 0644);
   ~AtomicFile();

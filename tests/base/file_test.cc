@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <string>
@@ -125,15 +126,69 @@ TEST_F(FileTest, AFailedWriteKeepsTheOldFile) {
 }
 
 TEST_F(FileTest, AFullDiskIsATypedError) {
-  if (access("/dev/full", W_OK) != 0) {
-    GTEST_SKIP() << "no /dev/full here";
-  }
-  // The temporary file is a link to the device on which every write fails with ENOSPC.
-  std::filesystem::create_symlink("/dev/full", Path("a.tmp." + std::to_string(getpid())));
-  const absl::Status status = WriteFileAtomically(Path("a"), "x");
+  const absl::Status status = FileWriteError("a", ENOSPC);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ReasonOf(status), reasons::kDiskFull);
-  EXPECT_EQ(FilesInFolder(), 0u);
+  EXPECT_EQ(ReasonOf(FileWriteError("a", EIO)), reasons::kFileUnwritable);
+}
+
+// A rename would put a file where a device or a pipe was.
+TEST_F(FileTest, WhatIsNoRegularFileIsNotReplaced) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", Path("link"));
+  for (const char* name : {"pipe", "link"}) {
+    const absl::Status status = WriteFileAtomically(Path(name), "x");
+    EXPECT_EQ(ReasonOf(status), reasons::kFileUnwritable);
+    EXPECT_THAT(MessageOf(status), HasSubstr("not a regular file"));
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(Path("pipe")));
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("link")));
+  EXPECT_EQ(FilesInFolder(), 2u);
+}
+
+TEST_F(FileTest, ALinkStaysAndItsFileIsReplaced) {
+  std::filesystem::create_directory(Path("d"));
+  ASSERT_TRUE(WriteFileAtomically(Path("d/file"), "old").ok());
+  std::filesystem::create_symlink("file", Path("d/inner"));
+  std::filesystem::create_symlink("d/inner", Path("outer"));
+  ASSERT_TRUE(WriteFileAtomically(Path("outer"), "new").ok());
+  EXPECT_EQ(ReadFile(Path("d/file"), 10).value(), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("outer")));
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("d/inner")));
+  std::filesystem::create_symlink("d/later", Path("dangling"));
+  ASSERT_TRUE(WriteFileAtomically(Path("dangling"), "made").ok());
+  EXPECT_EQ(ReadFile(Path("d/later"), 10).value(), "made");
+  std::filesystem::create_symlink("loop", Path("loop"));
+  EXPECT_EQ(ReasonOf(WriteFileAtomically(Path("loop"), "x")), reasons::kFileUnwritable);
+}
+
+TEST_F(FileTest, TheTemporaryFileIsAlwaysANewOne) {
+  ASSERT_TRUE(WriteFileAtomically(Path("victim"), "precious").ok());
+  const auto first = AtomicFile::Create(Path("a"));
+  ASSERT_TRUE(first.ok());
+  // Links in the way of the next names lead to another file, which must stay as it is.
+  const std::string used = [&] {
+    for (const auto& entry : std::filesystem::directory_iterator(Path(""))) {
+      if (entry.path().string().find(".tmp.") != std::string::npos) {
+        return entry.path().string();
+      }
+    }
+    return std::string();
+  }();
+  const size_t dot = used.rfind('.') + 1;
+  const int number = std::stoi(used.substr(dot));
+  for (int next = number + 1; next < number + 4; ++next) {
+    std::filesystem::create_symlink("victim", used.substr(0, dot) + std::to_string(next));
+  }
+  const auto second = AtomicFile::Create(Path("a"));
+  ASSERT_TRUE(second.ok());
+  ASSERT_TRUE((*first)->Append(AsBytes("1")).ok());
+  ASSERT_TRUE((*second)->Append(AsBytes("2")).ok());
+  ASSERT_TRUE((*first)->Commit().ok());
+  EXPECT_EQ(ReadFile(Path("a"), 10).value(), "1");
+  ASSERT_TRUE((*second)->Commit().ok());
+  EXPECT_EQ(ReadFile(Path("a"), 10).value(), "2");
+  EXPECT_EQ(ReadFile(Path("victim"), 10).value(), "precious");
 }
 
 TEST_F(FileTest, MapsTheBytesOfAFile) {

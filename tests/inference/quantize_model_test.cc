@@ -5,9 +5,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
+#include <sys/resource.h>
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -322,14 +323,17 @@ TEST_F(QuantizeModelTest, ProgressEndsWithTheTotal) {
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
 }
 
-TEST_F(QuantizeModelTest, AFullDiskLeavesNothing) {
-  if (access("/dev/full", W_OK) != 0) {
-    GTEST_SKIP() << "no /dev/full here";
-  }
-  // The temporary file is a link to the device on which every write fails.
-  std::filesystem::create_symlink("/dev/full", Path(fmt::format("out.gguf.tmp.{}", getpid())));
+// A limit on the size of files makes write(2) fail half-way, as a full disk does.
+TEST_F(QuantizeModelTest, AFailedWriteLeavesNothing) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   const auto status = Quantized({}, OptionsFor("q4_0")).status();
-  EXPECT_EQ(ReasonOf(status), reasons::kDiskFull);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(ReasonOf(status), reasons::kFileUnwritable);
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
