@@ -3,14 +3,16 @@
 
 #include "inference/import/hf_config.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
 
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/import/json.h"
-#include "inference/import/limits.h"
+#include "inference/model/limits.h"
 
 namespace ruvd {
 namespace {
@@ -28,7 +30,7 @@ absl::Status Unsupported(std::string_view key, std::string_view value) {
   return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
                "config.json: {} \"{}\" is not supported; networks of the model types Dream, llada, "
                "llama, mistral, qwen2 and qwen3 with SiLU are",
-               key, value.substr(0, 64));
+               key, Shown(value));
 }
 
 // Names of the hyper-parameters: the Transformers library's, and those of LLaDA's own code.
@@ -71,10 +73,17 @@ constexpr KnownType kKnownTypes[] = {{"Dream", "dream"}, {"dream", "dream"}, {"l
                                      {"LLaDA", "llada"}, {"llama", "llama"}, {"mistral", "llama"},
                                      {"qwen2", "qwen2"}, {"qwen3", "qwen3"}};
 
+// An integer above zero. `limit` is that of the engine, for which the file is made.
 absl::StatusOr<uint64_t> Required(const json& config, std::string_view key, uint64_t limit) {
   const auto value = JsonUnsigned(config, key);
-  if (!value || *value == 0 || *value > limit) {
+  if (!value || *value == 0) {
     return Corrupt("{} must be an integer from 1 to {}", key, limit);
+  }
+  if (*value > limit) {
+    return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
+                 "config.json: {} is {}, more than the {} that this build runs; use a smaller model"
+                 " or, where it is the context, write {} there",
+                 key, *value, limit, limit);
   }
   return *value;
 }
@@ -85,11 +94,6 @@ absl::StatusOr<double> RequiredNumber(const json& config, std::string_view key) 
     return Corrupt("{} must be a positive number", key);
   }
   return *value;
-}
-
-absl::StatusOr<double> NumberOr(const json& config, std::string_view key, double absent) {
-  return JsonMember(config, key) == nullptr ? absl::StatusOr<double>(absent)
-                                            : RequiredNumber(config, key);
 }
 
 absl::StatusOr<std::optional<double>> OptionalNumber(const json& config, std::string_view key) {
@@ -114,17 +118,47 @@ absl::Status ReadKind(const json& config, HfConfig* out) {
 }
 
 // Parts of a network that would change every result and that we do not import.
+constexpr const char* kAbsentParts[] = {
+    "mlp_bias",
+    "include_bias",
+    "alibi",
+    "scale_logits",
+    "clip_qkv",
+    "attention_layer_norm",
+    "input_emb_norm",
+    "multi_query_attention",
+    "rope_interleave",
+    "attention_multiplier",
+    "attn_logit_softcapping",
+    "final_logit_softcapping",
+};
+// Factors that must be 1.
+constexpr const char* kFactors[] = {"partial_rotary_factor", "rotary_pct", "logits_scaling",
+                                    "embedding_multiplier", "residual_multiplier"};
+
+absl::Status CheckFactors(const json& config) {
+  for (const char* key : kFactors) {
+    const json* value = JsonMember(config, key);
+    if (value != nullptr && *value != 1) {
+      return Unsupported(key, value->dump());
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckParts(const json& config, const Names& names) {
   const std::string activation = JsonString(config, names.activation).value_or("silu");
   if (activation != "silu" && activation != "swiglu") {
     return Unsupported(names.activation, activation);
   }
-  for (const char* key : {"mlp_bias", "include_bias", "alibi", "scale_logits", "clip_qkv",
-                          "attention_layer_norm", "multi_query_attention"}) {
+  for (const char* key : kAbsentParts) {
     const json* value = JsonMember(config, key);
     if (value != nullptr && *value != false) {
       return Unsupported(key, value->dump());
     }
+  }
+  if (const json* rope = JsonMember(config, "rope"); rope != nullptr && *rope != true) {
+    return Unsupported("rope", rope->dump());
   }
   if (const json* block = JsonMember(config, "block_type"); block != nullptr && *block != "llama") {
     return Unsupported("block_type", block->dump());
@@ -132,11 +166,16 @@ absl::Status CheckParts(const json& config, const Names& names) {
   if (const json* norm = JsonMember(config, "layer_norm_type"); norm != nullptr && *norm != "rms") {
     return Unsupported("layer_norm_type", norm->dump());
   }
-  return absl::OkStatus();
+  if (JsonMember(config, "quantization_config") != nullptr) {
+    return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
+                 "config.json: quantization_config says that the weights are quantised; import the "
+                 "model's F32, F16 or BF16 weights and name a format with --type");
+  }
+  return CheckFactors(config);
 }
 
 absl::Status ReadHeads(const json& config, const Names& names, HfConfig* out) {
-  ASSIGN_OR_RETURN(out->heads, Required(config, names.heads, limits::kMaxImportWidth));
+  ASSIGN_OR_RETURN(out->heads, Required(config, names.heads, limits::kMaxHeads));
   out->kv_heads = JsonUnsigned(config, names.kv_heads).value_or(out->heads);
   if (out->kv_heads == 0 || out->heads % out->kv_heads != 0) {
     return Corrupt("{} must divide {}", names.kv_heads, names.heads);
@@ -146,8 +185,10 @@ absl::Status ReadHeads(const json& config, const Names& names, HfConfig* out) {
     return Corrupt("{} must divide {}", names.heads, names.width);
   }
   out->head_size = head_size.value_or(out->width / out->heads);
-  if (out->head_size == 0 || out->head_size % 2 != 0 || out->head_size > out->width) {
-    return Corrupt("heads of {} values cannot be rotated", out->head_size);
+  if (out->head_size == 0 || out->head_size % 2 != 0 || out->head_size > out->width ||
+      out->head_size > limits::kMaxHeadSize) {
+    return Corrupt("heads of {} values are odd, wider than {} or above the limit of {}",
+                   out->head_size, names.width, limits::kMaxHeadSize);
   }
   return absl::OkStatus();
 }
@@ -159,6 +200,9 @@ absl::Status ReadYarn(const json& scaling, HfRopeScaling* out) {
     if (JsonMember(scaling, key) != nullptr) {  // the default is what GGUF's readers compute
       return Unsupported(fmt::format("rope_scaling.{}", key), "set");
     }
+  }
+  if (!JsonBool(scaling, "truncate").value_or(true)) {
+    return Unsupported("rope_scaling.truncate", "false");
   }
   return absl::OkStatus();
 }
@@ -172,16 +216,12 @@ absl::Status ReadLlama3(const json& scaling, HfRopeScaling* out) {
   return absl::OkStatus();
 }
 
-absl::Status ReadRopeScaling(const json& config, HfConfig* out) {
+absl::Status ReadRopeScaling(const json& scaling, HfConfig* out) {
   using Kind = HfRopeScaling::Kind;
-  const json* scaling = JsonMember(config, "rope_scaling");
-  if (scaling == nullptr) {
-    return absl::OkStatus();
-  }
   const std::string kind =
-      JsonString(*scaling, "rope_type").value_or(JsonString(*scaling, "type").value_or(""));
+      JsonString(scaling, "rope_type").value_or(JsonString(scaling, "type").value_or(""));
   HfRopeScaling& rope = out->rope_scaling;
-  if (kind == "default") {
+  if (kind == "default" || (kind.empty() && JsonMember(scaling, "factor") == nullptr)) {
     return absl::OkStatus();
   }
   rope.kind = kind == "linear"                                   ? Kind::kLinear
@@ -191,37 +231,110 @@ absl::Status ReadRopeScaling(const json& config, HfConfig* out) {
   if (rope.kind == Kind::kNone) {
     return Unsupported("rope_scaling", kind);
   }
-  ASSIGN_OR_RETURN(rope.factor, RequiredNumber(*scaling, "factor"));
+  ASSIGN_OR_RETURN(rope.factor, RequiredNumber(scaling, "factor"));
   if (rope.kind == Kind::kLinear) {
     return absl::OkStatus();
   }
-  const bool has_original = JsonMember(*scaling, "original_max_position_embeddings") != nullptr;
+  const bool has_original = JsonMember(scaling, "original_max_position_embeddings") != nullptr;
   rope.original_context = out->context;
   if (has_original || rope.kind == Kind::kLlama3) {
-    ASSIGN_OR_RETURN(rope.original_context, Required(*scaling, "original_max_position_embeddings",
-                                                     limits::kMaxImportContext));
+    ASSIGN_OR_RETURN(rope.original_context,
+                     Required(scaling, "original_max_position_embeddings", limits::kMaxContext));
   }
-  return rope.kind == Kind::kYarn ? ReadYarn(*scaling, &rope) : ReadLlama3(*scaling, &rope);
+  return rope.kind == Kind::kYarn ? ReadYarn(scaling, &rope) : ReadLlama3(scaling, &rope);
+}
+
+// rope_theta stands beside rope_scaling or, since Transformers 5, in rope_parameters, which is
+// rope_scaling's new name.
+absl::Status ReadRope(const json& config, HfConfig* out) {
+  const json* parameters = JsonMember(config, "rope_parameters");
+  const json* scaling = JsonMember(config, "rope_scaling");
+  if (parameters != nullptr && scaling != nullptr && *parameters != *scaling) {
+    return Corrupt("rope_parameters and rope_scaling contradict each other");
+  }
+  scaling = parameters != nullptr ? parameters : scaling;
+  const json none = json::object();
+  scaling = scaling != nullptr ? scaling : &none;
+  if (!scaling->is_object()) {
+    return Corrupt("rope_parameters or rope_scaling is no object");
+  }
+  for (const json& value : *scaling) {
+    if (value.is_object()) {
+      return Unsupported("rope_parameters", "of several kinds of layers");
+    }
+  }
+  RETURN_IF_ERROR(CheckFactors(*scaling));
+  ASSIGN_OR_RETURN(const auto outside, OptionalNumber(config, "rope_theta"));
+  ASSIGN_OR_RETURN(const auto inside, OptionalNumber(*scaling, "rope_theta"));
+  if (outside && inside && *outside != *inside) {
+    return Corrupt("rope_theta is {} and in rope_parameters {}", *outside, *inside);
+  }
+  // The first llama files name none: they all have 10000.
+  const bool old_llama = JsonString(config, "model_type") == "llama" &&
+                         JsonMember(config, "rope_parameters") == nullptr;
+  if (!outside && !inside && !old_llama) {
+    return Corrupt("rope_theta is missing, and rope_parameters.rope_theta too");
+  }
+  out->rope_base = outside ? *outside : inside.value_or(10000.0);
+  return ReadRopeScaling(*scaling, out);
+}
+
+// How many layers have a sliding window, where there is one.
+absl::StatusOr<uint64_t> SlidingLayers(const json& config, const HfConfig& out, bool qwen) {
+  const json* types = JsonMember(config, "layer_types");
+  if (types == nullptr) {
+    // Qwen's first layers see everything; 28 is the Transformers library's default.
+    const uint64_t full = qwen ? JsonUnsigned(config, "max_window_layers").value_or(28) : 0;
+    return out.layers - std::min(out.layers, full);
+  }
+  uint64_t sliding = 0;
+  for (const json& type : *types) {
+    if (type != "full_attention" && type != "sliding_attention") {
+      return Unsupported("layer_types", type.dump());
+    }
+    sliding += type == "sliding_attention" ? 1 : 0;
+  }
+  if (!types->is_array() || types->size() != out.layers) {
+    return Corrupt("layer_types is not one name for each of the {} layers", out.layers);
+  }
+  return sliding;
+}
+
+absl::Status ReadWindow(const json& config, HfConfig* out) {
+  const bool qwen =
+      out->architecture == "qwen2" || out->architecture == "qwen3" || out->architecture == "dream";
+  ASSIGN_OR_RETURN(const uint64_t sliding, SlidingLayers(config, *out, qwen));
+  const bool used = JsonBool(config, "use_sliding_window").value_or(!qwen);
+  const uint64_t window = used ? JsonUnsigned(config, "sliding_window").value_or(0) : 0;
+  if (window == 0 || sliding == 0) {
+    return absl::OkStatus();
+  }
+  if (sliding < out->layers) {
+    return Unsupported(
+        JsonMember(config, "layer_types") != nullptr ? "layer_types" : "max_window_layers",
+        fmt::format("a window in {} of {} layers", sliding, out->layers));
+  }
+  if (out->architecture == "dream" || out->architecture == "llada") {
+    return Unsupported("sliding_window", fmt::format("{} in a diffusion model", window));
+  }
+  out->sliding_window = window;
+  return absl::OkStatus();
 }
 
 absl::Status ReadSizes(const json& config, const Names& names, HfConfig* out) {
-  ASSIGN_OR_RETURN(out->vocabulary, Required(config, "vocab_size", limits::kMaxImportVocabulary));
+  ASSIGN_OR_RETURN(out->vocabulary, Required(config, "vocab_size", limits::kMaxVocabulary));
   if (out->llada_names && JsonMember(config, "embedding_size") != nullptr) {
     // LLaDA may pad the matrices beyond the vocabulary.
-    ASSIGN_OR_RETURN(out->vocabulary,
-                     Required(config, "embedding_size", limits::kMaxImportVocabulary));
+    ASSIGN_OR_RETURN(out->vocabulary, Required(config, "embedding_size", limits::kMaxVocabulary));
   }
-  ASSIGN_OR_RETURN(out->context, Required(config, names.context, limits::kMaxImportContext));
-  ASSIGN_OR_RETURN(out->width, Required(config, names.width, limits::kMaxImportWidth));
-  ASSIGN_OR_RETURN(out->ffn, Required(config, names.ffn, limits::kMaxImportWidth));
-  ASSIGN_OR_RETURN(out->layers, Required(config, names.layers, limits::kMaxImportLayers));
+  ASSIGN_OR_RETURN(out->context, Required(config, names.context, limits::kMaxContext));
+  ASSIGN_OR_RETURN(out->width, Required(config, names.width, limits::kMaxWidth));
+  ASSIGN_OR_RETURN(out->ffn, Required(config, names.ffn, limits::kMaxFfn));
+  ASSIGN_OR_RETURN(out->layers, Required(config, names.layers, limits::kMaxLayers));
   RETURN_IF_ERROR(ReadHeads(config, names, out));
   ASSIGN_OR_RETURN(out->rms_epsilon, RequiredNumber(config, "rms_norm_eps"));
-  // Absent in old llama files, which all have 10000.
-  ASSIGN_OR_RETURN(out->rope_base, NumberOr(config, "rope_theta", 10000.0));
-  RETURN_IF_ERROR(ReadRopeScaling(config, out));
-  const bool window_off = !JsonBool(config, "use_sliding_window").value_or(true);
-  out->sliding_window = window_off ? 0 : JsonUnsigned(config, "sliding_window").value_or(0);
+  RETURN_IF_ERROR(ReadRope(config, out));
+  RETURN_IF_ERROR(ReadWindow(config, out));
   out->tied = JsonBool(config, names.tied).value_or(false);
   return absl::OkStatus();
 }

@@ -7,12 +7,45 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/import/limits.h"
 
 namespace ruvd {
 
 using nlohmann::json;
 
+namespace {
+
+// Whether objects and arrays lie in each other deeper than the limit. Follows strings only as far
+// as the text is JSON; a parser stops where it is not.
+bool NestsTooDeep(std::string_view text) {
+  size_t depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      i += c == '\\' ? 1 : 0;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > limits::kMaxImportJsonDepth) {
+        return true;
+      }
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 absl::StatusOr<json> ParseJsonObject(std::string_view text, std::string_view what) {
+  if (NestsTooDeep(text)) {  // copies and dumps of a value are recursive
+    return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,
+                 "{} has values nested deeper than {}; obtain the file again", what,
+                 limits::kMaxImportJsonDepth);
+  }
   json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!value.is_object()) {
     return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,

@@ -16,7 +16,7 @@ namespace ruvd {
 // Reading JSON without exceptions. Internal to the importer: the library's header is heavy.
 
 // An object, keys in file order irrelevant. `what` names the file in messages. MODEL_CORRUPT for
-// what is no JSON object.
+// what is no JSON object or nests deeper than limits::kMaxImportJsonDepth.
 absl::StatusOr<nlohmann::json> ParseJsonObject(std::string_view text, std::string_view what);
 
 // A member of an object, or null where it is absent or JSON null.

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 // Limits on what an imported folder may hold.
@@ -23,10 +24,7 @@ inline constexpr uint64_t kMaxImportFileName = 255;
 inline constexpr uint64_t kMaxSafetensorsHeaderBytes = 100 << 20;
 // Beyond every architecture we read: they have matrices and vectors only.
 inline constexpr uint64_t kMaxSafetensorsDimensions = 4;
-// Hyper-parameters beyond these are a broken file; the product of any two fits 64 bits easily.
-inline constexpr uint64_t kMaxImportVocabulary = 1 << 22;
-inline constexpr uint64_t kMaxImportWidth = 1 << 20;
-inline constexpr uint64_t kMaxImportLayers = 4096;
-inline constexpr uint64_t kMaxImportContext = 1 << 26;
+// Files in use nest some ten levels; what walks a value is recursive.
+inline constexpr size_t kMaxImportJsonDepth = 64;
 
 }  // namespace ruvd::limits
