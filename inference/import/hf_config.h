@@ -47,6 +47,7 @@ struct HfConfig {
   bool shift_logits = true;
   uint64_t block_length = 0;  // 0: not trained on block diffusion
   std::optional<uint64_t> bos, eos, pad, mask;
+  std::optional<uint64_t> end_of_turn;  // not of config.json; see hf_tokenizer_config.h
 };
 
 // Reads the text of a config.json of model_type Dream, llada, llama, mistral, qwen2 or qwen3.

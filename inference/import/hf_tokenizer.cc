@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
+#include "inference/import/hf_sentence_piece.h"
 #include "inference/import/json.h"
 
 namespace ruvd {
@@ -42,14 +44,18 @@ constexpr KnownSplit kSplits[] = {
      "smaug-bpe"},
 };
 
-enum TokenType : int32_t { kNormal = 1, kControl = 3, kUserDefined = 4, kUnused = 5 };
+// Mistral's, which begins with no contractions.
+constexpr std::string_view kTekken =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
+    R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
   const std::string fault = fmt::format(format, std::forward<Args>(args)...);
   return Error(absl::StatusCode::kDataLoss, reasons::kTokenizerInvalid,
-               "tokenizer.json: {}; supported is byte-level BPE split as in GPT-2, Qwen2, Llama 3 "
-               "or StarCoder",
+               "tokenizer.json: {}; supported is byte-level BPE split as in GPT-2, Qwen2, Llama 3, "
+               "StarCoder or Mistral, and SentencePiece's BPE",
                fault);
 }
 
@@ -64,6 +70,9 @@ std::string SplitExpression(const json& step) {
 
 // A splitter by its expression.
 std::optional<std::string> NameOfSplit(std::string_view expression) {
+  if (expression == kTekken) {
+    return "tekken";
+  }
   for (const std::string_view contractions : kContractions) {
     for (const KnownSplit& known : kSplits) {
       if (expression.starts_with(contractions) &&
@@ -101,28 +110,39 @@ std::optional<std::string> SplitterOf(const json& root) {
   return NameOfSplit(SplitExpression(first));
 }
 
-// The value of tokenizer.ggml.pre. Llama 3's takes words that are tokens whole; no other does.
+// The value of tokenizer.ggml.pre. Llama 3's takes words that are tokens whole, and so does
+// Mistral's, where merging leads to every token anyway; no other does.
 std::optional<std::string> PreTokenizerOf(const json& root, const json& model) {
   const std::optional<std::string> splitter = SplitterOf(root);
-  if (!JsonBool(model, "ignore_merges").value_or(false)) {
+  if (splitter == "tekken" || !JsonBool(model, "ignore_merges").value_or(false)) {
     return splitter;
   }
   return splitter == "smaug-bpe" ? std::optional<std::string>("llama-bpe") : std::nullopt;
 }
 
-// Whether the post-processor puts a special token before a single text.
+// Whether a step of the post-processor puts a special token before a single text; nullopt where it
+// says nothing of that.
+std::optional<bool> StepAddsBos(const json& step) {
+  const json* single = JsonMember(step, "single");
+  if (JsonString(step, "type") != "TemplateProcessing" || single == nullptr ||
+      !single->is_array() || single->empty()) {
+    return std::nullopt;
+  }
+  return JsonMember(single->front(), "SpecialToken") != nullptr;
+}
+
 bool AddsBos(const json& root) {
   const json* post = JsonMember(root, "post_processor");
   if (post == nullptr) {
     return false;
   }
   const json* steps = JsonMember(*post, "processors");  // of a sequence
-  const json alone = json::array({*post});
-  for (const json& step : steps != nullptr && steps->is_array() ? *steps : alone) {
-    const json* single = JsonMember(step, "single");
-    if (JsonString(step, "type") == "TemplateProcessing" && single != nullptr &&
-        single->is_array() && !single->empty()) {
-      return JsonMember(single->front(), "SpecialToken") != nullptr;
+  if (steps == nullptr || !steps->is_array()) {
+    return StepAddsBos(*post).value_or(false);
+  }
+  for (const json& step : *steps) {
+    if (const auto adds = StepAddsBos(step)) {
+      return *adds;
     }
   }
   return false;
@@ -134,8 +154,8 @@ absl::Status Place(std::string token, uint64_t id, int32_t type, HfTokenizer* ou
                    out->tokens.size());
   }
   // An added token may repeat an entry of the vocabulary; another spelling for the same id may not.
-  const bool taken = out->types[id] != kUnused;
-  if (token.empty() || (taken && (out->tokens[id] != token || type == kNormal))) {
+  const bool taken = out->types[id] != kHfUnused;
+  if (token.empty() || (taken && (out->tokens[id] != token || type == kHfNormal))) {
     return Invalid("token id {} is empty or given twice", id);
   }
   out->tokens[id] = std::move(token);
@@ -152,7 +172,7 @@ absl::Status ReadTokens(const json& root, const json& model, HfTokenizer* out) {
     if (!id.is_number_unsigned()) {
       return Invalid("a token id is not an integer");
     }
-    RETURN_IF_ERROR(Place(token, id.get<uint64_t>(), kNormal, out));
+    RETURN_IF_ERROR(Place(token, id.get<uint64_t>(), kHfNormal, out));
   }
   const json* added = JsonMember(root, "added_tokens");
   if (added == nullptr) {
@@ -168,7 +188,7 @@ absl::Status ReadTokens(const json& root, const json& model, HfTokenizer* out) {
       return Invalid("an added token has no id or content");
     }
     const bool special = JsonBool(token, "special").value_or(false);
-    RETURN_IF_ERROR(Place(*content, *id, special ? kControl : kUserDefined, out));
+    RETURN_IF_ERROR(Place(*content, *id, special ? kHfControl : kHfUserDefined, out));
   }
   return absl::OkStatus();
 }
@@ -197,11 +217,12 @@ absl::Status ReadMerges(const json& model, HfTokenizer* out) {
 absl::StatusOr<HfTokenizer> ParseHfTokenizer(std::string_view text, uint64_t vocabulary) {
   ASSIGN_OR_RETURN(const json root, ParseJsonObject(text, "tokenizer.json"));
   const json* model = JsonMember(root, "model");
-  if (model == nullptr || JsonString(*model, "type") != "BPE" ||
-      JsonBool(*model, "byte_fallback").value_or(false)) {
-    return Invalid("the model is not byte-level BPE");
+  const std::string type = model == nullptr ? "" : JsonString(*model, "type").value_or("");
+  if (type != "BPE") {
+    return Invalid("the model \"{}\" is not BPE", Shown(type));
   }
-  const auto pre = PreTokenizerOf(root, *model);
+  const bool pieces = JsonBool(*model, "byte_fallback").value_or(false);
+  const auto pre = pieces ? std::optional<std::string>("") : PreTokenizerOf(root, *model);
   if (!pre) {
     return Invalid("the pre-tokeniser is not known");
   }
@@ -209,13 +230,16 @@ absl::StatusOr<HfTokenizer> ParseHfTokenizer(std::string_view text, uint64_t voc
   out.pre = *pre;
   out.add_bos = AddsBos(root);
   out.tokens.resize(vocabulary);
-  out.types.assign(vocabulary, kUnused);
+  out.types.assign(vocabulary, kHfUnused);
   RETURN_IF_ERROR(ReadTokens(root, *model, &out));
   RETURN_IF_ERROR(ReadMerges(*model, &out));
   for (size_t id = 0; id < out.tokens.size(); ++id) {
-    if (out.types[id] == kUnused) {
+    if (out.types[id] == kHfUnused) {
       out.tokens[id] = fmt::format("[PAD{}]", id);
     }
+  }
+  if (pieces) {
+    RETURN_IF_ERROR(ToSentencePieces(root, *model, &out));
   }
   return out;
 }

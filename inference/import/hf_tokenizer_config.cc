@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "inference/import/json.h"
+#include "inference/tokenizer/chat_template.h"
 
 namespace ruvd {
 namespace {
@@ -34,6 +35,18 @@ std::string ChatTemplate(const json& config) {
   return "";
 }
 
+// How a known chat format ends a turn; nullopt where that is the end of the text.
+std::optional<std::string> EndOfTurn(std::string_view jinja) {
+  const auto format = RecognizeChatTemplate(jinja);
+  if (format == ChatFormat::kChatMl) {
+    return "<|im_end|>";
+  }
+  if (format == ChatFormat::kLlama3) {
+    return "<|eot_id|>";
+  }
+  return format == ChatFormat::kPhi3 ? std::optional<std::string>("<|end|>") : std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<HfTokenizerConfig> ParseHfTokenizerConfig(std::string_view text) {
@@ -58,8 +71,11 @@ void ApplyTokenizerConfig(const HfTokenizerConfig& from, HfTokenizer* tokenizer,
   fill(from.eos, &config->eos);
   fill(from.pad, &config->pad);
   fill(from.mask, &config->mask);
-  tokenizer->add_bos = from.add_bos.value_or(tokenizer->add_bos);
-  tokenizer->chat_template = from.chat_template;
+  tokenizer->add_bos = config->architecture == "llada" || from.add_bos.value_or(tokenizer->add_bos);
+  if (tokenizer->chat_template.empty()) {
+    tokenizer->chat_template = from.chat_template;
+  }
+  fill(EndOfTurn(tokenizer->chat_template), &config->end_of_turn);
 }
 
 }  // namespace ruvd

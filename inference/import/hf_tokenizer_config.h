@@ -25,7 +25,9 @@ struct HfTokenizerConfig {
 absl::StatusOr<HfTokenizerConfig> ParseHfTokenizerConfig(std::string_view text);
 
 // Sets the special ids that `config` lacks to the tokens of these spellings, where there are any,
-// and tokenizer->add_bos to what is said here.
+// and tokenizer->add_bos to what is said here; config->end_of_turn to the token that ends a turn in
+// the form that tokenizer->chat_template writes. A template set before stays. A text of llada
+// begins with the bos token whatever the files say, as in llama.cpp's converter.
 void ApplyTokenizerConfig(const HfTokenizerConfig& from, HfTokenizer* tokenizer, HfConfig* config);
 
 }  // namespace ruvd

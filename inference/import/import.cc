@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -23,6 +25,7 @@
 #include "inference/import/limits.h"
 #include "inference/import/metadata.h"
 #include "inference/import/tensor_plan.h"
+#include "inference/tokenizer/limits.h"
 
 namespace ruvd {
 namespace {
@@ -89,7 +92,19 @@ absl::Status WriteTensors(const std::vector<ImportedTensor>& plan, ParallelRunne
   return absl::OkStatus();
 }
 
-// config.json, tokenizer.json and, where the folder has it, tokenizer_config.json.
+// A file that a folder need not have; nullopt where it has none.
+absl::StatusOr<std::optional<std::string>> ReadOptional(const std::filesystem::path& path,
+                                                        uint64_t max_bytes) {
+  std::error_code ignored;  // what cannot be looked at is taken for absent
+  if (!std::filesystem::exists(path, ignored)) {
+    return std::optional<std::string>();
+  }
+  ASSIGN_OR_RETURN(std::string text, ReadFile(path.string(), max_bytes));
+  return std::optional<std::string>(std::move(text));
+}
+
+// config.json, tokenizer.json and, where the folder has them, tokenizer_config.json and
+// chat_template.jinja, which is the newer place of the template and counts first.
 absl::Status ReadTexts(const std::filesystem::path& base, HfConfig* config,
                        HfTokenizer* tokenizer) {
   ASSIGN_OR_RETURN(const std::string config_text,
@@ -98,14 +113,15 @@ absl::Status ReadTexts(const std::filesystem::path& base, HfConfig* config,
   ASSIGN_OR_RETURN(const std::string tokenizer_text,
                    ReadFile((base / "tokenizer.json").string(), limits::kMaxImportTokenizerBytes));
   ASSIGN_OR_RETURN(*tokenizer, ParseHfTokenizer(tokenizer_text, config->vocabulary));
-  const std::filesystem::path more = base / "tokenizer_config.json";
-  std::error_code ignored;  // what cannot be looked at is taken for absent
-  if (!std::filesystem::exists(more, ignored)) {
-    return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto jinja,
+                   ReadOptional(base / "chat_template.jinja", limits::kMaxChatTemplateBytes));
+  tokenizer->chat_template = jinja.value_or("");
+  ASSIGN_OR_RETURN(const auto more,
+                   ReadOptional(base / "tokenizer_config.json", limits::kMaxImportConfigBytes));
+  HfTokenizerConfig additions;
+  if (more) {
+    ASSIGN_OR_RETURN(additions, ParseHfTokenizerConfig(*more));
   }
-  ASSIGN_OR_RETURN(const std::string more_text,
-                   ReadFile(more.string(), limits::kMaxImportConfigBytes));
-  ASSIGN_OR_RETURN(const HfTokenizerConfig additions, ParseHfTokenizerConfig(more_text));
   ApplyTokenizerConfig(additions, tokenizer, config);
   return absl::OkStatus();
 }

@@ -92,11 +92,17 @@ void WriteHyperParameters(const HfConfig& config, const std::string& architectur
 }
 
 void WriteTokenizer(const HfTokenizer& tokenizer, const HfConfig& config, GgufWriter* out) {
-  out->SetString("tokenizer.ggml.model", "gpt2");
+  const bool pieces = tokenizer.model == "llama";
+  out->SetString("tokenizer.ggml.model", tokenizer.model);
   out->SetString("tokenizer.ggml.pre", tokenizer.pre);
   out->SetStringArray("tokenizer.ggml.tokens", tokenizer.tokens);
   out->SetInt32Array("tokenizer.ggml.token_type", tokenizer.types);
-  out->SetStringArray("tokenizer.ggml.merges", tokenizer.merges);
+  if (pieces) {
+    out->SetFloatArray("tokenizer.ggml.scores", tokenizer.scores);
+    out->SetBool("tokenizer.ggml.add_space_prefix", tokenizer.add_space_prefix);
+  } else {
+    out->SetStringArray("tokenizer.ggml.merges", tokenizer.merges);
+  }
   const auto id = [&](std::string_view name, const std::optional<uint64_t>& value) {
     if (value) {
       out->SetUnsigned32(fmt::format("tokenizer.ggml.{}_token_id", name),
@@ -107,6 +113,8 @@ void WriteTokenizer(const HfTokenizer& tokenizer, const HfConfig& config, GgufWr
   id("eos", config.eos);
   id("padding", config.pad);
   id("mask", config.mask);
+  id("eot", config.end_of_turn);
+  id("unknown", tokenizer.unknown);
   out->SetBool("tokenizer.ggml.add_bos_token", tokenizer.add_bos);
   if (!tokenizer.chat_template.empty()) {
     out->SetString("tokenizer.chat_template", tokenizer.chat_template);

@@ -13,6 +13,7 @@ constexpr WordPattern kQwen2[] = {FindQwen2Word};
 constexpr WordPattern kQwen35[] = {FindQwen35Word};
 constexpr WordPattern kLlama3[] = {FindLlama3Word};
 constexpr WordPattern kSeedCoder[] = {FindSeedCoderWord};
+constexpr WordPattern kTekken[] = {FindTekkenWord};
 constexpr WordPattern kStarCoder[] = {FindNumber, FindGpt2Word};
 constexpr WordPattern kFalcon[] = {FindFalconPunctuation, FindGpt2Word, FindThreeDigits};
 constexpr WordPattern kDeepSeekLlm[] = {
@@ -34,6 +35,8 @@ std::span<const WordPattern> PatternsOf(PreTokenizer kind) {
       return kLlama3;
     case PreTokenizer::kSeedCoder:
       return kSeedCoder;
+    case PreTokenizer::kTekken:
+      return kTekken;
     case PreTokenizer::kStarCoder:
       return kStarCoder;
     case PreTokenizer::kFalcon:
@@ -107,6 +110,7 @@ constexpr NamedEntry kNames[] = {
     {"midm-2.0", kLlamaFamily},
     {"lfm2", kLlamaFamily},
     {"jina-v5-nano", kLlamaFamily},
+    {"tekken", {.kind = PreTokenizer::kTekken, .ignore_merges = true, .add_bos = true}},
     {"dbrx", kPlainLlama3},
     {"smaug-bpe", kPlainLlama3},
     {"glm4", kPlainLlama3},

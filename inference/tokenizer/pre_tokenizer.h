@@ -25,6 +25,7 @@ enum class PreTokenizer : uint8_t {
   kQwen35,
   kLlama3,
   kSeedCoder,
+  kTekken,
   kStarCoder,
   kFalcon,
   kDeepSeekLlm,

@@ -162,6 +162,34 @@ TextSpan FindLikeQwen2(std::string_view all, Qwen2Rules rules) {
   return {0, newlines > 0 ? newlines : SpaceRun(text)};
 }
 
+bool IsLetter(const Char& c) {
+  return (c.classes & kLetters) != 0;
+}
+bool IsUpper(const Char& c) {
+  return c.length == 1 && c.code_point >= 'A' && c.code_point <= 'Z';
+}
+bool IsLower(const Char& c) {
+  return c.length == 1 && c.code_point >= 'a' && c.code_point <= 'z';
+}
+
+// U*D+|U+D* (word_patterns.h) at `start`, where a letter stands: its end.
+size_t CasedRunEnd(const Scanner& text, size_t start) {
+  size_t at = start;
+  size_t after_both = 0;  // behind the last letter of the run that is both U and D
+  Char c = text.At(at);
+  for (; IsLetter(c) && !IsLower(c); c = text.At(at)) {
+    at += c.length;
+    after_both = IsUpper(c) ? after_both : at;
+  }
+  if (!IsLetter(c)) {  // D+ must take from what U* took, or there is no D
+    return after_both > 0 ? after_both : at;
+  }
+  for (; IsLetter(c) && !IsUpper(c); c = text.At(at)) {
+    at += c.length;
+  }
+  return at;
+}
+
 // The first run of characters that satisfy `wanted`, up to `most` of them; with `spaced`, together
 // with one character of white space before it (\s?).
 template <typename Predicate>
@@ -252,6 +280,29 @@ TextSpan FindGpt2Word(std::string_view all) {
     }
   }
   return {0, SpaceRun(text)};
+}
+
+TextSpan FindTekkenWord(std::string_view all) {
+  const Scanner text(all);
+  const Char first = text.At(0);
+  if (IsLetter(first)) {
+    return {0, CasedRunEnd(text, 0)};
+  }
+  if ((first.classes & kNumbers) != 0) {
+    return {0, first.length};
+  }
+  if (!text.IsNewline(0) && IsLetter(text.At(first.length))) {
+    return {0, CasedRunEnd(text, first.length)};
+  }
+  const size_t start = first.code_point == ' ' ? 1 : 0;
+  if (size_t end = text.RunEnd(start, kSymbols); end > start) {
+    while (text.IsNewline(end) || text.Byte(end) == '/') {
+      ++end;
+    }
+    return {0, end};
+  }
+  const size_t newlines = NewlineRun(text);
+  return {0, newlines > 0 ? newlines : SpaceRun(text)};
 }
 
 TextSpan FindQwen2Word(std::string_view text) {

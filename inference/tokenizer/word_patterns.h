@@ -32,6 +32,10 @@ TextSpan FindLlama3Word(std::string_view text);
 TextSpan FindQwen35Word(std::string_view text);
 // As FindQwen2Word but without [\r\n]*.
 TextSpan FindSeedCoderWord(std::string_view text);
+// [^\r\n\p{L}\p{N}]?U*D+|[^\r\n\p{L}\p{N}]?U+D*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|
+// \s+(?!\S)|\s+ where U is a letter outside a-z and D one outside A-Z, so that case counts in ASCII
+// only: the peer's reading of Mistral's expression.
+TextSpan FindTekkenWord(std::string_view text);
 
 TextSpan FindNumber(std::string_view text);             // \p{N}
 TextSpan FindNumbers(std::string_view text);            // \p{N}+

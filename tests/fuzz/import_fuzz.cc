@@ -42,7 +42,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     default: {
       const auto tokenizer = ruvd::ParseHfTokenizer(ruvd::AsText(rest), kVocabulary);
-      RUVD_CHECK(!tokenizer.ok() || tokenizer->tokens.size() == kVocabulary);
+      if (tokenizer.ok()) {
+        const bool pieces = tokenizer->model == "llama";
+        RUVD_CHECK(tokenizer->tokens.size() == kVocabulary);
+        RUVD_CHECK(tokenizer->types.size() == kVocabulary);
+        RUVD_CHECK(tokenizer->scores.size() == (pieces ? kVocabulary : 0));
+        RUVD_CHECK(!pieces || tokenizer->merges.empty());
+      }
     }
   }
   return 0;

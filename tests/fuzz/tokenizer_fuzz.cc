@@ -69,7 +69,7 @@ void CheckText(std::string_view text) {
   static const auto& kTokenizers = *[] {
     auto* out = new std::vector<std::unique_ptr<Tokenizer>>;
     for (const char* pre : {"qwen2", "qwen35", "gpt-2", "llama-bpe", "seed-coder", "starcoder",
-                            "falcon", "deepseek-llm", "deepseek-coder", "default"}) {
+                            "falcon", "tekken", "deepseek-llm", "deepseek-coder", "default"}) {
       out->push_back(BytePairs(pre));
     }
     out->push_back(Pieces());

@@ -52,8 +52,15 @@ TEST(HfTokenizerTest, KnowsSplittersByTheirExpressions) {
   EXPECT_EQ(PreOf(ByteLevel(true)), "gpt-2");
   const json digits = {{"type", "Digits"}, {"individual_digits", true}};
   EXPECT_EQ(PreOf(Sequence(digits, true)), "starcoder");
+  const std::string upper = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])";
+  const std::string lower = R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])";
+  const std::string lead = R"([^\r\n\p{L}\p{N}]?)";
+  const std::string tekken = lead + upper + "*" + lower + "+|" + lead + upper + "+" + lower + "*" +
+                             R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+  EXPECT_EQ(PreOf(Sequence(Split(tekken), false)), "tekken");
+  EXPECT_EQ(PreOf(Sequence(Split(tekken), false), /*ignore_merges=*/true), "tekken");
   for (const char* name : {"qwen2", "llama-bpe", "smaug-bpe", "gpt-2", "starcoder", "qwen35",
-                           "seed-coder", "llada-moe"}) {
+                           "seed-coder", "llada-moe", "tekken"}) {
     EXPECT_TRUE(PreTokenizerByName(name).has_value()) << name;
   }
 }

@@ -168,6 +168,27 @@ TEST_F(ImportModelTest, TokenizerConfigFillsWhatTheOthersLack) {
   EXPECT_THAT(Refusal(reasons::kModelCorrupt), HasSubstr("tokenizer_config.json"));
 }
 
+TEST_F(ImportModelTest, TheTemplateMayBeAFileOfItsOwn) {
+  Put("tokenizer_config.json", R"({"chat_template": "of the configuration"})");
+  Put("chat_template.jinja", "<|im_start|> <|im_end|>");
+  ASSERT_TRUE(Import().ok());
+  auto gguf = GgufReader::Open(Out()).value();
+  EXPECT_EQ(gguf->GetString("tokenizer.chat_template").value(), "<|im_start|> <|im_end|>");
+  EXPECT_FALSE(gguf->Has("tokenizer.ggml.eot_token_id"));  // no token is spelled so
+  Put("tokenizer.json", Replaced(testing::HfTokenizerJson(), "<|mask|>", "<|im_end|>"));
+  ASSERT_TRUE(Import().ok());
+  gguf = GgufReader::Open(Out()).value();
+  EXPECT_EQ(gguf->GetUnsigned("tokenizer.ggml.eot_token_id").value(), uint64_t{kHfMaskId});
+}
+
+TEST_F(ImportModelTest, ATextOfLladaBeginsWithBos) {
+  const std::string llada = Replaced(kConfig, "Dream", "llada");
+  Put("config.json", llada);
+  Put("tokenizer_config.json", R"({"add_bos_token": false})");
+  ASSERT_TRUE(Import().ok());
+  EXPECT_TRUE(GgufReader::Open(Out()).value()->GetBool("tokenizer.ggml.add_bos_token").value());
+}
+
 TEST_F(ImportModelTest, SameInputGivesTheSameFile) {
   ASSERT_TRUE(Import().ok());
   const std::string first = ReadFile(Out(), 1 << 20).value();
@@ -220,7 +241,7 @@ TEST_F(ImportModelTest, RefusesBadTokenizers) {
     Put("tokenizer.json", Replaced(testing::HfTokenizerJson(), from, to));
     return Refusal(reasons::kTokenizerInvalid);
   };
-  EXPECT_THAT(with("\"BPE\"", "\"Unigram\""), HasSubstr("not byte-level BPE"));
+  EXPECT_THAT(with("\"BPE\"", "\"Unigram\""), HasSubstr("\"Unigram\" is not BPE"));
   EXPECT_THAT(with("\\\\p{N}|", "\\\\p{N}{2,3}|"), HasSubstr("pre-tokeniser"));
   EXPECT_THAT(with("\"ab\": 256", "\"ab\": 288"), HasSubstr("288"));
   EXPECT_THAT(with("\"ab\": 256", "\"ab\": 255"), HasSubstr("given twice"));
