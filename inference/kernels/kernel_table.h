@@ -117,6 +117,9 @@ struct KernelTable {
   // The two largest of n values, equal ones counting apart; the first is at the lowest of its
   // places. -infinity where there are fewer.
   TopTwo (*top_two)(const float* x, size_t n) = nullptr;
+  // Writes the places of the values that are at least `least`, ascending, and returns their number.
+  // `places` has room for n.
+  size_t (*find_above)(const float* x, size_t n, float least, uint32_t* places) = nullptr;
   // Sums over n values of e and of e * d, with d = max(x - shift, -100) and e = exp(d).
   ExpSums (*exp_sums)(const float* x, size_t n, float shift) = nullptr;
 };

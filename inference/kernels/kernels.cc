@@ -36,6 +36,7 @@ void FillTable(KernelTable* table) {
   table->max = Max;
   table->sum_exp = SumExp;
   table->top_two = FindTopTwo;
+  table->find_above = FindAbove;
   table->exp_sums = SumExpEnergy;
   table->softmax = Softmax;
   table->attend = Attend;

@@ -12,7 +12,9 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "inference/kernels/decode-inl.h"
 #include "inference/kernels/kernel_table.h"
@@ -186,6 +188,34 @@ inline TopTwo FindTopTwo(const float* x, size_t n) {
     ++top.place;
   }
   return top;
+}
+
+inline size_t FindAbove(const float* x, size_t n, float least, uint32_t* places) {
+  constexpr size_t kGroup = 64;  // values whose comparisons make one word
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  const FloatVector bound = hn::Set(d, least);
+  size_t found = 0;
+  size_t i = 0;
+  for (; i + kGroup <= n; i += kGroup) {
+    uint64_t above = 0;
+    for (size_t v = 0; v < kGroup; v += lanes) {
+      uint8_t bits[8];
+      hn::StoreMaskBits(d, hn::Ge(hn::LoadU(d, x + i + v), bound), bits);
+      uint64_t part = 0;
+      std::memcpy(&part, bits, (hn::MaxLanes(d) + 7) / 8);
+      above |= part << v;
+    }
+    for (; above != 0; above &= above - 1) {
+      places[found++] = static_cast<uint32_t>(i) + static_cast<uint32_t>(std::countr_zero(above));
+    }
+  }
+  for (; i < n; ++i) {
+    if (x[i] >= least) {
+      places[found++] = static_cast<uint32_t>(i);
+    }
+  }
+  return found;
 }
 
 inline ExpSums SumExpEnergy(const float* x, size_t n, float shift) {

@@ -4,9 +4,12 @@
 #include "inference/sampler/distribution.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
+#include <utility>
 
 #include "inference/kernels/kernel_table.h"
 
@@ -49,10 +52,66 @@ TopTwo FindTopTwo(const KernelTable& kernels, std::span<const float> logits, Tok
   return other;
 }
 
+bool Likelier(const TokenLogit& a, const TokenLogit& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+}
+
+void InsertionSort(std::span<TokenLogit> tokens) {
+  for (size_t i = 1; i < tokens.size(); ++i) {
+    const TokenLogit entry = tokens[i];
+    size_t at = i;
+    for (; at > 0 && Likelier(entry, tokens[at - 1]); --at) {
+      tokens[at] = tokens[at - 1];
+    }
+    tokens[at] = entry;
+  }
+}
+
+// Logits closer together than that are not told apart by intervals.
+constexpr float kLeastSpread = 1e-20F;
+
+// Sorts by distributing the tokens over intervals of equal width, more than there are tokens, and
+// sorting inside of each.
+void DivideByLogit(float low, float high, std::vector<TokenLogit>* tokens) {
+  constexpr size_t kMostIntervals = 4096;
+  constexpr size_t kCrowd = 16;  // from there on insertion would cost too much
+  const size_t intervals = std::min(kMostIntervals, 2 * std::bit_ceil(tokens->size()));
+  const float scale = static_cast<float>(intervals - 1) / (high - low);
+  // Rounding is monotone, so a higher logit never lands in a later interval.
+  const auto interval_of = [&](const TokenLogit& entry) {
+    return static_cast<size_t>((high - entry.logit) * scale);
+  };
+  std::vector<uint32_t> ends(intervals + 1);
+  for (const TokenLogit& entry : *tokens) {
+    ++ends[interval_of(entry) + 1];
+  }
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  std::vector<TokenLogit> sorted(tokens->size());
+  for (const TokenLogit& entry : *tokens) {  // ends[i] is where interval i goes on until its end
+    sorted[ends[interval_of(entry)]++] = entry;
+  }
+  size_t begin = 0;
+  for (size_t i = 0; i < intervals; ++i) {
+    if (ends[i] - begin > kCrowd) {
+      std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
+                sorted.begin() + static_cast<std::ptrdiff_t>(ends[i]), Likelier);
+    }
+    begin = ends[i];
+  }
+  InsertionSort(sorted);
+  *tokens = std::move(sorted);
+}
+
 }  // namespace
 
 float ExpNonPositive(float x) {
   return Exp(x);
+}
+
+void ExpNonPositive(std::span<float> x) {
+  for (float& value : x) {
+    value = Exp(value);
+  }
 }
 
 float RowSummary::Probability(float logit) const {
@@ -78,29 +137,61 @@ RowSummary Summarise(std::span<const float> logits, TokenId excluded) {
 
 std::vector<TokenLogit> LikeliestTokens(std::span<const float> logits, size_t count, float least,
                                         TokenId excluded) {
-  const auto likelier = [](const TokenLogit& a, const TokenLogit& b) {
-    return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
-  };
+  if (count == 0) {
+    std::vector<TokenLogit> kept = TokensFrom(logits, least, excluded);
+    std::sort(kept.begin(), kept.end(), Likelier);
+    return kept;
+  }
   std::vector<TokenLogit> kept;  // once full, a heap with the least likely one in front
   for (size_t i = 0; i < logits.size(); ++i) {
     if (!(logits[i] >= least) || static_cast<TokenId>(i) == excluded) {
       continue;
     }
-    if (count == 0 || kept.size() < count) {
+    if (kept.size() < count) {
       kept.push_back({logits[i], static_cast<TokenId>(i)});
       if (kept.size() == count) {
-        std::make_heap(kept.begin(), kept.end(), likelier);
+        std::make_heap(kept.begin(), kept.end(), Likelier);
         least = kept.front().logit;
       }
     } else if (logits[i] > least) {  // an equal one has a higher id than those kept
-      std::pop_heap(kept.begin(), kept.end(), likelier);
+      std::pop_heap(kept.begin(), kept.end(), Likelier);
       kept.back() = {logits[i], static_cast<TokenId>(i)};
-      std::push_heap(kept.begin(), kept.end(), likelier);
+      std::push_heap(kept.begin(), kept.end(), Likelier);
       least = kept.front().logit;
     }
   }
-  std::sort(kept.begin(), kept.end(), likelier);
+  std::sort(kept.begin(), kept.end(), Likelier);
   return kept;
+}
+
+std::vector<TokenLogit> TokensFrom(std::span<const float> logits, float least, TokenId excluded) {
+  constexpr size_t kPiece = 1024;
+  const KernelTable& kernels = Kernels();
+  std::array<uint32_t, kPiece> places;  // NOLINT(*-member-init): written before it is read
+  std::vector<TokenLogit> kept;
+  kept.reserve(kPiece / 2);
+  for (size_t begin = 0; begin < logits.size(); begin += kPiece) {
+    const std::span<const float> piece =
+        logits.subspan(begin).first(std::min(kPiece, logits.size() - begin));
+    const size_t found = kernels.find_above(piece.data(), piece.size(), least, places.data());
+    for (const uint32_t place : std::span(places).first(found)) {
+      const auto token = static_cast<TokenId>(begin + place);
+      if (token != excluded) {
+        kept.push_back({piece[place], token});
+      }
+    }
+  }
+  return kept;
+}
+
+void SortByLikelihood(float low, float high, std::vector<TokenLogit>* tokens) {
+  constexpr size_t kFew = 24;
+  const float spread = high - low;
+  if (tokens->size() > kFew && spread >= kLeastSpread && std::isfinite(spread)) {
+    DivideByLogit(low, high, tokens);
+  } else {
+    std::sort(tokens->begin(), tokens->end(), Likelier);
+  }
 }
 
 }  // namespace ruvd

@@ -35,6 +35,8 @@ RowSummary Summarise(std::span<const float> logits, TokenId excluded);
 // vectorises loops over it, and free of libm, so that it is the same on every machine (degree-6
 // polynomial on [-ln2/2, ln2/2]).
 float ExpNonPositive(float x);
+// The same of every element, in place.
+void ExpNonPositive(std::span<float> x);
 
 // The logit of a token that must not be chosen: far below any other, yet finite.
 inline constexpr float kForbidden = -1e30F;
@@ -49,5 +51,12 @@ struct TokenLogit {
 // no more than it returns.
 std::vector<TokenLogit> LikeliestTokens(std::span<const float> logits, size_t count, float least,
                                         TokenId excluded);
+
+// The tokens that have at least the logit `least` and are not `excluded`, in ascending order.
+std::vector<TokenLogit> TokensFrom(std::span<const float> logits, float least, TokenId excluded);
+
+// Sorts tokens: likeliest first, ties to the lower id. Their logits are numbers from `low` to
+// `high`. Expected linear time where logits are spread like a model's.
+void SortByLikelihood(float low, float high, std::vector<TokenLogit>* tokens);
 
 }  // namespace ruvd

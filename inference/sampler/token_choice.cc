@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -55,21 +56,23 @@ class TemperatureChoice final : public TokenChoice {
 // Draws from what top-k, the nucleus of mass p and min-p leave, in this order.
 class TruncatedChoice final : public TokenChoice {
  public:
-  explicit TruncatedChoice(const TokenChoiceOptions& options) : options_(options) {}
+  explicit TruncatedChoice(const TokenChoiceOptions& options)
+      : options_(options), nucleus_(options.top_p > 0 && options.top_p < 1) {}
 
   TokenId Choose(std::span<const float> logits, const RowSummary& summary,
                  Random& random) const override {
     const std::vector<TokenLogit> kept = Keep(logits, summary);
     const float inverse = 1.0F / options_.temperature;
-    double mass = 0;
-    for (const TokenLogit& entry : kept) {
-      mass += ExpNonPositive((entry.logit - summary.maximum) * inverse);
+    std::vector<float> weights(kept.size());
+    for (size_t i = 0; i < kept.size(); ++i) {
+      weights[i] = (kept[i].logit - summary.maximum) * inverse;
     }
-    double left = random.Uniform() * mass;
-    for (const TokenLogit& entry : kept) {
-      left -= ExpNonPositive((entry.logit - summary.maximum) * inverse);
+    ExpNonPositive(weights);
+    double left = random.Uniform() * std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (size_t i = 0; i < kept.size(); ++i) {
+      left -= weights[i];
       if (left < 0) {
-        return entry.token;
+        return kept[i].token;
       }
     }
     return summary.best;
@@ -82,36 +85,63 @@ class TruncatedChoice final : public TokenChoice {
     if (options_.min_p > 0) {
       least = logits[summary.best] + std::log(options_.min_p);
     }
-    // Tokens below (1 - p) / V add up to less than 1 - p, so the nucleus never reaches them: only
-    // the few above need sorting.
-    const bool nucleus = options_.top_p > 0 && options_.top_p < 1;
-    if (nucleus) {
-      const float floor = std::log((1.0F - options_.top_p) / static_cast<float>(logits.size()));
-      least = std::max(least, summary.maximum + summary.log_mass + floor);
+    if (nucleus_) {
+      return KeepNucleus(logits, summary, least);
     }
     std::vector<TokenLogit> kept =
         LikeliestTokens(logits, static_cast<size_t>(options_.top_k), least, options_.excluded);
-    if (kept.empty()) {
-      return {{logits[summary.best], summary.best}};
-    }
-    if (nucleus) {
-      CutNucleus(summary, &kept);
-    }
-    return kept;
+    return kept.empty() ? Best(logits, summary) : kept;
   }
 
-  void CutNucleus(const RowSummary& summary, std::vector<TokenLogit>* kept) const {
-    double mass = 0;
-    for (size_t i = 0; i < kept->size(); ++i) {
-      mass += summary.Probability((*kept)[i].logit);
-      if (mass >= options_.top_p) {
-        kept->resize(i + 1);
-        return;
+  // Sorting is what costs, so it begins with the tokens that are not much less likely than the
+  // average one and goes on with less likely ones only while the nucleus is not complete.
+  std::vector<TokenLogit> KeepNucleus(std::span<const float> logits, const RowSummary& summary,
+                                      float least) const {
+    constexpr float kStep = 4;  // nats
+    const float scale = summary.maximum + summary.log_mass;
+    // Tokens below (1 - p) / V add up to less than 1 - p, so the nucleus never reaches them.
+    const float floor = std::log((1.0F - options_.top_p) / static_cast<float>(logits.size()));
+    least = std::max(least, scale + floor);
+    float bound = scale - summary.entropy;
+    while (true) {
+      bound = std::max(least, bound - kStep);
+      std::vector<TokenLogit> kept = TokensFrom(logits, bound, options_.excluded);
+      SortByLikelihood(bound, logits[summary.best], &kept);
+      const bool full = options_.top_k > 0 && kept.size() >= static_cast<size_t>(options_.top_k);
+      if (full) {
+        kept.resize(static_cast<size_t>(options_.top_k));
+      }
+      // Written so that a bound which is no number ends the search, too.
+      if (CutNucleus(summary, &kept) || full || !(bound > least)) {
+        return kept.empty() ? Best(logits, summary) : kept;
       }
     }
   }
 
+  // Whether the tokens hold the mass p; then only as many as that takes are left.
+  bool CutNucleus(const RowSummary& summary, std::vector<TokenLogit>* kept) const {
+    std::vector<float> shares(kept->size());
+    for (size_t i = 0; i < shares.size(); ++i) {
+      shares[i] = summary.LogProbability((*kept)[i].logit);
+    }
+    ExpNonPositive(shares);
+    double mass = 0;
+    for (size_t i = 0; i < shares.size(); ++i) {
+      mass += shares[i];
+      if (mass >= options_.top_p) {
+        kept->resize(i + 1);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static std::vector<TokenLogit> Best(std::span<const float> logits, const RowSummary& summary) {
+    return {{logits[summary.best], summary.best}};
+  }
+
   TokenChoiceOptions options_;
+  bool nucleus_;
 };
 
 }  // namespace

@@ -341,6 +341,27 @@ TEST_P(KernelsTest, FindsTheTwoLargestAndTheFirstOfEqualOnes) {
   }
 }
 
+TEST_P(KernelsTest, FindsThePlacesOfValuesThatAreLargeEnough) {
+  Random random(5);
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  for (const size_t n : {0, 1, 15, 16, 17, 33, 100, 1024}) {
+    for (const float least : {-9.0F, -1.0F, 0.0F, 2.0F, 9.0F}) {
+      std::vector<float> x(n);
+      std::vector<uint32_t> wanted;
+      for (size_t i = 0; i < n; ++i) {
+        const auto drawn = static_cast<float>(random.Below(8)) - 4.0F;
+        x[i] = drawn == 3.0F ? none : drawn;
+        if (x[i] >= least) {
+          wanted.push_back(static_cast<uint32_t>(i));
+        }
+      }
+      std::vector<uint32_t> places(n);
+      places.resize(kernels_.find_above(x.data(), n, least, places.data()));
+      EXPECT_EQ(places, wanted);
+    }
+  }
+}
+
 TEST_P(KernelsTest, SumsExponentialsAndTheirEnergy) {
   Random random(4);
   for (const size_t n : {1, 15, 16, 100, 8192}) {

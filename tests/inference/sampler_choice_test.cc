@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -104,6 +108,84 @@ RC_GTEST_PROP(TokenChoiceTest, TopPAgreesWithAPlainImplementation, (uint64_t see
   }
 }
 
+// What the choice is by its definition: all tokens sorted, cut, drawn from by inversion, with the
+// same floating-point operations in the same order.
+TokenId ChooseBySorting(const std::vector<float>& row, const TokenChoiceOptions& options,
+                        Random& random) {
+  const RowSummary summary = Summarise(row, options.excluded);
+  // Where the excluded token holds more than 1 - p, the nucleus ends here.
+  float least = summary.maximum + summary.log_mass +
+                std::log((1.0F - options.top_p) / static_cast<float>(row.size()));
+  if (options.min_p > 0) {
+    least = std::max(least, row[summary.best] + std::log(options.min_p));
+  }
+  std::vector<TokenLogit> kept;
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (row[i] >= least && i != options.excluded) {
+      kept.push_back({row[i], static_cast<TokenId>(i)});
+    }
+  }
+  std::stable_sort(kept.begin(), kept.end(),
+                   [](const TokenLogit& a, const TokenLogit& b) { return a.logit > b.logit; });
+  if (options.top_k > 0) {
+    kept.resize(std::min(kept.size(), static_cast<size_t>(options.top_k)));
+  }
+  double mass = 0;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    mass += ExpNonPositive(summary.LogProbability(kept[i].logit));
+    if (mass >= options.top_p) {
+      kept.resize(i + 1);
+    }
+  }
+  const auto weight = [&](const TokenLogit& entry) {
+    return ExpNonPositive((entry.logit - summary.maximum) * (1.0F / options.temperature));
+  };
+  mass = 0;
+  for (const TokenLogit& entry : kept) {
+    mass += weight(entry);
+  }
+  double left = random.Uniform() * mass;
+  for (const TokenLogit& entry : kept) {
+    left -= weight(entry);
+    if (left < 0) {
+      return entry.token;
+    }
+  }
+  return summary.best;
+}
+
+// Peaked, flat and all but equal rows, coarse ones with many ties, with a few hopeless tokens.
+std::vector<float> AnyRow(Random& random) {
+  constexpr std::array<double, 5> kSpreads = {0, 0.01, 1, 3, 10};
+  const double spread = kSpreads[random.Below(kSpreads.size())];
+  const double grid = random.Below(2) == 0 ? 0 : 0.5;
+  std::vector<float> row(2 + random.Below(3000));
+  for (float& logit : row) {
+    const double value = random.Normal() * spread;
+    logit = static_cast<float>(grid > 0 ? std::round(value / grid) * grid : value);
+    logit = random.Below(200) == 0 ? kForbidden : logit;
+  }
+  return row;
+}
+
+RC_GTEST_PROP(TokenChoiceTest, TruncationDrawsWhatSortingTheWholeRowWould, (uint64_t seed)) {
+  Random random(seed);
+  const std::vector<float> row = AnyRow(random);
+  TokenChoiceOptions options;
+  options.temperature = static_cast<float>(*rc::gen::inRange(1, 15)) / 10.0F;
+  options.top_p = static_cast<float>(*rc::gen::inRange(1, 100)) / 100.0F;
+  options.top_k = *rc::gen::element(0, 0, 1, 40);
+  options.min_p = *rc::gen::element(0.0F, 0.0F, 0.05F);
+  options.excluded = *rc::gen::element(TokenId(kNoToken), TokenId(0), TokenId(1));
+  const auto choice = MakeTokenChoice(options);
+  const RowSummary summary = Summarise(row, options.excluded);
+  for (uint64_t draw = 0; draw < 8; ++draw) {
+    Random one(seed + draw);
+    Random other(seed + draw);
+    RC_ASSERT(choice->Choose(row, summary, one) == ChooseBySorting(row, options, other));
+  }
+}
+
 // llama.cpp samples at temperature 1 when told 0 (peer-llamacpp.md, defect 2).
 TEST(PeerDefectTest, TemperatureZeroIsGreedyWhateverTheSeed) {
   const std::vector<float> row = LogOf({0.3F, 0.36F, 0.34F});
@@ -187,6 +269,42 @@ RC_GTEST_PROP(LikeliestTokensTest, AgreesWithSorting, (std::vector<uint8_t> valu
   RC_ASSERT(found.size() == all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     RC_ASSERT(found[i].token == all[i].token && found[i].logit == all[i].logit);
+  }
+}
+
+RC_GTEST_PROP(SortByLikelihoodTest, AgreesWithAStableSort, (uint64_t seed)) {
+  Random random(seed);
+  const std::vector<float> row = AnyRow(random);
+  const float least = *rc::gen::element(-std::numeric_limits<float>::infinity(), -1.0F, 1.0F);
+  const auto excluded = *rc::gen::element(TokenId(kNoToken), TokenId(1));
+  std::vector<TokenLogit> sorted;
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (row[i] >= least && i != excluded) {
+      sorted.push_back({row[i], static_cast<TokenId>(i)});
+    }
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const TokenLogit& a, const TokenLogit& b) { return a.logit > b.logit; });
+  std::vector<TokenLogit> tokens = TokensFrom(row, least, excluded);
+  SortByLikelihood(least, *std::max_element(row.begin(), row.end()), &tokens);
+  RC_ASSERT(tokens.size() == sorted.size());
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    RC_ASSERT(tokens[i].token == sorted[i].token && tokens[i].logit == sorted[i].logit);
+  }
+}
+
+TEST(SortByLikelihoodTest, SurvivesInfinitiesAndTinySpreads) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const auto& [low, high] : std::vector<std::pair<float, float>>{
+           {0.0F, 1e-40F}, {-kInfinity, kInfinity}, {-3e38F, 3e38F}, {1.0F, 1.0F}}) {
+    std::vector<TokenLogit> tokens;
+    for (TokenId i = 0; i < 100; ++i) {
+      tokens.push_back({i % 3 == 0 ? low : high, i});
+    }
+    SortByLikelihood(low, high, &tokens);
+    EXPECT_TRUE(std::is_sorted(tokens.begin(), tokens.end(), [](const auto& a, const auto& b) {
+      return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+    }));
   }
 }
 
