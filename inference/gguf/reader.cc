@@ -153,6 +153,12 @@ void GgufReader::ReleasePages(std::span<const uint8_t> bytes) const {
   }
 }
 
+void GgufReader::ReleaseAllPages() const {
+  if (contents_->file != nullptr) {
+    ReleasePages(contents_->file->bytes());
+  }
+}
+
 const std::vector<std::string>& GgufReader::Keys() const {
   return contents_->header.keys;
 }

@@ -41,6 +41,8 @@ class GgufReader {
   // Gives the memory pages that lie whole within `bytes`, a part of the file, back to the system;
   // the next access reads them from the file again. Does nothing on bytes that the caller owns.
   void ReleasePages(std::span<const uint8_t> bytes) const;
+  // The same for the whole file, metadata included.
+  void ReleaseAllPages() const;
 
   // Names of the metadata, in file order.
   const std::vector<std::string>& Keys() const;

@@ -300,6 +300,7 @@ absl::StatusOr<std::shared_ptr<const Model>> Model::Load(const std::string& path
   if (const absl::Status status = Fill(model.get()); !status.ok()) {
     return Annotate(status, fmt::format("model file {}", path));
   }
+  model->gguf->ReleaseAllPages();
   return std::shared_ptr<const Model>(std::move(model));
 }
 

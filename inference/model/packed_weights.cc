@@ -3,6 +3,11 @@
 
 #include "inference/model/packed_weights.h"
 
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
 namespace ruvd {
 namespace {
 
@@ -23,9 +28,13 @@ PackedMatrix PackOne(ParallelRunner& runner, const Model& model, const Matrix& w
 std::shared_ptr<const PackedWeights> PackedWeights::Pack(std::shared_ptr<const Model> model,
                                                          ParallelRunner& runner) {
   std::shared_ptr<PackedWeights> packed(new PackedWeights(std::move(model)));
+  std::vector<std::span<const uint8_t>> read;
   const auto pack = [&](const Matrix& w) {
     PackedMatrix matrix = PackOne(runner, *packed->model_, w);
     packed->bytes_ += matrix.bytes();
+    if (matrix.bytes() > 0) {
+      read.emplace_back(w.data, static_cast<size_t>(w.rows) * RowBytes(w));
+    }
     return matrix;
   };
   for (int i = 0; i < packed->model_->config().layers; ++i) {
@@ -39,6 +48,10 @@ std::shared_ptr<const PackedWeights> PackedWeights::Pack(std::shared_ptr<const M
                                .down = pack(layer.down)});
   }
   packed->output_ = pack(packed->model_->output());
+  // Reading a matrix maps pages of its neighbours again: systems fetch 64 KiB around a page.
+  for (const std::span<const uint8_t> bytes : read) {
+    packed->model_->ReleasePages(bytes);
+  }
   return packed;
 }
 
