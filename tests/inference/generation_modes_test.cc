@@ -132,6 +132,7 @@ RC_GTEST_PROP(BlockGenerationTest, CacheChangesNothing, (uint64_t seed)) {
   options.block_length = *rc::gen::inRange(1, 9);
   options.max_tokens = *rc::gen::inRange(1, 25);
   options.steps = *rc::gen::inRange(0, 6);
+  options.sampler = SamplerKind::kLowConfidence;
   options.ignore_end_of_text = true;
   const auto outcome = RunToEnd(model, prompt, options);
   RC_ASSERT(outcome.ok());
@@ -161,6 +162,7 @@ RC_GTEST_PROP(BlockGenerationTest, AChangingMixNeverMeetsAStaleCache, (uint64_t 
   options.mode = DecodingMode::kBlock;
   options.block_length = 6;
   options.max_tokens = 20;
+  options.sampler = SamplerKind::kLowConfidence;
   options.ignore_end_of_text = true;
   const auto outcome = RunToEnd(model, prompt, options, by_t);
   RC_ASSERT(outcome.ok());

@@ -143,6 +143,7 @@ RC_GTEST_PROP(InfillTest, GapsAnywhereEqualAPlainDecode, (uint64_t seed)) {
   SamplingOptions options;
   options.mode = block ? DecodingMode::kBlock : DecodingMode::kDiffusion;
   options.block_length = block ? 5 : 0;
+  options.sampler = SamplerKind::kLowConfidence;
   options.guidance_scale = *rc::gen::element(0.0F, 0.8F);
   const Outcome outcome = Infilled(canvas, options);
   // Nothing behind an end-of-text token is decoded; compare what is before it.
@@ -240,6 +241,30 @@ TEST(AncestralTest, IdleStepsCostNoForward) {
   const Outcome outcome = Finish(Generation::Create(*TinyTextModel(), {65}, options, nullptr));
   EXPECT_LE(outcome.forwards, 4);
   EXPECT_EQ(outcome.steps.size(), static_cast<size_t>(outcome.forwards));
+}
+
+// What the study chose: left to right only where nothing says otherwise.
+TEST(DefaultSamplerTest, WritesBlocksFromLeftToRightAtOneTokenAStep) {
+  const std::vector<TokenId> canvas(24, kNoToken);
+  SamplingOptions options;
+  options.mode = DecodingMode::kBlock;
+  options.block_length = 8;
+  options.ignore_end_of_text = true;
+  SamplingOptions position = options;
+  position.sampler = SamplerKind::kPosition;
+  EXPECT_EQ(Infilled(canvas, options).tokens, Infilled(canvas, position).tokens);
+  for (const int steps : {0, 2}) {
+    options.steps = steps;
+    options.mode = steps == 0 ? DecodingMode::kDiffusion : DecodingMode::kBlock;
+    options.block_length = steps == 0 ? 0 : 8;
+    SamplingOptions surest = options;
+    surest.sampler = SamplerKind::kLowConfidence;
+    EXPECT_EQ(Infilled(canvas, options).tokens, Infilled(canvas, surest).tokens);
+  }
+  SamplingOptions drawn = options;
+  drawn.steps = 0;
+  drawn.position_temperature = 0.5F;  // is read by rankings only, so it must not be refused
+  EXPECT_GT(Infilled(canvas, drawn).forwards, 0);
 }
 
 TEST(LogprobsTest, ComeWithEveryCommit) {
