@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "bench/engine_runs.h"
 #include "bench/random_model.h"
+#include "inference/kernels/kernel_table.h"
 #include "inference/sampler/sampler_kind.h"
 
 namespace ruvd::bench {
@@ -67,6 +68,7 @@ CLI::App* AddRun(CLI::App& app, const std::string& name, const std::string& desc
 }
 
 absl::StatusOr<std::string> Dispatch(const CLI::App& app, const Arguments& arguments) {
+  RETURN_IF_ERROR(CheckKernelsVariable());
   if (app.got_subcommand("make")) {
     RETURN_IF_ERROR(WriteRandomModel(arguments.make));
     return fmt::format("wrote {}", arguments.make.path);

@@ -6,20 +6,22 @@
 # files, run alternately, with floors from bench/peak. Makes the model files (3 GB) where they are
 # missing. Takes about six minutes on two idle cores.
 #
-# usage: bench/run_all.sh --peer PROGRAM [--models FOLDER] [--runs N]
-#   --peer    takes the commands forward, decode and denoise with the options that are passed below
-#             and prints the JSON line of bench/engine; a few dozen lines around libllama do
-#   --models  default: build/bench-models
-#   --runs    alternations of each pair (default: 3)
+# usage: bench/run_all.sh --peer PROGRAM [--plain-peer PROGRAM] [--models FOLDER] [--runs N]
+#   --peer        takes the commands forward, decode and denoise with the options that are passed
+#                 below and prints the JSON line of bench/engine; a few dozen lines around libllama do
+#   --plain-peer  the same built without tiles (AMX), run beside our kernels without tiles
+#   --models      default: build/bench-models
+#   --runs        alternations of each pair (default: 3)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-peer='' models=build/bench-models runs=3
+peer='' plain_peer='' models=build/bench-models runs=3
 while [[ $# -gt 0 ]]; do
   case "$1" in
-    --peer | --models | --runs)
+    --peer | --plain-peer | --models | --runs)
       [[ $# -ge 2 ]] || { echo "run_all.sh: $1 needs a value" >&2; exit 2; }
-      printf -v "${1#--}" '%s' "$2"
+      name=${1#--}
+      printf -v "${name//-/_}" '%s' "$2"
       shift ;;
     *) echo "run_all.sh: unknown option $1; see the head of this file" >&2; exit 2 ;;
   esac
@@ -37,7 +39,7 @@ model() { echo "$models/$1-$2-$3.gguf"; }
 make_models() {
   mkdir -p "$models"
   local type file
-  for file in 0.5b:dream:Q4_0 0.5b:dream:Q8_0 0.5b:dream:Q4_K 0.5b:qwen2:Q4_0 0.5b:qwen2:Q8_0 \
+  for file in 0.5b:dream:Q4_0 0.5b:dream:Q8_0 0.5b:dream:Q4_K_M 0.5b:qwen2:Q4_0 0.5b:qwen2:Q8_0 \
     29m:dream:Q8_0 29m:dream:Q4_0 29m:qwen2:Q8_0 29m:qwen2:Q4_0 7b-layer:dream:Q4_K; do
     IFS=: read -r shape arch type <<< "$file"
     [[ -f "$(model "$shape" "$arch" "$type")" ]] ||
@@ -76,7 +78,7 @@ echo "Machine: $(nproc) cores, $(grep -m1 'model name' /proc/cpuinfo | cut -d: -
 
 for threads in 1 2; do
   header "Full logits, 128 tokens, threads: $threads"
-  for shape in 0.5b:dream:Q4_0 0.5b:dream:Q8_0 0.5b:dream:Q4_K 29m:dream:Q8_0 29m:dream:Q4_0 \
+  for shape in 0.5b:dream:Q4_0 0.5b:dream:Q8_0 0.5b:dream:Q4_K_M 29m:dream:Q8_0 29m:dream:Q4_0 \
     7b-layer:dream:Q4_K; do
     IFS=: read -r name arch type <<< "$shape"
     row "$name $type" "--peak $compute" "$(model "$name" "$arch" "$type")" forward --tokens 128 \
@@ -92,7 +94,7 @@ for threads in 1 2; do
   for shape in 0.5b:qwen2:Q4_0 0.5b:qwen2:Q8_0 29m:qwen2:Q8_0 29m:qwen2:Q4_0; do
     IFS=: read -r name arch type <<< "$shape"
     file=$(model "$name" "$arch" "$type")
-    row "$name $type" "--bytes $(stat -c %s "$file") --bandwidth $bandwidth" "$file" decode \
+    row "$name $type" "--bytes $(stat -Lc %s "$file") --bandwidth $bandwidth" "$file" decode \
       --tokens 32 --prompt 128 --threads "$threads" --reps 2
   done
 done
@@ -115,6 +117,28 @@ row "29m Q8_0, 32 steps" "--peak $compute" "$(model 29m dream Q8_0)" denoise --t
   --prompt 16 --steps 32 --threads 1 --reps 1
 row "0.5b Q4_0, 16 steps" "--peak $compute" "$(model 0.5b dream Q4_0)" denoise --tokens 128 \
   --prompt 16 --steps 16 --threads 1 --reps 1
+
+if [[ -n "$plain_peer" ]]; then
+  # What machines without tiles run, on both sides.
+  engine="env RUVD_KERNELS=avx512-vnni $engine" peer=$plain_peer compute=$(number int8_gops <<< "$peaks")
+  header "Without tiles: full logits, 128 tokens, threads: 1"
+  for shape in 0.5b:dream:Q4_0 0.5b:dream:Q8_0 0.5b:dream:Q4_K_M 29m:dream:Q8_0 29m:dream:Q4_0; do
+    IFS=: read -r name arch type <<< "$shape"
+    row "$name $type" "--peak $compute" "$(model "$name" "$arch" "$type")" forward --tokens 128 \
+      --rows all --threads 1 --reps 3
+  done
+  header "Without tiles: decode, 32 tokens behind 128, threads: 1"
+  for shape in 0.5b:qwen2:Q4_0 0.5b:qwen2:Q8_0 29m:qwen2:Q8_0 29m:qwen2:Q4_0; do
+    IFS=: read -r name arch type <<< "$shape"
+    file=$(model "$name" "$arch" "$type")
+    row "$name $type" "--bytes $(stat -Lc %s "$file") --bandwidth $bandwidth" "$file" decode \
+      --tokens 32 --prompt 128 --threads 1 --reps 2
+  done
+  header "Without tiles: diffusion loop, 128 tokens behind 16, 32 steps, threads: 1"
+  row "29m Q8_0" "--peak $compute" "$(model 29m dream Q8_0)" denoise --tokens 128 --prompt 16 \
+    --steps 32 --threads 1 --reps 1
+  engine=${engine#env RUVD_KERNELS=avx512-vnni }
+fi
 
 printf '\n### Ours alone\n\n'
 trained=deploy/models/ruvdllm-29m.q8_0.gguf

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -45,12 +46,13 @@ struct Arguments {
   std::string model;
   std::string mode = "block";
   std::string prompts = "selection";
-  std::string only;   // candidates whose name contains this
-  std::string texts;  // modes text and given
+  std::vector<std::string> only;  // names of candidates; none: all
+  std::string texts;              // modes text and given
   int tokens = 64;
   int seeds = 2;
   int batch = 16;
   int threads = 2;
+  int nelbo = 0;  // draws of masks
   double tokens_per_forward = 2;
 };
 
@@ -138,19 +140,30 @@ nlohmann::ordered_json MeansOf(const std::vector<std::vector<double>>& values) {
   return means;
 }
 
+using Values = std::vector<std::vector<double>>;  // by prompt
+
+// Nats per token of each completion given its prompt.
+absl::StatusOr<Values> Score(const Study& study, const std::vector<Text>& texts,
+                             const ScoreOptions& options) {
+  Values values(study.prompts.size());
+  for (const Text& text : texts) {
+    ASSIGN_OR_RETURN(const double nats,
+                     ScoreCompletion(study.transformer, study.prompts[text.prompt], text.completion,
+                                     nullptr, options));
+    values[text.prompt].push_back(nats);
+  }
+  return values;
+}
+
 absl::StatusOr<nlohmann::ordered_json> Judge(const Study& study, const std::vector<Text>& texts) {
-  using Values = std::vector<std::vector<double>>;  // by prompt
   const Values none(study.prompts.size());
-  Values entropy = none;
+  ASSIGN_OR_RETURN(const Values entropy,
+                   Score(study, texts, {.mode = DecodingMode::kAutoregressive}));
   Values loops = none;
   std::map<size_t, Values> distinct = {{1, none}, {2, none}, {4, none}};
   double forwards = 0;
   double tokens = 0;
   for (const Text& text : texts) {
-    ASSIGN_OR_RETURN(const double nats,
-                     ScoreCompletion(study.transformer, study.prompts[text.prompt], text.completion,
-                                     nullptr, {.mode = DecodingMode::kAutoregressive}));
-    entropy[text.prompt].push_back(nats);
     loops[text.prompt].push_back(Loops(text.completion) ? 1 : 0);
     for (auto& [n, values] : distinct) {
       values[text.prompt].push_back(Distinct(text.completion, n));
@@ -169,6 +182,15 @@ absl::StatusOr<nlohmann::ordered_json> Judge(const Study& study, const std::vect
   json["prompts"] = {{"cross_entropy", MeansOf(entropy)},
                      {"loops", MeansOf(loops)},
                      {"distinct_2", MeansOf(distinct[2])}};
+  if (study.arguments.nelbo > 0) {
+    ASSIGN_OR_RETURN(const Values nelbo,
+                     Score(study, texts,
+                           {.mode = DecodingMode::kBlock,
+                            .samples = study.arguments.nelbo,
+                            .block_length = study.model.config().block_length}));
+    json["nelbo"] = Json(BootstrapMean(nelbo));
+    json["prompts"]["nelbo"] = MeansOf(nelbo);
+  }
   return json;
 }
 
@@ -211,7 +233,8 @@ std::vector<Candidate> CandidatesOf(const Study& study) {
 absl::Status CompleteAll(const Study& study) {
   const Arguments& arguments = study.arguments;
   for (const Candidate& candidate : CandidatesOf(study)) {
-    if (candidate.name.find(arguments.only) == std::string::npos) {
+    const auto wanted = std::ranges::find(arguments.only, candidate.name);
+    if (!arguments.only.empty() && wanted == arguments.only.end()) {
       continue;
     }
     const Meter meter;
@@ -246,7 +269,7 @@ absl::Status Run(const Arguments& arguments) {
   }
   if (arguments.mode == "given") {
     ASSIGN_OR_RETURN(const std::vector<Text> texts, ReadGiven(study));
-    return Print(study, arguments.only, texts, 0);
+    return Print(study, arguments.only.empty() ? "given" : arguments.only[0], texts, 0);
   }
   return CompleteAll(study);
 }
@@ -264,13 +287,16 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember({"selection", "reporting"}))
       ->capture_default_str();
   app.add_option("--only", arguments.only,
-                 "samplers whose name contains this; a name for mode given");
+                 "the sampler of this name, repeatable; a name for mode given");
   app.add_option("--texts", arguments.texts,
                  "mode text: documents; mode given: JSON lines of prompt, tokens, forwards");
   app.add_option("--tokens", arguments.tokens, "tokens of a completion")->capture_default_str();
   app.add_option("--seeds", arguments.seeds, "completions of a prompt")->capture_default_str();
   app.add_option("--batch", arguments.batch, "completions at once")->capture_default_str();
   app.add_option("--threads", arguments.threads, "threads")->capture_default_str();
+  app.add_option("--nelbo", arguments.nelbo,
+                 "draws of masks for a second judge, the model's block-diffusion NELBO; 0: none")
+      ->capture_default_str();
   app.add_option("--tokens-per-forward", arguments.tokens_per_forward,
                  "of the samplers that follow a schedule")
       ->capture_default_str();

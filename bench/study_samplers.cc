@@ -161,21 +161,19 @@ struct TokenRule {
 };
 
 std::vector<TokenRule> TokenRules() {
-  // The first two are what the peer's loop does at temperature 0 and by default.
-  const auto peer = [](float temperature) {
-    return [=](SamplingOptions& o) {
-      o.temperature = temperature;
-      o.top_k = 40;
-      o.top_p = 0.95F;
-    };
-  };
-  return {{"1, top-k 40, top-p 0.95", peer(1.0F)},
-          {"0.8, top-k 40, top-p 0.95", peer(0.8F)},
+  // The first is the peer's default.
+  return {{"0.8, top-k 40, top-p 0.95",
+           [](SamplingOptions& o) {
+             o.temperature = 0.8F;
+             o.top_k = 40;
+             o.top_p = 0.95F;
+           }},
+          {"greedy", [](SamplingOptions&) {}},
           {kServed, Serve}};
 }
 
 void AddWindows(std::vector<Candidate>* candidates, int tokens) {
-  for (const int tokens_per_forward : {1, 2, 4}) {
+  for (const int tokens_per_forward : {1, 4}) {
     List list(DecodingMode::kDiffusion, tokens_per_forward, tokens);
     for (const TokenRule& rule : TokenRules()) {
       list.Add(kLowConfidence,
@@ -241,7 +239,7 @@ std::vector<Candidate> SampleCandidates() {
   block.mode = DecodingMode::kBlock;
   SamplingOptions diffusion;
   diffusion.mode = DecodingMode::kDiffusion;
-  return {with({"block, low_confidence (the default)", block}, Serve),
+  return {with({"block, position (the default)", block}, Serve),
           with({"diffusion, low_confidence", diffusion}, Serve),
           with({"block, ancestral at temperature 0.7, top-p 0.9", block}, [](SamplingOptions& o) {
             Serve(o);
