@@ -43,4 +43,7 @@ struct AdapterMix {
   bool empty() const { return parts.empty(); }
 };
 
+// The same adapters with the same weights in the same order: equal keys, values and outputs.
+bool SameMix(const AdapterMix& a, const AdapterMix& b);
+
 }  // namespace ruvd

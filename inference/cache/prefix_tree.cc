@@ -31,13 +31,6 @@ size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
 
 }  // namespace
 
-bool SameMix(const AdapterMix& a, const AdapterMix& b) {
-  return std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
-                    [](const AdapterMix::Part& x, const AdapterMix::Part& y) {
-                      return x.adapter == y.adapter && x.weight == y.weight;
-                    });
-}
-
 struct PrefixTree::Node {
   Node* parent = nullptr;  // null at a root
   // Of the page; fewer than sixteen only where the node is a leaf.

@@ -89,7 +89,4 @@ class PrefixTree {
   Stats stats_;
 };
 
-// The same adapters with the same weights in the same order.
-bool SameMix(const AdapterMix& a, const AdapterMix& b);
-
 }  // namespace ruvd

@@ -36,13 +36,6 @@ const Matrix& MatrixAt(const Model& model, size_t index) {
   return *matrices[group % kGroupsPerLayer][index % kLargestGroup];
 }
 
-bool SameMix(const AdapterMix& a, const AdapterMix& b) {
-  return std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
-                    [](const AdapterMix::Part& p, const AdapterMix::Part& q) {
-                      return p.adapter == q.adapter && p.weight == q.weight;
-                    });
-}
-
 // Adds a change of the group's matrix `member`. Those of a lower member must all come before it.
 void Append(const LowRank& change, float weight, size_t member, PreparedMix::Group* group) {
   const float factor = change.scale * weight;
