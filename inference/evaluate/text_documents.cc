@@ -119,7 +119,7 @@ std::vector<TokenId> EncodeDocuments(const Tokenizer& tokenizer,
                                      std::span<const std::string> documents) {
   std::vector<TokenId> stream;
   for (const std::string& document : documents) {
-    const std::vector<TokenId> tokens = tokenizer.Encode(document);
+    const std::vector<TokenId> tokens = tokenizer.EncodePrompt(document);
     stream.insert(stream.end(), tokens.begin(), tokens.end());
     if (const std::optional<TokenId> end = tokenizer.eos_id()) {
       stream.push_back(*end);

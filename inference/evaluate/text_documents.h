@@ -23,8 +23,9 @@ absl::StatusOr<std::vector<std::string>> ReadTextDocuments(const std::string& pa
 absl::StatusOr<std::vector<std::string>> ParseTextDocuments(std::string_view bytes,
                                                             std::string_view name);
 
-// One stream of tokens: every document, followed by the end-of-text token where the tokenizer has
-// one. Special tokens in the text are not parsed.
+// One stream of tokens: every document, behind the beginning-of-text token where the model's file
+// wants it and followed by the end-of-text token where the tokenizer has one. Special tokens in the
+// text are not parsed.
 std::vector<TokenId> EncodeDocuments(const Tokenizer& tokenizer,
                                      std::span<const std::string> documents);
 

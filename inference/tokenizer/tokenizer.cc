@@ -20,10 +20,10 @@ struct Tokenizer::Impl {
   SpecialTokens special;
   std::unique_ptr<const TextEncoder> encoder;
 
-  void AppendIds(std::string_view text, std::span<const TextSpan> trusted,
+  // `at_start`: no other text stands before this one.
+  void AppendIds(std::string_view text, std::span<const TextSpan> trusted, bool at_start,
                  std::vector<TokenId>* out) const {
     EncodeWorkspace workspace;
-    bool at_start = true;
     for (const TextFragment& fragment : special.Partition(text, trusted)) {
       if (fragment.token) {
         out->push_back(*fragment.token);
@@ -32,6 +32,24 @@ struct Tokenizer::Impl {
       }
       at_start = fragment.token.has_value();
     }
+  }
+
+  void AppendSegments(std::span<const TextSegment> segments, std::vector<TokenId>* out) const {
+    std::string text;
+    std::vector<TextSpan> trusted;  // neighbours joined
+    for (const TextSegment& segment : segments) {
+      const size_t begin = text.size();
+      text += segment.text;
+      if (!segment.trusted) {
+        continue;
+      }
+      if (!trusted.empty() && trusted.back().end == begin) {
+        trusted.back().end = text.size();
+      } else {
+        trusted.push_back({begin, text.size()});
+      }
+    }
+    AppendIds(text, trusted, /*at_start=*/true, out);
   }
 };
 
@@ -53,33 +71,40 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::FromGguf(const GgufReader&
 std::vector<TokenId> Tokenizer::Encode(std::string_view text, bool parse_special) const {
   std::vector<TokenId> out;
   const TextSpan all{0, text.size()};
-  impl_->AppendIds(text, std::span(&all, parse_special ? 1 : 0), &out);
+  impl_->AppendIds(text, std::span(&all, parse_special ? 1 : 0), /*at_start=*/true, &out);
+  return out;
+}
+
+std::vector<TokenId> Tokenizer::EncodePrompt(std::string_view text) const {
+  const TextSegment all{.text = std::string(text)};
+  return EncodePrompt(std::span(&all, 1));
+}
+
+std::vector<TokenId> Tokenizer::EncodePrompt(std::span<const TextSegment> segments) const {
+  std::vector<TokenId> out;
+  if (impl_->vocabulary.add_bos && impl_->vocabulary.bos) {
+    out.push_back(*impl_->vocabulary.bos);
+  }
+  impl_->AppendSegments(segments, &out);
+  return out;
+}
+
+std::vector<TokenId> Tokenizer::EncodeContinuation(std::string_view text) const {
+  std::vector<TokenId> out;
+  impl_->AppendIds(text, {}, /*at_start=*/false, &out);
   return out;
 }
 
 std::vector<TokenId> Tokenizer::EncodeSegments(std::span<const TextSegment> segments,
                                                bool add_special) const {
-  std::string text;
-  std::vector<TextSpan> trusted;  // neighbours joined
-  for (const TextSegment& segment : segments) {
-    const size_t begin = text.size();
-    text += segment.text;
-    if (!segment.trusted) {
-      continue;
-    }
-    if (!trusted.empty() && trusted.back().end == begin) {
-      trusted.back().end = text.size();
-    } else {
-      trusted.push_back({begin, text.size()});
-    }
+  if (!add_special) {
+    std::vector<TokenId> out;
+    impl_->AppendSegments(segments, &out);
+    return out;
   }
   const Vocabulary& vocabulary = impl_->vocabulary;
-  std::vector<TokenId> out;
-  if (add_special && vocabulary.add_bos && vocabulary.bos) {
-    out.push_back(*vocabulary.bos);
-  }
-  impl_->AppendIds(text, trusted, &out);
-  if (add_special && vocabulary.add_eos && vocabulary.eos) {
+  std::vector<TokenId> out = EncodePrompt(segments);
+  if (vocabulary.add_eos && vocabulary.eos) {
     out.push_back(*vocabulary.eos);
   }
   return out;

@@ -45,6 +45,15 @@ class Tokenizer {
   // them. No token is added at either end.
   std::vector<TokenId> Encode(std::string_view text, bool parse_special = false) const;
 
+  // A text from its beginning, to be gone on with: Encode, behind the beginning-of-text token where
+  // the file says so (add_bos_token). Nothing is added at the end whatever the file says.
+  std::vector<TokenId> EncodePrompt(std::string_view text) const;
+  // The same of segments.
+  std::vector<TokenId> EncodePrompt(std::span<const TextSegment> segments) const;
+  // A text that goes on from another one: Encode, without the space that SentencePiece puts before
+  // a text.
+  std::vector<TokenId> EncodeContinuation(std::string_view text) const;
+
   // The segments' ids as one text, so that words may go across a border between two segments;
   // control tokens are recognised inside trusted segments only. With `add_special` the beginning-
   // and end-of-text tokens are added where the file says so.
@@ -70,7 +79,8 @@ class Tokenizer {
   std::optional<TokenId> eos_id() const;
   std::optional<TokenId> bos_id() const;
   std::optional<TokenId> pad_id() const;
-  // Ends what the model says in a chat, where the file names such a token.
+  // Ends what the model says in a chat: the token that the file names (eot_token_id), else a
+  // control token spelled as chat formats spell it ("<|im_end|>", "<|eot_id|>", "<|end|>").
   std::optional<TokenId> end_of_turn_id() const;
 
   // Number of tokens in the vocabulary.

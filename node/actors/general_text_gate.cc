@@ -37,7 +37,7 @@ constexpr std::string_view kPassage =
 absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
     Transformer& transformer, std::shared_ptr<const Adapter> adapter) {
   const Tokenizer& tokenizer = transformer.model().tokenizer();
-  const std::vector<TokenId> tokens = tokenizer.Encode(kPassage);
+  const std::vector<TokenId> tokens = tokenizer.EncodePrompt(kPassage);
   const std::vector<TokenId> prompt(tokens.begin(), tokens.begin() + 1);
   const std::vector<TokenId> rest(tokens.begin() + 1, tokens.end());
   const ScoreOptions options{.mode = DecodingMode::kDiffusion, .samples = kSamples, .seed = kSeed};

@@ -18,20 +18,26 @@ double Seconds(Duration d) {
   return std::chrono::duration<double>(d).count();
 }
 
-}  // namespace
-
-std::vector<TokenId> PromptTokens(const Model& model, std::string_view prompt) {
-  std::vector<TokenId> tokens = model.tokenizer().Encode(prompt);
+// No model can go on from nothing.
+std::vector<TokenId> OrEndOfText(const Model& model, std::vector<TokenId> tokens) {
   if (tokens.empty() && model.tokenizer().eos_id().has_value()) {
     tokens.push_back(*model.tokenizer().eos_id());
   }
   return tokens;
 }
 
+}  // namespace
+
+std::vector<TokenId> PromptTokens(const Model& model, std::string_view prompt) {
+  return OrEndOfText(model, model.tokenizer().EncodePrompt(prompt));
+}
+
 std::vector<TokenId> CanvasTokens(const Model& model, const std::vector<TextPart>& parts) {
   std::vector<TokenId> canvas;
   for (const TextPart& part : parts) {
-    const std::vector<TokenId> tokens = model.tokenizer().Encode(part.text);
+    const std::vector<TokenId> tokens = canvas.empty()
+                                            ? model.tokenizer().EncodePrompt(part.text)
+                                            : model.tokenizer().EncodeContinuation(part.text);
     canvas.insert(canvas.end(), tokens.begin(), tokens.end());
     if (canvas.empty() && part.gap > 0 && model.tokenizer().eos_id().has_value()) {
       canvas.push_back(*model.tokenizer().eos_id());  // as before an empty prompt
@@ -232,7 +238,7 @@ bool ScoreTask::RunSlice(Transformer& serving) {
 absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& serving) {
   const Model& model = exact_.model();
   const std::vector<TokenId> prompt = PromptTokens(model, job_.prompt);
-  const std::vector<TokenId> completion = model.tokenizer().Encode(job_.completion);
+  const std::vector<TokenId> completion = model.tokenizer().EncodeContinuation(job_.completion);
   ScoreAnswer answer;
   answer.tokens = static_cast<int>(completion.size());
   ChosenAdapters selection;

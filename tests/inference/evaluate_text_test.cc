@@ -19,6 +19,7 @@
 #include "inference/evaluate/text_documents.h"
 #include "inference/model/cpu_transformer.h"
 #include "inference/train/score.h"
+#include "tests/inference/test_vocabulary.h"
 #include "tests/inference/tiny_model.h"
 
 namespace ruvd {
@@ -76,6 +77,18 @@ TEST(TextDocumentsTest, EndsEveryDocumentWithEndOfText) {
   const std::vector<std::string> documents = {"AB", "C"};
   EXPECT_THAT(EncodeDocuments(model.tokenizer(), documents),
               ElementsAre(0, 1, TinyModel::kEnd, 2, TinyModel::kEnd));
+}
+
+TEST(TextDocumentsTest, DocumentsLackedTheBeginningOfTextToken) {
+  auto vocabulary = testing::TestVocabulary::Bytes();
+  const TokenId bos = vocabulary.Add("<s>", testing::TestVocabulary::kControl);
+  vocabulary.extra = [bos](GgufWriter* writer) {
+    writer->SetUnsigned32("tokenizer.ggml.bos_token_id", bos);
+    writer->SetBool("tokenizer.ggml.add_bos_token", true);
+  };
+  const std::vector<std::string> documents = {"A", "B"};
+  EXPECT_THAT(EncodeDocuments(*vocabulary.Build().value(), documents),
+              ElementsAre(bos, 'A', bos, 'B'));
 }
 
 class EvaluateTest : public ::testing::Test {

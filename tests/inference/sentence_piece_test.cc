@@ -141,6 +141,15 @@ TEST(SentencePieceTest, PiecesMayGoAcrossTheBeginningOfAWord) {
   EXPECT_THAT(tokenizer->Encode("ab ab"), ElementsAre(small.space_a, across, small.b));
 }
 
+// What a model continues a text with begins with the space that belongs there, and only with that.
+TEST(SentencePieceTest, ContinuationsHadASpaceTooMany) {
+  SmallPieces small;
+  const auto tokenizer = small.vocabulary.Build().value();
+  EXPECT_THAT(tokenizer->EncodeContinuation(" ab"), ElementsAre(small.space_ab));
+  EXPECT_THAT(tokenizer->EncodeContinuation("ab"), ElementsAre(small.ab));
+  EXPECT_THAT(tokenizer->EncodePrompt("ab"), ElementsAre(1U, small.space_ab));
+}
+
 TEST(SentencePieceTest, DefaultsOfFilesWithoutIds) {
   const auto tokenizer = SmallPieces().vocabulary.Build().value();
   EXPECT_EQ(tokenizer->bos_id(), 1U);

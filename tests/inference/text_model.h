@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,8 +20,9 @@ namespace ruvd::testing {
 inline constexpr TokenId kTinyEndOfText = 256;
 inline constexpr TokenId kTinyMask = 257;
 
-// A tokenizer of the 256 bytes, an end-of-text token and a mask.
-inline std::unique_ptr<Tokenizer> ByteTokenizer() {
+// A tokenizer of the 256 bytes, an end-of-text token and a mask. `extra` sets further keys.
+inline std::unique_ptr<Tokenizer> ByteTokenizer(
+    const std::function<void(GgufWriter*)>& extra = nullptr) {
   std::vector<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) {
     tokens.push_back(SpellBytes(std::string(1, static_cast<char>(byte))));
@@ -37,6 +39,9 @@ inline std::unique_ptr<Tokenizer> ByteTokenizer() {
   writer.SetStringArray("tokenizer.ggml.merges", {});
   writer.SetUnsigned32("tokenizer.ggml.eos_token_id", kTinyEndOfText);
   writer.SetUnsigned32("tokenizer.ggml.mask_token_id", kTinyMask);
+  if (extra) {
+    extra(&writer);
+  }
   const std::string file = writer.Serialize().value();
   return Tokenizer::FromGguf(*GgufReader::Parse(AsBytes(file)).value()).value();
 }
@@ -50,8 +55,9 @@ class TextModel final : public Model {
     options.context = 96;
     return options;
   }
-  explicit TextModel(const TinyModel::Options& options = Defaults())
-      : weights_(options), tokenizer_(ByteTokenizer()), config_(weights_.config()) {
+  explicit TextModel(const TinyModel::Options& options = Defaults(),
+                     std::unique_ptr<Tokenizer> tokenizer = ByteTokenizer())
+      : weights_(options), tokenizer_(std::move(tokenizer)), config_(weights_.config()) {
     hash_.fill(static_cast<uint8_t>(options.seed));
   }
 
@@ -70,6 +76,12 @@ class TextModel final : public Model {
   ModelConfig config_;
   Digest hash_;
 };
+
+// One with the defaults, shared by all who ask.
+inline std::shared_ptr<const TextModel> TinyTextModel() {
+  static const auto model = std::make_shared<const TextModel>();
+  return model;
+}
 
 // A random adapter of the given targets ("blk.0.attn_q.weight"), large enough to change tokens.
 inline std::shared_ptr<const Adapter> RandomAdapter(

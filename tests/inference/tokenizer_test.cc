@@ -21,6 +21,7 @@
 #include "inference/tokenizer/bpe.h"
 #include "inference/tokenizer/byte_alphabet.h"
 #include "tests/conformance/zstd_file.h"
+#include "tests/inference/test_vocabulary.h"
 
 namespace ruvd {
 namespace {
@@ -79,7 +80,7 @@ TEST(TokenizerTest, MergesWithinWords) {
   EXPECT_THAT(tokenizer->Encode("abc"), ElementsAre(kAbc));
   EXPECT_THAT(tokenizer->Encode("abab"), ElementsAre(kAb, kAb));
   EXPECT_THAT(tokenizer->Encode("a bc"), ElementsAre('a', ' ', 'b', 'c'));
-  EXPECT_THAT(tokenizer->Encode(""), testing::IsEmpty());
+  EXPECT_THAT(tokenizer->Encode(""), ::testing::IsEmpty());
 }
 
 TEST(TokenizerTest, ControlTokensOnlyWhenAsked) {
@@ -115,7 +116,7 @@ TEST(TokenizerTest, ReadsTheSpecialIds) {
 
 TEST(TokenizerTest, AFileWithoutPreTokeniserIsReadWithAWarning) {
   Vocabulary vocabulary;
-  EXPECT_THAT(vocabulary.Build().value()->warnings(), testing::IsEmpty());
+  EXPECT_THAT(vocabulary.Build().value()->warnings(), ::testing::IsEmpty());
   vocabulary.pre = "";
   const auto tokenizer = vocabulary.Build().value();
   EXPECT_THAT(tokenizer->warnings(), ElementsAre(HasSubstr("tokenizer.ggml.pre")));
@@ -259,7 +260,7 @@ TEST(BytePairTest, PiecesOutsideTheVocabularyFallBackToBytes) {
 }
 
 // Texts and ids computed by llama.cpp, from ../shared.
-class TokenizerVectorTest : public testing::TestWithParam<const char*> {};
+class TokenizerVectorTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TokenizerVectorTest, IdsAreLlamaCpps) {
   const auto folder = std::filesystem::path(RUVD_SOURCE_DIR) / "../shared/fixtures/tokenizers";
@@ -290,7 +291,7 @@ TEST_P(TokenizerVectorTest, IdsAreLlamaCpps) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Vocabularies, TokenizerVectorTest,
-                         testing::Values("qwen2", "gpt-2", "llama-bpe", "llama-spm"),
+                         ::testing::Values("qwen2", "gpt-2", "llama-bpe", "llama-spm"),
                          [](const auto& parameter) {
                            std::string name = parameter.param;
                            std::erase(name, '-');
