@@ -105,7 +105,7 @@ void TextOfRequest(benchmark::State& state) {
   const std::vector<TokenId> tokens = tokenizer.Encode(prompt);
   for (auto _ : state) {
     benchmark::DoNotOptimize(tokenizer.Encode(prompt));
-    CompletionText text(tokenizer, tokenizer.eos_id(), {"###"});
+    CompletionText text(tokenizer, {*tokenizer.eos_id()}, {"###"});
     for (size_t i = 0; i < kPositions; ++i) {
       benchmark::DoNotOptimize(text.Append(std::span(&tokens[i % tokens.size()], 1)));
     }

@@ -9,16 +9,16 @@
 
 namespace ruvd {
 
-CompletionText::CompletionText(const Tokenizer& tokenizer, std::optional<TokenId> end_of_text,
+CompletionText::CompletionText(const Tokenizer& tokenizer, std::vector<TokenId> end_tokens,
                                std::vector<std::string> stop)
-    : tokenizer_(tokenizer), end_of_text_(end_of_text), stop_(std::move(stop)) {}
+    : tokenizer_(tokenizer), end_tokens_(std::move(end_tokens)), stop_(std::move(stop)) {}
 
 std::string CompletionText::Append(std::span<const TokenId> tokens) {
   for (const TokenId token : tokens) {
     if (end_ != End::kNone) {
       return "";
     }
-    if (end_of_text_ == token) {
+    if (std::find(end_tokens_.begin(), end_tokens_.end(), token) != end_tokens_.end()) {
       std::string rest = Finish();
       if (end_ == End::kNone) {
         end_ = End::kEndOfText;

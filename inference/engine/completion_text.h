@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,14 +14,14 @@
 namespace ruvd {
 
 // Turns committed tokens into text that is final: whole UTF-8 characters, cut before the first stop
-// string or the end-of-text token, and never taken back. Text that could still grow into a stop
+// string or token that ends the text, and never taken back. Text that could still grow into a stop
 // string is held back. Borrows the tokenizer; not thread-safe.
 class CompletionText {
  public:
   enum class End : uint8_t { kNone, kEndOfText, kStop };
 
-  // `end_of_text`: nullopt where it does not end the text.
-  CompletionText(const Tokenizer& tokenizer, std::optional<TokenId> end_of_text,
+  // `end_tokens`: any of them ends the text.
+  CompletionText(const Tokenizer& tokenizer, std::vector<TokenId> end_tokens,
                  std::vector<std::string> stop);
 
   // Adds tokens that follow the earlier ones; returns what became final. Ignored once ended.
@@ -40,7 +39,7 @@ class CompletionText {
   size_t HeldBack() const;
 
   const Tokenizer& tokenizer_;
-  std::optional<TokenId> end_of_text_;
+  std::vector<TokenId> end_tokens_;
   std::vector<std::string> stop_;
   Utf8Assembler assembler_;
   std::string pending_;  // assembled, not final yet

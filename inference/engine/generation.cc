@@ -119,7 +119,11 @@ absl::StatusOr<Plan> MakePlan(const Model& model, std::vector<TokenId> canvas, b
                                                             : plan.config.block_length;
   plan.mask = model.tokenizer().mask_id().value_or(kNoToken);
   if (!options.ignore_end_of_text) {
-    plan.end_of_text = model.tokenizer().eos_id();
+    for (const auto end : {model.tokenizer().eos_id(), model.tokenizer().end_of_turn_id()}) {
+      if (end.has_value()) {
+        plan.end_tokens.push_back(*end);
+      }
+    }
   }
   plan.canvas = std::move(canvas);
   RETURN_IF_ERROR(CheckMode(plan, infill));

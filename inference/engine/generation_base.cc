@@ -39,7 +39,7 @@ Base::Base(const Model& model, Plan plan, AdapterPolicy adapters)
       tokens_(plan_.canvas),
       proposer_(ProposerOf(plan_)),
       policy_(std::move(adapters)),
-      text_(model.tokenizer(), plan_.end_of_text, plan_.options.stop),
+      text_(model.tokenizer(), plan_.end_tokens, plan_.options.stop),
       text_position_(plan_.first_open) {}
 
 FinishReason Base::finish_reason() const {

@@ -117,7 +117,7 @@ class MaskedBase : public Base {
   Random random_;  // of the rule
   std::unique_ptr<CommitSchedule> schedule_;
   int scope_step_ = 0;
-  // Positions from here on follow a committed end-of-text token: nobody will read them.
+  // Positions from here on follow a committed token that ends the text: nobody will read them.
   int active_end_;
   bool in_step_ = false;
   bool filling_ = false;  // the forward under way only fills caches

@@ -136,9 +136,9 @@ void MaskedBase::TakeLogits(std::span<float> logits) {
       }
     }
     const int position = evaluate_[proposals_.size()];
-    const bool must_go_on = position < plan_.given_end && plan_.end_of_text.has_value();
-    proposals_.push_back(
-        proposer_.Propose(position, row, must_go_on ? *plan_.end_of_text : kNoToken));
+    const bool must_go_on = position < plan_.given_end;
+    proposals_.push_back(proposer_.Propose(
+        position, row, must_go_on ? std::span(plan_.end_tokens) : std::span<TokenId>()));
   }
 }
 
@@ -202,9 +202,13 @@ void MaskedBase::Remask() {
 
 void MaskedBase::FindActiveEnd() {
   active_end_ = plan_.open_end;
-  for (int i = plan_.first_open; plan_.end_of_text.has_value() && i < plan_.open_end; ++i) {
+  const auto ends = [this](TokenId token) {
+    return std::find(plan_.end_tokens.begin(), plan_.end_tokens.end(), token) !=
+           plan_.end_tokens.end();
+  };
+  for (int i = plan_.first_open; i < plan_.open_end; ++i) {
     const auto at = static_cast<size_t>(i);
-    if (open_[at] && tokens_[at] == *plan_.end_of_text) {
+    if (open_[at] && ends(tokens_[at])) {
       active_end_ = i + 1;
       return;
     }

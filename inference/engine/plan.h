@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,7 +26,7 @@ struct Plan {
   int given_end = 0;     // behind the last given token
   int block_length = 0;  // kBlock
   TokenId mask = kNoToken;
-  std::optional<TokenId> end_of_text;  // nullopt: it does not end the text
+  std::vector<TokenId> end_tokens;  // of the text or the turn; none where they do not end it
   ModelConfig config;
   // Null: keys and values are the completion's own.
   std::shared_ptr<PrefixTree> prefixes;

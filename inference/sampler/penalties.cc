@@ -14,7 +14,7 @@ void Penalties::Observe(std::span<const TokenId> tokens) {
   }
 }
 
-void Penalties::Apply(int position, std::span<float> logits, TokenId forbidden) {
+void Penalties::Apply(int position, std::span<float> logits, std::span<const TokenId> forbidden) {
   originals_.clear();
   if (options_.window > 0 && !options_.off()) {
     const auto at = static_cast<size_t>(position);
@@ -34,8 +34,8 @@ void Penalties::Apply(int position, std::span<float> logits, TokenId forbidden) 
   if (options_.no_repeat_ngram > 0) {
     BlockRepeatedNgrams(position, logits);
   }
-  if (forbidden != kNoToken) {
-    Change(forbidden, kForbidden, logits);
+  for (const TokenId token : forbidden) {
+    Change(token, kForbidden, logits);
   }
 }
 

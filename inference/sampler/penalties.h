@@ -37,9 +37,9 @@ class Penalties {
 
   // The tokens (masks included) that the next rows are about; borrowed until the next call.
   void Observe(std::span<const TokenId> tokens);
-  // Changes the logits of `position`, which may lie right behind the tokens; `forbidden` becomes
-  // impossible, too.
-  void Apply(int position, std::span<float> logits, TokenId forbidden);
+  // Changes the logits of `position`, which may lie right behind the tokens; those `forbidden`
+  // become impossible, too.
+  void Apply(int position, std::span<float> logits, std::span<const TokenId> forbidden);
   // What the logit of a token was before the last Apply to these logits.
   float OriginalLogit(TokenId token, std::span<const float> logits) const;
 

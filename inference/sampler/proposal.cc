@@ -28,11 +28,12 @@ Proposer::Proposer(const ProposerOptions& options)
       stability_(static_cast<size_t>(options.stability_tokens)),
       random_(options.seed) {}
 
-Proposal Proposer::Propose(int position, std::span<float> logits, TokenId forbidden) {
+Proposal Proposer::Propose(int position, std::span<float> logits,
+                           std::span<const TokenId> forbidden) {
   Proposal proposal;
   proposal.position = position;
   const TokenId mask = options_.choice.excluded;
-  const bool penalised = !options_.penalties.off() || forbidden != kNoToken;
+  const bool penalised = !options_.penalties.off() || !forbidden.empty();
   RowSummary plain;
   if (options_.logprobs >= 0) {
     plain = Summarise(logits, mask);

@@ -63,8 +63,8 @@ class Proposer {
   explicit Proposer(const ProposerOptions& options);
   // The window (masks included) that the next rows are about; borrowed until the next call.
   void Observe(std::span<const TokenId> tokens) { penalties_.Observe(tokens); }
-  // Changes `logits` where penalties are on. `forbidden` is not proposed either.
-  Proposal Propose(int position, std::span<float> logits, TokenId forbidden = kNoToken);
+  // Changes `logits` where penalties are on. Those `forbidden` are not proposed either.
+  Proposal Propose(int position, std::span<float> logits, std::span<const TokenId> forbidden = {});
   // What is known of positions no longer holds.
   void ForgetMovements() { stability_.Forget(); }
 

@@ -180,6 +180,18 @@ absl::Status ReadId(const GgufReader& gguf, std::string_view name, std::optional
   return absl::OkStatus();
 }
 
+// Files often name only one of the two tokens that end a model's words.
+std::optional<TokenId> FindEndOfTurn(const Vocabulary& vocabulary) {
+  for (const std::string_view spelling : {"<|im_end|>", "<|eot_id|>", "<|end|>"}) {
+    for (TokenId id = 0; id < vocabulary.pieces.size(); ++id) {
+      if (vocabulary.IsKind(id, TokenKind::kControl) && vocabulary.pieces[id] == spelling) {
+        return id;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 absl::Status ReadIds(const GgufReader& gguf, Vocabulary* out) {
   // SentencePiece's own defaults.
   const bool pieces = out->model == TokenizerModel::kSentencePiece;
@@ -189,7 +201,7 @@ absl::Status ReadIds(const GgufReader& gguf, Vocabulary* out) {
   RETURN_IF_ERROR(ReadId(gguf, "eos", standard(2), *out, &out->eos));
   RETURN_IF_ERROR(ReadId(gguf, "mask", std::nullopt, *out, &out->mask));
   RETURN_IF_ERROR(ReadId(gguf, "padding", std::nullopt, *out, &out->pad));
-  return ReadId(gguf, "eot", std::nullopt, *out, &out->end_of_turn);
+  return ReadId(gguf, "eot", FindEndOfTurn(*out), *out, &out->end_of_turn);
 }
 
 absl::Status ReadFlag(const GgufReader& gguf, std::string_view key, bool standard, bool* out) {

@@ -31,7 +31,7 @@ std::vector<TokenId> TokensOf(const std::string& text) {
 }
 
 TEST(CompletionTextTest, NeverGivesHalfACharacter) {
-  CompletionText text(Bytes(), kTinyEndOfText, {});
+  CompletionText text(Bytes(), {kTinyEndOfText}, {});
   const std::vector<TokenId> euro = TokensOf("\xE2\x82\xAC");
   EXPECT_EQ(text.Append(std::span(euro).first(1)), "");
   EXPECT_EQ(text.Append(std::span(euro).subspan(1, 1)), "");
@@ -44,7 +44,7 @@ TEST(CompletionTextTest, NeverGivesHalfACharacter) {
 }
 
 TEST(CompletionTextTest, EndsBeforeTheFirstStopString) {
-  CompletionText text(Bytes(), kTinyEndOfText, {"END", "\n\n"});
+  CompletionText text(Bytes(), {kTinyEndOfText}, {"END", "\n\n"});
   EXPECT_EQ(text.Append(TokensOf("one E")), "one ");  // could become END
   EXPECT_EQ(text.Append(TokensOf("N")), "");
   EXPECT_EQ(text.Append(TokensOf("x")), "ENx");
@@ -57,7 +57,7 @@ TEST(CompletionTextTest, EndsBeforeTheFirstStopString) {
 }
 
 TEST(CompletionTextTest, HeldBackTextComesAtTheEnd) {
-  CompletionText text(Bytes(), kTinyEndOfText, {"stop"});
+  CompletionText text(Bytes(), {kTinyEndOfText}, {"stop"});
   EXPECT_EQ(text.Append(TokensOf("sto")), "");
   EXPECT_EQ(text.Finish(), "sto");
 }
@@ -66,10 +66,10 @@ TEST(CompletionTextTest, EndOfTextEndsUnlessIgnored) {
   std::vector<TokenId> tokens = TokensOf("ab");
   tokens.push_back(kTinyEndOfText);
   tokens.push_back('c');
-  CompletionText text(Bytes(), kTinyEndOfText, {});
+  CompletionText text(Bytes(), {kTinyEndOfText}, {});
   EXPECT_EQ(text.Append(tokens), "ab");
   EXPECT_EQ(text.end(), CompletionText::End::kEndOfText);
-  CompletionText ignoring(Bytes(), std::nullopt, {});
+  CompletionText ignoring(Bytes(), {}, {});
   EXPECT_EQ(ignoring.Append(tokens), "abc");  // special tokens stand for no text
 }
 
@@ -77,7 +77,7 @@ TEST(CompletionTextTest, EndOfTextEndsUnlessIgnored) {
 RC_GTEST_PROP(CompletionTextTest, PiecesAddUp, ()) {
   const auto letters = *rc::gen::container<std::string>(rc::gen::element('a', 'b', 'c'));
   const auto stop = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::element('a', 'b')));
-  CompletionText text(Bytes(), kTinyEndOfText, {stop});
+  CompletionText text(Bytes(), {kTinyEndOfText}, {stop});
   const std::vector<TokenId> tokens = TokensOf(letters);
   std::string streamed;
   for (size_t i = 0; i < tokens.size();) {

@@ -18,10 +18,10 @@ using ::testing::ElementsAre;
 constexpr TokenId kMask = 9;
 
 std::vector<float> Applied(const PenaltyOptions& options, const std::vector<TokenId>& tokens,
-                           int position, std::vector<float> row, TokenId forbidden = kNoToken) {
+                           int position, std::vector<float> row) {
   Penalties penalties(options, kMask);
   penalties.Observe(tokens);
-  penalties.Apply(position, row, forbidden);
+  penalties.Apply(position, row, {});
   return row;
 }
 
@@ -46,12 +46,15 @@ TEST(PenaltiesTest, OffChangesNothing) {
   EXPECT_THAT(Applied({.repetition = 1.0F}, {0, 1}, 2, {4, 4}), ElementsAre(4.0F, 4.0F));
 }
 
-TEST(PenaltiesTest, ForbidsATokenAndRemembersWhatItWas) {
+TEST(PenaltiesTest, ForbidsTokensAndRemembersWhatTheyWere) {
   Penalties penalties({.presence = 1.0F}, kMask);
-  std::vector<float> row = {5.0F, 6.0F};
+  std::vector<float> row = {5.0F, 6.0F, 7.0F};
   const std::vector<TokenId> tokens = {1};
+  const std::vector<TokenId> forbidden = {1, 2};
   penalties.Observe(tokens);
-  penalties.Apply(1, row, 1);
+  penalties.Apply(1, row, forbidden);
+  EXPECT_EQ(row[2], kForbidden);
+  EXPECT_EQ(penalties.OriginalLogit(2, row), 7.0F);
   EXPECT_EQ(row[1], kForbidden);
   EXPECT_EQ(penalties.OriginalLogit(1, row), 6.0F);
   EXPECT_EQ(penalties.OriginalLogit(0, row), 5.0F);

@@ -114,6 +114,46 @@ TEST(TokenizerTest, ReadsTheSpecialIds) {
   EXPECT_EQ(tokenizer->size(), 262U);
 }
 
+TEST(TokenizerTest, PromptsLackedTheBeginningOfTextToken) {
+  auto vocabulary = testing::TestVocabulary::Bytes();
+  const TokenId bos = vocabulary.Add("<s>", testing::TestVocabulary::kControl);
+  const TokenId eos = vocabulary.Add("</s>", testing::TestVocabulary::kControl);
+  const auto build = [&](bool add) {
+    vocabulary.extra = [=](GgufWriter* writer) {
+      writer->SetUnsigned32("tokenizer.ggml.bos_token_id", bos);
+      writer->SetUnsigned32("tokenizer.ggml.eos_token_id", eos);
+      writer->SetBool("tokenizer.ggml.add_bos_token", add);
+      writer->SetBool("tokenizer.ggml.add_eos_token", true);
+    };
+    return vocabulary.Build().value();
+  };
+  EXPECT_THAT(build(true)->EncodePrompt("ab"), ElementsAre(bos, 'a', 'b'));
+  EXPECT_THAT(build(true)->EncodePrompt(""), ElementsAre(bos));
+  EXPECT_EQ(build(true)->EncodePrompt("<s>").size(), 4U);  // a user's own is text
+  EXPECT_THAT(build(true)->EncodeContinuation("ab"), ElementsAre('a', 'b'));
+  EXPECT_THAT(build(false)->EncodePrompt("ab"), ElementsAre('a', 'b'));
+  const std::vector<TextSegment> both = {{"</s>", true}, {"<s>a", false}};
+  EXPECT_THAT(build(true)->EncodePrompt(both), ElementsAre(bos, eos, '<', 's', '>', 'a'));
+  const std::vector<TextSegment> text = {{"a", false}};
+  EXPECT_THAT(build(true)->EncodeSegments(text, /*add_special=*/true), ElementsAre(bos, 'a', eos));
+}
+
+TEST(TokenizerTest, TheEndOfATurnIsFoundByItsSpelling) {
+  const auto found = [](const std::vector<std::string>& controls, int32_t kind) {
+    auto vocabulary = testing::TestVocabulary::Bytes();
+    for (const std::string& control : controls) {
+      vocabulary.Add(control, kind);
+    }
+    return vocabulary.Build().value()->end_of_turn_id();
+  };
+  constexpr int32_t kControl = testing::TestVocabulary::kControl;
+  EXPECT_EQ(found({"<|im_start|>", "<|im_end|>"}, kControl), 257U);
+  EXPECT_EQ(found({"<|eot_id|>"}, kControl), 256U);
+  EXPECT_EQ(found({"<|end|>"}, kControl), 256U);
+  EXPECT_EQ(found({"<|im_end|>"}, testing::TestVocabulary::kNormal), std::nullopt);
+  EXPECT_EQ(found({}, kControl), std::nullopt);
+}
+
 TEST(TokenizerTest, AFileWithoutPreTokeniserIsReadWithAWarning) {
   Vocabulary vocabulary;
   EXPECT_THAT(vocabulary.Build().value()->warnings(), ::testing::IsEmpty());
