@@ -16,45 +16,26 @@
 #include "inference/engine/prefix_cache.h"
 #include "inference/model/cpu_transformer.h"
 #include "inference/sampler/distribution.h"
+#include "tests/inference/finished_generation.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd {
 namespace {
 
+using testing::FinishedGeneration;
 using testing::kTinyEndOfText;
 using testing::kTinyMask;
 using testing::TextModel;
+using testing::TinyTextModel;
 
-std::shared_ptr<const TextModel> TinyTextModel() {
-  static const auto model = std::make_shared<const TextModel>();
-  return model;
-}
-
-struct Outcome {
-  std::vector<TokenId> tokens;
-  std::vector<StepResult> steps;
-  std::string text;
-  FinishReason reason = FinishReason::kLength;
-  int forwards = 0;
-};
-
-absl::StatusOr<Outcome> RunToEnd(const std::shared_ptr<const Model>& model,
-                                 std::vector<TokenId> prompt, const SamplingOptions& options,
-                                 Generation::AdapterPolicy adapters = nullptr) {
+absl::StatusOr<FinishedGeneration> RunToEnd(const std::shared_ptr<const Model>& model,
+                                            std::vector<TokenId> prompt,
+                                            const SamplingOptions& options,
+                                            Generation::AdapterPolicy adapters = nullptr) {
   CpuTransformer transformer(model, SerialRunner());
-  ASSIGN_OR_RETURN(auto generation,
+  ASSIGN_OR_RETURN(const auto generation,
                    Generation::Create(*model, std::move(prompt), options, std::move(adapters)));
-  Outcome outcome;
-  while (!generation->done()) {
-    ASSIGN_OR_RETURN(StepResult step, generation->Step(transformer));
-    outcome.steps.push_back(std::move(step));
-  }
-  outcome.tokens = generation->tokens();
-  outcome.text = generation->text();
-  outcome.reason = generation->finish_reason();
-  outcome.forwards = generation->forwards();
-  EXPECT_EQ(generation->steps(), static_cast<int>(outcome.steps.size()));
-  return outcome;
+  return testing::RunToEnd(*generation, transformer);
 }
 
 // What block decoding means, without any cache: every step evaluates everything up to the end of
