@@ -67,6 +67,8 @@ inline constexpr size_t kMaxResponseIdBytes = 128;
 // Prompt, completion and edit of one request: the longest context, several times over.
 inline constexpr size_t kMaxTrajectoryTextBytes = 1 << 20;
 inline constexpr size_t kMaxTrajectorySteps = 65536;
+// A token has at least a byte of text.
+inline constexpr size_t kMaxTrajectoryPromptTokens = kMaxTrajectoryTextBytes;
 
 // Header, body and signature of an envelope (privacy/limits.h); payloads are at most 8 MiB.
 inline constexpr size_t kMaxItemEnvelopeBytes = 4096;

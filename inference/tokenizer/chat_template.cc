@@ -299,6 +299,14 @@ std::optional<ChatFormat> ChatFormatByName(std::string_view name) {
   return found == std::end(kNames) ? std::nullopt : std::optional(found->format);
 }
 
+std::string ChatFormatNames() {
+  std::vector<std::string_view> names;
+  for (const FormatName& known : kNames) {
+    names.push_back(known.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::optional<ChatFormat> RecognizeChatTemplate(std::string_view jinja) {
   const auto has = [&](std::string_view marker) { return Contains(jinja, marker); };
   if (has("<|im_start|>")) {
@@ -334,14 +342,10 @@ absl::StatusOr<ChatFormat> ChatFormatOf(const Tokenizer& tokenizer) {
   if (const auto format = RecognizeChatTemplate(tokenizer.chat_template())) {
     return *format;
   }
-  std::vector<std::string_view> names;
-  for (const FormatName& known : kNames) {
-    names.push_back(known.name);
-  }
   return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
                "the model's chat template is none of those we know; choose one of {}, or send the "
                "conversation as plain text in the model's own form",
-               fmt::join(names, ", "));
+               ChatFormatNames());
 }
 
 absl::StatusOr<std::vector<TextSegment>> ApplyChatTemplate(ChatFormat format,

@@ -40,6 +40,8 @@ enum class ChatFormat : uint8_t {
 // "zephyr".
 std::string_view ChatFormatName(ChatFormat format);
 std::optional<ChatFormat> ChatFormatByName(std::string_view name);
+// All of them, separated by ", ".
+std::string ChatFormatNames();
 
 // The format that a Jinja template (tokenizer.chat_template) writes, known by its markers. Nullopt
 // where it is none of ours.

@@ -161,8 +161,11 @@ std::vector<float> CentroidOf(const LessonCluster& cluster) {
 // the text stay.
 TrainingExample MakeExample(const Model& model, const Lesson& lesson) {
   TrainingExample example;
-  example.prompt = PromptTokens(model, lesson.trajectory.prompt);
-  example.completion = model.tokenizer().Encode(lesson.wanted);
+  example.prompt = lesson.trajectory.prompt_tokens;
+  if (example.prompt.empty()) {
+    example.prompt = PromptTokens(model, lesson.trajectory.prompt);
+  }
+  example.completion = model.tokenizer().EncodeContinuation(lesson.wanted);
   example.weight = lesson.reward;
   const size_t context = static_cast<size_t>(model.config().context);
   const size_t half = context / 2;

@@ -47,6 +47,30 @@ std::vector<TokenId> CanvasTokens(const Model& model, const std::vector<TextPart
   return canvas;
 }
 
+absl::StatusOr<ChatPrompt> WriteConversation(const Model& model, const Conversation& conversation) {
+  const Tokenizer& tokenizer = model.tokenizer();
+  std::optional<ChatFormat> format = conversation.format;
+  if (!format.has_value()) {
+    if (tokenizer.chat_template().empty()) {
+      return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelUnsupported,
+                   "the model {} has no chat template (tokenizer.chat_template), so nobody knows "
+                   "how it wants messages to be written; send a prompt, or name a chat_format it "
+                   "was trained on, one of {}",
+                   model.config().name, ChatFormatNames());
+    }
+    ASSIGN_OR_RETURN(format, ChatFormatOf(tokenizer));
+  }
+  ASSIGN_OR_RETURN(const std::vector<TextSegment> segments,
+                   ApplyChatTemplate(*format, conversation.messages,
+                                     /*add_generation_prompt=*/true, tokenizer));
+  ChatPrompt prompt;
+  for (const TextSegment& segment : segments) {
+    prompt.text += segment.text;
+  }
+  prompt.tokens = OrEndOfText(model, tokenizer.EncodePrompt(segments));
+  return prompt;
+}
+
 GenerationTask::GenerationTask(GenerationServices services, std::string response_id,
                                GenerationJob job)
     : services_(services),
@@ -130,8 +154,12 @@ absl::Status GenerationTask::Begin(Transformer& transformer) {
 absl::StatusOr<std::vector<TokenId>> GenerationTask::Create(const Model& model) {
   const auto policy = [this](float) { return selection_.mix; };
   ASSIGN_OR_RETURN(const SamplingOptions options, Options(model));
+  if (!job_.conversation.messages.empty()) {
+    ASSIGN_OR_RETURN(chat_, WriteConversation(model, job_.conversation));
+  }
   if (job_.parts.empty()) {
-    std::vector<TokenId> prompt = PromptTokens(model, job_.prompt);
+    std::vector<TokenId> prompt =
+        chat_.tokens.empty() ? PromptTokens(model, job_.prompt) : chat_.tokens;
     ASSIGN_OR_RETURN(generation_,
                      Generation::Create(model, prompt, options, policy, services_.prefixes));
     return prompt;
@@ -218,7 +246,8 @@ Trajectory GenerationTask::MakeTrajectory() const {
   Trajectory trajectory;
   trajectory.response_id = response_id_;
   trajectory.session_id = job_.session_id;
-  trajectory.prompt = job_.prompt;
+  trajectory.prompt = chat_.tokens.empty() ? job_.prompt : chat_.text;
+  trajectory.prompt_tokens = chat_.tokens;
   trajectory.completion = generation_->text();
   trajectory.embedding = embedding_;
   trajectory.step_t = step_t_;

@@ -29,6 +29,24 @@ struct GenerationServices {
   int max_tokens_limit = 0;  // new tokens of one completion; 0: whatever fits the context
 };
 
+// A conversation as the model sees it: the text for people, and the tokens, in which markers are
+// control tokens and contents never are.
+struct ChatPrompt {
+  std::string text;
+  std::vector<TokenId> tokens;
+};
+// Up to where the assistant's answer begins. MODEL_UNSUPPORTED where the model has no chat template
+// or one we do not know, and no format is given; else the errors of ApplyChatTemplate.
+absl::StatusOr<ChatPrompt> WriteConversation(const Model& model, const Conversation& conversation);
+
+// The tokens of a text with gaps, kNoToken where one is to be filled. It begins as a prompt does.
+std::vector<TokenId> CanvasTokens(const Model& model, const std::vector<TextPart>& parts);
+
+// The tokens of a prompt as the model wants to see them: behind the beginning-of-text token where
+// the model's file says so; else an empty prompt becomes the end-of-text token, which separates
+// documents in training.
+std::vector<TokenId> PromptTokens(const Model& model, std::string_view prompt);
+
 // One completion from admission to trajectory: embed the prompt and choose adapters in its first
 // slice, then denoise round by round, store.
 class GenerationTask final : public ComputeTask {
@@ -45,7 +63,7 @@ class GenerationTask final : public ComputeTask {
   // Cancelled or past its deadline.
   absl::Status CheckWanted() const;
   absl::Status Begin(Transformer& transformer);
-  // Sets generation_ and returns the given tokens.
+  // Sets generation_ and, for a conversation, chat_; returns the given tokens.
   absl::StatusOr<std::vector<TokenId>> Create(const Model& model);
   // The job's options with the node's own settings.
   absl::StatusOr<SamplingOptions> Options(const Model& model) const;
@@ -62,6 +80,7 @@ class GenerationTask final : public ComputeTask {
   std::vector<float> embedding_;
   ChosenAdapters selection_;
   std::unique_ptr<Generation> generation_;
+  ChatPrompt chat_;                // of a conversation
   std::vector<Commit> tokens_;     // by position, where log-probabilities are asked for
   bool begun_generation_ = false;  // adapters are chosen, steps may follow
   std::vector<float> step_t_;
@@ -105,12 +124,5 @@ class EmbedTask final : public ComputeTask {
   const std::string text_;
   const std::function<void(absl::StatusOr<EmbedAnswer>)> done_;
 };
-
-// The tokens of a text with gaps, kNoToken where one is to be filled.
-std::vector<TokenId> CanvasTokens(const Model& model, const std::vector<TextPart>& parts);
-
-// The tokens of a prompt as the model wants to see them: an empty prompt becomes the end-of-text
-// token, which separates documents in training.
-std::vector<TokenId> PromptTokens(const Model& model, std::string_view prompt);
 
 }  // namespace ruvd

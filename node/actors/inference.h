@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "inference/engine/generation.h"
+#include "inference/tokenizer/chat_template.h"
 #include "inference/train/score.h"
 
 namespace ruvd {
@@ -66,10 +67,18 @@ struct TextPart {
   int gap = 0;
 };
 
+// Messages to answer, the last one the user's; empty where a job is no chat.
+struct Conversation {
+  std::vector<ChatMessage> messages = {};
+  std::optional<ChatFormat> format = {};  // nullopt: that of the model's chat template
+};
+
 struct GenerationJob {
   std::string prompt;
   // Not empty: a text with gaps; the prompt is then the text before the first one.
   std::vector<TextPart> parts = {};
+  // Not empty: instead of prompt and parts.
+  Conversation conversation = {};
   SamplingOptions options;
   bool use_adapters = true;
   std::string session_id;

@@ -8,6 +8,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/generate_request.h"
 #include "node/api/messages.h"
 #include "node/api/rpc_status.h"
 #include "node/limits.h"
@@ -27,56 +28,6 @@ std::optional<TimePoint> DeadlineOf(const grpc::CallbackServerContext& context,
   return clock.Now() + std::chrono::duration_cast<Duration>(deadline - wall);
 }
 
-// The text to infill; nothing where the request only has a prompt.
-absl::StatusOr<std::vector<TextPart>> ReadParts(const inference::v1::GenerateRequest& request) {
-  std::vector<TextPart> parts;
-  if (request.parts_size() == 0) {
-    if (!request.suffix().empty()) {
-      const uint32_t tokens = request.sampling().max_tokens();
-      parts.push_back({.text = request.prompt()});
-      parts.push_back(
-          {.gap = tokens > 0 ? static_cast<int>(tokens) : SamplingOptions().max_tokens});
-      parts.push_back({.text = request.suffix()});
-    }
-    return parts;
-  }
-  if (!request.prompt().empty() || !request.suffix().empty()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the request has parts beside a prompt or suffix; put all text into the parts");
-  }
-  if (static_cast<size_t>(request.parts_size()) > limits::kMaxTextParts) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "the request has {} parts; use at most {}", request.parts_size(),
-                 limits::kMaxTextParts);
-  }
-  uint64_t gaps = 0;
-  for (const inference::v1::TextPart& part : request.parts()) {
-    gaps += part.gap();
-    if (gaps > limits::kMaxGapTokens) {
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "the gaps have more than {} tokens; shorten them", limits::kMaxGapTokens);
-    }
-    parts.push_back({.text = part.text(), .gap = static_cast<int>(part.gap())});
-  }
-  return parts;
-}
-
-absl::StatusOr<GenerationJob> ReadJob(const inference::v1::GenerateRequest& request) {
-  GenerationJob job;
-  ASSIGN_OR_RETURN(job.options, ReadSampling(request.sampling()));
-  if (request.session_id().size() > limits::kMaxSessionIdBytes) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "session_id has {} bytes; use at most {}", request.session_id().size(),
-                 limits::kMaxSessionIdBytes);
-  }
-  ASSIGN_OR_RETURN(job.parts, ReadParts(request));
-  job.prompt = request.parts_size() > 0 && request.parts(0).has_text() ? request.parts(0).text()
-                                                                       : request.prompt();
-  job.use_adapters = !request.adapters().disabled();
-  job.session_id = request.session_id();
-  return job;
-}
-
 }  // namespace
 
 GenerateStream* GenerateStream::Start(InferenceActor& actor, const Tokenizer& tokenizer,
@@ -84,7 +35,7 @@ GenerateStream* GenerateStream::Start(InferenceActor& actor, const Tokenizer& to
                                       const inference::v1::GenerateRequest& request) {
   std::shared_ptr<GenerateStream> stream(new GenerateStream(tokenizer, request.stream_frames()));
   stream->self_ = stream;
-  absl::StatusOr<GenerationJob> job = ReadJob(request);
+  absl::StatusOr<GenerationJob> job = ReadGenerate(request);
   if (!job.ok()) {
     stream->End(ToRpcStatus(job.status()));
     return stream.get();

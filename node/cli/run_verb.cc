@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 
 #include "base/status.h"
 #include "inference/sampler/sampler_kind.h"
+#include "inference/tokenizer/chat_template.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/decoding_mode.h"
@@ -18,6 +18,7 @@
 #include "node/cli/last_response.h"
 #include "node/cli/limits.h"
 #include "node/cli/output.h"
+#include "node/cli/prompt_syntax.h"
 #include "node/cli/verbs.h"
 
 namespace ruvd {
@@ -31,39 +32,40 @@ struct RunFlags {
   // Written by the flags; what no flag names stays unset, which is the server's own default.
   inference::v1::SamplingOptions sampling;
   std::vector<std::string> stop;
+  std::string system;
+  std::vector<std::string> messages;
+  std::string chat_template;
+  bool chat = false;
   bool infill = false;
   bool no_adapters = false;
   bool quiet = false;
   uint32_t timeout_seconds = 300;
+
+  bool chats() const {
+    return chat || !system.empty() || !messages.empty() || !chat_template.empty();
+  }
 };
 
-// "The [[2]] of France is [[3]]." as text and gaps.
-absl::Status ReadGaps(std::string_view text, inference::v1::GenerateRequest* request) {
-  while (!text.empty()) {
-    const size_t open = text.find("[[");
-    if (open > 0) {
-      request->add_parts()->set_text(std::string(text.substr(0, open)));
-    }
-    if (open == std::string_view::npos) {
-      break;
-    }
-    text.remove_prefix(open + 2);
-    uint32_t tokens = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tokens);
-    const auto digits = static_cast<size_t>(end - text.data());
-    if (error != std::errc() || tokens == 0 || text.substr(digits, 2) != "]]") {
-      return UsageError("a gap is written [[n]] with n tokens to fill, at least 1");
-    }
-    request->add_parts()->set_gap(tokens);
-    text.remove_prefix(digits + 2);
+// A conversation whose last message is the prompt.
+absl::Status AddConversation(const RunFlags& flags, const std::string& prompt,
+                             inference::v1::GenerateRequest* request) {
+  if (!flags.system.empty()) {
+    RETURN_IF_ERROR(ReadMessage("system=" + flags.system, request));
   }
+  for (const std::string& message : flags.messages) {
+    RETURN_IF_ERROR(ReadMessage(message, request));
+  }
+  RETURN_IF_ERROR(ReadMessage("user=" + prompt, request));
+  request->set_chat_format(flags.chat_template);
   return absl::OkStatus();
 }
 
 absl::StatusOr<inference::v1::GenerateRequest> MakeRequest(const RunFlags& flags,
                                                            std::string prompt) {
   inference::v1::GenerateRequest request;
-  if (flags.infill) {
+  if (flags.chats()) {
+    RETURN_IF_ERROR(AddConversation(flags, prompt, &request));
+  } else if (flags.infill) {
     RETURN_IF_ERROR(ReadGaps(prompt, &request));
   } else {
     request.set_prompt(std::move(prompt));
@@ -190,6 +192,9 @@ void AddPositionFlags(CLI::App& verb, RunFlags& flags) {
   AddFlag(verb, flags, "--remask-strength", &Sampling::set_remask_strength, "Sampler remdm");
   AddFlag(verb, flags, "--guidance", &Sampling::set_guidance_scale,
           "Classifier-free guidance; 0 is off");
+  AddFlag(verb, flags, "--approximate-cache", &Sampling::set_approximate_cache_steps,
+          "Diffusion: evaluate the active block only, all again every so many steps; faster, "
+          "other text; 0 is off");
 }
 
 void AddSamplingFlags(CLI::App& verb, RunFlags& flags) {
@@ -201,6 +206,22 @@ void AddSamplingFlags(CLI::App& verb, RunFlags& flags) {
       ->excludes("--suffix");
 }
 
+void AddChatFlags(CLI::App& verb, RunFlags& flags) {
+  const std::vector<CLI::Option*> options = {
+      verb.add_flag("--chat", flags.chat,
+                    "The prompt is a message to answer, in the form of the model's chat template"),
+      verb.add_option("--system", flags.system, "With a system message (implies --chat)"),
+      verb.add_option("--message", flags.messages,
+                      "ROLE=TEXT, an earlier message (implies --chat); may be repeated")
+          ->allow_extra_args(false),
+      verb.add_option("--chat-template", flags.chat_template,
+                      "Form of the messages instead of the model's own (implies --chat)")
+          ->type_name(ChatFormatNames())};
+  for (CLI::Option* option : options) {
+    option->excludes("--suffix")->excludes("--infill");
+  }
+}
+
 }  // namespace
 
 void AddRunVerb(VerbTable& verbs) {
@@ -208,9 +229,11 @@ void AddRunVerb(VerbTable& verbs) {
   CLI::App& verb =
       verbs.Add("run", "Use a node", "Complete a prompt, denoising visibly in a terminal",
                 [flags](CommandContext& context) { return RunPrompt(context, *flags); });
-  verb.add_option("prompt", flags->prompt, "Text to go on from; - reads standard input")
+  verb.add_option("prompt", flags->prompt,
+                  "Text to go on from, or message to answer; - reads standard input")
       ->required();
   AddSamplingFlags(verb, *flags);
+  AddChatFlags(verb, *flags);
   verb.add_flag("--no-adapters", flags->no_adapters, "The base model alone");
   verb.add_option("--session", flags->session, "Groups the requests of one conversation");
   verb.add_flag("--quiet", flags->quiet, "No footer");

@@ -14,6 +14,8 @@ std::string EncodeTrajectory(const Trajectory& trajectory) {
   row.set_response_id(trajectory.response_id);
   row.set_session_id(trajectory.session_id);
   row.set_prompt(trajectory.prompt);
+  row.mutable_prompt_tokens()->Add(trajectory.prompt_tokens.begin(),
+                                   trajectory.prompt_tokens.end());
   row.set_completion(trajectory.completion);
   row.mutable_embedding()->Add(trajectory.embedding.begin(), trajectory.embedding.end());
   row.set_mode(trajectory.mode);
@@ -45,6 +47,7 @@ absl::StatusOr<Trajectory> DecodeTrajectory(std::string_view bytes) {
   Trajectory trajectory{.response_id = row.response_id(),
                         .session_id = row.session_id(),
                         .prompt = row.prompt(),
+                        .prompt_tokens = {row.prompt_tokens().begin(), row.prompt_tokens().end()},
                         .completion = row.completion(),
                         .embedding = {row.embedding().begin(), row.embedding().end()},
                         .mode = row.mode(),

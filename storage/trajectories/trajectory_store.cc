@@ -62,6 +62,10 @@ absl::Status Check(const Trajectory& trajectory) {
   if (steps > limits::kMaxTrajectorySteps) {
     return TooLong("steps", steps, limits::kMaxTrajectorySteps);
   }
+  if (trajectory.prompt_tokens.size() > limits::kMaxTrajectoryPromptTokens) {
+    return TooLong("prompt tokens", trajectory.prompt_tokens.size(),
+                   limits::kMaxTrajectoryPromptTokens);
+  }
   if (trajectory.embedding.size() > limits::kMaxDimension) {
     return TooLong("an embedding", trajectory.embedding.size(), limits::kMaxDimension);
   }

@@ -26,6 +26,8 @@ struct Trajectory {
   std::string response_id;
   std::string session_id;
   std::string prompt;
+  // Of a conversation, whose control tokens `prompt` only spells; empty: those of `prompt`.
+  std::vector<uint32_t> prompt_tokens;
   std::string completion;
   std::vector<float> embedding;     // of the prompt, mean-pooled hidden states
   uint32_t mode = 0;                // as ruvd.inference.v1 numbers the sampling modes

@@ -25,6 +25,7 @@ Trajectory MakeTrajectory(const std::string& id, int64_t created_ms) {
   return {.response_id = id,
           .session_id = "session",
           .prompt = "what is " + id,
+          .prompt_tokens = {1, 300, 70000},
           .completion = "it is " + id,
           .embedding = {0.5F, -1.0F},
           .mode = 2,
@@ -76,6 +77,7 @@ TEST_F(TrajectoryStoreTest, KeepsEveryFieldAndFeedbackOverAReopen) {
   const Trajectory expected = MakeTrajectory("a", 5);
   EXPECT_EQ(trajectory->session_id, expected.session_id);
   EXPECT_EQ(trajectory->prompt, expected.prompt);
+  EXPECT_EQ(trajectory->prompt_tokens, expected.prompt_tokens);
   EXPECT_EQ(trajectory->completion, expected.completion);
   EXPECT_EQ(trajectory->embedding, expected.embedding);
   EXPECT_EQ(trajectory->mode, expected.mode);

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/generate_request.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/tokenizer/limits.h"
+#include "node/api/messages.h"
+#include "node/limits.h"
+
+namespace ruvd {
+namespace {
+
+using inference::v1::GenerateRequest;
+
+template <typename... Args>
+absl::Status Refused(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, format,
+               std::forward<Args>(args)...);
+}
+
+// The text comes in one of three ways.
+absl::Status CheckOneText(const GenerateRequest& request) {
+  const bool prompt = !request.prompt().empty() || !request.suffix().empty();
+  if (int{prompt} + int{request.parts_size() > 0} + int{request.messages_size() > 0} > 1) {
+    return Refused(
+        "the request has more than one of a prompt (or suffix), parts and messages; put all text "
+        "into one of them");
+  }
+  if (!request.chat_format().empty() && request.messages_size() == 0) {
+    return Refused("chat_format is given without messages; send messages or leave it out");
+  }
+  return absl::OkStatus();
+}
+
+std::vector<TextPart> SuffixParts(const GenerateRequest& request) {
+  if (request.suffix().empty()) {
+    return {};
+  }
+  const uint32_t tokens = request.sampling().max_tokens();
+  return {{.text = request.prompt()},
+          {.gap = tokens > 0 ? static_cast<int>(tokens) : SamplingOptions().max_tokens},
+          {.text = request.suffix()}};
+}
+
+// The text to infill; nothing where the request only has a prompt.
+absl::StatusOr<std::vector<TextPart>> ReadParts(const GenerateRequest& request) {
+  if (request.parts_size() == 0) {
+    return SuffixParts(request);
+  }
+  if (static_cast<size_t>(request.parts_size()) > limits::kMaxTextParts) {
+    return Refused("the request has {} parts; use at most {}", request.parts_size(),
+                   limits::kMaxTextParts);
+  }
+  std::vector<TextPart> parts;
+  uint64_t gaps = 0;
+  for (const inference::v1::TextPart& part : request.parts()) {
+    gaps += part.gap();
+    if (gaps > limits::kMaxGapTokens) {
+      return Refused("the gaps have more than {} tokens; shorten them", limits::kMaxGapTokens);
+    }
+    parts.push_back({.text = part.text(), .gap = static_cast<int>(part.gap())});
+  }
+  return parts;
+}
+
+absl::StatusOr<Conversation> ReadConversation(const GenerateRequest& request) {
+  Conversation conversation;
+  if (request.messages_size() == 0) {
+    return conversation;
+  }
+  if (static_cast<size_t>(request.messages_size()) > limits::kMaxChatMessages) {
+    return Refused("the request has {} messages; use at most {}", request.messages_size(),
+                   limits::kMaxChatMessages);
+  }
+  if (!request.chat_format().empty()) {
+    conversation.format = ChatFormatByName(request.chat_format());
+    if (!conversation.format.has_value()) {
+      return Refused("chat_format '{}' is unknown; use one of {}",
+                     request.chat_format().substr(0, 64), ChatFormatNames());
+    }
+  }
+  for (const inference::v1::ChatMessage& message : request.messages()) {
+    conversation.messages.push_back({.role = message.role(), .content = message.content()});
+  }
+  if (conversation.messages.back().role != "user") {
+    return Refused(
+        "the last of the {} messages is not the user's, so there is nothing to answer; end the "
+        "conversation with a message of the role user",
+        conversation.messages.size());
+  }
+  return conversation;
+}
+
+}  // namespace
+
+absl::StatusOr<GenerationJob> ReadGenerate(const GenerateRequest& request) {
+  GenerationJob job;
+  RETURN_IF_ERROR(CheckOneText(request));
+  ASSIGN_OR_RETURN(job.options, ReadSampling(request.sampling()));
+  if (request.session_id().size() > limits::kMaxSessionIdBytes) {
+    return Refused("session_id has {} bytes; use at most {}", request.session_id().size(),
+                   limits::kMaxSessionIdBytes);
+  }
+  ASSIGN_OR_RETURN(job.parts, ReadParts(request));
+  ASSIGN_OR_RETURN(job.conversation, ReadConversation(request));
+  job.prompt = request.parts_size() > 0 && request.parts(0).has_text() ? request.parts(0).text()
+                                                                       : request.prompt();
+  job.use_adapters = !request.adapters().disabled();
+  job.session_id = request.session_id();
+  return job;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/cli/prompt_syntax.h"
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+
+#include "node/cli/command.h"
+
+namespace ruvd {
+
+absl::Status ReadGaps(std::string_view text, inference::v1::GenerateRequest* request) {
+  while (!text.empty()) {
+    const size_t open = text.find("[[");
+    if (open > 0) {
+      request->add_parts()->set_text(std::string(text.substr(0, open)));
+    }
+    if (open == std::string_view::npos) {
+      break;
+    }
+    text.remove_prefix(open + 2);
+    uint32_t tokens = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tokens);
+    const auto digits = static_cast<size_t>(end - text.data());
+    if (error != std::errc() || tokens == 0 || text.substr(digits, 2) != "]]") {
+      return UsageError("a gap is written [[n]] with n tokens to fill, at least 1");
+    }
+    request->add_parts()->set_gap(tokens);
+    text.remove_prefix(digits + 2);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadMessage(std::string_view text, inference::v1::GenerateRequest* request) {
+  const size_t equals = text.find('=');
+  const std::string_view role = text.substr(0, equals);
+  if (equals == std::string_view::npos ||
+      (role != "system" && role != "user" && role != "assistant")) {
+    return UsageError("a message is written ROLE=TEXT with the role system, user or assistant");
+  }
+  inference::v1::ChatMessage* message = request->add_messages();
+  message->set_role(std::string(role));
+  message->set_content(std::string(text.substr(equals + 1)));
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd
