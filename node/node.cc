@@ -224,6 +224,7 @@ absl::Status NodeImpl::StartActors() {
                               .adapters = adapters_.get(),
                               .trajectories = trajectories_.get(),
                               .whitening = package_.whitening.get(),
+                              .prefixes = prefixes_,
                               .sampler = SamplerByName(config_.inference.sampler),
                               .max_tokens_limit = config_.inference.max_tokens_limit},
                  .transformer = serving_.get(),

@@ -20,7 +20,8 @@ namespace {
 // `approximate_cache_steps` steps have passed and when the adapters change. Tokens of the active
 // block enter the cache as they were evaluated, so a token's own keys come one step after it was
 // committed (the delayed cache of dKV-Cache, arXiv 2505.15781). With a full forward every step the
-// result is that of evaluating everything every time.
+// result is that of evaluating everything every time. A cache that was given back is restored from
+// the tokens of the last full forward.
 class ApproximateGeneration final : public MaskedBase {
  public:
   ApproximateGeneration(const Model& model, Plan plan, AdapterPolicy adapters)
@@ -33,7 +34,20 @@ class ApproximateGeneration final : public MaskedBase {
     EnterBlock(plan_.first_open);
   }
 
+  size_t pages_held() const override {
+    size_t pages = 0;
+    for (const KvCache& cache : caches_) {
+      pages += cache.pages().size();
+    }
+    return pages;
+  }
+
  private:
+  void DropCaches() override {
+    for (KvCache& cache : caches_) {
+      cache.Truncate(0);
+    }
+  }
   void EnterNextScope() override { EnterBlock(scope_end_); }
 
   void EnterBlock(int begin) {
@@ -48,36 +62,57 @@ class ApproximateGeneration final : public MaskedBase {
   }
 
   bool PrepareScope() override {
-    const bool full = !age_.has_value() || *age_ >= plan_.options.approximate_cache_steps ||
-                      !SameMix(mix_, cached_mix_);
+    full_ = !age_.has_value() || *age_ >= plan_.options.approximate_cache_steps ||
+            !SameMix(mix_, cached_mix_);
+    restoring_ = !full_ && caches_.front().length() == 0;
+    const auto length = static_cast<int>(tokens_.size());
     // With shifted logits the row before the block predicts its first token.
-    begin_ = full ? 0 : std::max(0, scope_begin_ - (plan_.config.shift_logits ? 1 : 0));
-    const int end = full ? static_cast<int>(tokens_.size()) : scope_end_;
+    begin_ =
+        full_ || restoring_ ? 0 : std::max(0, scope_begin_ - (plan_.config.shift_logits ? 1 : 0));
+    const int end = full_ || restoring_ ? length : scope_end_;
     for (int branch = 0; branch < branches(); ++branch) {
-      inputs_.push_back({.tokens = BranchTokens(branch).subspan(static_cast<size_t>(begin_),
-                                                                static_cast<size_t>(end - begin_)),
-                         .attention = {.kind = Attention::Kind::kBidirectional},
-                         .cache = &caches_[static_cast<size_t>(branch)],
-                         .extend_cache = true,
-                         .adapters = &mix_,
-                         .rows = PredictingRows(begin_),
-                         .position = begin_});
+      const auto at = static_cast<size_t>(branch);
+      const std::span<const TokenId> tokens =
+          restoring_ ? std::span<const TokenId>(cached_tokens_[at]) : BranchTokens(branch);
+      inputs_.push_back(
+          {.tokens = tokens.subspan(static_cast<size_t>(begin_), static_cast<size_t>(end - begin_)),
+           .attention = {.kind = Attention::Kind::kBidirectional},
+           .cache = &caches_[at],
+           .extend_cache = true,
+           .adapters = &mix_,
+           .rows = restoring_ ? std::vector<int>() : PredictingRows(begin_),
+           .position = begin_});
     }
-    age_ = full ? 1 : *age_ + 1;
-    cached_mix_ = mix_;
-    return false;
+    return restoring_;
   }
 
   void UseOutputs(std::span<const ForwardOutput> outputs) override {
+    if (restoring_) {
+      return;
+    }
     for (size_t branch = 0; branch < outputs.size(); ++branch) {
       ReadHidden(static_cast<int>(branch), begin_, outputs[branch].hidden, {});
+    }
+    age_ = full_ ? 1 : *age_ + 1;
+    if (full_) {
+      cached_mix_ = mix_;
+      cached_tokens_.clear();
+      for (int branch = 0; branch < branches(); ++branch) {
+        const std::span<const TokenId> tokens = BranchTokens(branch);
+        cached_tokens_.emplace_back(tokens.begin(), tokens.end());
+      }
     }
   }
 
   std::vector<KvCache> caches_;  // by branch
+  // Of the last full forward.
   AdapterMix cached_mix_;
+  std::vector<std::vector<TokenId>> cached_tokens_;  // by branch
   std::optional<int> age_;  // steps since the last full forward, itself included; absent: it is due
-  int begin_ = 0;           // of the forward under way
+  // Of the forward under way.
+  bool full_ = false;
+  bool restoring_ = false;
+  int begin_ = 0;
 };
 
 }  // namespace

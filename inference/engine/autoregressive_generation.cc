@@ -56,6 +56,8 @@ class AutoregressiveGeneration final : public Base {
     return result;
   }
 
+  size_t pages_held() const override { return prefixes_.pages_held(); }
+
   int completion_tokens() const override {
     return static_cast<int>(tokens_.size()) - plan_.first_open;
   }
@@ -76,6 +78,8 @@ class AutoregressiveGeneration final : public Base {
       prefix_->last_hidden = outputs.front().hidden;
     }
   }
+
+  void DropCaches() override { prefixes_.Release(); }
 
   PrefixCaches prefixes_;
   PrefixCaches::Prefix* prefix_ = nullptr;  // of the step under way

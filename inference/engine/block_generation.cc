@@ -27,7 +27,20 @@ class BlockGeneration final : public MaskedBase {
     EnterBlock(plan_.first_open / plan_.block_length * plan_.block_length);
   }
 
+  size_t pages_held() const override {
+    size_t pages = 0;
+    for (const PrefixCaches& prefixes : prefixes_) {
+      pages += prefixes.pages_held();
+    }
+    return pages;
+  }
+
  private:
+  void DropCaches() override {
+    for (PrefixCaches& prefixes : prefixes_) {
+      prefixes.Release();
+    }
+  }
   void EnterNextScope() override { EnterBlock(scope_end_); }
 
   void EnterBlock(int begin) {

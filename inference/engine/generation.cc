@@ -84,11 +84,53 @@ void FindBorders(Plan* plan) {
   plan->given_end = static_cast<int>(canvas.rend() - given);
 }
 
+// Most pages that the plan's keys and values ever take at once, served alone.
+uint64_t MostPages(const Plan& plan) {
+  uint64_t tokens = 0;
+  bool shares = true;
+  switch (plan.mode) {
+    case DecodingMode::kDiffusion:
+      tokens = plan.options.approximate_cache_steps > 0 ? plan.canvas.size() : 0;
+      shares = false;
+      break;
+    case DecodingMode::kBlock:  // the last block is never added
+      tokens = static_cast<uint64_t>((plan.open_end - 1) / plan.block_length * plan.block_length);
+      break;
+    case DecodingMode::kAutoregressive:  // nor is the last token
+      tokens = static_cast<uint64_t>(plan.open_end - 1);
+      break;
+  }
+  if (tokens == 0) {
+    return 0;
+  }
+  // A page that others hold too is copied before it is written to.
+  const uint64_t pages = (tokens + kKvTileTokens - 1) / kKvTileTokens + (shares ? 1 : 0);
+  return pages * (plan.options.guidance_scale > 0 ? 2 : 1);
+}
+
+absl::Status CheckMemory(const Plan& plan) {
+  if (plan.prefixes == nullptr) {
+    return absl::OkStatus();
+  }
+  const KvPool& pool = *plan.prefixes->pool();
+  const uint64_t pages = MostPages(plan);
+  if (pages <= pool.budget_pages()) {
+    return absl::OkStatus();
+  }
+  const uint64_t page_bytes = pool.layout().page_bytes();
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kKvBudgetExceeded,
+               "keys and values of this text may take {} bytes ({} pages of {} tokens), more than "
+               "the {} of inference.kv_bytes; shorten the text, ask for fewer tokens or raise "
+               "inference.kv_bytes",
+               pages * page_bytes, pages, kKvTileTokens, pool.budget_pages() * page_bytes);
+}
+
 absl::StatusOr<std::unique_ptr<Generation>> Make(const Model& model, absl::StatusOr<Plan> plan,
                                                  Generation::AdapterPolicy adapters,
                                                  std::shared_ptr<PrefixTree> prefixes) {
   RETURN_IF_ERROR(plan.status());
   plan->prefixes = std::move(prefixes);
+  RETURN_IF_ERROR(CheckMemory(*plan));
   switch (plan->mode) {
     case DecodingMode::kDiffusion:
       if (plan->options.approximate_cache_steps > 0) {

@@ -65,7 +65,8 @@ class Generation {
   // the keys and values of what their texts have in common, and their memory; null for float32
   // memory of its own. Errors: CONTEXT_TOO_LONG (how many tokens are too many),
   // MODE_UNSUPPORTED, INVALID_ARGUMENT (which option, which range, or which other option or mode it
-  // contradicts).
+  // contradicts), KV_BUDGET_EXCEEDED (not even alone would the text's keys and values fit into the
+  // memory of `prefixes`).
   static absl::StatusOr<std::unique_ptr<Generation>> Create(
       const Model& model, std::vector<TokenId> prompt, const SamplingOptions& options,
       AdapterPolicy adapters, std::shared_ptr<PrefixTree> prefixes = nullptr);
@@ -81,8 +82,9 @@ class Generation {
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
-  // Runs one denoising step or decodes one token, alone. Must not be called once done. After an
-  // error the generation must not be used any more.
+  // Runs one denoising step or decodes one token, alone. Must not be called once done. After
+  // KV_BUDGET_EXCEEDED the step may be tried again, once others have given memory back; after
+  // another error the generation must not be used any more.
   absl::StatusOr<StepResult> Step(Transformer& transformer);
 
   // --- One round, as StepTogether drives it; a step takes one round or more ---
@@ -100,6 +102,13 @@ class Generation {
   virtual void TakeLogits(std::span<float> logits) = 0;
   // Called after all of the above. nullopt: the step needs another round.
   virtual std::optional<StepResult> EndRound() = 0;
+
+  // --- Memory of keys and values that completions share (the pool of `prefixes`) ---
+  // Pages it holds, alone or with others.
+  virtual size_t pages_held() const = 0;
+  // Gives them all back; the next forwards compute again what is needed of them. The completion
+  // stays the same, bit for bit. Not between TakeOutputs and EndRound, not once done.
+  virtual void ReleasePages() = 0;
 
   virtual bool done() const = 0;
   virtual FinishReason finish_reason() const = 0;

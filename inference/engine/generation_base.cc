@@ -71,6 +71,12 @@ void Base::TakeOutputs(std::span<const ForwardOutput> outputs) {
   UseOutputs(outputs);
 }
 
+void Base::ReleasePages() {
+  prepared_ = false;
+  inputs_.clear();
+  DropCaches();
+}
+
 std::string Base::AdvanceText(int end, bool complete) {
   std::string text;
   if (end > text_position_) {

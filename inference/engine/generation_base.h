@@ -31,8 +31,12 @@ class Base : public Generation {
 
   std::span<const ForwardInput> NextForward() final;
   void TakeOutputs(std::span<const ForwardOutput> outputs) final;
+  size_t pages_held() const override { return 0; }
+  void ReleasePages() final;
 
  protected:
+  // Forgets all keys and values. PrepareForward is called again for a forward that was prepared.
+  virtual void DropCaches() {}
   // Fills inputs_ for the next forward, and begins a step where none is under way.
   virtual void PrepareForward() = 0;
   virtual void UseOutputs(std::span<const ForwardOutput> outputs) = 0;

@@ -20,6 +20,26 @@ KvCache PrefixCaches::MakeCache() const {
   return tree_ == nullptr ? KvCache(config_, capacity_) : KvCache(tree_->pool(), capacity_);
 }
 
+void PrefixCaches::Empty(Prefix* prefix) {
+  prefix->cache.Truncate(0);
+  prefix->last_hidden.clear();
+  prefix->published = -1;
+}
+
+size_t PrefixCaches::pages_held() const {
+  size_t pages = 0;
+  for (const Prefix& entry : entries_) {
+    pages += entry.cache.pages().size();
+  }
+  return pages;
+}
+
+void PrefixCaches::Release() {
+  for (Prefix& entry : entries_) {
+    Empty(&entry);
+  }
+}
+
 PrefixCaches::Prefix& PrefixCaches::Find(const AdapterMix& mix) {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const Prefix& entry) { return SameMix(entry.mix, mix); });
@@ -30,9 +50,7 @@ PrefixCaches::Prefix& PrefixCaches::Find(const AdapterMix& mix) {
   if (entries_.size() == limits::kMaxPrefixCaches) {  // recycle the memory of the oldest
     entries_.splice(entries_.begin(), entries_, std::prev(entries_.end()));
     entries_.front().mix = mix;
-    entries_.front().cache.Truncate(0);
-    entries_.front().last_hidden.clear();
-    entries_.front().published = -1;
+    Empty(&entries_.front());
     entries_.front().shared_prompt = false;
   } else {
     entries_.push_front(Prefix{mix, MakeCache(), {}});

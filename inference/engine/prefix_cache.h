@@ -37,6 +37,11 @@ class PrefixCaches {
   PrefixCaches(const ModelConfig& config, Attention attention, int capacity,
                std::shared_ptr<PrefixTree> tree);
 
+  // Pages held by all sets.
+  size_t pages_held() const;
+  // Empties all sets and gives their pages back. References to them stay valid.
+  void Release();
+
   // The prefix held for a mix, empty if there is none. Valid until the call for another mix.
   Prefix& Find(const AdapterMix& mix);
 
@@ -49,6 +54,7 @@ class PrefixCaches {
 
  private:
   KvCache MakeCache() const;
+  static void Empty(Prefix* prefix);
   // Takes from the tree what it knows of a new prefix, and adds what has been computed since.
   void Share(Prefix& prefix, std::span<const TokenId> tokens);
 

@@ -24,7 +24,7 @@ namespace {
 class AdmittedTask {
  public:
   AdmittedTask(std::unique_ptr<ComputeTask> task, std::shared_ptr<std::atomic<uint64_t>> running)
-      : task_(std::move(task)), running_(std::move(running)) {}
+      : task_(std::move(task)), running_(std::move(running)), round_{.task = task_.get()} {}
   ~AdmittedTask() {
     if (task_ != nullptr) {
       task_->Fail(Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
@@ -36,13 +36,15 @@ class AdmittedTask {
   AdmittedTask(const AdmittedTask&) = delete;
   AdmittedTask& operator=(const AdmittedTask&) = delete;
 
-  ComputeTask* task() { return task_.get(); }
+  // Kept from round to round.
+  RoundTask& round() { return round_; }
   // It has ended, or its caller has learned otherwise that it will not run.
   void Forget() { task_.reset(); }
 
  private:
   std::unique_ptr<ComputeTask> task_;
   std::shared_ptr<std::atomic<uint64_t>> running_;
+  RoundTask round_;
 };
 
 struct Admit {
@@ -59,12 +61,13 @@ struct Visit {
 };
 
 void Run(Transformer& transformer, Visit* visit) {
-  std::vector<ComputeTask*> tasks;
+  std::vector<RoundTask> tasks;
   for (const std::shared_ptr<AdmittedTask>& task : visit->tasks) {
-    tasks.push_back(task->task());
+    tasks.push_back(task->round());
   }
   visit->outcome = RunRound(tasks, limits::kMaxBatchRows, transformer, &visit->scratch);
   for (size_t i = 0; i < tasks.size(); ++i) {
+    visit->tasks[i]->round() = tasks[i];
     if (visit->outcome.turns[i] == Turn::kEnded) {
       visit->tasks[i]->Forget();
     }
@@ -89,6 +92,7 @@ class Scheduler final : public Actor<Message> {
     }
     while (active_.size() < limits::kMaxRunningGenerations && !waiting_.empty()) {
       active_.push_back(std::move(waiting_.front()));
+      active_.back()->round().number = next_number_++;
       waiting_.pop_front();
     }
     if (active_.empty()) {
@@ -111,6 +115,7 @@ class Scheduler final : public Actor<Message> {
     if (outcome.batch > 0) {
       metrics_.BatchStepped(outcome.batch, outcome.rows);
     }
+    metrics_.GenerationsPreempted(outcome.preempted);
     for (const Turn turn : {Turn::kWaiting, Turn::kServed}) {
       for (size_t i = 0; i < outcome.turns.size(); ++i) {
         if (outcome.turns[i] == turn) {
@@ -128,6 +133,7 @@ class Scheduler final : public Actor<Message> {
   std::vector<std::shared_ptr<AdmittedTask>> active_;  // in turn
   std::shared_ptr<Visit> visit_ = std::make_shared<Visit>();
   bool busy_ = false;
+  uint64_t next_number_ = 0;
 };
 
 // Reports a generation's end to the metrics on its way to the caller.

@@ -110,6 +110,9 @@ class PrometheusMetrics final : public Metrics {
     batch_completions_.Observe(static_cast<double>(completions));
     batch_tokens_.Observe(static_cast<double>(tokens));
   }
+  void GenerationsPreempted(size_t completions) override {
+    preempted_.Increment(static_cast<double>(completions));
+  }
   void FeedbackReceived(std::string_view signal, bool learned) override {
     feedback_.Add({{"signal", std::string(signal)}, {"learned", learned ? "true" : "false"}})
         .Increment();
@@ -155,6 +158,12 @@ class PrometheusMetrics final : public Metrics {
                                      .Help("Tokens generated")
                                      .Register(*registry_)
                                      .Add({});
+  prometheus::Counter& preempted_ =
+      prometheus::BuildCounter()
+          .Name("ruvd_kv_preempted_total")
+          .Help("Completions that gave their keys and values back to older ones")
+          .Register(*registry_)
+          .Add({});
   prometheus::Family<prometheus::Counter>& feedback_ = prometheus::BuildCounter()
                                                            .Name("ruvd_feedback_total")
                                                            .Help("Feedback received")

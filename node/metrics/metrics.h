@@ -30,6 +30,8 @@ class Metrics {
   virtual void StepEnded(double seconds, int committed) = 0;
   // Completions that shared one forward, and its tokens.
   virtual void BatchStepped(size_t completions, size_t tokens) = 0;
+  // Completions that gave their keys and values back to older ones.
+  virtual void GenerationsPreempted(size_t completions) = 0;
   virtual void FeedbackReceived(std::string_view signal, bool learned) = 0;
   virtual void LearningRound(double seconds) = 0;
 

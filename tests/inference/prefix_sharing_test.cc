@@ -3,6 +3,7 @@
 
 // Completions that share keys and values, and those behind the approximate cache.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -18,15 +19,10 @@
 namespace ruvd {
 namespace {
 
-using testing::TextModel;
-
-std::shared_ptr<const TextModel> Tiny() {
-  static const auto model = std::make_shared<const TextModel>();
-  return model;
-}
+using testing::TinyTextModel;
 
 std::shared_ptr<PrefixTree> Tree(KvFormat format, uint64_t pages) {
-  const ModelConfig& config = Tiny()->config();
+  const ModelConfig& config = TinyTextModel()->config();
   return std::make_shared<PrefixTree>(
       KvPool::Create(config, format, pages * KvLayout(config, format).page_bytes()).value());
 }
@@ -49,9 +45,9 @@ struct Outcome {
 
 absl::StatusOr<Outcome> RunToEnd(const std::vector<TokenId>& prompt, const SamplingOptions& options,
                                  const std::shared_ptr<PrefixTree>& tree) {
-  CpuTransformer transformer(Tiny(), SerialRunner());
+  CpuTransformer transformer(TinyTextModel(), SerialRunner());
   ASSIGN_OR_RETURN(const auto generation,
-                   Generation::Create(*Tiny(), prompt, options, nullptr, tree));
+                   Generation::Create(*TinyTextModel(), prompt, options, nullptr, tree));
   Generation* const one = generation.get();
   StepScratch scratch;
   Outcome outcome;
@@ -133,9 +129,10 @@ TEST(PrefixSharingTest, OldPrefixesGiveWayAndTooLongTextsAreRefused) {
     EXPECT_TRUE(RunToEnd(Prompt(20, seed), options, tree).ok());
   }
   EXPECT_GT(tree->stats().evicted_pages, 5);
-  const absl::Status status = RunToEnd(Prompt(20, 9), options, Tree(KvFormat::kF16, 1)).status();
+  const absl::Status status = RunToEnd(Prompt(20, 9), options, Tree(KvFormat::kF16, 3)).status();
   EXPECT_EQ(ReasonOf(status), reasons::kKvBudgetExceeded);
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);  // trying again is no use
+  EXPECT_THAT(MessageOf(status), ::testing::HasSubstr("(4 pages of 16 tokens)"));
 }
 
 SamplingOptions Approximate(int refresh, int block) {

@@ -18,11 +18,7 @@ namespace ruvd {
 namespace {
 
 using ::testing::ElementsAre;
-
-std::shared_ptr<const testing::TextModel> TinyTextModel() {
-  static const auto model = std::make_shared<const testing::TextModel>();
-  return model;
-}
+using testing::TinyTextModel;
 
 // A completion whose window and prompt have `rows` tokens in all: what its diffusion step costs.
 class CompletionTask final : public ComputeTask {
@@ -62,7 +58,11 @@ class SliceTask final : public ComputeTask {
 class ComputeRoundTest : public ::testing::Test {
  protected:
   RoundOutcome Run(const std::vector<ComputeTask*>& tasks, size_t most_rows) {
-    return RunRound(tasks, most_rows, transformer_, &scratch_);
+    std::vector<RoundTask> entries;
+    for (ComputeTask* task : tasks) {
+      entries.push_back({.task = task, .number = entries.size()});
+    }
+    return RunRound(entries, most_rows, transformer_, &scratch_);
   }
 
   CpuTransformer transformer_{TinyTextModel(), SerialRunner()};
