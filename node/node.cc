@@ -124,7 +124,8 @@ class NodeImpl final : public Node {
   ThreadPool io_pool_{{.name = "io", .threads = 2}};
   ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
   ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false};  // ends what nobody waits for
+  std::atomic<bool> aborting_{false};  // ends what requests wait for, too
   LinkDialer dialer_;
   std::unique_ptr<ActorSystem> actors_;
   std::unique_ptr<FederationActor> federation_;
@@ -230,6 +231,7 @@ absl::Status NodeImpl::StartActors() {
                  .transformer = serving_.get(),
                  .exact = scoring_.get(),
                  .compute = &compute_pool_,
+                 .aborted = [this] { return aborting_.load(); },
                  .metrics = metrics_.get()});
   LearningActorOptions learning;
   learning.services = {.clock = &clock_,
@@ -285,6 +287,7 @@ absl::Status NodeImpl::StartFederation() {
   options.adapters = adapters_.get();
   options.transformer = training_.get();
   options.learning_pool = &learning_pool_;
+  options.cancelled = [this] { return stopping_.load(); };
   options.dial = [this](const std::string& address) { dialer_.Dial(address); };
   options.round = std::chrono::seconds(config_.federation.round_seconds);
   ASSIGN_OR_RETURN(federation_, StartFederationActor(*actors_, options));
@@ -408,6 +411,7 @@ void NodeImpl::StopNow() {
     return;
   }
   stopping_.store(true);
+  aborting_.store(true);
   if (metrics_ != nullptr) {
     metrics_->RemoveReaders();
   }

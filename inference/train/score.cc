@@ -71,6 +71,10 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
   const std::vector<Corruption> corruptions =
       DrawCorruptions(SpansOf(text, block), options.samples, options.seed);
   return EstimateNelbo(corruptions, [&](const Corruption& corruption, std::span<double> nats) {
+    if (options.cancelled && options.cancelled()) {
+      return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                   "the score was given up; ask again");
+    }
     return ScoreMasked(transformer, text, corruption, block, adapters, nats);
   });
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "absl/status/statusor.h"
@@ -17,6 +18,9 @@ struct ScoreOptions {
   int samples = 32;   // mask draws to average, stratified over t; ignored for autoregressive
   uint64_t seed = 0;  // equal seeds see equal masks, whatever the adapters
   int block_length = 16;
+  // Asked before every forward; once it says yes, the score is given up with CANCELLED. Empty:
+  // never.
+  std::function<bool()> cancelled = nullptr;
 };
 
 // Nats per completion token given the prompt: the negative ELBO under exact-count masking of the

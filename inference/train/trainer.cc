@@ -101,7 +101,7 @@ class Run {
   // Fills all of the result but adapter and core.
   absl::Status Execute(TrainingResult* result) {
     RETURN_IF_ERROR(GatherHeldOut());
-    result->held_out_before = Evaluate();
+    ASSIGN_OR_RETURN(result->held_out_before, Evaluate());
     MaskStream masks(examples_, options_.seed);
     train::AdamW optimizer(change_.parameters().size(), {});
     for (int step = 0; step < options_.steps; ++step) {
@@ -115,7 +115,7 @@ class Run {
                      change_.parameters());
       result->steps = step + 1;
     }
-    result->held_out_after = Evaluate();
+    ASSIGN_OR_RETURN(result->held_out_after, Evaluate());
     return absl::OkStatus();
   }
 
@@ -147,9 +147,10 @@ class Run {
     return absl::OkStatus();
   }
 
-  double Evaluate() {
+  absl::StatusOr<double> Evaluate() {
     double loss = 0;
     for (size_t row = 0; row < held_out_.size(); row += limits::kTailRows) {
+      RETURN_IF_ERROR(CheckCancelled());
       loss += tail_.Run(held_out_, row, std::min(limits::kTailRows, held_out_.size() - row), false);
     }
     return loss;
@@ -168,6 +169,7 @@ class Run {
           train::AppendRows(transformer_, example, draw, base_, static_cast<float>(weight), &rows));
     }
     for (size_t row = 0; row < rows.size(); row += limits::kTailRows) {
+      RETURN_IF_ERROR(CheckCancelled());
       tail_.Run(rows, row, std::min(limits::kTailRows, rows.size() - row), true);
     }
     return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/bank.h"
@@ -44,6 +45,13 @@ float RewardOf(const Trajectory& trajectory) {
   return trajectory.rating.value_or(0);
 }
 
+absl::Status CheckCancelled(const BackgroundServices& services) {
+  return services.cancelled && services.cancelled()
+             ? Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                     "the node stopped before this was learned; it is learned after the next start")
+             : absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Lesson>> CollectLessons(const BackgroundServices& services,
                                                    float min_rating) {
   std::vector<Lesson> lessons;
@@ -52,8 +60,9 @@ absl::StatusOr<std::vector<Lesson>> CollectLessons(const BackgroundServices& ser
     if (!wanted.empty()) {
       lessons.push_back({trajectory, std::move(wanted), RewardOf(trajectory)});
     }
-    return true;
+    return CheckCancelled(services).ok();
   }));
+  RETURN_IF_ERROR(CheckCancelled(services));
   std::ranges::stable_sort(lessons, {}, [](const Lesson& l) { return -l.trajectory.created_ms; });
   if (lessons.size() > limits::kMaxRoundTrajectories) {
     lessons.resize(limits::kMaxRoundTrajectories);
@@ -70,7 +79,8 @@ float Cosine(std::span<const float> a, std::span<const float> b) {
 }
 
 // The fewest clusters of new lessons whose members are all near their centroid.
-absl::StatusOr<std::vector<LessonCluster>> ClusterNew(const std::vector<const Lesson*>& lessons,
+absl::StatusOr<std::vector<LessonCluster>> ClusterNew(const BackgroundServices& services,
+                                                      const std::vector<const Lesson*>& lessons,
                                                       float similarity, Random& random) {
   std::vector<ClusterItem> items;
   items.reserve(lessons.size());
@@ -80,6 +90,7 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterNew(const std::vector<const Le
   Clustering clustering;
   bool tight = false;
   for (int k = 1; !tight && k <= static_cast<int>(items.size()); ++k) {
+    RETURN_IF_ERROR(CheckCancelled(services));
     ASSIGN_OR_RETURN(clustering, ClusterItems(items, {.clusters = k}, random));
     tight = true;
     for (size_t i = 0; i < items.size(); ++i) {
@@ -131,7 +142,7 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const BackgroundServic
   });
   if (!new_lessons.empty()) {
     ASSIGN_OR_RETURN(std::vector<LessonCluster> created,
-                     ClusterNew(new_lessons, options.cluster_similarity, random));
+                     ClusterNew(services, new_lessons, options.cluster_similarity, random));
     std::ranges::move(created, std::back_inserter(clusters));
   }
   return clusters;

@@ -35,6 +35,7 @@ struct FederationActorOptions {
   // For the gate of the federated adapter; used on `learning_pool` only.
   Transformer* transformer = nullptr;
   Executor* learning_pool = nullptr;
+  std::function<bool()> cancelled;  // ends a gate between two of its forwards
   // Starts a link to host:port; ends in OpenLink or OnDialFailed. Set before the first Dial action.
   std::function<void(const std::string&)> dial;
   // How often a changed delta is offered at most.

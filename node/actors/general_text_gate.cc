@@ -35,12 +35,14 @@ constexpr std::string_view kPassage =
 }  // namespace
 
 absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
-    Transformer& transformer, std::shared_ptr<const Adapter> adapter) {
+    Transformer& transformer, std::shared_ptr<const Adapter> adapter,
+    const std::function<bool()>& cancelled) {
   const Tokenizer& tokenizer = transformer.model().tokenizer();
   const std::vector<TokenId> tokens = tokenizer.EncodePrompt(kPassage);
   const std::vector<TokenId> prompt(tokens.begin(), tokens.begin() + 1);
   const std::vector<TokenId> rest(tokens.begin() + 1, tokens.end());
-  const ScoreOptions options{.mode = DecodingMode::kDiffusion, .samples = kSamples, .seed = kSeed};
+  const ScoreOptions options{
+      .mode = DecodingMode::kDiffusion, .samples = kSamples, .seed = kSeed, .cancelled = cancelled};
   if (!base_.has_value()) {
     ASSIGN_OR_RETURN(base_, ScoreCompletion(transformer, prompt, rest, nullptr, options));
   }

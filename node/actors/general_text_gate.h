@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 
 #include "absl/status/statusor.h"
@@ -23,7 +25,9 @@ class GeneralTextGate {
   };
 
   // Scores the passage with `adapter` and, the first time, without. The same masks in both cases.
-  absl::StatusOr<Verdict> Check(Transformer& transformer, std::shared_ptr<const Adapter> adapter);
+  // `cancelled` is asked before every forward, of which there are some two dozens; CANCELLED then.
+  absl::StatusOr<Verdict> Check(Transformer& transformer, std::shared_ptr<const Adapter> adapter,
+                                const std::function<bool()>& cancelled = nullptr);
 
  private:
   std::optional<double> base_;

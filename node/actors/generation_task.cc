@@ -260,7 +260,13 @@ Trajectory GenerationTask::MakeTrajectory() const {
 }
 
 bool ScoreTask::RunSlice(Transformer& serving) {
-  done_(Run(serving));
+  absl::StatusOr<ScoreAnswer> answer = Run(serving);
+  if (absl::IsCancelled(answer.status())) {
+    answer = Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
+                   "the node stopped before the score was done; send it to another node or ask for "
+                   "fewer samples");
+  }
+  done_(std::move(answer));
   return true;
 }
 

@@ -259,11 +259,15 @@ class GossipActor final : public Actor<Message> {
         std::make_shared<absl::StatusOr<GeneralTextGate::Verdict>>(absl::UnknownError("not run"));
     const absl::Status started = context.Offload(
         *options_.learning_pool,
-        [gate = gate_, transformer = options_.transformer, adapter, verdict] {
-          *verdict = gate->Check(*transformer, adapter);
+        [gate = gate_, transformer = options_.transformer, adapter, verdict,
+         cancelled = options_.cancelled] {
+          *verdict = gate->Check(*transformer, adapter, cancelled);
         },
         [this, adapter, verdict, contributors](Context& own) {
           gate_running_ = false;
+          if (absl::IsCancelled(verdict->status())) {
+            return absl::OkStatus();  // the node stops
+          }
           Serve(adapter, *verdict, contributors);
           if (std::exchange(aggregate_again_, false)) {
             Aggregate(own);

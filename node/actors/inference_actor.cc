@@ -189,6 +189,7 @@ class InferenceActorImpl final : public InferenceActor {
     return Admitted(std::make_unique<GenerationTask>(options_.services, ToHex(id), std::move(job)));
   }
   absl::Status Score(ScoreJob job, std::function<void(absl::StatusOr<ScoreAnswer>)> done) override {
+    job.options.cancelled = options_.aborted;
     return Admitted(std::make_unique<ScoreTask>(options_.services, *options_.exact, std::move(job),
                                                 std::move(done)));
   }

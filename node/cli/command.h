@@ -14,6 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "node/cli/limits.h"
 #include "node/node.h"
 
 namespace ruvd {
@@ -25,6 +27,8 @@ struct CommandContext {
   std::vector<std::pair<std::string, std::string>> environment;
   // Node::Start; a seam, so that the command line can be tested without a node.
   std::function<absl::StatusOr<std::unique_ptr<Node>>(const NodeConfig&)> start_node;
+  // From the signal to stop until the process ends, whatever it still waits for.
+  Duration stop_limit = limits::kStopSeconds - std::chrono::seconds(2);
   bool out_is_terminal = false;
   int columns = 80;  // of the terminal
   int rows = 24;

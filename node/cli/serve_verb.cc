@@ -5,11 +5,14 @@
 #include <spdlog/spdlog.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 
 #include "base/status.h"
+#include "base/thread_pool.h"
 #include "node/cli/command.h"
 #include "node/cli/config_flags.h"
+#include "node/cli/exit_code.h"
 #include "node/cli/limits.h"
 #include "node/cli/verbs.h"
 #include "node/metrics/log.h"
@@ -42,6 +45,7 @@ absl::Status Serve(CommandContext& context, const ConfigFlags& flags) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   SetUpLogging(config.log, config.node.name);
+  ThreadPool guard({.name = "stop"});  // outlives the node
   auto started = context.start_node(config);
   if (!started.ok()) {
     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
@@ -59,6 +63,13 @@ absl::Status Serve(CommandContext& context, const ConfigFlags& flags) {
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   spdlog::info("received {}, draining for at most {} s", signal == SIGTERM ? "SIGTERM" : "SIGINT",
                limits::kDrainSeconds.count());
+  guard.PostAt(guard.clock().Now() + context.stop_limit, [] {
+    spdlog::critical(
+        "the node did not stop in time and is cut off; its store is whole, as after a "
+        "crash");
+    spdlog::shutdown();
+    std::_Exit(static_cast<int>(ExitCode::kError));
+  });
   return node->Drain(limits::kDrainSeconds);
 }
 

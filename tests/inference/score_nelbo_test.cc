@@ -213,6 +213,15 @@ TEST_F(ScoreTest, SingleTokenIsReadFromTheRowBefore) {
               Nats(Hidden(tokens, {}), prompt_.size(), 2), 1e-5);
 }
 
+TEST_F(ScoreTest, IsGivenUpBetweenTwoForwards) {
+  int asked = 0;
+  ScoreOptions options{.samples = 10};
+  options.cancelled = [&asked] { return ++asked > 2; };
+  const auto score = ScoreCompletion(transformer_, prompt_, completion_, nullptr, options);
+  EXPECT_EQ(score.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(asked, 3);
+}
+
 TEST_F(ScoreTest, FirstTokenOfABlockIsReadFromTheCleanTokenBefore) {
   // Prompt of six, blocks of three: the completion starts a block.
   std::vector<TokenId> tokens = prompt_;
