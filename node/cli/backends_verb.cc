@@ -11,6 +11,7 @@
 #include "inference/backend/backend.h"
 #include "inference/kernels/kernel_table.h"
 #include "node/cli/command.h"
+#include "node/cli/output.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
 
@@ -40,7 +41,7 @@ void PrintJson(CommandContext& context) {
                               {"reason", kernels.reason}});
   }
   out["float_kernels"] = Kernels().target;
-  context.out << out.dump() << "\n";
+  context.out << ToJsonLine(out);
 }
 
 absl::Status ListBackends(CommandContext& context) {

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "node/cli/request_text.h"
 #include "node/cli/rpc_error.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
@@ -47,6 +48,7 @@ struct NodeClient::Stubs {
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request) {
+    RETURN_IF_ERROR(CheckRequestTexts(request));
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + client.timeout_);
     Response response;
@@ -68,6 +70,7 @@ NodeClient::~NodeClient() = default;
 
 absl::Status NodeClient::Generate(const inference::v1::GenerateRequest& request,
                                   const OnEvent& on_event) {
+  RETURN_IF_ERROR(CheckRequestTexts(request));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + timeout_);
   auto reader = stubs_->inference.Generate(&context, request);

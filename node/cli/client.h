@@ -19,7 +19,8 @@ namespace ruvd {
 
 // A node as its clients see it: every unary call of the public services, blocking, with a deadline,
 // and the generation stream. Errors carry the reason the node sent (google.rpc.ErrorInfo); nobody
-// listening is NODE_UNREACHABLE. Thread-safe.
+// listening is NODE_UNREACHABLE, text that is not UTF-8 INVALID_ARGUMENT before anything is sent.
+// Thread-safe.
 class NodeClient {
  public:
   // `server` is HOST:PORT. Connects on the first call. Environment proxies are not used: the node

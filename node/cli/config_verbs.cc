@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "node/cli/command.h"
 #include "node/cli/config_flags.h"
+#include "node/cli/output.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
 #include "node/config/keys.h"
@@ -33,8 +34,7 @@ absl::Status Show(CommandContext& context, const ConfigFlags& flags, bool with_o
     rows.push_back({key.dotted(), value, origins[key.dotted()]});
     json.push_back({{"key", key.dotted()}, {"value", value}, {"origin", origins[key.dotted()]}});
   }
-  context.out << (context.json ? json.dump() + "\n"
-                               : FormatTable({"KEY", "VALUE", "ORIGIN"}, rows));
+  context.out << (context.json ? ToJsonLine(json) : FormatTable({"KEY", "VALUE", "ORIGIN"}, rows));
   return absl::OkStatus();
 }
 

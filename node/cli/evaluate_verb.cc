@@ -17,6 +17,7 @@
 #include "inference/model/model.h"
 #include "inference/model/transformer.h"
 #include "node/cli/command.h"
+#include "node/cli/output.h"
 #include "node/cli/verbs.h"
 
 namespace ruvd {
@@ -50,16 +51,14 @@ EvaluateProgress Progress(CommandContext& context) {
 
 void Print(CommandContext& context, const EvaluateFlags& flags, const EvaluateResult& result) {
   if (context.json) {
-    context.out << nlohmann::json{{"mode", flags.mode},
-                                  {"nats_per_token", result.nats_per_token},
-                                  {"standard_error", result.standard_error},
-                                  {"mask_error", result.mask_error},
-                                  {"bits_per_byte", result.bits_per_byte},
-                                  {"sequences", result.sequences},
-                                  {"nats_by_t", result.nats_by_t},
-                                  {"tokens_by_t", result.tokens_by_t}}
-                       .dump()
-                << "\n";
+    context.out << ToJsonLine(nlohmann::json{{"mode", flags.mode},
+                                             {"nats_per_token", result.nats_per_token},
+                                             {"standard_error", result.standard_error},
+                                             {"mask_error", result.mask_error},
+                                             {"bits_per_byte", result.bits_per_byte},
+                                             {"sequences", result.sequences},
+                                             {"nats_by_t", result.nats_by_t},
+                                             {"tokens_by_t", result.tokens_by_t}});
     return;
   }
   context.out << fmt::format("{}: {:.4f} nats/token = {:.4f} bits/byte over {} crops\n", flags.mode,

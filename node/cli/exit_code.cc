@@ -10,6 +10,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/cli/terminal.h"
 
 namespace ruvd {
 namespace {
@@ -59,6 +60,7 @@ std::string ErrorLine(const absl::Status& status) {
       c = ' ';
     }
   }
+  text = Printable(text);  // C1 and what is no UTF-8
   const std::string reason = ReasonOf(status);
   return reason.empty() ? fmt::format("ruvd: {}", text)
                         : fmt::format("ruvd: {} [{}]", text, reason);

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "node/cli/command.h"
 #include "node/cli/identity.h"
+#include "node/cli/output.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
 #include "node/config/config.h"
@@ -78,12 +79,10 @@ absl::Status Init(CommandContext& context, const InitFlags& flags) {
   const std::string config = InFolder(flags.data_dir, "ruvd.toml");
   RETURN_IF_ERROR(WriteConfig(flags, authority, config));
   if (context.json) {
-    context.out << nlohmann::json{{"id", ToHex(key.id())},
-                                  {"public_key", ToHex(key.public_key())},
-                                  {"authority", authority},
-                                  {"config", config}}
-                       .dump()
-                << "\n";
+    context.out << ToJsonLine(nlohmann::json{{"id", ToHex(key.id())},
+                                             {"public_key", ToHex(key.public_key())},
+                                             {"authority", authority},
+                                             {"config", config}});
     return absl::OkStatus();
   }
   std::vector<std::pair<std::string, std::string>> fields = {

@@ -15,6 +15,7 @@
 #include "inference/import/import.h"
 #include "inference/tokenizer/chat_template.h"
 #include "node/cli/command.h"
+#include "node/cli/output.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
 
@@ -22,6 +23,8 @@ namespace ruvd {
 namespace {
 
 constexpr char kGroup[] = "Models";
+// Of a text that a file may make very long.
+constexpr size_t kShownTextBytes = 256;
 
 struct ImportFlags {
   std::string folder;
@@ -38,11 +41,8 @@ absl::Status Import(CommandContext& context, const ImportFlags& flags) {
   options.name = flags.name;
   ASSIGN_OR_RETURN(const ImportResult result, ImportModel(flags.folder, options, flags.out));
   if (context.json) {
-    context.out << nlohmann::json{{"tensors", result.tensors},
-                                  {"parameters", result.parameters},
-                                  {"bytes", result.bytes}}
-                       .dump()
-                << "\n";
+    context.out << ToJsonLine(nlohmann::json{
+        {"tensors", result.tensors}, {"parameters", result.parameters}, {"bytes", result.bytes}});
   } else {
     context.out << fmt::format("{}: {} tensors, {} parameters, {} bytes\n", flags.out,
                                result.tensors, result.parameters, result.bytes);
@@ -55,16 +55,17 @@ std::vector<std::pair<std::string, std::string>> Headline(const GgufReader& file
   std::vector<std::pair<std::string, std::string>> fields;
   const auto add_text = [&](const std::string& key) {
     if (const auto value = file.GetString(key); value.ok()) {
-      fields.emplace_back(key, *value);
+      fields.emplace_back(key, value->substr(0, kShownTextBytes));
     }
   };
   add_text("general.name");
   add_text("general.architecture");
-  const auto architecture = file.GetString("general.architecture");
+  const std::string architecture =
+      file.GetString("general.architecture").value_or("").substr(0, kShownTextBytes);
   for (const char* name :
        {"context_length", "embedding_length", "block_count", "feed_forward_length",
         "attention.head_count", "attention.head_count_kv", "vocab_size"}) {
-    const std::string key = fmt::format("{}.{}", architecture.value_or(""), name);
+    const std::string key = fmt::format("{}.{}", architecture, name);
     if (const auto value = file.GetUnsigned(key); value.ok()) {
       fields.emplace_back(key, fmt::format("{}", *value));
     }
@@ -110,7 +111,7 @@ void PrintInspectedJson(CommandContext& context, const GgufReader& file, const I
                                 {"bytes", tensor.bytes}});
     }
   }
-  context.out << out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  context.out << ToJsonLine(out);
 }
 
 void PrintInspected(CommandContext& context, const GgufReader& file, const InspectFlags& flags,

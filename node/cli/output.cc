@@ -5,6 +5,8 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/status.h"
 
 namespace ruvd {
@@ -16,6 +18,10 @@ std::string ToJsonLine(const google::protobuf::Message& message) {
   std::string json;
   RUVD_CHECK(google::protobuf::util::MessageToJsonString(message, &json, options).ok());
   return json + "\n";
+}
+
+std::string ToJsonLine(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace ruvd

@@ -18,6 +18,7 @@
 #include "inference/gguf/reader.h"
 #include "inference/gguf/scheme.h"
 #include "node/cli/command.h"
+#include "node/cli/output.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
 
@@ -92,7 +93,7 @@ void PrintJson(CommandContext& context, const std::vector<TensorPlan>& plan, boo
                uint64_t file_bytes) {
   nlohmann::json tensors = nlohmann::json::array();
   for (const TensorPlan& tensor : plan) {
-    nlohmann::json entry = {{"name", tensor.source->name},
+    nlohmann::json entry = {{"name", Printable(tensor.source->name)},
                             {"from", TensorTypeName(tensor.source->type)},
                             {"to", TensorTypeName(tensor.type)},
                             {"bytes", tensor.bytes}};
@@ -114,7 +115,7 @@ void PrintJson(CommandContext& context, const std::vector<TensorPlan>& plan, boo
     out["file_bytes"] = file_bytes;
     out["relative_rms"] = totals.error.RelativeRms();
   }
-  context.out << out.dump() << "\n";
+  context.out << ToJsonLine(out);
 }
 
 void PrintTable(CommandContext& context, const std::vector<TensorPlan>& plan,

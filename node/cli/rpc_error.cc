@@ -48,6 +48,13 @@ absl::Status StatusOfCall(int code, std::string_view message, const std::string&
     return Error(status_code, reasons::kDeadlineExceeded,
                  "the node at {} did not finish in time; it may be busy, try again", server);
   }
+  if (message.empty()) {
+    return Error(
+        status_code, "",
+        "the call failed with the code {} and no message (from {}); the node's log may say "
+        "more",
+        absl::StatusCodeToString(status_code), server);
+  }
   return Error(status_code, "", "{} (from {})", message, server);
 }
 

@@ -103,13 +103,17 @@ std::string FormatTable(const std::vector<std::string>& header,
 }
 
 std::string FormatFields(const std::vector<std::pair<std::string, std::string>>& fields) {
+  std::vector<std::string> names;  // of a file too, as "llama.block_count" is
   size_t width = 0;
   for (const auto& [name, value] : fields) {
-    width = std::max(width, name.size());
+    names.push_back(Printable(name));
+    std::ranges::replace(names.back(), '\n', ' ');
+    width = std::max(width, DisplayWidth(names.back()));
   }
   std::string out;
-  for (const auto& [name, value] : fields) {
-    out += name + std::string(width - name.size() + 2, ' ') + Printable(value) + "\n";
+  for (size_t i = 0; i < fields.size(); ++i) {
+    out += names[i] + std::string(width - DisplayWidth(names[i]) + 2, ' ') +
+           Printable(fields[i].second) + "\n";
   }
   return out;
 }

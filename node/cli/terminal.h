@@ -25,7 +25,7 @@ size_t DisplayWidth(std::string_view text);
 std::string FormatTable(const std::vector<std::string>& header,
                         const std::vector<std::vector<std::string>>& rows);
 
-// "name  value" lines with the names padded.
+// "name  value" lines with the names padded; both are made printable.
 std::string FormatFields(const std::vector<std::pair<std::string, std::string>>& fields);
 
 }  // namespace ruvd

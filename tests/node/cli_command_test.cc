@@ -261,6 +261,21 @@ TEST_F(CliCommandTest, ModelQuantizeWritesAndReports) {
   EXPECT_THAT(out_.str(), HasSubstr("tensors Q8_0"));
 }
 
+// The library of JSON ends the process on a text that is not UTF-8.
+TEST_F(CliCommandTest, NamesThatAreNotUtf8AreReplaced) {
+  GgufWriter writer;
+  writer.SetString("general.architecture", "dream");
+  const std::vector<float> values(64, 0.25F);
+  writer.AddTensor("blk.0.\xFF\x1b.weight", TensorType::kF32, std::vector<uint64_t>{64},
+                   Quantize(TensorType::kF32, values).value());
+  const std::string in = folder_ / "in.gguf";
+  ASSERT_TRUE(WriteFileAtomically(in, writer.Serialize().value()).ok());
+  EXPECT_EQ(Run({"--format", "json", "model", "quantize", "--in", in, "--out", folder_ / "out.gguf",
+                 "--type", "q8_0"}),
+            0);
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["tensors"][0]["name"], "blk.0.\uFFFD\uFFFD.weight");
+}
+
 TEST_F(CliCommandTest, ModelQuantizeRefusesBadFlags) {
   const std::string in = folder_ / "in.gguf";
   ASSERT_TRUE(WriteFileAtomically(in, SmallModel()).ok());
@@ -299,6 +314,7 @@ TEST(CliExitCodeTest, ErrorsAreOnePrintableLine) {
   EXPECT_EQ(ErrorLine(MakeError(absl::StatusCode::kInternal, "A_REASON", "a\nb\x1b[2J; c")),
             "ruvd: a b [2J; c [A_REASON]");
   EXPECT_EQ(ErrorLine(absl::InternalError("plain")), "ruvd: plain");
+  EXPECT_EQ(ErrorLine(absl::InternalError("a\xC2\x9B[2J\xFF")), "ruvd: a\uFFFD[2J\uFFFD");
 }
 
 }  // namespace

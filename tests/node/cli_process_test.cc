@@ -15,9 +15,11 @@
 #include "base/status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "node/cli/client.h"
 #include "node/cli/demo/child_process.h"
 #include "node/cli/demo/ports.h"
 #include "node/cli/last_response.h"
+#include "node/cli/request_text.h"
 #include "node/cli/rpc_error.h"
 #include "node/metrics/log.h"
 
@@ -25,6 +27,7 @@ namespace ruvd {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class CliProcessTest : public ::testing::Test {
@@ -147,6 +150,36 @@ TEST(CliRpcErrorTest, DamagedOrMissingDetailsStillGiveAnError) {
   const absl::Status damaged = StatusOfCall(13, "inside", "\xFF\xFF\xFF", "h:1");
   EXPECT_EQ(damaged.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(MessageOf(damaged), HasSubstr("inside"));
+}
+
+TEST(CliRpcErrorTest, AnEmptyMessageNamesTheCode) {
+  EXPECT_THAT(MessageOf(StatusOfCall(13, "", "", "h:1")),
+              AllOf(HasSubstr("INTERNAL"), HasSubstr("h:1")));
+}
+
+TEST(CliRequestTextTest, NamesTheFieldAndTheByteThatIsNoUtf8) {
+  inference::v1::GenerateRequest request;
+  request.set_prompt("žluť");
+  EXPECT_TRUE(CheckRequestTexts(request).ok());
+  request.set_prompt("ab\xFF");
+  const absl::Status status = CheckRequestTexts(request);
+  EXPECT_EQ(ReasonOf(status), reasons::kInvalidArgument);
+  EXPECT_THAT(MessageOf(status), HasSubstr("the prompt is not UTF-8: byte 2 is 0xFF"));
+  EXPECT_THAT(MessageOf(status), HasSubstr("iconv"));
+  inference::v1::TokenizeRequest tokenize;
+  tokenize.set_text("a\xC3");  // cut inside a character
+  EXPECT_THAT(MessageOf(CheckRequestTexts(tokenize)), HasSubstr("the text is not UTF-8: byte 1"));
+}
+
+// Before anything is sent: nobody listens there.
+TEST(CliRequestTextTest, TheClientRefusesIt) {
+  NodeClient client("127.0.0.1:1");
+  inference::v1::TokenizeRequest request;
+  request.set_text("\xFF");
+  EXPECT_EQ(ReasonOf(client.Tokenize(request).status()), reasons::kInvalidArgument);
+  inference::v1::GenerateRequest generate;
+  generate.set_prompt("\xFF");
+  EXPECT_EQ(ReasonOf(client.Generate(generate, [](const auto&) {})), reasons::kInvalidArgument);
 }
 
 TEST(CliLogTest, JsonLinesEscapeWhatTheyCarry) {

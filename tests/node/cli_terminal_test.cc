@@ -49,6 +49,8 @@ TEST(CliTerminalTest, TablesPadByCharactersAndEndWithoutBlanks) {
             "ž       1\n"
             "longer  2 3\n");
   EXPECT_EQ(FormatFields({{"id", "7"}, {"state", "ok"}}), "id     7\nstate  ok\n");
+  EXPECT_EQ(FormatFields({{"a\x1b[2J\nb", "\x1b"}, {"ž", "1"}}),
+            "a\uFFFD[2J b  \uFFFD\nž        1\n");
 }
 
 inference::v1::GenerateResponse Started(uint32_t window) {

@@ -79,7 +79,10 @@ absl::Status WriteState(const DemoCluster& cluster, const std::string& path) {
                      {"log", node.log_file}});
   }
   const nlohmann::json state = {{"folder", cluster.folder()}, {"nodes", nodes}};
-  return WriteFileAtomically(path, state.dump(2) + "\n", 0600);
+  // A folder's name need not be UTF-8.
+  const std::string text =
+      state.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return WriteFileAtomically(path, text, 0600);
 }
 
 // Sleeps until SIGINT or SIGTERM, which are blocked, or until a node ends by itself: an error.

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include "absl/status/status.h"
+
+namespace ruvd {
+
+// Whether every text of a request, at any depth, is UTF-8, without which it could not be sent.
+// INVALID_ARGUMENT names the field, the first byte that is none and how to convert the text.
+absl::Status CheckRequestTexts(const google::protobuf::Message& request);
+
+}  // namespace ruvd
