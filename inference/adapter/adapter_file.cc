@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/gguf/half.h"
@@ -47,7 +48,7 @@ absl::Status CheckKeys(const GgufReader& gguf, const Model& model) {
   for (const auto& [key, wanted] : required) {
     const auto value = gguf.GetString(key);
     if (!value.ok() || *value != wanted) {
-      return Broken("{} is {}, not {}", key, value.ok() ? *value : "missing", wanted);
+      return Broken("{} is {}, not {}", key, value.ok() ? Shown(*value) : "missing", wanted);
     }
   }
   return absl::OkStatus();
@@ -82,12 +83,12 @@ absl::StatusOr<std::vector<float>> ReadTensor(const GgufReader& gguf, const Tens
       values[i] = HalfToFloat(half);
     }
   } else {
-    return Broken("tensor {} is {}, only F32 and F16 are allowed", tensor.name,
+    return Broken("tensor {} is {}, only F32 and F16 are allowed", Shown(tensor.name),
                   TensorTypeName(tensor.type));
   }
   for (const float value : values) {
     if (!std::isfinite(value)) {
-      return Broken("tensor {} holds a value that is not finite", tensor.name);
+      return Broken("tensor {} holds a value that is not finite", Shown(tensor.name));
     }
   }
   return values;
@@ -97,13 +98,14 @@ absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, 
                                    const std::string& base) {
   const TensorInfo* b = gguf.Find(base + std::string(kSuffixB));
   if (b == nullptr) {
-    return Broken("{}{} is missing", base, kSuffixB);
+    return Broken("{}{} is missing", Shown(base), kSuffixB);
   }
   const uint64_t rank = a.shape[1];
-  if (rank == 0 || a.dimensions != 2 || b->dimensions != 2 || b->shape[0] != rank ||
+  // A trailing dimension of 1 may be left out, as that of an A of rank 1.
+  if (rank == 0 || a.dimensions > 2 || b->dimensions > 2 || b->shape[0] != rank ||
       rank > static_cast<uint64_t>(limits::kMaxAdapterRank) ||
       a.shape[0] > limits::kMaxAdapterDimension || b->shape[1] > limits::kMaxAdapterDimension) {
-    return Broken("the shapes of {} do not make a low-rank product of rank 1 to {}", base,
+    return Broken("the shapes of {} do not make a low-rank product of rank 1 to {}", Shown(base),
                   limits::kMaxAdapterRank);
   }
   LowRank change;
@@ -117,7 +119,42 @@ absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, 
   return change;
 }
 
-absl::Status ReadTargets(const GgufReader& gguf, Adapter* adapter) {
+// A target as we know it. Queries, keys and values may be one matrix in a file of llama.cpp's: its
+// rows are theirs below each other, and the A factor is the same for all three.
+absl::Status AddTarget(const std::string& base, LowRank change, const Model& model,
+                       Adapter* adapter) {
+  constexpr std::string_view kFused = "attn_qkv.weight";
+  if (base == "token_embd.weight") {
+    return Broken("it changes token_embd.weight, and embeddings are not adapted here");
+  }
+  const auto add = [&](const std::string& name, LowRank target) -> absl::Status {
+    const bool added = adapter->targets.emplace(name, std::move(target)).second;
+    return added ? absl::OkStatus() : Broken("it changes {} twice", Shown(name));
+  };
+  if (!base.ends_with(kFused)) {
+    return add(base, std::move(change));
+  }
+  const ModelConfig& config = model.config();
+  const int q = config.heads * config.head_size;
+  const int kv = config.kv_heads * config.head_size;
+  if (change.out != q + 2 * kv) {
+    return Broken("{} has {} rows, the model's queries, keys and values {}", Shown(base),
+                  change.out, q + 2 * kv);
+  }
+  const std::string block = base.substr(0, base.size() - kFused.size());
+  auto row = change.b.begin();
+  const std::pair<std::string_view, int> parts[] = {{"attn_q", q}, {"attn_k", kv}, {"attn_v", kv}};
+  for (const auto& [part, rows] : parts) {
+    LowRank third = change;
+    third.out = rows;
+    third.b.assign(row, row + static_cast<std::ptrdiff_t>(rows) * change.rank);
+    row += static_cast<std::ptrdiff_t>(rows) * change.rank;
+    RETURN_IF_ERROR(add(fmt::format("{}{}.weight", block, part), std::move(third)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadTargets(const GgufReader& gguf, const Model& model, Adapter* adapter) {
   double alpha = 0;
   if (gguf.Has("adapter.lora.alpha")) {
     const auto value = gguf.GetFloat("adapter.lora.alpha");
@@ -136,11 +173,11 @@ absl::Status ReadTargets(const GgufReader& gguf, Adapter* adapter) {
       continue;  // read with its A; norms are ignored
     }
     if (!name.ends_with(kSuffixA)) {
-      return Broken("tensor {} is neither .lora_a nor .lora_b", name);
+      return Broken("tensor {} is neither .lora_a nor .lora_b", Shown(name));
     }
     const std::string base(name.substr(0, name.size() - kSuffixA.size()));
     ASSIGN_OR_RETURN(LowRank change, ReadTarget(gguf, tensor, alpha, base));
-    adapter->targets.emplace(base, std::move(change));
+    RETURN_IF_ERROR(AddTarget(base, std::move(change), model, adapter));
   }
   if (adapter->targets.empty()) {
     return Broken("it has no .lora_a tensor");
@@ -167,7 +204,7 @@ absl::StatusOr<std::shared_ptr<const Adapter>> FromGguf(const GgufReader& gguf, 
     }
     adapter->version = static_cast<uint32_t>(*version);
   }
-  RETURN_IF_ERROR(ReadTargets(gguf, adapter.get()));
+  RETURN_IF_ERROR(ReadTargets(gguf, model, adapter.get()));
   RETURN_IF_ERROR(CheckAdapter(*adapter, model));
   return adapter;
 }

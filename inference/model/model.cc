@@ -9,10 +9,13 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
+#include "inference/gguf/finite.h"
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/reader.h"
 #include "inference/model/config.h"
+#include "inference/model/config_keys.h"
 #include "inference/model/linear.h"
 
 namespace ruvd {
@@ -94,14 +97,12 @@ absl::StatusOr<const TensorInfo*> WeightReader::Take(const std::string& name, ui
                                                      uint64_t rows) {
   const TensorInfo* tensor = gguf_.Find(name);
   if (tensor == nullptr) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kModelCorrupt, "tensor {} is missing",
-                 name);
+    return CorruptModel(fmt::format("tensor {} is missing", name));
   }
   if (tensor->shape != std::array<uint64_t, 4>{columns, rows, 1, 1}) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kModelCorrupt,
-                 "tensor {} has shape {}, but the configuration asks for {}", name,
-                 ShapeText(*tensor),
-                 rows == 1 ? std::to_string(columns) : fmt::format("{} x {}", columns, rows));
+    return CorruptModel(fmt::format(
+        "tensor {} has shape {}, but the configuration asks for {}", name, ShapeText(*tensor),
+        rows == 1 ? std::to_string(columns) : fmt::format("{} x {}", columns, rows)));
   }
   taken_.insert(name);
   return tensor;
@@ -203,9 +204,9 @@ absl::Status WeightReader::Read(Weights* weights) {
 absl::Status WeightReader::CheckNothingIsLeft() const {
   for (const TensorInfo& tensor : gguf_.tensors()) {
     if (!taken_.contains(tensor.name) && !IsIgnored(tensor.name, config_)) {
-      return Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
-                   "tensor {} belongs to no part of the {} architecture that this build knows",
-                   tensor.name, ArchitectureName(config_.architecture));
+      return UnsupportedModel(
+          fmt::format("tensor {} belongs to no part of the {} architecture that this build knows",
+                      Shown(tensor.name), ArchitectureName(config_.architecture)));
     }
   }
   return absl::OkStatus();
@@ -234,8 +235,9 @@ std::string OptionalLines(const ModelConfig& config) {
 // SHA-256 over one line for each field of the configuration that decides the result, then, sorted
 // by name, one for each tensor: name, format, shape, SHA-256 of its bytes. The name of the model
 // and the tokenizer are not part of it; the architecture is, so the same weights read as dream and
-// as qwen2 are two models.
-Digest HashModel(const ModelConfig& config, const GgufReader& gguf) {
+// as qwen2 are two models. On the way weights that are no numbers are refused: the hash reads every
+// byte anyway and takes longer.
+absl::StatusOr<Digest> HashModel(const ModelConfig& config, const GgufReader& gguf) {
   std::string text = fmt::format(
       "ruvd model 1\narchitecture {}\nlayers {}\nwidth {}\nheads {}\nkv_heads {}\nhead_size {}\n"
       "ffn {}\nvocabulary {}\ncontext {}\nrms_epsilon {:a}\nrope_base {:a}\nshift_logits {}\n"
@@ -250,6 +252,10 @@ Digest HashModel(const ModelConfig& config, const GgufReader& gguf) {
   }
   std::ranges::sort(tensors, {}, &TensorInfo::name);
   for (const TensorInfo* tensor : tensors) {
+    if (!AllFinite(tensor->type, gguf.Data(*tensor))) {
+      return CorruptModel(
+          fmt::format("tensor {} holds a value that is not finite", Shown(tensor->name)));
+    }
     text += fmt::format("{} {} {} {}\n", tensor->name, TensorTypeName(tensor->type),
                         ShapeText(*tensor), ToHex(Sha256(gguf.Data(*tensor))));
     gguf.ReleasePages(gguf.Data(*tensor));  // whoever runs the model reads what it needs
@@ -278,17 +284,29 @@ class LoadedModel final : public Model {
   void ReleasePages(std::span<const uint8_t> bytes) const override { gguf->ReleasePages(bytes); }
 };
 
+absl::Status RefuseParts(const GgufReader& gguf) {
+  if (!gguf.Has("split.count")) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const uint64_t parts, gguf.GetUnsigned("split.count"));
+  return parts <= 1 ? absl::OkStatus()
+                    : Error(absl::StatusCode::kUnimplemented, reasons::kModelUnsupported,
+                            "the file is one of {} parts of a model; join them with llama.cpp's "
+                            "`llama-gguf-split --merge`",
+                            parts);
+}
+
 absl::Status Fill(LoadedModel* model) {
+  RETURN_IF_ERROR(RefuseParts(*model->gguf));
   ASSIGN_OR_RETURN(model->loaded_config, ReadModelConfig(*model->gguf));
   RETURN_IF_ERROR(WeightReader(*model->gguf, model->loaded_config).Read(&model->weights));
   ASSIGN_OR_RETURN(model->loaded_tokenizer, Tokenizer::FromGguf(*model->gguf));
   const auto vocabulary = static_cast<size_t>(model->loaded_config.vocabulary);
   if (model->loaded_tokenizer->size() > vocabulary) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kModelCorrupt,
-                 "the tokenizer has {} tokens, token_embd.weight only {} rows",
-                 model->loaded_tokenizer->size(), vocabulary);
+    return CorruptModel(fmt::format("the tokenizer has {} tokens, token_embd.weight only {} rows",
+                                    model->loaded_tokenizer->size(), vocabulary));
   }
-  model->digest = HashModel(model->loaded_config, *model->gguf);
+  ASSIGN_OR_RETURN(model->digest, HashModel(model->loaded_config, *model->gguf));
   return absl::OkStatus();
 }
 

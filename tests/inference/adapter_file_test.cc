@@ -83,6 +83,13 @@ TEST(AdapterFileTest, MissingFile) {
             reasons::kFileNotFound);
 }
 
+void SetAdapterKeys(GgufWriter* out) {
+  out->SetString("general.type", "adapter");
+  out->SetString("general.architecture", "dream");
+  out->SetString("adapter.type", "lora");
+  out->SetFloat32("adapter.lora.alpha", 4);
+}
+
 // A minimal file as llama.cpp's converter writes it, changed in one respect.
 struct Parts {
   std::string type = "adapter";
@@ -162,6 +169,57 @@ TEST(AdapterFileTest, LoadsTheFixture) {
   EXPECT_EQ((*adapter)->targets.size(), 4U);
   EXPECT_EQ((*adapter)->targets.begin()->second.rank, 8);
   EXPECT_EQ((*adapter)->targets.begin()->second.scale, 2.0F);
+}
+
+// The A factor of a rank-1 change as ggml writes it: without its second dimension.
+TEST(AdapterFileTest, AnAOfRank1MayBeAVector) {
+  const testing::TextModel model;
+  GgufWriter out;
+  SetAdapterKeys(&out);
+  const std::string a(64 * 4, '\x11');
+  const std::string b(64 * 4, '\x11');
+  out.AddTensor("blk.0.attn_q.weight.lora_a", TensorType::kF32, std::vector<uint64_t>{64}, a);
+  out.AddTensor("blk.0.attn_q.weight.lora_b", TensorType::kF32, std::vector<uint64_t>{1, 64}, b);
+  const auto adapter = ParseAdapterFile(AsBytes(out.Serialize().value()), model, "n");
+  ASSERT_TRUE(adapter.ok()) << adapter.status();
+  EXPECT_EQ((*adapter)->targets.at("blk.0.attn_q.weight").rank, 1);
+}
+
+TEST(AdapterFileTest, AFusedTargetChangesQueriesKeysAndValues) {
+  const testing::TextModel model;
+  const ModelConfig& config = model.config();
+  const size_t q = static_cast<size_t>(config.heads) * static_cast<size_t>(config.head_size);
+  const size_t kv = static_cast<size_t>(config.kv_heads) * static_cast<size_t>(config.head_size);
+  std::vector<float> a(static_cast<size_t>(config.width) * 2, 0.5F);
+  std::vector<float> b((q + 2 * kv) * 2);
+  for (size_t i = 0; i < b.size(); ++i) {
+    b[i] = static_cast<float>(i);
+  }
+  const auto bytes = [](const std::vector<float>& values) {
+    return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  };
+  const auto parse = [&](const char* target, size_t rows) {
+    GgufWriter out;
+    SetAdapterKeys(&out);
+    const std::string name = target;
+    out.AddTensor(name + ".lora_a", TensorType::kF32, std::vector<uint64_t>{a.size() / 2, 2},
+                  bytes(a));
+    out.AddTensor(name + ".lora_b", TensorType::kF32, std::vector<uint64_t>{2, rows},
+                  bytes({b.begin(), b.begin() + static_cast<std::ptrdiff_t>(2 * rows)}));
+    return ParseAdapterFile(AsBytes(out.Serialize().value()), model, "n");
+  };
+  const auto adapter = parse("blk.1.attn_qkv.weight", q + 2 * kv);
+  ASSERT_TRUE(adapter.ok()) << adapter.status();
+  ASSERT_EQ((*adapter)->targets.size(), 3U);
+  EXPECT_EQ((*adapter)->targets.at("blk.1.attn_q.weight").b.front(), 0);
+  EXPECT_EQ((*adapter)->targets.at("blk.1.attn_k.weight").b.front(), static_cast<float>(2 * q));
+  EXPECT_EQ((*adapter)->targets.at("blk.1.attn_v.weight").b.front(),
+            static_cast<float>(2 * (q + kv)));
+  EXPECT_EQ((*adapter)->targets.at("blk.1.attn_v.weight").a, a);
+  EXPECT_THAT(MessageOf(parse("blk.1.attn_qkv.weight", q + kv).status()),
+              HasSubstr("queries, keys and values"));
+  EXPECT_THAT(MessageOf(parse("token_embd.weight", kv).status()),
+              HasSubstr("embeddings are not adapted"));
 }
 
 }  // namespace

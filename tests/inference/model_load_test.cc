@@ -12,10 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/parallel.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/gguf/reader.h"
 #include "inference/model/cpu_transformer.h"
 #include "tests/inference/model_file.h"
 #include "tests/inference/tiny_model.h"
@@ -236,6 +238,47 @@ TEST_F(ModelLoadTest, RefusesEveryBrokenFixture) {
   EXPECT_GE(refused, 6);
   EXPECT_THAT(MessageOf(Model::Load(folder + "wrong-shape.gguf").status()),
               HasSubstr("blk.0.ffn_up.weight has shape 64 x 48"));
+}
+
+// Computing with them would give nothing but such values.
+TEST_F(ModelLoadTest, WeightsThatAreNoNumbersAreRefusedByName) {
+  FileContents contents;
+  contents.tensors["blk.0.ffn_down.weight"].type = TensorType::kQ8_0;
+  for (const char* name : {"output_norm.weight", "blk.0.ffn_up.weight", "blk.0.ffn_down.weight"}) {
+    std::string file = contents.Serialize();
+    const auto gguf = GgufReader::Parse(AsBytes(file)).value();
+    const TensorInfo& tensor = *gguf->Find(name);
+    const auto at = static_cast<size_t>(gguf->Data(tensor).data() -
+                                        reinterpret_cast<const uint8_t*>(file.data()));
+    const bool blocks = tensor.type == TensorType::kQ8_0;
+    file.replace(at, blocks ? 2 : 4,
+                 blocks ? std::string("\x00\x7E", 2) : std::string("\x00\x00\x80\x7F", 4));
+    ASSERT_TRUE(WriteFileAtomically(path_, file).ok());
+    const absl::Status status = Model::Load(path_).status();
+    EXPECT_EQ(ReasonOf(status), reasons::kModelCorrupt) << status;
+    EXPECT_THAT(MessageOf(status),
+                HasSubstr(std::string("tensor ") + name + " holds a value that is not finite"));
+  }
+}
+
+TEST_F(ModelLoadTest, RefusalsSayWhatToDo) {
+  FileContents contents;
+  contents.tensors.erase("blk.0.attn_k.weight");
+  ExpectRefused(contents, reasons::kModelCorrupt,
+                "tensor blk.0.attn_k.weight is missing; obtain the file again");
+  contents.globals["split.count"] = 3;
+  ExpectRefused(contents, reasons::kModelUnsupported, "one of 3 parts of a model; join them");
+}
+
+TEST_F(ModelLoadTest, TextOfTheFileIsCutInMessages) {
+  FileContents contents;
+  contents.architecture = std::string(1 << 14, 'x') + "\x1b[2J";
+  const std::string message = MessageOf(Load(contents).status());
+  EXPECT_THAT(message, HasSubstr("xxx..."));
+  EXPECT_LT(message.size(), 1024U);
+  contents = {};
+  contents.numbers["\x1b[2J" + std::string(60'000, 'y')] = 1;
+  EXPECT_LT(MessageOf(Load(contents).status()).size(), 1024U);
 }
 
 }  // namespace
