@@ -14,10 +14,14 @@
 #include "bench/engine_runs.h"
 #include "bench/random_model.h"
 #include "inference/kernels/kernel_table.h"
+#include "inference/limits.h"
 #include "inference/sampler/sampler_kind.h"
 
 namespace ruvd::bench {
 namespace {
+
+// Of what is counted; the model's own limits lie below and are checked by the engine.
+constexpr int kMost = 1 << 20;
 
 constexpr char kFooter[] =
     "Measured commands print one JSON line: ms_wall and ms_cpu (best repetition, CPU time of all\n"
@@ -47,8 +51,10 @@ void AddMake(CLI::App& app, Arguments* arguments) {
                    "quantize` divides it)")
       ->required();
   make->add_option("--out", options.path, "the file")->required();
-  make->add_option("--arch", options.architecture, "dream (default), qwen2 or llama");
-  make->add_option("--layers", options.layers, "layers, if not the shape's own");
+  make->add_option("--arch", options.architecture, "dream (default), qwen2 or llama")
+      ->check(CLI::IsMember({"dream", "qwen2", "llama"}));
+  make->add_option("--layers", options.layers, "layers, if not the shape's own")
+      ->check(CLI::Range(1, kMost));
   make->add_option("--seed", options.seed, "of the weights")->capture_default_str();
 }
 
@@ -56,13 +62,19 @@ CLI::App* AddRun(CLI::App& app, const std::string& name, const std::string& desc
                  RunOptions* run) {
   CLI::App* command = app.add_subcommand(name, description);
   command->add_option("--model", run->model, "GGUF file")->required();
-  command->add_option("--tokens", run->tokens, "tokens of a repetition")->capture_default_str();
-  command->add_option("--threads", run->threads, "threads")->capture_default_str();
+  command->add_option("--tokens", run->tokens, "tokens of a repetition")
+      ->check(CLI::Range(1, kMost))
+      ->capture_default_str();
+  command->add_option("--threads", run->threads, "threads")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   command->add_option("--reps", run->reps, "measured repetitions, after one that is not")
+      ->check(CLI::Range(1, kMost))
       ->capture_default_str();
   command
       ->add_option("--precision", run->precision,
                    "fast: integer kernels, what a node serves with; exact: float32 activations")
+      ->check(CLI::IsMember({"fast", "exact"}))
       ->capture_default_str();
   return command;
 }
@@ -90,6 +102,7 @@ void AddForward(CLI::App& app, Arguments* arguments) {
   forward
       ->add_option("--adapter-rank", options.adapter_rank,
                    "a random adapter of this rank on all linear layers; 0: none")
+      ->check(CLI::Range(0, limits::kMaxAdapterRank))
       ->capture_default_str();
 }
 
@@ -97,18 +110,24 @@ void AddDenoise(CLI::App& app, Arguments* arguments) {
   CLI::App* denoise = AddRun(app, "denoise", "completions by the diffusion loop, from text to text",
                              &arguments->run);
   DenoiseOptions& options = arguments->denoise;
-  denoise->add_option("--prompt", options.prompt, "tokens of the prompt")->capture_default_str();
+  denoise->add_option("--prompt", options.prompt, "tokens of the prompt")
+      ->check(CLI::Range(0, kMost))
+      ->capture_default_str();
   denoise
       ->add_option("--steps", options.steps,
                    "steps of the window, or of each block; 0: one token a step")
+      ->check(CLI::Range(0, kMost))
       ->capture_default_str();
   denoise->add_option("--block", options.block, "block length; 0: the whole window at once")
+      ->check(CLI::Range(0, kMost))
       ->capture_default_str();
   denoise->add_option("--sampler", options.sampler,
                       SamplerNames() + " (default: the engine's for the mode)");
   denoise->add_option("--threshold", options.threshold, "confidence of the sampler \"threshold\"")
+      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   denoise->add_option("--batch", options.batch, "completions that share their forwards")
+      ->check(CLI::Range(1, kMost))
       ->capture_default_str();
 }
 
@@ -119,6 +138,7 @@ int Run(int argc, char** argv) {
   AddForward(app, &arguments);
   AddRun(app, "decode", "greedy tokens, one forward each, behind a cached prompt", &arguments.run)
       ->add_option("--prompt", arguments.prompt, "tokens of the prompt")
+      ->check(CLI::Range(1, kMost))
       ->capture_default_str();
   AddDenoise(app, &arguments);
   app.require_subcommand(1);
