@@ -140,7 +140,7 @@ absl::Status CheckContradictions(const SamplingOptions& options, DecodingMode mo
     if (given.set && (autoregressive || !given.read)) {
       return Contradiction(given.name,
                            autoregressive
-                               ? std::string("means nothing to autoregressive decoding")
+                               ? std::string("means nothing beside the mode autoregressive")
                                : fmt::format("is not read by the sampler {}", SamplerName(kind)));
     }
   }
@@ -149,7 +149,7 @@ absl::Status CheckContradictions(const SamplingOptions& options, DecodingMode mo
                                Given{"steps", options.steps > 0, false},
                                Given{"guidance_scale", options.guidance_scale > 0, false}}) {
       if (given.set) {
-        return Contradiction(given.name, "means nothing to autoregressive decoding");
+        return Contradiction(given.name, "means nothing beside the mode autoregressive");
       }
     }
   }

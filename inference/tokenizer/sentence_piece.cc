@@ -237,8 +237,8 @@ std::string_view SentencePieceEncoder::Normalized(std::string_view text, bool at
   buffer->erase(buffer->find_last_not_of(' ') + 1);
   const auto extra = [](char a, char b) { return a == ' ' && b == ' '; };
   buffer->erase(std::unique(buffer->begin(), buffer->end(), extra), buffer->end());
-  // A space at the beginning stays only as the prefix.
-  const bool strip = !prefix && buffer->starts_with(' ');
+  // A space at the beginning stays only as the prefix; where text goes on it parts two words.
+  const bool strip = at_start && !prefix && buffer->starts_with(' ');
   return std::string_view(*buffer).substr(strip ? 1 : 0);
 }
 
