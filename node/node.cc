@@ -225,6 +225,7 @@ absl::Status NodeImpl::StartActors() {
                               .adapters = adapters_.get(),
                               .trajectories = trajectories_.get(),
                               .whitening = package_.whitening.get(),
+                              .package_id = package_.id,
                               .prefixes = prefixes_,
                               .sampler = SamplerByName(config_.inference.sampler),
                               .max_tokens_limit = config_.inference.max_tokens_limit},
@@ -238,6 +239,8 @@ absl::Status NodeImpl::StartActors() {
                        .transformer = training_.get(),
                        .trajectories = trajectories_.get(),
                        .patterns = patterns_.get(),
+                       .whitening = package_.whitening.get(),
+                       .package_id = package_.id,
                        .frame = config_.federation.enabled ? frame_.get() : nullptr,
                        .origin = files_->key.id(),
                        .cancelled = [this] { return stopping_.load(); }};

@@ -39,6 +39,9 @@ inline constexpr size_t kMaxSearchHits = 1000;
 // 4 bytes a slot in every link list; beyond a million patterns per-node rows are due.
 inline constexpr uint32_t kMaxPatterns = 1 << 20;
 
+// Models whose patterns one store may hold side by side.
+inline constexpr uint32_t kMaxCollections = 1024;
+
 // Default boundaries give 3 timestep banks; room for finer schedules.
 inline constexpr uint32_t kMaxBanks = 64;
 // What a vector search can filter by; 17 bytes a row in all.

@@ -52,6 +52,21 @@ absl::Status CheckCancelled(const BackgroundServices& services) {
              : absl::OkStatus();
 }
 
+// Embeddings of another model, or without today's whitening, are not comparable with the patterns'.
+absl::Status EmbedAnew(const BackgroundServices& services, std::vector<Lesson>& lessons) {
+  for (Lesson& lesson : lessons) {
+    Trajectory& trajectory = lesson.trajectory;
+    if (trajectory.embedded_by != AsText(services.package_id)) {
+      const auto tokens = PromptTokens(services.transformer->model(), trajectory.prompt);
+      ASSIGN_OR_RETURN(trajectory.embedding,
+                       EmbedText(*services.transformer, tokens, services.whitening));
+      trajectory.prompt_tokens.clear();  // of that model's tokenizer
+      RETURN_IF_ERROR(CheckCancelled(services));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Lesson>> CollectLessons(const BackgroundServices& services,
                                                    float min_rating) {
   std::vector<Lesson> lessons;
@@ -67,6 +82,7 @@ absl::StatusOr<std::vector<Lesson>> CollectLessons(const BackgroundServices& ser
   if (lessons.size() > limits::kMaxRoundTrajectories) {
     lessons.resize(limits::kMaxRoundTrajectories);
   }
+  RETURN_IF_ERROR(EmbedAnew(services, lessons));
   return lessons;
 }
 

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "inference/adapter/frame.h"
 #include "inference/model/transformer.h"
+#include "inference/retrieval/whitening.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/trajectories/trajectory_store.h"
 
@@ -24,8 +25,10 @@ struct BackgroundServices {
   Transformer* transformer = nullptr;
   TrajectoryStore* trajectories = nullptr;
   PatternStore* patterns = nullptr;
-  const Frame* frame = nullptr;  // null: nothing is prepared for sharing
-  Digest origin{};               // this node's id
+  const Whitening* whitening = nullptr;  // of embeddings; null: none
+  Digest package_id{};                   // of the model that embeds
+  const Frame* frame = nullptr;          // null: nothing is prepared for sharing
+  Digest origin{};                       // this node's id
   std::function<bool()> cancelled;
 };
 

@@ -250,6 +250,7 @@ Trajectory GenerationTask::MakeTrajectory() const {
   trajectory.prompt_tokens = chat_.tokens;
   trajectory.completion = generation_->text();
   trajectory.embedding = embedding_;
+  trajectory.embedded_by = std::string(AsText(services_.package_id));
   trajectory.step_t = step_t_;
   trajectory.step_entropy = step_entropy_;
   for (const AdapterUse& use : selection_.uses) {

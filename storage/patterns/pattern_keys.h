@@ -5,29 +5,30 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "storage/db/row_key.h"
 #include "storage/patterns/pattern.h"
 
-// Row keys of the pattern store. All begin with the collection's number, so that another model's
-// patterns may one day live beside these.
+// Row keys of the pattern store. All but the log's hold the collection's number: patterns of
+// different models live beside each other.
 namespace ruvd::patterns {
 
-inline constexpr uint32_t kCollection = 0;
+inline constexpr std::string_view kCollectionKeys = "coll/";
 
-inline std::string CollectionKey() {
-  return RowKey().Text("coll/").U32(kCollection).Take();
+inline std::string CollectionKey(uint32_t collection) {
+  return RowKey().Text(kCollectionKeys).U32(collection).Take();
 }
-inline std::string CollectionPrefix() {
-  return RowKey().U32(kCollection).Take();
+inline std::string CollectionPrefix(uint32_t collection) {
+  return RowKey().U32(collection).Take();
 }
 // vec and slot.
-inline std::string SlotKey(uint32_t slot) {
-  return RowKey().U32(kCollection).U32(slot).Take();
+inline std::string SlotKey(uint32_t collection, uint32_t slot) {
+  return RowKey().U32(collection).U32(slot).Take();
 }
 // meta and payload.
-inline std::string IdKey(const PatternId& id) {
-  return RowKey().U32(kCollection).Bytes(id).Take();
+inline std::string IdKey(uint32_t collection, const PatternId& id) {
+  return RowKey().U32(collection).Bytes(id).Take();
 }
 inline std::string OplogKey(uint64_t sequence) {
   return RowKey().U64(sequence).Take();

@@ -142,9 +142,11 @@ absl::StatusOr<MetaRow> DecodeMetaRow(std::string_view bytes, const PatternId& i
   return row;
 }
 
-std::string EncodeOplogRow(PatternOp op, const PatternId& id, int64_t wall_ms) {
+std::string EncodeOplogRow(PatternOp op, uint32_t collection, const PatternId& id,
+                           int64_t wall_ms) {
   storage::v1::OplogEntry entry;
   entry.set_op(static_cast<uint32_t>(op));
+  entry.set_collection(collection);
   entry.set_pattern_id(std::string(AsText(id)));
   entry.set_wall_ms(wall_ms);
   return entry.SerializeAsString();

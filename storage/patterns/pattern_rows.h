@@ -46,7 +46,7 @@ absl::StatusOr<MetaRow> DecodeMetaRow(std::string_view bytes, const PatternId& i
 
 // oplog: a resolved change, never a condition, so that replaying it cannot select anything else.
 enum class PatternOp : uint8_t { kPut = 1, kDelete = 2 };
-std::string EncodeOplogRow(PatternOp op, const PatternId& id, int64_t wall_ms);
+std::string EncodeOplogRow(PatternOp op, uint32_t collection, const PatternId& id, int64_t wall_ms);
 
 // default, coll/<number>: what a collection was made for.
 struct CollectionRow {

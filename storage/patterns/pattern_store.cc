@@ -103,9 +103,9 @@ void PatternStore::Vacate(uint32_t slot) {
 }
 
 void PatternStore::AppendOplog(uint8_t op, const PatternId& id, Batch* batch) const {
-  batch->Put(
-      ColumnFamily::kOplog, OplogKey(next_sequence_),
-      patterns::EncodeOplogRow(static_cast<PatternOp>(op), id, database_.clock().WallMillis()));
+  batch->Put(ColumnFamily::kOplog, OplogKey(next_sequence_),
+             patterns::EncodeOplogRow(static_cast<PatternOp>(op), collection_, id,
+                                      database_.clock().WallMillis()));
   if (next_sequence_ > limits::kMaxOplogRows) {
     batch->Delete(ColumnFamily::kOplog, OplogKey(next_sequence_ - limits::kMaxOplogRows));
   }
@@ -130,10 +130,12 @@ absl::Status PatternStore::Put(const Pattern& pattern) {
                                 .tier = pattern.tier,
                                 .live = true};
     Batch batch;
-    batch.Put(ColumnFamily::kVec, SlotKey(slot), vec, generation);
-    batch.Put(ColumnFamily::kMeta, IdKey(pattern.id), patterns::EncodeMetaRow(meta), generation);
-    batch.Put(ColumnFamily::kSlot, SlotKey(slot), patterns::EncodeSlotRow(row), generation);
-    batch.Put(ColumnFamily::kPayload, IdKey(pattern.id), pattern.payload, generation);
+    batch.Put(ColumnFamily::kVec, SlotKey(collection_, slot), vec, generation);
+    batch.Put(ColumnFamily::kMeta, IdKey(collection_, pattern.id), patterns::EncodeMetaRow(meta),
+              generation);
+    batch.Put(ColumnFamily::kSlot, SlotKey(collection_, slot), patterns::EncodeSlotRow(row),
+              generation);
+    batch.Put(ColumnFamily::kPayload, IdKey(collection_, pattern.id), pattern.payload, generation);
     AppendOplog(static_cast<uint8_t>(PatternOp::kPut), pattern.id, &batch);
     RETURN_IF_ERROR(database_.Write(std::move(batch), options_.durability));
     ++next_sequence_;
@@ -157,11 +159,12 @@ absl::StatusOr<uint32_t> PatternStore::SlotOf(const PatternId& id) const {
 
 absl::StatusOr<Pattern> PatternStore::ReadPattern(uint32_t slot) const {
   const Slot& state = slots_[slot];
-  ASSIGN_OR_RETURN(const std::string meta,
-                   database_.Get(ColumnFamily::kMeta, IdKey(state.id), state.generation));
+  ASSIGN_OR_RETURN(
+      const std::string meta,
+      database_.Get(ColumnFamily::kMeta, IdKey(collection_, state.id), state.generation));
   ASSIGN_OR_RETURN(patterns::MetaRow row, patterns::DecodeMetaRow(meta, state.id));
   ASSIGN_OR_RETURN(const std::string vec,
-                   database_.Get(ColumnFamily::kVec, SlotKey(slot), state.generation));
+                   database_.Get(ColumnFamily::kVec, SlotKey(collection_, slot), state.generation));
   ASSIGN_OR_RETURN(row.pattern.embedding, patterns::DecodeVecRow(vec, options_.dimension));
   return std::move(row.pattern);
 }
@@ -170,8 +173,8 @@ absl::StatusOr<Pattern> PatternStore::Get(const PatternId& id) const {
   const std::shared_lock state(state_);
   ASSIGN_OR_RETURN(const uint32_t slot, SlotOf(id));
   ASSIGN_OR_RETURN(Pattern pattern, ReadPattern(slot));
-  ASSIGN_OR_RETURN(pattern.payload,
-                   database_.Get(ColumnFamily::kPayload, IdKey(id), slots_[slot].generation));
+  ASSIGN_OR_RETURN(pattern.payload, database_.Get(ColumnFamily::kPayload, IdKey(collection_, id),
+                                                  slots_[slot].generation));
   return pattern;
 }
 
@@ -186,10 +189,12 @@ absl::Status PatternStore::Delete(const PatternId& id) {
     meta.pattern.updated_ms = database_.clock().WallMillis();
     const patterns::SlotRow row{.id = id, .generation = old.generation, .bank = old.bank};
     Batch batch;
-    batch.Put(ColumnFamily::kMeta, IdKey(id), patterns::EncodeMetaRow(meta), old.generation);
-    batch.Put(ColumnFamily::kSlot, SlotKey(slot), patterns::EncodeSlotRow(row), old.generation);
-    batch.Delete(ColumnFamily::kVec, SlotKey(slot));
-    batch.Delete(ColumnFamily::kPayload, IdKey(id));
+    batch.Put(ColumnFamily::kMeta, IdKey(collection_, id), patterns::EncodeMetaRow(meta),
+              old.generation);
+    batch.Put(ColumnFamily::kSlot, SlotKey(collection_, slot), patterns::EncodeSlotRow(row),
+              old.generation);
+    batch.Delete(ColumnFamily::kVec, SlotKey(collection_, slot));
+    batch.Delete(ColumnFamily::kPayload, IdKey(collection_, id));
     AppendOplog(static_cast<uint8_t>(PatternOp::kDelete), id, &batch);
     RETURN_IF_ERROR(database_.Write(std::move(batch), options_.durability));
     ++next_sequence_;
@@ -257,7 +262,7 @@ absl::StatusOr<std::vector<PatternHit>> PatternStore::Search(
 absl::StatusOr<patterns::MetaRow> PatternStore::ReadMeta(const PatternId& id,
                                                          uint32_t generation) const {
   ASSIGN_OR_RETURN(const std::string stored,
-                   database_.Get(ColumnFamily::kMeta, IdKey(id), generation));
+                   database_.Get(ColumnFamily::kMeta, IdKey(collection_, id), generation));
   return patterns::DecodeMetaRow(stored, id);
 }
 
@@ -269,7 +274,7 @@ absl::Status PatternStore::RecordUse(const PatternId& id) {
   ASSIGN_OR_RETURN(patterns::MetaRow row, ReadMeta(id, generation));
   ++row.pattern.uses;
   Batch batch;
-  batch.Put(ColumnFamily::kMeta, IdKey(id), patterns::EncodeMetaRow(row), generation);
+  batch.Put(ColumnFamily::kMeta, IdKey(collection_, id), patterns::EncodeMetaRow(row), generation);
   return database_.Write(std::move(batch), Durability::kProcessCrash);
 }
 
@@ -286,8 +291,10 @@ absl::Status PatternStore::SetTier(const PatternId& id, SharingTier tier) {
   const patterns::SlotRow row{
       .id = id, .generation = held.generation, .bank = held.bank, .tier = tier, .live = true};
   Batch batch;
-  batch.Put(ColumnFamily::kMeta, IdKey(id), patterns::EncodeMetaRow(meta), held.generation);
-  batch.Put(ColumnFamily::kSlot, SlotKey(slot), patterns::EncodeSlotRow(row), held.generation);
+  batch.Put(ColumnFamily::kMeta, IdKey(collection_, id), patterns::EncodeMetaRow(meta),
+            held.generation);
+  batch.Put(ColumnFamily::kSlot, SlotKey(collection_, slot), patterns::EncodeSlotRow(row),
+            held.generation);
   return database_.Write(std::move(batch), options_.durability);
 }
 
@@ -296,7 +303,8 @@ absl::StatusOr<bool> PatternStore::WasDeleted(const PatternId& id) const {
   if (slot_of_.contains(id)) {
     return false;
   }
-  const absl::StatusOr<std::string> stored = database_.Get(ColumnFamily::kMeta, IdKey(id));
+  const absl::StatusOr<std::string> stored =
+      database_.Get(ColumnFamily::kMeta, IdKey(collection_, id));
   if (absl::IsNotFound(stored.status())) {
     return false;
   }

@@ -30,7 +30,7 @@ struct MetaRow;
 
 struct PatternStoreOptions {
   uint32_t dimension = 0;          // of the model's hidden states
-  Digest model_hash{};             // of the model that made the embeddings
+  Digest model_hash{};             // id of the model package that made the embeddings
   uint32_t m = 16;                 // see HnswOptions
   uint32_t ef_construction = 200;  // see HnswOptions
   // Of Put and Delete; a pattern is learned work, worth the fsync.
@@ -55,12 +55,13 @@ struct PatternPage {
 
 // The node's patterns: rows in RocksDB are the truth, one batch for each change; the vector index
 // is in memory and rebuilt from the rows at Open. Embeddings of different models are not
-// comparable, so a store is bound to one model and dimension. Thread-safe: searches and reads run
+// comparable: each model has a collection of its own, and an open store sees that of its model
+// only. Thread-safe: searches and reads run
 // at the same time; one writer at a time, which they wait for while its batch is written.
 class PatternStore {
  public:
-  // STORE_FOR_OTHER_MODEL where the rows belong to another model or dimension; the errors of
-  // Database. `database` outlives the store.
+  // Opens the model's collection; the first time, an empty one is made. LIMIT_EXCEEDED for more
+  // models than limits::kMaxCollections; the errors of Database. `database` outlives the store.
   static absl::StatusOr<std::unique_ptr<PatternStore>> Open(Database& database,
                                                             const PatternStoreOptions& options);
 
@@ -129,7 +130,8 @@ class PatternStore {
 
   Database& database_;
   const PatternStoreOptions options_;
-  Mutex writer_;  // held by one writer over all of its steps, taken before state_
+  uint32_t collection_ = 0;  // set by Open
+  Mutex writer_;             // held by one writer over all of its steps, taken before state_
   // Guards what follows; exclusive while a batch is written and the state follows it.
   mutable FairSharedMutex state_;
   std::unique_ptr<HnswIndex> index_;  // labels are slots

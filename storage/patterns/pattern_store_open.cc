@@ -47,32 +47,47 @@ absl::StatusOr<std::unique_ptr<PatternStore>> PatternStore::Open(
 }
 
 absl::Status PatternStore::Bind() {
-  const absl::StatusOr<std::string> stored =
-      database_.Get(ColumnFamily::kDefault, patterns::CollectionKey());
-  if (absl::IsNotFound(stored.status())) {
-    Batch batch;
-    batch.Put(ColumnFamily::kDefault, patterns::CollectionKey(),
-              patterns::EncodeCollectionRow({.dimension = options_.dimension,
-                                             .model_hash = options_.model_hash,
-                                             .m = options_.m,
-                                             .ef_construction = options_.ef_construction,
-                                             .created_ms = database_.clock().WallMillis()}));
-    return database_.Write(std::move(batch), Durability::kPowerLoss);
+  std::optional<uint32_t> found;
+  uint32_t next = 0;
+  const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const patterns::CollectionRow collection,
+                     patterns::DecodeCollectionRow(row.value));
+    const std::optional<uint32_t> number = ReadKeyU32(row.key, patterns::kCollectionKeys.size());
+    if (!number || *number != next) {
+      return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                   "collection {} of the store is missing; restore it from a backup", next);
+    }
+    if (collection.model_hash == options_.model_hash &&
+        collection.dimension == options_.dimension) {
+      found = *number;
+    }
+    ++next;
+    return !found.has_value();
+  };
+  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kDefault, patterns::kCollectionKeys,
+                                 EndOfPrefix(patterns::kCollectionKeys), look));
+  collection_ = found.value_or(next);
+  if (found) {
+    return absl::OkStatus();
   }
-  RETURN_IF_ERROR(stored.status());
-  ASSIGN_OR_RETURN(const patterns::CollectionRow row, patterns::DecodeCollectionRow(*stored));
-  if (row.model_hash != options_.model_hash || row.dimension != options_.dimension) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kStoreForOtherModel,
-                 "the patterns in {} were made with model {} of dimension {}, not {} of dimension "
-                 "{}; serve that model or choose another data folder",
-                 database_.path(), ToHex(row.model_hash), row.dimension, ToHex(options_.model_hash),
-                 options_.dimension);
+  if (next >= limits::kMaxCollections) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "the store in {} has patterns of {} models, the most it may have; choose another "
+                 "data folder for a new model",
+                 database_.path(), next);
   }
-  return absl::OkStatus();
+  Batch batch;
+  batch.Put(ColumnFamily::kDefault, patterns::CollectionKey(collection_),
+            patterns::EncodeCollectionRow({.dimension = options_.dimension,
+                                           .model_hash = options_.model_hash,
+                                           .m = options_.m,
+                                           .ef_construction = options_.ef_construction,
+                                           .created_ms = database_.clock().WallMillis()}));
+  return database_.Write(std::move(batch), Durability::kPowerLoss);
 }
 
 absl::Status PatternStore::LoadSlots() {
-  const std::string prefix = patterns::CollectionPrefix();
+  const std::string prefix = patterns::CollectionPrefix(collection_);
   const auto load = [this](const RowView& row) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
     ASSIGN_OR_RETURN(const patterns::SlotRow decoded, patterns::DecodeSlotRow(row.value));
@@ -96,7 +111,7 @@ absl::Status PatternStore::LoadSlots() {
 }
 
 absl::Status PatternStore::LoadVectors() {
-  const std::string prefix = patterns::CollectionPrefix();
+  const std::string prefix = patterns::CollectionPrefix(collection_);
   const auto load = [this](const RowView& row) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
     if (slot >= slots_.size() || !slots_[slot].live || slots_[slot].generation != row.generation) {

@@ -18,6 +18,7 @@ std::string EncodeTrajectory(const Trajectory& trajectory) {
                                    trajectory.prompt_tokens.end());
   row.set_completion(trajectory.completion);
   row.mutable_embedding()->Add(trajectory.embedding.begin(), trajectory.embedding.end());
+  row.set_embedded_by(trajectory.embedded_by);
   row.set_mode(trajectory.mode);
   row.mutable_step_t()->Add(trajectory.step_t.begin(), trajectory.step_t.end());
   row.mutable_step_entropy()->Add(trajectory.step_entropy.begin(), trajectory.step_entropy.end());
@@ -50,6 +51,7 @@ absl::StatusOr<Trajectory> DecodeTrajectory(std::string_view bytes) {
                         .prompt_tokens = {row.prompt_tokens().begin(), row.prompt_tokens().end()},
                         .completion = row.completion(),
                         .embedding = {row.embedding().begin(), row.embedding().end()},
+                        .embedded_by = row.embedded_by(),
                         .mode = row.mode(),
                         .step_t = {row.step_t().begin(), row.step_t().end()},
                         .step_entropy = {row.step_entropy().begin(), row.step_entropy().end()},

@@ -29,7 +29,8 @@ struct Trajectory {
   // Of a conversation, whose control tokens `prompt` only spells; empty: those of `prompt`.
   std::vector<uint32_t> prompt_tokens;
   std::string completion;
-  std::vector<float> embedding;     // of the prompt, mean-pooled hidden states
+  std::vector<float> embedding;     // of the prompt
+  std::string embedded_by;          // id of the model package that made the embedding
   uint32_t mode = 0;                // as ruvd.inference.v1 numbers the sampling modes
   std::vector<float> step_t;        // masked share of the window, by step
   std::vector<float> step_entropy;  // mean entropy in nats of the committed positions, by step

@@ -322,13 +322,31 @@ TEST_F(NodeTest, ACorruptModelIsNamed) {
   EXPECT_EQ(ReasonOf(Node::Start(config_).status()), reasons::kModelCorrupt);
 }
 
-TEST_F(NodeTest, AStoreOfAnotherModelIsRefused) {
+// Lessons are text: another model, whose embeddings are of another kind, learns them anew.
+TEST_F(NodeTest, AnotherModelHasItsOwnPatternsAndLearnsTheOldLessons) {
   Start();
-  ASSERT_TRUE(node_->Drain(kDrain).ok());
-  node_.reset();
+  const std::string prompt = "The lighthouse keeper";
+  const std::string wanted = " counted the ships every evening and wrote it in a blue book.";
+  const auto teach = [&](const std::string& text) {
+    learning::v1::SubmitFeedbackRequest request;
+    request.set_response_id(Generate(Request(prompt, 8)).finished.response_id());
+    request.set_edited_text(text);
+    learning::v1::SubmitFeedbackResponse answer;
+    EXPECT_TRUE(Rate(request, &answer).ok());
+    return answer;
+  };
+  ASSERT_TRUE(teach(wanted).learned());
+  const std::string first_model = config_.model.path;
   config_.model.path = kOtherModel;
-  const absl::Status status = Node::Start(config_).status();
-  EXPECT_EQ(ReasonOf(status), reasons::kStoreForOtherModel) << status;
+  Restart();
+  EXPECT_EQ(Status().patterns(), 0u);
+  const auto answer = teach(wanted);
+  EXPECT_TRUE(answer.learned()) << answer.explanation();
+  EXPECT_EQ(Status().patterns(), 1u);
+  config_.model.path = first_model;
+  Restart();
+  EXPECT_EQ(Status().patterns(), 1u);
+  EXPECT_LT(Score(prompt, wanted, true), Score(prompt, wanted, false));
 }
 
 TEST_F(NodeTest, ASecondNodeOnTheSameDataIsRefused) {

@@ -166,16 +166,16 @@ TEST_F(PatternStoreTest, DeleteLeavesATombstoneAndNoContent) {
     EXPECT_EQ(ReasonOf(store_->Delete(Id(1))), reasons::kNotFound);
     EXPECT_THAT(Found(MakePattern(1)), ElementsAre(2));
     EXPECT_EQ(store_->size(), 1U);
-    const auto meta = database_->Get(ColumnFamily::kMeta, patterns::IdKey(Id(1)));
+    const auto meta = database_->Get(ColumnFamily::kMeta, patterns::IdKey(0, Id(1)));
     ASSERT_TRUE(meta.ok());
     EXPECT_TRUE(patterns::DecodeMetaRow(*meta, Id(1))->tombstone);
-    EXPECT_EQ(ReasonOf(database_->Get(ColumnFamily::kPayload, patterns::IdKey(Id(1))).status()),
+    EXPECT_EQ(ReasonOf(database_->Get(ColumnFamily::kPayload, patterns::IdKey(0, Id(1))).status()),
               reasons::kNotFound);
-    EXPECT_EQ(ReasonOf(database_->Get(ColumnFamily::kVec, patterns::SlotKey(0)).status()),
+    EXPECT_EQ(ReasonOf(database_->Get(ColumnFamily::kVec, patterns::SlotKey(0, 0)).status()),
               reasons::kNotFound);
   }
   ASSERT_TRUE(store_->Put(MakePattern(3)).ok());  // takes the slot, with a higher generation
-  EXPECT_TRUE(database_->Get(ColumnFamily::kVec, patterns::SlotKey(0), 2).ok());
+  EXPECT_TRUE(database_->Get(ColumnFamily::kVec, patterns::SlotKey(0, 0), 2).ok());
   ASSERT_TRUE(store_->Put(MakePattern(1)).ok());
   Reopen();
   EXPECT_EQ(store_->size(), 3U);
@@ -295,20 +295,45 @@ TEST_F(PatternStoreTest, RefusesBadPatternsAndKeepsNothingOfThem) {
             reasons::kWrongDimension);
 }
 
-TEST_F(PatternStoreTest, IsBoundToModelAndDimension) {
+TEST_F(PatternStoreTest, EveryModelAndDimensionHasItsOwnCollection) {
+  ASSERT_TRUE(store_->Put(MakePattern(1)).ok());
   store_.reset();
   PatternStoreOptions other_model = PatternOptions();
   other_model.model_hash = Sha256("another model");
-  const auto refused = PatternStore::Open(*database_, other_model);
-  EXPECT_EQ(ReasonOf(refused.status()), reasons::kStoreForOtherModel);
-  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("another data folder"));
+  {
+    const auto other = PatternStore::Open(*database_, other_model).value();
+    EXPECT_EQ(other->size(), 0U);
+    EXPECT_EQ(ReasonOf(other->Get(Id(1)).status()), reasons::kNotFound);
+    ASSERT_TRUE(other->Put(MakePattern(1)).ok()) << "the same id may live in both";
+    ASSERT_TRUE(other->Put(MakePattern(2)).ok());
+    ASSERT_TRUE(other->Delete(Id(1)).ok());
+  }
   PatternStoreOptions other_dimension = PatternOptions();
   other_dimension.dimension = kDimension + 1;
-  EXPECT_EQ(ReasonOf(PatternStore::Open(*database_, other_dimension).status()),
-            reasons::kStoreForOtherModel);
+  EXPECT_EQ(PatternStore::Open(*database_, other_dimension).value()->size(), 0U);
+  EXPECT_EQ(PatternStore::Open(*database_, other_model).value()->size(), 1U);
+  Reopen();
+  EXPECT_EQ(store_->size(), 1U);
+  EXPECT_TRUE(store_->Get(Id(1)).ok()) << "the deletion was in the other collection";
+}
+
+TEST_F(PatternStoreTest, AnotherGraphMayBeBuiltOfTheSameRows) {
+  ASSERT_TRUE(store_->Put(MakePattern(1)).ok());
+  store_.reset();
   PatternStoreOptions other_graph = PatternOptions();
-  other_graph.m = 32;  // the graph is derived, any may be built
-  EXPECT_TRUE(PatternStore::Open(*database_, other_graph).ok());
+  other_graph.m = 32;
+  EXPECT_EQ(PatternStore::Open(*database_, other_graph).value()->size(), 1U);
+}
+
+TEST_F(PatternStoreTest, ACollectionThatIsMissingIsNoticed) {
+  Batch batch;
+  batch.Delete(ColumnFamily::kDefault, patterns::CollectionKey(0));
+  batch.Put(ColumnFamily::kDefault, patterns::CollectionKey(1),
+            database_->Get(ColumnFamily::kDefault, patterns::CollectionKey(0)).value());
+  ASSERT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
+  store_.reset();
+  EXPECT_EQ(ReasonOf(PatternStore::Open(*database_, PatternOptions()).status()),
+            reasons::kStoreCorrupt);
 }
 
 TEST_F(PatternStoreTest, AFullDiskRefusesPatternsButKeepsServing) {
@@ -328,13 +353,13 @@ TEST_F(PatternStoreTest, RefusesRowsThatDisagree) {
   ASSERT_TRUE(store_->Put(MakePattern(1)).ok());
   store_.reset();
   Batch batch;  // an embedding of another generation, as if an older one had been put back
-  batch.Put(ColumnFamily::kVec, patterns::SlotKey(0),
+  batch.Put(ColumnFamily::kVec, patterns::SlotKey(0, 0),
             patterns::EncodeVecRow(MakePattern(1).embedding), 9);
   ASSERT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
   EXPECT_EQ(ReasonOf(PatternStore::Open(*database_, PatternOptions()).status()),
             reasons::kStoreCorrupt);
   Batch drop;
-  drop.Delete(ColumnFamily::kVec, patterns::SlotKey(0));
+  drop.Delete(ColumnFamily::kVec, patterns::SlotKey(0, 0));
   ASSERT_TRUE(database_->Write(std::move(drop), Durability::kProcessCrash).ok());
   EXPECT_EQ(ReasonOf(PatternStore::Open(*database_, PatternOptions()).status()),
             reasons::kStoreCorrupt);

@@ -40,7 +40,7 @@ constexpr char kExampleStored[] =
 constexpr char kExamplePlaintext[] = "01010000020000000000803f000000c0";
 
 TEST(StoreFormatTest, TheWorkedExampleOpens) {
-  const std::string key = patterns::SlotKey(5);
+  const std::string key = patterns::SlotKey(0, 5);
   EXPECT_EQ(ToHex(AsBytes(key)), "0000000000000005");
   const auto value =
       DecodeStoredValue(ExampleKey(), ColumnFamily::kVec, key, FromHex(kExampleStored).value(), 3);
@@ -55,18 +55,18 @@ TEST(StoreFormatTest, TheHeaderIsPartOfTheSeal) {
   for (size_t i = 0; i < kStoredValueHeaderBytes; ++i) {
     std::string altered = stored;
     altered[i] = static_cast<char>(altered[i] ^ 4);
-    EXPECT_EQ(
-        ReasonOf(DecodeStoredValue(ExampleKey(), ColumnFamily::kVec, patterns::SlotKey(5), altered)
-                     .status()),
-        reasons::kSealBroken)
+    EXPECT_EQ(ReasonOf(DecodeStoredValue(ExampleKey(), ColumnFamily::kVec, patterns::SlotKey(0, 5),
+                                         altered)
+                           .status()),
+              reasons::kSealBroken)
         << i;
   }
 }
 
 TEST(StoreFormatTest, KeysHaveFixedWidths) {
-  EXPECT_EQ(ToHex(AsBytes(patterns::CollectionKey())), "636f6c6c2f00000000");
+  EXPECT_EQ(ToHex(AsBytes(patterns::CollectionKey(0))), "636f6c6c2f00000000");
   EXPECT_EQ(ToHex(AsBytes(patterns::OplogKey(258))), "0000000000000102");
-  EXPECT_EQ(patterns::IdKey(PatternId{0xAB}).size(), 20U);
+  EXPECT_EQ(patterns::IdKey(0, PatternId{0xAB}).size(), 20U);
 }
 
 TEST(RowsTest, EveryOtherLengthOfAVecRowIsRefused) {
