@@ -28,28 +28,15 @@ Distances::Distances(const NodeStore& nodes, const EncodedQuery& query, Distance
       buffers_(buffers),
       dot_(DotNibbles()),
       per_product_(query.factor * query.scale),
-      offset_((kMiddleOfNibble - 128.0F) * static_cast<float>(query.sum_high)),
-      margin_(query.factor * query.norm * kNibbleDeviation * kMarginDeviations) {}
+      per_high_(16.0F * per_product_),
+      margin_(query.factor * query.norm * kNibbleDeviation * kMarginDeviations),
+      nearest_offset_(
+          per_product_ * (kMiddleOfNibble - 128.0F) * static_cast<float>(query.sum_high) + margin_),
+      farthest_offset_(nearest_offset_ - 2.0F * margin_) {}
 
 void Distances::Products(const int8_t* query, const uint8_t* plane, std::span<const uint32_t> ids,
                          int32_t* out) const {
   dot_(query, plane, nodes_.layout().plane_bytes, ids.data(), ids.size(), out);
-}
-
-float Distances::Nearest(const RowHeader& header, int32_t high) const {
-  const float product = static_cast<float>(16 * high) + offset_;
-  return query_.base + header.bias - header.scale * (per_product_ * product + margin_);
-}
-
-float Distances::Farthest(const RowHeader& header, int32_t high) const {
-  const float product = static_cast<float>(16 * high) + offset_;
-  return query_.base + header.bias - header.scale * (per_product_ * product - margin_);
-}
-
-float Distances::CodeDistance(uint32_t node, int32_t high, int32_t low) const {
-  const RowHeader& header = nodes_.header(node);
-  const auto product = static_cast<float>(16 * high + low - 128 * query_.sum_high);
-  return query_.base + header.bias - header.scale * (per_product_ * product);
 }
 
 size_t Distances::Within(std::span<const uint32_t> ids, float bound) const {

@@ -37,10 +37,20 @@ class Distances {
   static constexpr float kMarginDeviations = 2.5F;
 
  private:
-  float CodeDistance(uint32_t node, int32_t high, int32_t low) const;
+  float CodeDistance(uint32_t node, int32_t high, int32_t low) const {
+    const RowHeader& header = nodes_.header(node);
+    const auto product = static_cast<float>(16 * high + low - 128 * query_.sum_high);
+    return query_.base + header.bias - header.scale * (per_product_ * product);
+  }
   // The least and the greatest distance that the high plane's product leaves likely.
-  float Nearest(const RowHeader& header, int32_t high) const;
-  float Farthest(const RowHeader& header, int32_t high) const;
+  float Nearest(const RowHeader& header, int32_t high) const {
+    return query_.base + header.bias -
+           header.scale * (per_high_ * static_cast<float>(high) + nearest_offset_);
+  }
+  float Farthest(const RowHeader& header, int32_t high) const {
+    return query_.base + header.bias -
+           header.scale * (per_high_ * static_cast<float>(high) + farthest_offset_);
+  }
   void Products(const int8_t* query, const uint8_t* plane, std::span<const uint32_t> ids,
                 int32_t* out) const;
 
@@ -48,9 +58,13 @@ class Distances {
   const EncodedQuery& query_;
   DistanceBuffers& buffers_;
   const DotNibblesFunction dot_;
-  const float per_product_;  // distance for each unit of a product, per unit of the row's scale
-  const float offset_;       // of the high plane's middle
+  // Distances for each unit of the row's scale: of a unit of the product, of one of the high
+  // plane's, and of its constant part with the margin on either side.
+  const float per_product_;
+  const float per_high_;
   const float margin_;
+  const float nearest_offset_;
+  const float farthest_offset_;
 };
 
 }  // namespace ruvd::hnsw

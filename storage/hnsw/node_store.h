@@ -82,6 +82,13 @@ class NodeStore {
     return reinterpret_cast<RowHeader*>(headers_.base())[node];
   }
   uint8_t* high(uint32_t node) const { return high_.Row(node); }
+  void PrefetchHigh(uint32_t node) const {
+    constexpr size_t kCacheLine = 64;
+    const uint8_t* row = high(node);
+    for (size_t j = 0; j < layout_.plane_bytes; j += kCacheLine) {
+      __builtin_prefetch(row + j);
+    }
+  }
   uint8_t* low(uint32_t node) const { return low_.Row(node); }
   uint8_t* residual(uint32_t node) const { return with_residual_ ? residual_.Row(node) : nullptr; }
   const uint8_t* high_plane() const { return high_.base(); }

@@ -8,6 +8,9 @@ namespace {
 
 constexpr size_t kLinksOfAUnit = 8;  // looking at so many links costs about one distance
 
+// Rows that are asked for while the rest of the links is looked at; the kernel asks for the others.
+constexpr size_t kEarlyRows = 4;
+
 }  // namespace
 
 Candidate Walker::Descend(const EntryPoint& entry, size_t level) const {
@@ -50,6 +53,9 @@ size_t Walker::Gather(uint32_t node, const WalkOptions& options, const Accept& a
       continue;
     }
     if (!options.two_hop || accept(id)) {
+      if (scratch_.ids.size() < kEarlyRows) {
+        core_.nodes.PrefetchHigh(id);
+      }
       scratch_.ids.push_back(id);
       continue;
     }

@@ -29,6 +29,14 @@ struct Avx2Isa {
     sums = _mm256_add_epi32(
         sums, _mm256_madd_epi16(_mm256_add_epi16(of_low, of_high), _mm256_set1_epi16(1)));
   }
+  static void Totals(const Sums* rows, int32_t* out) {
+    const __m256i first = _mm256_hadd_epi32(rows[0], rows[1]);
+    const __m256i second = _mm256_hadd_epi32(rows[2], rows[3]);
+    const __m256i both = _mm256_hadd_epi32(first, second);
+    _mm_storeu_si128(
+        reinterpret_cast<__m128i*>(out),
+        _mm_add_epi32(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1)));
+  }
   static int32_t Total(__m256i sums) {
     __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
     four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4E));

@@ -29,9 +29,10 @@ inline void PrefetchGroup(const uint8_t* plane, size_t row_bytes, const uint32_t
   }
 }
 
+// The Isa's Totals are the sums of four rows at once, Total is that of one.
 template <typename Isa, size_t kRows>
-inline void DotRows(const int8_t* query, const uint8_t* const* rows, size_t row_bytes,
-                    int32_t* out) {
+inline __attribute__((always_inline)) void DotRows(const int8_t* query, const uint8_t* const* rows,
+                                                   size_t row_bytes, int32_t* out) {
   typename Isa::Sums sums[kRows] = {};
   for (size_t j = 0; j < row_bytes; j += Isa::kBytes) {
     const auto low = Isa::LoadQuery(query + j);
@@ -40,8 +41,12 @@ inline void DotRows(const int8_t* query, const uint8_t* const* rows, size_t row_
       Isa::Accumulate(sums[r], rows[r] + j, low, high);
     }
   }
-  for (size_t r = 0; r < kRows; ++r) {
-    out[r] = Isa::Total(sums[r]);
+  if constexpr (kRows == kRowsAtOnce) {
+    Isa::Totals(sums, out);
+  } else {
+    for (size_t r = 0; r < kRows; ++r) {
+      out[r] = Isa::Total(sums[r]);
+    }
   }
 }
 
@@ -58,9 +63,19 @@ inline void DotNibblesOf(const int8_t* query, const uint8_t* plane, size_t row_b
     }
     DotRows<Isa, kRowsAtOnce>(query, rows, row_bytes, out + i);
   }
-  for (; i < n; ++i) {
-    const uint8_t* row = plane + size_t{ids[i]} * row_bytes;
-    DotRows<Isa, 1>(query, &row, row_bytes, out + i);
+  const uint8_t* rows[kRowsAtOnce];
+  for (size_t r = 0; i + r < n; ++r) {
+    rows[r] = plane + size_t{ids[i + r]} * row_bytes;
+  }
+  switch (n - i) {
+    case 3:
+      return DotRows<Isa, 3>(query, rows, row_bytes, out + i);
+    case 2:
+      return DotRows<Isa, 2>(query, rows, row_bytes, out + i);
+    case 1:
+      return DotRows<Isa, 1>(query, rows, row_bytes, out + i);
+    default:
+      return;
   }
 }
 

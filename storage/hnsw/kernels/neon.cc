@@ -28,6 +28,11 @@ struct NeonIsa {
     products = vmlal_s8(products, vget_high_s8(second), vget_high_s8(high));
     sums = vpadalq_s16(sums, products);
   }
+  static void Totals(const Sums* rows, int32_t* out) {
+    const int32x4_t first = vpaddq_s32(rows[0], rows[1]);
+    const int32x4_t second = vpaddq_s32(rows[2], rows[3]);
+    vst1q_s32(out, vpaddq_s32(first, second));
+  }
   static int32_t Total(int32x4_t sums) { return vaddvq_s32(sums); }
 };
 

@@ -24,6 +24,13 @@ struct NeonDotprodIsa {
     sums.of_low = vdotq_s32(sums.of_low, vreinterpretq_s8_u8(vandq_u8(bytes, vdupq_n_u8(15))), low);
     sums.of_high = vdotq_s32(sums.of_high, vreinterpretq_s8_u8(vshrq_n_u8(bytes, 4)), high);
   }
+  static void Totals(const Sums* rows, int32_t* out) {
+    const int32x4_t first = vpaddq_s32(vaddq_s32(rows[0].of_low, rows[0].of_high),
+                                       vaddq_s32(rows[1].of_low, rows[1].of_high));
+    const int32x4_t second = vpaddq_s32(vaddq_s32(rows[2].of_low, rows[2].of_high),
+                                        vaddq_s32(rows[3].of_low, rows[3].of_high));
+    vst1q_s32(out, vpaddq_s32(first, second));
+  }
   static int32_t Total(const Sums& sums) {
     return vaddvq_s32(vaddq_s32(sums.of_low, sums.of_high));
   }
