@@ -5,13 +5,16 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -81,7 +84,26 @@ TEST(ThreadParallelRunner, WritesOfTheBodyAreSeenByTheCallerOverManyLoops) {
   }
 }
 
-// Loops of one range beside the caller's, with and without time for the threads to fall asleep.
+// Returns when every other thread of the process waits in the kernel: a runner's threads, once they
+// have spun for nothing.
+void WaitUntilOthersSleep() {
+  const auto waits = [](const std::filesystem::path& thread) {
+    std::ifstream file(thread / "stat");
+    std::string stat;
+    std::getline(file, stat);
+    const size_t name_end = stat.rfind(')');  // then a space and the state
+    return name_end == std::string::npos || stat.substr(name_end + 2, 1) == "S";
+  };
+  const std::string self = std::to_string(::gettid());
+  for (bool all = false; !all; std::this_thread::yield()) {
+    all = true;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+      all = all && (thread.path().filename() == self || waits(thread.path()));
+    }
+  }
+}
+
+// Loops of one range beside the caller's, by threads that still spin and that have fallen asleep.
 TEST(ThreadParallelRunner, ManyShortLoopsLoseNothing) {
   for (const int threads : {2, 5}) {
     ThreadParallelRunner runner(threads);
@@ -89,7 +111,7 @@ TEST(ThreadParallelRunner, ManyShortLoopsLoseNothing) {
     for (uint64_t round = 0; round < 3000; ++round) {
       runner.For(1 + round % 7, 1, [&](size_t begin, size_t end) { sum += end - begin; });
       if (round % 500 == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        WaitUntilOthersSleep();
       }
     }
     uint64_t expected = 0;
