@@ -200,86 +200,111 @@ struct Request {
 
 // Random requests that begin like earlier ones, against the plain list while nothing is evicted;
 // under pressure, what is found must still be right and no longer than what the list knows.
-void RunRandomly(uint64_t seed, uint64_t budget, bool evicts) {
-  Random random(seed);
-  const auto pool = Pool(budget);
-  auto tree = std::make_unique<PrefixTree>(pool);
-  std::vector<PrefixTree::Key> keys = {
-      Causal(),
-      {.mix = {}, .attention = {.kind = Attention::Kind::kBlockCausal, .block_length = 8}}};
-  keys.push_back(keys[1]);
-  keys[2].mix.parts.push_back({std::make_shared<const Adapter>(), 1.0F});
-  std::vector<Known> known;
-  std::deque<Request> running;
-  int refused = 0;
-  for (int step = 0; step < 1500; ++step) {
-    const size_t key = random.Below(keys.size());
-    const size_t block = key == 0 ? 1 : 8;
-    Tokens tokens;
-    if (!known.empty() && random.Below(5) != 0) {
-      tokens = known[random.Below(known.size())].tokens;
-      tokens.resize(random.Below(tokens.size() + 1));
+class RandomRequests {
+ public:
+  RandomRequests(uint64_t seed, uint64_t budget, bool evicts)
+      : evicts_(evicts), random_(seed), pool_(Pool(budget)) {
+    keys_.push_back(keys_[1]);
+    keys_[2].mix.parts.push_back({std::make_shared<const Adapter>(), 1.0F});
+  }
+
+  void Run() {
+    for (int step = 0; step < 1500; ++step) {
+      const size_t key = random_.Below(keys_.size());
+      ASSERT_NO_FATAL_FAILURE(Serve(key, AnyTokens(key == 0 ? 1 : 8)));
+      ASSERT_LE(pool_->usage().pages, pool_->budget_pages());
+      if (evicts_ && random_.Below(50) == 0) {
+        tree_->Evict(random_.Below(10));
+      }
     }
-    for (size_t added = 1 + random.Below(40); added > 0 && tokens.size() < 200; --added) {
-      tokens.push_back(static_cast<TokenId>(random.Below(3)));
+    EXPECT_EQ(evicts_, tree_->stats().evicted_pages > 0);
+    EXPECT_EQ(evicts_, refused_ > 0);
+    running_.clear();
+    EXPECT_EQ(pool_->usage().pages, tree_->stats().pages);
+    EXPECT_EQ(pool_->usage().shared_pages, 0);
+    tree_.reset();
+    EXPECT_EQ(pool_->usage().pages, 0);
+  }
+
+ private:
+  // Often the beginning of a known prefix, then some more, up to a block's end.
+  Tokens AnyTokens(size_t block) {
+    Tokens tokens;
+    if (!known_.empty() && random_.Below(5) != 0) {
+      tokens = known_[random_.Below(known_.size())].tokens;
+      tokens.resize(random_.Below(tokens.size() + 1));
+    }
+    for (size_t added = 1 + random_.Below(40); added > 0 && tokens.size() < 200; --added) {
+      tokens.push_back(static_cast<TokenId>(random_.Below(3)));
     }
     tokens.resize((tokens.size() + block - 1) / block * block);
-    Request request{key, tokens, KvCache(pool, kCapacity)};
-    const PrefixTree::Match match = tree->Lookup(keys[key], tokens, &request.cache);
-    ASSERT_EQ(match.length, request.cache.length());
-    ExpectPrefix(key, tokens, request.cache);
-    const size_t expected = ExpectedLength(known, key, block, tokens);
-    if (evicts) {
-      ASSERT_LE(static_cast<size_t>(match.length), expected);
-    } else {
-      ASSERT_EQ(static_cast<size_t>(match.length), expected);
-    }
-    if (static_cast<size_t>(match.length) == tokens.size()) {
-      ASSERT_EQ(match.last_hidden, std::vector<float>{Fingerprints(key, tokens).back()});
-    }
+    return tokens;
+  }
+
+  void Serve(size_t key, const Tokens& tokens) {
+    Request request{key, tokens, KvCache(pool_, kCapacity)};
+    ASSERT_NO_FATAL_FAILURE(LookUp(&request));
     if (!Fill(key, tokens, &request.cache).ok()) {
-      ++refused;
-      running.clear();
-      continue;
+      ++refused_;
+      running_.clear();
+      return;
     }
-    const bool hidden = random.Below(2) == 0;
+    const bool hidden = random_.Below(2) == 0;
     std::vector<float> last;
     if (hidden) {
       last.push_back(Fingerprints(key, tokens).back());
     }
-    tree->Insert(keys[key], tokens, request.cache, last);
-    known.push_back({key, tokens, hidden});
+    tree_->Insert(keys_[key], tokens, request.cache, last);
+    known_.push_back({key, tokens, hidden});
     if (!hidden) {
-      known.back().tokens.resize(tokens.size() / 16 * 16);
+      known_.back().tokens.resize(tokens.size() / 16 * 16);
     }
-    running.push_back(std::move(request));
-    if (random.Below(3) != 0) {
-      running.pop_front();
+    running_.push_back(std::move(request));
+    if (random_.Below(3) != 0) {
+      running_.pop_front();
     }
-    for (const Request& other : running) {
+    for (const Request& other : running_) {
       ExpectPrefix(other.key, other.tokens, other.cache);
     }
-    ASSERT_LE(pool->usage().pages, budget);
-    if (evicts && random.Below(50) == 0) {
-      tree->Evict(random.Below(10));
+  }
+
+  void LookUp(Request* request) {
+    const Tokens& tokens = request->tokens;
+    const PrefixTree::Match match = tree_->Lookup(keys_[request->key], tokens, &request->cache);
+    const auto length = static_cast<size_t>(match.length);
+    ASSERT_EQ(match.length, request->cache.length());
+    ExpectPrefix(request->key, tokens, request->cache);
+    const size_t block = request->key == 0 ? 1 : 8;
+    const size_t expected = ExpectedLength(known_, request->key, block, tokens);
+    if (evicts_) {
+      ASSERT_LE(length, expected);
+    } else {
+      ASSERT_EQ(length, expected);
+    }
+    if (length == tokens.size()) {
+      ASSERT_EQ(match.last_hidden, std::vector<float>{Fingerprints(request->key, tokens).back()});
     }
   }
-  EXPECT_EQ(evicts, tree->stats().evicted_pages > 0);
-  EXPECT_EQ(evicts, refused > 0);
-  running.clear();
-  EXPECT_EQ(pool->usage().pages, tree->stats().pages);
-  EXPECT_EQ(pool->usage().shared_pages, 0);
-  tree.reset();
-  EXPECT_EQ(pool->usage().pages, 0);
-}
+
+  const bool evicts_;
+  Random random_;
+  const std::shared_ptr<KvPool> pool_;
+  std::unique_ptr<PrefixTree> tree_ = std::make_unique<PrefixTree>(pool_);
+  std::vector<PrefixTree::Key> keys_ = {
+      Causal(),
+      {.mix = {}, .attention = {.kind = Attention::Kind::kBlockCausal, .block_length = 8}}};
+  std::vector<Known> known_;
+  std::deque<Request> running_;
+  int refused_ = 0;
+};
 
 TEST(PrefixTreeTest, RandomRequestsEqualAPlainList) {
-  RunRandomly(1, 1U << 20, false);
+  RandomRequests(1, 1U << 20, false).Run();
 }
 
 TEST(PrefixTreeTest, RandomRequestsUnderPressureStayRight) {
   for (uint64_t seed = 2; seed < 5; ++seed) {
-    RunRandomly(seed, 60, true);
+    RandomRequests(seed, 60, true).Run();
   }
 }
 
