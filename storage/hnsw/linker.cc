@@ -16,6 +16,19 @@ namespace {
 constexpr size_t kCutNumerator = 4;
 constexpr size_t kCutDenominator = 5;
 
+// Adds the nearest candidates that were not chosen, as far as there are fewer than `count`.
+void Fill(const std::vector<Candidate>& nearest_first, size_t count,
+          std::vector<uint32_t>* chosen) {
+  for (const Candidate& candidate : nearest_first) {
+    if (chosen->size() >= count) {
+      return;
+    }
+    if (std::find(chosen->begin(), chosen->end(), candidate.node) == chosen->end()) {
+      chosen->push_back(candidate.node);
+    }
+  }
+}
+
 }  // namespace
 
 void Linker::QueryFrom(uint32_t node) {
@@ -92,7 +105,10 @@ void Linker::Relink(uint32_t node, size_t level, std::span<const uint32_t> candi
   links_.erase(std::unique(links_.begin(), links_.end()), links_.end());
   Measure(node, links_);
   const LinkList list = core_.nodes.Links(node, level);
+  links_.clear();
+  list.AppendTo(&links_);
   Choose(list.width() * kCutNumerator / kCutDenominator);
+  Fill(candidates_, links_.size(), &chosen_);  // repairs do not thin the graph out
   list.Write(chosen_);
 }
 
