@@ -77,4 +77,56 @@ inline constexpr size_t kMaxTrajectoryPromptTokens = kMaxTrajectoryTextBytes;
 inline constexpr size_t kMaxItemEnvelopeBytes = 4096;
 inline constexpr size_t kMaxItemPayloadBytes = 8 << 20;
 
+// The write-behind queue of the witness log: one write of 100 entries costs little more than one of
+// one, and a second's entries are what a crash may take.
+inline constexpr size_t kWitnessBatch = 100;
+inline constexpr std::chrono::milliseconds kMaxWitnessWait{1000};
+// Ten batches: minutes of an edge node's requests while the disk stalls, about 6 MiB.
+inline constexpr size_t kMaxWitnessQueue = 1000;
+// Entries kept, whatever their age: two embeddings of 768 make 6 KiB, all of them 600 MiB.
+inline constexpr size_t kMaxWitnessEntries = 100'000;
+inline constexpr std::chrono::hours kWitnessRetention{7 * 24};
+// Names and the error of one entry; ids, adapters and models in its lists.
+inline constexpr size_t kMaxWitnessTextBytes = 8192;
+inline constexpr size_t kMaxWitnessMessageBytes = 1024;
+inline constexpr size_t kMaxWitnessListItems = 256;
+// Entries one query looks at (a few microseconds each) and intervals of one trend.
+inline constexpr size_t kMaxWitnessScan = 200'000;
+inline constexpr size_t kMaxWitnessIntervals = 1000;
+// Entries that leave in one step, and the uncompressed bytes of one frame of an archive: above the
+// largest entry, small enough to hold in memory.
+inline constexpr size_t kWitnessExpiryBatch = 4096;
+inline constexpr size_t kMaxArchiveFrameBytes = 1 << 20;
+
+// Sessions: a thousand are active at a time on the largest nodes. All are in memory, with an
+// embedding of 3 KiB each.
+inline constexpr size_t kMaxSessions = 10'000;
+inline constexpr std::chrono::hours kSessionIdle{7 * 24};
+inline constexpr size_t kMaxStoredSessionIdBytes = 128;
+inline constexpr size_t kMaxUserIdBytes = 128;
+// Names, locations and metadata of one session.
+inline constexpr size_t kMaxSessionTextBytes = 16 << 10;
+inline constexpr size_t kMaxSessionMetadata = 64;
+
+// Edges: an id's length is one byte of a key. What one question to the graph may cost: a node's
+// heaviest edges, the rows passed over because of their type, hops and the nodes they find.
+inline constexpr size_t kMaxGraphIdBytes = 128;
+inline constexpr size_t kMaxNeighbours = 1000;
+inline constexpr size_t kMaxEdgesLookedAt = 10'000;
+inline constexpr size_t kMaxHopDepth = 6;
+inline constexpr size_t kMaxHopNodes = 10'000;
+
+// A charge of the privacy ledger: the orders of the usual grids, and the name of what is released.
+inline constexpr size_t kMaxLedgerOrders = 256;
+inline constexpr size_t kMaxLedgerSubjectBytes = 256;
+
+// Policies: what the loops learn in months. A router is below a megabyte; a Fisher diagonal of two
+// million values covers every adapter of a small model and fits one row (8 MiB).
+inline constexpr size_t kMaxPolicies = 10'000;
+inline constexpr size_t kCachedPolicies = 256;
+inline constexpr std::chrono::seconds kPolicyCacheTtl{60};
+inline constexpr uint32_t kMaxRouterSize = 512;
+inline constexpr size_t kMaxPolicyPatterns = 4096;
+inline constexpr size_t kMaxFisherValues = 2 << 20;
+
 }  // namespace ruvd::limits

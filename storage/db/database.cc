@@ -135,14 +135,28 @@ absl::StatusOr<bool> Database::Contains(ColumnFamily family, std::string_view ke
 
 absl::Status Database::Scan(ColumnFamily family, std::string_view start, std::string_view end,
                             const RowCallback& callback) const {
+  return ScanRows(family, start, end, Direction::kForward, callback);
+}
+
+absl::Status Database::ScanBackward(ColumnFamily family, std::string_view start,
+                                    std::string_view end, const RowCallback& callback) const {
+  return ScanRows(family, start, end, Direction::kBackward, callback);
+}
+
+absl::Status Database::ScanRows(ColumnFamily family, std::string_view start, std::string_view end,
+                                Direction direction, const RowCallback& callback) const {
   rocksdb::ReadOptions read;
   read.fill_cache = false;  // a scan would push out what single reads need
+  const bool forward = direction == Direction::kForward;
+  const rocksdb::Slice first = SliceOf(start);
   const rocksdb::Slice bound = SliceOf(end);
+  read.iterate_lower_bound = &first;
   if (!end.empty()) {
     read.iterate_upper_bound = &bound;
   }
   std::unique_ptr<rocksdb::Iterator> rows(impl_->db().NewIterator(read, impl_->handle(family)));
-  for (rows->Seek(SliceOf(start)); rows->Valid(); rows->Next()) {
+  forward ? rows->SeekToFirst() : rows->SeekToLast();
+  for (; rows->Valid(); forward ? rows->Next() : rows->Prev()) {
     const std::string_view key = ViewOf(rows->key());
     ASSIGN_OR_RETURN(const OpenedValue value,
                      DecodeStoredValue(impl_->key(), family, key, ViewOf(rows->value())));

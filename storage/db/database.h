@@ -122,6 +122,10 @@ class Database {
   absl::Status Scan(ColumnFamily family, std::string_view start, std::string_view end,
                     const RowCallback& callback) const;
 
+  // The same rows from the last one to the first.
+  absl::Status ScanBackward(ColumnFamily family, std::string_view start, std::string_view end,
+                            const RowCallback& callback) const;
+
   // The greatest key of a family, nullopt where it is empty.
   absl::StatusOr<std::optional<std::string>> LastKey(ColumnFamily family) const;
 
@@ -138,6 +142,9 @@ class Database {
 
  private:
   class Impl;
+  enum class Direction : uint8_t { kForward, kBackward };
+  absl::Status ScanRows(ColumnFamily family, std::string_view start, std::string_view end,
+                        Direction direction, const RowCallback& callback) const;
   explicit Database(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -133,6 +133,15 @@ TEST_F(DatabaseTest, ScansARangeInOrderAndStopsWhenTold) {
   EXPECT_THAT(Keys(*database, ColumnFamily::kPeers), ElementsAre("a", "b", "c", "d"));
   EXPECT_THAT(Keys(*database, ColumnFamily::kPeers, "b", "d"), ElementsAre("b", "c"));
   EXPECT_THAT(Keys(*database, ColumnFamily::kPeers, "", "", 2), ElementsAre("a", "b"));
+  std::string backward;
+  const auto note = [&backward](const RowView& row) -> absl::StatusOr<bool> {
+    backward += row.value;
+    return backward.size() < 3;
+  };
+  ASSERT_TRUE(database->ScanBackward(ColumnFamily::kPeers, "b", "d", note).ok());
+  EXPECT_EQ(backward, "cb");
+  ASSERT_TRUE(database->ScanBackward(ColumnFamily::kPeers, "", "", note).ok());
+  EXPECT_EQ(backward, "cbd");
   const absl::Status status = database->Scan(
       ColumnFamily::kPeers, "", "",
       [](const RowView&) -> absl::StatusOr<bool> { return absl::AbortedError("enough"); });

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+// Error reasons that only the stores of this room give; the others are in base/reasons.h. The same
+// rule holds: a name is never reused for another cause.
+namespace ruvd::reasons {
+
+inline constexpr char kLedgerBroken[] = "LEDGER_BROKEN";
+inline constexpr char kLedgerRolledBack[] = "LEDGER_ROLLED_BACK";
+inline constexpr char kBeingRemoved[] = "BEING_REMOVED";
+
+}  // namespace ruvd::reasons

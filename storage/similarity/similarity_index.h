@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/string_map.h"
+#include "storage/hnsw/hnsw_index.h"
+
+namespace ruvd {
+
+struct SimilarityHit {
+  std::string id;
+  float similarity = 0;  // cosine, -1 to 1
+};
+
+// The vector index for rows that are named by text instead of dense numbers: gives every id a label
+// of HnswIndex, takes labels back, and tends the index a little with every change. In memory only;
+// the owner fills it from its rows. Thread-safe: writers wait for each other, searches for nobody.
+class SimilarityIndex {
+ public:
+  // Vectors of `dimension` values. INVALID_ARGUMENT for a dimension outside storage/limits.h.
+  static absl::StatusOr<std::unique_ptr<SimilarityIndex>> Create(uint32_t dimension);
+
+  // What Put would answer, without putting.
+  absl::Status Check(std::span<const float> vector) const;
+
+  // Adds the vector of an id or replaces it. WRONG_DIMENSION; INVALID_ARGUMENT for values that are
+  // not finite or all zero; LIMIT_EXCEEDED.
+  absl::Status Put(std::string_view id, std::span<const float> vector);
+
+  // Does nothing where the id is not there.
+  void Remove(std::string_view id);
+
+  // The `k` ids most similar to `query`, most similar first. Errors as of Put, and INVALID_ARGUMENT
+  // for a `k` that is not 1 to limits::kMaxSearchHits.
+  absl::StatusOr<std::vector<SimilarityHit>> Search(std::span<const float> query, size_t k) const;
+
+  size_t size() const;
+
+ private:
+  // Who has a label, since which generation of it; no id: nobody.
+  struct Holder {
+    std::string id;
+    uint32_t generation = 0;
+  };
+
+  explicit SimilarityIndex(std::unique_ptr<HnswIndex> index) : index_(std::move(index)) {}
+  // The label of an id, a new one where it has none.
+  uint32_t LabelOf(std::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(names_);
+  void Tend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
+
+  const std::unique_ptr<HnswIndex> index_;  // changed under writer_
+  Mutex writer_;                            // taken before names_
+  mutable Mutex names_;                     // held for moments only
+  StringMap<uint32_t> labels_ ABSL_GUARDED_BY(names_);
+  std::vector<Holder> holders_ ABSL_GUARDED_BY(names_);  // by label
+  std::vector<uint32_t> free_ ABSL_GUARDED_BY(names_);
+};
+
+}  // namespace ruvd

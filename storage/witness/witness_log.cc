@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/witness/witness_log.h"
+
+#include <set>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "storage/db/row_key.h"
+#include "storage/witness/witness_rows.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kCountKey[] = "count";
+
+absl::Status NoSuchEntry(std::string_view request_id) {
+  return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+               "no witness entry of request {}; list the entries to see which there are",
+               request_id.substr(0, limits::kMaxResponseIdBytes));
+}
+
+absl::StatusOr<uint64_t> ReadCount(Database& database) {
+  const absl::StatusOr<std::string> row = database.Get(ColumnFamily::kWitness, kCountKey);
+  if (absl::IsNotFound(row.status())) {
+    return 0;
+  }
+  RETURN_IF_ERROR(row.status());
+  ByteReader reader(AsBytes(*row));
+  const auto count = reader.Read<uint64_t>();
+  if (!count || reader.remaining() > 0) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                 "the count of witness entries does not decode; restore the store from a backup");
+  }
+  return *count;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WitnessLog>> WitnessLog::Open(Database& database,
+                                                             WitnessLogOptions options) {
+  ASSIGN_OR_RETURN(const uint64_t stored, ReadCount(database));
+  ASSIGN_OR_RETURN(WitnessRetention retention,
+                   WitnessRetention::Open(database, std::move(options.retention)));
+  std::unique_ptr<WitnessLog> log(new WitnessLog(database, options, std::move(retention)));
+  const MutexLock lock(log->queue_mutex_);
+  log->counts_.stored = stored;
+  return log;
+}
+
+absl::Status WitnessLog::Append(WitnessEntry entry, TimePoint now) {
+  RETURN_IF_ERROR(witness::CheckEntry(entry));
+  const MutexLock lock(queue_mutex_);
+  if (!queue_.Push(std::move(entry), now)) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
+                 "{} witness entries wait for the disk; check the disk", queue_.size());
+  }
+  return absl::OkStatus();
+}
+
+std::optional<TimePoint> WitnessLog::NextDue() const {
+  const MutexLock lock(queue_mutex_);
+  return queue_.NextDue();
+}
+
+absl::StatusOr<size_t> WitnessLog::FlushDue(TimePoint now) {
+  const MutexLock writer(writer_);
+  {
+    const MutexLock lock(queue_mutex_);
+    if (!queue_.Due(now)) {
+      return 0;
+    }
+  }
+  return FlushBatch();
+}
+
+absl::Status WitnessLog::FlushAll() {
+  const MutexLock writer(writer_);
+  while (true) {
+    ASSIGN_OR_RETURN(const size_t flushed, FlushBatch());
+    if (flushed == 0) {
+      return absl::OkStatus();
+    }
+  }
+}
+
+absl::StatusOr<size_t> WitnessLog::FlushBatch() {
+  std::vector<WitnessEntry> entries;
+  {
+    const MutexLock lock(queue_mutex_);
+    entries = queue_.Take();
+  }
+  if (entries.empty()) {
+    return 0;
+  }
+  if (const absl::Status written = WriteEntries(entries); !written.ok()) {
+    const MutexLock lock(queue_mutex_);
+    queue_.PutBack(std::move(entries));
+    return written;
+  }
+  return entries.size();
+}
+
+void WitnessLog::PutCount(uint64_t stored, Batch* batch) const {
+  batch->Put(ColumnFamily::kWitness, kCountKey, ByteWriter().Write(stored).str());
+}
+
+absl::Status WitnessLog::WriteEntries(const std::vector<WitnessEntry>& entries) {
+  Batch batch;
+  std::set<std::string_view> ids;
+  for (const WitnessEntry& entry : entries) {
+    const std::string time_key = witness::TimeKey(entry.request_id);
+    ASSIGN_OR_RETURN(const bool stored, database_.Contains(ColumnFamily::kWitness, time_key));
+    if (stored || !ids.insert(entry.request_id).second) {
+      continue;
+    }
+    const std::string key = witness::RecordKey(entry.timestamp_ms, entry.request_id);
+    batch.Put(ColumnFamily::kWitness, key, witness::EncodeRecord(entry));
+    batch.Put(ColumnFamily::kWitness, witness::EmbeddingsKey(key),
+              witness::EncodeEmbeddings(entry));
+    batch.Put(ColumnFamily::kWitness, time_key, key);
+  }
+  const uint64_t stored = counts().stored + ids.size();
+  PutCount(stored, &batch);
+  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
+  const MutexLock lock(queue_mutex_);
+  counts_.stored = stored;
+  counts_.duplicates += entries.size() - ids.size();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<WitnessEntry> WitnessLog::GetStored(std::string_view request_id) const {
+  if (request_id.size() > limits::kMaxResponseIdBytes) {
+    return NoSuchEntry(request_id);
+  }
+  const absl::StatusOr<std::string> key =
+      database_.Get(ColumnFamily::kWitness, witness::TimeKey(request_id));
+  if (absl::IsNotFound(key.status())) {
+    return NoSuchEntry(request_id);
+  }
+  RETURN_IF_ERROR(key.status());
+  ASSIGN_OR_RETURN(const std::string record, database_.Get(ColumnFamily::kWitness, *key));
+  ASSIGN_OR_RETURN(WitnessEntry entry, witness::DecodeRecord(record));
+  ASSIGN_OR_RETURN(const std::string embeddings,
+                   database_.Get(ColumnFamily::kWitness, witness::EmbeddingsKey(*key)));
+  RETURN_IF_ERROR(witness::DecodeEmbeddings(embeddings, &entry));
+  return entry;
+}
+
+absl::StatusOr<WitnessEntry> WitnessLog::Get(std::string_view request_id) const {
+  const MutexLock writer(writer_);  // an entry is on its way to the disk, or it is not
+  {
+    const MutexLock lock(queue_mutex_);
+    if (const WitnessEntry* queued = queue_.Find(request_id)) {
+      return *queued;
+    }
+  }
+  return GetStored(request_id);
+}
+
+absl::Status WitnessLog::SetQuality(std::string_view request_id, float quality) {
+  if (!(quality >= 0.0F && quality <= 1.0F)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "quality {} is not between 0 (bad) and 1 (good)", quality);
+  }
+  const MutexLock writer(writer_);
+  {
+    const MutexLock lock(queue_mutex_);
+    if (WitnessEntry* queued = queue_.Find(request_id)) {
+      queued->quality = quality;
+      return absl::OkStatus();
+    }
+  }
+  ASSIGN_OR_RETURN(WitnessEntry entry, GetStored(request_id));
+  entry.quality = quality;
+  Batch batch;
+  batch.Put(ColumnFamily::kWitness, witness::RecordKey(entry.timestamp_ms, entry.request_id),
+            witness::EncodeRecord(entry));
+  return database_.Write(std::move(batch), Durability::kProcessCrash);
+}
+
+absl::StatusOr<WitnessExpired> WitnessLog::ExpireSome(int64_t now_ms) {
+  const MutexLock writer(writer_);
+  const uint64_t stored = counts().stored;
+  ASSIGN_OR_RETURN(const bool due, retention_.Begin(now_ms, stored));
+  if (!due) {
+    return WitnessExpired{};
+  }
+  RETURN_IF_ERROR(retention_.WriteFile());
+  Batch batch;
+  ASSIGN_OR_RETURN(const uint64_t expired, retention_.Finish(&batch));
+  PutCount(stored - expired, &batch);
+  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
+  retention_.Done();
+  const MutexLock lock(queue_mutex_);
+  counts_.stored = stored - expired;
+  counts_.expired += expired;
+  return WitnessExpired{.entries = expired, .more = true};
+}
+
+WitnessLogCounts WitnessLog::counts() const {
+  const MutexLock lock(queue_mutex_);
+  WitnessLogCounts counts = counts_;
+  counts.queued = queue_.size();
+  counts.refused = queue_.refused();
+  return counts;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "storage/db/database.h"
+#include "storage/witness/witness_entry.h"
+#include "storage/witness/witness_query.h"
+#include "storage/witness/witness_queue.h"
+#include "storage/witness/witness_retention.h"
+
+namespace ruvd {
+
+struct WitnessLogOptions {
+  WitnessQueueOptions queue = {};
+  WitnessRetentionOptions retention = {};
+};
+
+struct WitnessLogCounts {
+  uint64_t stored = 0;      // on disk
+  uint64_t queued = 0;      // not yet
+  uint64_t refused = 0;     // since start: the queue was full
+  uint64_t duplicates = 0;  // since start: of a request that is stored already
+  uint64_t expired = 0;     // since start: deleted or archived
+};
+
+struct WitnessExpired {
+  uint64_t entries = 0;
+  bool more = false;  // call again
+};
+
+// What every request did, behind a queue that costs a request microseconds. A crash takes the
+// entries of the last second at most; what is stored survives kill -9. Queries see stored entries
+// only. Thread-safe; Append never waits for a disk.
+class WitnessLog {
+ public:
+  // `database` outlives the log.
+  static absl::StatusOr<std::unique_ptr<WitnessLog>> Open(Database& database,
+                                                          WitnessLogOptions options = {});
+
+  // Queues an entry. RESOURCE_EXHAUSTED (MAILBOX_FULL) where the queue is full, which is counted;
+  // INVALID_ARGUMENT, LIMIT_EXCEEDED for an entry that cannot be stored. `now` is monotonic time.
+  absl::Status Append(WitnessEntry entry, TimePoint now);
+
+  // Writes a batch if one is due; returns how many entries it took off the queue. The owner calls
+  // it when NextDue says so, or every while. Errors of Database::Write leave the entries queued.
+  absl::StatusOr<size_t> FlushDue(TimePoint now);
+  // Writes everything that is queued.
+  absl::Status FlushAll();
+  std::optional<TimePoint> NextDue() const;
+
+  // The whole entry of a request, queued ones included. NOT_FOUND.
+  absl::StatusOr<WitnessEntry> Get(std::string_view request_id) const;
+  // Notes the quality of a request, 0 to 1. NOT_FOUND, INVALID_ARGUMENT.
+  absl::Status SetQuality(std::string_view request_id, float quality);
+
+  // INVALID_ARGUMENT; see CheckQuery.
+  absl::StatusOr<WitnessPage> Query(const WitnessQuery& query) const;
+  // INVALID_ARGUMENT for a negative interval.
+  absl::StatusOr<WitnessStats> Stats(const WitnessStatsQuery& query) const;
+
+  // Takes one batch of entries out that are older than the retention at `now_ms` (UTC) or too many:
+  // into an archive, where there is a folder for them, and out of the store. Bounded work. After an
+  // error the next call takes the batch up again.
+  absl::StatusOr<WitnessExpired> ExpireSome(int64_t now_ms);
+
+  WitnessLogCounts counts() const;
+
+ private:
+  WitnessLog(Database& database, const WitnessLogOptions& options, WitnessRetention retention)
+      : database_(database), retention_(std::move(retention)), queue_(options.queue) {}
+
+  absl::StatusOr<size_t> FlushBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
+  absl::Status WriteEntries(const std::vector<WitnessEntry>& entries)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
+  void PutCount(uint64_t stored, Batch* batch) const;
+  absl::StatusOr<WitnessEntry> GetStored(std::string_view request_id) const;
+  absl::StatusOr<WitnessPage> QueryByTime(const WitnessQuery& query) const;
+  absl::StatusOr<WitnessPage> QueryBySimilarity(const WitnessQuery& query) const;
+
+  Database& database_;
+  // Taken before queue_mutex_; held while rows are written.
+  mutable Mutex writer_;
+  WitnessRetention retention_ ABSL_GUARDED_BY(writer_);
+  mutable Mutex queue_mutex_;
+  WitnessQueue queue_ ABSL_GUARDED_BY(queue_mutex_);
+  WitnessLogCounts counts_ ABSL_GUARDED_BY(queue_mutex_);
+};
+
+}  // namespace ruvd

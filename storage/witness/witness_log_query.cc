@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading the witness log: walks over the records in order of time, newest or oldest first.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "storage/db/row_key.h"
+#include "storage/similarity/cosine.h"
+#include "storage/witness/witness_log.h"
+#include "storage/witness/witness_rows.h"
+
+namespace ruvd {
+namespace {
+
+// Keys of records, end excluded.
+struct KeyRange {
+  std::string start;
+  std::string end;
+};
+
+KeyRange RangeOf(const WitnessFilter& filter) {
+  return {witness::RecordKeyAt(filter.from_ms),
+          filter.to_ms ? witness::RecordKeyAt(*filter.to_ms) : EndOfPrefix(witness::kRecordPrefix)};
+}
+
+// Goes on behind the record that a page token names.
+absl::Status ApplyToken(const WitnessQuery& query, KeyRange* range) {
+  if (query.page_token.empty()) {
+    return absl::OkStatus();
+  }
+  const std::optional<std::string> key = FromHex(query.page_token);
+  if (!key || !key->starts_with(witness::kRecordPrefix) || witness::IdOfRecordKey(*key).empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "the page token is not one this node gave; list from the start");
+  }
+  if (query.oldest_first) {
+    range->start = std::max(range->start, *key + '\0');
+  } else {
+    range->end = std::min(range->end, *key);
+  }
+  return absl::OkStatus();
+}
+
+bool MoreSimilar(const WitnessHit& a, const WitnessHit& b) {
+  return *a.similarity > *b.similarity;
+}
+
+// Keeps the `limit` most similar hits in a heap whose front is the least similar.
+void Keep(WitnessHit hit, size_t limit, std::vector<WitnessHit>* hits) {
+  hits->push_back(std::move(hit));
+  std::push_heap(hits->begin(), hits->end(), MoreSimilar);
+  if (hits->size() > limit) {
+    std::pop_heap(hits->begin(), hits->end(), MoreSimilar);
+    hits->pop_back();
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<WitnessPage> WitnessLog::Query(const WitnessQuery& query) const {
+  RETURN_IF_ERROR(CheckQuery(query));
+  return query.similar_to.empty() ? QueryByTime(query) : QueryBySimilarity(query);
+}
+
+absl::StatusOr<WitnessPage> WitnessLog::QueryByTime(const WitnessQuery& query) const {
+  KeyRange range = RangeOf(query.filter);
+  RETURN_IF_ERROR(ApplyToken(query, &range));
+  WitnessPage page;
+  if (range.start >= range.end) {
+    return page;
+  }
+  std::string last_key;
+  size_t looked_at = 0;
+  const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
+    if (looked_at++ >= limits::kMaxWitnessScan) {
+      page.next_page_token = ToHex(AsBytes(last_key));
+      return false;
+    }
+    ASSIGN_OR_RETURN(WitnessEntry entry, witness::DecodeRecord(row.value));
+    if (Matches(query.filter, entry)) {
+      if (page.hits.size() >= query.limit) {
+        page.next_page_token = ToHex(AsBytes(last_key));
+        return false;
+      }
+      page.hits.push_back({.entry = std::move(entry)});
+    }
+    last_key = row.key;
+    return true;
+  };
+  RETURN_IF_ERROR(
+      query.oldest_first
+          ? database_.Scan(ColumnFamily::kWitness, range.start, range.end, look)
+          : database_.ScanBackward(ColumnFamily::kWitness, range.start, range.end, look));
+  return page;
+}
+
+absl::StatusOr<WitnessPage> WitnessLog::QueryBySimilarity(const WitnessQuery& query) const {
+  const KeyRange range = RangeOf(query.filter);
+  WitnessPage page;
+  if (range.start >= range.end) {
+    return page;
+  }
+  size_t looked_at = 0;
+  const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
+    if (looked_at++ >= limits::kMaxWitnessScan) {
+      page.truncated = true;
+      return false;
+    }
+    ASSIGN_OR_RETURN(WitnessEntry entry, witness::DecodeRecord(row.value));
+    if (!Matches(query.filter, entry)) {
+      return true;
+    }
+    const absl::StatusOr<std::string> embeddings =
+        database_.Get(ColumnFamily::kWitness, witness::EmbeddingsKey(row.key));
+    if (absl::IsNotFound(embeddings.status())) {
+      return true;  // expired while we scan
+    }
+    RETURN_IF_ERROR(embeddings.status());
+    RETURN_IF_ERROR(witness::DecodeEmbeddings(*embeddings, &entry));
+    const std::optional<float> similarity =
+        entry.query_embedding.size() == query.similar_to.size()
+            ? CosineSimilarity(query.similar_to, entry.query_embedding)
+            : std::nullopt;
+    if (similarity && *similarity >= query.min_similarity) {
+      Keep({std::move(entry), similarity}, query.limit, &page.hits);
+    }
+    return true;
+  };
+  RETURN_IF_ERROR(database_.ScanBackward(ColumnFamily::kWitness, range.start, range.end, look));
+  std::sort_heap(page.hits.begin(), page.hits.end(), MoreSimilar);
+  return page;
+}
+
+absl::StatusOr<WitnessStats> WitnessLog::Stats(const WitnessStatsQuery& query) const {
+  if (query.interval_ms < 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "an interval of {} ms; use a positive one, or 0 for no trend", query.interval_ms);
+  }
+  WitnessCounter counter(query);
+  const KeyRange range = RangeOf(query.filter);
+  if (range.start < range.end) {
+    RETURN_IF_ERROR(database_.Scan(ColumnFamily::kWitness, range.start, range.end,
+                                   [&](const RowView& row) -> absl::StatusOr<bool> {
+                                     ASSIGN_OR_RETURN(const WitnessEntry entry,
+                                                      witness::DecodeRecord(row.value));
+                                     return !Matches(query.filter, entry) || counter.Add(entry);
+                                   }));
+  }
+  return counter.Take();
+}
+
+}  // namespace ruvd

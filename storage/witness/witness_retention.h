@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "privacy/seal/seal.h"
+#include "storage/db/database.h"
+#include "storage/limits.h"
+#include "storage/witness/witness_rows.h"
+
+namespace ruvd {
+
+struct WitnessRetentionOptions {
+  std::chrono::milliseconds retention = limits::kWitnessRetention;
+  size_t capacity = limits::kMaxWitnessEntries;
+  // Where expired entries go as files, sealed with `archive_key`; it exists. Empty: they are
+  // deleted.
+  std::string archive_folder = {};
+  std::optional<SealKey> archive_key = {};
+  size_t batch = limits::kWitnessExpiryBatch;
+};
+
+// Moves the oldest entries out of the witness log, a batch at a time, in three stages that each
+// survive a crash: Begin fsyncs which records are meant, WriteFile makes them a fsynced archive,
+// Finish deletes exactly what the archive holds. A batch that a crash interrupted is taken up
+// again before another begins; its file, where it is whole, is not written again. So no entry is
+// lost and none is archived twice. Not thread-safe: WitnessLog lets no writer in between.
+class WitnessRetention {
+ public:
+  // `database` outlives it. STORE_CORRUPT.
+  static absl::StatusOr<WitnessRetention> Open(Database& database, WitnessRetentionOptions options);
+
+  // Whether a batch is due at `now_ms`, or one is under way, given how many entries are stored.
+  absl::StatusOr<bool> Begin(int64_t now_ms, uint64_t stored);
+  // After Begin returned true. FILE_UNWRITABLE, DISK_FULL: the batch stays under way.
+  absl::Status WriteFile();
+  // After WriteFile. Adds the deletions to `batch`; returns the number of entries. Once the batch
+  // is written, call Done.
+  absl::StatusOr<uint64_t> Finish(Batch* batch);
+  void Done() {
+    pending_.reset();
+    archived_.clear();
+  }
+  bool archives() const { return !options_.archive_folder.empty(); }
+
+ private:
+  WitnessRetention(Database& database, WitnessRetentionOptions options)
+      : database_(&database), options_(std::move(options)) {}
+  std::string PathOf(const witness::Expiry& expiry) const {
+    return options_.archive_folder + "/" + expiry.file;
+  }
+  // Fills archived_ from the file, where it is there and whole.
+  bool ReadExistingFile();
+  absl::Status ScanPending(const Database::RowCallback& callback) const;
+
+  Database* database_;
+  WitnessRetentionOptions options_;
+  std::optional<witness::Expiry> pending_;
+  std::set<std::string, std::less<>> archived_;  // keys of the records in the pending file
+};
+
+}  // namespace ruvd

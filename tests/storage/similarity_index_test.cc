@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The vector index of rows named by text, against comparing one by one.
+
+#include "storage/similarity/similarity_index.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "base/random.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "storage/similarity/cosine.h"
+
+namespace ruvd {
+namespace {
+
+using Vector = std::vector<float>;
+
+TEST(SimilarityIndexTest, AgreesWithComparingOneByOne) {
+  constexpr uint32_t kDimension = 8;
+  const auto index = SimilarityIndex::Create(kDimension).value();
+  Random random(1);
+  const auto draw = [&random] {
+    Vector vector(kDimension);
+    for (float& value : vector) {
+      value = static_cast<float>(random.Normal());
+    }
+    return vector;
+  };
+  std::map<std::string, Vector> model;
+  for (int step = 0; step < 3000; ++step) {
+    const std::string id = fmt::format("{}", random.Below(60));
+    if (random.Chance(0.7)) {
+      model[id] = draw();  // mostly replaces: far more rows are removed than live
+      ASSERT_TRUE(index->Put(id, model[id]).ok());
+    } else {
+      index->Remove(id);
+      model.erase(id);
+    }
+    ASSERT_EQ(index->size(), model.size());
+    if (step % 50 == 0 && !model.empty()) {
+      const Vector query = draw();
+      const auto hits = index->Search(query, model.size());
+      ASSERT_TRUE(hits.ok()) << hits.status();
+      ASSERT_EQ(hits->size(), model.size());
+      float last = 1;
+      for (const SimilarityHit& hit : *hits) {
+        EXPECT_NEAR(hit.similarity, *CosineSimilarity(query, model.at(hit.id)), 5e-3);
+        EXPECT_LE(hit.similarity, last + 1e-6F);
+        last = hit.similarity;
+      }
+    }
+  }
+}
+
+TEST(SimilarityIndexTest, RefusesVectorsWithoutDirection) {
+  const auto index = SimilarityIndex::Create(2).value();
+  EXPECT_EQ(ReasonOf(index->Put("a", Vector{1})), reasons::kWrongDimension);
+  EXPECT_EQ(ReasonOf(index->Put("a", Vector{0, 0})), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(index->Check(Vector{NAN, 0})), reasons::kInvalidArgument);
+  EXPECT_EQ(index->size(), 0U);
+  EXPECT_TRUE(index->Search(Vector{1, 0}, 3)->empty());
+  EXPECT_FALSE(SimilarityIndex::Create(0).ok());
+}
+
+TEST(CosineTest, IsExactAndHasNoValueWithoutADirection) {
+  EXPECT_EQ(CosineSimilarity(Vector{3, 4}, Vector{6, 8}), 1.0F);
+  EXPECT_EQ(CosineSimilarity(Vector{1, 0}, Vector{0, 5}), 0.0F);
+  EXPECT_EQ(CosineSimilarity(Vector{1, 0}, Vector{-2, 0}), -1.0F);
+  EXPECT_EQ(CosineSimilarity(Vector{0, 0}, Vector{1, 0}), std::nullopt);
+  const float huge = std::numeric_limits<float>::max();
+  EXPECT_EQ(CosineSimilarity(Vector{huge, 0}, Vector{huge, 0}), 1.0F);
+  EXPECT_EQ(CosineSimilarity(Vector{NAN, 0}, Vector{1, 0}), std::nullopt);
+}
+
+}  // namespace
+}  // namespace ruvd

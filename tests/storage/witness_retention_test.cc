@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Retention of the witness log, its archives, and crashes between the two.
+
+#include "storage/witness/witness_retention.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+
+#include "base/file.h"
+#include "storage/witness/witness_archive.h"
+#include "tests/storage/witness_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+class WitnessRetentionTest : public WitnessTest {
+ protected:
+  void Archive(size_t batch = 2) {
+    options_.retention = {.retention = milliseconds(10'000),
+                          .archive_folder = archive_,
+                          .archive_key = key_,
+                          .batch = batch};
+    Reopen();
+  }
+  void ExpireAll(int64_t now_ms) {
+    while (true) {
+      const auto step = log_->ExpireSome(now_ms);
+      ASSERT_TRUE(step.ok()) << step.status();
+      if (!step->more) {
+        return;
+      }
+    }
+  }
+  std::vector<std::filesystem::path> Files() const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& file : std::filesystem::directory_iterator(archive_)) {
+      files.push_back(file.path());
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+  }
+  std::vector<std::string> ArchivedIds() const {
+    std::vector<std::string> ids;
+    for (const auto& file : Files()) {
+      const auto summary = ReadWitnessArchive(file.string(), key_, [&](const WitnessEntry& entry) {
+        ids.push_back(entry.request_id);
+        return absl::OkStatus();
+      });
+      EXPECT_TRUE(summary.ok()) << summary.status();
+    }
+    return ids;
+  }
+  std::vector<std::string> StoredIds() {
+    return IdsOf(log_->Query({.limit = limits::kMaxListPageSize, .oldest_first = true}));
+  }
+};
+
+TEST_F(WitnessRetentionTest, OldEntriesAreDeletedABatchAtATime) {
+  options_.retention = {.retention = milliseconds(10'000), .batch = 3};
+  Reopen();
+  StoreMany(8);
+  EXPECT_EQ(log_->ExpireSome(10'000)->entries, 0U);
+  const auto step = log_->ExpireSome(14'000);
+  EXPECT_EQ(step->entries, 3U);
+  EXPECT_TRUE(step->more);
+  EXPECT_EQ(log_->ExpireSome(14'000)->entries, 1U);
+  EXPECT_FALSE(log_->ExpireSome(14'000)->more);
+  EXPECT_THAT(StoredIds(), ElementsAre("e4", "e5", "e6", "e7"));
+  EXPECT_EQ(ReasonOf(log_->Get("e3").status()), reasons::kNotFound);
+  Reopen();
+  EXPECT_EQ(log_->counts().stored, 4U);
+  EXPECT_TRUE(log_->Get("e4").ok());
+  Store({MakeEntry("e3", 9000)});  // a deleted one leaves nothing behind
+  EXPECT_EQ(log_->Get("e3")->timestamp_ms, 9000);
+}
+
+TEST_F(WitnessRetentionTest, TooManyEntriesLoseTheOldestOnes) {
+  options_.retention = {.retention = milliseconds(1'000'000), .capacity = 5};
+  Reopen();
+  StoreMany(8);
+  ExpireAll(8000);
+  EXPECT_THAT(StoredIds(), ElementsAre("e3", "e4", "e5", "e6", "e7"));
+}
+
+TEST_F(WitnessRetentionTest, ArchivesHoldWhatLeftInOrder) {
+  Archive();
+  StoreMany(6);
+  ExpireAll(15'000);
+  EXPECT_THAT(StoredIds(), ElementsAre("e5"));
+  EXPECT_EQ(Files().size(), 3U);
+  EXPECT_THAT(ArchivedIds(), UnorderedElementsAre("e0", "e1", "e2", "e3", "e4"));
+  WitnessEntry first;
+  const auto summary = ReadWitnessArchive(Files()[0].string(), key_, [&](const WitnessEntry& e) {
+    first = first.request_id.empty() ? e : first;
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(summary->entries, 2U);
+  const WitnessEntry want = MakeEntry("e0", 0);
+  EXPECT_EQ(first.query_embedding, want.query_embedding);
+  EXPECT_EQ(first.response_embedding, want.response_embedding);
+  EXPECT_EQ(first.retrieved_ids, want.retrieved_ids);
+  EXPECT_EQ(witness::EncodeArchived(first), witness::EncodeArchived(want));
+}
+
+// Stops after every stage, reopens, and counts every entry.
+TEST_F(WitnessRetentionTest, ACrashAtAnyStageLosesAndDoublesNothing) {
+  Archive(4);
+  StoreMany(10);
+  for (int stages = 1; stages <= 2; ++stages) {
+    auto retention = WitnessRetention::Open(*database_, options_.retention);
+    ASSERT_TRUE(retention->Begin(18'000, 10).value());
+    if (stages == 2) {
+      ASSERT_TRUE(retention->WriteFile().ok());
+    }
+    Reopen();
+    EXPECT_EQ(StoredIds().size(), 10U);
+  }
+  // Comes in with an old time while the batch is under way: it is in no archive and must stay.
+  Store({MakeEntry("late", 1500)});
+  ASSERT_TRUE(log_->ExpireSome(18'000).ok());
+  EXPECT_THAT(ArchivedIds(), ElementsAre("e0", "e1", "e2", "e3"));
+  EXPECT_TRUE(log_->Get("late").ok());
+  EXPECT_FALSE(log_->Get("e1").ok());
+  Reopen();
+  ExpireAll(18'000);
+  EXPECT_THAT(ArchivedIds(),
+              UnorderedElementsAre("e0", "e1", "e2", "e3", "e4", "e5", "e6", "e7", "late"));
+  EXPECT_THAT(StoredIds(), ElementsAre("e8", "e9"));
+  EXPECT_EQ(log_->counts().stored, 2U);
+}
+
+TEST_F(WitnessRetentionTest, AHalfWrittenArchiveIsWrittenAnew) {
+  Archive(4);
+  StoreMany(4);
+  {
+    auto retention = WitnessRetention::Open(*database_, options_.retention);
+    ASSERT_TRUE(retention->Begin(18'000, 4).value());
+    ASSERT_TRUE(retention->WriteFile().ok());
+  }
+  std::filesystem::resize_file(Files()[0], std::filesystem::file_size(Files()[0]) - 1);
+  Reopen();
+  ExpireAll(18'000);
+  EXPECT_THAT(ArchivedIds(), ElementsAre("e0", "e1", "e2", "e3"));
+  EXPECT_THAT(StoredIds(), IsEmpty());
+}
+
+TEST_F(WitnessRetentionTest, NoArchiveNoDeletion) {
+  Archive();
+  StoreMany(3);
+  std::filesystem::remove_all(archive_);
+  EXPECT_EQ(ReasonOf(log_->ExpireSome(30'000).status()), reasons::kFileUnwritable);
+  EXPECT_EQ(StoredIds().size(), 3U);
+  std::filesystem::create_directories(archive_);
+  ExpireAll(30'000);
+  EXPECT_EQ(ArchivedIds().size(), 3U);
+}
+
+TEST_F(WitnessRetentionTest, EveryDamageToAnArchiveIsNoticed) {
+  Archive(4);
+  StoreMany(4);
+  ExpireAll(18'000);
+  const std::string good = ReadFile(Files()[0].string(), 1 << 20).value();
+  const auto read = [this](std::string_view bytes, const SealKey& key) {
+    return ReasonOf(ReadWitnessArchiveBytes(AsBytes(bytes), key, [](const WitnessEntry&) {
+                      return absl::OkStatus();
+                    }).status());
+  };
+  EXPECT_EQ(read(good, key_), "");
+  EXPECT_EQ(read(good, SealKey::Generate()), reasons::kSealBroken);
+  EXPECT_EQ(read(good + "x", key_), reasons::kSealBroken);
+  for (size_t i = 0; i < good.size(); i += 3) {
+    std::string altered = good;
+    altered[i] = static_cast<char>(altered[i] ^ 1);
+    EXPECT_EQ(read(altered, key_), reasons::kSealBroken) << i;
+    EXPECT_EQ(read(std::string_view(good).substr(0, i), key_), reasons::kSealBroken) << i;
+  }
+  // No plaintext in the file either.
+  EXPECT_EQ(good.find("session"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ruvd
