@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/string_map.h"
+#include "storage/db/database.h"
+#include "storage/fair_shared_mutex.h"
+#include "storage/limits.h"
+#include "storage/sessions/session_state.h"
+#include "storage/similarity/similarity_index.h"
+
+namespace ruvd {
+
+struct SessionIndexOptions {
+  uint32_t dimension = 0;                                       // of context embeddings
+  std::chrono::milliseconds idle_limit = limits::kSessionIdle;  // expired after this
+  size_t capacity = limits::kMaxSessions;  // more: the longest idle ones make room
+};
+
+// What a search for sessions is limited to; empty: any.
+struct SessionFilter {
+  std::string user_id = {};
+  std::string adapter = {};
+};
+
+struct SessionHit {
+  std::shared_ptr<const SessionState> session;
+  float similarity = 0;  // cosine of the context embeddings
+};
+
+// Conversation state by session id. Every state is in memory, for the request path, and in a row,
+// which survives kill -9 once Put returns. The rows of a user are one scope of keys: erasing it
+// (Database::Erase) makes them unreadable, ForgetUser drops them here.
+// Thread-safe: readers run at the same time and never wait for the disk; writers take turns.
+class SessionIndex {
+ public:
+  // Reads all sessions; drops nothing. `database` outlives the index.
+  static absl::StatusOr<std::unique_ptr<SessionIndex>> Open(Database& database,
+                                                            const SessionIndexOptions& options);
+
+  // The state of a session, from memory. NOT_FOUND.
+  absl::StatusOr<std::shared_ptr<const SessionState>> Get(std::string_view session_id) const;
+
+  // Stores a state or replaces the one of its session id. Above the capacity the longest idle
+  // session goes in the same batch. INVALID_ARGUMENT, LIMIT_EXCEEDED, WRONG_DIMENSION, the errors
+  // of Database::Write.
+  absl::Status Put(SessionState session);
+
+  // Reads, changes and puts a state while no other writer runs; a session that is not there starts
+  // empty, created at `now_ms` (UTC). `change` must not call the index.
+  absl::Status Update(std::string_view session_id, int64_t now_ms,
+                      const std::function<void(SessionState*)>& change);
+
+  // NOT_FOUND.
+  absl::Status Delete(std::string_view session_id);
+
+  // The sessions that meet the filter, most recently active first, at most `limit`.
+  std::vector<std::shared_ptr<const SessionState>> Find(const SessionFilter& filter,
+                                                        size_t limit) const;
+  // The `k` sessions with the most similar context among those that meet the filter.
+  // WRONG_DIMENSION, INVALID_ARGUMENT.
+  absl::StatusOr<std::vector<SessionHit>> Search(std::span<const float> context, size_t k,
+                                                 const SessionFilter& filter = {}) const;
+
+  // Deletes at most `limit` sessions that have been idle for too long at `now_ms` (UTC), the
+  // longest idle ones first, in one batch. Returns how many; the owner calls again while it is
+  // `limit`.
+  absl::StatusOr<size_t> ExpireSome(int64_t now_ms, size_t limit);
+
+  // Deletes at most `limit` sessions of a user; returns how many.
+  absl::StatusOr<size_t> ForgetUser(std::string_view user_id, size_t limit);
+
+  size_t size() const;
+
+ private:
+  using Shared = std::shared_ptr<const SessionState>;
+  using IdleKey = std::pair<int64_t, std::string>;  // last active, session id
+
+  SessionIndex(Database& database, const SessionIndexOptions& options,
+               std::unique_ptr<SimilarityIndex> contexts)
+      : database_(database), options_(options), contexts_(std::move(contexts)) {}
+
+  absl::Status PutLocked(SessionState session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
+  absl::Status Remove(const std::vector<std::string>& ids) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
+  // Exactly, one by one: few sessions belong to one user or use one adapter.
+  absl::StatusOr<std::vector<SessionHit>> SearchAmong(std::span<const float> context, size_t k,
+                                                      const std::vector<Shared>& sessions) const;
+  // These hold or need state_.
+  void Insert(Shared session);
+  void Erase(const std::string& session_id);
+  std::string LongestIdle() const;
+
+  Database& database_;
+  const SessionIndexOptions options_;
+  const std::unique_ptr<SimilarityIndex> contexts_;
+  Mutex writer_;                   // held over a batch; taken before state_
+  mutable FairSharedMutex state_;  // guards what follows; never held over a read or write of rows
+  StringMap<Shared> sessions_;
+  std::set<IdleKey> by_idle_;
+  StringMap<std::set<std::string>> by_user_;
+  StringMap<std::set<std::string>> by_adapter_;
+};
+
+}  // namespace ruvd

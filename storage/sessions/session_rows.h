@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/sessions/session_state.h"
+
+// Keys and plaintexts of the session rows; docs/store-format.md has them.
+namespace ruvd::sessions {
+
+// "s/" | session id.
+inline constexpr char kSessionPrefix[] = "s/";
+std::string SessionKey(std::string_view session_id);
+
+// INVALID_ARGUMENT or LIMIT_EXCEEDED for a state that must not be stored: see storage/limits.h. The
+// embedding's dimension is not looked at.
+absl::Status CheckSession(const SessionState& session);
+
+std::string EncodeSession(const SessionState& session);
+// STORE_CORRUPT for bytes that EncodeSession does not make.
+absl::StatusOr<SessionState> DecodeSession(std::string_view bytes);
+
+}  // namespace ruvd::sessions

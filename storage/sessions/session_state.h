@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ruvd {
+
+// Where keys and values of a conversation are: in memory, in memory but quantised, on disk.
+enum class CacheTier : uint8_t { kHot = 1, kWarm = 2, kCold = 3 };
+
+// How they are held: the last tokens in full precision and nothing else, all quantised, or both.
+struct HighPrecisionTail {
+  uint32_t tail_length = 0;  // tokens
+  std::string precision;     // "fp16"
+  bool operator==(const HighPrecisionTail&) const = default;
+};
+struct QuantizedStore {
+  std::string precision;  // "q8", "q4"
+  float compression_ratio = 0;
+  bool operator==(const QuantizedStore&) const = default;
+};
+struct HybridCache {
+  uint32_t tail_length = 0;  // tokens
+  std::string tail_precision;
+  std::string store_precision;
+  bool operator==(const HybridCache&) const = default;
+};
+// None where the cache holds full precision throughout.
+using CacheQuantization =
+    std::variant<std::monostate, HighPrecisionTail, QuantizedStore, HybridCache>;
+
+struct KvCacheReference {
+  CacheTier tier = CacheTier::kHot;
+  std::string location;  // of the owner's choice: a page table, a file
+  uint64_t cached_tokens = 0;
+  CacheQuantization quantization;
+  int64_t created_ms = 0;
+  bool operator==(const KvCacheReference&) const = default;
+};
+
+// A conversation between its turns. It holds what the next turn needs, not the words: those are in
+// the trajectories, where history_reference points.
+struct SessionState {
+  std::string session_id;                // 1 to limits::kMaxSessionIdBytes bytes
+  std::optional<std::string> user_id;    // or tenant; names the key that seals the row
+  std::vector<float> context_embedding;  // empty, or of the index's dimension
+  std::optional<KvCacheReference> kv_cache;
+  std::optional<std::string> active_adapter;
+  uint32_t turn_count = 0;
+  std::string history_reference;  // the response id of the last turn
+  int64_t created_ms = 0;         // UTC, not negative, here and below
+  int64_t last_active_ms = 0;
+  std::map<std::string, std::string> metadata;
+  bool operator==(const SessionState&) const = default;
+};
+
+}  // namespace ruvd
