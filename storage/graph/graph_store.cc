@@ -1,0 +1,317 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/graph/graph_store.h"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "storage/db/row_key.h"
+#include "storage/graph/graph_rows.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+constexpr ColumnFamily kFamily = ColumnFamily::kEdge;
+
+template <typename... Args>
+absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, format,
+               std::forward<Args>(args)...);
+}
+
+absl::Status Corrupt() {
+  return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+               "an edge row has a bad key; restore the store from a backup");
+}
+
+absl::Status CheckNode(const GraphNode& node) {
+  if (node.kind < GraphNodeKind::kSession || node.kind > GraphNodeKind::kWitness ||
+      node.id.empty() || node.id.size() > limits::kMaxGraphIdBytes) {
+    return Invalid("a graph node of kind {} with an id of {} bytes; use a known kind and 1 to {}",
+                   static_cast<int>(node.kind), node.id.size(), limits::kMaxGraphIdBytes);
+  }
+  return absl::OkStatus();
+}
+
+bool Heavier(const GraphEdge& a, const GraphEdge& b) {
+  return a.weight != b.weight ? a.weight > b.weight : a.key < b.key;
+}
+
+void DeleteEdge(const EdgeKey& key, float weight, Batch* batch) {
+  batch->Delete(kFamily, graph::EdgeRowKey(key));
+  batch->Delete(kFamily, graph::OutKey(key, weight));
+  batch->Delete(kFamily, graph::InKey(key, weight));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GraphStore>> GraphStore::Open(Database& database) {
+  std::unique_ptr<GraphStore> store(new GraphStore(database));
+  const auto load = [&store](const RowView& row) -> absl::StatusOr<bool> {
+    std::optional<GraphNode> node = graph::DecodeRemovalKey(row.key);
+    if (!node) {
+      return Corrupt();
+    }
+    store->removals_.insert(*std::move(node));
+    return true;
+  };
+  RETURN_IF_ERROR(
+      database.Scan(kFamily, graph::kRemovalPrefix, EndOfPrefix(graph::kRemovalPrefix), load));
+  return store;
+}
+
+bool GraphStore::Hidden(const GraphNode& node) const {
+  const std::shared_lock lock(state_);
+  return removals_.contains(node);
+}
+
+absl::Status GraphStore::CheckKey(const EdgeKey& key) const {
+  RETURN_IF_ERROR(CheckNode(key.from));
+  RETURN_IF_ERROR(CheckNode(key.to));
+  if (key.from == key.to || key.type < EdgeType::kInSession ||
+      static_cast<uint8_t>(key.type) > kMaxEdgeType) {
+    return Invalid("an edge of type {} from a node to {}; use a known type and two nodes",
+                   static_cast<int>(key.type), key.from == key.to ? "itself" : "another");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GraphStore::WriteEdge(const GraphEdge& edge, const std::optional<float>& old_weight) {
+  Batch batch;
+  if (old_weight && *old_weight != edge.weight) {
+    batch.Delete(kFamily, graph::OutKey(edge.key, *old_weight));
+    batch.Delete(kFamily, graph::InKey(edge.key, *old_weight));
+  }
+  batch.Put(kFamily, graph::EdgeRowKey(edge.key), graph::EncodeEdge(edge));
+  if (!old_weight || *old_weight != edge.weight) {
+    batch.Put(kFamily, graph::OutKey(edge.key, edge.weight), "");
+    batch.Put(kFamily, graph::InKey(edge.key, edge.weight), "");
+  }
+  return database_.Write(std::move(batch), Durability::kProcessCrash);
+}
+
+absl::Status GraphStore::Put(const EdgeKey& key, float weight) {
+  RETURN_IF_ERROR(CheckKey(key));
+  if (!(weight >= 0.0F && weight <= 1.0F)) {
+    return Invalid("an edge of weight {}; weights go from 0 to 1", weight);
+  }
+  const MutexLock writer(writer_);
+  if (Hidden(key.from) || Hidden(key.to)) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kBeingRemoved,
+                 "a node of the edge is being removed; add the edge once that is done");
+  }
+  const int64_t now_ms = database_.clock().WallMillis();
+  // -0 would order behind everything.
+  GraphEdge edge{.key = key, .weight = weight + 0.0F, .created_ms = now_ms, .updated_ms = now_ms};
+  std::optional<float> old_weight;
+  if (const absl::StatusOr<GraphEdge> known = Get(key); known.ok()) {
+    edge.created_ms = known->created_ms;
+    old_weight = known->weight;
+  } else if (!absl::IsNotFound(known.status())) {
+    return known.status();
+  }
+  return WriteEdge(edge, old_weight);
+}
+
+absl::StatusOr<float> GraphStore::Nudge(const EdgeKey& key, float change) {
+  if (!std::isfinite(change)) {
+    return Invalid("a change of a weight that is no number; use -{} to {}", kMaxNudge, kMaxNudge);
+  }
+  const MutexLock writer(writer_);
+  ASSIGN_OR_RETURN(GraphEdge edge, Get(key));
+  const float old_weight = edge.weight;
+  edge.weight =
+      std::clamp(old_weight * (1 + std::clamp(change, -kMaxNudge, kMaxNudge)), 0.0F, 1.0F);
+  edge.updated_ms = database_.clock().WallMillis();
+  RETURN_IF_ERROR(WriteEdge(edge, old_weight));
+  return edge.weight;
+}
+
+absl::StatusOr<GraphEdge> GraphStore::Get(const EdgeKey& key) const {
+  RETURN_IF_ERROR(CheckKey(key));
+  absl::StatusOr<std::string> row = database_.Get(kFamily, graph::EdgeRowKey(key));
+  if (absl::IsNotFound(row.status()) || Hidden(key.from) || Hidden(key.to)) {
+    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                 "no edge of this type between the two nodes; add it first");
+  }
+  RETURN_IF_ERROR(row.status());
+  return graph::DecodeEdge(*row, key);
+}
+
+absl::Status GraphStore::Delete(const EdgeKey& key) {
+  const MutexLock writer(writer_);
+  ASSIGN_OR_RETURN(const GraphEdge edge, Get(key));
+  Batch batch;
+  DeleteEdge(key, edge.weight, &batch);
+  return database_.Write(std::move(batch), Durability::kProcessCrash);
+}
+
+absl::Status GraphStore::Collect(const GraphNode& node, bool outward, const NeighbourQuery& query,
+                                 std::vector<GraphEdge>* edges) const {
+  const std::string prefix =
+      (outward ? graph::kOutPrefix : graph::kInPrefix) + graph::EncodeNode(node);
+  const size_t end = edges->size() + query.limit;
+  size_t looked_at = 0;
+  std::vector<graph::WeightedKey> found;
+  RETURN_IF_ERROR(database_.Scan(
+      kFamily, prefix, EndOfPrefix(prefix), [&](const RowView& row) -> absl::StatusOr<bool> {
+        std::optional<graph::WeightedKey> edge =
+            outward ? graph::DecodeOutKey(row.key) : graph::DecodeInKey(row.key);
+        if (!edge) {
+          return Corrupt();
+        }
+        if (edge->weight < query.min_weight || ++looked_at > limits::kMaxEdgesLookedAt) {
+          return false;
+        }
+        const GraphNode& other = outward ? edge->key.to : edge->key.from;
+        if ((!query.type || edge->key.type == *query.type) && !Hidden(other)) {
+          found.push_back(*std::move(edge));
+        }
+        return edges->size() + found.size() < end;
+      }));
+  for (const graph::WeightedKey& weighted : found) {
+    const absl::StatusOr<GraphEdge> edge = Get(weighted.key);
+    if (absl::IsNotFound(edge.status())) {
+      continue;  // deleted while we scanned
+    }
+    RETURN_IF_ERROR(edge.status());
+    edges->push_back(*edge);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<GraphEdge>> GraphStore::Neighbours(const GraphNode& node,
+                                                              const NeighbourQuery& query) const {
+  RETURN_IF_ERROR(CheckNode(node));
+  if (query.limit == 0 || query.limit > limits::kMaxNeighbours) {
+    return Invalid("{} neighbours; ask for 1 to {}", query.limit, limits::kMaxNeighbours);
+  }
+  std::vector<GraphEdge> edges;
+  if (Hidden(node)) {
+    return edges;
+  }
+  if (query.direction != EdgeDirection::kIn) {
+    RETURN_IF_ERROR(Collect(node, /*outward=*/true, query, &edges));
+  }
+  if (query.direction != EdgeDirection::kOut) {
+    RETURN_IF_ERROR(Collect(node, /*outward=*/false, query, &edges));
+  }
+  std::sort(edges.begin(), edges.end(), Heavier);
+  edges.resize(std::min(edges.size(), query.limit));
+  return edges;
+}
+
+absl::StatusOr<HopResult> GraphStore::WithinHops(const GraphNode& start,
+                                                 const HopQuery& query) const {
+  if (query.depth == 0 || query.depth > limits::kMaxHopDepth || query.total == 0 ||
+      query.total > limits::kMaxHopNodes) {
+    return Invalid("{} hops to {} nodes; ask for 1 to {} hops and 1 to {} nodes", query.depth,
+                   query.total, limits::kMaxHopDepth, limits::kMaxHopNodes);
+  }
+  const NeighbourQuery neighbours{.direction = query.direction,
+                                  .type = query.type,
+                                  .min_weight = query.min_weight,
+                                  .limit = query.fan_out};
+  HopResult result;
+  std::set<GraphNode> seen = {start};
+  std::vector<HopNode> frontier = {{.node = start, .depth = 0, .path_weight = 1}};
+  for (size_t depth = 1; depth <= query.depth && !frontier.empty(); ++depth) {
+    std::vector<HopNode> next;
+    for (const HopNode& at : frontier) {
+      ASSIGN_OR_RETURN(const std::vector<GraphEdge> edges, Neighbours(at.node, neighbours));
+      for (const GraphEdge& edge : edges) {
+        const GraphNode& other = edge.key.from == at.node ? edge.key.to : edge.key.from;
+        if (seen.contains(other)) {
+          continue;
+        }
+        if (result.nodes.size() + next.size() >= query.total) {
+          result.truncated = true;
+          break;
+        }
+        seen.insert(other);
+        next.push_back({other, depth, at.path_weight * edge.weight});
+      }
+    }
+    std::stable_sort(next.begin(), next.end(), [](const HopNode& a, const HopNode& b) {
+      return a.path_weight > b.path_weight;
+    });
+    result.nodes.insert(result.nodes.end(), next.begin(), next.end());
+    frontier = std::move(next);
+  }
+  return result;
+}
+
+absl::Status GraphStore::RemoveNode(const GraphNode& node) {
+  RETURN_IF_ERROR(CheckNode(node));
+  const MutexLock writer(writer_);
+  Batch batch;
+  batch.Put(kFamily, graph::RemovalKey(node), "");
+  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
+  const std::unique_lock lock(state_);
+  removals_.insert(node);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> GraphStore::AddDeletions(const GraphNode& node, size_t limit,
+                                                Batch* batch) const {
+  size_t count = 0;
+  for (const bool outward : {true, false}) {
+    const std::string prefix =
+        (outward ? graph::kOutPrefix : graph::kInPrefix) + graph::EncodeNode(node);
+    RETURN_IF_ERROR(database_.Scan(
+        kFamily, prefix, EndOfPrefix(prefix), [&](const RowView& row) -> absl::StatusOr<bool> {
+          if (count >= limit) {
+            return false;
+          }
+          const auto edge = outward ? graph::DecodeOutKey(row.key) : graph::DecodeInKey(row.key);
+          if (!edge) {
+            return Corrupt();
+          }
+          DeleteEdge(edge->key, edge->weight, batch);
+          ++count;
+          return true;
+        }));
+  }
+  return count;
+}
+
+absl::StatusOr<size_t> GraphStore::RemoveSome(size_t limit) {
+  if (limit == 0 || limit > limits::kMaxNeighbours) {
+    return Invalid("{} edges to delete at once; use 1 to {}", limit, limits::kMaxNeighbours);
+  }
+  const MutexLock writer(writer_);
+  while (true) {
+    GraphNode node;
+    {
+      const std::shared_lock lock(state_);
+      if (removals_.empty()) {
+        return 0;
+      }
+      node = *removals_.begin();
+    }
+    Batch batch;
+    ASSIGN_OR_RETURN(const size_t count, AddDeletions(node, limit, &batch));
+    if (count == 0) {
+      batch.Delete(kFamily, graph::RemovalKey(node));
+    }
+    RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
+    if (count > 0) {
+      return count;
+    }
+    const std::unique_lock lock(state_);
+    removals_.erase(node);
+  }
+}
+
+size_t GraphStore::removals() const {
+  const std::shared_lock lock(state_);
+  return removals_.size();
+}
+
+}  // namespace ruvd

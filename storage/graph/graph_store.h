@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <set>
+#include <shared_mutex>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "storage/db/database.h"
+#include "storage/fair_shared_mutex.h"
+#include "storage/graph/graph_edge.h"
+#include "storage/limits.h"
+
+namespace ruvd {
+
+// The most that one Nudge changes a weight, as a share of it: the instant loop adjusts edges after
+// every request, and no single request may swing them.
+inline constexpr float kMaxNudge = 0.05F;
+
+enum class EdgeDirection : uint8_t { kOut, kIn, kBoth };
+
+struct NeighbourQuery {
+  EdgeDirection direction = EdgeDirection::kOut;
+  std::optional<EdgeType> type = {};  // none: every type
+  float min_weight = 0;
+  size_t limit = 100;  // 1 to limits::kMaxNeighbours
+};
+
+struct HopQuery {
+  EdgeDirection direction = EdgeDirection::kBoth;
+  std::optional<EdgeType> type = {};
+  float min_weight = 0;
+  size_t depth = 2;     // 1 to limits::kMaxHopDepth
+  size_t fan_out = 16;  // the heaviest edges of each node, 1 to limits::kMaxNeighbours
+  size_t total = 256;   // nodes found, 1 to limits::kMaxHopNodes
+};
+
+struct HopNode {
+  GraphNode node;
+  size_t depth = 0;       // hops from the start
+  float path_weight = 0;  // the product of the weights on the way it was found
+};
+
+struct HopResult {
+  std::vector<HopNode> nodes;  // without the start; by depth, then heaviest path first
+  bool truncated = false;      // `total` was reached
+};
+
+// Typed, weighted edges between sessions, patterns and witness entries. An edge is written with
+// both of its directions in one batch and survives kill -9. Nodes exist by their edges. Stateless
+// over the database but for the nodes under removal. Thread-safe; writers take turns.
+class GraphStore {
+ public:
+  // `database` outlives the store.
+  static absl::StatusOr<std::unique_ptr<GraphStore>> Open(Database& database);
+
+  // Adds an edge or sets the weight of the one with its key, keeping its age. INVALID_ARGUMENT for
+  // weights outside 0 to 1, loops, unknown kinds or ids out of range; FAILED_PRECONDITION
+  // (BEING_REMOVED) while one of the nodes is being removed; the errors of Database::Write.
+  absl::Status Put(const EdgeKey& key, float weight);
+
+  // Multiplies a weight by 1 + `change`, which is clamped to +-kMaxNudge, and clamps the result to
+  // 0 to 1; returns it. NOT_FOUND, INVALID_ARGUMENT for a change that is not finite.
+  absl::StatusOr<float> Nudge(const EdgeKey& key, float change);
+
+  // NOT_FOUND.
+  absl::StatusOr<GraphEdge> Get(const EdgeKey& key) const;
+  absl::Status Delete(const EdgeKey& key);
+
+  // The edges of a node, heaviest first. INVALID_ARGUMENT for limits out of range.
+  absl::StatusOr<std::vector<GraphEdge>> Neighbours(const GraphNode& node,
+                                                    const NeighbourQuery& query) const;
+
+  // The nodes within some hops of one, each once, found breadth first over the heaviest edges.
+  // INVALID_ARGUMENT for limits out of range.
+  absl::StatusOr<HopResult> WithinHops(const GraphNode& start, const HopQuery& query) const;
+
+  // Hides a node and its edges at once and durably; RemoveSome deletes the edges.
+  absl::Status RemoveNode(const GraphNode& node);
+  // Deletes at most `limit` edges of removed nodes in one batch; returns how many. 0 once none is
+  // left and the nodes may be used again. Goes on after a restart. INVALID_ARGUMENT for a limit
+  // that is not 1 to limits::kMaxNeighbours.
+  absl::StatusOr<size_t> RemoveSome(size_t limit);
+  // Nodes whose edges are still being deleted.
+  size_t removals() const;
+
+ private:
+  explicit GraphStore(Database& database) : database_(database) {}
+
+  absl::Status CheckKey(const EdgeKey& key) const;
+  bool Hidden(const GraphNode& node) const;
+  absl::Status WriteEdge(const GraphEdge& edge, const std::optional<float>& old_weight);
+  // Appends up to `limit` edges of one direction to `edges`, in order.
+  absl::Status Collect(const GraphNode& node, bool outward, const NeighbourQuery& query,
+                       std::vector<GraphEdge>* edges) const;
+  absl::StatusOr<size_t> AddDeletions(const GraphNode& node, size_t limit, Batch* batch) const;
+
+  Database& database_;
+  Mutex writer_;
+  mutable FairSharedMutex state_;  // guards what follows
+  std::set<GraphNode> removals_;
+};
+
+}  // namespace ruvd

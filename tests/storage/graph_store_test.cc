@@ -1,0 +1,277 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Edges, their order by weight, hops, and nodes that are removed step by step.
+
+#include "storage/graph/graph_store.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "base/random.h"
+#include "storage/graph/graph_rows.h"
+#include "storage/reasons.h"
+#include "tests/storage/store_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+GraphNode Session(const std::string& id) {
+  return {GraphNodeKind::kSession, id};
+}
+GraphNode PatternNode(const std::string& id) {
+  return {GraphNodeKind::kPattern, id};
+}
+EdgeKey Edge(const std::string& from, const std::string& to, EdgeType type = EdgeType::kSimilar) {
+  return {Session(from), type, Session(to)};
+}
+
+class GraphStoreTest : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    Reopen();
+  }
+  void TearDown() override {
+    store_.reset();
+    database_.reset();
+    StoreTest::TearDown();
+  }
+  void Reopen() {
+    store_.reset();
+    database_.reset();
+    database_ = OpenStore();
+    auto store = GraphStore::Open(*database_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = std::move(*store);
+  }
+  std::vector<std::string> Neighbours(const std::string& id, const NeighbourQuery& query = {}) {
+    std::vector<std::string> ids;
+    const auto edges = store_->Neighbours(Session(id), query);
+    EXPECT_TRUE(edges.ok()) << edges.status();
+    for (const GraphEdge& edge : *edges) {
+      ids.push_back(edge.key.from == Session(id) ? edge.key.to.id : edge.key.from.id);
+    }
+    return ids;
+  }
+  size_t Rows() const {
+    size_t rows = 0;
+    EXPECT_TRUE(database_
+                    ->Scan(ColumnFamily::kEdge, "", "",
+                           [&rows](const RowView&) -> absl::StatusOr<bool> {
+                             ++rows;
+                             return true;
+                           })
+                    .ok());
+    return rows;
+  }
+
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<GraphStore> store_;
+};
+
+TEST_F(GraphStoreTest, BothDirectionsAreOrderedByWeightAndSurviveAReopen) {
+  ASSERT_TRUE(store_->Put(Edge("a", "b"), 0.25F).ok());
+  ASSERT_TRUE(store_->Put(Edge("a", "c"), 1).ok());
+  ASSERT_TRUE(store_->Put(Edge("a", "d", EdgeType::kFollows), 0.5F).ok());
+  ASSERT_TRUE(store_->Put(Edge("e", "a"), 0.75F).ok());
+  ASSERT_TRUE(store_->Put(Edge("a", "z"), 0).ok());
+  for (int pass = 0; pass < 2; ++pass) {
+    EXPECT_THAT(Neighbours("a"), ElementsAre("c", "d", "b", "z"));
+    EXPECT_THAT(Neighbours("a", {.direction = EdgeDirection::kIn}), ElementsAre("e"));
+    EXPECT_THAT(Neighbours("a", {.direction = EdgeDirection::kBoth, .limit = 3}),
+                ElementsAre("c", "e", "d"));
+    EXPECT_THAT(Neighbours("a", {.type = EdgeType::kFollows}), ElementsAre("d"));
+    EXPECT_THAT(Neighbours("a", {.min_weight = 0.5F}), ElementsAre("c", "d"));
+    EXPECT_THAT(Neighbours("c", {.direction = EdgeDirection::kIn}), ElementsAre("a"));
+    EXPECT_THAT(Neighbours("nobody"), IsEmpty());
+    Reopen();
+  }
+}
+
+TEST_F(GraphStoreTest, ANewWeightReplacesTheOldRowsAndKeepsTheAge) {
+  ASSERT_TRUE(store_->Put(Edge("a", "b"), 0.25F).ok());
+  const int64_t created = store_->Get(Edge("a", "b"))->created_ms;
+  clock_.Advance(std::chrono::seconds(1));
+  ASSERT_TRUE(store_->Put(Edge("a", "b"), 0.5F).ok());
+  EXPECT_EQ(store_->Get(Edge("a", "b"))->created_ms, created);
+  EXPECT_EQ(store_->Get(Edge("a", "b"))->updated_ms, created + 1000);
+  EXPECT_EQ(Rows(), 3U);
+  ASSERT_TRUE(store_->Delete(Edge("a", "b")).ok());
+  EXPECT_EQ(Rows(), 0U);
+  EXPECT_EQ(ReasonOf(store_->Delete(Edge("a", "b"))), reasons::kNotFound);
+}
+
+TEST_F(GraphStoreTest, NoCallMovesAWeightByMoreThanAShare) {
+  ASSERT_TRUE(store_->Put(Edge("a", "b"), 0.5F).ok());
+  EXPECT_FLOAT_EQ(store_->Nudge(Edge("a", "b"), 100).value(), 0.525F);
+  EXPECT_FLOAT_EQ(store_->Nudge(Edge("a", "b"), -100).value(), 0.525F * 0.95F);
+  EXPECT_FLOAT_EQ(store_->Nudge(Edge("a", "b"), 0.01F).value(), 0.525F * 0.95F * 1.01F);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_LE(store_->Nudge(Edge("a", "b"), 1).value(), 1.0F);
+  }
+  EXPECT_EQ(store_->Get(Edge("a", "b"))->weight, 1.0F);
+  EXPECT_EQ(Rows(), 3U);
+  EXPECT_EQ(ReasonOf(store_->Nudge(Edge("a", "c"), 0).status()), reasons::kNotFound);
+  EXPECT_EQ(ReasonOf(store_->Nudge(Edge("a", "b"), NAN).status()), reasons::kInvalidArgument);
+}
+
+TEST_F(GraphStoreTest, HopsFindEveryNodeOnceOverTheHeaviestEdges) {
+  //      a -> b -> d -> f
+  //      a -> c -> d      (c lighter than b), d -> a closes a circle
+  for (const auto& [from, to, weight] :
+       std::vector<std::tuple<std::string, std::string, float>>{{"a", "b", 0.8F},
+                                                                {"a", "c", 0.5F},
+                                                                {"b", "d", 0.5F},
+                                                                {"c", "d", 1.0F},
+                                                                {"d", "f", 0.5F},
+                                                                {"d", "a", 1.0F}}) {
+    ASSERT_TRUE(store_->Put(Edge(from, to), weight).ok());
+  }
+  const auto ids = [this](const HopQuery& query) {
+    std::vector<std::string> found;
+    const auto result = store_->WithinHops(Session("a"), query);
+    EXPECT_TRUE(result.ok()) << result.status();
+    for (const HopNode& node : result->nodes) {
+      found.push_back(fmt::format("{}{}", node.node.id, node.depth));
+    }
+    return found;
+  };
+  const auto out = EdgeDirection::kOut;
+  EXPECT_THAT(ids({.direction = out, .depth = 1}), ElementsAre("b1", "c1"));
+  EXPECT_THAT(ids({.direction = out, .depth = 3}), ElementsAre("b1", "c1", "d2", "f3"));
+  EXPECT_THAT(ids({.direction = out, .depth = 3, .fan_out = 1}), ElementsAre("b1", "d2"));
+  EXPECT_THAT(ids({.direction = EdgeDirection::kBoth, .depth = 1}), ElementsAre("d1", "b1", "c1"));
+  EXPECT_THAT(ids({.direction = out, .min_weight = 0.6F, .depth = 3}), ElementsAre("b1"));
+  EXPECT_THAT(ids({.direction = out, .depth = 3, .total = 2}), ElementsAre("b1", "c1"));
+  EXPECT_TRUE(store_->WithinHops(Session("a"), {.depth = 3, .total = 2})->truncated);
+  const auto result = store_->WithinHops(Session("a"), {.direction = out, .depth = 2});
+  EXPECT_FLOAT_EQ(result->nodes[2].path_weight, 0.4F);
+  EXPECT_FALSE(result->truncated);
+}
+
+TEST_F(GraphStoreTest, ANodeIsHiddenAtOnceAndItsEdgesGoInSteps) {
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(store_->Put(Edge("a", fmt::format("b{}", i)), 0.5F).ok());
+    ASSERT_TRUE(store_->Put(Edge(fmt::format("c{}", i), "a"), 0.5F).ok());
+  }
+  ASSERT_TRUE(store_->Put(Edge("c0", "b0"), 0.25F).ok());
+  ASSERT_TRUE(store_->RemoveNode(Session("a")).ok());
+  EXPECT_THAT(Neighbours("a"), IsEmpty());
+  EXPECT_THAT(Neighbours("c0"), ElementsAre("b0"));
+  EXPECT_EQ(ReasonOf(store_->Get(Edge("a", "b0")).status()), reasons::kNotFound);
+  EXPECT_EQ(ReasonOf(store_->Put(Edge("x", "a"), 1)), reasons::kBeingRemoved);
+  EXPECT_EQ(store_->RemoveSome(4).value(), 4U);
+  Reopen();  // a crash in between
+  EXPECT_THAT(Neighbours("c4"), IsEmpty());
+  EXPECT_EQ(store_->removals(), 1U);
+  EXPECT_EQ(store_->RemoveSome(4).value(), 4U);
+  EXPECT_EQ(store_->RemoveSome(4).value(), 2U);
+  EXPECT_EQ(store_->RemoveSome(4).value(), 0U);
+  EXPECT_EQ(store_->removals(), 0U);
+  EXPECT_EQ(Rows(), 3U);
+  EXPECT_TRUE(store_->Put(Edge("x", "a"), 1).ok());
+}
+
+TEST_F(GraphStoreTest, RefusesWhatMakesNoSense) {
+  const auto reason = [this](const EdgeKey& key, float weight) {
+    return ReasonOf(store_->Put(key, weight));
+  };
+  EXPECT_EQ(reason(Edge("a", "b"), 1.1F), reasons::kInvalidArgument);
+  EXPECT_EQ(reason(Edge("a", "b"), -0.1F), reasons::kInvalidArgument);
+  EXPECT_EQ(reason(Edge("a", "b"), NAN), reasons::kInvalidArgument);
+  EXPECT_EQ(reason(Edge("a", "a"), 1), reasons::kInvalidArgument);
+  EXPECT_EQ(reason(Edge("", "a"), 1), reasons::kInvalidArgument);
+  EXPECT_EQ(reason(Edge(std::string(limits::kMaxGraphIdBytes + 1, 'x'), "a"), 1),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(reason({{static_cast<GraphNodeKind>(9), "a"}, EdgeType::kUsed, Session("b")}, 1),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(reason(Edge("a", "b", static_cast<EdgeType>(0)), 1), reasons::kInvalidArgument);
+  EXPECT_TRUE(store_->Put({Session("a"), EdgeType::kUsed, PatternNode("a")}, -0.0F).ok());
+  EXPECT_EQ(ReasonOf(store_->Neighbours(Session("a"), {.limit = 0}).status()),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(store_->WithinHops(Session("a"), {.depth = 99}).status()),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(store_->RemoveSome(0).status()), reasons::kInvalidArgument);
+}
+
+// Random changes against a map of edges, with reopening in between.
+TEST_F(GraphStoreTest, AgreesWithAModel) {
+  Random random(5);
+  std::map<EdgeKey, float> model;
+  const auto node = [&random] {
+    return GraphNode{static_cast<GraphNodeKind>(1 + random.Below(3)),
+                     fmt::format("{}", random.Below(6))};
+  };
+  for (int step = 0; step < 500; ++step) {
+    const EdgeKey key{node(), static_cast<EdgeType>(1 + random.Below(kMaxEdgeType)), node()};
+    const uint64_t what = random.Below(40);
+    if (what < 24) {
+      const float weight = static_cast<float>(random.Below(5)) / 4;
+      EXPECT_EQ(store_->Put(key, weight).ok(), key.from != key.to);
+      if (key.from != key.to) {
+        model[key] = weight;
+      }
+    } else if (what < 30) {
+      const auto weight = store_->Nudge(key, static_cast<float>(random.Normal()));
+      EXPECT_EQ(weight.ok(), model.contains(key));
+      if (weight.ok()) {
+        model[key] = *weight;
+      }
+    } else if (what < 36) {
+      EXPECT_EQ(store_->Delete(key).ok(), model.erase(key) == 1);
+    } else if (what < 38) {
+      ASSERT_TRUE(store_->RemoveNode(key.from).ok());
+      while (store_->RemoveSome(3).value() > 0) {
+      }
+      std::erase_if(model, [&key](const auto& edge) {
+        return edge.first.from == key.from || edge.first.to == key.from;
+      });
+    } else {
+      Reopen();
+    }
+    ASSERT_EQ(Rows(), 3 * model.size()) << step;
+    std::vector<std::pair<float, EdgeKey>> want;
+    for (const auto& [edge, weight] : model) {
+      if (edge.from == key.from || edge.to == key.from) {
+        want.emplace_back(-weight, edge);
+      }
+    }
+    std::sort(want.begin(), want.end());
+    const auto got = store_->Neighbours(key.from, {.direction = EdgeDirection::kBoth});
+    ASSERT_EQ(got->size(), want.size()) << step;
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_EQ((*got)[i].key, want[i].second);
+      EXPECT_EQ((*got)[i].weight, -want[i].first);
+    }
+  }
+}
+
+RC_GTEST_PROP(GraphRowsTest, KeysReadAsTheyWereWrittenAndOrderByWeight,
+              (const std::string& a, const std::string& b)) {
+  RC_PRE(!a.empty() && !b.empty() && a.size() < 100 && b.size() < 100);
+  const EdgeKey key{Session(a), EdgeType::kUsed, PatternNode(b)};
+  const float light = static_cast<float>(*rc::gen::inRange(0, 1000)) / 1000;
+  const float heavy = light + 0.0005F;
+  RC_ASSERT(graph::DecodeEdgeRowKey(graph::EdgeRowKey(key)) == key);
+  RC_ASSERT(graph::DecodeOutKey(graph::OutKey(key, light))->key == key);
+  RC_ASSERT(graph::DecodeInKey(graph::InKey(key, light))->key == key);
+  RC_ASSERT(graph::DecodeInKey(graph::InKey(key, light))->weight == light);
+  RC_ASSERT(graph::OutKey(key, heavy) < graph::OutKey(key, light));
+  const std::string out = graph::OutKey(key, light);
+  for (size_t n = 0; n < out.size(); ++n) {
+    RC_ASSERT(!graph::DecodeOutKey(std::string_view(out).substr(0, n)));
+  }
+  RC_ASSERT(!graph::DecodeOutKey(out + "x"));
+}
+
+}  // namespace
+}  // namespace ruvd
