@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace ruvd {
+
+// Whose presence a guarantee hides: all of a node's data, or one interaction. The numbers are
+// stored, here and below.
+enum class PrivacyUnit : uint8_t { kNode = 1, kExample = 2 };
+
+enum class PrivacyMechanism : uint8_t {
+  kGaussian = 1,
+  kDiscreteGaussian = 2,
+  kSubsampledGaussian = 3,
+  kTreeAggregation = 4,
+};
+
+// Renyi divergence at one order.
+struct RdpPoint {
+  double order = 0;  // above 1
+  double rdp = 0;    // not negative
+  bool operator==(const RdpPoint&) const = default;
+};
+
+// What a release costs, as its accountant worked it out. The ledger keeps it, it does not compute.
+struct LedgerCharge {
+  PrivacyUnit unit = PrivacyUnit::kNode;
+  PrivacyMechanism mechanism = PrivacyMechanism::kGaussian;
+  double sigma = 0;          // noise multiplier, above 0
+  double sampling_rate = 1;  // above 0, at most 1
+  uint64_t steps = 1;        // at least 1
+  double epsilon = 0;        // not negative
+  double delta = 0;          // 0 to below 1
+  std::vector<RdpPoint> rdp = {};
+  // The charge in zero-concentrated privacy, in units of 2^-32, rounded up: integers add up without
+  // an error that could hide a spend.
+  uint64_t rho_q32 = 0;
+  std::string subject = {};  // what is released: the name or hash of an update
+  bool operator==(const LedgerCharge&) const = default;
+};
+
+// A release is reserved before its noise is drawn, spent before bytes may leave the node, released
+// when they have left. What was reserved is never given back: a crash in between counts as spent.
+enum class LedgerKind : uint8_t { kReserve = 1, kSpend = 2, kRelease = 3 };
+
+struct LedgerEntry {
+  uint64_t sequence = 0;  // from 1, without gaps
+  LedgerKind kind = LedgerKind::kReserve;
+  uint64_t reservation = 0;  // the sequence of the reserve; its own for one
+  int64_t wall_ms = 0;
+  std::optional<LedgerCharge> charge = {};  // of a reserve
+  bool operator==(const LedgerEntry&) const = default;
+};
+
+// The end of a chain: its last sequence and hash, 0 and zeros where it is empty. Whoever holds the
+// head of a ledger can tell whether a later one continues it.
+struct LedgerHead {
+  uint64_t sequence = 0;
+  Digest hash = {};
+  bool operator==(const LedgerHead&) const = default;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/ledger/ledger_rows.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/sodium.h"
+#include "ruvd/storage/v1/ledger.pb.h"
+#include "storage/db/row_key.h"
+#include "storage/limits.h"
+#include "storage/reasons.h"
+
+namespace ruvd::ledger {
+namespace {
+
+absl::Status Broken(std::string_view what) {
+  return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
+               "{} of the privacy ledger does not decode; restore the store from a backup, nothing "
+               "is released until then",
+               what);
+}
+
+bool InRange(const LedgerCharge& charge) {
+  const bool unit = charge.unit == PrivacyUnit::kNode || charge.unit == PrivacyUnit::kExample;
+  const bool mechanism = charge.mechanism >= PrivacyMechanism::kGaussian &&
+                         charge.mechanism <= PrivacyMechanism::kTreeAggregation;
+  const bool noise = charge.sigma > 0 && std::isfinite(charge.sigma) && charge.sampling_rate > 0 &&
+                     charge.sampling_rate <= 1 && charge.steps > 0;
+  const bool cost =
+      charge.epsilon >= 0 && std::isfinite(charge.epsilon) && charge.delta >= 0 && charge.delta < 1;
+  return unit && mechanism && noise && cost &&
+         std::all_of(charge.rdp.begin(), charge.rdp.end(), [](const RdpPoint& point) {
+           return point.order > 1 && std::isfinite(point.order) && point.rdp >= 0;
+         });
+}
+
+void WriteCharge(const LedgerCharge& charge, storage::v1::LedgerCharge* row) {
+  row->set_unit(static_cast<uint32_t>(charge.unit));
+  row->set_mechanism(static_cast<uint32_t>(charge.mechanism));
+  row->set_sigma(charge.sigma);
+  row->set_sampling_rate(charge.sampling_rate);
+  row->set_steps(charge.steps);
+  row->set_epsilon(charge.epsilon);
+  row->set_delta(charge.delta);
+  for (const RdpPoint& point : charge.rdp) {
+    auto* out = row->add_rdp();
+    out->set_order(point.order);
+    out->set_rdp(point.rdp);
+  }
+  row->set_rho_q32(charge.rho_q32);
+  row->set_subject(charge.subject);
+}
+
+// A number of an enumeration that fits its byte; 0, which no enumeration has, where it does not.
+uint8_t Narrow(uint32_t value) {
+  return value > 0xFF ? uint8_t{0} : static_cast<uint8_t>(value);
+}
+
+LedgerCharge ReadCharge(const storage::v1::LedgerCharge& row) {
+  LedgerCharge charge{.unit = static_cast<PrivacyUnit>(Narrow(row.unit())),
+                      .mechanism = static_cast<PrivacyMechanism>(Narrow(row.mechanism())),
+                      .sigma = row.sigma(),
+                      .sampling_rate = row.sampling_rate(),
+                      .steps = row.steps(),
+                      .epsilon = row.epsilon(),
+                      .delta = row.delta(),
+                      .rho_q32 = row.rho_q32(),
+                      .subject = row.subject()};
+  for (const auto& point : row.rdp()) {
+    charge.rdp.push_back({point.order(), point.rdp()});
+  }
+  return charge;
+}
+
+// A reserve has a charge and names itself, the others name an earlier entry.
+bool WellFormed(const LedgerEntry& entry) {
+  if (entry.sequence == 0 || entry.wall_ms < 0) {
+    return false;
+  }
+  if (entry.kind == LedgerKind::kReserve) {
+    return entry.charge && entry.reservation == entry.sequence && CheckCharge(*entry.charge).ok();
+  }
+  return (entry.kind == LedgerKind::kSpend || entry.kind == LedgerKind::kRelease) &&
+         !entry.charge && entry.reservation > 0 && entry.reservation < entry.sequence;
+}
+
+}  // namespace
+
+std::string EntryKey(uint64_t sequence) {
+  return RowKey().Text(kEntryPrefix).U64(sequence).Take();
+}
+
+absl::Status CheckCharge(const LedgerCharge& charge) {
+  if (charge.rdp.size() > limits::kMaxLedgerOrders ||
+      charge.subject.size() > limits::kMaxLedgerSubjectBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "a charge of {} orders for a subject of {} bytes; the limits are {} and {}",
+                 charge.rdp.size(), charge.subject.size(), limits::kMaxLedgerOrders,
+                 limits::kMaxLedgerSubjectBytes);
+  }
+  if (!InRange(charge)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a charge of sigma {}, sampling rate {}, {} steps, epsilon {} and delta {} is not "
+                 "one; noise must be above 0, the rate in (0, 1], delta in [0, 1)",
+                 charge.sigma, charge.sampling_rate, charge.steps, charge.epsilon, charge.delta);
+  }
+  return absl::OkStatus();
+}
+
+std::string EncodeEntry(const LedgerEntry& entry) {
+  storage::v1::LedgerEntry row;
+  row.set_sequence(entry.sequence);
+  row.set_kind(static_cast<uint32_t>(entry.kind));
+  row.set_reservation(entry.reservation);
+  row.set_wall_ms(entry.wall_ms);
+  if (entry.charge) {
+    WriteCharge(*entry.charge, row.mutable_charge());
+  }
+  return row.SerializeAsString();
+}
+
+absl::StatusOr<LedgerEntry> DecodeEntry(std::string_view bytes) {
+  storage::v1::LedgerEntry row;
+  if (!row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Broken("an entry");
+  }
+  LedgerEntry entry{.sequence = row.sequence(),
+                    .kind = static_cast<LedgerKind>(Narrow(row.kind())),
+                    .reservation = row.reservation(),
+                    .wall_ms = row.wall_ms()};
+  if (row.has_charge()) {
+    entry.charge = ReadCharge(row.charge());
+  }
+  return WellFormed(entry) ? absl::StatusOr<LedgerEntry>(std::move(entry)) : Broken("an entry");
+}
+
+Digest ChainHash(const Digest& previous, std::string_view entry) {
+  InitSodium();
+  const std::string input = std::string(AsText(previous)).append(entry);
+  Digest hash;
+  RUVD_CHECK(crypto_generichash(hash.data(), hash.size(), AsBytes(input).data(), input.size(),
+                                nullptr, 0) == 0);
+  return hash;
+}
+
+std::string EncodeRow(const LedgerRow& row) {
+  storage::v1::LedgerRow out;
+  out.set_entry(row.entry);
+  out.set_hash(std::string(AsText(row.hash)));
+  return out.SerializeAsString();
+}
+
+absl::StatusOr<LedgerRow> DecodeRow(std::string_view bytes) {
+  storage::v1::LedgerRow in;
+  LedgerRow row;
+  if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+      in.hash().size() != row.hash.size()) {
+    return Broken("a row");
+  }
+  row.entry = in.entry();
+  std::memcpy(row.hash.data(), in.hash().data(), row.hash.size());
+  return row;
+}
+
+std::string FormatHead(const LedgerHead& head) {
+  return fmt::format("{} {}\n", head.sequence, ToHex(head.hash));
+}
+
+absl::StatusOr<LedgerHead> ParseHead(std::string_view text) {
+  LedgerHead head;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), head.sequence);
+  std::string_view rest = text.substr(static_cast<size_t>(end - text.data()));
+  if (error != std::errc() || !rest.starts_with(' ') || !rest.ends_with('\n')) {
+    return Broken("the head");
+  }
+  rest.remove_prefix(1);
+  rest.remove_suffix(1);
+  const std::optional<std::string> hash = FromHex(rest);
+  if (!hash || hash->size() != head.hash.size()) {
+    return Broken("the head");
+  }
+  std::memcpy(head.hash.data(), hash->data(), head.hash.size());
+  return head;
+}
+
+}  // namespace ruvd::ledger

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/ledger/privacy_ledger_store.h"
+
+#include <limits>
+#include <utility>
+
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "storage/db/row_key.h"
+#include "storage/ledger/ledger_rows.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint64_t kMaxHeadFileBytes = 128;  // 20 digits, 64 of the hash
+
+absl::Status Broken(std::string_view cause) {
+  return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
+               "the privacy ledger {}; restore the store from a backup, nothing is released until "
+               "then",
+               cause);
+}
+
+absl::Status RolledBack(const LedgerHead& wanted, const LedgerHead& found) {
+  return Error(absl::StatusCode::kDataLoss, reasons::kLedgerRolledBack,
+               "the privacy ledger ends at entry {} and does not continue the one that had reached "
+               "entry {}: an older store was put back; restore the newest one, nothing is released "
+               "until then",
+               found.sequence, wanted.sequence);
+}
+
+uint64_t SaturatingSum(uint64_t a, uint64_t b) {
+  return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max()
+                                                      : a + b;
+}
+
+// Whether the chain whose hashes at some places are known contains a head.
+absl::Status CheckContains(const std::map<uint64_t, Digest>& hashes_at, const LedgerHead& wanted,
+                           const LedgerHead& found) {
+  const auto at = hashes_at.find(wanted.sequence);
+  return at != hashes_at.end() && at->second == wanted.hash ? absl::OkStatus()
+                                                            : RolledBack(wanted, found);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> PrivacyLedgerStore::Open(
+    Database& database, const PrivacyLedgerOptions& options) {
+  std::unique_ptr<PrivacyLedgerStore> ledger(new PrivacyLedgerStore(database));
+  ASSIGN_OR_RETURN(const std::optional<LedgerHead> filed, ledger->ReadHeadFile());
+  std::map<uint64_t, Digest> hashes_at = {{0, Digest{}}};
+  for (const std::optional<LedgerHead>& wanted : {filed, options.floor}) {
+    if (wanted && wanted->sequence > 0) {
+      hashes_at[wanted->sequence] = Digest{};
+    }
+  }
+  RETURN_IF_ERROR(ledger->VerifyChain(&hashes_at));
+  RETURN_IF_ERROR(ledger->CheckHeadRow());
+  const LedgerHead head = ledger->head();
+  for (const std::optional<LedgerHead>& wanted : {filed, options.floor}) {
+    if (wanted) {
+      RETURN_IF_ERROR(CheckContains(hashes_at, *wanted, head));
+    }
+  }
+  if (!filed && !options.floor && head.sequence > 0) {
+    return Broken(
+        fmt::format("has {} entries but {} is missing", head.sequence, ledger->head_file_));
+  }
+  if (!filed || filed != head) {
+    const MutexLock lock(ledger->mutex_);
+    RETURN_IF_ERROR(ledger->WriteHeadFile());
+  }
+  return ledger;
+}
+
+// Replaces the hashes of the sequences in `hashes_at` with those of the chain; drops the sequences
+// it does not reach.
+absl::Status PrivacyLedgerStore::VerifyChain(std::map<uint64_t, Digest>* hashes_at) {
+  const MutexLock lock(mutex_);
+  const auto verify = [&](const RowView& view) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const ledger::LedgerRow row, ledger::DecodeRow(view.value));
+    ASSIGN_OR_RETURN(const LedgerEntry entry, ledger::DecodeEntry(row.entry));
+    if (entry.sequence != head_.sequence + 1 || view.key != ledger::EntryKey(entry.sequence)) {
+      return Broken(fmt::format("has a gap after entry {}", head_.sequence));
+    }
+    if (ledger::ChainHash(head_.hash, row.entry) != row.hash) {
+      return Broken(fmt::format("was altered at entry {}", entry.sequence));
+    }
+    if (!Apply(entry).ok()) {
+      return Broken(fmt::format("has an entry {} out of order", entry.sequence));
+    }
+    head_ = {entry.sequence, row.hash};
+    if (const auto wanted = hashes_at->find(entry.sequence); wanted != hashes_at->end()) {
+      wanted->second = row.hash;
+    }
+    return true;
+  };
+  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kLedger, ledger::kEntryPrefix,
+                                 EndOfPrefix(ledger::kEntryPrefix), verify));
+  hashes_at->erase(hashes_at->upper_bound(head_.sequence), hashes_at->end());
+  return absl::OkStatus();
+}
+
+absl::Status PrivacyLedgerStore::CheckHeadRow() const {
+  LedgerHead stored;
+  const absl::StatusOr<std::string> row = database_.Get(ColumnFamily::kLedger, ledger::kHeadKey);
+  if (row.ok()) {
+    ASSIGN_OR_RETURN(stored, ledger::ParseHead(*row));
+  } else if (!absl::IsNotFound(row.status())) {
+    return row.status();
+  }
+  return stored == head() ? absl::OkStatus() : Broken("does not end at its head: entries are gone");
+}
+
+absl::StatusOr<std::optional<LedgerHead>> PrivacyLedgerStore::ReadHeadFile() const {
+  const absl::StatusOr<std::string> text = ReadFile(head_file_, kMaxHeadFileBytes);
+  if (absl::IsNotFound(text.status())) {
+    return std::nullopt;
+  }
+  RETURN_IF_ERROR(text.status());
+  ASSIGN_OR_RETURN(const LedgerHead head, ledger::ParseHead(*text));
+  return head;
+}
+
+absl::Status PrivacyLedgerStore::WriteHeadFile() const {
+  constexpr uint32_t kOwnerOnly = 0600;
+  return WriteFileAtomically(head_file_, ledger::FormatHead(head_), kOwnerOnly);
+}
+
+absl::Status PrivacyLedgerStore::CheckStage(uint64_t reservation, LedgerKind next) const {
+  const auto stage = unreleased_.find(reservation);
+  if (stage == unreleased_.end()) {
+    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                 "no reservation {} of the privacy ledger waits for its release; reserve first",
+                 reservation);
+  }
+  const LedgerKind wanted = next == LedgerKind::kSpend ? LedgerKind::kReserve : LedgerKind::kSpend;
+  if (stage->second.reached != wanted) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "reservation {} of the privacy ledger is {}; reserve, spend and release in this "
+                 "order, each once",
+                 reservation, wanted == LedgerKind::kReserve ? "spent already" : "not spent yet");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrivacyLedgerStore::Apply(const LedgerEntry& entry) {
+  if (entry.kind == LedgerKind::kReserve) {
+    LedgerTotals& totals = totals_[entry.charge->unit];
+    ++totals.reservations;
+    ++totals.unreleased;
+    totals.rho_q32 = SaturatingSum(totals.rho_q32, entry.charge->rho_q32);
+    unreleased_[entry.sequence] = {LedgerKind::kReserve, entry.charge->unit};
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckStage(entry.reservation, entry.kind));
+  const auto stage = unreleased_.find(entry.reservation);
+  if (entry.kind == LedgerKind::kSpend) {
+    stage->second.reached = LedgerKind::kSpend;
+  } else {
+    --totals_[stage->second.unit].unreleased;
+    unreleased_.erase(stage);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrivacyLedgerStore::Append(LedgerEntry entry) {
+  entry.sequence = head_.sequence + 1;
+  entry.wall_ms = database_.clock().WallMillis();
+  if (entry.kind == LedgerKind::kReserve) {
+    entry.reservation = entry.sequence;
+  }
+  ledger::LedgerRow row{.entry = ledger::EncodeEntry(entry)};
+  row.hash = ledger::ChainHash(head_.hash, row.entry);
+  const LedgerHead next{entry.sequence, row.hash};
+  Batch batch;
+  batch.Put(ColumnFamily::kLedger, ledger::EntryKey(entry.sequence), ledger::EncodeRow(row));
+  batch.Put(ColumnFamily::kLedger, ledger::kHeadKey, ledger::FormatHead(next));
+  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kPowerLoss));
+  head_ = next;
+  RETURN_IF_ERROR(Apply(entry));
+  return WriteHeadFile();
+}
+
+absl::StatusOr<uint64_t> PrivacyLedgerStore::Reserve(const LedgerCharge& charge) {
+  RETURN_IF_ERROR(ledger::CheckCharge(charge));
+  const MutexLock lock(mutex_);
+  RETURN_IF_ERROR(Append({.kind = LedgerKind::kReserve, .charge = charge}));
+  return head_.sequence;
+}
+
+absl::Status PrivacyLedgerStore::Spend(uint64_t reservation) {
+  const MutexLock lock(mutex_);
+  RETURN_IF_ERROR(CheckStage(reservation, LedgerKind::kSpend));
+  return Append({.kind = LedgerKind::kSpend, .reservation = reservation});
+}
+
+absl::Status PrivacyLedgerStore::Release(uint64_t reservation) {
+  const MutexLock lock(mutex_);
+  RETURN_IF_ERROR(CheckStage(reservation, LedgerKind::kRelease));
+  return Append({.kind = LedgerKind::kRelease, .reservation = reservation});
+}
+
+LedgerHead PrivacyLedgerStore::head() const {
+  const MutexLock lock(mutex_);
+  return head_;
+}
+
+LedgerTotals PrivacyLedgerStore::totals(PrivacyUnit unit) const {
+  const MutexLock lock(mutex_);
+  const auto found = totals_.find(unit);
+  return found == totals_.end() ? LedgerTotals{} : found->second;
+}
+
+absl::Status PrivacyLedgerStore::ForEach(
+    const std::function<bool(const LedgerEntry&)>& callback) const {
+  return database_.Scan(
+      ColumnFamily::kLedger, ledger::kEntryPrefix, EndOfPrefix(ledger::kEntryPrefix),
+      [&callback](const RowView& view) -> absl::StatusOr<bool> {
+        ASSIGN_OR_RETURN(const ledger::LedgerRow row, ledger::DecodeRow(view.value));
+        ASSIGN_OR_RETURN(const LedgerEntry entry, ledger::DecodeEntry(row.entry));
+        return callback(entry);
+      });
+}
+
+}  // namespace ruvd

@@ -1,0 +1,301 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The privacy ledger: its chain, its order, and every way to make it forget.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/file.h"
+#include "base/random.h"
+#include "storage/ledger/ledger_rows.h"
+#include "storage/ledger/privacy_ledger_store.h"
+#include "storage/reasons.h"
+#include "tests/storage/store_fixture.h"
+
+namespace ruvd {
+namespace {
+
+LedgerCharge MakeCharge(uint64_t rho_q32, PrivacyUnit unit = PrivacyUnit::kNode) {
+  return {.unit = unit,
+          .mechanism = PrivacyMechanism::kSubsampledGaussian,
+          .sigma = 1.5,
+          .sampling_rate = 0.25,
+          .steps = 10,
+          .epsilon = 2,
+          .delta = 1e-5,
+          .rdp = {{1.5, 0.125}, {2, 0.25}},
+          .rho_q32 = rho_q32,
+          .subject = "update"};
+}
+
+class LedgerTest : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    ASSERT_EQ(Reopen(), "");
+  }
+  void TearDown() override {
+    Close();
+    StoreTest::TearDown();
+  }
+  void Close() {
+    ledger_.reset();
+    database_.reset();
+  }
+  // The reason of a refusal, "" where it opened.
+  std::string Reopen(const PrivacyLedgerOptions& options = {}) {
+    Close();
+    database_ = OpenStore();
+    auto ledger = PrivacyLedgerStore::Open(*database_, options);
+    if (ledger.ok()) {
+      ledger_ = std::move(*ledger);
+    }
+    return ReasonOf(ledger.status());
+  }
+  void Write(Batch batch) {
+    ASSERT_TRUE(database_->Write(std::move(batch), Durability::kPowerLoss).ok());
+  }
+  std::string HeadFile() const { return (folder_ / "store" / "ledger-head").string(); }
+  std::vector<LedgerEntry> Entries() const {
+    std::vector<LedgerEntry> entries;
+    EXPECT_TRUE(ledger_
+                    ->ForEach([&entries](const LedgerEntry& entry) {
+                      entries.push_back(entry);
+                      return true;
+                    })
+                    .ok());
+    return entries;
+  }
+
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<PrivacyLedgerStore> ledger_;
+};
+
+TEST_F(LedgerTest, KeepsEveryEntryOverAReopen) {
+  EXPECT_EQ(ledger_->Reserve(MakeCharge(7)).value(), 1U);
+  ASSERT_TRUE(ledger_->Spend(1).ok());
+  EXPECT_EQ(ledger_->Reserve(MakeCharge(5, PrivacyUnit::kExample)).value(), 3U);
+  ASSERT_TRUE(ledger_->Release(1).ok());
+  const LedgerHead head = ledger_->head();
+  EXPECT_EQ(head.sequence, 4U);
+  ASSERT_EQ(Reopen(), "");
+  EXPECT_EQ(ledger_->head(), head);
+  const std::vector<LedgerEntry> entries = Entries();
+  ASSERT_EQ(entries.size(), 4U);
+  EXPECT_EQ(entries[0].charge, MakeCharge(7));
+  EXPECT_EQ(entries[0].reservation, 1U);
+  EXPECT_EQ(entries[0].wall_ms, clock_.WallMillis());
+  EXPECT_EQ(entries[1].kind, LedgerKind::kSpend);
+  EXPECT_EQ(entries[2].charge, MakeCharge(5, PrivacyUnit::kExample));
+  EXPECT_EQ(entries[3].kind, LedgerKind::kRelease);
+  EXPECT_EQ(entries[3].reservation, 1U);
+  EXPECT_EQ(ledger_->totals(PrivacyUnit::kNode).unreleased, 0U);
+  EXPECT_EQ(ledger_->totals(PrivacyUnit::kNode).rho_q32, 7U);
+  EXPECT_EQ(ledger_->totals(PrivacyUnit::kExample).unreleased, 1U);
+}
+
+TEST_F(LedgerTest, TheOrderIsReserveSpendRelease) {
+  EXPECT_EQ(ReasonOf(ledger_->Spend(1)), reasons::kNotFound);
+  ASSERT_TRUE(ledger_->Reserve(MakeCharge(1)).ok());
+  EXPECT_EQ(ReasonOf(ledger_->Release(1)), reasons::kInvalidArgument);
+  ASSERT_TRUE(ledger_->Spend(1).ok());
+  EXPECT_EQ(ReasonOf(ledger_->Spend(1)), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(ledger_->Spend(2)), reasons::kNotFound);  // no reservation's number
+  ASSERT_EQ(Reopen(), "");
+  ASSERT_TRUE(ledger_->Release(1).ok());
+  EXPECT_EQ(ReasonOf(ledger_->Release(1)), reasons::kNotFound);
+  EXPECT_EQ(ledger_->head().sequence, 3U);
+}
+
+TEST_F(LedgerTest, ChargesThatAreNoneAreRefused) {
+  const auto reason = [this](const std::function<void(LedgerCharge*)>& change) {
+    LedgerCharge charge = MakeCharge(1);
+    change(&charge);
+    return ReasonOf(ledger_->Reserve(charge).status());
+  };
+  EXPECT_EQ(reason([](LedgerCharge* c) { c->sigma = 0; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](LedgerCharge* c) { c->sigma = NAN; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](LedgerCharge* c) { c->sampling_rate = 1.5; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](LedgerCharge* c) { c->steps = 0; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](LedgerCharge* c) { c->epsilon = -1; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](LedgerCharge* c) { c->delta = 1; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](LedgerCharge* c) { c->rdp[0].order = 1; }), reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](LedgerCharge* c) { c->unit = static_cast<PrivacyUnit>(3); }),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(reason([](LedgerCharge* c) { c->subject = std::string(1000, 'x'); }),
+            reasons::kLimitExceeded);
+  EXPECT_EQ(reason([](LedgerCharge* c) { c->rdp.resize(1000, {2, 1}); }), reasons::kLimitExceeded);
+  EXPECT_EQ(ledger_->head().sequence, 0U);
+}
+
+TEST_F(LedgerTest, SumsDoNotOverflow) {
+  ASSERT_TRUE(ledger_->Reserve(MakeCharge(std::numeric_limits<uint64_t>::max() - 1)).ok());
+  ASSERT_TRUE(ledger_->Reserve(MakeCharge(5)).ok());
+  EXPECT_EQ(ledger_->totals(PrivacyUnit::kNode).rho_q32, std::numeric_limits<uint64_t>::max());
+}
+
+TEST_F(LedgerTest, EveryWayToCutOrAlterTheChainIsNoticed) {
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(ledger_->Reserve(MakeCharge(1)).ok());
+  }
+  const auto restored = [this](const std::function<void(Batch*)>& damage) {
+    const std::string copy = (folder_ / "copy").string();
+    Close();
+    std::filesystem::copy(folder_ / "store", copy, std::filesystem::copy_options::recursive);
+    database_ = OpenStore();
+    Batch batch;
+    damage(&batch);
+    Write(std::move(batch));
+    const std::string reason = Reopen();
+    Close();
+    std::filesystem::remove_all(folder_ / "store");
+    std::filesystem::rename(copy, folder_ / "store");
+    return reason;
+  };
+  constexpr ColumnFamily kFamily = ColumnFamily::kLedger;
+  const auto row = [this](uint64_t sequence) {
+    return database_->Get(kFamily, ledger::EntryKey(sequence)).value();
+  };
+  EXPECT_EQ(restored([](Batch* b) { b->Delete(kFamily, ledger::EntryKey(2)); }),
+            reasons::kLedgerBroken);
+  EXPECT_EQ(restored([](Batch* b) { b->Delete(kFamily, ledger::EntryKey(4)); }),
+            reasons::kLedgerBroken);
+  EXPECT_EQ(restored([](Batch* b) { b->Delete(kFamily, ledger::kHeadKey); }),
+            reasons::kLedgerBroken);
+  EXPECT_EQ(restored([&](Batch* b) { b->Put(kFamily, ledger::EntryKey(2), row(3)); }),
+            reasons::kLedgerBroken);
+  EXPECT_EQ(restored([&](Batch* b) {
+              ledger::LedgerRow altered = ledger::DecodeRow(row(2)).value();
+              LedgerEntry entry = ledger::DecodeEntry(altered.entry).value();
+              entry.charge->rho_q32 = 0;
+              altered.entry = ledger::EncodeEntry(entry);
+              b->Put(kFamily, ledger::EntryKey(2), ledger::EncodeRow(altered));
+            }),
+            reasons::kLedgerBroken);
+  EXPECT_EQ(restored([&](Batch* b) { b->Put(kFamily, ledger::EntryKey(9), row(4)); }),
+            reasons::kLedgerBroken);
+  EXPECT_EQ(restored([](Batch* b) { b->DeleteRange(kFamily, "a", "z"); }),
+            reasons::kLedgerRolledBack);
+  ASSERT_EQ(Reopen(), "");
+  EXPECT_EQ(Entries().size(), 4U);
+}
+
+TEST_F(LedgerTest, AnOlderStoreBesideTheNewestHeadIsRefused) {
+  ASSERT_TRUE(ledger_->Reserve(MakeCharge(1)).ok());
+  Close();
+  std::filesystem::copy(folder_ / "store", folder_ / "old",
+                        std::filesystem::copy_options::recursive);
+  ASSERT_EQ(Reopen(), "");
+  ASSERT_TRUE(ledger_->Spend(1).ok());
+  const std::string newest = ReadFile(HeadFile(), 1000).value();
+  Close();
+  std::filesystem::remove_all(folder_ / "store");
+  std::filesystem::rename(folder_ / "old", folder_ / "store");
+  ASSERT_TRUE(WriteFileAtomically(HeadFile(), newest).ok());
+  EXPECT_EQ(Reopen(), reasons::kLedgerRolledBack);
+}
+
+TEST_F(LedgerTest, AnotherHistoryIsRefused) {
+  ASSERT_TRUE(ledger_->Reserve(MakeCharge(1)).ok());
+  LedgerHead other = ledger_->head();
+  other.hash[5] ^= 1;
+  EXPECT_EQ(Reopen({.floor = other}), reasons::kLedgerRolledBack);
+  ASSERT_EQ(Reopen(), "");
+  ASSERT_TRUE(WriteFileAtomically(HeadFile(), ledger::FormatHead(other)).ok());
+  EXPECT_EQ(Reopen(), reasons::kLedgerRolledBack);
+}
+
+TEST_F(LedgerTest, AMissingHeadNeedsAFloor) {
+  ASSERT_TRUE(ledger_->Reserve(MakeCharge(1)).ok());
+  const LedgerHead backup = ledger_->head();
+  ASSERT_TRUE(ledger_->Spend(1).ok());
+  const LedgerHead newest = ledger_->head();
+  std::filesystem::remove(HeadFile());
+  EXPECT_EQ(Reopen(), reasons::kLedgerBroken);
+  EXPECT_EQ(Reopen({.floor = LedgerHead{3, newest.hash}}), reasons::kLedgerRolledBack);
+  EXPECT_EQ(Reopen({.floor = backup}), "");  // the chain goes on after it
+  EXPECT_EQ(Reopen(), "");
+  EXPECT_EQ(ledger::ParseHead(ReadFile(HeadFile(), 1000).value()).value(), newest);
+}
+
+// The entry is written before its head file: a crash in between leaves the file one behind.
+TEST_F(LedgerTest, AHeadFileThatIsBehindCatchesUp) {
+  ASSERT_TRUE(ledger_->Reserve(MakeCharge(1)).ok());
+  const std::string behind = ReadFile(HeadFile(), 1000).value();
+  ASSERT_TRUE(ledger_->Spend(1).ok());
+  const std::string newest = ReadFile(HeadFile(), 1000).value();
+  ASSERT_TRUE(WriteFileAtomically(HeadFile(), behind).ok());
+  ASSERT_EQ(Reopen(), "");
+  EXPECT_EQ(ReadFile(HeadFile(), 1000).value(), newest);
+  ASSERT_TRUE(WriteFileAtomically(HeadFile(), "garbage").ok());
+  EXPECT_EQ(Reopen(), reasons::kLedgerBroken);
+}
+
+// Random calls against counters, with reopening in between.
+TEST_F(LedgerTest, AgreesWithAModel) {
+  Random random(3);
+  std::map<uint64_t, int> stage;  // 1 reserved, 2 spent
+  uint64_t sequence = 0;
+  uint64_t rho = 0;
+  for (int step = 0; step < 120; ++step) {
+    const uint64_t reservation = 1 + random.Below(sequence + 2);
+    switch (random.Below(7)) {
+      case 0:
+      case 1: {
+        const uint64_t charge = random.Below(1000);
+        ASSERT_EQ(ledger_->Reserve(MakeCharge(charge)).value(), ++sequence);
+        stage[sequence] = 1;
+        rho += charge;
+        break;
+      }
+      case 2:
+      case 3: {
+        const bool possible = stage.contains(reservation) && stage[reservation] == 1;
+        ASSERT_EQ(ledger_->Spend(reservation).ok(), possible);
+        if (possible) {
+          stage[reservation] = 2;
+          ++sequence;
+        }
+        break;
+      }
+      case 4:
+      case 5: {
+        const bool possible = stage.contains(reservation) && stage[reservation] == 2;
+        ASSERT_EQ(ledger_->Release(reservation).ok(), possible);
+        if (possible) {
+          stage.erase(reservation);
+          ++sequence;
+        }
+        break;
+      }
+      default:
+        ASSERT_EQ(Reopen(), "");
+    }
+    ASSERT_EQ(ledger_->head().sequence, sequence);
+    ASSERT_EQ(ledger_->totals(PrivacyUnit::kNode).rho_q32, rho);
+    ASSERT_EQ(ledger_->totals(PrivacyUnit::kNode).unreleased, stage.size());
+  }
+}
+
+// BLAKE2b-256 (RFC 7693) of 32 zeros and "abc", from an implementation that shares no code with
+// ours.
+TEST(LedgerRowsTest, TheChainHashIsPlainBlake2b) {
+  EXPECT_EQ(ToHex(ledger::ChainHash(Digest{}, "abc")),
+            "5db827e5e925e6b933a86596a0446c345c0d74d77f55a751ade5d7c7162eead8");
+}
+
+TEST(LedgerRowsTest, HeadsReadAsTheyWereWritten) {
+  LedgerHead head{.sequence = 42};
+  head.hash[31] = 7;
+  EXPECT_EQ(ledger::ParseHead(ledger::FormatHead(head)).value(), head);
+  for (const char* text : {"", "1", "1 \n", "x 00\n", "1 00\n", "-1 00\n"}) {
+    EXPECT_EQ(ReasonOf(ledger::ParseHead(text).status()), reasons::kLedgerBroken) << text;
+  }
+}
+
+}  // namespace
+}  // namespace ruvd
