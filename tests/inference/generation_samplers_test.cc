@@ -15,44 +15,25 @@
 #include "base/status.h"
 #include "inference/engine/generation.h"
 #include "inference/model/cpu_transformer.h"
+#include "tests/inference/finished_generation.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd {
 namespace {
 
+using testing::FinishedGeneration;
 using ::testing::HasSubstr;
 using testing::kTinyEndOfText;
 using testing::kTinyMask;
-using testing::TextModel;
+using testing::TinyTextModel;
 
-std::shared_ptr<const TextModel> TinyTextModel() {
-  static const auto model = std::make_shared<const TextModel>();
-  return model;
-}
-
-struct Outcome {
-  std::vector<TokenId> tokens;
-  std::vector<StepResult> steps;
-  std::string text;
-  int forwards = 0;
-  int prompt_length = 0;
-};
-
-Outcome Finish(absl::StatusOr<std::unique_ptr<Generation>> generation) {
+FinishedGeneration Finish(absl::StatusOr<std::unique_ptr<Generation>> generation) {
   RUVD_CHECK(generation.ok());
   CpuTransformer transformer(TinyTextModel(), SerialRunner());
-  Outcome outcome;
-  while (!(*generation)->done()) {
-    outcome.steps.push_back((*generation)->Step(transformer).value());
-  }
-  outcome.tokens = (*generation)->tokens();
-  outcome.text = (*generation)->text();
-  outcome.forwards = (*generation)->forwards();
-  outcome.prompt_length = (*generation)->prompt_length();
-  return outcome;
+  return testing::RunToEnd(**generation, transformer).value();
 }
 
-Outcome Infilled(std::vector<TokenId> canvas, const SamplingOptions& options) {
+FinishedGeneration Infilled(std::vector<TokenId> canvas, const SamplingOptions& options) {
   return Finish(Generation::CreateInfill(*TinyTextModel(), std::move(canvas), options, nullptr));
 }
 
@@ -145,7 +126,7 @@ RC_GTEST_PROP(InfillTest, GapsAnywhereEqualAPlainDecode, (uint64_t seed)) {
   options.block_length = block ? 5 : 0;
   options.sampler = SamplerKind::kLowConfidence;
   options.guidance_scale = *rc::gen::element(0.0F, 0.8F);
-  const Outcome outcome = Infilled(canvas, options);
+  const FinishedGeneration outcome = Infilled(canvas, options);
   // Nothing behind an end-of-text token is decoded; compare what is before it.
   const std::vector<TokenId> plain = PlainDecode(canvas, block ? 5 : 0, options.guidance_scale);
   const auto end = std::find(outcome.tokens.begin(), outcome.tokens.end(), kTinyEndOfText);
@@ -164,7 +145,7 @@ TEST(InfillTest, TheCompletionIsTheTextFromTheFirstGapToTheLast) {
   }
   canvas.resize(9, kNoToken);
   canvas.push_back(tokenizer.Encode("z").front());
-  const Outcome outcome = Infilled(canvas, {});
+  const FinishedGeneration outcome = Infilled(canvas, {});
   EXPECT_EQ(outcome.prompt_length, 2);
   std::string streamed;
   for (const StepResult& step : outcome.steps) {
@@ -180,7 +161,8 @@ TEST(InfillTest, ABlockOfGivenTokensIsNotDenoised) {
   std::vector<TokenId> canvas(24, 65);
   canvas[1] = kNoToken;
   canvas[22] = kNoToken;
-  const Outcome outcome = Infilled(canvas, {.mode = DecodingMode::kBlock, .block_length = 4});
+  const FinishedGeneration outcome =
+      Infilled(canvas, {.mode = DecodingMode::kBlock, .block_length = 4});
   // The first gap, a prefix of 20 tokens in one piece, the second gap.
   EXPECT_EQ(outcome.forwards, 3);
 }
@@ -209,7 +191,7 @@ RC_GTEST_PROP(RemdmTest, StreamedTextIsNeverTakenBack, (uint64_t seed)) {
   options.temperature = 1.0F;
   options.steps = *rc::gen::inRange(0, 16);
   options.seed = seed;
-  const Outcome outcome =
+  const FinishedGeneration outcome =
       Finish(Generation::Create(*TinyTextModel(), {65, 66, 67}, options, nullptr));
   std::string streamed;
   std::vector<int> state(static_cast<size_t>(options.max_tokens), -1);
@@ -238,7 +220,8 @@ TEST(AncestralTest, IdleStepsCostNoForward) {
                                    .temperature = 1.0F,
                                    .sampler = SamplerKind::kAncestral,
                                    .steps = 200};
-  const Outcome outcome = Finish(Generation::Create(*TinyTextModel(), {65}, options, nullptr));
+  const FinishedGeneration outcome =
+      Finish(Generation::Create(*TinyTextModel(), {65}, options, nullptr));
   EXPECT_LE(outcome.forwards, 4);
   EXPECT_EQ(outcome.steps.size(), static_cast<size_t>(outcome.forwards));
 }
@@ -270,7 +253,7 @@ TEST(DefaultSamplerTest, WritesBlocksFromLeftToRightAtOneTokenAStep) {
 TEST(LogprobsTest, ComeWithEveryCommit) {
   for (const DecodingMode mode :
        {DecodingMode::kDiffusion, DecodingMode::kBlock, DecodingMode::kAutoregressive}) {
-    const Outcome outcome = Finish(Generation::Create(
+    const FinishedGeneration outcome = Finish(Generation::Create(
         *TinyTextModel(), {65, 66}, {.mode = mode, .max_tokens = 6, .logprobs = 3}, nullptr));
     for (const StepResult& step : outcome.steps) {
       for (const Commit& commit : step.commits) {
@@ -325,14 +308,14 @@ TEST(PeerDefectTest, GuidanceAndPositionTemperatureAct) {
   const auto run = [&](const SamplingOptions& o) {
     return Finish(Generation::Create(*TinyTextModel(), {65, 70, 80}, o, nullptr));
   };
-  const Outcome plain = run(options);
+  const FinishedGeneration plain = run(options);
   SamplingOptions guided = options;
   guided.guidance_scale = 2;
   EXPECT_NE(run(guided).tokens, plain.tokens);
   EXPECT_EQ(run(guided).forwards, 2 * plain.forwards);
   SamplingOptions drawn = options;
   drawn.position_temperature = 1;
-  const auto order = [](const Outcome& outcome) {
+  const auto order = [](const FinishedGeneration& outcome) {
     std::vector<int> positions;
     for (const StepResult& step : outcome.steps) {
       positions.push_back(step.commits.front().position);
@@ -344,7 +327,7 @@ TEST(PeerDefectTest, GuidanceAndPositionTemperatureAct) {
 
 TEST(PenaltyTest, ForbiddenNgramsDoNotAppear) {
   for (const DecodingMode mode : {DecodingMode::kBlock, DecodingMode::kAutoregressive}) {
-    const Outcome outcome = Finish(Generation::Create(
+    const FinishedGeneration outcome = Finish(Generation::Create(
         *TinyTextModel(), {65, 66},
         {.mode = mode, .max_tokens = 60, .ignore_end_of_text = true, .no_repeat_ngram = 2},
         nullptr));

@@ -23,11 +23,7 @@ namespace ruvd {
 namespace {
 
 using testing::TextModel;
-
-std::shared_ptr<const TextModel> TinyTextModel() {
-  static const auto model = std::make_shared<const TextModel>();
-  return model;
-}
+using testing::TinyTextModel;
 
 std::vector<TokenId> RandomPrompt(size_t length, uint64_t seed) {
   Random random(seed);

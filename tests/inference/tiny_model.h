@@ -150,6 +150,16 @@ class TinyModel final : public Model {
   Digest hash_{};
 };
 
+// Tokens of a TinyModel.
+inline std::vector<TokenId> RandomTokens(size_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<TokenId> tokens(count);
+  for (TokenId& token : tokens) {
+    token = static_cast<TokenId>(random.Below(40));
+  }
+  return tokens;
+}
+
 // The matrix as float32 values, row by row.
 inline std::vector<float> Values(const Matrix& w) {
   std::vector<float> values(static_cast<size_t>(w.rows) * static_cast<size_t>(w.columns));

@@ -19,6 +19,7 @@ namespace ruvd {
 namespace {
 
 using testing::RandomAdapter;
+using testing::RandomTokens;
 using testing::RelativeRms;
 using testing::TinyModel;
 
@@ -26,15 +27,6 @@ constexpr Attention kCausal{.kind = Attention::Kind::kCausal};
 constexpr Attention kBlocks{.kind = Attention::Kind::kBlockCausal, .block_length = 5};
 constexpr Attention kNoisy{.kind = Attention::Kind::kNoisyAndClean, .block_length = 5};
 constexpr size_t kWidth = 64;
-
-std::vector<TokenId> Tokens(size_t count, uint64_t seed) {
-  Random random(seed);
-  std::vector<TokenId> tokens(count);
-  for (TokenId& token : tokens) {
-    token = static_cast<TokenId>(random.Below(40));
-  }
-  return tokens;
-}
 
 ForwardOutput Outputs(Transformer& transformer, const ForwardInput& input) {
   ForwardOutput output;
@@ -64,8 +56,9 @@ class TransformerBatchTest : public ::testing::Test {
 TEST_F(TransformerBatchTest, SequencesOfABatchDoNotMeet) {
   const AdapterMix one{{{RandomAdapter(*model_, 4), 1.0F}}};
   const AdapterMix two{{{RandomAdapter(*model_, 5), 0.5F}, {one.parts[0].adapter, -0.25F}}};
-  const std::vector<std::vector<TokenId>> texts = {Tokens(23, 1), Tokens(1, 2), Tokens(40, 3),
-                                                   Tokens(17, 4), Tokens(6, 5)};
+  const std::vector<std::vector<TokenId>> texts = {RandomTokens(23, 1), RandomTokens(1, 2),
+                                                   RandomTokens(40, 3), RandomTokens(17, 4),
+                                                   RandomTokens(6, 5)};
   const std::vector<ForwardInput> batch = {
       {.tokens = texts[0], .adapters = &one, .capture_last_layer = true},
       {.tokens = texts[1], .attention = kCausal, .adapters = &two},
@@ -97,7 +90,7 @@ TEST_F(TransformerBatchTest, SequencesOfABatchDoNotMeet) {
 }
 
 TEST_F(TransformerBatchTest, WantedRowsAreThoseOfAllRows) {
-  const std::vector<TokenId> tokens = Tokens(21, 6);
+  const std::vector<TokenId> tokens = RandomTokens(21, 6);
   const std::vector<int> wanted = {20, 2, 7, 2};
   for (const Attention& attention : {Attention{}, kCausal, kBlocks}) {
     const ForwardOutput all = Outputs(
@@ -112,7 +105,7 @@ TEST_F(TransformerBatchTest, WantedRowsAreThoseOfAllRows) {
 }
 
 TEST_F(TransformerBatchTest, NoWantedRowStillFillsTheCache) {
-  const std::vector<TokenId> tokens = Tokens(20, 7);
+  const std::vector<TokenId> tokens = RandomTokens(20, 7);
   const auto next_token = [&](const std::optional<std::vector<int>>& rows) {
     KvCache cache(model_->config(), 20);
     const ForwardOutput prefix = Outputs(transformer_, {.tokens = std::span(tokens).first(19),
@@ -133,7 +126,7 @@ TEST_F(TransformerBatchTest, NoWantedRowStillFillsTheCache) {
 // other tokens, the layers above the first see stale keys, but a call that does not extend leaves
 // no trace.
 TEST_F(TransformerBatchTest, ReplacesCachedPositions) {
-  const std::vector<TokenId> text = Tokens(24, 8);
+  const std::vector<TokenId> text = RandomTokens(24, 8);
   const std::vector<float> whole = Outputs(transformer_, {.tokens = text}).hidden;
   KvCache cache(model_->config(), 30);
   Outputs(transformer_, {.tokens = text, .cache = &cache, .extend_cache = true});
@@ -141,7 +134,7 @@ TEST_F(TransformerBatchTest, ReplacesCachedPositions) {
   const std::vector<int> rows = {8, 9, 10, 11, 12, 13};
   EXPECT_LT(RelativeRms(Outputs(transformer_, window).hidden, RowsOf(whole, rows)), 1e-5);
 
-  const std::vector<TokenId> other = Tokens(6, 9);
+  const std::vector<TokenId> other = RandomTokens(6, 9);
   window.tokens = other;
   const std::vector<float> looked = Outputs(transformer_, window).hidden;
   EXPECT_GT(RelativeRms(looked, RowsOf(whole, rows)), 0.1);
@@ -159,7 +152,7 @@ TEST_F(TransformerBatchTest, ReplacesCachedPositions) {
 }
 
 TEST_F(TransformerBatchTest, ReplacingMayGrowTheCache) {
-  const std::vector<TokenId> text = Tokens(20, 10);
+  const std::vector<TokenId> text = RandomTokens(20, 10);
   const std::vector<float> whole =
       Outputs(transformer_, {.tokens = text, .attention = kCausal}).hidden;
   KvCache cache(model_->config(), 20);
@@ -178,7 +171,7 @@ TEST_F(TransformerBatchTest, ReplacingMayGrowTheCache) {
 }
 
 TEST_F(TransformerBatchTest, RefusesBatchesByName) {
-  const std::vector<TokenId> tokens = Tokens(6, 11);
+  const std::vector<TokenId> tokens = RandomTokens(6, 11);
   const ForwardInput good{.tokens = tokens};
   KvCache cache(model_->config(), 30);
   const auto reason = [&](const ForwardInput& bad) {

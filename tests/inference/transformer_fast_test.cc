@@ -17,6 +17,7 @@ namespace ruvd {
 namespace {
 
 using testing::RandomAdapter;
+using testing::RandomTokens;
 using testing::RelativeRms;
 using testing::TinyModel;
 
@@ -26,15 +27,6 @@ constexpr Attention kCausal{.kind = Attention::Kind::kCausal};
 std::shared_ptr<const TinyModel> ModelOf(TensorType type) {
   return std::make_shared<TinyModel>(TinyModel::Options{
       .width = 256, .heads = 4, .kv_heads = 2, .head_size = 64, .ffn = 512, .type = type});
-}
-
-std::vector<TokenId> Tokens(size_t count, uint64_t seed) {
-  Random random(seed);
-  std::vector<TokenId> tokens(count);
-  for (TokenId& token : tokens) {
-    token = static_cast<TokenId>(random.Below(40));
-  }
-  return tokens;
 }
 
 // Hidden states and the logits of all rows.
@@ -49,7 +41,7 @@ std::vector<float> HiddenAndLogits(Transformer& transformer, const ForwardInput&
 }
 
 TEST(TransformerFastTest, StaysNearTheExactResultInEveryFormat) {
-  const std::vector<TokenId> tokens = Tokens(33, 1);
+  const std::vector<TokenId> tokens = RandomTokens(33, 1);
   for (const TensorType type :
        {TensorType::kQ8_0, TensorType::kQ4_0, TensorType::kQ4_1, TensorType::kQ5_0,
         TensorType::kQ5_1, TensorType::kQ4_K, TensorType::kQ5_K, TensorType::kQ6_K}) {
@@ -68,7 +60,7 @@ TEST(TransformerFastTest, StaysNearTheExactResultInEveryFormat) {
 TEST(TransformerFastTest, AdaptersStayNearTheExactResult) {
   const auto model = ModelOf(TensorType::kQ8_0);
   const AdapterMix mix{{{RandomAdapter(*model, 7), 1.0F}, {RandomAdapter(*model, 8), 0.5F}}};
-  const std::vector<TokenId> tokens = Tokens(21, 9);
+  const std::vector<TokenId> tokens = RandomTokens(21, 9);
   const std::vector<int> wanted = {3, 20};
   CpuTransformer exact(model, SerialRunner());
   CpuTransformer fast(PackedWeights::Pack(model, SerialRunner()), SerialRunner());
@@ -84,7 +76,7 @@ TEST(TransformerFastTest, AdaptersStayNearTheExactResult) {
 }
 
 TEST(TransformerFastTest, FormatsWithoutIntegerKernelsAreExact) {
-  const std::vector<TokenId> tokens = Tokens(9, 2);
+  const std::vector<TokenId> tokens = RandomTokens(9, 2);
   for (const TensorType type : {TensorType::kF32, TensorType::kF16}) {
     const auto model = ModelOf(type);
     const auto packed = PackedWeights::Pack(model, SerialRunner());
@@ -99,8 +91,8 @@ TEST(TransformerFastTest, FormatsWithoutIntegerKernelsAreExact) {
 TEST(TransformerFastTest, ResultsDependOnNeitherThreadsNorBatch) {
   const auto model = ModelOf(TensorType::kQ4_0);
   const auto packed = PackedWeights::Pack(model, SerialRunner());
-  const std::vector<TokenId> first = Tokens(29, 3);
-  const std::vector<TokenId> second = Tokens(40, 4);
+  const std::vector<TokenId> first = RandomTokens(29, 3);
+  const std::vector<TokenId> second = RandomTokens(40, 4);
   const std::vector<int> wanted = {5, 28};
   const AdapterMix one{{{RandomAdapter(*model, 7), 1.0F}}};
   const AdapterMix two{{{RandomAdapter(*model, 8), 0.5F}}};
@@ -151,7 +143,7 @@ TEST(BackendTest, TransformersOfAModelShareItsPackedWeights) {
   auto second = DefaultBackend().Load(model, options).value();
   // The second transformer holds the model itself; weights of its own would hold it once more.
   EXPECT_EQ(model.use_count() - holders, 2) << "its own reference and that of its adapters";
-  const std::vector<TokenId> tokens = Tokens(5, 6);
+  const std::vector<TokenId> tokens = RandomTokens(5, 6);
   const std::vector<float> expected = HiddenAndLogits(*first, {.tokens = tokens});
   first.reset();
   EXPECT_EQ(HiddenAndLogits(*second, {.tokens = tokens}), expected);

@@ -18,21 +18,13 @@
 namespace ruvd {
 namespace {
 
+using testing::RandomTokens;
 using testing::RelativeRms;
 using testing::TinyModel;
 using testing::Values;
 
 using testing::Reference;
 using testing::Sees;
-
-std::vector<TokenId> Tokens(size_t count, uint64_t seed = 3) {
-  Random random(seed);
-  std::vector<TokenId> tokens(count);
-  for (TokenId& token : tokens) {
-    token = static_cast<TokenId>(random.Below(40));
-  }
-  return tokens;
-}
 
 std::vector<float> Hidden(Transformer& transformer, const ForwardInput& input) {
   ForwardOutput output;
@@ -67,7 +59,7 @@ TEST(TransformerTest, MatchesTheReferenceInEveryAttentionKindAndFormat) {
        },
        [](size_t i) { return static_cast<double>(i % 24); }},
   };
-  const std::vector<TokenId> tokens = Tokens(48);
+  const std::vector<TokenId> tokens = RandomTokens(48, 3);
   for (const TensorType type :
        {TensorType::kF32, TensorType::kF16, TensorType::kQ8_0, TensorType::kQ4_0}) {
     const auto model = std::make_shared<TinyModel>(TinyModel::Options{.type = type});
@@ -88,7 +80,7 @@ TEST(TransformerTest, TakesEveryHeadFromItsFileSizes) {
       .width = 48, .heads = 3, .kv_heads = 1, .head_size = 10, .ffn = 37, .biases = false};
   const auto model = std::make_shared<TinyModel>(options);
   CpuTransformer transformer(model, SerialRunner());
-  const std::vector<TokenId> tokens = Tokens(19);
+  const std::vector<TokenId> tokens = RandomTokens(19, 3);
   Reference reference(
       *model, [](size_t, size_t) { return true; }, [](size_t i) { return static_cast<double>(i); });
   EXPECT_LT(RelativeRms(Hidden(transformer, {.tokens = tokens}), reference.Hidden(tokens)), 3e-6);
@@ -98,7 +90,7 @@ TEST(TransformerTest, TakesEveryHeadFromItsFileSizes) {
 void CheckCachedEqualsWhole(const Attention& attention, size_t piece) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
   CpuTransformer transformer(model, SerialRunner());
-  const std::vector<TokenId> tokens = Tokens(23);
+  const std::vector<TokenId> tokens = RandomTokens(23, 3);
   const std::vector<float> whole = Hidden(transformer, {.tokens = tokens, .attention = attention});
   KvCache cache(model->config(), 30);
   std::vector<float> pieces;
@@ -154,7 +146,7 @@ TEST(TransformerTest, NoisyBlocksSeeThemselvesAndEarlierCleanBlocksOnly) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
   CpuTransformer transformer(model, SerialRunner());
   const size_t half = 18;  // blocks of 5, 5, 5 and 3
-  const std::vector<TokenId> tokens = Tokens(2 * half);
+  const std::vector<TokenId> tokens = RandomTokens(2 * half, 3);
   for (size_t changed = 0; changed < 2 * half; ++changed) {
     const std::vector<bool> rows = ChangedRows(transformer, tokens, kNoisy, changed);
     const size_t block = changed % half / 5;
@@ -172,8 +164,8 @@ TEST(TransformerTest, NoisyAndCleanEqualsCachedCleanPrefixes) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
   CpuTransformer transformer(model, SerialRunner());
   const size_t half = 20;
-  std::vector<TokenId> noisy = Tokens(half, 5);
-  const std::vector<TokenId> clean = Tokens(half, 6);
+  std::vector<TokenId> noisy = RandomTokens(half, 5);
+  const std::vector<TokenId> clean = RandomTokens(half, 6);
   std::vector<TokenId> both = noisy;
   both.insert(both.end(), clean.begin(), clean.end());
   const std::vector<float> joint = Hidden(transformer, {.tokens = both, .attention = kNoisy});
@@ -205,7 +197,7 @@ TEST(TransformerTest, ResultsAreEqualForAnyNumberOfThreads) {
                                    .ffn = 512,
                                    .type = TensorType::kQ8_0};
   const auto model = std::make_shared<TinyModel>(options);
-  const std::vector<TokenId> tokens = Tokens(61);
+  const std::vector<TokenId> tokens = RandomTokens(61, 3);
   std::vector<std::vector<float>> results;
   for (const int threads : {1, 2, 5}) {
     ThreadParallelRunner runner(threads);
@@ -226,7 +218,7 @@ TEST(TransformerTest, ResultsAreEqualForAnyNumberOfThreads) {
 TEST(TransformerTest, CapturesWhatTheLastLayersTailIsComputedFrom) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
   CpuTransformer transformer(model, SerialRunner());
-  const std::vector<TokenId> tokens = Tokens(9);
+  const std::vector<TokenId> tokens = RandomTokens(9, 3);
   ForwardOutput output;
   ASSERT_TRUE(
       transformer
@@ -300,7 +292,7 @@ TEST(TransformerTest, MultipliesByTransposedWeights) {
 TEST(TransformerTest, EmbeddingIsTheNormalisedMeanOfTheHiddenStates) {
   const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
   CpuTransformer transformer(model, SerialRunner());
-  const std::vector<TokenId> tokens = Tokens(7);
+  const std::vector<TokenId> tokens = RandomTokens(7, 3);
   const std::vector<float> hidden = Hidden(transformer, {.tokens = tokens});
   const std::vector<float> embedding = EmbedTokens(transformer, tokens).value();
   ASSERT_EQ(embedding.size(), 64U);
@@ -327,7 +319,7 @@ TEST(TransformerTest, RefusesBadInputByName) {
   EXPECT_EQ(reason({}), reasons::kInvalidArgument);
   const std::vector<TokenId> foreign = {1, 40};
   EXPECT_EQ(reason({.tokens = foreign}), reasons::kInvalidArgument);
-  const std::vector<TokenId> tokens = Tokens(65);
+  const std::vector<TokenId> tokens = RandomTokens(65, 3);
   EXPECT_EQ(reason({.tokens = tokens}), reasons::kContextTooLong);
   const absl::Status too_long = transformer.Forward({.tokens = tokens}, &output);
   EXPECT_THAT(MessageOf(too_long), ::testing::HasSubstr("65 tokens are 1 more"));
