@@ -81,6 +81,8 @@ TEST(SentencePieceTest, RemovesExtraSpacesWhereTheFileSaysSo) {
   };
   const auto tokenizer = small.vocabulary.Build().value();
   EXPECT_THAT(tokenizer->Encode("  a   ab  "), ElementsAre(small.space_a, small.space_ab));
+  // The space between a text and what goes on from it is no extra one.
+  EXPECT_THAT(tokenizer->EncodeContinuation("  ab"), ElementsAre(small.space_ab));
   small.vocabulary.extra = [](GgufWriter* w) {
     w->SetBool("tokenizer.ggml.remove_extra_whitespaces", true);
     w->SetBool("tokenizer.ggml.add_space_prefix", false);
