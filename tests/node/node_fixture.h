@@ -43,11 +43,11 @@ inline constexpr char kOtherModel[] = RUVD_SOURCE_DIR "/deploy/models/ruvdllm-29
 inline constexpr Duration kDrain = std::chrono::seconds(120);
 
 // A node in this process, on a folder of its own for every test.
-class NodeTest : public testing::Test {
+class NodeTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
+    folder_ = fs::path(::testing::TempDir()) /
+              ::testing::UnitTest::GetInstance()->current_test_info()->name();
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     config_.node.name = "a";

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Keys and values through a whole node: what inference.kv_* set and what the metrics say.
+
+#include <gtest/gtest.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+// The body of GET /metrics from host:port.
+std::string Scrape(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  EXPECT_EQ(::getaddrinfo(address.substr(0, colon).c_str(), address.substr(colon + 1).c_str(),
+                          &hints, &found),
+            0);
+  const int socket = ::socket(found->ai_family, found->ai_socktype, found->ai_protocol);
+  EXPECT_EQ(::connect(socket, found->ai_addr, found->ai_addrlen), 0);
+  ::freeaddrinfo(found);
+  const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
+  EXPECT_EQ(::send(socket, request.data(), request.size(), 0),
+            static_cast<ssize_t>(request.size()));
+  std::string answer;
+  std::array<char, 4096> buffer{};
+  for (ssize_t n = 1; n > 0;) {
+    n = ::recv(socket, buffer.data(), buffer.size(), 0);
+    answer.append(buffer.data(), static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  }
+  ::close(socket);
+  return answer;
+}
+
+class NodeCacheTest : public NodeTest {
+ protected:
+  void SetUp() override {
+    NodeTest::SetUp();
+    config_.metrics.listen = "127.0.0.1:0";
+  }
+  double Metric(const std::string& name) {
+    const std::string text = Scrape(node_->metrics_address());
+    const size_t found = text.find("\n" + name + " ");
+    EXPECT_NE(found, std::string::npos) << name << " is missing in:\n" << text;
+    return found == std::string::npos ? -1 : std::strtod(&text[found + name.size() + 2], nullptr);
+  }
+  static inference::v1::GenerateRequest LongRequest() {
+    std::string prompt;
+    for (int i = 0; i < 20; ++i) {
+      prompt += "The old lighthouse keeper counted the ships. ";
+    }
+    return Request(prompt, 8);
+  }
+};
+
+// Found by review: GenerationServices had lost the node's prefix tree, so that nothing was shared
+// and the budget had no effect.
+TEST_F(NodeCacheTest, ALongPromptIsFoundTheSecondTime) {
+  Start();
+  const Completion first = Generate(LongRequest());
+  ASSERT_TRUE(first.status.ok()) << first.status;
+  EXPECT_EQ(Metric("ruvd_prefix_hits_total"), 0);
+  EXPECT_GT(Metric("ruvd_kv_bytes"), 0);
+  const Completion second = Generate(LongRequest());
+  EXPECT_EQ(first.text, second.text);
+  EXPECT_EQ(Metric("ruvd_prefix_hits_total"), 1);
+  EXPECT_GT(Metric("ruvd_prefix_reused_tokens_total"), 100);
+  EXPECT_LT(second.finished.forwards(), first.finished.forwards());
+}
+
+TEST_F(NodeCacheTest, TheBudgetHolds) {
+  config_.inference.kv_bytes = 256 << 10;
+  Start();
+  const absl::Status status = Generate(LongRequest()).status;
+  EXPECT_EQ(ReasonOf(status), reasons::kKvBudgetExceeded) << status;
+  EXPECT_LE(Metric("ruvd_kv_bytes"), 256 << 10);
+  EXPECT_TRUE(Generate(Request("The sea", 8)).status.ok()) << "a short one fits";
+}
+
+TEST_F(NodeCacheTest, TheFormatDecidesTheMemory) {
+  Start();
+  ASSERT_TRUE(Generate(LongRequest()).status.ok());
+  const double halves = Metric("ruvd_kv_bytes");
+  config_.inference.kv_format = "q8";
+  Restart();
+  ASSERT_TRUE(Generate(LongRequest()).status.ok());
+  EXPECT_LT(Metric("ruvd_kv_bytes"), 0.7 * halves);
+}
+
+}  // namespace
+}  // namespace ruvd
