@@ -14,6 +14,8 @@ inline constexpr size_t kMaxStopStrings = 4;
 inline constexpr size_t kMaxStopBytes = 64;
 // Above this every vocabulary is close to uniform.
 inline constexpr float kMaxTemperature = 10.0F;
+// Below this, but for zero, scores divided by it leave float32's range; zero means the same.
+inline constexpr float kMinTemperature = 1e-4F;
 // Above this repeated tokens are impossible in practice.
 inline constexpr float kMaxRepetitionPenalty = 10.0F;
 // Presence and frequency penalties are subtracted from logits; beyond this they decide alone.
@@ -23,6 +25,10 @@ inline constexpr int kMaxNgram = 16;
 inline constexpr int kMaxLogprobs = 20;
 // Factors, bounds and scales of samplers; all are of order one.
 inline constexpr float kMaxSamplerParameter = 100.0F;
+
+// Denoising steps of a scope: more than one for each token of a long window make no difference but
+// to the rules that draw by time, for which this is as good as continuous.
+inline constexpr int kMaxSteps = 1 << 14;
 
 // Rows of logits held at once while sampling: 32 rows of a 152k vocabulary are 19 MiB, and larger
 // batches make the output product no faster.

@@ -34,10 +34,11 @@ class AutoregressiveGeneration final : public Base {
     proposal_ = proposer_.Propose(static_cast<int>(tokens_.size()), logits);
   }
 
-  std::optional<StepResult> EndRound() override {
+  RoundResult EndRound() override {
     if (prefix_->last_hidden.empty()) {
       return std::nullopt;
     }
+    RETURN_IF_ERROR(CheckSound(proposal_));
     in_step_ = false;
     tokens_.push_back(proposal_.token);
     const int end = static_cast<int>(tokens_.size());
@@ -57,10 +58,6 @@ class AutoregressiveGeneration final : public Base {
   }
 
   size_t pages_held() const override { return prefixes_.pages_held(); }
-
-  int completion_tokens() const override {
-    return static_cast<int>(tokens_.size()) - plan_.first_open;
-  }
 
  private:
   void PrepareForward() override {

@@ -18,6 +18,7 @@ std::string CompletionText::Append(std::span<const TokenId> tokens) {
     if (end_ != End::kNone) {
       return "";
     }
+    ++tokens_;
     if (std::find(end_tokens_.begin(), end_tokens_.end(), token) != end_tokens_.end()) {
       std::string rest = Finish();
       if (end_ == End::kNone) {

@@ -30,6 +30,8 @@ class CompletionText {
   std::string Finish();
 
   End end() const { return end_; }
+  // Tokens added up to the end, the one that ended the text included.
+  int tokens() const { return tokens_; }
   const std::string& text() const { return text_; }
 
  private:
@@ -45,6 +47,7 @@ class CompletionText {
   std::string pending_;  // assembled, not final yet
   std::string text_;
   End end_ = End::kNone;
+  int tokens_ = 0;
 };
 
 }  // namespace ruvd

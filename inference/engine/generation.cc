@@ -26,6 +26,11 @@ absl::Status CheckMode(const Plan& plan, bool infill) {
     if (infill) {
       return Unsupported("autoregressive decoding cannot fill gaps");
     }
+    if (!plan.config.causal && !TraitsOf(plan.config.architecture).diffusion) {
+      return Unsupported(
+          "the model's file asks for attention in both directions, so it cannot decode token by "
+          "token");
+    }
     return plan.config.shift_logits
                ? absl::OkStatus()
                : Unsupported(

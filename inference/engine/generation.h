@@ -48,6 +48,9 @@ struct StepResult {
   bool done = false;
 };
 
+// What a round of a step brought: its result, or nullopt where the step needs another round.
+using RoundResult = absl::StatusOr<std::optional<StepResult>>;
+
 enum class FinishReason : uint8_t { kLength, kEndOfText, kStop };
 
 struct StepScratch;
@@ -100,8 +103,9 @@ class Generation {
   virtual int rows_together() const = 0;
   // Takes the logits of the next rows (rows x vocabulary), in order; changes them.
   virtual void TakeLogits(std::span<float> logits) = 0;
-  // Called after all of the above. nullopt: the step needs another round.
-  virtual std::optional<StepResult> EndRound() = 0;
+  // Called after all of the above. Errors: MODEL_CORRUPT where logits were not finite; nothing is
+  // committed then, and the generation must not be used any more.
+  virtual RoundResult EndRound() = 0;
 
   // --- Memory of keys and values that completions share (the pool of `prefixes`) ---
   // Pages it holds, alone or with others.
@@ -116,7 +120,11 @@ class Generation {
   virtual const std::vector<TokenId>& tokens() const = 0;
   // Tokens before the first generated one.
   virtual int prompt_length() const = 0;
-  // Tokens from the first generated one to the last one.
+  // Positions from the first that may be generated to the last one, given ones between them
+  // included.
+  virtual int window() const = 0;
+  // Tokens of the window whose text is final: once done, those up to the end-of-text token, itself
+  // included, or to the one that completed a stop string.
   virtual int completion_tokens() const = 0;
   virtual int steps() const = 0;
   // Sequences evaluated: those that fill a cache and both sides of guidance count.

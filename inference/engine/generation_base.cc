@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/reasons.h"
 #include "base/status.h"
 
 namespace ruvd::generation {
@@ -75,6 +76,16 @@ void Base::ReleasePages() {
   prepared_ = false;
   inputs_.clear();
   DropCaches();
+}
+
+absl::Status Base::CheckSound(const Proposal& proposal) const {
+  if (proposal.sound) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kDataLoss, reasons::kModelCorrupt,
+               "the logits of position {} are not finite, so no token can be chosen; try without "
+               "adapters, and if that does not help verify the model file",
+               proposal.position);
 }
 
 std::string Base::AdvanceText(int end, bool complete) {

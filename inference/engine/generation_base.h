@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,6 +26,8 @@ class Base : public Generation {
   FinishReason finish_reason() const final;
   const std::vector<TokenId>& tokens() const final { return tokens_; }
   int prompt_length() const final { return plan_.first_open; }
+  int window() const final { return plan_.open_end - plan_.first_open; }
+  int completion_tokens() const final { return text_.tokens(); }
   int steps() const final { return steps_; }
   int forwards() const final { return forwards_; }
   const std::string& text() const final { return text_.text(); }
@@ -42,6 +45,8 @@ class Base : public Generation {
   virtual void UseOutputs(std::span<const ForwardOutput> outputs) = 0;
 
   AdapterMix AdaptersFor(float t) const { return policy_ ? policy_(t) : AdapterMix(); }
+  // Errors as EndRound's.
+  absl::Status CheckSound(const Proposal& proposal) const;
   // Hands the tokens before `end` that the text does not have yet to the text. `complete`: no token
   // follows. Returns what became final and sets done.
   std::string AdvanceText(int end, bool complete);
@@ -70,8 +75,7 @@ class MaskedBase : public Base {
   LogitsInput WantedLogits() const final;
   int rows_together() const final { return branches(); }
   void TakeLogits(std::span<float> logits) final;
-  std::optional<StepResult> EndRound() final;
-  int completion_tokens() const final { return plan_.open_end - plan_.first_open; }
+  RoundResult EndRound() final;
 
  protected:
   void PrepareForward() final;
@@ -103,9 +107,13 @@ class MaskedBase : public Base {
   AdapterMix mix_;             // of the step
 
  private:
+  // What the last step had to leave, as its commits would have repeated each other, is committed by
+  // more of the same.
   CommitScope Scope() const {
-    return {
-        .masked = masked_, .committed = committed_, .step = scope_step_, .schedule = *schedule_};
+    return {.masked = masked_,
+            .committed = committed_,
+            .step = std::min(scope_step_, schedule_->steps() - 1),
+            .schedule = *schedule_};
   }
   void BeginStep();
   // Open positions of the scope before the active end that are masked or committed, ascending.

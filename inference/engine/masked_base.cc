@@ -66,6 +66,7 @@ void MaskedBase::BeginStep() {
     masked_ = Open(true);
     committed_ = Open(false);
     CommitRule::Intent intent = rule_->Prepare(Scope(), random_);
+    scope_step_ = intent.step;
     remask_ = std::move(intent.remask);
     evaluate_ = std::move(intent.evaluate);
     if (!evaluate_.empty()) {
@@ -142,9 +143,12 @@ void MaskedBase::TakeLogits(std::span<float> logits) {
   }
 }
 
-std::optional<StepResult> MaskedBase::EndRound() {
+RoundResult MaskedBase::EndRound() {
   if (filling_) {
     return std::nullopt;
+  }
+  for (const Proposal& proposal : proposals_) {
+    RETURN_IF_ERROR(CheckSound(proposal));
   }
   StepResult result;
   result.step = steps_++;
@@ -163,7 +167,9 @@ std::optional<StepResult> MaskedBase::EndRound() {
   while (rule_->remasks() && Open(true).empty() && scope_step_ < schedule_->steps()) {
     masked_.clear();
     committed_ = Open(false);
-    remask_ = rule_->Prepare(Scope(), random_).remask;
+    CommitRule::Intent intent = rule_->Prepare(Scope(), random_);
+    scope_step_ = intent.step;
+    remask_ = std::move(intent.remask);
     Remask();
     ++scope_step_;
   }
@@ -175,6 +181,10 @@ std::optional<StepResult> MaskedBase::EndRound() {
 void MaskedBase::CommitAll(std::span<const size_t> chosen, StepResult* result) {
   for (const size_t index : chosen) {
     Proposal& proposal = proposals_[index];
+    // Better ones of this step may have made it the second of its kind: it is proposed anew.
+    if (!result->commits.empty() && proposer_.Repeats(tokens_, proposal.position, proposal.token)) {
+      continue;
+    }
     tokens_[static_cast<size_t>(proposal.position)] = proposal.token;
     // Masked again by a step without a result, and already committed anew.
     std::erase(remasked_, proposal.position - plan_.first_open);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -50,6 +51,11 @@ absl::Status CheckFloats(const SamplingOptions& options) {
       return Invalid(range.name, fmt::format("between {} and {}", range.low, range.high));
     }
   }
+  for (const Range& range : std::span(ranges).first(2)) {  // the temperatures
+    if (range.value > 0 && range.value < limits::kMinTemperature) {
+      return Invalid(range.name, fmt::format("0 or at least {}", limits::kMinTemperature));
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -68,6 +74,9 @@ absl::Status CheckCounts(const SamplingOptions& options) {
     if (value < 0) {
       return Invalid(name, "at least 0 (0: the default)");
     }
+  }
+  if (options.steps > limits::kMaxSteps) {
+    return Invalid("steps", fmt::format("at most {}", limits::kMaxSteps));
   }
   if (options.no_repeat_ngram > limits::kMaxNgram) {
     return Invalid("no_repeat_ngram", fmt::format("at most {}", limits::kMaxNgram));

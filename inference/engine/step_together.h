@@ -19,9 +19,6 @@ struct StepScratch {
   std::vector<float> logits;
 };
 
-// The step of a generation; nullopt where it needs another round.
-using RoundResult = absl::StatusOr<std::optional<StepResult>>;
-
 // One round of every generation with one forward for all of them, and logits for the rows they need
 // only, limits::kLogitRows rows at once. None may be done. Each result is what the generation would
 // have got alone, bit for bit; where one of them makes the forward fail, the others still get

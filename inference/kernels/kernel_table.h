@@ -94,8 +94,6 @@ struct KernelTable {
   float (*max)(const float* x, size_t n) = nullptr;
   // Sum of exp(x - shift), shift at least the largest x.
   float (*sum_exp)(const float* x, size_t n, float shift) = nullptr;
-  // x = softmax(scale * x), in place, n > 0.
-  void (*softmax)(float* x, size_t n, float scale) = nullptr;
 
   // Adds keys and values to the running sums of queries.
   void (*attend)(const AttentionStep& step) = nullptr;
@@ -115,12 +113,14 @@ struct KernelTable {
 
   // For reading rows of logits.
   // The two largest of n values, equal ones counting apart; the first is at the lowest of its
-  // places. -infinity where there are fewer.
+  // places. -infinity where there are fewer. Whatever the values, the place is below n (0 for n =
+  // 0).
   TopTwo (*top_two)(const float* x, size_t n) = nullptr;
   // Writes the places of the values that are at least `least`, ascending, and returns their number.
   // `places` has room for n.
   size_t (*find_above)(const float* x, size_t n, float least, uint32_t* places) = nullptr;
-  // Sums over n values of e and of e * d, with d = max(x - shift, -100) and e = exp(d).
+  // Sums over n values of e and of e * d, with d = max(x - shift, -100) and e = exp(d). NaN where a
+  // value is NaN or positive infinity, or the shift is not finite.
   ExpSums (*exp_sums)(const float* x, size_t n, float shift) = nullptr;
 };
 

@@ -38,7 +38,6 @@ void FillTable(KernelTable* table) {
   table->top_two = FindTopTwo;
   table->find_above = FindAbove;
   table->exp_sums = SumExpEnergy;
-  table->softmax = Softmax;
   table->attend = Attend;
   table->narrow = Narrow;
   table->widen = Widen;

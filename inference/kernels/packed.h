@@ -90,8 +90,8 @@ struct PackedView {
 };
 
 // Quantised activations of `rows` rows. A block has the scale s = max|x| / 127 and the codes
-// round(x / s). Not finite or huge values make the scale NaN and the codes zero; blocks below
-// kSmallestActivation have scale zero.
+// round(x / s), however large x is. A value that is not finite makes the scale NaN and the codes
+// zero; blocks below kSmallestActivation have scale zero.
 template <class Code, class Float, class Int>
 struct BasicQuantizedView {
   size_t rows = 0;

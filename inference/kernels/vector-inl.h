@@ -15,6 +15,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "inference/kernels/decode-inl.h"
 #include "inference/kernels/kernel_table.h"
@@ -187,6 +188,7 @@ inline TopTwo FindTopTwo(const float* x, size_t n) {
   while (top.place + 1 < n && x[top.place] != top.first) {
     ++top.place;
   }
+  top.place = HWY_MIN(top.place, n > 0 ? n - 1 : 0);  // of a row of NaN no value is the first
   return top;
 }
 
@@ -220,54 +222,37 @@ inline size_t FindAbove(const float* x, size_t n, float least, uint32_t* places)
 
 inline ExpSums SumExpEnergy(const float* x, size_t n, float shift) {
   constexpr float kLeast = -100.0F;  // keeps -infinity from making 0 * -infinity
+  constexpr float kMost = std::numeric_limits<float>::max();
   const Floats d;
   const size_t lanes = hn::Lanes(d);
   const FloatVector shifts = hn::Set(d, shift);
   const FloatVector least = hn::Set(d, kLeast);
+  const FloatVector most = hn::Set(d, kMost);
+  hn::Mask<Floats> ordinary = hn::Ge(most, shifts);
   FloatVector mass = hn::Zero(d);
   FloatVector energy = hn::Zero(d);
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    const FloatVector difference = hn::Max(hn::Sub(hn::LoadU(d, x + i), shifts), least);
+    const FloatVector value = hn::LoadU(d, x + i);
+    ordinary = hn::And(ordinary, hn::Ge(most, value));
+    const FloatVector difference = hn::Max(hn::Sub(value, shifts), least);
     const FloatVector e = hn::Exp(d, difference);
     mass = hn::Add(mass, e);
     energy = hn::MulAdd(difference, e, energy);
   }
   ExpSums sums{hn::GetLane(hn::SumOfLanes(d, mass)), hn::GetLane(hn::SumOfLanes(d, energy))};
+  bool finite = hn::AllTrue(d, ordinary) && shift >= -kMost;
   for (; i < n; ++i) {
+    finite = finite && x[i] <= kMost;
     const float difference = x[i] - shift > kLeast ? x[i] - shift : kLeast;
     const double e = std::exp(difference);
     sums.mass += e;
     sums.energy += difference * e;
   }
+  if (!finite) {
+    sums.mass = sums.energy = std::numeric_limits<double>::quiet_NaN();
+  }
   return sums;
-}
-
-inline void Softmax(float* x, size_t n, float scale) {
-  const Floats d;
-  const size_t lanes = hn::Lanes(d);
-  const float shift = Max(x, n) * scale;
-  FloatVector sums = hn::Zero(d);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const FloatVector scaled = hn::Mul(hn::LoadU(d, x + i), hn::Set(d, scale));
-    const FloatVector value = hn::Exp(d, hn::Sub(scaled, hn::Set(d, shift)));
-    sums = hn::Add(sums, value);
-    hn::StoreU(value, d, x + i);
-  }
-  float sum = hn::GetLane(hn::SumOfLanes(d, sums));
-  for (; i < n; ++i) {
-    x[i] = std::exp(x[i] * scale - shift);
-    sum += x[i];
-  }
-  const float factor = 1.0F / sum;
-  i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    hn::StoreU(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), d, x + i);
-  }
-  for (; i < n; ++i) {
-    x[i] *= factor;
-  }
 }
 
 }  // namespace HWY_NAMESPACE

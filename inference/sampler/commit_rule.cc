@@ -16,18 +16,25 @@ double Gumbel(Random& random) {
   return -std::log(-std::log(random.Uniform() + 1e-300) + 1e-300);
 }
 
+// The first step from the scope's on in which the schedule commits anything. The last one does.
+int NextCommit(const CommitScope& scope) {
+  int step = scope.step;
+  while (step + 1 < scope.schedule.steps() &&
+         scope.schedule.Count(step, static_cast<int>(scope.masked.size())) == 0) {
+    ++step;
+  }
+  return step;
+}
+
 // Commits the best of a ranking of all masked positions; subclasses say how many.
 class RankedRule : public CommitRule {
  public:
   RankedRule(CommitOrder order, float temperature) : order_(order), temperature_(temperature) {}
 
   Intent Prepare(const CommitScope& scope, Random&) override {
-    const int count = scope.schedule.Count(scope.step, static_cast<int>(scope.masked.size()));
-    Intent intent;
-    if (count > 0) {
-      intent.evaluate.assign(scope.masked.begin(), scope.masked.end());
-    }
-    return intent;
+    return {.step = NextCommit(scope),
+            .evaluate = {scope.masked.begin(), scope.masked.end()},
+            .remask = {}};
   }
 
   std::vector<size_t> Choose(const CommitScope& scope, std::span<const Proposal> proposals,
@@ -48,7 +55,6 @@ class RankedRule : public CommitRule {
   // How many of the ranked proposals the rule itself would commit; 0: leave it to the schedule.
   virtual size_t Count(std::span<const Proposal> /*ranked*/) { return 0; }
 
- private:
   std::vector<size_t> Ranking(std::span<const Proposal> proposals, Random& random) const {
     std::vector<double> scores;
     for (const Proposal& proposal : proposals) {
@@ -67,6 +73,7 @@ class RankedRule : public CommitRule {
     return order;
   }
 
+ private:
   CommitOrder order_;
   float temperature_;
 };
@@ -132,18 +139,20 @@ class KlassRule final : public RankedRule {
 
   std::vector<size_t> Choose(const CommitScope& scope, std::span<const Proposal> proposals,
                              Random& random) override {
-    std::vector<size_t> chosen;
-    for (size_t i = 0; i < proposals.size(); ++i) {
-      const Proposal& proposal = proposals[i];
+    std::vector<bool> stable;
+    for (const Proposal& proposal : proposals) {
       int& steps = stable_[proposal.position];
       steps = proposal.movement < options_.stability_kl ? steps + 1 : 0;
-      if (steps >= options_.stability_steps && proposal.confidence >= options_.threshold) {
-        chosen.push_back(i);
-      }
+      stable.push_back(steps >= options_.stability_steps &&
+                       proposal.confidence >= options_.threshold);
     }
+    std::vector<size_t> order = Ranking(proposals, random);
+    const auto others = std::stable_partition(order.begin(), order.end(),
+                                              [&](size_t index) { return stable[index]; });
     const auto scheduled = static_cast<size_t>(
         std::max(1, scope.schedule.Count(scope.step, static_cast<int>(proposals.size()))));
-    return chosen.size() >= scheduled ? chosen : RankedRule::Choose(scope, proposals, random);
+    order.resize(std::max(static_cast<size_t>(others - order.begin()), scheduled));
+    return order;
   }
 
  private:
@@ -157,13 +166,14 @@ class BlindRule final : public CommitRule {
   explicit BlindRule(bool shuffle) : shuffle_(shuffle) {}
 
   Intent Prepare(const CommitScope& scope, Random& random) override {
-    const int count = scope.schedule.Count(scope.step, static_cast<int>(scope.masked.size()));
-    Intent intent;
-    intent.evaluate.assign(scope.masked.begin(), scope.masked.end());
+    Intent intent{.step = NextCommit(scope),
+                  .evaluate = {scope.masked.begin(), scope.masked.end()},
+                  .remask = {}};
     if (shuffle_) {
       random.Shuffle(std::span(intent.evaluate));
     }
-    intent.evaluate.resize(static_cast<size_t>(count));
+    intent.evaluate.resize(static_cast<size_t>(
+        scope.schedule.Count(intent.step, static_cast<int>(scope.masked.size()))));
     std::sort(intent.evaluate.begin(), intent.evaluate.end());
     return intent;
   }
@@ -189,31 +199,22 @@ class AncestralRule final : public CommitRule {
   void EnterScope() override { confidence_.clear(); }
   bool remasks() const override { return remasks_; }
 
+  // One uniform number decides whether a step does anything at all; only then its positions are
+  // drawn, given that at least one of them is.
   Intent Prepare(const CommitScope& scope, Random& random) override {
-    const double steps = scope.schedule.steps();
-    const double t = 1.0 - scope.step / steps;
-    const double s = scope.step + 1 >= scope.schedule.steps() ? 0.0 : t - 1.0 / steps;
-    const double largest = t >= 1 ? 1.0 : std::min(1.0, s / (1.0 - t));
-    const double sigma = Sigma(largest);
-    // A mask is revealed with (alpha_s - (1 - sigma) alpha_t) / (1 - alpha_t), alpha = 1 - time.
-    // kConfidence has sigma only where a confidence is known, not at masks.
-    const double at_masks = kind_ == RemaskKind::kConfidence ? 0.0 : sigma;
-    const double reveal = s == 0 ? 1.0 : ((1.0 - s) - (1.0 - at_masks) * (1.0 - t)) / t;
-    Intent intent;
-    for (const int position : scope.masked) {
-      if (random.Chance(reveal)) {
-        intent.evaluate.push_back(position);
+    const std::vector<double> shares = Shares(scope.committed);
+    Intent intent{.step = scope.step, .evaluate = {}, .remask = {}};
+    while (true) {
+      const Chances chances = ChancesAt(intent.step, scope.schedule.steps());
+      if (random.Uniform() >= ChanceOfNothing(chances, scope.masked.size(), shares)) {
+        Draw(scope, chances, shares, random, &intent);
+        return intent;
       }
-    }
-    if (remasks_ && s > 0) {
-      const std::vector<double> shares = Shares(scope.committed);
-      for (size_t i = 0; i < shares.size(); ++i) {
-        if (random.Chance(sigma * shares[i])) {
-          intent.remask.push_back(scope.committed[i]);
-        }
+      if (intent.step + 1 >= scope.schedule.steps()) {
+        return intent;  // only where nothing is masked
       }
+      ++intent.step;
     }
-    return intent;
   }
 
   std::vector<size_t> Choose(const CommitScope&, std::span<const Proposal> proposals,
@@ -227,6 +228,68 @@ class AncestralRule final : public CommitRule {
   }
 
  private:
+  // Of a step: that a mask is revealed, and, times its share, that a committed position is masked.
+  struct Chances {
+    double reveal = 0;
+    double remask = 0;
+  };
+
+  Chances ChancesAt(int step, int count) const {
+    const double steps = count;
+    const double t = 1.0 - step / steps;
+    const double s = step + 1 >= count ? 0.0 : t - 1.0 / steps;
+    const double largest = t >= 1 ? 1.0 : std::min(1.0, s / (1.0 - t));
+    const double sigma = Sigma(largest);
+    // A mask is revealed with (alpha_s - (1 - sigma) alpha_t) / (1 - alpha_t), alpha = 1 - time.
+    // kConfidence has sigma only where a confidence is known, not at masks.
+    const double at_masks = kind_ == RemaskKind::kConfidence ? 0.0 : sigma;
+    return {.reveal = s == 0 ? 1.0 : ((1.0 - s) - (1.0 - at_masks) * (1.0 - t)) / t,
+            .remask = s == 0 ? 0.0 : sigma};
+  }
+
+  double ChanceOfNothing(const Chances& chances, size_t masked,
+                         std::span<const double> shares) const {
+    double nothing = std::pow(1.0 - chances.reveal, static_cast<double>(masked));
+    if (chances.remask == 0 || shares.empty()) {
+      return nothing;
+    }
+    if (kind_ != RemaskKind::kConfidence) {  // equal shares
+      return nothing * std::pow(1.0 - chances.remask, static_cast<double>(shares.size()));
+    }
+    for (const double share : shares) {
+      nothing *= 1.0 - chances.remask * share;
+    }
+    return nothing;
+  }
+
+  // Each position by its chance, given that at least one of all is drawn: until the first one is,
+  // a chance is divided by that of any from this one on.
+  static void Draw(const CommitScope& scope, const Chances& chances, std::span<const double> shares,
+                   Random& random, Intent* intent) {
+    std::vector<double> chance(scope.masked.size(), chances.reveal);
+    for (const double share : shares) {
+      chance.push_back(chances.remask * share);
+    }
+    std::vector<double> any(chance.size());
+    double none = 1;
+    for (size_t i = chance.size(); i-- > 0;) {
+      none *= 1.0 - chance[i];
+      any[i] = 1.0 - none;
+    }
+    bool drawn = false;
+    for (size_t i = 0; i < chance.size(); ++i) {
+      if (!random.Chance(drawn ? chance[i] : chance[i] / any[i])) {
+        continue;
+      }
+      drawn = true;
+      if (i < scope.masked.size()) {
+        intent->evaluate.push_back(scope.masked[i]);
+      } else {
+        intent->remask.push_back(scope.committed[i - scope.masked.size()]);
+      }
+    }
+  }
+
   double Sigma(double largest) const {
     if (!remasks_) {
       return 0;

@@ -29,6 +29,9 @@ class CommitRule {
  public:
   // What a step does, as far as it is known before the model is asked.
   struct Intent {
+    // The step that this is about: that of the scope, or a later one where all before it commit and
+    // mask nothing.
+    int step = 0;
     // Masked positions whose proposals the step needs, ascending. Empty: the step commits nothing,
     // so no forward is spent on it.
     std::vector<int> evaluate;
@@ -39,9 +42,11 @@ class CommitRule {
   virtual ~CommitRule() = default;
   // A new scope begins: nothing that is known of positions holds any more.
   virtual void EnterScope() {}
+  // `scope.step` is the first step that was not prepared yet. Steps that do nothing are passed over
+  // without looking at the positions, so that very many of them cost little.
   virtual Intent Prepare(const CommitScope& scope, Random& random) = 0;
-  // Which of `proposals` (one for each position of Intent::evaluate, at least one) to commit:
-  // indices, best first, never empty and without repetition.
+  // Which of `proposals` (one for each position of Intent::evaluate, at least one) to commit, at
+  // the step of the intent: indices, best first, never empty and without repetition.
   virtual std::vector<size_t> Choose(const CommitScope& scope, std::span<const Proposal> proposals,
                                      Random& random) = 0;
   // True where a committed position of the active scope may become a mask again.
@@ -78,8 +83,9 @@ struct CommitRuleOptions {
 //  kEntropyBounded  lowest entropy first, the longest prefix with sum(H) - max(H) <= bound, never
 //                   fewer than the schedule says (EB-Sampler, arXiv 2505.24857).
 //  kKlass           all at or above the confidence whose prediction moved by less than the KL bound
-//                   in each of the last steps, never fewer than the schedule says (KLASS, arXiv
-//                   2511.05664). Proposals carry the movement: see StabilityTracker.
+//                   in each of the last steps; where they are fewer than the schedule says, the
+//                   most confident of the others besides (KLASS, arXiv 2511.05664). Proposals carry
+//                   the movement: see StabilityTracker.
 //  kRemdm           ancestral, with committed positions masked again with probability sigma
 //                   (ReMDM, arXiv 2503.00307); the last step masks none.
 std::unique_ptr<CommitRule> MakeCommitRule(const CommitRuleOptions& options);

@@ -126,12 +126,12 @@ absl::StatusOr<std::vector<int>> DenoiseStep(const WindowLogits& logits, const D
   const CommitScope view = {
       .masked = positions, .committed = {}, .step = scope.step, .schedule = *schedule};
   Random random(0);
-  const std::vector<int> evaluate = rule->Prepare(view, random).evaluate;
-  if (evaluate.empty()) {
+  const CommitRule::Intent intent = rule->Prepare(view, random);
+  if (intent.evaluate.empty() || intent.step != scope.step) {
     return std::vector<int>{};
   }
   ASSIGN_OR_RETURN(const std::vector<Proposal> proposals,
-                   ProposeAll(logits, run, *tokens, evaluate));
+                   ProposeAll(logits, run, *tokens, intent.evaluate));
   std::vector<int> committed;
   for (const size_t chosen : rule->Choose(view, proposals, random)) {
     const Proposal& proposal = proposals[chosen];

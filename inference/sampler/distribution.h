@@ -16,11 +16,14 @@ inline constexpr TokenId kNoToken = std::numeric_limits<TokenId>::max();
 
 // What a row of logits says about its position. Read in two passes, without copying the row.
 struct RowSummary {
-  TokenId best = 0;    // the likeliest token other than the excluded one, ties to the lower id
-  float maximum = 0;   // the largest logit of the row, the excluded one included
-  float log_mass = 0;  // log of the sum of exp(logit - maximum) over the whole vocabulary
-  float margin = 0;    // probability of `best` minus that of the runner-up
-  float entropy = 0;   // of the whole vocabulary, in nats
+  TokenId best = 0;   // the likeliest token other than the excluded one, ties to the lower id
+  float maximum = 0;  // the largest logit of the row, the excluded one included
+  // Log of the sum of exp(logit - maximum) over the whole vocabulary; NaN where a logit is NaN or
+  // positive infinity, and where none is finite. Then the rest has no meaning, but that `best` is a
+  // token other than the excluded one.
+  float log_mass = 0;
+  float margin = 0;   // probability of `best` minus that of the runner-up
+  float entropy = 0;  // of the whole vocabulary, in nats
 
   // Softmax probability of a token over the whole vocabulary, given its logit, and its logarithm.
   float Probability(float logit) const;

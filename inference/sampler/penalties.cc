@@ -63,6 +63,29 @@ void Penalties::CountTokens(std::span<const TokenId> tokens) {
   }
 }
 
+bool Penalties::Repeats(std::span<const TokenId> tokens, int position, TokenId token) const {
+  const int n = options_.no_repeat_ngram;
+  const int length = static_cast<int>(tokens.size());
+  const auto at = [&](int i) { return i == position ? token : tokens[static_cast<size_t>(i)]; };
+  for (int begin = std::max(0, position - n + 1); n > 0 && begin <= position && begin + n <= length;
+       ++begin) {
+    bool complete = true;
+    for (int i = begin; complete && i < begin + n; ++i) {
+      complete = at(i) != mask_;
+    }
+    for (int other = 0; complete && other + n <= length; ++other) {
+      bool equal = other != begin;
+      for (int i = 0; equal && i < n; ++i) {
+        equal = at(other + i) == at(begin + i);
+      }
+      if (equal) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 // For each of the n windows of n tokens around the position of which only the position is open,
 // finds which token there would make it equal to another window (which may hold the position, too),
 // and forbids that token.

@@ -21,7 +21,8 @@ struct PenaltyOptions {
   float frequency = 0;
   int window = 0;
   // No n tokens in a row, completed by the one to be filled, may occur anywhere twice; 0: off.
-  // Looks at the whole text whatever the window.
+  // Looks at the whole text whatever the window. Tokens that are committed together must be checked
+  // one after the other with Repeats.
   int no_repeat_ngram = 0;
 
   bool off() const {
@@ -40,6 +41,9 @@ class Penalties {
   // Changes the logits of `position`, which may lie right behind the tokens; those `forbidden`
   // become impossible, too.
   void Apply(int position, std::span<float> logits, std::span<const TokenId> forbidden);
+  // Whether `token` at `position` of `tokens` (masks included) completes an n-gram that occurs
+  // elsewhere; false where no_repeat_ngram is off.
+  bool Repeats(std::span<const TokenId> tokens, int position, TokenId token) const;
   // What the logit of a token was before the last Apply to these logits.
   float OriginalLogit(TokenId token, std::span<const float> logits) const;
 

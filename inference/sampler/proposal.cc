@@ -4,6 +4,7 @@
 #include "inference/sampler/proposal.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ruvd {
 
@@ -43,6 +44,7 @@ Proposal Proposer::Propose(int position, std::span<float> logits,
     penalties_.Apply(position, logits, forbidden);
   }
   const RowSummary summary = penalised || options_.logprobs < 0 ? Summarise(logits, mask) : plain;
+  proposal.sound = std::isfinite(summary.log_mass);
   proposal.token = choice_->Choose(logits, summary, random_);
   proposal.confidence = summary.Probability(logits[proposal.token]);
   proposal.margin = summary.margin;

@@ -33,6 +33,9 @@ struct Proposal {
   float entropy = 0;
   // How far the prediction moved since the step before (StabilityTracker), where that is asked for.
   float movement = std::numeric_limits<float>::infinity();
+  // False where the logits were no distribution (RowSummary::log_mass is not finite): the proposal
+  // must not be committed.
+  bool sound = true;
   // Where log-probabilities are asked for.
   float logprob = 0;
   std::vector<TokenLogprob> likeliest = {};
@@ -65,6 +68,10 @@ class Proposer {
   void Observe(std::span<const TokenId> tokens) { penalties_.Observe(tokens); }
   // Changes `logits` where penalties are on. Those `forbidden` are not proposed either.
   Proposal Propose(int position, std::span<float> logits, std::span<const TokenId> forbidden = {});
+  // Whether `token` at `position` would break no_repeat_ngram among `tokens` as they are now.
+  bool Repeats(std::span<const TokenId> tokens, int position, TokenId token) const {
+    return penalties_.Repeats(tokens, position, token);
+  }
   // What is known of positions no longer holds.
   void ForgetMovements() { stability_.Forget(); }
 

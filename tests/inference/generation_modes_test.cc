@@ -335,11 +335,18 @@ TEST(GenerationTest, RefusesModesTheModelWasNotTrainedFor) {
   const auto with_mode = [](DecodingMode mode) {
     return [mode](SamplingOptions* options) { options->mode = mode; };
   };
-  const auto qwen = [](ModelConfig* config) { config->architecture = Architecture::kQwen2; };
+  const auto qwen = [](ModelConfig* config) {
+    config->architecture = Architecture::kQwen2;
+    config->causal = true;
+  };
   const std::string unsupported = reasons::kModeUnsupported;
   EXPECT_EQ(ReasonFor(with_mode(DecodingMode::kDiffusion), 4, qwen), unsupported);
   EXPECT_EQ(ReasonFor(with_mode(DecodingMode::kBlock), 4, qwen), unsupported);
   EXPECT_EQ(ReasonFor([](SamplingOptions*) {}, 4, qwen), "");
+  EXPECT_EQ(ReasonFor([](SamplingOptions*) {}, 4,
+                      [](ModelConfig* config) { config->architecture = Architecture::kQwen2; }),
+            unsupported)
+      << "its file asks for attention in both directions";
   EXPECT_EQ(ReasonFor(with_mode(DecodingMode::kBlock), 4,
                       [](ModelConfig* config) { config->block_length = 0; }),
             unsupported);

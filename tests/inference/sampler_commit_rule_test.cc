@@ -126,13 +126,24 @@ TEST(KlassRuleTest, WantsConfidenceAndStability) {
   EXPECT_THAT(Chosen(*rule, proposals(0.01F, 0.01F), 2), ElementsAre(1));  // once is not enough
   EXPECT_THAT(Chosen(*rule, proposals(0.01F, 0.5F), 2), ElementsAre(0));
   EXPECT_THAT(Chosen(*rule, proposals(0.01F, 0.01F), 2), ElementsAre(0));
-  EXPECT_THAT(Chosen(*rule, proposals(0.01F, 0.01F), 2), ElementsAre(0, 1));
+  EXPECT_THAT(Chosen(*rule, proposals(0.01F, 0.01F), 2), ElementsAre(1, 0));
+}
+
+// Found by review: stable positions were thrown away where the schedule wanted more of them.
+TEST(KlassRuleTest, TakesAllStableOnesFirstAndFillsUpByConfidence) {
+  const auto rule = MakeCommitRule(
+      {.kind = SamplerKind::kKlass, .threshold = 0.6F, .stability_kl = 0.1F, .stability_steps = 1});
+  std::vector<Proposal> proposals = {At(0, 0.99F), At(1, 0.7F), At(2, 0.3F), At(3, 0.98F)};
+  proposals[1].movement = 0.01F;
+  EXPECT_THAT(Chosen(*rule, proposals, 2), ElementsAre(1, 0));
+  EXPECT_THAT(Chosen(*rule, proposals, 1), ElementsAre(1, 0, 3, 2));
 }
 
 struct Walk {
   std::set<int> committed;
   std::vector<std::vector<int>> remasked;  // by step
   std::vector<size_t> evaluated;           // by step
+  int prepared = 0;                        // steps that the rule was asked for
 };
 
 // All steps of a rule on `masks` positions, committing whatever it evaluates and chooses.
@@ -150,9 +161,14 @@ Walk WalkThrough(const CommitRuleOptions& options, int masks, int steps, uint64_
       }
     }
     const std::vector<int> committed(walk.committed.begin(), walk.committed.end());
-    const CommitScope scope = {
+    CommitScope scope = {
         .masked = masked, .committed = committed, .step = step, .schedule = schedule};
     const CommitRule::Intent intent = rule->Prepare(scope, random);
+    RUVD_CHECK(intent.step >= step && intent.step < steps);
+    ++walk.prepared;
+    scope.step = step = intent.step;
+    walk.remasked.resize(static_cast<size_t>(step));  // those that did nothing
+    walk.evaluated.resize(static_cast<size_t>(step));
     walk.evaluated.push_back(intent.evaluate.size());
     std::vector<Proposal> proposals;
     for (const int position : intent.evaluate) {
@@ -184,6 +200,16 @@ RC_GTEST_PROP(CommitRuleTest, EveryRuleCommitsEveryMask, (uint64_t seed)) {
   RC_ASSERT(walk.committed.size() == static_cast<size_t>(masks));
   RC_ASSERT(walk.remasked.back().empty());
   RC_ASSERT(WalkThrough(options, masks, steps, seed).evaluated == walk.evaluated);
+}
+
+// Found by review: a million steps kept the engine spinning through those that do nothing.
+TEST(CommitRuleTest, StepsThatDoNothingArePassedOver) {
+  constexpr int kManySteps = 1 << 14;
+  for (int kind = 0; kind < kKinds; ++kind) {
+    const CommitRuleOptions options = {.kind = static_cast<SamplerKind>(kind),
+                                       .remask_strength = 1e-6F};
+    EXPECT_LE(WalkThrough(options, 20, kManySteps, 1).prepared, 23) << kind;
+  }
 }
 
 // What the schedule chooses blindly needs no other position's logits.

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "inference/sampler/distribution.h"
+#include "inference/sampler/proposal.h"
 
 namespace ruvd {
 namespace {
@@ -91,6 +92,31 @@ TEST(SummariseTest, SurvivesInfinities) {
   EXPECT_EQ(summary.best, 1U);
   EXPECT_NEAR(summary.Probability(3.0F), 1.0, 1e-6);
   EXPECT_NEAR(summary.entropy, 0.0, 1e-6);
+}
+
+// Found by review: the place behind a row of NaN was taken for a token, or for the mask itself.
+TEST(SummariseTest, ARowOfNaNGivesAnotherTokenThanTheMaskAndSaysSo) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (size_t size = 2; size <= 130; ++size) {
+    const std::vector<float> row(size, nan);
+    for (const size_t mask : {size_t{0}, size / 2, size - 1, size}) {
+      const RowSummary summary = Summarise(row, static_cast<TokenId>(mask));
+      EXPECT_LT(summary.best, size);
+      EXPECT_NE(summary.best, mask);
+      EXPECT_FALSE(std::isfinite(summary.log_mass));
+    }
+  }
+}
+
+TEST(ProposerTest, LogitsThatAreNoNumbersMakeNoSoundProposal) {
+  std::vector<float> row = RandomRow(100, 1);
+  for (const float temperature : {0.0F, 1.0F}) {
+    Proposer proposer({.choice = {.temperature = temperature, .excluded = 3}});
+    EXPECT_TRUE(proposer.Propose(0, row).sound);
+    row[50] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_FALSE(proposer.Propose(0, row).sound);
+    row[50] = 0;
+  }
 }
 
 // llama.cpp's margin reads the first two entries of an unsorted array (peer-llamacpp.md, defect 3).

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -213,6 +214,41 @@ TEST(StepTogetherTest, AutoregressiveDecodingComputesTheLastRowOnly) {
   ASSERT_TRUE(generation->Step(transformer).ok());
   EXPECT_EQ(transformer.wanted_rows, 1U);
   EXPECT_THAT(transformer.logit_rows, ::testing::ElementsAre(1));
+}
+
+// Found by review: logits that are no numbers committed the mask token for ever.
+TEST(StepTogetherTest, LogitsThatAreNoNumbersEndOneCompletionOnly) {
+  const std::string target = "blk.0.attn_output.weight";
+  auto poison = std::make_shared<Adapter>(*testing::RandomAdapter(
+      *TinyTextModel(), {{target, FindMatrix(*TinyTextModel(), target)}}, 1));
+  for (auto& [name, change] : poison->targets) {
+    std::fill(change.a.begin(), change.a.end(), 3e38F);
+    std::fill(change.b.begin(), change.b.end(), 3e38F);
+  }
+  for (const DecodingMode mode :
+       {DecodingMode::kDiffusion, DecodingMode::kBlock, DecodingMode::kAutoregressive}) {
+    Request good;
+    good.prompt = RandomPrompt(9, 1);
+    good.options = {.mode = mode, .max_tokens = 8, .ignore_end_of_text = true};
+    Request bad = good;
+    bad.adapter = poison;
+    CpuTransformer transformer(TinyTextModel(), SerialRunner());
+    const auto a = good.Make();
+    const auto b = bad.Make();
+    std::vector<Generation*> both = {b.get(), a.get()};
+    StepScratch scratch;
+    absl::Status ended;
+    while (ended.ok() && !b->done()) {
+      ended = StepTogether(both, transformer, &scratch)[0].status();
+    }
+    EXPECT_EQ(ReasonOf(ended), reasons::kModelCorrupt) << ended;
+    while (!a->done()) {
+      ASSERT_TRUE(a->Step(transformer).ok());
+    }
+    Outcome outcome;
+    NoteEnd(*a, &outcome);
+    EXPECT_EQ(outcome.tokens, RunAlone(good, transformer).tokens);
+  }
 }
 
 // A mix that the model refuses fails its own completion only.
