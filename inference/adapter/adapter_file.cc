@@ -113,7 +113,11 @@ absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, 
   change.in = static_cast<int>(a.shape[0]);
   change.out = static_cast<int>(b->shape[1]);
   // llama.cpp: alpha 0 means no factor at all.
-  change.scale = alpha == 0 ? 1.0F : static_cast<float>(alpha / static_cast<double>(rank));
+  const double scale = alpha == 0 ? 1.0 : alpha / static_cast<double>(rank);
+  if (!(std::abs(scale) <= std::numeric_limits<float>::max())) {
+    return Broken("alpha {:g} over rank {} is more than a float32 holds", alpha, rank);
+  }
+  change.scale = static_cast<float>(scale);
   ASSIGN_OR_RETURN(change.a, ReadTensor(gguf, a));
   ASSIGN_OR_RETURN(change.b, ReadTensor(gguf, *b));
   return change;

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/parallel.h"
+#include "inference/cache/kv_pool.h"
 #include "inference/model/transformer.h"
 
 namespace ruvd {
@@ -32,7 +33,8 @@ struct BackendOptions {
 };
 
 // A kind of device that runs models. Forward passes, logits and the hooks of training are methods
-// of the transformers it makes. Thread-safe; instances live as long as the process.
+// of the transformers it makes; keys and values live in memory of its own, in pages that its
+// transformers read and write through KvCache. Thread-safe; instances live as long as the process.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -41,6 +43,11 @@ class Backend {
   // Errors: RESOURCE_EXHAUSTED where the device's memory does not hold it.
   virtual absl::StatusOr<std::unique_ptr<Transformer>> Load(std::shared_ptr<const Model> model,
                                                             const BackendOptions& options) = 0;
+  // Pages for keys and values of models with this configuration, `bytes` of them at most, for
+  // caches that its transformers are given. Errors: INVALID_ARGUMENT where not even one page fits,
+  // RESOURCE_EXHAUSTED where the device's memory cannot hold so much.
+  virtual absl::StatusOr<std::shared_ptr<KvPool>> CreateKvPool(const ModelConfig& config,
+                                                               KvFormat format, uint64_t bytes) = 0;
 };
 
 // Every backend of this build, the one to prefer first. The last is the CPU's, which is always

@@ -10,6 +10,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/kernels/aligned_buffer.h"
 #include "inference/kernels/kernel_table.h"
 #include "inference/model/cpu_transformer.h"
 
@@ -38,9 +41,22 @@ absl::StatusOr<std::unique_ptr<Transformer>> CpuBackend::Load(std::shared_ptr<co
       return std::make_unique<CpuTransformer>(std::move(weights), options.runner);
     }
   }
+  const uint64_t bytes = PackedWeights::BytesFor(*model);
+  if (!AlignedBuffer::Available(bytes)) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "the packed weights of {} take {} bytes, which the system does not give; free "
+                 "memory, choose a smaller model or set inference.precision to exact, which needs "
+                 "no packed weights",
+                 model->config().name, bytes);
+  }
   auto weights = PackedWeights::Pack(std::move(model), options.runner);
   packed_.emplace_back(weights);
   return std::make_unique<CpuTransformer>(std::move(weights), options.runner);
+}
+
+absl::StatusOr<std::shared_ptr<KvPool>> CpuBackend::CreateKvPool(const ModelConfig& config,
+                                                                 KvFormat format, uint64_t bytes) {
+  return KvPool::Create(config, format, bytes);
 }
 
 }  // namespace ruvd

@@ -20,6 +20,9 @@ class CpuBackend final : public Backend {
   BackendInfo Info() const override;
   absl::StatusOr<std::unique_ptr<Transformer>> Load(std::shared_ptr<const Model> model,
                                                     const BackendOptions& options) override;
+  // Pages are made as they are needed.
+  absl::StatusOr<std::shared_ptr<KvPool>> CreateKvPool(const ModelConfig& config, KvFormat format,
+                                                       uint64_t bytes) override;
 
  private:
   Mutex mutex_;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,7 +24,14 @@ class KvCache {
   // Pages of `pool`, which must have been made for the same model.
   KvCache(std::shared_ptr<KvPool> pool, int capacity);
   KvCache(KvCache&&) noexcept = default;
-  KvCache& operator=(KvCache&&) noexcept = default;
+  // The pages go before the pool that they belong to may go.
+  KvCache& operator=(KvCache&& other) noexcept {
+    pages_ = std::move(other.pages_);
+    pool_ = std::move(other.pool_);
+    capacity_ = other.capacity_;
+    length_ = std::exchange(other.length_, 0);
+    return *this;
+  }
   KvCache(const KvCache&) = delete;
   KvCache& operator=(const KvCache&) = delete;
 

@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/status.h"
@@ -20,6 +21,16 @@ size_t RoundUp(size_t bytes, size_t unit) {
 }
 
 }  // namespace
+
+bool AlignedBuffer::Available(size_t bytes) {
+  void* const made = mmap(nullptr, RoundUp(std::max(bytes, kLine), kHugePage),
+                          PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (made == MAP_FAILED) {
+    return false;
+  }
+  munmap(made, RoundUp(std::max(bytes, kLine), kHugePage));
+  return true;
+}
 
 AlignedBuffer::AlignedBuffer(size_t bytes) : size_(RoundUp(bytes, kLine)) {
   if (size_ == 0) {

@@ -15,6 +15,8 @@ namespace ruvd {
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
+  // Whether the system would give so many bytes now. What a caller can refuse it asks before.
+  static bool Available(size_t bytes);
   // Aborts when the system has no memory left.
   explicit AlignedBuffer(size_t bytes);
 

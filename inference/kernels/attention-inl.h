@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "inference/kernels/attention_step.h"
 #include "inference/kernels/decode-inl.h"
@@ -360,48 +361,82 @@ inline void Attend(const AttentionStep& step) {
   AttendAllRows<F32Element>(wide, scales);
 }
 
-// One row of n values in a format; returns its scale (one but for kQ8). Half values beyond the
-// range become the largest half: an infinity would turn into NaN at the first hidden key.
-inline float Narrow(KvFormat format, const float* x, size_t n, void* out) {
+// What attention may store: a value that is not finite would spoil rows that do not even see it, as
+// zero times NaN is NaN.
+HWY_INLINE FloatVector FiniteOrZero(FloatVector x) {
+  const FloatVector most = hn::Set(Floats(), std::numeric_limits<float>::max());
+  return hn::IfThenElseZero(hn::Le(hn::Abs(x), most), x);
+}
+
+inline float FiniteOrZero(float x) {
+  return std::isfinite(x) ? x : 0.0F;
+}
+
+inline void NarrowF32(const float* x, size_t n, float* out) {
   const Floats d;
-  if (format == KvFormat::kF32) {
-    std::memcpy(out, x, n * sizeof(float));
-    return 1.0F;
-  }
   size_t i = 0;
-  if (format == KvFormat::kF16) {
-    constexpr float kLargestHalf = 65504.0F;
-    auto* halves = static_cast<hwy::float16_t*>(out);
-    for (; i + kLanes <= n; i += kLanes) {
-      const FloatVector value =
-          hn::Clamp(hn::LoadU(d, x + i), hn::Set(d, -kLargestHalf), hn::Set(d, kLargestHalf));
-      hn::StoreU(hn::DemoteTo(Halves(), value), Halves(), halves + i);
-    }
-    for (; i < n; ++i) {
-      const uint16_t bits = FloatToHalf(std::clamp(x[i], -kLargestHalf, kLargestHalf));
-      std::memcpy(halves + i, &bits, sizeof(bits));
-    }
-    return 1.0F;
-  }
-  FloatVector bounds = hn::Zero(d);
   for (; i + kLanes <= n; i += kLanes) {
-    bounds = hn::Max(bounds, hn::Abs(hn::LoadU(d, x + i)));
+    hn::StoreU(FiniteOrZero(hn::LoadU(d, x + i)), d, out + i);
+  }
+  for (; i < n; ++i) {
+    out[i] = FiniteOrZero(x[i]);
+  }
+}
+
+// Values beyond the range become the largest half.
+inline void NarrowF16(const float* x, size_t n, hwy::float16_t* out) {
+  const Floats d;
+  constexpr float kLargestHalf = 65504.0F;
+  const FloatVector least = hn::Set(d, -kLargestHalf);
+  const FloatVector most = hn::Set(d, kLargestHalf);
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const FloatVector value = hn::Clamp(FiniteOrZero(hn::LoadU(d, x + i)), least, most);
+    hn::StoreU(hn::DemoteTo(Halves(), value), Halves(), out + i);
+  }
+  for (; i < n; ++i) {
+    const uint16_t bits = FloatToHalf(std::clamp(FiniteOrZero(x[i]), -kLargestHalf, kLargestHalf));
+    std::memcpy(out + i, &bits, sizeof(bits));
+  }
+}
+
+inline float NarrowQ8(const float* x, size_t n, int8_t* out) {
+  const Floats d;
+  const hn::Rebind<int8_t, Floats> d8;
+  FloatVector bounds = hn::Zero(d);
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    bounds = hn::Max(bounds, hn::Abs(FiniteOrZero(hn::LoadU(d, x + i))));
   }
   float bound = hn::GetLane(hn::MaxOfLanes(d, bounds));
   for (; i < n; ++i) {
-    bound = std::max(bound, std::abs(x[i]));
+    bound = std::max(bound, std::abs(FiniteOrZero(x[i])));
   }
   const float inverse = bound > 0 ? 127.0F / bound : 0.0F;
-  auto* bytes = static_cast<int8_t*>(out);
-  const hn::Rebind<int8_t, Floats> d8;
   for (i = 0; i + kLanes <= n; i += kLanes) {
-    const FloatVector scaled = hn::Mul(hn::LoadU(d, x + i), hn::Set(d, inverse));
-    hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(scaled)), d8, bytes + i);
+    const FloatVector scaled = hn::Mul(FiniteOrZero(hn::LoadU(d, x + i)), hn::Set(d, inverse));
+    hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(scaled)), d8, out + i);
   }
   for (; i < n; ++i) {
-    bytes[i] = static_cast<int8_t>(std::lrint(x[i] * inverse));
+    out[i] = static_cast<int8_t>(std::lrint(FiniteOrZero(x[i]) * inverse));
   }
   return bound / 127.0F;
+}
+
+// One row of n values in a format, zero for those that are not finite; returns its scale (one but
+// for kQ8).
+inline float Narrow(KvFormat format, const float* x, size_t n, void* out) {
+  switch (format) {
+    case KvFormat::kF32:
+      NarrowF32(x, n, static_cast<float*>(out));
+      return 1.0F;
+    case KvFormat::kF16:
+      NarrowF16(x, n, static_cast<hwy::float16_t*>(out));
+      return 1.0F;
+    case KvFormat::kQ8:
+      break;
+  }
+  return NarrowQ8(x, n, static_cast<int8_t*>(out));
 }
 
 }  // namespace HWY_NAMESPACE

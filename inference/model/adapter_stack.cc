@@ -72,13 +72,16 @@ size_t BytesOf(const PreparedMix& prepared) {
   return packed + floats * sizeof(float);
 }
 
-// A in Q8_0, packed; empty where a row is no whole number of blocks.
+// A in Q8_0, packed; empty where a row is no whole number of blocks or a value is beyond its
+// scales.
 PackedMatrix PackA(const PreparedMix::Group& group) {
   if (group.rank == 0 || group.in % BlockValues(TensorType::kQ8_0) != 0) {
     return {};
   }
   const auto bytes = Quantize(TensorType::kQ8_0, group.a);
-  RUVD_CHECK(bytes.ok());
+  if (!bytes.ok()) {
+    return {};
+  }
   return PackedMatrix::Pack(SerialRunner(),
                             {.type = TensorType::kQ8_0,
                              .rows = static_cast<int>(group.rank),
@@ -158,14 +161,25 @@ absl::StatusOr<const PreparedMix*> AdapterStack::Prepare(const AdapterMix& mix) 
     Append(*change.first, change.second, index % kLargestGroup,
            &prepared.groups[index / kLargestGroup]);
   }
-  for (PreparedMix::Group& group : prepared.groups) {
-    if (pack_) {
-      group.packed_a = PackA(group);
+  for (size_t i = 0; i < prepared.groups.size(); ++i) {
+    if (pack_ && HasPackedMatrix(i)) {
+      prepared.groups[i].packed_a = PackA(prepared.groups[i]);
     }
   }
   prepared.bytes = BytesOf(prepared);
   mixes_.push_front(std::move(prepared));
   return &mixes_.front();
+}
+
+bool AdapterStack::HasPackedMatrix(size_t group) const {
+  const bool output = group == OutputGroupIndex(model_->config());
+  const GroupNames& names = kLinearNames[group % kGroupsPerLayer];
+  for (size_t m = 0; m < kLargestGroup && (output ? m == 0 : !names[m].empty()); ++m) {
+    if (PackedMatrix::Supports(MatrixAt(*model_, group * kLargestGroup + m).type)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void AdapterStack::Trim(size_t in_use) {

@@ -44,8 +44,9 @@ struct PreparedMix {
   struct Group {
     size_t rank = 0;  // of all changes; 0: nothing changes
     size_t in = 0;
-    std::vector<float> a;   // rank x in
-    PackedMatrix packed_a;  // the same for the integer kernels; empty where it is not used
+    std::vector<float> a;  // rank x in
+    // The same for the integer kernels, in groups of which any matrix is packed; else empty.
+    PackedMatrix packed_a;
     std::array<Change, kLargestGroup> changes;
   };
   AdapterMix mix;  // keeps the adapters alive, so that equal pointers mean equal adapters
@@ -71,7 +72,8 @@ void ApplyChange(const PreparedMix::Group& group, const ChangedRows& rows);
 // steps. Not thread-safe.
 class AdapterStack {
  public:
-  // With `pack` the A factors are prepared for the integer kernels, rounded to Q8_0.
+  // With `pack` the A factors are prepared for the integer kernels, rounded to Q8_0, where the
+  // group has a packed matrix and the factors' scales fit the format.
   AdapterStack(std::shared_ptr<const Model> model, bool pack);
 
   // prepared[i] = mixes[i] made ready, null for null or an empty mix; valid until the next call.
@@ -84,6 +86,7 @@ class AdapterStack {
   absl::StatusOr<const PreparedMix*> Prepare(const AdapterMix& mix);
   absl::Status Check(const AdapterMix& mix) const;
   absl::Status CheckChange(const std::string& name, const LowRank& change) const;
+  bool HasPackedMatrix(size_t group) const;
   void Trim(size_t in_use);
 
   std::shared_ptr<const Model> model_;

@@ -77,8 +77,7 @@ void CopyCached(const AttentionInput& in, size_t kv_head, size_t tile, const Lai
 // `out` has room for whole vectors.
 float Round(KvFormat format, const float* from, size_t size, float* out) {
   if (format == KvFormat::kF32) {
-    std::copy_n(from, size, out);
-    return 1.0F;
+    return Kernels().narrow(format, from, size, out);
   }
   std::array<uint8_t, limits::kMaxHeadSize * sizeof(uint16_t)> packed;
   std::fill_n(packed.data(), KvValueStride(size) * sizeof(uint16_t), uint8_t{0});
@@ -329,6 +328,11 @@ void Attend(ParallelRunner& runner, std::span<const AttentionInput> inputs) {
   const size_t head_size = inputs.front().head_size;
   const size_t tile_floats = LaidOutTile::Floats(head_size);
   thread_local std::vector<float> kept;  // too large to be made anew for every layer
+  // Twice what short sequences of so many tokens need, as their last tiles are not full.
+  const size_t keep = 2 * limits::kKeptRows / kKvTileTokens * inputs.front().kv_heads * tile_floats;
+  if (kept.capacity() > keep && layouts * tile_floats <= keep) {
+    kept = std::vector<float>();
+  }
   kept.resize(layouts * tile_floats);
   float* layout = kept.data();
   runner.For(layouts, limits::kMinTaskProducts / 16 / tile_floats + 1,

@@ -4,6 +4,7 @@
 #include "inference/model/cpu_transformer.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "inference/model/attention.h"
 #include "inference/model/batch.h"
 #include "inference/model/group_products.h"
+#include "inference/model/limits.h"
 #include "inference/model/linear.h"
 #include "inference/model/rope.h"
 
@@ -32,7 +34,7 @@ size_t QWidth(const ModelConfig& config) {
   return static_cast<size_t>(config.heads) * static_cast<size_t>(config.head_size);
 }
 
-// Buffers never shrink, so that no pass clears memory again.
+// Buffers do not shrink from pass to pass, so that none clears memory again; see ReleaseMemory.
 void Grow(size_t size, std::vector<float>* buffer) {
   buffer->resize(std::max(size, buffer->size()));
 }
@@ -70,6 +72,13 @@ struct CpuTransformer::Pass {
 
   absl::Status Begin(std::span<const ForwardInput> inputs);
   absl::Status ReservePages();
+  // All buffers of activations, whose memory depends on the number of rows.
+  auto Buffers() {
+    return std::to_array(
+        {&x, &normed, &gathered, &q, &context, &keys, &values, &projected, &gate, &up});
+  }
+  // Gives back what a forward longer than limits::kKeptRows took, once a shorter one comes.
+  void ReleaseMemory();
   void Embed();
   void RunLayer(size_t index, std::span<ForwardOutput> outputs);
   // Queries, keys and values from `normed`; with `drop` of the wanted rows' queries only.
@@ -115,6 +124,7 @@ struct CpuTransformer::Pass {
   std::vector<const PreparedMix*> prepared;  // by sequence
   std::vector<AdaptedRows> adapted;          // by sequence: its rows in the current layer
   size_t rows = 0;                           // in the current layer
+  size_t held_rows = 0;                      // that the buffers have grown to
   bool narrow = false;                       // only the wanted rows are left
   std::vector<size_t> wanted;                // by wanted row: its row in its sequence
   std::vector<AttentionInput> attended;      // by sequence
@@ -126,6 +136,17 @@ struct CpuTransformer::Pass {
   std::vector<float> projected;     // rows x width
   std::vector<float> gate, up;      // rows x ffn
 };
+
+void CpuTransformer::Pass::ReleaseMemory() {
+  if (held_rows > limits::kKeptRows && batch.tokens <= limits::kKeptRows) {
+    for (std::vector<float>* buffer : Buffers()) {
+      *buffer = std::vector<float>();
+    }
+    products.ReleaseMemory();
+    held_rows = 0;
+  }
+  held_rows = std::max(held_rows, batch.tokens);
+}
 
 absl::Status CpuTransformer::Pass::Begin(std::span<const ForwardInput> inputs) {
   RETURN_IF_ERROR(LayOutBatch(config, inputs, &batch));
@@ -143,6 +164,7 @@ absl::Status CpuTransformer::Pass::Begin(std::span<const ForwardInput> inputs) {
   products.SetRows(adapted);
   rows = batch.tokens;
   narrow = false;
+  ReleaseMemory();
   rope.Grow(batch.positions);
   for (std::vector<float>* buffer : {&x, &normed, &projected}) {
     Grow(rows * width, buffer);
@@ -390,6 +412,14 @@ absl::Status CpuTransformer::Forward(std::span<const ForwardInput> batch,
   }
   pass_->End(outputs);
   return absl::OkStatus();
+}
+
+uint64_t CpuTransformer::activation_bytes() const {
+  uint64_t bytes = pass_->products.bytes();
+  for (const std::vector<float>* buffer : pass_->Buffers()) {
+    bytes += buffer->capacity() * sizeof(float);
+  }
+  return bytes;
 }
 
 void CpuTransformer::Logits(std::span<const LogitsInput> batch, std::span<float> logits) {

@@ -36,6 +36,10 @@ class CpuTransformer final : public Transformer {
   void MatMul(std::span<const float> x, const Matrix& w, std::span<float> y) override;
   void MatMulTransposed(std::span<const float> dy, const Matrix& w, std::span<float> dx) override;
 
+  // Memory that is kept for activations between calls: no more than what forwards of
+  // limits::kKeptRows tokens take, once one that short came after longer ones.
+  uint64_t activation_bytes() const;
+
  private:
   struct Pass;
   std::shared_ptr<const Model> model_;

@@ -32,7 +32,7 @@ void GroupProducts::SetRows(std::span<const AdaptedRows> rows) {
 void GroupProducts::QueueLows(size_t rows) {
   for (Low& low : std::span(lows_).first(mixes_)) {
     const PreparedMix::Group& change = low.mix->groups[group_];
-    low.known = !tasks_.empty() && !change.packed_a.empty();
+    low.known = !change.packed_a.empty();  // whichever of the group's products are asked for
     if (low.known) {
       low.values.resize(rows * change.rank);
       tasks_.push_back({.w = &change.packed_a, .y = low.values.data(), .y_stride = change.rank});
@@ -67,6 +67,21 @@ void GroupProducts::Run(size_t group, std::span<const float> x,
     Quantize(runner_, x, tasks_.front().w->columns(), &quantized_);
     Multiply(runner_, quantized_, tasks_);
   }
+}
+
+void GroupProducts::ReleaseMemory() {
+  quantized_ = QuantizedRows();
+  for (Low& low : lows_) {
+    low.values = std::vector<float>();
+  }
+}
+
+uint64_t GroupProducts::bytes() const {
+  uint64_t bytes = quantized_.bytes();
+  for (const Low& low : lows_) {
+    bytes += low.values.capacity() * sizeof(float);
+  }
+  return bytes;
 }
 
 void GroupProducts::Change(size_t begin, size_t end) const {

@@ -47,6 +47,10 @@ class GroupProducts {
   // Whether any row has an adapter.
   bool changes() const { return !parts_.empty(); }
 
+  // Gives back the memory that Run keeps; ends the results' life. How much it is.
+  void ReleaseMemory();
+  uint64_t bytes() const;
+
   // Adds the adapters' changes to rows [begin, end) of the last Run's results, so that a caller can
   // go on with these rows while they are in the cache. Costs nothing without adapters. Disjoint
   // rows may be changed by several threads.

@@ -26,6 +26,13 @@ inline constexpr int kMaxStackedRank = 1024;
 inline constexpr size_t kMaxPreparedMixes = 16;
 inline constexpr size_t kMaxPreparedMixBytes = 32 << 20;
 
+// Tokens of a text that its embedding is made of, the last ones: one forward of 512 tokens of a 7B
+// model takes 130 MB of activations and, like a batch of completions, does not keep others waiting.
+inline constexpr size_t kEmbeddedTokens = 512;
+// Memory for the activations of so many tokens stays with a transformer; what a longer forward took
+// beyond goes back at the next shorter one.
+inline constexpr size_t kKeptRows = 512;
+
 // Decoded weights held at a time by one thread: half of a small L2 cache.
 inline constexpr size_t kPanelBytes = 128 << 10;
 // Multiply-adds worth handing to another thread: some ten microseconds.

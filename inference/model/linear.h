@@ -71,6 +71,8 @@ class QuantizedRows {
   size_t rows() const { return view_.rows; }
   size_t columns() const { return view_.blocks * kBlockColumns; }
   const QuantizedView& view() const { return view_; }
+  // Memory held.
+  size_t bytes() const { return buffer_.size(); }
 
  private:
   friend void Quantize(ParallelRunner& runner, std::span<const float> x, size_t columns,

@@ -54,7 +54,8 @@ struct ModelConfig {
   std::vector<float> rope_divisors;
   // Rotated pairs are (2i, 2i + 1) instead of half the rotated values apart.
   bool rope_adjacent = false;
-  // Attention that the file asks for: each token sees itself and the tokens before it.
+  // Attention that the file asks for: each token sees itself and the tokens before it. Embeddings
+  // use it, and a model of another kind than masked diffusion decodes only with it.
   bool causal = false;
   // A token sees itself and the sliding_window - 1 tokens before it; 0: all before it.
   int sliding_window = 0;

@@ -55,4 +55,20 @@ std::shared_ptr<const PackedWeights> PackedWeights::Pack(std::shared_ptr<const M
   return packed;
 }
 
+uint64_t PackedWeights::BytesFor(const Model& model) {
+  uint64_t bytes = 0;
+  const auto add = [&bytes](const Matrix& w) {
+    bytes += PackedMatrix::Supports(w.type) ? PackedMatrix::Bytes(w) : 0;
+  };
+  for (int i = 0; i < model.config().layers; ++i) {
+    const LayerWeights& layer = model.layer(i);
+    for (const Matrix* w :
+         {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) {
+      add(*w);
+    }
+  }
+  add(model.output());
+  return bytes;
+}
+
 }  // namespace ruvd

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -27,6 +28,9 @@ class PackedWeights {
   // is in use at a time than for the file.
   static std::shared_ptr<const PackedWeights> Pack(std::shared_ptr<const Model> model,
                                                    ParallelRunner& runner);
+
+  // Memory that Pack will take.
+  static uint64_t BytesFor(const Model& model);
 
   const std::shared_ptr<const Model>& model() const { return model_; }
   const Layer& layer(size_t index) const { return layers_[index]; }

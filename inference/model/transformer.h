@@ -110,8 +110,10 @@ class Transformer {
                                 std::span<float> dx) = 0;
 };
 
-// Mean over the tokens of the final hidden states of `tokens` (bidirectional attention), normalised
-// to length one. Size: width. See also EmbedText of retrieval/whitening.h.
+// Mean over the tokens of the final hidden states of `tokens`, or of the last
+// limits::kEmbeddedTokens of them, normalised to length one. Attention as the model's file asks for
+// (ModelConfig::causal). Size: width. See also EmbedText of retrieval/whitening.h. Errors:
+// CONTEXT_TOO_LONG, and those of Forward.
 absl::StatusOr<std::vector<float>> EmbedTokens(Transformer& transformer,
                                                std::span<const TokenId> tokens);
 

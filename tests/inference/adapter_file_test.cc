@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -95,7 +96,8 @@ struct Parts {
   std::string type = "adapter";
   std::string lora = "lora";
   std::string architecture = "dream";
-  float alpha = 4;
+  double alpha = 4;
+  bool wide_alpha = false;  // as a 64-bit number
   std::string a_name = "blk.0.attn_q.weight.lora_a";
   std::string b_name = "blk.0.attn_q.weight.lora_b";
   uint64_t rank = 2;
@@ -111,7 +113,14 @@ absl::StatusOr<std::shared_ptr<const Adapter>> Parse(const std::function<void(Pa
   out.SetString("general.type", parts.type);
   out.SetString("general.architecture", parts.architecture);
   out.SetString("adapter.type", parts.lora);
-  out.SetFloat32("adapter.lora.alpha", parts.alpha);
+  if (parts.wide_alpha) {
+    constexpr uint32_t kFloat64 = 12;  // GGUF's number of the type
+    std::array<uint8_t, sizeof(double)> bytes{};
+    std::memcpy(bytes.data(), &parts.alpha, bytes.size());
+    out.SetRaw("adapter.lora.alpha", {.type = kFloat64, .bytes = bytes});
+  } else {
+    out.SetFloat32("adapter.lora.alpha", static_cast<float>(parts.alpha));
+  }
   const size_t bytes = parts.tensor_type == TensorType::kF32 ? 4 : 2;
   out.AddTensor(parts.a_name, parts.tensor_type, std::vector<uint64_t>{parts.in, parts.rank},
                 std::string(parts.in * parts.rank * bytes, '\x11'));
@@ -137,6 +146,7 @@ TEST(AdapterFileTest, RefusesWhatDoesNotFit) {
       {[](Parts* p) { p->lora = "ia3"; }, "adapter.type"},
       {[](Parts* p) { p->architecture = "llama"; }, "general.architecture"},
       {[](Parts* p) { p->alpha = std::numeric_limits<float>::quiet_NaN(); }, "alpha"},
+      {[](Parts* p) { p->wide_alpha = true, p->alpha = 1e300; }, "alpha"},
       {[](Parts* p) { p->b_name = "blk.0.attn_k.weight.lora_b"; }, "missing"},
       {[](Parts* p) { p->a_name = "blk.0.attn_q.weight"; }, "neither"},
       {[](Parts* p) { p->b_rank = 3; }, "shapes"},

@@ -219,6 +219,26 @@ TEST(AttentionTest, NoisyAndCleanEqualsThePlainFormula) {
   }
 }
 
+// Found by review: what a row may not see must not change it, be it NaN.
+TEST_P(AttentionTilesTest, AHiddenValueThatIsNotFiniteChangesNothing) {
+  Random random(11);
+  for (const size_t prefix : {size_t{0}, size_t{7}}) {
+    Case c = MakeCase(random, {.kind = Kind::kCausal}, GetParam(), prefix, 20, 0);
+    AttentionInput input = c.Input();
+    Attend(SerialRunner(), std::span(&input, 1));
+    const std::vector<float> before = c.context;
+    const size_t width = c.kv_heads * c.head_size;
+    for (size_t i = 19 * width; i < 20 * width; ++i) {
+      c.keys[i] = c.values[i] = std::numeric_limits<float>::quiet_NaN();
+    }
+    input = c.Input();
+    Attend(SerialRunner(), std::span(&input, 1));
+    const size_t rows = 19 * c.heads * c.head_size;
+    EXPECT_TRUE(std::equal(before.begin(), before.begin() + static_cast<ptrdiff_t>(rows),
+                           c.context.begin()));
+  }
+}
+
 TEST(AttentionTest, LargeScoresDoNotOverflow) {
   Random random(4);
   Case c = MakeCase(random, {.kind = Kind::kCausal}, KvFormat::kF32, 0, 40, 0);

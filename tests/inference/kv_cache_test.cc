@@ -105,6 +105,37 @@ TEST(KvCacheTest, HugeValuesStayFiniteInHalves) {
   EXPECT_EQ(StoredToken(cache, 0, 0, 0).first.front(), 65504.0);
 }
 
+// Found by review: a NaN in a page, times the weight zero of who may not see it, was NaN for
+// others.
+TEST_P(KvRoundingTest, ValuesThatAreNotFiniteAreStoredAsZero) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float bad[] = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
+  for (size_t place = 0; place < kHeadSize; ++place) {
+    KvCache cache(KvPool::Create(Shape(), GetParam(), 1U << 20).value(), 16);
+    std::vector<float> rows(kWidth, 1.0F);
+    rows[place] = bad[place % 3];
+    ASSERT_TRUE(AppendRows(&cache, 1, rows.data(), rows.data()).ok());
+    const auto [key, value] = StoredToken(cache, 0, 0, 0);
+    for (size_t i = 0; i < kHeadSize; ++i) {
+      EXPECT_NEAR(key[i], i == place ? 0 : 1, 1e-6);
+      EXPECT_NEAR(value[i], i == place ? 0 : 1, 1e-6);
+    }
+  }
+}
+
+// Found by review: the pool went before the pages that return to it.
+TEST(KvCacheTest, AssigningAnotherCacheEndsTheFirstOnesPoolLast) {
+  const std::vector<float> rows(kWidth, 1.0F);
+  KvCache cache(KvPool::Create(Shape(), KvFormat::kF16, 1U << 20).value(), 16);
+  ASSERT_TRUE(AppendRows(&cache, 1, rows.data(), rows.data()).ok());
+  KvCache other(KvPool::Create(Shape(), KvFormat::kF32, 1U << 20).value(), 16);
+  ASSERT_TRUE(AppendRows(&other, 1, rows.data(), rows.data()).ok());
+  cache = std::move(other);
+  EXPECT_EQ(cache.length(), 1);
+  EXPECT_EQ(cache.layout().format(), KvFormat::kF32);
+  EXPECT_EQ(StoredToken(cache, 0, 0, 0).first.front(), 1.0);
+}
+
 TEST(KvCacheTest, ForksDivergeWithoutChangingEachOther) {
   const auto pool = KvPool::Create(Shape(), KvFormat::kF32, 1U << 20).value();
   KvCache first(pool, 64);

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/reasons.h"
+#include "base/status.h"
 #include "inference/backend/backend.h"
 #include "inference/model/cpu_transformer.h"
 #include "tests/inference/random_adapter.h"
@@ -115,6 +117,51 @@ TEST(TransformerFastTest, ResultsDependOnNeitherThreadsNorBatch) {
   }
 }
 
+// Found by review: with q packed and k and v not, the last layer's adapters were computed in
+// another precision when another sequence of the batch wanted fewer rows.
+TEST(TransformerFastTest, AGroupOfMixedFormatsDoesNotDependOnTheBatch) {
+  auto model = std::make_shared<TinyModel>(
+      TinyModel::Options{.width = 256, .heads = 4, .kv_heads = 2, .head_size = 64, .ffn = 512});
+  for (int layer = 0; layer < 2; ++layer) {
+    LayerWeights& weights = model->mutable_layer(layer);
+    for (Matrix* w : {&weights.q, &weights.up}) {
+      *w = model->MakeMatrix(TensorType::kQ8_0, w->rows, w->columns, testing::Values(*w));
+    }
+  }
+  const AdapterMix mix{{{RandomAdapter(*model, 7), 1.0F}}};
+  const std::vector<TokenId> tokens = Tokens(29, 3);
+  const std::vector<ForwardInput> batch = {
+      {.tokens = tokens, .adapters = &mix},
+      {.tokens = tokens, .adapters = &mix, .rows = std::vector<int>{28}}};
+  CpuTransformer transformer(PackedWeights::Pack(model, SerialRunner()), SerialRunner());
+  std::vector<ForwardOutput> outputs(batch.size());
+  ASSERT_TRUE(transformer.Forward(batch, outputs).ok());
+  const std::vector<float>& all = outputs[0].hidden;
+  EXPECT_EQ(outputs[1].hidden, std::vector<float>(all.end() - 256, all.end()));
+  ForwardOutput alone;
+  ASSERT_TRUE(transformer.Forward(batch[0], &alone).ok());
+  EXPECT_EQ(alone.hidden, all);
+}
+
+// Found by review: factors beyond what Q8_0 can scale stopped the process.
+TEST(TransformerFastTest, AnAdapterWithHugeFactorsIsComputedInFloat) {
+  const auto model = ModelOf(TensorType::kQ8_0);
+  Adapter adapter = *RandomAdapter(*model, 7);
+  for (auto& [name, change] : adapter.targets) {
+    for (float& value : change.a) {
+      value *= 1e9F;
+    }
+    change.scale *= 1e-9F;
+  }
+  const AdapterMix huge{{{std::make_shared<const Adapter>(adapter), 1.0F}}};
+  const std::vector<TokenId> tokens = Tokens(9, 3);
+  CpuTransformer exact(model, SerialRunner());
+  CpuTransformer fast(PackedWeights::Pack(model, SerialRunner()), SerialRunner());
+  EXPECT_LT(RelativeRms(HiddenAndLogits(fast, {.tokens = tokens, .adapters = &huge}),
+                        HiddenAndLogits(exact, {.tokens = tokens, .adapters = &huge})),
+            0.03);
+}
+
 TEST(TransformerFastTest, TrainingHooksStayExact) {
   const auto model = ModelOf(TensorType::kQ8_0);
   CpuTransformer exact(model, SerialRunner());
@@ -149,6 +196,37 @@ TEST(BackendTest, TransformersOfAModelShareItsPackedWeights) {
   EXPECT_EQ(HiddenAndLogits(*second, {.tokens = tokens}), expected);
   second.reset();
   EXPECT_EQ(model.use_count(), 1) << "nothing outlives the last transformer";
+}
+
+// Found by review: the process was stopped instead.
+TEST(BackendTest, AModelBeyondTheMemoryIsRefused) {
+  auto model = std::make_shared<TinyModel>(TinyModel::Options{});
+  model->mutable_output() = {.type = TensorType::kQ8_0, .rows = 1 << 30, .columns = 1 << 20};
+  const absl::Status status =
+      DefaultBackend()
+          .Load(model, {.precision = Precision::kFast, .runner = SerialRunner()})
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReasonOf(status), reasons::kLimitExceeded);
+}
+
+TEST(BackendTest, OwnsTheMemoryOfKeysAndValues) {
+  const auto model = ModelOf(TensorType::kF32);
+  const auto pool =
+      DefaultBackend().CreateKvPool(model->config(), KvFormat::kF16, 1U << 20).value();
+  EXPECT_EQ(pool->layout().format(), KvFormat::kF16);
+  EXPECT_EQ(pool->usage().budget_bytes / pool->layout().page_bytes(), pool->budget_pages());
+  KvCache cache(pool, 32);
+  const auto transformer = DefaultBackend().Load(model, {.runner = SerialRunner()}).value();
+  const std::vector<TokenId> tokens = Tokens(20, 1);
+  ForwardOutput output;
+  ASSERT_TRUE(
+      transformer
+          ->Forward({.tokens = tokens, .attention = kCausal, .cache = &cache, .extend_cache = true},
+                    &output)
+          .ok());
+  EXPECT_EQ(pool->usage().pages, 2U);
+  EXPECT_FALSE(DefaultBackend().CreateKvPool(model->config(), KvFormat::kF16, 1).ok());
 }
 
 TEST(BackendTest, TheCpuIsAlwaysThereAndSaysWhy) {

@@ -11,7 +11,9 @@
 
 #include "base/parallel.h"
 #include "base/reasons.h"
+#include "base/status.h"
 #include "inference/model/cpu_transformer.h"
+#include "inference/model/limits.h"
 #include "tests/inference/reference_transformer.h"
 #include "tests/inference/tiny_model.h"
 
@@ -307,6 +309,56 @@ TEST(TransformerTest, EmbeddingIsTheNormalisedMeanOfTheHiddenStates) {
   for (size_t j = 0; j < 64; ++j) {
     EXPECT_NEAR(embedding[j], mean[j] / std::sqrt(squares), 1e-6);
   }
+}
+
+// Found by review: a model with a sliding window refused its own embedding, so nothing of it could
+// be served.
+TEST(TransformerTest, EmbedsWithTheAttentionOfTheFile) {
+  const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
+  model->mutable_config().causal = true;
+  model->mutable_config().sliding_window = 4;
+  CpuTransformer transformer(model, SerialRunner());
+  const std::vector<TokenId> tokens = Tokens(9);
+  const auto embedding = EmbedTokens(transformer, tokens);
+  ASSERT_TRUE(embedding.ok()) << embedding.status();
+  std::vector<float> mean(64);
+  const std::vector<float> hidden = Hidden(transformer, {.tokens = tokens, .attention = kCausal});
+  for (size_t i = 0; i < hidden.size(); ++i) {
+    mean[i % 64] += hidden[i];
+  }
+  double product = 0;
+  double squares = 0;
+  for (size_t j = 0; j < 64; ++j) {
+    product += static_cast<double>(mean[j]) * (*embedding)[j];
+    squares += static_cast<double>(mean[j]) * mean[j];
+  }
+  EXPECT_NEAR(product, std::sqrt(squares), 1e-5 * std::sqrt(squares));
+}
+
+// Found by review: the whole prompt was embedded in one forward whose memory stayed for ever.
+TEST(TransformerTest, EmbedsTheEndOfALongTextOnly) {
+  TinyModel::Options options;
+  options.context = 4000;
+  const auto model = std::make_shared<TinyModel>(options);
+  CpuTransformer transformer(model, SerialRunner());
+  const std::vector<TokenId> tokens = Tokens(3000);
+  const std::span<const TokenId> end = std::span(tokens).last(limits::kEmbeddedTokens);
+  EXPECT_EQ(EmbedTokens(transformer, tokens).value(), EmbedTokens(transformer, end).value());
+  EXPECT_EQ(ReasonOf(EmbedTokens(transformer, Tokens(4001)).status()), reasons::kContextTooLong);
+}
+
+TEST(TransformerTest, ALongForwardGivesItsMemoryBack) {
+  TinyModel::Options options;
+  options.context = 4000;
+  options.type = TensorType::kQ8_0;
+  const auto model = std::make_shared<TinyModel>(options);
+  CpuTransformer transformer(PackedWeights::Pack(model, SerialRunner()), SerialRunner());
+  const std::vector<float> before = Hidden(transformer, {.tokens = Tokens(limits::kKeptRows)});
+  const uint64_t bytes = transformer.activation_bytes();
+  Hidden(transformer, {.tokens = Tokens(3000)});
+  EXPECT_GT(transformer.activation_bytes(), 4 * bytes);
+  EXPECT_EQ(Hidden(transformer, {.tokens = Tokens(limits::kKeptRows)}), before);
+  EXPECT_LE(transformer.activation_bytes(), bytes);
 }
 
 TEST(TransformerTest, RefusesBadInputByName) {
