@@ -37,6 +37,12 @@ inline constexpr size_t kMaxIdempotencyKeyBytes = 128;
 // Parts of a text to infill, and tokens of all its gaps; a context is far smaller.
 inline constexpr size_t kMaxTextParts = 256;
 inline constexpr uint32_t kMaxGapTokens = 1U << 20;
+// Adapter files of a node, and those that one request chooses; each costs its products in every
+// forward.
+inline constexpr size_t kMaxLoadedAdapters = 64;
+inline constexpr size_t kMaxChosenAdapters = 8;
+// Beyond this an adapter says nothing but its own noise.
+inline constexpr float kMaxAdapterWeight = 100.0F;
 // Completions, scores and embeddings that are served in turn; the others wait in the queue.
 inline constexpr size_t kMaxRunningGenerations = 8;
 // Tokens of one forward that several completions share: some 20 ms of a 29M model, so that

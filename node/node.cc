@@ -173,7 +173,8 @@ absl::Status NodeImpl::LoadModel() {
 
 absl::Status NodeImpl::MakePrefixTree() {
   ASSIGN_OR_RETURN(const KvFormat format, ParseKvFormat(config_.inference.kv_format));
-  ASSIGN_OR_RETURN(auto pool, KvPool::Create(model_->config(), format, config_.inference.kv_bytes));
+  ASSIGN_OR_RETURN(auto pool, DefaultBackend().CreateKvPool(model_->config(), format,
+                                                            config_.inference.kv_bytes));
   prefixes_ = std::make_shared<PrefixTree>(std::move(pool));
   return absl::OkStatus();
 }
@@ -201,7 +202,9 @@ absl::Status NodeImpl::OpenStores() {
   selection.threshold =
       config_.retrieval.similarity == 0 ? scale.related : config_.retrieval.similarity;
   selection.max_adapters = config_.retrieval.max_adapters;
-  adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection);
+  ASSIGN_OR_RETURN(LoadedAdapters loaded,
+                   LoadedAdapters::Load(config_.inference.adapters, *model_));
+  adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection, std::move(loaded));
   return absl::OkStatus();
 }
 

@@ -28,8 +28,43 @@ absl::StatusOr<PatternId> ParseId(const std::string& hex) {
 
 }  // namespace
 
-absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embedding) {
+AdapterMix ChosenAdapters::At(float t) const {
+  AdapterMix mix;
+  for (const RangedPart& part : parts) {
+    if (t > part.t_min && t <= part.t_max) {
+      mix.parts.push_back(part.part);
+    }
+  }
+  return mix;
+}
+
+bool ChosenAdapters::constant() const {
+  return std::all_of(parts.begin(), parts.end(),
+                     [](const RangedPart& part) { return part.t_min <= 0 && part.t_max >= 1; });
+}
+
+absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embedding,
+                                                     std::span<const AdapterChoice> choices) {
   ChosenAdapters chosen;
+  ASSIGN_OR_RETURN(chosen.parts, loaded_files_.Choose(choices));
+  for (const auto& [part, t_min, t_max] : chosen.parts) {
+    chosen.uses.push_back(
+        {.name = part.adapter->name, .version = part.adapter->version, .weight = part.weight});
+  }
+  const size_t loaded = chosen.parts.size();
+  RETURN_IF_ERROR(Retrieve(embedding, &chosen));
+  if (chosen.parts.size() == loaded) {
+    MutexLock lock(mutex_);
+    if (federated_ != nullptr) {
+      chosen.uses.push_back(
+          {.name = federated_->name, .version = federated_->version, .weight = 1});
+      chosen.parts.push_back({.part = {.adapter = federated_, .weight = 1}});
+    }
+  }
+  return chosen;
+}
+
+absl::Status AdapterSource::Retrieve(std::span<const float> embedding, ChosenAdapters* chosen) {
   // The whole window is masked when a request begins: the bank of t = 1.
   ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits,
                    index_.Search(embedding, BankOf(1), options_.max_adapters));
@@ -39,27 +74,19 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embe
   const Selection selection = SelectAdapters(hits, registry_, options_);
   for (size_t i = 0; i < selection.mix.parts.size(); ++i) {
     const AdapterMix::Part& part = selection.mix.parts[i];
-    chosen.uses.push_back({.name = part.adapter->name,
-                           .version = part.adapter->version,
-                           .weight = part.weight,
-                           .pattern_id = selection.hits[i].pattern_id,
-                           .similarity = selection.hits[i].similarity});
-    chosen.mix.parts.push_back(part);
+    chosen->uses.push_back({.name = part.adapter->name,
+                            .version = part.adapter->version,
+                            .weight = part.weight,
+                            .pattern_id = selection.hits[i].pattern_id,
+                            .similarity = selection.hits[i].similarity});
+    chosen->parts.push_back({.part = part});
     ASSIGN_OR_RETURN(const PatternId id, ParseId(selection.hits[i].pattern_id));
     if (absl::Status used = patterns_.RecordUse(id); absl::IsDataLoss(used)) {
       return used;  // a full disk or a pattern deleted meanwhile does not keep a request from its
                     // answer
     }
   }
-  if (chosen.mix.empty()) {
-    MutexLock lock(mutex_);
-    if (federated_ != nullptr) {
-      chosen.uses.push_back(
-          {.name = federated_->name, .version = federated_->version, .weight = 1});
-      chosen.mix.parts.push_back({.adapter = federated_, .weight = 1});
-    }
-  }
-  return chosen;
+  return absl::OkStatus();
 }
 
 void AdapterSource::SetFederated(std::shared_ptr<const Adapter> adapter) {
@@ -89,9 +116,10 @@ absl::Status AdapterSource::LoadOne(const RetrievedPattern& hit) {
   ASSIGN_OR_RETURN(const PatternPayload payload, DecodePatternPayload(pattern.payload));
   ASSIGN_OR_RETURN(std::shared_ptr<const Adapter> adapter, DecodeAdapter(AsBytes(payload.adapter)));
   RETURN_IF_ERROR(CheckAdapter(*adapter, model_));
+  const std::pair<std::string, uint32_t> version(adapter->name, adapter->version);
   MutexLock lock(mutex_);
-  loaded_.emplace_back(adapter->name, adapter->version);
   RETURN_IF_ERROR(registry_.Publish(std::move(adapter)));
+  loaded_.push_back(version);
   if (loaded_.size() > limits::kMaxCachedAdapters) {
     registry_.Remove(loaded_.front().first, loaded_.front().second);
     loaded_.pop_front();

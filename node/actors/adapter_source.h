@@ -15,6 +15,7 @@
 #include "inference/model/model.h"
 #include "inference/retrieval/pattern_index.h"
 #include "node/actors/inference.h"
+#include "node/actors/loaded_adapters.h"
 #include "node/actors/store_pattern_index.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -23,30 +24,43 @@ namespace ruvd {
 // The adapters chosen for one request. The versions are pinned: later changes do not touch a
 // request that has begun.
 struct ChosenAdapters {
-  AdapterMix mix;
-  std::vector<AdapterUse> uses;
+  std::vector<RangedPart> parts;
+  std::vector<AdapterUse> uses;  // of each part
+
+  // The mix of a step.
+  AdapterMix At(float t) const;
+  // Whether all steps have the same mix.
+  bool constant() const;
 };
 
-// Finds the adapters for a prompt: those of the patterns whose centroid is near the prompt's
-// embedding, or else the federated adapter, if there is one. Never both: each was trained to act on
-// the base model alone, and what a node taught the cluster is in both, so that their sum would
-// overshoot. Thread-safe.
+// Finds the adapters for a prompt. First the loaded ones that the request chooses, or those of the
+// configuration, with their weights as stated. To them come those of the patterns whose centroid is
+// near the prompt's embedding, or else the federated adapter, if there is one, with the weights
+// they would have had without. Never both of these: each was trained to act on the base model
+// alone, and what a node taught the cluster is in both, so that their sum would overshoot.
+// Thread-safe.
 class AdapterSource {
  public:
   // `patterns` and `model` are borrowed and must outlive this.
-  AdapterSource(PatternStore& patterns, const Model& model, SelectionOptions options)
+  AdapterSource(PatternStore& patterns, const Model& model, SelectionOptions options,
+                LoadedAdapters loaded)
       : patterns_(patterns),
         model_(model),
         options_(options),
+        loaded_files_(std::move(loaded)),
         index_(patterns),
         registry_(model.hash()) {}
 
-  absl::StatusOr<ChosenAdapters> Choose(std::span<const float> embedding);
+  // `choices`: of the loaded adapters; empty: as configured. Errors as LoadedAdapters::Choose.
+  absl::StatusOr<ChosenAdapters> Choose(std::span<const float> embedding,
+                                        std::span<const AdapterChoice> choices);
 
   // Replaces the federated adapter; null for none.
   void SetFederated(std::shared_ptr<const Adapter> adapter);
 
  private:
+  // Adds those of the patterns.
+  absl::Status Retrieve(std::span<const float> embedding, ChosenAdapters* chosen);
   // Makes the registry hold the adapters of these hits, decoding from the store what is missing.
   absl::Status Load(std::span<const RetrievedPattern> hits);
   absl::Status LoadOne(const RetrievedPattern& hit);
@@ -54,6 +68,7 @@ class AdapterSource {
   PatternStore& patterns_;
   const Model& model_;
   const SelectionOptions options_;
+  const LoadedAdapters loaded_files_;
   const StorePatternIndex index_;
   AdapterRegistry registry_;
   Mutex mutex_;

@@ -10,9 +10,23 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "ruvd/inference/v1/inference.pb.h"
 
 namespace ruvd {
 namespace {
+
+// As the trajectories' rows have it: ruvd.inference.v1.DecodingMode.
+uint32_t NumberOf(DecodingMode mode) {
+  switch (mode) {
+    case DecodingMode::kDiffusion:
+      return inference::v1::DECODING_MODE_DIFFUSION;
+    case DecodingMode::kBlock:
+      return inference::v1::DECODING_MODE_BLOCK;
+    case DecodingMode::kAutoregressive:
+      break;
+  }
+  return inference::v1::DECODING_MODE_AUTOREGRESSIVE;
+}
 
 double Seconds(Duration d) {
   return std::chrono::duration<double>(d).count();
@@ -132,16 +146,19 @@ absl::Status GenerationTask::Begin(Transformer& transformer) {
   ASSIGN_OR_RETURN(const std::vector<TokenId> given, Create(model));
   ASSIGN_OR_RETURN(embedding_, EmbedText(transformer, given, services_.whitening));
   if (job_.use_adapters) {
-    ASSIGN_OR_RETURN(selection_, services_.adapters->Choose(embedding_));
+    ASSIGN_OR_RETURN(selection_, services_.adapters->Choose(embedding_, job_.adapters));
   }
   GenerationStarted started;
   started.response_id = response_id_;
   started.prompt_tokens = static_cast<int>(given.size());
-  started.window = generation_->completion_tokens();
+  started.window = generation_->window();
   started.adapters = selection_.uses;
   const std::vector<TokenId>& tokens = generation_->tokens();
-  for (int i = 0; i < started.window; ++i) {
-    const TokenId token = tokens[static_cast<size_t>(generation_->prompt_length() + i)];
+  const auto begin = static_cast<size_t>(generation_->prompt_length());
+  const auto known =
+      static_cast<int>(tokens.size() - begin);  // none yet where it decodes one by one
+  for (int i = 0; i < std::min(started.window, known); ++i) {
+    const TokenId token = tokens[begin + static_cast<size_t>(i)];
     if (token != model.tokenizer().mask_id()) {
       started.given.push_back({.position = i, .token = token, .confidence = 1});
     }
@@ -152,8 +169,9 @@ absl::Status GenerationTask::Begin(Transformer& transformer) {
 }
 
 absl::StatusOr<std::vector<TokenId>> GenerationTask::Create(const Model& model) {
-  const auto policy = [this](float) { return selection_.mix; };
+  const auto policy = [this](float t) { return selection_.At(t); };
   ASSIGN_OR_RETURN(const SamplingOptions options, Options(model));
+  mode_ = options.mode.value_or(DefaultDecodingMode(model.config(), !job_.parts.empty()));
   if (!job_.conversation.messages.empty()) {
     ASSIGN_OR_RETURN(chat_, WriteConversation(model, job_.conversation));
   }
@@ -237,6 +255,9 @@ absl::Status GenerationTask::Finish() {
   finished.seconds = Seconds(services_.clock->Now() - begun_);
   finished.queue_seconds = Seconds(begun_ - admitted_);
   finished.adapters = selection_.uses;
+  std::erase_if(tokens_, [&](const Commit& commit) {  // committed behind the end of the text
+    return commit.position >= finished.completion_tokens;
+  });
   finished.tokens = std::move(tokens_);
   job_.listener->OnEnd(finished);
   return absl::OkStatus();
@@ -251,6 +272,7 @@ Trajectory GenerationTask::MakeTrajectory() const {
   trajectory.completion = generation_->text();
   trajectory.embedding = embedding_;
   trajectory.embedded_by = std::string(AsText(services_.package_id));
+  trajectory.mode = NumberOf(mode_);
   trajectory.step_t = step_t_;
   trajectory.step_entropy = step_entropy_;
   for (const AdapterUse& use : selection_.uses) {
@@ -281,14 +303,20 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& serving) {
   if (job_.use_adapters) {
     // Patterns are found by the embeddings that completions were stored with.
     ASSIGN_OR_RETURN(const std::vector<float> embedding, EmbedText(serving, prompt, whitening_));
-    ASSIGN_OR_RETURN(selection, adapters_.Choose(embedding));
+    ASSIGN_OR_RETURN(selection, adapters_.Choose(embedding, job_.adapters));
   }
+  if (!selection.constant()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a score has no steps; choose its adapters without t_min and t_max");
+  }
+  const AdapterMix mix = selection.At(1);
   ScoreOptions options = job_.options;
+  options.mode = job_.mode.value_or(DefaultDecodingMode(model.config(), /*infill=*/false));
   if (model.config().block_length > 0) {
     options.block_length = model.config().block_length;
   }
   ASSIGN_OR_RETURN(answer.nats_per_token,
-                   ScoreCompletion(exact_, prompt, completion, &selection.mix, options));
+                   ScoreCompletion(exact_, prompt, completion, &mix, options));
   answer.adapters = std::move(selection.uses);
   return answer;
 }

@@ -80,6 +80,7 @@ class GenerationTask final : public ComputeTask {
   TimePoint begun_{};
   std::vector<float> embedding_;
   ChosenAdapters selection_;
+  DecodingMode mode_ = DecodingMode::kDiffusion;
   std::unique_ptr<Generation> generation_;
   ChatPrompt chat_;                // of a conversation
   std::vector<Commit> tokens_;     // by position, where log-probabilities are asked for

@@ -28,6 +28,14 @@ struct AdapterUse {
   float similarity = 0;
 };
 
+// An adapter of inference.adapters that a request asks for, in steps with t_min < t <= t_max.
+struct AdapterChoice {
+  std::string name;
+  float weight = 1;
+  float t_min = 0;
+  float t_max = 1;
+};
+
 struct GenerationStarted {
   std::string response_id;
   int prompt_tokens = 0;
@@ -81,6 +89,7 @@ struct GenerationJob {
   Conversation conversation = {};
   SamplingOptions options;
   bool use_adapters = true;
+  std::vector<AdapterChoice> adapters = {};  // empty: as configured
   std::string session_id;
   std::optional<TimePoint> deadline;
   std::shared_ptr<GenerationListener> listener;
@@ -89,8 +98,10 @@ struct GenerationJob {
 struct ScoreJob {
   std::string prompt;
   std::string completion;
-  ScoreOptions options;
+  std::optional<DecodingMode> mode;  // nullopt: DefaultDecodingMode
+  ScoreOptions options;              // without the mode
   bool use_adapters = true;
+  std::vector<AdapterChoice> adapters = {};
 };
 
 struct ScoreAnswer {

@@ -87,6 +87,7 @@ class Scheduler final : public Actor<Message> {
 
  private:
   absl::Status Pump(Context& context) {
+    EndUnwanted();
     if (busy_) {
       return absl::OkStatus();
     }
@@ -107,6 +108,17 @@ class Scheduler final : public Actor<Message> {
           AfterVisit();
           return Pump(own);
         });
+  }
+
+  // Whoever waits without being wanted any more gives its place in the queue to others.
+  void EndUnwanted() {
+    std::erase_if(waiting_, [](const std::shared_ptr<AdmittedTask>& waiting) {
+      const bool ended = waiting->round().task->EndIfUnwanted();
+      if (ended) {
+        waiting->Forget();
+      }
+      return ended;
+    });
   }
 
   // Those whose turn did not come go first next time.

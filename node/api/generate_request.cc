@@ -112,6 +112,7 @@ absl::StatusOr<GenerationJob> ReadGenerate(const GenerateRequest& request) {
   job.prompt = request.parts_size() > 0 && request.parts(0).has_text() ? request.parts(0).text()
                                                                        : request.prompt();
   job.use_adapters = !request.adapters().disabled();
+  ASSIGN_OR_RETURN(job.adapters, ReadAdapters(request.adapters()));
   job.session_id = request.session_id();
   return job;
 }

@@ -12,6 +12,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/tokenizer/utf8_assembler.h"
+#include "node/actors/loaded_adapters.h"
 #include "node/limits.h"
 
 namespace ruvd {
@@ -154,18 +155,37 @@ absl::StatusOr<SamplingOptions> ReadSampling(const inference::v1::SamplingOption
   return options;
 }
 
+absl::StatusOr<std::vector<AdapterChoice>> ReadAdapters(
+    const inference::v1::AdapterSelection& message) {
+  if (message.disabled() && message.chosen_size() > 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "adapters are chosen and disabled; leave one of the two out");
+  }
+  RETURN_IF_ERROR(
+      CheckBetween("the number of adapters", message.chosen_size(), 0, limits::kMaxChosenAdapters));
+  std::vector<AdapterChoice> choices;
+  for (const auto& chosen : message.chosen()) {
+    choices.push_back({.name = chosen.name(),
+                       .weight = chosen.has_weight() ? chosen.weight() : 1,
+                       .t_min = chosen.t_min(),
+                       .t_max = chosen.has_t_max() ? chosen.t_max() : 1});
+    RETURN_IF_ERROR(CheckAdapterChoice(choices.back()));
+  }
+  return choices;
+}
+
 absl::StatusOr<ScoreJob> ReadScore(const inference::v1::ScoreRequest& message) {
   RETURN_IF_ERROR(CheckBetween("samples", message.samples(), 0, limits::kMaxScoreSamples));
   ScoreJob job;
-  ASSIGN_OR_RETURN(const std::optional<DecodingMode> mode, ReadMode(message.mode()));
+  ASSIGN_OR_RETURN(job.mode, ReadMode(message.mode()));
   job.prompt = message.prompt();
   job.completion = message.completion();
-  job.options.mode = mode.value_or(DecodingMode::kDiffusion);
   if (message.samples() > 0) {
     job.options.samples = static_cast<int>(message.samples());
   }
   job.options.seed = message.seed();
   job.use_adapters = !message.adapters().disabled();
+  ASSIGN_OR_RETURN(job.adapters, ReadAdapters(message.adapters()));
   return job;
 }
 

@@ -21,6 +21,9 @@ namespace ruvd {
 // default of serving. Whether options fit each other is the engine's to say.
 absl::StatusOr<SamplingOptions> ReadSampling(const inference::v1::SamplingOptions& message);
 absl::StatusOr<std::optional<DecodingMode>> ReadMode(inference::v1::DecodingMode mode);
+// The chosen adapters; empty where nothing is chosen. Whether the node has them is its to say.
+absl::StatusOr<std::vector<AdapterChoice>> ReadAdapters(
+    const inference::v1::AdapterSelection& message);
 absl::StatusOr<ScoreJob> ReadScore(const inference::v1::ScoreRequest& message);
 absl::StatusOr<Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest& message);
 // 32 hexadecimal characters.

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "inference/sampler/sampler_kind.h"
 #include "inference/tokenizer/chat_template.h"
+#include "node/cli/adapter_flags.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/decoding_mode.h"
@@ -37,7 +38,7 @@ struct RunFlags {
   std::string chat_template;
   bool chat = false;
   bool infill = false;
-  bool no_adapters = false;
+  AdapterFlags adapters;
   bool quiet = false;
   uint32_t timeout_seconds = 300;
 
@@ -72,7 +73,7 @@ absl::StatusOr<inference::v1::GenerateRequest> MakeRequest(const RunFlags& flags
   }
   request.set_suffix(flags.suffix);
   request.set_session_id(flags.session);
-  request.mutable_adapters()->set_disabled(flags.no_adapters);
+  RETURN_IF_ERROR(ReadAdapterFlags(flags.adapters, request.mutable_adapters()));
   *request.mutable_sampling() = flags.sampling;
   request.mutable_sampling()->set_mode(DecodingModeByName(flags.mode));
   request.mutable_sampling()->mutable_stop()->Add(flags.stop.begin(), flags.stop.end());
@@ -234,7 +235,7 @@ void AddRunVerb(VerbTable& verbs) {
       ->required();
   AddSamplingFlags(verb, *flags);
   AddChatFlags(verb, *flags);
-  verb.add_flag("--no-adapters", flags->no_adapters, "The base model alone");
+  AddAdapterFlags(verb, flags->adapters);
   verb.add_option("--session", flags->session, "Groups the requests of one conversation");
   verb.add_flag("--quiet", flags->quiet, "No footer");
   verb.add_option("--timeout", flags->timeout_seconds, "Seconds to wait")->capture_default_str();

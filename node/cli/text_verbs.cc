@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/status.h"
+#include "node/cli/adapter_flags.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/decoding_mode.h"
@@ -71,7 +72,7 @@ void AddScore(VerbTable& verbs) {
     std::string prompt, completion, mode;
     uint32_t samples = 0;
     uint64_t seed = 0;
-    bool no_adapters = false;
+    AdapterFlags adapters;
   };
   auto flags = std::make_shared<Flags>();
   CLI::App& verb =
@@ -83,7 +84,7 @@ void AddScore(VerbTable& verbs) {
                   score.set_mode(DecodingModeByName(flags->mode));
                   score.set_samples(flags->samples);
                   score.set_seed(flags->seed);
-                  score.mutable_adapters()->set_disabled(flags->no_adapters);
+                  RETURN_IF_ERROR(ReadAdapterFlags(flags->adapters, score.mutable_adapters()));
                   return Score(context, score);
                 });
   verb.add_option("prompt", flags->prompt, "What comes before")->required();
@@ -91,7 +92,7 @@ void AddScore(VerbTable& verbs) {
   AddDecodingModeFlag(verb, flags->mode);
   verb.add_option("--samples", flags->samples, "Mask draws to average; 0 is 32");
   verb.add_option("--seed", flags->seed, "Of the masks; equal seeds see equal masks");
-  verb.add_flag("--no-adapters", flags->no_adapters, "The base model alone");
+  AddAdapterFlags(verb, flags->adapters);
 }
 
 }  // namespace

@@ -43,6 +43,9 @@ struct NodeConfig {
     uint64_t kv_bytes = 512ULL << 20;
     // f16 rounds less than the integer kernels do and needs half of f32's memory and bandwidth.
     std::string kv_format = "f16";
+    // GGUF-LoRA files, FILE or FILE=WEIGHT, for requests to choose from by name; those that choose
+    // nothing get all with these weights (1 without).
+    std::vector<std::string> adapters;
   } inference;
   struct RetrievalSection {
     // Cosine at which a pattern's adapter applies; 0: what suits the model's embeddings.

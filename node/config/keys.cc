@@ -55,6 +55,8 @@ const std::array kKeys = {
               RUVD_FIELD(uint64_t, inference.kv_bytes), 1 << 20, kMaxBytes},
     ConfigKey{"inference", "kv_format", "Their format: f16, q8 (half the memory) or f32.",
               RUVD_FIELD(std::string, inference.kv_format), 0, 0, TextRule::kOneOf, kKvFormats},
+    ConfigKey{"inference", "adapters", "LoRA files, FILE or FILE=WEIGHT of requests that ask none.",
+              RUVD_FIELD(std::vector<std::string>, inference.adapters)},
 
     ConfigKey{"retrieval", "similarity",
               "Cosine at which a pattern's adapter applies; 0 is what suits the model.",

@@ -159,7 +159,9 @@ TEST(ReadScoreTest, SamplesAreLimited) {
   message.set_samples(0);
   auto job = ReadScore(message);
   ASSERT_TRUE(job.ok());
-  EXPECT_EQ(job->options.mode, DecodingMode::kDiffusion);
+  EXPECT_EQ(job->mode, std::nullopt) << "the model's best";
+  message.set_mode(inference::v1::DECODING_MODE_DIFFUSION);
+  EXPECT_EQ(ReadScore(message)->mode, DecodingMode::kDiffusion);
 }
 
 }  // namespace

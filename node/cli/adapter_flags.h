@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "node/cli/command.h"
+#include "ruvd/inference/v1/inference.pb.h"
+
+namespace ruvd {
+
+struct AdapterFlags {
+  bool none = false;
+  std::vector<std::string> chosen;  // NAME[=WEIGHT][@T_MIN..T_MAX]
+};
+
+// Adds --no-adapters and --adapter.
+void AddAdapterFlags(CLI::App& verb, AdapterFlags& flags);
+
+// What they say as a message. USAGE for a weight or range that is no number.
+absl::Status ReadAdapterFlags(const AdapterFlags& flags,
+                              inference::v1::AdapterSelection* selection);
+
+}  // namespace ruvd
