@@ -3,9 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -121,6 +125,15 @@ TEST_F(CliCommandTest, NobodyListeningIsNotReadyAndSaysWhatToStart) {
   EXPECT_THAT(ErrorText(), HasSubstr(server));
 }
 
+TEST_F(CliCommandTest, ChatFlagsAreCheckedBeforeTheNodeIsAsked) {
+  EXPECT_EQ(Run({"run", "Hello", "--message", "tool=x"}), 2);
+  EXPECT_THAT(ErrorText(), HasSubstr("ROLE=TEXT"));
+  EXPECT_EQ(Run({"run", "Hello", "--chat", "--infill"}), 2);
+  EXPECT_THAT(ErrorText(), HasSubstr("--infill"));
+  EXPECT_EQ(Run({"run", "Hello", "--system", "Be brief.", "--suffix", "x"}), 2);
+  EXPECT_THAT(ErrorText(), HasSubstr("--suffix"));
+}
+
 TEST_F(CliCommandTest, RateWantsExactlyOneSignal) {
   environment_ = {{"XDG_STATE_HOME", folder_}};
   EXPECT_EQ(Run({"rate", "r1"}), 2);
@@ -149,6 +162,34 @@ TEST_F(CliCommandTest, ServePassesTheConfigurationAndReportsAFailedStart) {
   EXPECT_EQ(started_->model.path, "m");
   EXPECT_EQ(ErrorText(), "ruvd: no model; get one [MODEL_CORRUPT]\n");
   EXPECT_EQ(Run({"serve"}), 2);
+}
+
+// Receives the signal to stop as soon as it serves and never ends.
+class HangingNode final : public Node {
+ public:
+  HangingNode() { ::kill(::getpid(), SIGTERM); }
+  std::string api_address() const override { return "127.0.0.1:1"; }
+  std::string federation_address() const override { return ""; }
+  std::string metrics_address() const override { return ""; }
+  std::string id() const override { return "00"; }
+  absl::Status Drain(Duration) override {
+    std::promise<void>().get_future().wait();
+    return absl::OkStatus();
+  }
+};
+
+void ServeAHangingNode() {
+  CommandContext context{.out = std::cout, .err = std::cerr};
+  context.start_node = [](const NodeConfig&) -> absl::StatusOr<std::unique_ptr<Node>> {
+    return std::make_unique<HangingNode>();
+  };
+  context.stop_limit = Duration::zero();
+  RunCommandLine({"serve", "--node.data_dir", "d", "--model.path", "m"}, context);
+}
+
+TEST(CliServeDeathTest, ANodeThatHungKeptTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(ServeAHangingNode(), ::testing::ExitedWithCode(1), "did not stop in time");
 }
 
 TEST_F(CliCommandTest, InitMakesANodeThatItsAuthorityVouchesFor) {

@@ -24,6 +24,7 @@
 #include "base/status.h"
 #include "node/api/rpc_status.h"
 #include "node/cli/identity.h"
+#include "node/limits.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
@@ -282,6 +283,28 @@ TEST_F(NodeTest, DrainFinishesAStreamThatRuns) {
   EXPECT_TRUE(completion.status.ok()) << completion.status;
   EXPECT_FALSE(completion.finished.response_id().empty());
   EXPECT_EQ(Generate(Request("After", 8)).status.code(), absl::StatusCode::kUnavailable);
+}
+
+// A score used to run to its end whatever the deadline, for minutes on a busy machine.
+TEST_F(NodeTest, ALongScoreKeptTheNodeFromEnding) {
+  Start();
+  inference::v1::ScoreRequest request;
+  request.set_prompt("The");
+  for (int i = 0; i < 400; ++i) {
+    request.set_completion(request.completion() + " house");
+  }
+  request.set_samples(limits::kMaxScoreSamples);
+  std::future<absl::Status> score = std::async(std::launch::async, [&] {
+    inference::v1::ScoreResponse response;
+    grpc::ClientContext context;
+    return FromRpcStatus(
+        inference::v1::InferenceService::NewStub(channel_)->Score(&context, request, &response));
+  });
+  while (Status().requests_running() == 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(node_->Drain(Duration::zero()).ok());  // it was accepted and not finished
+  EXPECT_EQ(ReasonOf(score.get()), reasons::kNodeDraining);
 }
 
 TEST_F(NodeTest, ASecondDrainHasNothingLeftToDo) {
