@@ -52,6 +52,10 @@ inline constexpr size_t kMaxBatchRows = 512;
 inline constexpr size_t kLearningMailbox = 256;
 // Frames and events waiting for the federation actor.
 inline constexpr size_t kFederationMailbox = 1024;
+// Turns of conversations waiting to be noted.
+inline constexpr size_t kWitnessMailbox = 256;
+// Records of requests that leave in one step: some 3 MiB to compress and seal.
+inline constexpr size_t kWitnessExpiryPerTick = 512;
 // Good trajectories one background round looks at: bounds its time and memory.
 inline constexpr size_t kMaxRoundTrajectories = 64;
 // Answers remembered for repeated idempotency keys.

@@ -33,6 +33,7 @@
 #include "node/actors/federation_actor.h"
 #include "node/actors/inference_actor.h"
 #include "node/actors/learning_actor.h"
+#include "node/actors/witness_actor.h"
 #include "node/api/link.h"
 #include "node/api/server.h"
 #include "node/api/services.h"
@@ -46,7 +47,9 @@
 #include "storage/db/database.h"
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_store.h"
+#include "storage/sessions/session_index.h"
 #include "storage/trajectories/trajectory_store.h"
+#include "storage/witness/witness_log.h"
 
 namespace ruvd {
 namespace {
@@ -86,6 +89,7 @@ class NodeImpl final : public Node {
  private:
   absl::Status MakePrefixTree();
   absl::Status OpenStores();
+  absl::Status OpenRecords();
   absl::Status LoadModel();
   absl::Status StartActors();
   const SimilarityScale& Scale() const {
@@ -110,6 +114,8 @@ class NodeImpl final : public Node {
   std::unique_ptr<ItemStore> items_;
   std::unique_ptr<ConsentStore> consent_;
   std::unique_ptr<CounterStore> counters_;
+  std::unique_ptr<SessionIndex> sessions_;
+  std::unique_ptr<WitnessLog> witness_;
 
   ModelPackage package_;
   std::shared_ptr<const Model> model_;  // the package's
@@ -123,12 +129,14 @@ class NodeImpl final : public Node {
 
   ThreadPool io_pool_{{.name = "io", .threads = 2}};
   ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
+  ThreadPool query_pool_{{.name = "queries", .threads = 1, .low_priority = true}};
   ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
   std::atomic<bool> stopping_{false};  // ends what nobody waits for
   std::atomic<bool> aborting_{false};  // ends what requests wait for, too
   LinkDialer dialer_;
   std::unique_ptr<ActorSystem> actors_;
   std::unique_ptr<FederationActor> federation_;
+  std::unique_ptr<RequestRecorder> recorder_;
   std::unique_ptr<InferenceActor> inference_;
   std::unique_ptr<LearningActor> learning_;
 
@@ -205,6 +213,20 @@ absl::Status NodeImpl::OpenStores() {
   ASSIGN_OR_RETURN(LoadedAdapters loaded,
                    LoadedAdapters::Load(config_.inference.adapters, *model_));
   adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection, std::move(loaded));
+  return OpenRecords();
+}
+
+absl::Status NodeImpl::OpenRecords() {
+  SessionIndexOptions sessions;
+  sessions.dimension = static_cast<uint32_t>(model_->config().width);
+  sessions.idle_limit = std::chrono::hours(24) * config_.storage.session_days;
+  ASSIGN_OR_RETURN(sessions_, SessionIndex::Open(*database_, sessions));
+  WitnessLogOptions witness;
+  witness.retention.retention = std::chrono::hours(24) * config_.storage.witness_days;
+  witness.retention.archive_folder = config_.storage.witness_archive;
+  witness.retention.archive_key = files_->seal_key;
+  witness.retention.batch = limits::kWitnessExpiryPerTick;
+  ASSIGN_OR_RETURN(witness_, WitnessLog::Open(*database_, witness));
   return absl::OkStatus();
 }
 
@@ -222,6 +244,8 @@ absl::Status NodeImpl::StartActors() {
   };
   actors_ = std::make_unique<ActorSystem>(io_pool_, std::move(options));
   RETURN_IF_ERROR(StartFederation());
+  recorder_ = StartWitnessActor(
+      *actors_, {.clock = &clock_, .log = witness_.get(), .sessions = sessions_.get()});
   inference_ = StartInferenceActor(
       *actors_, {.queue = static_cast<size_t>(config_.inference.queue),
                  .services = {.clock = &clock_,
@@ -231,7 +255,8 @@ absl::Status NodeImpl::StartActors() {
                               .package_id = package_.id,
                               .prefixes = prefixes_,
                               .sampler = SamplerByName(config_.inference.sampler),
-                              .max_tokens_limit = config_.inference.max_tokens_limit},
+                              .max_tokens_limit = config_.inference.max_tokens_limit,
+                              .recorder = recorder_.get()},
                  .transformer = serving_.get(),
                  .exact = scoring_.get(),
                  .compute = &compute_pool_,
@@ -259,6 +284,7 @@ absl::Status NodeImpl::StartActors() {
   learning.round_after_age = std::chrono::seconds(config_.learning.background_seconds);
   learning.pool = &learning_pool_;
   learning.metrics = metrics_.get();
+  learning.witness = witness_.get();
   learning.on_pattern = [this](const PatternId& id) { federation_->OnPatternStored(id); };
   learning_ = StartLearningActor(*actors_, learning);
   return absl::OkStatus();
@@ -316,11 +342,13 @@ absl::Status NodeImpl::StartServers() {
   dependencies.inference = inference_.get();
   dependencies.learning = learning_.get();
   dependencies.patterns = patterns_.get();
+  dependencies.witness = witness_.get();
+  dependencies.queries = &query_pool_;
   dependencies.federation = federation_.get();
   dependencies.fill_status = [this](NodeStatus* status) { FillStatus(status); };
   std::vector<grpc::Service*> api;
-  for (auto make :
-       {MakeInferenceService, MakeLearningService, MakePatternService, MakeAdminService}) {
+  for (auto make : {MakeInferenceService, MakeLearningService, MakePatternService,
+                    MakeWitnessService, MakeAdminService}) {
     services_.push_back(make(dependencies));
     api.push_back(services_.back().get());
   }
@@ -384,6 +412,11 @@ void NodeImpl::FillStatus(NodeStatus* status) const {
   status->model_hash = ToHex(model_->hash());
   status->patterns = patterns_->size();
   status->trajectories = trajectories_->size();
+  status->sessions = sessions_->size();
+  const WitnessLogCounts witness = witness_->counts();
+  status->witness_stored = witness.stored;
+  status->witness_queued = witness.queued;
+  status->witness_refused = witness.refused;
   status->dead_letters = DeadLetterTotal(*actors_);
   status->storage_health = std::string(HealthName(database_->Health()));
   status->uptime_seconds = std::chrono::duration<double>(clock_.Now() - started_).count();
@@ -432,9 +465,15 @@ void NodeImpl::StopNow() {
     federation_server_->Shutdown(std::chrono::system_clock::now() + kGrace);
   }
   actors_.reset();  // by force whatever still runs; nobody asks them any more
+  query_pool_.Shutdown();
   learning_pool_.Shutdown();
   compute_pool_.Shutdown();
   io_pool_.Shutdown();
+  if (witness_ != nullptr) {  // after a stop by force the actor has not
+    if (absl::Status flushed = witness_->FlushAll(); !flushed.ok()) {
+      spdlog::error("what the last requests did is lost: {}", MessageOf(flushed));
+    }
+  }
   if (database_ != nullptr) {
     if (absl::Status closed = database_->Close(); !closed.ok()) {
       spdlog::error("closing the store: {}", MessageOf(closed));

@@ -20,6 +20,10 @@ struct NodeStatus {
   uint64_t trajectories = 0;
   uint64_t dead_letters = 0;
   std::string storage_health;
+  uint64_t sessions = 0;
+  uint64_t witness_stored = 0;
+  uint64_t witness_queued = 0;
+  uint64_t witness_refused = 0;  // the queue was full
   double uptime_seconds = 0;
   uint64_t requests_running = 0;
 };

@@ -90,7 +90,8 @@ GenerationTask::GenerationTask(GenerationServices services, std::string response
     : services_(services),
       response_id_(std::move(response_id)),
       job_(std::move(job)),
-      admitted_(services_.clock->Now()) {}
+      admitted_(services_.clock->Now()),
+      trace_(services_.recorder, *services_.clock, response_id_, job_.session_id) {}
 
 bool GenerationTask::RunSlice(Transformer& transformer) {
   const absl::Status status = Begin(transformer);
@@ -123,6 +124,7 @@ bool GenerationTask::TakeRound(RoundResult round) {
 }
 
 void GenerationTask::Fail(const absl::Status& status) {
+  trace_.Failed(status);
   job_.listener->OnEnd(status);
 }
 
@@ -142,12 +144,15 @@ absl::Status GenerationTask::CheckWanted() const {
 absl::Status GenerationTask::Begin(Transformer& transformer) {
   begun_ = services_.clock->Now();
   const Model& model = transformer.model();
+  trace_.Begun(model.config(), job_.options);
   // Checks the length before the embedding spends a forward pass on it.
   ASSIGN_OR_RETURN(const std::vector<TokenId> given, Create(model));
   ASSIGN_OR_RETURN(embedding_, EmbedText(transformer, given, services_.whitening));
+  trace_.Embedded(embedding_, given.size());
   if (job_.use_adapters) {
     ASSIGN_OR_RETURN(selection_, services_.adapters->Choose(embedding_, job_.adapters));
   }
+  trace_.Chose(selection_.uses);
   GenerationStarted started;
   started.response_id = response_id_;
   started.prompt_tokens = static_cast<int>(given.size());
@@ -246,6 +251,7 @@ absl::Status GenerationTask::Finish() {
     spdlog::warn("response {} cannot be learned from: {} [{}]", response_id_, MessageOf(stored),
                  ReasonOf(stored));
   }
+  trace_.Finished(generation_->completion_tokens());
   GenerationFinished finished;
   finished.response_id = response_id_;
   finished.reason = generation_->finish_reason();

@@ -13,6 +13,7 @@
 #include "node/actors/adapter_source.h"
 #include "node/actors/compute_task.h"
 #include "node/actors/inference.h"
+#include "node/actors/request_trace.h"
 #include "storage/trajectories/trajectory_store.h"
 
 namespace ruvd {
@@ -28,6 +29,7 @@ struct GenerationServices {
   // Of completions in the masked modes that ask for no sampler; nullopt: the engine's choice.
   std::optional<SamplerKind> sampler = std::nullopt;
   int max_tokens_limit = 0;  // new tokens of one completion; 0: whatever fits the context
+  RequestRecorder* recorder = nullptr;  // null: nobody wants to know
 };
 
 // A conversation as the model sees it: the text for people, and the tokens, in which markers are
@@ -78,6 +80,7 @@ class GenerationTask final : public ComputeTask {
   const GenerationJob job_;
   const TimePoint admitted_;
   TimePoint begun_{};
+  RequestTrace trace_;
   std::vector<float> embedding_;
   ChosenAdapters selection_;
   DecodingMode mode_ = DecodingMode::kDiffusion;

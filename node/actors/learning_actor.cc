@@ -3,6 +3,8 @@
 
 #include "node/actors/learning_actor.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <chrono>
 #include <deque>
@@ -125,7 +127,20 @@ class BackgroundActor final : public Actor<Message> {
         feedback.response_id, {.rating = feedback.rating,
                                .edited_text = feedback.edited_text,
                                .accepted = feedback.accepted}));
+    NoteQuality(feedback);
     return options_.services.trajectories->Get(feedback.response_id);
+  }
+
+  // A rating is the quality of the request in the witness log. An entry may have expired.
+  void NoteQuality(const Feedback& feedback) {
+    if (options_.witness == nullptr || !(feedback.rating || feedback.accepted)) {
+      return;
+    }
+    const float quality = feedback.rating.value_or(feedback.accepted.value_or(false) ? 1 : 0);
+    const absl::Status noted = options_.witness->SetQuality(feedback.response_id, quality);
+    if (!noted.ok() && !absl::IsNotFound(noted)) {
+      spdlog::warn("the quality of {} is not noted: {}", feedback.response_id, MessageOf(noted));
+    }
   }
 
   // Feedback that came in after the last pattern was stored: a crash may have kept it from being

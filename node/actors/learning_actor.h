@@ -11,6 +11,7 @@
 #include "node/actors/background_round.h"
 #include "node/actors/learning.h"
 #include "node/metrics/metrics.h"
+#include "storage/witness/witness_log.h"
 
 namespace ruvd {
 
@@ -22,6 +23,7 @@ struct LearningActorOptions {
   Duration round_after_age{};
   Executor* pool = nullptr;  // the learning thread; the transformer is used only there
   Metrics* metrics = nullptr;
+  WitnessLog* witness = nullptr;  // learns of ratings; null: there is none
   // A pattern was stored; called in the actor's turn.
   std::function<void(const PatternId&)> on_pattern;
 };

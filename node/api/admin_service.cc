@@ -43,6 +43,10 @@ void WriteStatus(const NodeStatus& node, const FederationView& view,
   message->set_storage_health(node.storage_health);
   message->set_uptime_seconds(node.uptime_seconds);
   message->set_requests_running(node.requests_running);
+  message->set_sessions(node.sessions);
+  message->set_witness_stored(node.witness_stored);
+  message->set_witness_queued(node.witness_queued);
+  message->set_witness_refused(node.witness_refused);
   message->set_federated_adapter_version(view.federated_adapter_version);
   uint32_t alive = 0;
   for (const Member& member : view.members) {

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/executor.h"
 #include "inference/model/model.h"
 #include "node/actors/federation.h"
 #include "node/actors/inference.h"
 #include "node/actors/learning.h"
 #include "node/status.h"
 #include "storage/patterns/pattern_store.h"
+#include "storage/witness/witness_log.h"
 
 namespace ruvd {
 
@@ -27,6 +29,8 @@ struct ServiceDependencies {
   InferenceActor* inference = nullptr;
   LearningActor* learning = nullptr;
   PatternStore* patterns = nullptr;
+  WitnessLog* witness = nullptr;
+  Executor* queries = nullptr;  // of calls that read many rows
   FederationActor* federation = nullptr;
   // The facts of GetStatus that the node itself knows.
   std::function<void(NodeStatus*)> fill_status;
@@ -37,6 +41,7 @@ struct ServiceDependencies {
 std::unique_ptr<grpc::Service> MakeInferenceService(const ServiceDependencies& dependencies);
 std::unique_ptr<grpc::Service> MakeLearningService(const ServiceDependencies& dependencies);
 std::unique_ptr<grpc::Service> MakePatternService(const ServiceDependencies& dependencies);
+std::unique_ptr<grpc::Service> MakeWitnessService(const ServiceDependencies& dependencies);
 std::unique_ptr<grpc::Service> MakeAdminService(const ServiceDependencies& dependencies);
 
 }  // namespace ruvd

@@ -16,6 +16,7 @@
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
+#include "ruvd/witness/v1/witness.grpc.pb.h"
 
 namespace ruvd {
 namespace {
@@ -39,6 +40,7 @@ struct NodeClient::Stubs {
         inference(channel),
         learning(channel),
         patterns(channel),
+        witness(channel),
         admin(channel),
         health(channel) {}
 
@@ -60,6 +62,7 @@ struct NodeClient::Stubs {
   inference::v1::InferenceService::Stub inference;
   learning::v1::LearningService::Stub learning;
   pattern::v1::PatternService::Stub patterns;
+  witness::v1::WitnessService::Stub witness;
   admin::v1::AdminService::Stub admin;
   grpc::health::v1::Health::Stub health;
 };
@@ -127,6 +130,26 @@ absl::StatusOr<pattern::v1::DeletePatternResponse> NodeClient::DeletePattern(
     const pattern::v1::DeletePatternRequest& request) {
   using Stub = pattern::v1::PatternService::Stub;
   return stubs_->Call(*this, stubs_->patterns, &Stub::DeletePattern, request);
+}
+
+absl::StatusOr<witness::v1::ListEntriesResponse> NodeClient::ListWitnessEntries(
+    const witness::v1::ListEntriesRequest& request) {
+  using Stub = witness::v1::WitnessService::Stub;
+  return stubs_->Call(*this, stubs_->witness, &Stub::ListEntries, request);
+}
+
+absl::StatusOr<witness::v1::GetEntryResponse> NodeClient::GetWitnessEntry(
+    const std::string& request_id) {
+  using Stub = witness::v1::WitnessService::Stub;
+  witness::v1::GetEntryRequest request;
+  request.set_request_id(request_id);
+  return stubs_->Call(*this, stubs_->witness, &Stub::GetEntry, request);
+}
+
+absl::StatusOr<witness::v1::GetStatsResponse> NodeClient::GetWitnessStats(
+    const witness::v1::GetStatsRequest& request) {
+  using Stub = witness::v1::WitnessService::Stub;
+  return stubs_->Call(*this, stubs_->witness, &Stub::GetStats, request);
 }
 
 absl::StatusOr<admin::v1::GetStatusResponse> NodeClient::GetStatus() {

@@ -14,6 +14,7 @@
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
+#include "ruvd/witness/v1/witness.pb.h"
 
 namespace ruvd {
 
@@ -50,6 +51,11 @@ class NodeClient {
       const pattern::v1::GetPatternRequest& request);
   absl::StatusOr<pattern::v1::DeletePatternResponse> DeletePattern(
       const pattern::v1::DeletePatternRequest& request);
+  absl::StatusOr<witness::v1::ListEntriesResponse> ListWitnessEntries(
+      const witness::v1::ListEntriesRequest& request);
+  absl::StatusOr<witness::v1::GetEntryResponse> GetWitnessEntry(const std::string& request_id);
+  absl::StatusOr<witness::v1::GetStatsResponse> GetWitnessStats(
+      const witness::v1::GetStatsRequest& request);
   absl::StatusOr<admin::v1::GetStatusResponse> GetStatus();
   absl::StatusOr<admin::v1::ListMembersResponse> ListMembers();
   absl::StatusOr<admin::v1::SetConsentResponse> SetConsent(pattern::v1::SharingTier tier);

@@ -18,6 +18,7 @@ void AddRateVerb(VerbTable& verbs);       // rate
 void AddTextVerbs(VerbTable& verbs);      // embed, tokenize, score
 void AddClusterVerbs(VerbTable& verbs);   // status, members, health
 void AddPatternVerbs(VerbTable& verbs);   // pattern ls, show, search, rm
+void AddWitnessVerbs(VerbTable& verbs);   // witness ls, show, stats
 void AddConsentVerbs(VerbTable& verbs);   // consent grant, revoke, status
 void AddModelVerbs(VerbTable& verbs);     // model import, inspect
 void AddEvaluateVerb(VerbTable& verbs);   // model evaluate

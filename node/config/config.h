@@ -78,6 +78,9 @@ struct NodeConfig {
     uint64_t hard_reserve_bytes = 256ULL << 20;  // below this the store is read-only
     int hnsw_m = 16;
     int hnsw_ef_construction = 100;
+    int witness_days = 7;         // what requests did is kept as long
+    std::string witness_archive;  // folder of older entries; empty: they are deleted
+    int session_days = 7;         // idle conversations are kept as long
   } storage;
   struct MetricsSection {
     std::string listen;  // Prometheus endpoint, e.g. 127.0.0.1:9420; empty: none

@@ -24,6 +24,7 @@ constexpr double kMaxQueue = 65'536;
 constexpr double kMaxTokens = 1 << 20;
 constexpr double kMaxRank = 256;
 constexpr double kMaxSeconds = 7 * 24 * 3600;
+constexpr double kMaxDays = 3650;
 constexpr double kMaxBytes = 1ULL << 50;
 
 #define RUVD_FIELD(type, member) [](NodeConfig& config) -> type& { return config.member; }
@@ -109,6 +110,13 @@ const std::array kKeys = {
               RUVD_FIELD(int, storage.hnsw_m), 2, 128},
     ConfigKey{"storage", "hnsw_ef_construction", "Breadth of the search on insertion.",
               RUVD_FIELD(int, storage.hnsw_ef_construction), 4, 4096},
+    ConfigKey{"storage", "witness_days", "Days that the records of requests are kept.",
+              RUVD_FIELD(int, storage.witness_days), 1, kMaxDays},
+    ConfigKey{"storage", "witness_archive",
+              "Existing folder for sealed archives of older records; empty deletes them.",
+              RUVD_FIELD(std::string, storage.witness_archive)},
+    ConfigKey{"storage", "session_days", "Days that idle conversations are kept.",
+              RUVD_FIELD(int, storage.session_days), 1, kMaxDays},
 
     ConfigKey{"metrics", "listen", "HOST:PORT of the Prometheus endpoint; empty is none.",
               RUVD_FIELD(std::string, metrics.listen), 0, 0, TextRule::kAddressOrEmpty},

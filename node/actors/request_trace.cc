@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/request_trace.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "storage/limits.h"
+
+namespace ruvd {
+namespace {
+
+float Milliseconds(Duration duration) {
+  return std::max(0.0F, std::chrono::duration<float, std::milli>(duration).count());
+}
+
+}  // namespace
+
+RequestTrace::RequestTrace(RequestRecorder* recorder, const Clock& clock, std::string request_id,
+                           std::string session_id)
+    : recorder_(recorder), clock_(clock), admitted_(clock.Now()), last_(admitted_) {
+  entry_.request_id = std::move(request_id);
+  entry_.session_id = std::move(session_id);
+}
+
+float RequestTrace::Lap() {
+  const TimePoint now = clock_.Now();
+  return Milliseconds(now - std::exchange(last_, now));
+}
+
+void RequestTrace::Begun(const ModelConfig& model, const SamplingOptions& options) {
+  entry_.latency.queue_ms = Lap();
+  entry_.model_used = model.name;
+  // One model, and nobody who would choose another.
+  entry_.routing = {.model = model.name,
+                    .context_size = static_cast<uint32_t>(std::max(0, model.context)),
+                    .temperature = options.temperature,
+                    .top_p = options.top_p,
+                    .confidence = 1,
+                    .model_probs = {1}};
+}
+
+void RequestTrace::Embedded(const std::vector<float>& embedding, size_t prompt_tokens) {
+  entry_.latency.embedding_ms = Lap();
+  entry_.query_embedding = embedding;
+  entry_.prompt_tokens = static_cast<uint32_t>(prompt_tokens);
+}
+
+void RequestTrace::Chose(const std::vector<AdapterUse>& uses) {
+  entry_.latency.retrieval_ms = Lap();
+  chosen_ = true;
+  for (const AdapterUse& use : uses) {
+    entry_.adapters.push_back(fmt::format("{}@{}", use.name, use.version));
+    RetrievedId id;
+    const std::optional<std::string> bytes = FromHex(use.pattern_id);
+    if (bytes && bytes->size() == id.size()) {
+      std::memcpy(id.data(), bytes->data(), id.size());
+      entry_.retrieved_ids.push_back(id);
+    }
+  }
+}
+
+void RequestTrace::Finished(int completion_tokens) {
+  entry_.completion_tokens = static_cast<uint32_t>(std::max(0, completion_tokens));
+  End();
+}
+
+void RequestTrace::Failed(const absl::Status& status) {
+  entry_.error = {ReasonOf(status), MessageOf(status).substr(0, limits::kMaxWitnessMessageBytes)};
+  End();
+}
+
+void RequestTrace::End() {
+  RequestRecorder* const recorder = std::exchange(recorder_, nullptr);
+  if (recorder == nullptr) {
+    return;
+  }
+  if (chosen_) {
+    entry_.latency.generation_ms = Lap();
+  }
+  entry_.latency.total_ms = Milliseconds(clock_.Now() - admitted_);
+  entry_.timestamp_ms = std::max<int64_t>(0, clock_.WallMillis());
+  recorder->Record(std::move(entry_));
+}
+
+}  // namespace ruvd

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+
+#include "node/actor/actor_system.h"
+#include "node/actors/request_trace.h"
+#include "storage/sessions/session_index.h"
+#include "storage/witness/witness_log.h"
+
+namespace ruvd {
+
+struct WitnessActorOptions {
+  const Clock* clock = nullptr;
+  WitnessLog* log = nullptr;
+  SessionIndex* sessions = nullptr;
+};
+
+// Starts the actor behind the witness log and the session index: writes queued entries when they
+// are due, notes the turns of conversations, expires what is too old, and writes the rest when it
+// stops. Everything borrowed outlives the system.
+std::unique_ptr<RequestRecorder> StartWitnessActor(ActorSystem& system,
+                                                   const WitnessActorOptions& options);
+
+}  // namespace ruvd

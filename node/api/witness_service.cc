@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/api/rpc_status.h"
+#include "node/api/services.h"
+#include "ruvd/witness/v1/witness.grpc.pb.h"
+#include "storage/witness/witness_log.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint32_t kDefaultPage = 100;
+
+absl::StatusOr<WitnessFilter> ReadFilter(const witness::v1::Filter& message) {
+  WitnessFilter filter{.from_ms = message.from_ms(),
+                       .session_id = message.session_id(),
+                       .model = message.model(),
+                       .error_reason = message.error_reason()};
+  const auto read = [](bool set, auto value, auto* out) {
+    if (set) {
+      *out = value;
+    }
+  };
+  read(message.has_to_ms(), message.to_ms(), &filter.to_ms);
+  read(message.has_min_quality(), message.min_quality(), &filter.min_quality);
+  read(message.has_max_quality(), message.max_quality(), &filter.max_quality);
+  read(message.has_min_total_ms(), message.min_total_ms(), &filter.min_total_ms);
+  read(message.has_max_total_ms(), message.max_total_ms(), &filter.max_total_ms);
+  switch (message.outcome()) {
+    case witness::v1::OUTCOME_UNSPECIFIED:
+      return filter;
+    case witness::v1::OUTCOME_OK:
+      filter.outcome = WitnessOutcome::kOk;
+      return filter;
+    case witness::v1::OUTCOME_FAILED:
+      filter.outcome = WitnessOutcome::kFailed;
+      return filter;
+    default:
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "outcome {} is unknown; use OUTCOME_OK, OUTCOME_FAILED or none",
+                   static_cast<int>(message.outcome()));
+  }
+}
+
+void WriteEntry(const WitnessEntry& entry, witness::v1::Entry* message) {
+  message->set_request_id(entry.request_id);
+  message->set_session_id(entry.session_id);
+  message->set_model(entry.model_used);
+  if (entry.quality) {
+    message->set_quality(*entry.quality);
+  }
+  auto* latency = message->mutable_latency();
+  latency->set_queue_ms(entry.latency.queue_ms);
+  latency->set_embedding_ms(entry.latency.embedding_ms);
+  latency->set_retrieval_ms(entry.latency.retrieval_ms);
+  latency->set_routing_ms(entry.latency.routing_ms);
+  latency->set_attention_ms(entry.latency.attention_ms);
+  latency->set_generation_ms(entry.latency.generation_ms);
+  latency->set_total_ms(entry.latency.total_ms);
+  for (const RetrievedId& id : entry.retrieved_ids) {
+    message->add_retrieved_ids(ToHex(id));
+  }
+  for (const std::string& adapter : entry.adapters) {
+    message->add_adapters(adapter);
+  }
+  message->set_timestamp_ms(entry.timestamp_ms);
+  if (entry.error) {
+    message->set_error_reason(entry.error->reason);
+    message->set_error_message(entry.error->message);
+  }
+  message->set_prompt_tokens(entry.prompt_tokens);
+  message->set_completion_tokens(entry.completion_tokens);
+  message->set_temperature(entry.routing.temperature);
+  message->set_top_p(entry.routing.top_p);
+  message->set_context_size(entry.routing.context_size);
+}
+
+void WriteSummary(const LatencySummary& summary, witness::v1::LatencySummary* message) {
+  message->set_mean_ms(summary.mean_ms);
+  message->set_p50_ms(summary.p50_ms);
+  message->set_p90_ms(summary.p90_ms);
+  message->set_p99_ms(summary.p99_ms);
+  message->set_max_ms(summary.max_ms);
+}
+
+void WriteStats(const WitnessStats& stats, witness::v1::GetStatsResponse* message) {
+  message->set_entries(stats.entries);
+  message->set_failed(stats.failed);
+  message->set_rated(stats.rated);
+  message->set_mean_quality(stats.mean_quality);
+  WriteSummary(stats.total, message->mutable_total());
+  WriteSummary(stats.generation, message->mutable_generation());
+  message->mutable_by_model()->insert(stats.by_model.begin(), stats.by_model.end());
+  message->mutable_by_error()->insert(stats.by_error.begin(), stats.by_error.end());
+  for (const WitnessInterval& interval : stats.intervals) {
+    auto* out = message->add_intervals();
+    out->set_start_ms(interval.start_ms);
+    out->set_entries(interval.entries);
+    out->set_failed(interval.failed);
+    out->set_rated(interval.rated);
+    out->set_mean_quality(interval.mean_quality);
+  }
+  message->set_truncated(stats.truncated);
+}
+
+// A query may look at many entries, so it runs on the thread for queries, not on gRPC's.
+class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackService {
+ public:
+  explicit WitnessServiceImpl(const ServiceDependencies& dependencies) : node_(dependencies) {}
+
+  grpc::ServerUnaryReactor* ListEntries(grpc::CallbackServerContext* context,
+                                        const witness::v1::ListEntriesRequest* request,
+                                        witness::v1::ListEntriesResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    if (request->similar_to().empty()) {
+      Run(reactor, [this, request, response] { return List(*request, {}, response); });
+      return reactor;
+    }
+    const absl::Status asked = node_.inference->Embed(
+        request->similar_to(),
+        [this, reactor, request, response](absl::StatusOr<EmbedAnswer> answer) {
+          if (!answer.ok()) {
+            reactor->Finish(ToRpcStatus(answer.status()));
+            return;
+          }
+          Run(reactor, [this, request, response, embedding = std::move(answer->embedding)] {
+            return List(*request, embedding, response);
+          });
+        });
+    if (!asked.ok()) {
+      reactor->Finish(ToRpcStatus(asked));
+    }
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* GetEntry(grpc::CallbackServerContext* context,
+                                     const witness::v1::GetEntryRequest* request,
+                                     witness::v1::GetEntryResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    Run(reactor, [this, request, response]() -> absl::Status {
+      ASSIGN_OR_RETURN(const WitnessEntry entry, node_.witness->Get(request->request_id()));
+      WriteEntry(entry, response->mutable_entry());
+      return absl::OkStatus();
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext* context,
+                                     const witness::v1::GetStatsRequest* request,
+                                     witness::v1::GetStatsResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    Run(reactor, [this, request, response]() -> absl::Status {
+      WitnessStatsQuery query{.interval_ms = request->interval_ms()};
+      ASSIGN_OR_RETURN(query.filter, ReadFilter(request->filter()));
+      ASSIGN_OR_RETURN(const WitnessStats stats, node_.witness->Stats(query));
+      WriteStats(stats, response);
+      return absl::OkStatus();
+    });
+    return reactor;
+  }
+
+ private:
+  void Run(grpc::ServerUnaryReactor* reactor, std::function<absl::Status()> answer) {
+    node_.queries->Post(
+        [reactor, answer = std::move(answer)] { reactor->Finish(ToRpcStatus(answer())); });
+  }
+
+  absl::Status List(const witness::v1::ListEntriesRequest& request,
+                    const std::vector<float>& similar_to,
+                    witness::v1::ListEntriesResponse* response) {
+    WitnessQuery query{.similar_to = similar_to,
+                       .limit = request.page_size() == 0 ? kDefaultPage : request.page_size(),
+                       .oldest_first = request.oldest_first(),
+                       .page_token = request.page_token()};
+    if (request.has_min_similarity()) {
+      query.min_similarity = request.min_similarity();
+    }
+    ASSIGN_OR_RETURN(query.filter, ReadFilter(request.filter()));
+    ASSIGN_OR_RETURN(const WitnessPage page, node_.witness->Query(query));
+    for (const WitnessHit& hit : page.hits) {
+      auto* out = response->add_hits();
+      WriteEntry(hit.entry, out->mutable_entry());
+      if (hit.similarity) {
+        out->set_similarity(*hit.similarity);
+      }
+    }
+    response->set_next_page_token(page.next_page_token);
+    response->set_truncated(page.truncated);
+    return absl::OkStatus();
+  }
+
+  const ServiceDependencies node_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeWitnessService(const ServiceDependencies& dependencies) {
+  return std::make_unique<WitnessServiceImpl>(dependencies);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/cli/client.h"
+#include "node/cli/command.h"
+#include "node/cli/output.h"
+#include "node/cli/terminal.h"
+#include "node/cli/verbs.h"
+
+namespace ruvd {
+namespace {
+
+using witness::v1::Entry;
+
+constexpr char kGroup[] = "Learning";
+
+// "90s", "15m", "2h" or "7d" in milliseconds.
+absl::StatusOr<int64_t> ParsePeriod(const std::string& text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+  static const auto* const units = new std::map<std::string_view, int64_t>{
+      {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
+  const auto found = units->find(unit);
+  constexpr int64_t kMost = 36'500;  // days
+  if (error != std::errc() || number <= 0 || number > kMost || found == units->end()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUsage,
+                 "\"{}\" is no period; write a number and s, m, h or d, for example 2h", text);
+  }
+  return number * found->second;
+}
+
+struct FilterFlags {
+  std::string since;
+  std::optional<float> min_quality;
+  std::optional<float> max_quality;
+  std::optional<float> slower_ms;
+  bool failed = false;
+  std::string session;
+  std::string error;
+};
+
+void AddFilterFlags(CLI::App& verb, FilterFlags* flags) {
+  verb.add_option("--since", flags->since, "Only this far back: 90s, 15m, 2h, 7d");
+  verb.add_option("--min-quality", flags->min_quality, "Rated at least this, 0 to 1");
+  verb.add_option("--max-quality", flags->max_quality, "Rated at most this, 0 to 1");
+  verb.add_option("--slower", flags->slower_ms, "Took at least this many milliseconds");
+  verb.add_flag("--failed", flags->failed, "Failed ones only");
+  verb.add_option("--session", flags->session, "Of one session");
+  verb.add_option("--error", flags->error, "Failed for this reason, for example CONTEXT_TOO_LONG");
+}
+
+absl::Status WriteFilter(const FilterFlags& flags, witness::v1::Filter* filter) {
+  if (!flags.since.empty()) {
+    ASSIGN_OR_RETURN(const int64_t period, ParsePeriod(flags.since));
+    filter->set_from_ms(SystemClock().WallMillis() - period);
+  }
+  if (flags.min_quality) {
+    filter->set_min_quality(*flags.min_quality);
+  }
+  if (flags.max_quality) {
+    filter->set_max_quality(*flags.max_quality);
+  }
+  if (flags.slower_ms) {
+    filter->set_min_total_ms(*flags.slower_ms);
+  }
+  if (flags.failed) {
+    filter->set_outcome(witness::v1::OUTCOME_FAILED);
+  }
+  filter->set_session_id(flags.session);
+  filter->set_error_reason(flags.error);
+  return absl::OkStatus();
+}
+
+std::string Time(int64_t ms) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(ms / 1000)));
+}
+
+std::string Quality(const Entry& entry) {
+  return entry.has_quality() ? fmt::format("{:.2f}", entry.quality()) : "-";
+}
+
+std::string Outcome(const Entry& entry) {
+  return entry.error_reason().empty() ? "ok" : entry.error_reason();
+}
+
+std::string OrDash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+absl::Status List(CommandContext& context, const FilterFlags& flags,
+                  witness::v1::ListEntriesRequest request) {
+  RETURN_IF_ERROR(WriteFilter(flags, request.mutable_filter()));
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.ListWitnessEntries(request));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  const bool similar = !request.similar_to().empty();
+  std::vector<std::string> header = {"TIME (UTC)", "REQUEST", "SESSION", "MS",
+                                     "TOKENS",     "QUALITY", "OUTCOME", "ADAPTERS"};
+  if (similar) {
+    header.insert(header.begin(), "SIMILARITY");
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& hit : response.hits()) {
+    const Entry& entry = hit.entry();
+    std::vector<std::string> row = {
+        Time(entry.timestamp_ms()),
+        entry.request_id(),
+        OrDash(entry.session_id()),
+        fmt::format("{:.0f}", entry.latency().total_ms()),
+        fmt::format("{}", entry.completion_tokens()),
+        Quality(entry),
+        Outcome(entry),
+        OrDash(fmt::format("{}", fmt::join(entry.adapters(), ","))),
+    };
+    if (similar) {
+      row.insert(row.begin(), fmt::format("{:.4f}", hit.similarity()));
+    }
+    rows.push_back(std::move(row));
+  }
+  context.out << FormatTable(header, rows);
+  if (!response.next_page_token().empty()) {
+    context.out << fmt::format("more: --page {}\n", response.next_page_token());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Show(CommandContext& context, const std::string& id) {
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.GetWitnessEntry(id));
+  const Entry& entry = response.entry();
+  if (context.json) {
+    context.out << ToJsonLine(entry);
+    return absl::OkStatus();
+  }
+  const auto& latency = entry.latency();
+  context.out << FormatFields({
+      {"request", entry.request_id()},
+      {"time", Time(entry.timestamp_ms()) + " UTC"},
+      {"session", OrDash(entry.session_id())},
+      {"model", entry.model()},
+      {"outcome", Outcome(entry)},
+      {"message", OrDash(entry.error_message())},
+      {"quality", Quality(entry)},
+      {"tokens", fmt::format("{} in, {} out", entry.prompt_tokens(), entry.completion_tokens())},
+      {"sampling", fmt::format("temperature {}, top_p {}", entry.temperature(), entry.top_p())},
+      {"adapters", OrDash(fmt::format("{}", fmt::join(entry.adapters(), ", ")))},
+      {"patterns", OrDash(fmt::format("{}", fmt::join(entry.retrieved_ids(), ", ")))},
+      {"total", fmt::format("{:.1f} ms", latency.total_ms())},
+      {"queue", fmt::format("{:.1f} ms", latency.queue_ms())},
+      {"embedding", fmt::format("{:.1f} ms", latency.embedding_ms())},
+      {"retrieval", fmt::format("{:.3f} ms", latency.retrieval_ms())},
+      {"generation", fmt::format("{:.1f} ms", latency.generation_ms())},
+  });
+  return absl::OkStatus();
+}
+
+std::string Summary(const witness::v1::LatencySummary& summary) {
+  return fmt::format("mean {:.0f}, p50 {:.0f}, p90 {:.0f}, p99 {:.0f}, max {:.0f} ms",
+                     summary.mean_ms(), summary.p50_ms(), summary.p90_ms(), summary.p99_ms(),
+                     summary.max_ms());
+}
+
+// "name 3, name 1", ordered by name; "none".
+template <typename Map>
+std::string Counts(const Map& counts) {
+  std::string text;
+  for (const auto& [name, count] : std::map(counts.begin(), counts.end())) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, count);
+  }
+  return text.empty() ? "none" : text;
+}
+
+absl::Status Stats(CommandContext& context, const FilterFlags& flags, const std::string& interval) {
+  witness::v1::GetStatsRequest request;
+  RETURN_IF_ERROR(WriteFilter(flags, request.mutable_filter()));
+  if (!interval.empty()) {
+    ASSIGN_OR_RETURN(const int64_t interval_ms, ParsePeriod(interval));
+    request.set_interval_ms(interval_ms);
+  }
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto stats, client.GetWitnessStats(request));
+  if (context.json) {
+    context.out << ToJsonLine(stats);
+    return absl::OkStatus();
+  }
+  const double share = stats.entries() == 0 ? 0
+                                            : 100.0 * static_cast<double>(stats.failed()) /
+                                                  static_cast<double>(stats.entries());
+  context.out << FormatFields({
+      {"requests", fmt::format("{}{}", stats.entries(), stats.truncated() ? " and more" : "")},
+      {"failed", fmt::format("{} ({:.1f} %): {}", stats.failed(), share, Counts(stats.by_error()))},
+      {"rated", stats.rated() == 0
+                    ? "none"
+                    : fmt::format("{}, mean quality {:.3f}", stats.rated(), stats.mean_quality())},
+      {"total", Summary(stats.total())},
+      {"generation", Summary(stats.generation())},
+      {"models", Counts(stats.by_model())},
+  });
+  if (stats.intervals().empty()) {
+    return absl::OkStatus();
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& part : stats.intervals()) {
+    rows.push_back({Time(part.start_ms()), fmt::format("{}", part.entries()),
+                    fmt::format("{}", part.failed()), fmt::format("{}", part.rated()),
+                    part.rated() == 0 ? "-" : fmt::format("{:.3f}", part.mean_quality())});
+  }
+  context.out << "\n"
+              << FormatTable({"FROM (UTC)", "REQUESTS", "FAILED", "RATED", "QUALITY"}, rows);
+  return absl::OkStatus();
+}
+
+void AddListVerb(VerbTable& verbs) {
+  struct Flags {
+    FilterFlags filter;
+    uint32_t limit = 20;
+    std::string page;
+    std::string similar;
+    bool oldest_first = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App& list =
+      verbs.Add("witness ls", kGroup, "Past requests, newest first", [flags](CommandContext& c) {
+        witness::v1::ListEntriesRequest request;
+        request.set_page_size(flags->limit);
+        request.set_page_token(flags->page);
+        request.set_similar_to(flags->similar);
+        request.set_oldest_first(flags->oldest_first);
+        return List(c, flags->filter, request);
+      });
+  AddFilterFlags(list, &flags->filter);
+  list.add_option("--limit", flags->limit, "Entries at most")->capture_default_str();
+  list.add_option("--page", flags->page, "Go on behind an earlier list");
+  list.add_option("--similar", flags->similar, "Those whose prompt is most like this text");
+  list.add_flag("--oldest-first", flags->oldest_first, "The other order");
+}
+
+}  // namespace
+
+void AddWitnessVerbs(VerbTable& verbs) {
+  AddListVerb(verbs);
+  auto id = std::make_shared<std::string>();
+  verbs
+      .Add("witness show", kGroup, "What one request did",
+           [id](CommandContext& context) { return Show(context, *id); })
+      .add_option("id", *id, "The response id")
+      ->required();
+  struct Flags {
+    FilterFlags filter;
+    std::string interval;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App& stats = verbs.Add(
+      "witness stats", kGroup, "Counts, latencies and quality of requests",
+      [flags](CommandContext& context) { return Stats(context, flags->filter, flags->interval); });
+  AddFilterFlags(stats, &flags->filter);
+  stats.add_option("--interval", flags->interval, "Also the trend in steps of 15m, 1h, 1d");
+}
+
+}  // namespace ruvd
