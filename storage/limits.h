@@ -19,6 +19,18 @@ inline constexpr size_t kMaxBatchBytes = 64 << 20;
 
 // Longer names of users are hashed by whoever makes them.
 inline constexpr size_t kMaxScopeIdBytes = 128;
+inline constexpr size_t kMaxScopeNameBytes = kMaxScopeIdBytes + 16;
+// All are in locked memory while the store is open (32 bytes each, of 8 MiB that a process may lock
+// by default) and wrapped anew in one batch when the node's key changes.
+inline constexpr size_t kMaxDataKeys = 65'536;
+// What is sealed again, migrated or swept in one go while writers wait: about a millisecond.
+inline constexpr size_t kMaxSweepRows = 128;
+inline constexpr size_t kMaxSweepBytes = 1 << 20;
+// The high-water mark is fsynced at most this often: what a power cut and a damage of the log in
+// the same moment may hide.
+inline constexpr std::chrono::milliseconds kHighWaterSyncInterval{20};
+// Memtables are flushed at this size.
+inline constexpr size_t kMemtableBytes = 8 << 20;
 
 // The free space is asked for at most this often: statvfs is cheap, not free.
 inline constexpr std::chrono::milliseconds kReserveProbeInterval{1000};

@@ -11,4 +11,11 @@ inline constexpr char kLedgerBroken[] = "LEDGER_BROKEN";
 inline constexpr char kLedgerRolledBack[] = "LEDGER_ROLLED_BACK";
 inline constexpr char kBeingRemoved[] = "BEING_REMOVED";
 
+// The value was erased by destroying its data key.
+inline constexpr char kKeyDestroyed[] = "KEY_DESTROYED";
+// A backup is incomplete, altered, or sealed by another node's key.
+inline constexpr char kBackupInvalid[] = "BACKUP_INVALID";
+// A restore would forget privacy budget that was spent.
+inline constexpr char kLedgerWouldGoBack[] = "LEDGER_WOULD_GO_BACK";
+
 }  // namespace ruvd::reasons

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// SealKey::LoadOrCreate: the key file and its permissions.
+// The key file and its permissions.
+
+#include "privacy/seal/key_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -23,8 +25,6 @@
 namespace ruvd {
 namespace {
 
-constexpr uint32_t kKeyFileMode = 0600;
-
 absl::Status Unwritable(const std::string& path) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
                "cannot create the seal key file {}: {}; check the folder and its permissions", path,
@@ -41,6 +41,28 @@ absl::Status CheckMode(const std::string& path) {
   return absl::OkStatus();
 }
 
+// link(2) refuses an existing target, so of two creators the first wins and both read its key.
+absl::Status CreateKeyFile(const std::string& path) {
+  std::array<uint8_t, kSealKeyBytes> master;
+  SecureRandomBytes(master);
+  std::array<uint8_t, 8> suffix;  // no two creators share a candidate, threads included
+  SecureRandomBytes(suffix);
+  const std::string candidate = fmt::format("{}.new.{}", path, ToHex(suffix));
+  absl::Status status = WriteFileAtomically(candidate, AsText(master), seal::kKeyFileMode);
+  SecureWipe(master);
+  RETURN_IF_ERROR(status);
+  if (::link(candidate.c_str(), path.c_str()) != 0 && errno != EEXIST) {
+    status = Unwritable(path);
+  }
+  ::unlink(candidate.c_str());
+  RETURN_IF_ERROR(status);
+  return seal::SyncFolderOf(path);
+}
+
+}  // namespace
+
+namespace seal {
+
 absl::Status SyncFolderOf(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const int fd = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -52,40 +74,24 @@ absl::Status SyncFolderOf(const std::string& path) {
   return result == 0 ? absl::OkStatus() : Unwritable(path);
 }
 
-// link(2) refuses an existing target, so of two creators the first wins and both read its key.
-absl::Status CreateKeyFile(const std::string& path) {
-  std::array<uint8_t, kSealKeyBytes> master;
-  SecureRandomBytes(master);
-  std::array<uint8_t, 8> suffix;  // no two creators share a candidate, threads included
-  SecureRandomBytes(suffix);
-  const std::string candidate = fmt::format("{}.new.{}", path, ToHex(suffix));
-  absl::Status status = WriteFileAtomically(candidate, AsText(master), kKeyFileMode);
-  SecureWipe(master);
-  RETURN_IF_ERROR(status);
-  if (::link(candidate.c_str(), path.c_str()) != 0 && errno != EEXIST) {
-    status = Unwritable(path);
-  }
-  ::unlink(candidate.c_str());
-  RETURN_IF_ERROR(status);
-  return SyncFolderOf(path);
-}
-
-}  // namespace
-
-absl::StatusOr<SealKey> SealKey::LoadOrCreate(const std::string& path) {
-  absl::StatusOr<std::string> contents = ReadFile(path, limits::kMaxKeyFileBytes);
-  if (!contents.ok() && ReasonOf(contents.status()) == reasons::kFileNotFound) {
-    RETURN_IF_ERROR(CreateKeyFile(path));
-    contents = ReadFile(path, limits::kMaxKeyFileBytes);
-  }
-  if (!contents.ok()) {
-    return contents.status();
-  }
-  absl::StatusOr<SealKey> key = FromBytes(AsBytes(*contents));
-  SecureWipe({reinterpret_cast<uint8_t*>(contents->data()), contents->size()});
+absl::StatusOr<SealKey> LoadKeyFile(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string contents, ReadFile(path, limits::kMaxKeyFileBytes));
+  const absl::StatusOr<SealKey> key = SealKey::FromBytes(AsBytes(contents));
+  SecureWipe({reinterpret_cast<uint8_t*>(contents.data()), contents.size()});
   RETURN_IF_ERROR(CheckMode(path));
   if (!key.ok()) {
     return Annotate(key.status(), "seal key file " + path);
+  }
+  return key;
+}
+
+}  // namespace seal
+
+absl::StatusOr<SealKey> SealKey::LoadOrCreate(const std::string& path) {
+  absl::StatusOr<SealKey> key = seal::LoadKeyFile(path);
+  if (!key.ok() && ReasonOf(key.status()) == reasons::kFileNotFound) {
+    RETURN_IF_ERROR(CreateKeyFile(path));
+    key = seal::LoadKeyFile(path);
   }
   return key;
 }

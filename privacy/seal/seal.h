@@ -21,6 +21,7 @@ struct SealContext {
   std::string_view key;        // the row's key
   uint32_t schema = 0;         // layout of the plaintext
   uint32_t generation = 0;     // grows when a row's key is used again
+  uint64_t key_id = 0;         // number of the data key; 0 for values sealed by the node's key
 };
 
 // Subkeys derived in advance, one for each column family a store may have.
@@ -29,10 +30,10 @@ inline constexpr size_t kSealKeyBytes = 32;
 // A random nonce of 24 bytes before the ciphertext and a tag of 16 after it.
 inline constexpr size_t kSealOverheadBytes = 40;
 
-// The master key of a node's data at rest and what is derived from it: one subkey per column family
-// (crypto_kdf, BLAKE2b), values under XChaCha20-Poly1305 with random nonces, which at 24 bytes may
-// be drawn without a counter (libsodium manual, "XChaCha20-Poly1305"). The secrets live in
-// guarded, locked memory that is wiped when the last copy goes. Copies are cheap and share them.
+// The node key, master key of its data at rest, and what is derived from it: one subkey per column
+// family (crypto_kdf, BLAKE2b), values under XChaCha20-Poly1305 with random nonces, which at 24
+// bytes may be drawn without a counter (libsodium manual, "XChaCha20-Poly1305"). The secrets live
+// in guarded, locked memory that is wiped when the last copy goes. Copies are cheap and share them.
 // Immutable, hence thread-safe.
 class SealKey {
  public:

@@ -3,31 +3,20 @@
 
 #include "storage/db/database.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "storage/db/database_impl.h"
-#include "storage/db/stored_value.h"
+#include "storage/reasons.h"
 
 namespace ruvd {
-namespace {
-
-rocksdb::Slice SliceOf(std::string_view text) {
-  return {text.data(), text.size()};
-}
-
-std::string_view ViewOf(const rocksdb::Slice& slice) {
-  return {slice.data(), slice.size()};
-}
-
-}  // namespace
-
 std::string_view HealthName(StoreHealth health) {
   switch (health) {
     case StoreHealth::kOk:
       return "ok";
+    case StoreHealth::kRecoveredWithLoss:
+      return "recovered_with_loss";
     case StoreHealth::kPatternsStopped:
       return "patterns_stopped";
     case StoreHealth::kReadOnly:
@@ -60,51 +49,11 @@ Database::~Database() {
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(DatabaseOptions options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Open(std::move(options)));
-  std::unique_ptr<Database> database(new Database(std::move(impl)));
-  RETURN_IF_ERROR(database->impl_->CheckSchema());
-  RETURN_IF_ERROR(database->impl_->CheckSealKey());
-  RETURN_IF_ERROR(database->impl_->CheckModel());
-  return database;
+  return std::unique_ptr<Database>(new Database(std::move(impl)));
 }
 
 absl::Status Database::Write(Batch batch, Durability durability) {
-  rocksdb::WriteBatch sealed;
-  uint64_t bytes = 0;
-  bool bulk = false;
-  for (const Batch::Change& change : batch.changes_) {
-    const size_t value_bytes = change.plaintext ? change.plaintext->size() : 0;
-    const size_t key_bytes = std::max(change.key.size(), change.range_end.size());
-    if (key_bytes > limits::kMaxRowKeyBytes || value_bytes > limits::kMaxRowValueBytes) {
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                   "row of {} has a key of {} and a value of {} bytes, the limits are {} and {}; "
-                   "store less in one row",
-                   InfoOf(change.family).name, key_bytes, value_bytes, limits::kMaxRowKeyBytes,
-                   limits::kMaxRowValueBytes);
-    }
-    bytes += key_bytes + value_bytes + kStoredValueOverheadBytes;
-    bulk = bulk || (change.plaintext && InfoOf(change.family).stops_at_soft_reserve);
-  }
-  if (bytes > limits::kMaxBatchBytes) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a batch of {} bytes exceeds the limit of {}; write it in parts", bytes,
-                 limits::kMaxBatchBytes);
-  }
-  RETURN_IF_ERROR(impl_->Admit(bytes, bulk));
-  for (const Batch::Change& change : batch.changes_) {
-    rocksdb::ColumnFamilyHandle* handle = impl_->handle(change.family);
-    rocksdb::Status status;
-    if (change.plaintext) {
-      status = sealed.Put(handle, change.key,
-                          EncodeStoredValue(impl_->key(), change.family, change.key, kSchemaVersion,
-                                            change.generation, *change.plaintext));
-    } else if (!change.range_end.empty()) {
-      status = sealed.DeleteRange(handle, change.key, change.range_end);
-    } else {
-      status = sealed.Delete(handle, change.key);
-    }
-    RETURN_IF_ERROR(db::FromRocks(status, "building a batch"));
-  }
-  return impl_->Apply(&sealed, bytes, durability);
+  return impl_->Write(batch.changes_, durability);
 }
 
 absl::StatusOr<std::string> Database::Get(ColumnFamily family, std::string_view key,
@@ -117,8 +66,8 @@ absl::StatusOr<std::string> Database::Get(ColumnFamily family, std::string_view 
                  ToHex(AsBytes(key)), InfoOf(family).name);
   }
   RETURN_IF_ERROR(db::FromRocks(status, "reading a row"));
-  ASSIGN_OR_RETURN(OpenedValue value, DecodeStoredValue(impl_->key(), family, key, ViewOf(stored),
-                                                        expected_generation));
+  ASSIGN_OR_RETURN(OpenedValue value,
+                   impl_->Decode(family, key, ViewOf(stored), expected_generation));
   return std::move(value.plaintext);
 }
 
@@ -130,7 +79,7 @@ absl::StatusOr<bool> Database::Contains(ColumnFamily family, std::string_view ke
     return false;
   }
   RETURN_IF_ERROR(db::FromRocks(status, "reading a row"));
-  return true;
+  return !impl_->IsErased(family, key, ViewOf(stored));
 }
 
 absl::Status Database::Scan(ColumnFamily family, std::string_view start, std::string_view end,
@@ -158,9 +107,15 @@ absl::Status Database::ScanRows(ColumnFamily family, std::string_view start, std
   forward ? rows->SeekToFirst() : rows->SeekToLast();
   for (; rows->Valid(); forward ? rows->Next() : rows->Prev()) {
     const std::string_view key = ViewOf(rows->key());
-    ASSIGN_OR_RETURN(const OpenedValue value,
-                     DecodeStoredValue(impl_->key(), family, key, ViewOf(rows->value())));
-    ASSIGN_OR_RETURN(const bool more, callback({key, value.plaintext, value.generation}));
+    const absl::StatusOr<OpenedValue> value =
+        impl_->Decode(family, key, ViewOf(rows->value()), std::nullopt);
+    if (!value.ok()) {
+      if (ReasonOf(value.status()) == reasons::kKeyDestroyed) {
+        continue;
+      }
+      return value.status();
+    }
+    ASSIGN_OR_RETURN(const bool more, callback({key, value->plaintext, value->generation}));
     if (!more) {
       return absl::OkStatus();
     }
@@ -174,6 +129,66 @@ absl::StatusOr<std::optional<std::string>> Database::LastKey(ColumnFamily family
   rows->SeekToLast();
   RETURN_IF_ERROR(db::FromRocks(rows->status(), "a scan"));
   return rows->Valid() ? std::optional(rows->key().ToString()) : std::nullopt;
+}
+
+absl::Status Database::ChangeSealKey(const SealKey& next) {
+  return impl_->ChangeSealKey(next);
+}
+
+bool Database::opened_with_next_key() const {
+  return impl_->opened_with_next_key();
+}
+
+std::vector<DataKeyInfo> Database::DataKeys() const {
+  std::vector<DataKeyInfo> infos;
+  for (const auto& [id, record] : impl_->ring().List("")) {
+    DataKeyInfo info{.id = id, .scope = record.scope, .created_ms = record.created_ms};
+    switch (record.state) {
+      case KeyRecord::State::kActive:
+        info.state = DataKeyInfo::State::kActive;
+        break;
+      case KeyRecord::State::kRetired:
+        info.state = DataKeyInfo::State::kRetired;
+        break;
+      case KeyRecord::State::kDestroyed:
+        info.state = DataKeyInfo::State::kDestroyed;
+        break;
+    }
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+absl::Status Database::RotateDataKeys(std::string_view scope) {
+  return impl_->RotateDataKeys(scope);
+}
+
+absl::StatusOr<bool> Database::ResealStep() {
+  return impl_->ResealStep();
+}
+
+absl::Status Database::Erase(const KeyScope& scope) {
+  if (scope.name().empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "name the user or the collection whose values are to be erased");
+  }
+  return impl_->Erase(scope.name());
+}
+
+absl::Status Database::Compact() {
+  return impl_->Compact();
+}
+
+absl::StatusOr<BackupManifest> Database::Backup(const std::string& folder) {
+  return impl_->Backup(folder);
+}
+
+absl::StatusOr<StoreReport> Database::Verify() const {
+  return impl_->Verify();
+}
+
+const RecoveryReport& Database::recovery() const {
+  return impl_->recovery();
 }
 
 StoreHealth Database::Health() const {

@@ -16,28 +16,42 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "privacy/seal/seal.h"
+#include "storage/db/backup.h"
 #include "storage/db/column_family.h"
 #include "storage/db/disk_reserve.h"
 #include "storage/db/key_scope.h"
+#include "storage/db/store_check.h"
 #include "storage/limits.h"
+
+namespace rocksdb {
+class FileSystem;
+}  // namespace rocksdb
 
 namespace ruvd {
 
 // The layout of keys and plaintexts that this program writes, and the oldest one whose programs may
 // still read and write such a store.
-inline constexpr uint32_t kSchemaVersion = 1;
-inline constexpr uint32_t kSchemaMinReader = 1;
+// 1: values sealed by the node's key. 2: values sealed by data keys, which the node's key wraps.
+inline constexpr uint32_t kSchemaVersion = 2;
+inline constexpr uint32_t kSchemaMinReader = 2;
 
 struct DatabaseOptions {
   std::string path;  // a folder, created with mode 0700 where missing
   SealKey seal_key;
+  // A key that an interrupted rotation may have put in force; tried where seal_key does not open
+  // the store (see SealKeySource).
+  std::optional<SealKey> next_seal_key = std::nullopt;
   const Clock* clock = &SystemClock();  // outlives the database
   // Below the soft reserve bulk data is refused, below the hard one every write.
   uint64_t soft_reserve_bytes = limits::kSoftReserveBytes;
   uint64_t hard_reserve_bytes = limits::kHardReserveBytes;
   FreeBytesProbe free_bytes = FreeBytesOfFileSystem;
   // Where set, the first open binds the store to this model and later ones must name the same.
-  std::optional<Digest> model_hash;
+  std::optional<Digest> model_hash = std::nullopt;
+  // Flushed at this size; tests flush earlier.
+  size_t memtable_bytes = limits::kMemtableBytes;
+  // The disk; null is the operating system's. Tests cut its power and fill it.
+  std::shared_ptr<rocksdb::FileSystem> file_system = nullptr;
 };
 
 // What a write survives once it is acknowledged.
@@ -48,19 +62,40 @@ enum class Durability : uint8_t {
 
 enum class StoreHealth : uint8_t {
   kOk,
-  kPatternsStopped,  // below the soft reserve: bulk data is refused
-  kReadOnly,         // below the hard reserve: every write is refused
-  kFailed,           // RocksDB failed; reads go on, only reopening makes it writable again
+  kRecoveredWithLoss,  // works, but the log was cut: see Database::recovery
+  kPatternsStopped,    // below the soft reserve: bulk data is refused
+  kReadOnly,           // below the hard reserve: every write is refused
+  kFailed,             // RocksDB failed; reads go on, only reopening makes it writable again
 };
 
-// "ok", "patterns_stopped", "read_only" or "failed".
+// "ok", "recovered_with_loss", "patterns_stopped", "read_only" or "failed".
 std::string_view HealthName(StoreHealth health);
+
+// What opening found, compared with the high-water mark beside the log, which is exact after a kill
+// and a proper close and at most limits::kHighWaterSyncInterval behind after a power cut.
+struct RecoveryReport {
+  uint64_t acknowledged = 0;  // the last change known to have been fsynced
+  uint64_t recovered = 0;     // the last change that is there
+  bool mark_damaged = false;  // the mark could not be read, so that a loss cannot be excluded
+  // Changes of rows that were acknowledged and fsynced and are gone: the log was damaged or cut.
+  uint64_t missing() const { return acknowledged > recovered ? acknowledged - recovered : 0; }
+  bool loss() const { return missing() > 0 || mark_damaged; }
+};
+
+// A data key, without its secret.
+struct DataKeyInfo {
+  enum class State : uint8_t { kActive, kRetired, kDestroyed };
+  uint64_t id = 0;
+  State state = State::kActive;
+  std::string scope;  // "family/vec", "user/alice", "collection/0"
+  int64_t created_ms = 0;
+};
 
 // Changes that happen together or not at all. Not thread-safe.
 class Batch {
  public:
-  // `generation` is authenticated with the value; see Database::Get. `scope` names the data key that
-  // seals it: the family's own, or one that can be destroyed apart from it.
+  // `generation` is authenticated with the value; see Database::Get. `scope` names the data key
+  // that seals it: the family's own, or one that can be destroyed apart from it.
   void Put(ColumnFamily family, std::string_view key, std::string_view plaintext,
            uint32_t generation = 0, const KeyScope& scope = {});
   void Delete(ColumnFamily family, std::string_view key);
@@ -108,16 +143,16 @@ class Database {
   // (storage/limits.h).
   absl::Status Write(Batch batch, Durability durability);
 
-  // kNotFound with reason NOT_FOUND where there is no such row. With `expected_generation` a row of
-  // another generation is SEAL_BROKEN.
+  // kNotFound with reason NOT_FOUND where there is no such row, or KEY_DESTROYED where it was
+  // erased. With `expected_generation` a row of another generation is SEAL_BROKEN.
   absl::StatusOr<std::string> Get(ColumnFamily family, std::string_view key,
                                   std::optional<uint32_t> expected_generation = std::nullopt) const;
 
-  // Whether there is such a row; does not open its value.
+  // Whether there is such a row that was not erased; does not open its value.
   absl::StatusOr<bool> Contains(ColumnFamily family, std::string_view key) const;
 
   // Shows the rows with start <= key < end (to the last one where `end` is empty) in key order, as
-  // of one moment, until the callback returns false or an error.
+  // of one moment, until the callback returns false or an error. Passes over erased rows.
   using RowCallback = std::function<absl::StatusOr<bool>(const RowView& row)>;
   absl::Status Scan(ColumnFamily family, std::string_view start, std::string_view end,
                     const RowCallback& callback) const;
@@ -129,6 +164,40 @@ class Database {
   // The greatest key of a family, nullopt where it is empty.
   absl::StatusOr<std::optional<std::string>> LastKey(ColumnFamily family) const;
 
+  // Wraps all data keys with another node key, in one fsynced batch: afterwards only that one opens
+  // the store. SealKeySource has the files' side of it.
+  absl::Status ChangeSealKey(const SealKey& next);
+  // Whether `next_seal_key` opened the store and `seal_key` did not.
+  bool opened_with_next_key() const;
+
+  std::vector<DataKeyInfo> DataKeys() const;
+  // Gives a scope ("family/vec", "user/alice") a new data key, or all scopes where the name is
+  // empty, and retires the old ones. Their values are sealed anew by ResealStep. NOT_FOUND for a
+  // scope that has no key.
+  absl::Status RotateDataKeys(std::string_view scope);
+  // Seals a bounded batch of values of retired keys anew; false once there are none, and their keys
+  // are gone. Goes on where it was after a restart. Other calls may run meanwhile.
+  absl::StatusOr<bool> ResealStep();
+
+  // Destroys the scope's data keys: its values are unreadable from then on, reading one gives
+  // KEY_DESTROYED. When it returns, the wrapped keys are in none of the store's files any more;
+  // interrupted, it is done when called again. Compact removes the rows. Later values of the scope
+  // get a new key. INVALID_ARGUMENT for the default scope. Backups keep their own wrapped keys:
+  // they age out, or are worthless once the node key of their time is destroyed.
+  absl::Status Erase(const KeyScope& scope);
+  // Removes erased rows and rewrites the tables of every family without what was deleted. Takes as
+  // long as copying the store; other calls may run meanwhile.
+  absl::Status Compact();
+
+  // Copies the store as of one moment into `folder`, which must not exist, while it goes on:
+  // RocksDB checkpoint (hard links on the same file system) and a sealed manifest, see backup.h.
+  // FILE_UNWRITABLE, DISK_FULL and the errors of reading.
+  absl::StatusOr<BackupManifest> Backup(const std::string& folder);
+  // Walks all rows, opens every seal and lets RocksDB check every block; finds everything that is
+  // wrong instead of stopping at the first. See store_check.h for the checks of single stores.
+  absl::StatusOr<StoreReport> Verify() const;
+
+  const RecoveryReport& recovery() const;
   StoreHealth Health() const;
   // The error behind kFailed, else OK.
   absl::Status failure() const;
@@ -140,8 +209,9 @@ class Database {
   // Fsyncs the log and closes; called by the destructor too. No other call may run or follow.
   absl::Status Close();
 
+  class Impl;  // storage/db/database_impl.h, internal to storage/db
+
  private:
-  class Impl;
   enum class Direction : uint8_t { kForward, kBackward };
   absl::Status ScanRows(ColumnFamily family, std::string_view start, std::string_view end,
                         Direction direction, const RowCallback& callback) const;

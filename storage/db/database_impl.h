@@ -4,34 +4,65 @@
 #pragma once
 
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/write_batch.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/mutex.h"
 #include "storage/db/database.h"
+#include "storage/db/high_water.h"
+#include "storage/db/key_ring.h"
 #include "storage/db/rocks_options.h"
+#include "storage/db/row_sweep.h"
 #include "storage/db/store_folder.h"
+#include "storage/db/stored_value.h"
+#include "storage/db/sync_group.h"
+#include "storage/fair_shared_mutex.h"
 
 namespace ruvd {
 
-// What the public methods of Database share: the RocksDB instance, its handles, the checks at open
-// and the admission of writes.
+inline rocksdb::Slice SliceOf(std::string_view text) {
+  return {text.data(), text.size()};
+}
+inline std::string_view ViewOf(const rocksdb::Slice& slice) {
+  return {slice.data(), slice.size()};
+}
+
+// What the public methods of Database share: the RocksDB instance, its handles, the data keys, the
+// checks at open and the admission of writes.
 class Database::Impl {
  public:
+  // One change of a row, before it is sealed.
+  using Changes = std::vector<Batch::Change>;
+
   static absl::StatusOr<std::unique_ptr<Impl>> Open(DatabaseOptions options);
   ~Impl();
 
-  // Writes the rows of a new store, or refuses one that a newer program wrote.
-  absl::Status CheckSchema();
-  // SEAL_BROKEN unless the store was made with this key.
-  absl::Status CheckSealKey();
-  absl::Status CheckModel();
+  // Checks limits and reserve, seals and writes.
+  absl::Status Write(const Changes& changes, Durability durability);
+  absl::StatusOr<OpenedValue> Decode(ColumnFamily family, std::string_view key,
+                                     std::string_view stored,
+                                     std::optional<uint32_t> expected_generation) const;
+  // Whether a stored value was erased; false where its header is damaged.
+  bool IsErased(ColumnFamily family, std::string_view key, std::string_view stored) const;
 
-  // Whether `bytes` may be written now.
-  absl::Status Admit(uint64_t bytes, bool bulk);
-  absl::Status Apply(rocksdb::WriteBatch* batch, uint64_t bytes, Durability durability);
+  // See Database.
+  absl::Status ChangeSealKey(const SealKey& next);
+  absl::Status RotateDataKeys(std::string_view scope);
+  absl::StatusOr<bool> ResealStep();
+  absl::Status Erase(std::string_view scope);
+  absl::Status Compact();
+  absl::StatusOr<BackupManifest> Backup(const std::string& folder);
+  absl::StatusOr<StoreReport> Verify() const;
+
+  // The key that seals new values of a scope, made where it has none.
+  absl::StatusOr<KeyRing::Held> ActiveOrNewKey(const std::string& scope);
+  // One bounded batch of a sweep over all rows; false at the end. See row_sweep.h.
+  absl::StatusOr<bool> SweepStep(const RowSweep& sweep);
+
   absl::Status Flush();
   absl::Status Close();
 
@@ -41,25 +72,75 @@ class Database::Impl {
   rocksdb::ColumnFamilyHandle* handle(ColumnFamily family) const {
     return handles_[static_cast<size_t>(family)];
   }
-  const SealKey& key() const { return options_.seal_key; }
+  const KeyRing& ring() const { return ring_; }
   const DatabaseOptions& options() const { return options_; }
+  const RecoveryReport& recovery() const { return recovery_; }
+  bool opened_with_next_key() const { return opened_with_next_key_; }
+  // 16 random bytes, the same for ever.
+  const std::string& store_id() const { return store_id_; }
+  SealKey node_key() const;
 
  private:
   explicit Impl(DatabaseOptions options);
+
+  // Opening, in this order (database_open.cc).
   absl::Status OpenRocks();
-  absl::Status CheckNotFailed() const;
+  absl::Status CheckSchema();
   absl::Status WriteSchemaOfNewStore();
-  // A sealed row of the default family that is written once and must read the same ever after.
-  absl::StatusOr<std::string> GetOrCreateFixedRow(std::string_view key, std::string_view initial);
+  absl::Status CheckSealKey();
+  absl::Status LoadKeys();
+  absl::Status Migrate(uint32_t version);
+  absl::Status CheckHighWater();
+  absl::Status CheckModel();
+  absl::StatusOr<std::optional<std::string>> GetRaw(ColumnFamily family,
+                                                    std::string_view key) const;
+
+  // Writing (database_impl.cc).
+  absl::Status CheckNotFailed() const;
+  absl::Status Admit(uint64_t bytes, bool bulk);
+  absl::Status Commit(rocksdb::WriteBatch* batch, uint64_t bytes);
+  absl::Status CommitAndSync(rocksdb::WriteBatch* batch);
+  absl::Status SyncLog(bool clean);
+  absl::Status Seal(const Changes& changes, rocksdb::WriteBatch* batch);
+  absl::StatusOr<KeyRing::Held> KeyOf(const Batch::Change& change);
+
+  // Keys (key_changes.cc).
+  absl::Status PutKeyRow(uint64_t id, const KeyRecord& record, rocksdb::WriteBatch* batch) const;
+  absl::Status WriteKeyRows(const std::vector<std::pair<uint64_t, KeyRecord>>& rows);
+  absl::Status RemoveKeyRows(const std::vector<std::pair<uint64_t, KeyRecord>>& rows);
+  absl::Status ForgetWrappedKeys();
+  absl::Status SweepErased();
 
   DatabaseOptions options_;
   DiskReserve reserve_;
   std::shared_ptr<db::FailureLatch> latch_ = std::make_shared<db::FailureLatch>();
-  // One write at a time: after a failed one no other may reach RocksDB, which could abort on it.
-  Mutex write_mutex_;
   std::unique_ptr<db::FolderLock> lock_;  // released after RocksDB has closed
+  std::shared_ptr<rocksdb::FileSystem> files_;
+  std::unique_ptr<rocksdb::Env> env_;
+  std::unique_ptr<db::HighWaterFile> high_water_;                        // written under sync_ only
+  TimePoint mark_synced_at_{Duration(-limits::kHighWaterSyncInterval)};  // the same
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // by ColumnFamily, then unknown ones
+  db::SyncGroup sync_;
+
+  // Held shared from the choice of a data key to the end of the write, exclusively by whatever
+  // replaces or destroys keys or rewrites rows: no value is written under a key that is no more,
+  // and no sweep overwrites a newer value.
+  FairSharedMutex key_gate_;
+  Mutex key_creation_;
+  // One of those at a time, from what it found to what it made of it.
+  Mutex maintenance_;
+  KeyRing ring_;
+  mutable Mutex node_key_mutex_;
+  SealKey node_key_ ABSL_GUARDED_BY(node_key_mutex_);
+
+  std::string store_id_;
+  RecoveryReport recovery_;
+  std::optional<db::HighWater> mark_;  // as found at open
+  bool mark_existed_ = false;
+  bool opened_with_next_key_ = false;
+  bool new_store_ = false;
+  uint32_t found_version_ = kSchemaVersion;
 };
 
 }  // namespace ruvd

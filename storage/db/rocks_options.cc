@@ -19,7 +19,6 @@ namespace {
 // An edge node's share of memory; the vector index is in memory anyway.
 constexpr size_t kBlockCacheBytes = 32 << 20;
 constexpr size_t kAllMemtablesBytes = 64 << 20;
-constexpr size_t kMemtableBytes = 8 << 20;
 // Replayed at start after a crash: bounds the time of the next start.
 constexpr uint64_t kMaxLogBytes = 64 << 20;
 constexpr int kMaxOpenFiles = 512;
@@ -51,6 +50,7 @@ void FailureLatch::Fail(const absl::Status& status) {
   MutexLock lock(mutex_);
   if (status_.ok()) {
     status_ = status;
+    failed_.store(true, std::memory_order_release);
   }
 }
 
@@ -79,7 +79,7 @@ rocksdb::DBOptions MakeDbOptions(std::shared_ptr<FailureLatch> latch) {
   return options;
 }
 
-rocksdb::ColumnFamilyOptions MakeFamilyOptions(bool large_values) {
+rocksdb::ColumnFamilyOptions MakeFamilyOptions(bool large_values, size_t memtable_bytes) {
   static const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(kBlockCacheBytes);
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
@@ -89,7 +89,7 @@ rocksdb::ColumnFamilyOptions MakeFamilyOptions(bool large_values) {
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kBloomBits));
   rocksdb::ColumnFamilyOptions options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  options.write_buffer_size = kMemtableBytes;
+  options.write_buffer_size = memtable_bytes;
   options.compression = rocksdb::kNoCompression;
   options.enable_blob_files = large_values;
   options.min_blob_size = kMinBlobBytes;

@@ -6,7 +6,10 @@
 #include <rocksdb/options.h>
 #include <rocksdb/status.h>
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
@@ -20,10 +23,12 @@ class FailureLatch {
  public:
   void Fail(const absl::Status& status);
   absl::Status status() const;
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
 
  private:
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<bool> failed_{false};
 };
 
 // Point-in-time recovery, no recovery of its own after background errors (they go into `latch`),
@@ -31,7 +36,8 @@ class FailureLatch {
 rocksdb::DBOptions MakeDbOptions(std::shared_ptr<FailureLatch> latch);
 
 // Bloom filters of 10 bits, xxh3 checksums, no compression (sealed values do not compress).
-rocksdb::ColumnFamilyOptions MakeFamilyOptions(bool large_values);
+// A memtable is flushed at `memtable_bytes`.
+rocksdb::ColumnFamilyOptions MakeFamilyOptions(bool large_values, size_t memtable_bytes);
 
 // DISK_FULL, STORE_CORRUPT or INTERNAL, with cause and remedy. `action` is what was tried.
 absl::Status FromRocks(const rocksdb::Status& status, std::string_view action);

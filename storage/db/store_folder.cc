@@ -50,9 +50,11 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Acquire(const std::strin
   }
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     ::close(fd);
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kStoreLocked,
-                 "the store in {} is in use by another ruvd; stop it or choose another data folder",
-                 path);
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kStoreLocked,
+        "the store in {} is in use by a running ruvd; stop that node (Ctrl-C or SIGTERM) and "
+        "try again, or choose another data folder",
+        path);
   }
   return std::unique_ptr<FolderLock>(new FolderLock(fd));
 }

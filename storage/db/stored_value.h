@@ -11,15 +11,21 @@
 #include "absl/status/statusor.h"
 #include "privacy/seal/seal.h"
 #include "storage/db/column_family.h"
+#include "storage/db/key_ring.h"
 
 namespace ruvd {
 
-// The bytes of a row's value: u8 format (1) | u32 schema | u32 generation | sealed plaintext. The
-// header is in clear, so that a reader knows what to authenticate, and part of the seal's context,
-// so that it cannot be altered.
-inline constexpr uint8_t kStoredValueFormat = 1;
-inline constexpr size_t kStoredValueHeaderBytes = 9;
-inline constexpr size_t kStoredValueOverheadBytes = kStoredValueHeaderBytes + kSealOverheadBytes;
+// The bytes of a row's value, sealed by a data key:
+//   u8 format (2) | u32 schema | u32 generation | u64 number of the data key | sealed plaintext
+// or by the node's key (wrapped data keys, the check row, all values of schema 1):
+//   u8 format (1) | u32 schema | u32 generation | sealed plaintext
+// The header is in clear, so that a reader knows what to authenticate, and part of the seal's
+// context, so that it cannot be altered.
+inline constexpr uint8_t kNodeSealedFormat = 1;
+inline constexpr uint8_t kKeySealedFormat = 2;
+inline constexpr size_t kNodeSealedHeaderBytes = 9;
+inline constexpr size_t kKeySealedHeaderBytes = 17;
+inline constexpr size_t kStoredValueOverheadBytes = kKeySealedHeaderBytes + kSealOverheadBytes;
 
 struct OpenedValue {
   std::string plaintext;
@@ -27,13 +33,30 @@ struct OpenedValue {
   uint32_t generation = 0;
 };
 
+struct StoredHeader {
+  uint8_t format = 0;
+  uint32_t schema = 0;
+  uint32_t generation = 0;
+  uint64_t key_id = 0;  // 0 in format 1
+  size_t bytes = 0;     // of the header
+};
+
 std::string EncodeStoredValue(const SealKey& key, ColumnFamily family, std::string_view row_key,
                               uint32_t schema, uint32_t generation, std::string_view plaintext);
+std::string EncodeStoredValue(const KeyRing::Held& key, ColumnFamily family,
+                              std::string_view row_key, uint32_t schema, uint32_t generation,
+                              std::string_view plaintext);
 
-// SEAL_BROKEN for bytes that EncodeStoredValue did not make for this row with this key, or whose
-// generation is not the expected one: then an older value of the row was put back.
+// What the header says, unauthenticated. SEAL_BROKEN for an unknown format.
+absl::StatusOr<StoredHeader> DecodeStoredHeader(ColumnFamily family, std::string_view row_key,
+                                                std::string_view stored);
+
+// SEAL_BROKEN for bytes that EncodeStoredValue did not make for this row with one of these keys, or
+// whose generation is not the expected one: then an older value of the row was put back.
+// KEY_DESTROYED (not found) for an erased value. Without a node key or a ring, values of its format
+// are SEAL_BROKEN.
 absl::StatusOr<OpenedValue> DecodeStoredValue(
-    const SealKey& key, ColumnFamily family, std::string_view row_key, std::string_view stored,
-    std::optional<uint32_t> expected_generation = std::nullopt);
+    const SealKey* node_key, const KeyRing* ring, ColumnFamily family, std::string_view row_key,
+    std::string_view stored, std::optional<uint32_t> expected_generation = std::nullopt);
 
 }  // namespace ruvd

@@ -11,7 +11,11 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "privacy/seal/passphrase.h"
 #include "storage/consent/consent_store.h"
+#include "storage/db/high_water.h"
+#include "storage/db/key_record.h"
+#include "storage/db/row_sweep.h"
 #include "storage/db/stored_value.h"
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_rows.h"
@@ -25,8 +29,15 @@ void OpenSealed(std::string_view bytes) {
     std::array<uint8_t, kSealKeyBytes> fixed{};
     return SealKey::FromBytes(fixed).value();
   }();
-  RUVD_CHECK(!DecodeStoredValue(key, ColumnFamily::kVec, "row", bytes).ok());
-  RUVD_CHECK(!DecodeStoredValue(key, ColumnFamily::kVec, "row", bytes, 7).ok());
+  static const KeyRing* const ring = [] {
+    auto* keys = new KeyRing;
+    std::array<uint8_t, kSealKeyBytes> fixed{};
+    keys->Set(1, {.scope = "family/vec", .key = DataKey::FromBytes(fixed).value()});
+    return keys;
+  }();
+  RUVD_CHECK(!DecodeStoredValue(&key, ring, ColumnFamily::kVec, "row", bytes).ok());
+  RUVD_CHECK(!DecodeStoredValue(&key, ring, ColumnFamily::kVec, "row", bytes, 7).ok());
+  RUVD_CHECK(!DecodeStoredValue(&key, nullptr, ColumnFamily::kVec, "row", bytes).ok());
 }
 
 void DecodePatternRows(std::string_view bytes) {
@@ -44,6 +55,21 @@ void DecodePatternRows(std::string_view bytes) {
   }
   if (const auto row = patterns::DecodeCollectionRow(bytes); row.ok()) {
     RUVD_CHECK(patterns::DecodeCollectionRow(patterns::EncodeCollectionRow(*row)).ok());
+  }
+}
+
+void DecodeKeyRows(std::string_view bytes) {
+  if (const auto row = DecodeKeyRecord(bytes); row.ok()) {
+    RUVD_CHECK(EncodeKeyRecord(*row) == bytes);
+  }
+  if (const auto cursor = DecodeSweepCursor(bytes); cursor.ok()) {
+    RUVD_CHECK(EncodeSweepCursor(*cursor) == bytes);
+  }
+  if (const auto mark = db::DecodeHighWater(bytes)) {
+    RUVD_CHECK(db::EncodeHighWater(*mark) == bytes);
+  }
+  if (const auto parameters = PassphraseParameters::Decode(bytes); parameters.ok()) {
+    RUVD_CHECK(parameters->Encode() == bytes);
   }
 }
 
@@ -68,6 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes = ruvd::AsText({data, size});
   ruvd::OpenSealed(bytes);
   ruvd::DecodePatternRows(bytes);
+  ruvd::DecodeKeyRows(bytes);
   ruvd::DecodeOtherRows(bytes);
   return 0;
 }

@@ -12,6 +12,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "storage/db/key_record.h"
 #include "storage/db/stored_value.h"
 #include "storage/limits.h"
 #include "storage/patterns/pattern_keys.h"
@@ -42,8 +43,9 @@ constexpr char kExamplePlaintext[] = "01010000020000000000803f000000c0";
 TEST(StoreFormatTest, TheWorkedExampleOpens) {
   const std::string key = patterns::SlotKey(0, 5);
   EXPECT_EQ(ToHex(AsBytes(key)), "0000000000000005");
-  const auto value =
-      DecodeStoredValue(ExampleKey(), ColumnFamily::kVec, key, FromHex(kExampleStored).value(), 3);
+  const SealKey node_key = ExampleKey();
+  const auto value = DecodeStoredValue(&node_key, nullptr, ColumnFamily::kVec, key,
+                                       FromHex(kExampleStored).value(), 3);
   ASSERT_TRUE(value.ok()) << value.status();
   EXPECT_EQ(ToHex(AsBytes(value->plaintext)), kExamplePlaintext);
   EXPECT_EQ(value->schema, 1U);
@@ -52,15 +54,70 @@ TEST(StoreFormatTest, TheWorkedExampleOpens) {
 
 TEST(StoreFormatTest, TheHeaderIsPartOfTheSeal) {
   std::string stored = FromHex(kExampleStored).value();
-  for (size_t i = 0; i < kStoredValueHeaderBytes; ++i) {
+  const SealKey node_key = ExampleKey();
+  for (size_t i = 0; i < kNodeSealedHeaderBytes; ++i) {
     std::string altered = stored;
     altered[i] = static_cast<char>(altered[i] ^ 4);
-    EXPECT_EQ(ReasonOf(DecodeStoredValue(ExampleKey(), ColumnFamily::kVec, patterns::SlotKey(0, 5),
-                                         altered)
+    EXPECT_EQ(ReasonOf(DecodeStoredValue(&node_key, nullptr, ColumnFamily::kVec,
+                                         patterns::SlotKey(0, 5), altered)
                            .status()),
               reasons::kSealBroken)
         << i;
   }
+}
+
+// The same embedding sealed by data key 7 (bytes 80 to 9f) at schema 2, and the row that keeps this
+// key, sealed by the node's key. Made by the same independent implementation.
+constexpr char kKeyedStored[] =
+    "0202000000030000000700000000000000404142434445464748494a4b4c4d4e4f50515253545556"
+    "57f00d73f459f0f45afb12f7ecf6ae9d9527f28cb4ac428186ff9f82f51270f0fd";
+constexpr char kWrappedKey[] =
+    "010200000000000000404142434445464748494a4b4c4d4e4f5051525354555657eb3c7fe2113a8a"
+    "06fe6454b87016ed5e67a07fcaeca6a9c9f9ac481bde49f50ed63c4157c87ceb264dab3118826d8a"
+    "4c44edd8f648eed1f40e88d173ee0f7b2165afda4a09bb";
+
+TEST(StoreFormatTest, TheWorkedExampleOfDataKeysOpens) {
+  const SealKey node_key = ExampleKey();
+  EXPECT_EQ(ToHex(AsBytes(KeyRowKey(7))), "0000000000000007");
+  const auto row = DecodeStoredValue(&node_key, nullptr, ColumnFamily::kKey, KeyRowKey(7),
+                                     FromHex(kWrappedKey).value(), 0);
+  ASSERT_TRUE(row.ok()) << row.status();
+  const auto record = DecodeKeyRecord(row->plaintext);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->scope, "family/vec");
+  EXPECT_EQ(record->state, KeyRecord::State::kActive);
+  EXPECT_EQ(record->created_ms, 1'700'000'000'000);
+  EXPECT_EQ(EncodeKeyRecord(*record), row->plaintext);
+  KeyRing ring;
+  ring.Set(7, *record);
+  const std::string stored = FromHex(kKeyedStored).value();
+  const auto value =
+      DecodeStoredValue(nullptr, &ring, ColumnFamily::kVec, patterns::SlotKey(0, 5), stored, 3);
+  ASSERT_TRUE(value.ok()) << value.status();
+  EXPECT_EQ(ToHex(AsBytes(value->plaintext)), kExamplePlaintext);
+  for (size_t i = 0; i < kKeySealedHeaderBytes; ++i) {
+    std::string altered = stored;
+    altered[i] = static_cast<char>(altered[i] ^ 4);
+    EXPECT_EQ(ReasonOf(DecodeStoredValue(&node_key, &ring, ColumnFamily::kVec,
+                                         patterns::SlotKey(0, 5), altered)
+                           .status()),
+              reasons::kSealBroken)
+        << i;
+  }
+}
+
+TEST(StoreFormatTest, EveryCutKeyRowIsRefused) {
+  KeyRecord record{.scope = "user/alice", .key = DataKey::Generate()};
+  const std::string whole = EncodeKeyRecord(record);
+  for (size_t n = 0; n < whole.size(); ++n) {
+    EXPECT_EQ(ReasonOf(DecodeKeyRecord(whole.substr(0, n)).status()), reasons::kStoreCorrupt);
+  }
+  EXPECT_FALSE(DecodeKeyRecord(whole + "x").ok());
+  record.state = KeyRecord::State::kDestroyed;
+  record.key.reset();
+  const std::string destroyed = EncodeKeyRecord(record);
+  EXPECT_EQ(destroyed.size(), whole.size() - kSealKeyBytes);
+  EXPECT_EQ(DecodeKeyRecord(destroyed)->scope, "user/alice");
 }
 
 TEST(StoreFormatTest, KeysHaveFixedWidths) {

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "privacy/seal/seal.h"
+
+namespace ruvd {
+
+// A random key of 32 bytes that seals the values of one scope (a column family, a collection, a
+// user): destroying it makes them all unreadable. It is stored only wrapped, that is sealed by the
+// node's SealKey. Lives in locked memory that is wiped when the last copy goes; copies are cheap
+// and share it. Immutable, hence thread-safe.
+class DataKey {
+ public:
+  static DataKey Generate();
+  // KEY_INVALID unless there are exactly kSealKeyBytes.
+  static absl::StatusOr<DataKey> FromBytes(std::span<const uint8_t> bytes);
+
+  // Appends nonce | ciphertext | tag to `out`. The context names this key's number.
+  void AppendSealed(const SealContext& context, std::string_view plaintext, std::string* out) const;
+  // SEAL_BROKEN for bytes that this key did not seal for this context.
+  absl::StatusOr<std::string> Open(const SealContext& context, std::string_view sealed) const;
+
+  // The secret itself, for wrapping it; wipe copies.
+  std::span<const uint8_t> bytes() const { return {slot_.get(), kSealKeyBytes}; }
+
+ private:
+  explicit DataKey(std::shared_ptr<const uint8_t> slot) : slot_(std::move(slot)) {}
+  std::shared_ptr<const uint8_t> slot_;
+};
+
+}  // namespace ruvd

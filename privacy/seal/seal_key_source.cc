@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "privacy/seal/seal_key_source.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/seal/key_file.h"
+#include "privacy/seal/passphrase.h"
+#include "privacy/sodium.h"
+
+namespace ruvd {
+namespace {
+
+void Wipe(std::string& text) {
+  SecureWipe({reinterpret_cast<uint8_t*>(text.data()), text.size()});
+  text.clear();
+}
+
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+absl::StatusOr<SealKey> KeyOfParameters(const std::string& path, std::string_view passphrase) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxKeyFileBytes));
+  const auto parameters = PassphraseParameters::Decode(bytes);
+  if (!parameters.ok()) {
+    return Annotate(parameters.status(), path);
+  }
+  return SealKeyFromPassphrase(passphrase, *parameters);
+}
+
+absl::Status WriteParameters(const std::string& path) {
+  return WriteFileAtomically(path, PassphraseParameters::Generate().Encode(), seal::kKeyFileMode);
+}
+
+absl::Status WriteRandomKey(const std::string& path) {
+  std::array<uint8_t, kSealKeyBytes> master;
+  SecureRandomBytes(master);
+  const absl::Status status = WriteFileAtomically(path, AsText(master), seal::kKeyFileMode);
+  SecureWipe(master);
+  return status;
+}
+
+}  // namespace
+
+SealKeySource::~SealKeySource() {
+  Wipe(options_.passphrase);
+  Wipe(next_passphrase_);
+}
+
+absl::StatusOr<SealKey> SealKeySource::LoadFrom(const std::string& path,
+                                                std::string_view passphrase) const {
+  return options_.kind == Kind::kPassphrase ? KeyOfParameters(path, passphrase)
+                                            : seal::LoadKeyFile(path);
+}
+
+absl::StatusOr<SealKey> SealKeySource::LoadOrCreateCurrent() const {
+  if (options_.kind == Kind::kFile) {
+    return SealKey::LoadOrCreate(options_.path);
+  }
+  if (options_.kind == Kind::kPassphrase && !Exists(options_.path)) {
+    RETURN_IF_ERROR(WriteParameters(options_.path));
+  }
+  const auto key = LoadFrom(options_.path, options_.passphrase);
+  if (!key.ok() && options_.kind == Kind::kCredential) {
+    return Annotate(key.status(),
+                    "the seal key is a credential of the service manager "
+                    "(LoadCredential= or LoadCredentialEncrypted= of the unit)");
+  }
+  return key;
+}
+
+absl::StatusOr<SealKeys> SealKeySource::Load() {
+  ASSIGN_OR_RETURN(SealKey current, LoadOrCreateCurrent());
+  SealKeys keys{.current = std::move(current), .next = std::nullopt};
+  if (Exists(NextPath())) {
+    ASSIGN_OR_RETURN(keys.next, LoadFrom(NextPath(), options_.passphrase));
+  }
+  return keys;
+}
+
+absl::StatusOr<SealKey> SealKeySource::StartRotation(std::string_view new_passphrase) {
+  if (options_.kind == Kind::kCredential) {
+    if (!Exists(NextPath())) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "the seal key is a credential, which only the service manager can replace; "
+                   "provide the new one as {} beside the old one and rotate again",
+                   NextPath());
+    }
+    return LoadFrom(NextPath(), "");
+  }
+  next_passphrase_ = new_passphrase;
+  if (options_.kind == Kind::kPassphrase) {
+    // Checked before anything is written.
+    RETURN_IF_ERROR(
+        SealKeyFromPassphrase(new_passphrase, PassphraseParameters::Generate()).status());
+    RETURN_IF_ERROR(WriteParameters(NextPath()));
+  } else {
+    RETURN_IF_ERROR(WriteRandomKey(NextPath()));
+  }
+  return LoadFrom(NextPath(), next_passphrase_);
+}
+
+absl::Status SealKeySource::FinishRotation() {
+  if (options_.kind == Kind::kCredential) {
+    return absl::OkStatus();
+  }
+  if (std::rename(NextPath().c_str(), options_.path.c_str()) != 0) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
+                 "cannot put {} in the place of {}: {}; rename it yourself, the store needs it",
+                 NextPath(), options_.path, std::strerror(errno));
+  }
+  if (!next_passphrase_.empty()) {
+    std::swap(options_.passphrase, next_passphrase_);
+    Wipe(next_passphrase_);
+  }
+  return seal::SyncFolderOf(options_.path);
+}
+
+absl::Status SealKeySource::CancelRotation() {
+  if (options_.kind == Kind::kCredential || !Exists(NextPath())) {
+    return absl::OkStatus();
+  }
+  if (std::remove(NextPath().c_str()) != 0) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
+                 "cannot remove {}: {}; check its permissions", NextPath(), std::strerror(errno));
+  }
+  return seal::SyncFolderOf(options_.path);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "privacy/seal/secret_slots.h"
+
+#include <sodium.h>
+
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "privacy/sodium.h"
+
+namespace ruvd {
+namespace {
+
+constexpr size_t kSlotsPerBlock = 128;
+
+// Blocks are kept for ever: the number of keys in use at once bounds them.
+class SlotPool {
+ public:
+  uint8_t* Take() {
+    const MutexLock lock(mutex_);
+    if (free_.empty()) {
+      AddBlock();
+    }
+    uint8_t* slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+  void GiveBack(uint8_t* slot) {
+    SecureWipe({slot, kSecretSlotBytes});
+    const MutexLock lock(mutex_);
+    free_.push_back(slot);
+  }
+
+ private:
+  void AddBlock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    InitSodium();
+    auto* block = static_cast<uint8_t*>(sodium_malloc(kSlotsPerBlock * kSecretSlotBytes));
+    RUVD_CHECK(block != nullptr);
+    sodium_memzero(block, kSlotsPerBlock * kSecretSlotBytes);
+    for (size_t i = kSlotsPerBlock; i-- > 0;) {
+      free_.push_back(block + i * kSecretSlotBytes);
+    }
+  }
+
+  Mutex mutex_;
+  std::vector<uint8_t*> free_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Never destroyed: keys may live in objects of static storage duration.
+SlotPool& Pool() {
+  static auto* const pool = new SlotPool;
+  return *pool;
+}
+
+}  // namespace
+
+std::shared_ptr<uint8_t> NewSecretSlot() {
+  return {Pool().Take(), [](uint8_t* slot) { Pool().GiveBack(slot); }};
+}
+
+}  // namespace ruvd

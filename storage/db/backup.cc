@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Making and verifying backups; restore.cc puts them back.
+
+#include "storage/db/backup.h"
+
+#include <rocksdb/utilities/checkpoint.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "ruvd/storage/v1/backup.pb.h"
+#include "storage/db/database_impl.h"
+#include "storage/db/file_hash.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMagic = "RUVDBKP1";
+constexpr uint64_t kMaxManifestBytes = 64 << 20;
+constexpr uint64_t kMaxHeadBytes = 1024;
+
+// No column family has it, so no stored value passes for a manifest.
+const SealContext kManifestContext{
+    .column_family = kMaxSealColumnFamilies - 1, .key = "backup.manifest", .schema = 1};
+
+template <typename... Args>
+absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(absl::StatusCode::kDataLoss, reasons::kBackupInvalid, "{}",
+               fmt::format(format, std::forward<Args>(args)...));
+}
+
+absl::Status MakeFolder(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(fs::path(folder).parent_path(), error);
+  if (!fs::create_directory(folder, error) || error) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
+                 "cannot make the folder {} for the backup: {}; name one that does not exist yet",
+                 folder, error ? error.message() : "it exists");
+  }
+  fs::permissions(folder, fs::perms::owner_all, error);
+  return absl::OkStatus();
+}
+
+absl::Status CompareFile(const std::string& folder, const BackupManifest::File& expected) {
+  const absl::StatusOr<BackupManifest::File> found = db::HashFile(folder, expected.name);
+  if (!found.ok()) {
+    return Invalid("{} of the backup cannot be read; take another backup", expected.name);
+  }
+  if (found->size != expected.size || found->blake2b != expected.blake2b) {
+    return Invalid(
+        "{} of the backup has {} bytes that are not those of its manifest ({} bytes); "
+        "take another backup",
+        expected.name, found->size, expected.size);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string EncodeBackupManifest(const BackupManifest& manifest, const SealKey& key) {
+  storage::v1::BackupManifest message;
+  message.set_schema(manifest.schema);
+  message.set_store_id(manifest.store_id);
+  message.set_created_ms(manifest.created_ms);
+  message.set_sequence(manifest.sequence);
+  message.set_boot_counter(manifest.boot_counter);
+  message.set_ledger_head(manifest.ledger_head);
+  for (const BackupManifest::File& file : manifest.files) {
+    storage::v1::BackupFile& entry = *message.add_files();
+    entry.set_name(file.name);
+    entry.set_size(file.size);
+    entry.set_blake2b(std::string(AsText(file.blake2b)));
+  }
+  return std::string(kMagic) + key.Seal(kManifestContext, message.SerializeAsString());
+}
+
+absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes, const SealKey& key) {
+  if (!bytes.starts_with(kMagic)) {
+    return Invalid("backup.manifest is not a manifest; name the folder that the backup made");
+  }
+  const auto plaintext = key.Open(kManifestContext, bytes.substr(kMagic.size()));
+  if (!plaintext.ok()) {
+    return Invalid(
+        "backup.manifest does not open with this seal key; give the key file that the "
+        "node had when the backup was made, or take another backup");
+  }
+  storage::v1::BackupManifest message;
+  if (!message.ParseFromString(*plaintext)) {
+    return Invalid("backup.manifest does not decode; take another backup");
+  }
+  BackupManifest manifest{.schema = message.schema(),
+                          .store_id = message.store_id(),
+                          .created_ms = message.created_ms(),
+                          .sequence = message.sequence(),
+                          .boot_counter = message.boot_counter(),
+                          .ledger_head = message.ledger_head(),
+                          .files = {}};
+  for (const storage::v1::BackupFile& entry : message.files()) {
+    BackupManifest::File file{.name = entry.name(), .size = entry.size()};
+    if (entry.blake2b().size() != file.blake2b.size() || file.name.empty() ||
+        file.name.find('/') != std::string::npos || file.name == "..") {
+      return Invalid("backup.manifest names a file that cannot be; take another backup");
+    }
+    std::ranges::copy(AsBytes(entry.blake2b()), file.blake2b.begin());
+    manifest.files.push_back(std::move(file));
+  }
+  return manifest;
+}
+
+absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder, const SealKey& key) {
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   ReadFile(folder + "/" + kBackupManifestFile, kMaxManifestBytes));
+  ASSIGN_OR_RETURN(BackupManifest manifest, DecodeBackupManifest(bytes, key));
+  const std::string store = folder + "/" + kBackupStoreFolder;
+  std::error_code error;
+  size_t present = 0;
+  for (fs::directory_iterator entries(store, error), end; !error && entries != end;
+       entries.increment(error)) {
+    ++present;
+  }
+  if (error || present != manifest.files.size()) {
+    return Invalid("the backup has {} files, its manifest {}; take another backup", present,
+                   manifest.files.size());
+  }
+  for (const BackupManifest::File& file : manifest.files) {
+    RETURN_IF_ERROR(CompareFile(store, file));
+  }
+  return manifest;
+}
+
+absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& folder) {
+  RETURN_IF_ERROR(CheckNotFailed());
+  RETURN_IF_ERROR(MakeFolder(folder));
+  BackupManifest manifest{
+      .schema = kSchemaVersion, .store_id = store_id_, .created_ms = options_.clock->WallMillis()};
+  // Before the checkpoint: what they name is in it for sure.
+  manifest.sequence = db_->GetLatestSequenceNumber();
+  manifest.boot_counter = db::ReadBootCounter(options_.path);
+  if (const auto head = ReadFile(options_.path + "/ledger-head", kMaxHeadBytes); head.ok()) {
+    manifest.ledger_head = *head;
+  }
+  const std::string store = fs::absolute(folder) / kBackupStoreFolder;
+  rocksdb::Checkpoint* raw = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &raw);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
+  if (status.ok()) {
+    status = checkpoint->CreateCheckpoint(store);
+  }
+  RETURN_IF_ERROR(db::FromRocks(status, "a backup"));
+  {
+    ASSIGN_OR_RETURN(const db::HighWaterFile::Opened mark,
+                     db::HighWaterFile::Open(rocksdb::FileSystem::Default(), store));
+    RETURN_IF_ERROR(mark.file->Write(manifest.sequence, /*clean=*/false, /*sync=*/true));
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, db::StoreFiles(store));
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(BackupManifest::File file, db::HashFile(store, name));
+    manifest.files.push_back(std::move(file));
+  }
+  RETURN_IF_ERROR(CheckNotFailed());
+  RETURN_IF_ERROR(WriteFileAtomically(folder + "/" + kBackupManifestFile,
+                                      EncodeBackupManifest(manifest, node_key()), 0600));
+  RETURN_IF_ERROR(db::SyncFolder(fs::path(fs::absolute(folder)).parent_path()));
+  return manifest;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "privacy/seal/seal.h"
+
+namespace ruvd {
+
+// What a backup says of itself; sealed in its file "backup.manifest", which is written last: a
+// folder without it is no backup.
+struct BackupManifest {
+  struct File {
+    std::string name;
+    uint64_t size = 0;
+    Digest blake2b = {};
+  };
+  uint32_t schema = 0;
+  std::string store_id;  // 16 bytes
+  int64_t created_ms = 0;
+  uint64_t sequence = 0;      // of the last change that it surely contains
+  uint64_t boot_counter = 0;  // 0 where the node never counted
+  std::string ledger_head;    // the file "ledger-head" as it was, "" where there was none
+  std::vector<File> files;
+};
+
+inline constexpr char kBackupManifestFile[] = "backup.manifest";
+inline constexpr char kBackupStoreFolder[] = "store";
+
+// "RUVDBKP1" | sealed protobuf (subkey 31 of the node's key).
+std::string EncodeBackupManifest(const BackupManifest& manifest, const SealKey& key);
+// BACKUP_INVALID for bytes that EncodeBackupManifest did not make with this key.
+absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes, const SealKey& key);
+
+// Compares every file of a backup with its manifest. BACKUP_INVALID for one that is missing, too
+// many or altered, FILE_NOT_FOUND where there is no manifest. Changes nothing.
+absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder, const SealKey& key);
+
+struct RestoreOptions {
+  std::string backup;  // the folder that Database::Backup made
+  std::string store;   // the store's folder; may be missing or damaged
+  SealKey key;         // the node's key, with which the restored store will open
+  // The node key of the backup's time, where it was another one.
+  std::optional<SealKey> backup_key = std::nullopt;
+};
+
+struct RestoreReport {
+  BackupManifest manifest;
+  uint64_t boot_counter = 0;         // as it is now: never less than before
+  uint64_t ledger_rows_carried = 0;  // entries newer than the backup, kept
+};
+
+// Puts a backup in the place of a store. The backup is verified and copied beside the store, opened
+// there, and given what must not go back: the greater boot counter, and every entry of the privacy
+// ledger that the present store has and the backup has not. Then the two folders change places in
+// one step, so that an interrupted restore leaves the old store as it was. BACKUP_INVALID;
+// LEDGER_WOULD_GO_BACK where the present store's ledger is newer and cannot be read, or is not a
+// continuation of the backup's; STORE_LOCKED where a node runs; the errors of Database::Open.
+absl::StatusOr<RestoreReport> RestoreBackup(const RestoreOptions& options);
+
+}  // namespace ruvd

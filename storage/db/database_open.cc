@@ -1,0 +1,279 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opening a store: RocksDB, schema and migrations, keys, the high-water mark, the model.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/sodium.h"
+#include "ruvd/storage/v1/storage.pb.h"
+#include "storage/db/database_impl.h"
+#include "storage/db/guarded_files.h"
+#include "storage/db/migrations.h"
+#include "storage/db/row_key.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kSchemaKey[] = "schema";
+constexpr char kNodeKey[] = "node";
+constexpr char kModelKey[] = "model";
+constexpr char kLogCutKey[] = "log-cut";
+constexpr size_t kStoreIdBytes = 16;
+
+// Ours in the order of the enumeration, then those that only a newer program knows: RocksDB must
+// open all that exist. Those of ours that an older program did not make are created.
+std::vector<rocksdb::ColumnFamilyDescriptor> Descriptors(const rocksdb::DBOptions& options,
+                                                         const std::string& path,
+                                                         size_t memtable_bytes) {
+  std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
+  for (const ColumnFamilyInfo& info : kColumnFamilies) {
+    descriptors.emplace_back(std::string(info.name),
+                             db::MakeFamilyOptions(info.large_values, memtable_bytes));
+  }
+  std::vector<std::string> existing;  // stays empty for a new store
+  rocksdb::DB::ListColumnFamilies(options, path, &existing).PermitUncheckedError();
+  for (const std::string& name : existing) {
+    const bool known = std::any_of(kColumnFamilies.begin(), kColumnFamilies.end(),
+                                   [&](const ColumnFamilyInfo& info) { return info.name == name; });
+    if (!known) {
+      descriptors.emplace_back(name, db::MakeFamilyOptions(false, memtable_bytes));
+    }
+  }
+  return descriptors;
+}
+
+std::string EncodeSchema(uint32_t version, uint32_t min_reader) {
+  storage::v1::SchemaInfo schema;
+  schema.set_version(version);
+  schema.set_min_reader(min_reader);
+  return schema.SerializeAsString();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Database::Impl>> Database::Impl::Open(DatabaseOptions options) {
+  std::unique_ptr<Impl> impl(new Impl(std::move(options)));
+  RETURN_IF_ERROR(db::CreateStoreFolder(impl->options_.path));
+  ASSIGN_OR_RETURN(impl->lock_, db::FolderLock::Acquire(impl->options_.path));
+  RETURN_IF_ERROR(impl->OpenRocks());
+  RETURN_IF_ERROR(impl->CheckSchema());
+  RETURN_IF_ERROR(impl->CheckSealKey());
+  RETURN_IF_ERROR(impl->LoadKeys());
+  RETURN_IF_ERROR(impl->CheckHighWater());
+  RETURN_IF_ERROR(impl->Migrate(impl->found_version_));
+  RETURN_IF_ERROR(impl->CheckModel());
+  return impl;
+}
+
+absl::Status Database::Impl::OpenRocks() {
+  files_ = options_.file_system ? options_.file_system : rocksdb::FileSystem::Default();
+  env_ = rocksdb::NewCompositeEnv(db::MakeGuardedFiles(files_, latch_));
+  rocksdb::DBOptions options = db::MakeDbOptions(latch_);
+  options.env = env_.get();
+  rocksdb::DB* raw = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(
+      options, options_.path, Descriptors(options, options_.path, options_.memtable_bytes),
+      &handles_, &raw);
+  db_.reset(raw);
+  RETURN_IF_ERROR(db::FromRocks(status, "opening"));
+  RETURN_IF_ERROR(failure());
+  recovery_.recovered = db_->GetLatestSequenceNumber();
+  ASSIGN_OR_RETURN(db::HighWaterFile::Opened opened,
+                   db::HighWaterFile::Open(files_, options_.path));
+  high_water_ = std::move(opened.file);
+  mark_ = opened.mark;
+  mark_existed_ = opened.existed;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<std::string>> Database::Impl::GetRaw(ColumnFamily family,
+                                                                  std::string_view key) const {
+  std::string stored;
+  const rocksdb::Status status =
+      db_->Get(rocksdb::ReadOptions(), handle(family), SliceOf(key), &stored);
+  if (status.IsNotFound()) {
+    return std::nullopt;
+  }
+  RETURN_IF_ERROR(db::FromRocks(status, "reading a row"));
+  return stored;
+}
+
+absl::Status Database::Impl::CheckSchema() {
+  ASSIGN_OR_RETURN(const auto stored, GetRaw(ColumnFamily::kDefault, kSchemaKey));
+  if (!stored) {
+    return WriteSchemaOfNewStore();
+  }
+  storage::v1::SchemaInfo schema;
+  if (!schema.ParseFromString(*stored) || schema.version() == 0) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                 "the schema row of the store in {} is damaged; restore it from a backup",
+                 options_.path);
+  }
+  if (schema.min_reader() > kSchemaVersion) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kSchemaTooNew,
+                 "the store in {} has schema {} and needs a ruvd of schema {} or newer, this one "
+                 "has {}; upgrade ruvd or choose another data folder",
+                 options_.path, schema.version(), schema.min_reader(), kSchemaVersion);
+  }
+  found_version_ = schema.version();
+  return absl::OkStatus();
+}
+
+absl::Status Database::Impl::WriteSchemaOfNewStore() {
+  for (const ColumnFamilyInfo& info : kColumnFamilies) {
+    std::unique_ptr<rocksdb::Iterator> rows(
+        db_->NewIterator(rocksdb::ReadOptions(), handle(info.family)));
+    rows->SeekToFirst();
+    if (rows->Valid()) {
+      return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                   "the store in {} has rows in {} but no schema row; restore it from a backup",
+                   options_.path, info.name);
+    }
+    RETURN_IF_ERROR(db::FromRocks(rows->status(), "opening"));
+  }
+  new_store_ = true;
+  rocksdb::WriteBatch batch;
+  RETURN_IF_ERROR(db::FromRocks(
+      batch.Put(kSchemaKey, EncodeSchema(kSchemaVersion, kSchemaMinReader)), "opening"));
+  RETURN_IF_ERROR(Admit(batch.GetDataSize(), /*bulk=*/false));
+  return CommitAndSync(&batch);
+}
+
+absl::Status Database::Impl::CheckSealKey() {
+  ASSIGN_OR_RETURN(const auto stored, GetRaw(ColumnFamily::kDefault, kNodeKey));
+  if (!stored) {
+    std::array<uint8_t, kStoreIdBytes> id;
+    SecureRandomBytes(id);
+    store_id_ = AsText(id);
+    rocksdb::WriteBatch batch;
+    RETURN_IF_ERROR(db::FromRocks(
+        batch.Put(kNodeKey, EncodeStoredValue(node_key(), ColumnFamily::kDefault, kNodeKey,
+                                              kSchemaVersion, /*generation=*/0, store_id_)),
+        "opening"));
+    RETURN_IF_ERROR(Admit(batch.GetDataSize(), /*bulk=*/false));
+    return CommitAndSync(&batch);
+  }
+  absl::StatusOr<OpenedValue> id = Decode(ColumnFamily::kDefault, kNodeKey, *stored, 0);
+  if (!id.ok() && options_.next_seal_key) {
+    const absl::StatusOr<OpenedValue> by_next = DecodeStoredValue(
+        &*options_.next_seal_key, nullptr, ColumnFamily::kDefault, kNodeKey, *stored, 0);
+    if (by_next.ok()) {
+      const MutexLock lock(node_key_mutex_);
+      node_key_ = *options_.next_seal_key;
+      opened_with_next_key_ = true;
+      id = by_next;
+    }
+  }
+  if (!id.ok()) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kSealBroken,
+                 "the store in {} does not open with this seal key; restore the key file it was "
+                 "made with (or give its passphrase), or choose another data folder",
+                 options_.path);
+  }
+  store_id_ = std::move(id->plaintext);
+  return absl::OkStatus();
+}
+
+absl::Status Database::Impl::LoadKeys() {
+  std::unique_ptr<rocksdb::Iterator> rows(
+      db_->NewIterator(rocksdb::ReadOptions(), handle(ColumnFamily::kKey)));
+  for (rows->SeekToFirst(); rows->Valid(); rows->Next()) {
+    const std::string_view key = ViewOf(rows->key());
+    const auto id = ReadKeyU64(key, 0);
+    if (!id || *id == 0 || key.size() != 8) {
+      return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                   "the store in {} has a data key without a number; restore it from a backup",
+                   options_.path);
+    }
+    ASSIGN_OR_RETURN(OpenedValue value, Decode(ColumnFamily::kKey, key, ViewOf(rows->value()),
+                                               /*expected_generation=*/0));
+    absl::StatusOr<KeyRecord> record = DecodeKeyRecord(value.plaintext);
+    SecureWipe({reinterpret_cast<uint8_t*>(value.plaintext.data()), value.plaintext.size()});
+    RETURN_IF_ERROR(record.status());
+    ring_.Set(*id, *std::move(record));
+  }
+  return db::FromRocks(rows->status(), "reading the data keys");
+}
+
+// The step to version n begins by writing n as the schema, together with its cursor: programs of
+// before refuse the store from then on, and a start that finds the cursor goes on.
+absl::Status Database::Impl::Migrate(uint32_t version) {
+  for (const Migration& migration : Migrations()) {
+    const std::string cursor_key = SweepCursorKey(migration.sweep_name);
+    ASSIGN_OR_RETURN(const auto cursor, GetRaw(ColumnFamily::kDefault, cursor_key));
+    if (migration.to <= version && !cursor) {
+      continue;
+    }
+    if (!cursor) {
+      rocksdb::WriteBatch batch;
+      rocksdb::Status put = batch.Put(kSchemaKey, EncodeSchema(migration.to, migration.to));
+      if (put.ok()) {
+        put =
+            batch.Put(cursor_key, EncodeStoredValue(node_key(), ColumnFamily::kDefault, cursor_key,
+                                                    migration.to, 0, EncodeSweepCursor({})));
+      }
+      RETURN_IF_ERROR(db::FromRocks(put, "migrating"));
+      RETURN_IF_ERROR(Admit(batch.GetDataSize(), /*bulk=*/false));
+      RETURN_IF_ERROR(CommitAndSync(&batch));
+    }
+    const RowSweep sweep{.name = std::string(migration.sweep_name),
+                         .judge = migration.make_judge(*this)};
+    for (bool more = true; more;) {
+      ASSIGN_OR_RETURN(more, SweepStep(sweep));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Database::Impl::CheckHighWater() {
+  if (new_store_) {
+    return absl::OkStatus();
+  }
+  recovery_.acknowledged = mark_ ? mark_->sequence : recovery_.recovered;
+  // Stores of schema 1 have no mark; later ones always do.
+  recovery_.mark_damaged = !mark_ && (mark_existed_ || found_version_ > 1);
+  if (!recovery_.loss()) {
+    return absl::OkStatus();
+  }
+  // The number starts again from what is there, and the loss is remembered.
+  rocksdb::WriteBatch batch;
+  const std::string row =
+      ByteWriter().Write(options_.clock->WallMillis()).Write(recovery_.missing()).Take();
+  RETURN_IF_ERROR(
+      db::FromRocks(batch.Put(kLogCutKey, EncodeStoredValue(node_key(), ColumnFamily::kDefault,
+                                                            kLogCutKey, kSchemaVersion, 0, row)),
+                    "opening"));
+  if (!Admit(batch.GetDataSize(), /*bulk=*/false).ok()) {
+    return absl::OkStatus();  // a full disk: the report stands, the row waits for the next one
+  }
+  return CommitAndSync(&batch);
+}
+
+absl::Status Database::Impl::CheckModel() {
+  if (!options_.model_hash) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const auto stored, GetRaw(ColumnFamily::kDefault, kModelKey));
+  if (!stored) {
+    Changes changes;
+    changes.push_back(
+        {ColumnFamily::kDefault, kModelKey, std::string(AsText(*options_.model_hash)), 0, {}, {}});
+    return Write(changes, Durability::kPowerLoss);
+  }
+  ASSIGN_OR_RETURN(const OpenedValue bound,
+                   Decode(ColumnFamily::kDefault, kModelKey, *stored, /*expected_generation=*/0));
+  if (bound.plaintext != AsText(*options_.model_hash)) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kStoreForOtherModel,
+                 "the store in {} belongs to model {}, not {}; serve that model or choose another "
+                 "data folder",
+                 options_.path, ToHex(AsBytes(bound.plaintext)), ToHex(*options_.model_hash));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/db/backup.h"
+
+// Internal to storage/db: files of a backup.
+namespace ruvd::db {
+
+// Name, size and BLAKE2b-256 of a file, read in pieces. FILE_UNREADABLE.
+absl::StatusOr<BackupManifest::File> HashFile(const std::string& folder, const std::string& name);
+
+// The names of the regular files of a folder that belong to a store (not its lock and RocksDB's
+// diary), sorted. FILE_UNREADABLE.
+absl::StatusOr<std::vector<std::string>> StoreFiles(const std::string& folder);
+
+// Copies a file and fsyncs the copy. FILE_UNREADABLE, FILE_UNWRITABLE, DISK_FULL.
+absl::Status CopyFileDurably(const std::string& from, const std::string& to);
+
+// Fsyncs a folder, so that names in it are durable. FILE_UNWRITABLE.
+absl::Status SyncFolder(const std::string& folder);
+
+// The number in a file "boot-counter", 0 where there is none or it is damaged.
+uint64_t ReadBootCounter(const std::string& store);
+
+}  // namespace ruvd::db

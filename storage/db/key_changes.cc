@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Data keys come into being, are replaced and destroyed; the node's key is replaced.
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/sodium.h"
+#include "storage/db/database_impl.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kResealSweep[] = "reseal";
+constexpr char kEraseSweep[] = "erase";
+
+using Rows = std::vector<std::pair<uint64_t, KeyRecord>>;
+
+}  // namespace
+
+absl::Status Database::Impl::PutKeyRow(uint64_t id, const KeyRecord& record,
+                                       rocksdb::WriteBatch* batch) const {
+  const std::string key = KeyRowKey(id);
+  std::string plaintext = EncodeKeyRecord(record);
+  const std::string stored = EncodeStoredValue(node_key(), ColumnFamily::kKey, key, kSchemaVersion,
+                                               /*generation=*/0, plaintext);
+  SecureWipe({reinterpret_cast<uint8_t*>(plaintext.data()), plaintext.size()});
+  return db::FromRocks(batch->Put(handle(ColumnFamily::kKey), key, stored), "writing a data key");
+}
+
+absl::Status Database::Impl::WriteKeyRows(const Rows& rows) {
+  rocksdb::WriteBatch batch;
+  for (const auto& [id, record] : rows) {
+    RETURN_IF_ERROR(PutKeyRow(id, record, &batch));
+  }
+  // Whatever is sealed or swept from now on is another set of values.
+  RETURN_IF_ERROR(db::FromRocks(batch.Delete(SweepCursorKey(kResealSweep)), "writing a data key"));
+  RETURN_IF_ERROR(db::FromRocks(batch.Delete(SweepCursorKey(kEraseSweep)), "writing a data key"));
+  RETURN_IF_ERROR(Admit(batch.GetDataSize(), /*bulk=*/false));
+  return CommitAndSync(&batch);
+}
+
+absl::StatusOr<KeyRing::Held> Database::Impl::ActiveOrNewKey(const std::string& scope) {
+  if (auto held = ring_.Active(scope)) {
+    return *std::move(held);
+  }
+  const MutexLock lock(key_creation_);
+  if (auto held = ring_.Active(scope)) {
+    return *std::move(held);
+  }
+  if (ring_.size() >= limits::kMaxDataKeys) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "the store has {} data keys, the most it may have, so {} cannot get one; erase "
+                 "users who are gone and compact the store",
+                 ring_.size(), scope);
+  }
+  const uint64_t id = ring_.NextId();
+  const KeyRecord record{.state = KeyRecord::State::kActive,
+                         .created_ms = options_.clock->WallMillis(),
+                         .scope = scope,
+                         .key = DataKey::Generate()};
+  // Fsynced, once in a scope's life: no value may outlive the row of its key.
+  rocksdb::WriteBatch batch;
+  RETURN_IF_ERROR(PutKeyRow(id, record, &batch));
+  RETURN_IF_ERROR(CommitAndSync(&batch));
+  ring_.Set(id, record);
+  return KeyRing::Held{id, *record.key};
+}
+
+absl::Status Database::Impl::ChangeSealKey(const SealKey& next) {
+  const MutexLock maintenance(maintenance_);
+  const std::unique_lock gate(key_gate_);
+  rocksdb::WriteBatch batch;
+  for (const ColumnFamily family : {ColumnFamily::kDefault, ColumnFamily::kKey}) {
+    std::unique_ptr<rocksdb::Iterator> rows(
+        db_->NewIterator(rocksdb::ReadOptions(), handle(family)));
+    for (rows->SeekToFirst(); rows->Valid(); rows->Next()) {
+      const std::string_view key = ViewOf(rows->key());
+      const auto header = DecodeStoredHeader(family, key, ViewOf(rows->value()));
+      if (!header.ok() || header->format != kNodeSealedFormat ||
+          (family == ColumnFamily::kDefault && key == "schema")) {
+        continue;
+      }
+      ASSIGN_OR_RETURN(OpenedValue value, Decode(family, key, ViewOf(rows->value()), std::nullopt));
+      const std::string stored =
+          EncodeStoredValue(next, family, key, header->schema, header->generation, value.plaintext);
+      SecureWipe({reinterpret_cast<uint8_t*>(value.plaintext.data()), value.plaintext.size()});
+      RETURN_IF_ERROR(
+          db::FromRocks(batch.Put(handle(family), rows->key(), stored), "changing the seal key"));
+    }
+    RETURN_IF_ERROR(db::FromRocks(rows->status(), "changing the seal key"));
+  }
+  RETURN_IF_ERROR(Admit(batch.GetDataSize(), /*bulk=*/false));
+  RETURN_IF_ERROR(CommitAndSync(&batch));
+  const MutexLock lock(node_key_mutex_);
+  node_key_ = next;
+  return absl::OkStatus();
+}
+
+absl::Status Database::Impl::RotateDataKeys(std::string_view scope) {
+  const MutexLock maintenance(maintenance_);
+  const std::unique_lock gate(key_gate_);
+  Rows rows;
+  uint64_t next_id = ring_.NextId();
+  for (auto& [id, record] : ring_.List(scope)) {
+    if (record.state != KeyRecord::State::kActive) {
+      continue;
+    }
+    KeyRecord fresh{.state = KeyRecord::State::kActive,
+                    .created_ms = options_.clock->WallMillis(),
+                    .scope = record.scope,
+                    .key = DataKey::Generate()};
+    record.state = KeyRecord::State::kRetired;
+    rows.emplace_back(id, std::move(record));
+    rows.emplace_back(next_id++, std::move(fresh));
+  }
+  if (rows.empty() && !scope.empty()) {
+    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                 "the store has no data key of {}; `ruvd store status` lists them", scope);
+  }
+  RETURN_IF_ERROR(WriteKeyRows(rows));
+  for (auto& [id, record] : rows) {
+    ring_.Set(id, std::move(record));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Database::Impl::ResealStep() {
+  const MutexLock maintenance(maintenance_);
+  Rows retired = ring_.List("");
+  std::erase_if(retired,
+                [](const auto& row) { return row.second.state != KeyRecord::State::kRetired; });
+  if (retired.empty()) {
+    return false;
+  }
+  const RowSweep sweep{
+      .name = kResealSweep,
+      .judge = [&](ColumnFamily family, std::string_view key,
+                   std::string_view stored) -> absl::StatusOr<RowSweep::Verdict> {
+        const auto header = DecodeStoredHeader(family, key, stored);
+        const auto old = std::ranges::find_if(
+            retired, [&](const auto& row) { return header.ok() && row.first == header->key_id; });
+        if (old == retired.end()) {
+          return RowSweep::Verdict{};
+        }
+        const auto value = Decode(family, key, stored, std::nullopt);
+        const auto active = ring_.Active(old->second.scope);
+        if (!value.ok() || !active) {
+          return RowSweep::Verdict{};  // damaged, or erased meanwhile
+        }
+        return RowSweep::Verdict{.action = RowSweep::Action::kReplace,
+                                 .stored = EncodeStoredValue(*active, family, key, header->schema,
+                                                             header->generation, value->plaintext)};
+      }};
+  ASSIGN_OR_RETURN(const bool more, SweepStep(sweep));
+  if (more) {
+    return true;
+  }
+  // No value of theirs is left: retiring a key makes the sweep begin anew.
+  RETURN_IF_ERROR(RemoveKeyRows(retired));
+  return false;
+}
+
+absl::Status Database::Impl::Erase(std::string_view scope) {
+  const MutexLock maintenance(maintenance_);
+  Rows rows;
+  {
+    const std::unique_lock gate(key_gate_);
+    for (auto& [id, record] : ring_.List(scope)) {
+      if (record.state != KeyRecord::State::kDestroyed) {
+        record.state = KeyRecord::State::kDestroyed;
+        record.key.reset();
+        rows.emplace_back(id, std::move(record));
+      }
+    }
+    if (rows.empty()) {
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(WriteKeyRows(rows));
+    for (auto& [id, record] : rows) {
+      ring_.Set(id, std::move(record));
+    }
+  }
+  return ForgetWrappedKeys();
+}
+
+// The wrapped key is still in older tables and in the log; both go.
+absl::Status Database::Impl::ForgetWrappedKeys() {
+  RETURN_IF_ERROR(Flush());
+  rocksdb::CompactRangeOptions options;
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+  const absl::Status status = db::FromRocks(
+      db_->CompactRange(options, handle(ColumnFamily::kKey), nullptr, nullptr), "compacting");
+  return status.ok() ? CheckNotFailed() : status;
+}
+
+// Deletes the rows of destroyed keys, then what is kept of those keys.
+absl::Status Database::Impl::SweepErased() {
+  Rows destroyed = ring_.List("");
+  std::erase_if(destroyed,
+                [](const auto& row) { return row.second.state != KeyRecord::State::kDestroyed; });
+  if (destroyed.empty()) {
+    return absl::OkStatus();
+  }
+  const RowSweep sweep{
+      .name = kEraseSweep,
+      .judge = [this](ColumnFamily family, std::string_view key, std::string_view stored) {
+        return RowSweep::Verdict{.action = IsErased(family, key, stored) ? RowSweep::Action::kDelete
+                                                                         : RowSweep::Action::kKeep,
+                                 .stored = {}};
+      }};
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(more, SweepStep(sweep));
+  }
+  return RemoveKeyRows(destroyed);
+}
+
+absl::Status Database::Impl::RemoveKeyRows(const Rows& rows) {
+  const std::unique_lock gate(key_gate_);
+  rocksdb::WriteBatch batch;
+  for (const auto& [id, record] : rows) {
+    RETURN_IF_ERROR(db::FromRocks(batch.Delete(handle(ColumnFamily::kKey), KeyRowKey(id)),
+                                  "removing a data key"));
+  }
+  RETURN_IF_ERROR(CommitAndSync(&batch));
+  for (const auto& [id, record] : rows) {
+    ring_.Remove(id);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Database::Impl::Compact() {
+  const MutexLock maintenance(maintenance_);
+  RETURN_IF_ERROR(SweepErased());
+  RETURN_IF_ERROR(Flush());
+  rocksdb::CompactRangeOptions options;
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+  options.blob_garbage_collection_policy = rocksdb::BlobGarbageCollectionPolicy::kForce;
+  options.blob_garbage_collection_age_cutoff = 1.0;
+  for (rocksdb::ColumnFamilyHandle* family : handles_) {
+    const absl::Status status =
+        db::FromRocks(db_->CompactRange(options, family, nullptr, nullptr), "compacting");
+    RETURN_IF_ERROR(status);
+  }
+  return CheckNotFailed();
+}
+
+}  // namespace ruvd

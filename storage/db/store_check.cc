@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/db/store_check.h"
+
+#include <memory>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "storage/db/database_impl.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+std::string Describe(ColumnFamily family, std::string_view key, const absl::Status& status) {
+  return fmt::format("{} {}: {} [{}]", InfoOf(family).name, ToHex(AsBytes(key)), MessageOf(status),
+                     ReasonOf(status));
+}
+
+}  // namespace
+
+absl::StatusOr<StoreReport> Database::Impl::Verify() const {
+  StoreReport report;
+  for (const ColumnFamilyInfo& info : kColumnFamilies) {
+    StoreReport::Family& family = report.families.emplace_back();
+    family.name = info.name;
+    rocksdb::ReadOptions read;
+    read.fill_cache = false;
+    std::unique_ptr<rocksdb::Iterator> rows(db_->NewIterator(read, handle(info.family)));
+    for (rows->SeekToFirst(); rows->Valid(); rows->Next()) {
+      const std::string_view key = ViewOf(rows->key());
+      ++family.rows;
+      family.bytes += rows->key().size() + rows->value().size();
+      if (info.family == ColumnFamily::kDefault && key == "schema") {
+        continue;  // in clear; read at open
+      }
+      const auto value = Decode(info.family, key, ViewOf(rows->value()), std::nullopt);
+      if (!value.ok() && ReasonOf(value.status()) == reasons::kKeyDestroyed) {
+        ++family.erased;
+      } else if (!value.ok()) {
+        ++family.broken;
+        report.Complain(Describe(info.family, key, value.status()));
+      }
+    }
+    if (!rows->status().ok()) {
+      report.Complain(fmt::format("{}: {}", info.name, rows->status().ToString()));
+    }
+  }
+  if (const rocksdb::Status status = db_->VerifyChecksum(); !status.ok()) {
+    report.Complain("tables: " + status.ToString());
+  }
+  if (recovery_.loss()) {
+    report.Complain(recovery_.mark_damaged
+                        ? "the high-water mark is damaged, a loss cannot be excluded"
+                        : fmt::format("{} acknowledged changes are missing: the log was cut",
+                                      recovery_.missing()));
+  }
+  return report;
+}
+
+}  // namespace ruvd

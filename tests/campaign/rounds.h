@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ruvd::campaign {
+
+// What a child process is asked to do, and in it: its folder holds "store" and "seal.key".
+struct Task {
+  std::string kind;  // write, verify, power, full, make, read
+  std::string folder;
+  uint64_t seed = 0;            // of the workload
+  uint64_t round = 0;           // seeds everything else
+  std::vector<uint64_t> floor;  // changes that must be there, by writer
+};
+
+// As command-line arguments behind the program's name, and back.
+std::vector<std::string> ArgumentsOf(const Task& task);
+bool ParseTask(const std::vector<std::string>& arguments, Task* task);
+
+// What a child found, its last line of output.
+struct Outcome {
+  std::vector<uint64_t> counts;  // changes in the store, by writer; empty where it did not open
+  uint64_t acknowledged = 0;     // in this round
+  uint64_t lost = 0;             // acknowledged changes that are not there
+  uint64_t wrong = 0;
+  uint64_t errors = 0;
+  bool reported = false;  // the store said that it had lost something
+  std::string note;
+};
+std::string FormatOutcome(const Outcome& outcome);
+bool ParseOutcome(const std::string& line, Outcome* outcome);
+
+// Runs the task in this process; the result is its exit code.
+int RunTask(const Task& task);
+
+}  // namespace ruvd::campaign

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/db/database.h"
+
+namespace ruvd::campaign {
+
+inline constexpr int kWriters = 4;
+
+// A writer's change number `n`, from 1: a function of seed, writer and number alone, so that
+// whoever knows how many changes a store holds knows every byte that must be in it.
+struct Change {
+  std::vector<std::pair<ColumnFamily, std::string>> puts;     // two rows of different families
+  std::vector<std::pair<ColumnFamily, std::string>> deletes;  // now and then one
+  std::optional<KeyScope> scope;
+};
+Change MakeChange(uint64_t seed, int writer, uint64_t n);
+// The change as one batch, with the writer's count.
+Batch BatchOf(uint64_t seed, int writer, uint64_t n);
+
+// What change `n` stores in a row.
+std::string ValueOf(uint64_t seed, int writer, uint64_t n, ColumnFamily family);
+
+// What a store must hold of a writer after its first n changes: the number of the change that
+// wrote each row last.
+class Model {
+ public:
+  Model(uint64_t seed, int writer) : seed_(seed), writer_(writer) {}
+  void AdvanceTo(uint64_t n);
+
+  using Rows = std::map<std::pair<ColumnFamily, std::string>, uint64_t>;
+  const Rows& rows() const { return rows_; }
+  uint64_t seed() const { return seed_; }
+  int writer() const { return writer_; }
+
+ private:
+  uint64_t seed_;
+  int writer_;
+  uint64_t n_ = 0;
+  Rows rows_;
+};
+
+// How many changes of a writer the store holds. Its error, where the count cannot be read.
+absl::StatusOr<uint64_t> CountOf(const Database& database, int writer);
+
+// What is wrong with a store; empty where every row is as it must be.
+struct Verdict {
+  std::vector<uint64_t> counts;  // by writer
+  uint64_t wrong = 0;            // rows with another value, missing, or too many
+  uint64_t errors = 0;           // rows that read as an error
+  std::string example;           // of what is wrong
+};
+// Compares all rows of all writers with the model of as many changes as the store holds.
+absl::StatusOr<Verdict> Check(const Database& database, uint64_t seed);
+
+// Row by row against the known counts: for damaged stores, where a read may fail but never lie.
+Verdict CheckReads(const Database& database, uint64_t seed, const std::vector<uint64_t>& counts);
+
+}  // namespace ruvd::campaign

@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/db/backup.h"
+
+#include <fstream>
+#include <thread>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "storage/counters/counter_store.h"
+#include "storage/reasons.h"
+#include "tests/storage/store_fixture.h"
+
+namespace ruvd {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BackupTest : public StoreTest {
+ protected:
+  std::string Folder() const { return (folder_ / "backup").string(); }
+  std::string Store() const { return (folder_ / "store").string(); }
+  absl::StatusOr<RestoreReport> Restore() {
+    return RestoreBackup({.backup = Folder(), .store = Store(), .key = key_});
+  }
+  // A ledger of so many entries, with its head file, as the ledger's store writes them.
+  static void WriteLedger(Database& database, int entries, const std::string& flavour = "") {
+    Batch batch;
+    for (int i = 1; i <= entries; ++i) {
+      batch.Put(ColumnFamily::kLedger, "e/" + std::to_string(i), flavour + std::to_string(i));
+    }
+    batch.Put(ColumnFamily::kLedger, "head", std::to_string(entries) + flavour);
+    ASSERT_TRUE(database.Write(std::move(batch), Durability::kPowerLoss).ok());
+    ASSERT_TRUE(WriteFileAtomically(database.path() + "/ledger-head",
+                                    std::to_string(entries) + " hash" + flavour + "\n")
+                    .ok());
+  }
+  static std::string Head(const std::string& store) {
+    return ReadFile(store + "/ledger-head", 1024).value_or("");
+  }
+};
+
+TEST_F(BackupTest, RestoresWhatWasThere) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "before", 4).ok());
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kItem, "b", std::string(50'000, 'b')).ok());
+  const auto manifest = database->Backup(Folder());
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_GT(manifest->files.size(), 3U);
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "after", 5).ok());
+  database.reset();
+  ASSERT_TRUE(VerifyBackup(Folder(), key_).ok());
+  const auto report = Restore();
+  ASSERT_TRUE(report.ok()) << report.status();
+  database = OpenStore();
+  EXPECT_FALSE(database->recovery().loss());
+  EXPECT_EQ(database->Get(ColumnFamily::kMeta, "a", 4).value(), "before");
+  EXPECT_EQ(database->Get(ColumnFamily::kItem, "b").value(), std::string(50'000, 'b'));
+  EXPECT_FALSE(fs::exists(Store() + ".restoring"));
+  EXPECT_TRUE(database->Verify()->ok());
+}
+
+TEST_F(BackupTest, IsOfOneMomentWhileWritersGoOn) {
+  auto database = OpenStore();
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    for (int n = 0; !stop.load(); ++n) {
+      Batch batch;
+      batch.Put(ColumnFamily::kMeta, "n", std::to_string(n));
+      batch.Put(ColumnFamily::kItem, "n", std::to_string(n));
+      EXPECT_TRUE(database->Write(std::move(batch), Durability::kProcessCrash).ok());
+    }
+  });
+  while (!database->Contains(ColumnFamily::kMeta, "n").value()) {
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(database->Backup(Folder()).ok());
+  stop.store(true);
+  writer.join();
+  database.reset();
+  ASSERT_TRUE(Restore().ok());
+  database = OpenStore();
+  EXPECT_EQ(database->Get(ColumnFamily::kMeta, "n").value(),
+            database->Get(ColumnFamily::kItem, "n").value());
+}
+
+TEST_F(BackupTest, EveryAlteredFileIsNoticedAndTheStoreStays) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "present").ok());
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  database.reset();
+  std::vector<fs::path> files = {fs::path(Folder()) / kBackupManifestFile};
+  for (const auto& entry : fs::directory_iterator(fs::path(Folder()) / kBackupStoreFolder)) {
+    files.push_back(entry.path());
+  }
+  for (const fs::path& file : files) {
+    const std::string bytes = ReadFile(file, 1 << 28).value();
+    if (bytes.empty()) {
+      continue;
+    }
+    std::string altered = bytes;
+    altered[altered.size() / 2] = static_cast<char>(altered[altered.size() / 2] ^ 1);
+    fs::remove(file);  // it may be a link to the store's own
+    ASSERT_TRUE(WriteFileAtomically(file, altered).ok());
+    EXPECT_EQ(ReasonOf(Restore().status()), reasons::kBackupInvalid) << file;
+    ASSERT_TRUE(WriteFileAtomically(file, bytes).ok());
+  }
+  ASSERT_TRUE(WriteFileAtomically(Folder() + "/store/extra", "x").ok());
+  EXPECT_EQ(ReasonOf(Restore().status()), reasons::kBackupInvalid);
+  fs::remove(Folder() + "/store/extra");
+  EXPECT_TRUE(Restore().ok());
+  fs::remove(Folder() + "/store/CURRENT");
+  EXPECT_EQ(ReasonOf(Restore().status()), reasons::kBackupInvalid);
+  fs::remove(files[0]);
+  EXPECT_EQ(ReasonOf(Restore().status()), reasons::kFileNotFound);
+  EXPECT_EQ(OpenStore()->Get(ColumnFamily::kMeta, "a").value(), "present");
+}
+
+TEST_F(BackupTest, NeedsTheNodesKeyAndANewFolder) {
+  auto database = OpenStore();
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  EXPECT_EQ(ReasonOf(database->Backup(Folder()).status()), reasons::kFileUnwritable);
+  EXPECT_EQ(ReasonOf(VerifyBackup(Folder(), SealKey::Generate()).status()),
+            reasons::kBackupInvalid);
+  EXPECT_EQ(ReasonOf(Restore().status()), reasons::kStoreLocked);
+}
+
+TEST_F(BackupTest, ABackupFromBeforeARotationNeedsTheKeyOfItsTime) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "x").ok());
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  const SealKey old = key_;
+  key_ = SealKey::Generate();
+  ASSERT_TRUE(database->ChangeSealKey(key_).ok());
+  database.reset();
+  EXPECT_EQ(ReasonOf(Restore().status()), reasons::kBackupInvalid);
+  ASSERT_TRUE(
+      RestoreBackup({.backup = Folder(), .store = Store(), .key = key_, .backup_key = old}).ok());
+  EXPECT_EQ(OpenStore()->Get(ColumnFamily::kMeta, "a").value(), "x");
+}
+
+TEST_F(BackupTest, TheBootCounterNeverGoesBack) {
+  auto database = OpenStore();
+  EXPECT_EQ(CounterStore(*database).NextBoot().value(), 1U);
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  EXPECT_EQ(CounterStore(*database).NextBoot().value(), 2U);
+  EXPECT_EQ(CounterStore(*database).NextBoot().value(), 3U);
+  database.reset();
+  ASSERT_TRUE(Restore().ok());
+  database = OpenStore();
+  EXPECT_EQ(CounterStore(*database).NextBoot().value(), 4U);
+  database.reset();
+  fs::remove_all(Store());  // another machine: nobody knows how far it came
+  ASSERT_TRUE(Restore().ok());
+  database = OpenStore();
+  EXPECT_GT(CounterStore(*database).NextBoot().value(), 1'000'000U);
+}
+
+TEST_F(BackupTest, NewerEntriesOfTheLedgerAreCarriedForward) {
+  auto database = OpenStore();
+  WriteLedger(*database, 2);
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "before").ok());
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  WriteLedger(*database, 5);
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "after").ok());
+  database.reset();
+  const auto report = Restore();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->ledger_rows_carried, 3U);
+  database = OpenStore();
+  EXPECT_EQ(database->Get(ColumnFamily::kMeta, "a").value(), "before");
+  EXPECT_EQ(database->Get(ColumnFamily::kLedger, "e/5").value(), "5");
+  EXPECT_EQ(database->Get(ColumnFamily::kLedger, "head").value(), "5");
+  EXPECT_EQ(Head(Store()), "5 hash\n");
+}
+
+TEST_F(BackupTest, ALedgerThatIsNewerAndUnreadableOrAnotherStopsTheRestore) {
+  auto database = OpenStore();
+  WriteLedger(*database, 2);
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  WriteLedger(*database, 3, "other ");
+  database.reset();
+  EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
+  EXPECT_EQ(OpenStore()->Get(ColumnFamily::kLedger, "head").value(), "3other ");
+  for (const auto& entry : fs::directory_iterator(Store())) {
+    if (entry.path().filename().string().starts_with("MANIFEST")) {
+      fs::resize_file(entry.path(), 10);
+    }
+  }
+  EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
+}
+
+TEST_F(BackupTest, ADamagedStoreWithAnOlderLedgerIsReplaced) {
+  auto database = OpenStore();
+  WriteLedger(*database, 2);
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  database.reset();
+  fs::remove(Store() + "/CURRENT");
+  ASSERT_TRUE(Restore().ok());
+  EXPECT_EQ(OpenStore()->Get(ColumnFamily::kLedger, "e/2").value(), "2");
+  EXPECT_EQ(Head(Store()), "2 hash\n");
+}
+
+TEST_F(BackupTest, AnInterruptedRestoreLeavesTheOldStore) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "before").ok());
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "after").ok());
+  database.reset();
+  // What a restore leaves that was killed while it copied.
+  fs::create_directories(Store() + ".restoring");
+  std::ofstream(Store() + ".restoring/CURRENT") << "half";
+  EXPECT_EQ(OpenStore()->Get(ColumnFamily::kMeta, "a").value(), "after");
+  ASSERT_TRUE(Restore().ok());
+  EXPECT_EQ(OpenStore()->Get(ColumnFamily::kMeta, "a").value(), "before");
+}
+
+TEST_F(BackupTest, TheManifestDecodesOnlyWhatWasEncoded) {
+  BackupManifest manifest{.schema = 2,
+                          .store_id = std::string(16, 's'),
+                          .created_ms = 5,
+                          .sequence = 9,
+                          .boot_counter = 3,
+                          .ledger_head = "1 x\n",
+                          .files = {{.name = "CURRENT", .size = 16, .blake2b = Digest{7}}}};
+  const std::string bytes = EncodeBackupManifest(manifest, key_);
+  const auto again = DecodeBackupManifest(bytes, key_);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->files[0].name, "CURRENT");
+  EXPECT_EQ(again->files[0].blake2b, Digest{7});
+  EXPECT_EQ(again->boot_counter, 3U);
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    EXPECT_FALSE(DecodeBackupManifest(bytes.substr(0, n), key_).ok());
+  }
+  for (const char* name : {"", "a/b", ".."}) {
+    manifest.files[0].name = name;
+    EXPECT_EQ(ReasonOf(DecodeBackupManifest(EncodeBackupManifest(manifest, key_), key_).status()),
+              reasons::kBackupInvalid);
+  }
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The high-water mark, migrations and failures of the disk.
+
+#include <fstream>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "ruvd/storage/v1/storage.pb.h"
+#include "storage/db/high_water.h"
+#include "storage/db/row_key.h"
+#include "storage/db/stored_value.h"
+#include "tests/campaign/full_disk_files.h"
+#include "tests/storage/raw_store.h"
+#include "tests/storage/store_fixture.h"
+
+namespace ruvd {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status PutSynced(Database& database, std::string_view key) {
+  Batch batch;
+  batch.Put(ColumnFamily::kMeta, key, std::string(300, 'v'));
+  return database.Write(std::move(batch), Durability::kPowerLoss);
+}
+
+class RecoveryTest : public StoreTest {
+ protected:
+  // The newest log of the closed store.
+  fs::path Log() const {
+    fs::path newest;
+    for (const auto& entry : fs::directory_iterator(folder_ / "store")) {
+      if (entry.path().extension() == ".log" && entry.path() > newest) {
+        newest = entry.path();
+      }
+    }
+    return newest;
+  }
+  void CutLog(double part) const {
+    fs::resize_file(Log(), static_cast<uint64_t>(static_cast<double>(fs::file_size(Log())) * part));
+  }
+  std::string Mark() const { return (folder_ / "store" / db::kHighWaterFile).string(); }
+};
+
+TEST_F(RecoveryTest, AWholeLogIsNoLoss) {
+  for (int i = 0; i < 3; ++i) {
+    auto database = OpenStore();
+    EXPECT_FALSE(database->recovery().loss());
+    EXPECT_EQ(database->Health(), StoreHealth::kOk);
+    ASSERT_TRUE(PutSynced(*database, std::to_string(i)).ok());
+  }
+}
+
+TEST_F(RecoveryTest, ACutLogIsReportedOnceWithTheNumberOfMissingChanges) {
+  auto database = OpenStore();
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(PutSynced(*database, std::to_string(i)).ok());
+  }
+  database.reset();
+  CutLog(0.5);
+  database = OpenStore();
+  const RecoveryReport& report = database->recovery();
+  EXPECT_FALSE(report.mark_damaged);
+  EXPECT_GT(report.missing(), 10U);
+  EXPECT_LT(report.missing(), 40U);
+  EXPECT_EQ(database->Health(), StoreHealth::kRecoveredWithLoss);
+  EXPECT_EQ(HealthName(database->Health()), "recovered_with_loss");
+  EXPECT_TRUE(PutSynced(*database, "after").ok());
+  database.reset();
+  database = OpenStore();
+  EXPECT_FALSE(database->recovery().loss());
+  EXPECT_TRUE(database->Get(ColumnFamily::kMeta, "after").ok());
+}
+
+TEST_F(RecoveryTest, EvenTheLastUnsyncedChangeIsMissedAfterAProperClose) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutSynced(*database, "a").ok());
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "b", "unsynced").ok());
+  database.reset();
+  fs::resize_file(Log(), fs::file_size(Log()) - 1);
+  database = OpenStore();
+  EXPECT_EQ(database->recovery().missing(), 1U);
+}
+
+TEST_F(RecoveryTest, ADamagedOrMissingMarkIsReported) {
+  OpenStore().reset();
+  ASSERT_TRUE(WriteFileAtomically(Mark(), "not a mark").ok());
+  auto database = OpenStore();
+  EXPECT_TRUE(database->recovery().mark_damaged);
+  EXPECT_EQ(database->Health(), StoreHealth::kRecoveredWithLoss);
+  database.reset();
+  EXPECT_FALSE(OpenStore()->recovery().loss());
+  fs::remove(Mark());
+  EXPECT_TRUE(OpenStore()->recovery().mark_damaged);
+}
+
+TEST_F(RecoveryTest, OneDamagedSlotLeavesTheOther) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutSynced(*database, "a").ok());
+  database.reset();
+  for (const size_t slot : {0U, 1U}) {
+    std::string bytes = ReadFile(Mark(), 1 << 20).value();
+    const auto whole = db::DecodeHighWater(bytes.substr(slot * db::kHighWaterSlotSpacing, 48));
+    ASSERT_TRUE(whole.has_value()) << slot;
+    bytes[slot * db::kHighWaterSlotSpacing + 20] ^= 1;
+    const std::string before = ReadFile(Mark(), 1 << 20).value();
+    ASSERT_TRUE(WriteFileAtomically(Mark(), bytes).ok());
+    EXPECT_FALSE(OpenStore()->recovery().loss()) << slot;
+    ASSERT_TRUE(WriteFileAtomically(Mark(), before).ok());
+  }
+}
+
+TEST(HighWaterTest, TheBytesOfASlot) {
+  const std::string slot = db::EncodeHighWater({.counter = 7, .sequence = 258, .clean = true});
+  EXPECT_EQ(ToHex(AsBytes(slot)),
+            "5255564448574d31070000000000000002010000000000000100000000000000"
+            "a5dcb8770c6ec716779ff08dc12f8dc2");
+  for (size_t bit = 0; bit < slot.size() * 8; ++bit) {
+    std::string altered = slot;
+    altered[bit / 8] = static_cast<char>(altered[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_EQ(db::DecodeHighWater(altered), std::nullopt);
+  }
+}
+
+// A store as a program of schema 1 left it: values sealed by the node's key, no family "key".
+class MigrationTest : public RecoveryTest {
+ protected:
+  static constexpr uint32_t kRows = 5 * limits::kMaxSweepRows;
+
+  void MakeOldStore() {
+    fs::create_directories(Options().path);
+    std::vector<std::string> names;
+    for (size_t i = 0; i <= static_cast<size_t>(ColumnFamily::kItem); ++i) {
+      names.emplace_back(kColumnFamilies[i].name);
+    }
+    WithRocks(Options().path, names, [&](rocksdb::DB& raw, RawHandles& handles) {
+      storage::v1::SchemaInfo schema;
+      schema.set_version(1);
+      schema.set_min_reader(1);
+      ASSERT_TRUE(raw.Put({}, "schema", schema.SerializeAsString()).ok());
+      const auto put = [&](ColumnFamily family, const std::string& key, std::string_view value,
+                           uint32_t generation) {
+        ASSERT_TRUE(raw.Put({}, handles[static_cast<size_t>(family)], key,
+                            EncodeStoredValue(key_, family, key, 1, generation, value))
+                        .ok());
+      };
+      put(ColumnFamily::kDefault, "node", std::string(16, 'n'), 0);
+      put(ColumnFamily::kDefault, "counter/boot", "12345678", 0);
+      for (uint32_t i = 0; i < kRows; ++i) {
+        put(ColumnFamily::kMeta, RowKey().U32(i).Take(), "value " + std::to_string(i), i);
+      }
+      put(ColumnFamily::kItem, "item", std::string(5000, 'i'), 0);
+    });
+  }
+  void ExpectEverything(const Database& database) {
+    for (uint32_t i = 0; i < kRows; ++i) {
+      EXPECT_EQ(database.Get(ColumnFamily::kMeta, RowKey().U32(i).Take(), i).value(),
+                "value " + std::to_string(i));
+    }
+    EXPECT_EQ(database.Get(ColumnFamily::kItem, "item").value(), std::string(5000, 'i'));
+    EXPECT_EQ(database.Get(ColumnFamily::kDefault, "counter/boot").value(), "12345678");
+    EXPECT_FALSE(database.recovery().loss());
+  }
+  // Values of schema 1 that are left, in any family.
+  size_t OldValues() {
+    std::vector<std::string> names;
+    for (const ColumnFamilyInfo& info : kColumnFamilies) {
+      names.emplace_back(info.name);
+    }
+    size_t old = 0;
+    WithRocks(Options().path, names, [&](rocksdb::DB& raw, RawHandles& handles) {
+      for (rocksdb::ColumnFamilyHandle* handle : handles) {
+        std::unique_ptr<rocksdb::Iterator> rows(raw.NewIterator({}, handle));
+        for (rows->SeekToFirst(); rows->Valid(); rows->Next()) {
+          const std::string key = rows->key().ToString();
+          const bool of_the_store = handle->GetName() == "key" || key == "schema" ||
+                                    (handle->GetName() == "default" && key == "node");
+          old += !of_the_store && rows->value().ToString().front() == 1 ? 1 : 0;
+        }
+      }
+    });
+    return old;
+  }
+};
+
+TEST_F(MigrationTest, AStoreOfSchema1IsSealedAnewAtOpen) {
+  MakeOldStore();
+  ExpectEverything(*OpenStore());
+  EXPECT_EQ(OldValues(), 0U);
+  ExpectEverything(*OpenStore());
+}
+
+TEST_F(MigrationTest, GoesOnWhereItWasInterrupted) {
+  MakeOldStore();
+  const fs::path original = folder_ / "original";
+  fs::rename(Options().path, original);
+  int interrupted = 0;
+  // The disk ends after so many bytes of log and tables, a little later every time.
+  for (uint64_t bytes = 2'000;; bytes += 40'000) {
+    fs::remove_all(Options().path);
+    fs::copy(original, Options().path, fs::copy_options::recursive);
+    DatabaseOptions options = Options();
+    options.file_system = std::make_shared<campaign::FullDiskFiles>(bytes);
+    if (auto opened = Database::Open(options); opened.ok()) {
+      break;
+    }
+    ++interrupted;
+    ExpectEverything(*OpenStore());
+    EXPECT_EQ(OldValues(), 0U);
+  }
+  EXPECT_GE(interrupted, 3);
+}
+
+TEST_F(MigrationTest, AnotherSealKeyChangesNothing) {
+  MakeOldStore();
+  const SealKey right = key_;
+  key_ = SealKey::Generate();
+  EXPECT_EQ(ReasonOf(Database::Open(Options()).status()), reasons::kSealBroken);
+  key_ = right;
+  ExpectEverything(*OpenStore());
+}
+
+TEST_F(RecoveryTest, AFullDiskRefusesWritesServesReadsAndComesBackWhenReopened) {
+  int filled = 0;
+  for (uint64_t bytes = 500'000; bytes < 3'000'000; bytes += 300'000) {
+    auto disk = std::make_shared<campaign::FullDiskFiles>(bytes);
+    DatabaseOptions options = Options();
+    options.file_system = disk;
+    options.memtable_bytes = 64 << 10;
+    fs::remove_all(options.path);
+    auto opened = Database::Open(options);
+    if (!opened.ok()) {
+      continue;  // not even a new store fits
+    }
+    ++filled;
+    int acknowledged = 0;
+    while (PutSynced(**opened, std::to_string(acknowledged)).ok()) {
+      ++acknowledged;
+    }
+    EXPECT_EQ((*opened)->Health(), StoreHealth::kFailed);
+    for (int i = 0; i < acknowledged; ++i) {
+      EXPECT_TRUE((*opened)->Get(ColumnFamily::kMeta, std::to_string(i)).ok()) << i;
+    }
+    disk->Free();  // space alone does not bring it back: RocksDB may have lost its log's end
+    EXPECT_FALSE(PutSynced(**opened, "late").ok());
+    opened->reset();
+    auto database = OpenStore(options);
+    ASSERT_NE(database, nullptr);
+    for (int i = 0; i < acknowledged; ++i) {
+      EXPECT_TRUE(database->Get(ColumnFamily::kMeta, std::to_string(i)).ok()) << i;
+    }
+    EXPECT_TRUE(PutSynced(*database, "late").ok());
+  }
+  EXPECT_GE(filled, 3);
+}
+
+}  // namespace
+}  // namespace ruvd
