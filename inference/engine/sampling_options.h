@@ -40,8 +40,8 @@ struct SamplingOptions {
   // Choice of positions; not autoregressive. 0 stands for the default of each.
   std::optional<SamplerKind> sampler;  // nullopt: threshold with a confidence_threshold, position
                                        // in blocks at one token a step, else low_confidence
-  int steps = 0;         // 0: one token a step
-  int block_length = 0;  // 0: the model's own
+  int steps = 0;                       // 0: one token a step
+  int block_length = 0;                // 0: the model's own
   float confidence_threshold = 0;
   float position_temperature = 0;
   float factor = 0;

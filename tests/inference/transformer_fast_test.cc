@@ -129,7 +129,7 @@ TEST(TransformerFastTest, AGroupOfMixedFormatsDoesNotDependOnTheBatch) {
     }
   }
   const AdapterMix mix{{{RandomAdapter(*model, 7), 1.0F}}};
-  const std::vector<TokenId> tokens = Tokens(29, 3);
+  const std::vector<TokenId> tokens = RandomTokens(29, 3);
   const std::vector<ForwardInput> batch = {
       {.tokens = tokens, .adapters = &mix},
       {.tokens = tokens, .adapters = &mix, .rows = std::vector<int>{28}}};
@@ -154,7 +154,7 @@ TEST(TransformerFastTest, AnAdapterWithHugeFactorsIsComputedInFloat) {
     change.scale *= 1e-9F;
   }
   const AdapterMix huge{{{std::make_shared<const Adapter>(adapter), 1.0F}}};
-  const std::vector<TokenId> tokens = Tokens(9, 3);
+  const std::vector<TokenId> tokens = RandomTokens(9, 3);
   CpuTransformer exact(model, SerialRunner());
   CpuTransformer fast(PackedWeights::Pack(model, SerialRunner()), SerialRunner());
   EXPECT_LT(RelativeRms(HiddenAndLogits(fast, {.tokens = tokens, .adapters = &huge}),
@@ -218,7 +218,7 @@ TEST(BackendTest, OwnsTheMemoryOfKeysAndValues) {
   EXPECT_EQ(pool->usage().budget_bytes / pool->layout().page_bytes(), pool->budget_pages());
   KvCache cache(pool, 32);
   const auto transformer = DefaultBackend().Load(model, {.runner = SerialRunner()}).value();
-  const std::vector<TokenId> tokens = Tokens(20, 1);
+  const std::vector<TokenId> tokens = RandomTokens(20, 1);
   ForwardOutput output;
   ASSERT_TRUE(
       transformer

@@ -318,7 +318,7 @@ TEST(TransformerTest, EmbedsWithTheAttentionOfTheFile) {
   model->mutable_config().causal = true;
   model->mutable_config().sliding_window = 4;
   CpuTransformer transformer(model, SerialRunner());
-  const std::vector<TokenId> tokens = Tokens(9);
+  const std::vector<TokenId> tokens = RandomTokens(9, 3);
   const auto embedding = EmbedTokens(transformer, tokens);
   ASSERT_TRUE(embedding.ok()) << embedding.status();
   std::vector<float> mean(64);
@@ -341,10 +341,11 @@ TEST(TransformerTest, EmbedsTheEndOfALongTextOnly) {
   options.context = 4000;
   const auto model = std::make_shared<TinyModel>(options);
   CpuTransformer transformer(model, SerialRunner());
-  const std::vector<TokenId> tokens = Tokens(3000);
+  const std::vector<TokenId> tokens = RandomTokens(3000, 3);
   const std::span<const TokenId> end = std::span(tokens).last(limits::kEmbeddedTokens);
   EXPECT_EQ(EmbedTokens(transformer, tokens).value(), EmbedTokens(transformer, end).value());
-  EXPECT_EQ(ReasonOf(EmbedTokens(transformer, Tokens(4001)).status()), reasons::kContextTooLong);
+  EXPECT_EQ(ReasonOf(EmbedTokens(transformer, RandomTokens(4001, 3)).status()),
+            reasons::kContextTooLong);
 }
 
 TEST(TransformerTest, ALongForwardGivesItsMemoryBack) {
@@ -353,11 +354,12 @@ TEST(TransformerTest, ALongForwardGivesItsMemoryBack) {
   options.type = TensorType::kQ8_0;
   const auto model = std::make_shared<TinyModel>(options);
   CpuTransformer transformer(PackedWeights::Pack(model, SerialRunner()), SerialRunner());
-  const std::vector<float> before = Hidden(transformer, {.tokens = Tokens(limits::kKeptRows)});
+  const std::vector<float> before =
+      Hidden(transformer, {.tokens = RandomTokens(limits::kKeptRows, 3)});
   const uint64_t bytes = transformer.activation_bytes();
-  Hidden(transformer, {.tokens = Tokens(3000)});
+  Hidden(transformer, {.tokens = RandomTokens(3000, 3)});
   EXPECT_GT(transformer.activation_bytes(), 4 * bytes);
-  EXPECT_EQ(Hidden(transformer, {.tokens = Tokens(limits::kKeptRows)}), before);
+  EXPECT_EQ(Hidden(transformer, {.tokens = RandomTokens(limits::kKeptRows, 3)}), before);
   EXPECT_LE(transformer.activation_bytes(), bytes);
 }
 
