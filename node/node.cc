@@ -190,11 +190,7 @@ absl::Status NodeImpl::MakePrefixTree() {
 absl::Status NodeImpl::OpenStores() {
   ASSIGN_OR_RETURN(NodeFiles files, OpenNodeFiles(config_));
   files_ = std::make_unique<NodeFiles>(std::move(files));
-  DatabaseOptions options{.path = files_->store_path, .seal_key = files_->seal_key};
-  options.clock = &clock_;
-  options.soft_reserve_bytes = config_.storage.soft_reserve_bytes;
-  options.hard_reserve_bytes = config_.storage.hard_reserve_bytes;
-  ASSIGN_OR_RETURN(database_, Database::Open(std::move(options)));
+  ASSIGN_OR_RETURN(database_, OpenNodeStore(config_, *files_->seal_source, clock_));
   ASSIGN_OR_RETURN(trajectories_, TrajectoryStore::Open(*database_, {}));
   items_ = std::make_unique<ItemStore>(*database_);
   consent_ = std::make_unique<ConsentStore>(*database_);

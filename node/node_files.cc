@@ -3,7 +3,13 @@
 
 #include "node/node_files.h"
 
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/file.h"
@@ -16,21 +22,111 @@ namespace ruvd {
 namespace {
 
 constexpr char kSealKeyFile[] = "seal.key";
+constexpr char kPassphraseParametersFile[] = "seal.kdf";
+constexpr char kCredential[] = "ruvd.seal-key";
+constexpr char kCredentialsVariable[] = "CREDENTIALS_DIRECTORY";
 constexpr char kStoreFolder[] = "store";
+
+absl::Status CheckDataDir(const NodeConfig& config) {
+  return config.node.data_dir.empty()
+             ? Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+                     "node.data_dir is not set; name the folder where this node keeps its data")
+             : absl::OkStatus();
+}
+
+// A change of the seal key that a crash interrupted is finished or taken back.
+absl::Status SettleRotation(const Database& database, SealKeySource& source) {
+  return database.opened_with_next_key() ? source.FinishRotation() : source.CancelRotation();
+}
+
+void LogRecovery(const RecoveryReport& recovery) {
+  if (recovery.missing() > 0) {
+    spdlog::error(
+        "the store lost {} acknowledged change(s): its log was damaged or cut after change {} of "
+        "{}; restore a backup if they matter (`ruvd store restore`), and check the disk",
+        recovery.missing(), recovery.recovered, recovery.acknowledged);
+  } else if (recovery.mark_damaged) {
+    spdlog::error(
+        "the store's high-water mark is damaged, so that a loss of the last changes cannot be "
+        "excluded; run `ruvd store verify` and check the disk");
+  }
+}
 
 }  // namespace
 
-absl::StatusOr<NodeFiles> OpenNodeFiles(const NodeConfig& config) {
-  if (config.node.data_dir.empty()) {
+absl::StatusOr<std::string> ReadPassphraseFile(const std::string& path) {
+  if (path.empty()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-                 "node.data_dir is not set; name the folder where this node keeps its data");
+                 "storage.seal_key is passphrase, but storage.passphrase_file is not set; name the "
+                 "file that holds it");
   }
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyFileMode,
+                 "passphrase file {} has mode {:04o}, others may read it; run: chmod 600 {}", path,
+                 info.st_mode & 07777, path);
+  }
+  ASSIGN_OR_RETURN(std::string text, ReadFile(path, limits::kMaxKeyFileBytes));
+  text.resize(std::min(text.size(), text.find_first_of("\r\n")));
+  return text;
+}
+
+absl::StatusOr<std::unique_ptr<SealKeySource>> MakeSealKeySource(const NodeConfig& config) {
+  RETURN_IF_ERROR(CheckDataDir(config));
+  const std::filesystem::path folder = config.node.data_dir;
+  SealKeySource::Options options;
+  if (config.storage.seal_key == "passphrase") {
+    options.kind = SealKeySource::Kind::kPassphrase;
+    options.path = folder / kPassphraseParametersFile;
+    ASSIGN_OR_RETURN(options.passphrase, ReadPassphraseFile(config.storage.passphrase_file));
+  } else if (config.storage.seal_key == "credential") {
+    const char* credentials = std::getenv(kCredentialsVariable);
+    if (credentials == nullptr) {
+      return Error(absl::StatusCode::kFailedPrecondition, reasons::kConfigInvalid,
+                   "storage.seal_key is credential, but {} is not set; start ruvd from a systemd "
+                   "unit with LoadCredentialEncrypted={}",
+                   kCredentialsVariable, kCredential);
+    }
+    options.kind = SealKeySource::Kind::kCredential;
+    options.path = std::filesystem::path(credentials) / kCredential;
+  } else {
+    options.path = folder / kSealKeyFile;
+  }
+  return std::make_unique<SealKeySource>(std::move(options));
+}
+
+absl::StatusOr<std::string> StorePathOf(const NodeConfig& config) {
+  RETURN_IF_ERROR(CheckDataDir(config));
+  return (std::filesystem::path(config.node.data_dir) / kStoreFolder).string();
+}
+
+absl::StatusOr<NodeFiles> OpenNodeFiles(const NodeConfig& config) {
+  RETURN_IF_ERROR(CheckDataDir(config));
   RETURN_IF_ERROR(MakeDataFolder(config.node.data_dir));
   const std::filesystem::path folder = config.node.data_dir;
   ASSIGN_OR_RETURN(NodeKey key, NodeKey::LoadOrCreate(folder / kNodeKeyFile));
-  ASSIGN_OR_RETURN(SealKey seal_key, SealKey::LoadOrCreate(folder / kSealKeyFile));
-  return NodeFiles{
-      .key = std::move(key), .seal_key = std::move(seal_key), .store_path = folder / kStoreFolder};
+  ASSIGN_OR_RETURN(auto source, MakeSealKeySource(config));
+  ASSIGN_OR_RETURN(const SealKeys keys, source->Load());
+  return NodeFiles{.key = std::move(key),
+                   .seal_source = std::move(source),
+                   .seal_key = keys.current,
+                   .store_path = folder / kStoreFolder};
+}
+
+absl::StatusOr<std::unique_ptr<Database>> OpenNodeStore(const NodeConfig& config,
+                                                        SealKeySource& source, const Clock& clock) {
+  ASSIGN_OR_RETURN(const std::string path, StorePathOf(config));
+  ASSIGN_OR_RETURN(const SealKeys keys, source.Load());
+  DatabaseOptions options{.path = path, .seal_key = keys.current, .next_seal_key = keys.next};
+  options.clock = &clock;
+  options.soft_reserve_bytes = config.storage.soft_reserve_bytes;
+  options.hard_reserve_bytes = config.storage.hard_reserve_bytes;
+  ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(std::move(options)));
+  if (keys.next) {
+    RETURN_IF_ERROR(SettleRotation(*database, source));
+  }
+  LogRecovery(database->recovery());
+  return database;
 }
 
 absl::StatusOr<AdmissionCert> LoadCertificate(const NodeConfig& config, const Clock& clock) {

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -11,20 +13,38 @@
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
 #include "privacy/seal/seal.h"
+#include "privacy/seal/seal_key_source.h"
+#include "storage/db/database.h"
 
 namespace ruvd {
 
-// What a node keeps in its data folder: node.key (identity), seal.key (the key of the data at
-// rest), node.cert (admission to a cluster), store/ (RocksDB).
+// What a node keeps in its data folder: node.key (identity), seal.key (the key of the data at rest)
+// or seal.kdf (of its passphrase), node.cert (admission to a cluster), store/ (RocksDB).
 struct NodeFiles {
   NodeKey key;
-  SealKey seal_key;
+  std::unique_ptr<SealKeySource> seal_source;
+  SealKey seal_key;  // the source's present key, for files beside the store
   std::string store_path;
 };
 
 // Makes the folder (mode 0700) and the keys (0600) where they are missing. CONFIG_INVALID without
-// node.data_dir.
+// node.data_dir. KEY_FILE_MODE, KEY_INVALID, FILE_NOT_FOUND for a passphrase or credential.
 absl::StatusOr<NodeFiles> OpenNodeFiles(const NodeConfig& config);
+
+// The source of the seal key alone, for tools that open the store of a node that does not run.
+absl::StatusOr<std::unique_ptr<SealKeySource>> MakeSealKeySource(const NodeConfig& config);
+
+// The first line of a file of mode 0600. CONFIG_INVALID for no path, KEY_FILE_MODE, FILE_NOT_FOUND.
+absl::StatusOr<std::string> ReadPassphraseFile(const std::string& path);
+
+// DATA_DIR/store.
+absl::StatusOr<std::string> StorePathOf(const NodeConfig& config);
+
+// Opens the store with the source's key, and finishes or cancels a change of that key which a crash
+// interrupted. A loss that opening found is logged. The errors of SealKeySource::Load and
+// Database::Open.
+absl::StatusOr<std::unique_ptr<Database>> OpenNodeStore(const NodeConfig& config,
+                                                        SealKeySource& source, const Clock& clock);
 
 // The admission certificate of federation.certificate or DATA_DIR/node.cert, checked against
 // federation.authority (if set) and the clock. CERTIFICATE_FOREIGN, CERTIFICATE_EXPIRED,

@@ -133,6 +133,7 @@ void AddAllVerbs(VerbTable& verbs) {
   AddPatternVerbs(verbs);
   AddWitnessVerbs(verbs);
   AddConsentVerbs(verbs);
+  AddStoreVerbs(verbs);
   AddClusterVerbs(verbs);
   AddModelVerbs(verbs);
   AddQuantizeVerb(verbs);

@@ -27,5 +27,6 @@ void AddQuantizeVerb(VerbTable& verbs);   // model quantize
 void AddBackendsVerb(VerbTable& verbs);   // model backends
 void AddDemoVerb(VerbTable& verbs);       // demo
 void AddTourVerb(VerbTable& verbs);       // tour
+void AddStoreVerbs(VerbTable& verbs);     // store status, verify, compact, backup, restore, ...
 
 }  // namespace ruvd

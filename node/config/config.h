@@ -76,6 +76,10 @@ struct NodeConfig {
   struct StorageSection {
     uint64_t soft_reserve_bytes = 512ULL << 20;  // below this free space patterns are refused
     uint64_t hard_reserve_bytes = 256ULL << 20;  // below this the store is read-only
+    // Where the key comes from that wraps all data keys: "file" (DATA_DIR/seal.key), "passphrase"
+    // (Argon2id, parameters in DATA_DIR/seal.kdf) or "credential" (of systemd, ruvd.seal-key).
+    std::string seal_key = "file";
+    std::string passphrase_file;  // for "passphrase"; its first line
     int hnsw_m = 16;
     int hnsw_ef_construction = 100;
     int witness_days = 7;         // what requests did is kept as long

@@ -15,6 +15,7 @@ constexpr std::string_view kKvFormats[] = {"f16", "q8", "f32"};
 constexpr std::string_view kSamplers[] = {
     "auto",     "ancestral", "low_confidence", "margin",          "entropy", "random",
     "position", "threshold", "factor",         "entropy_bounded", "klass",   "remdm"};
+constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
 // More cores than any machine this is built for, more waiting work than any client waits for: such
@@ -106,6 +107,11 @@ const std::array kKeys = {
               RUVD_FIELD(uint64_t, storage.soft_reserve_bytes), 0, kMaxBytes},
     ConfigKey{"storage", "hard_reserve_bytes", "Below this free space the store is read-only.",
               RUVD_FIELD(uint64_t, storage.hard_reserve_bytes), 0, kMaxBytes},
+    ConfigKey{"storage", "seal_key",
+              "Source of the key of the data at rest: file, passphrase or credential (systemd).",
+              RUVD_FIELD(std::string, storage.seal_key), 0, 0, TextRule::kOneOf, kSealKeys},
+    ConfigKey{"storage", "passphrase_file", "File of mode 0600 whose first line is the passphrase.",
+              RUVD_FIELD(std::string, storage.passphrase_file)},
     ConfigKey{"storage", "hnsw_m", "Links of a node of the pattern index.",
               RUVD_FIELD(int, storage.hnsw_m), 2, 128},
     ConfigKey{"storage", "hnsw_ef_construction", "Breadth of the search on insertion.",

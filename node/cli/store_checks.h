@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <vector>
+
+#include "storage/db/store_check.h"
+
+namespace ruvd {
+
+// What `ruvd store verify` asks the stores on top of the database about their own rows, after the
+// walk over all seals: one entry per store that can say something. A store adds its check here.
+std::vector<StoreCheck> StoreChecks();
+
+}  // namespace ruvd

@@ -1,0 +1,333 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ruvd store`: the store of a node that does not run.
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/cli/command.h"
+#include "node/cli/config_flags.h"
+#include "node/cli/store_checks.h"
+#include "node/cli/terminal.h"
+#include "node/cli/verbs.h"
+#include "node/node_files.h"
+#include "storage/db/backup.h"
+#include "storage/db/database.h"
+
+namespace ruvd {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kGroup[] = "Look after a node";
+
+struct StoreFlags {
+  ConfigFlags config;
+  std::string folder;      // of a backup
+  std::string backup_key;  // restore: the seal key file of the backup's time
+  bool verify_only = false;
+  bool data_keys = false;
+  std::string user;
+  std::string new_passphrase_file;
+};
+
+// An open store and where its key came from.
+struct OpenedStore {
+  NodeConfig config;
+  std::unique_ptr<SealKeySource> source;
+  std::unique_ptr<Database> database;
+};
+
+// Without the disk reserve unless asked: removing things is how space is freed.
+absl::StatusOr<OpenedStore> OpenStore(const CommandContext& context, const StoreFlags& flags,
+                                      bool with_reserve = false) {
+  OpenedStore store;
+  ASSIGN_OR_RETURN(store.config, flags.config.Load(context, nullptr));
+  if (!with_reserve) {
+    store.config.storage.soft_reserve_bytes = 0;
+    store.config.storage.hard_reserve_bytes = 0;
+  }
+  ASSIGN_OR_RETURN(const std::string path, StorePathOf(store.config));
+  if (!std::filesystem::exists(path)) {
+    return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
+                 "there is no store in {}; check node.data_dir", path);
+  }
+  ASSIGN_OR_RETURN(store.source, MakeSealKeySource(store.config));
+  ASSIGN_OR_RETURN(store.database, OpenNodeStore(store.config, *store.source, SystemClock()));
+  return store;
+}
+
+uint64_t BytesOf(const std::string& folder) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entries(folder, error), end; !error && entries != end;
+       entries.increment(error)) {
+    std::error_code unreadable;
+    const uint64_t size = entries->file_size(unreadable);
+    bytes += unreadable ? 0 : size;
+  }
+  return bytes;
+}
+
+std::string_view StateName(DataKeyInfo::State state) {
+  switch (state) {
+    case DataKeyInfo::State::kActive:
+      return "active";
+    case DataKeyInfo::State::kRetired:
+      return "retired";
+    case DataKeyInfo::State::kDestroyed:
+      return "destroyed";
+  }
+  return "destroyed";
+}
+
+void PrintFields(CommandContext& context,
+                 const std::vector<std::pair<std::string, std::string>>& fields) {
+  context.out << FormatFields(fields);
+}
+
+absl::Status Status(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags, /*with_reserve=*/true));
+  const Database& database = *store.database;
+  const RecoveryReport& recovery = database.recovery();
+  json keys = json::array();
+  for (const DataKeyInfo& key : database.DataKeys()) {
+    keys.push_back({{"id", key.id},
+                    {"scope", key.scope},
+                    {"state", StateName(key.state)},
+                    {"created_ms", key.created_ms}});
+  }
+  const uint64_t bytes = BytesOf(database.path());
+  ASSIGN_OR_RETURN(const uint64_t free, FreeBytesOfFileSystem(database.path()));
+  const std::string health(HealthName(database.Health()));
+  if (context.json) {
+    context.out << json{{"path", database.path()},
+                        {"schema", kSchemaVersion},
+                        {"health", health},
+                        {"bytes", bytes},
+                        {"free_bytes", free},
+                        {"missing_changes", recovery.missing()},
+                        {"mark_damaged", recovery.mark_damaged},
+                        {"data_keys", keys}}
+                       .dump()
+                << "\n";
+    return absl::OkStatus();
+  }
+  PrintFields(context, {{"path", database.path()},
+                        {"schema", std::to_string(kSchemaVersion)},
+                        {"health", health},
+                        {"bytes", std::to_string(bytes)},
+                        {"free bytes", std::to_string(free)},
+                        {"missing changes", std::to_string(recovery.missing())}});
+  std::vector<std::vector<std::string>> rows;
+  for (const DataKeyInfo& key : database.DataKeys()) {
+    rows.push_back({std::to_string(key.id), key.scope, std::string(StateName(key.state))});
+  }
+  context.out << "\n" << FormatTable({"DATA KEY", "SCOPE", "STATE"}, rows);
+  return absl::OkStatus();
+}
+
+void PrintReport(CommandContext& context, const StoreReport& report) {
+  if (context.json) {
+    json families = json::array();
+    for (const StoreReport::Family& family : report.families) {
+      families.push_back({{"name", family.name},
+                          {"rows", family.rows},
+                          {"bytes", family.bytes},
+                          {"erased", family.erased},
+                          {"broken", family.broken}});
+    }
+    context.out << json{{"ok", report.ok()},
+                        {"families", families},
+                        {"problem_count", report.problem_count},
+                        {"problems", report.problems}}
+                       .dump()
+                << "\n";
+    return;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const StoreReport::Family& family : report.families) {
+    rows.push_back({std::string(family.name), std::to_string(family.rows),
+                    std::to_string(family.bytes), std::to_string(family.erased),
+                    std::to_string(family.broken)});
+  }
+  context.out << FormatTable({"FAMILY", "ROWS", "BYTES", "ERASED", "BROKEN"}, rows);
+  for (const std::string& problem : report.problems) {
+    context.out << Printable(problem) << "\n";
+  }
+  context.out << (report.ok() ? "everything is as it should be\n"
+                              : fmt::format("{} problem(s)\n", report.problem_count));
+}
+
+absl::Status Verify(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
+  ASSIGN_OR_RETURN(StoreReport report, store.database->Verify());
+  for (const StoreCheck& check : StoreChecks()) {
+    if (const absl::Status status = check.run(*store.database, &report); !status.ok()) {
+      report.Complain(fmt::format("{}: {}", check.name, MessageOf(status)));
+    }
+  }
+  PrintReport(context, report);
+  if (report.ok()) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+               "the store has {} problem(s); restore a backup (`ruvd store restore`), or go on "
+               "without what does not open",
+               report.problem_count);
+}
+
+absl::Status Reseal(Database& database) {
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(more, database.ResealStep());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Compact(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
+  const uint64_t before = BytesOf(store.database->path());
+  RETURN_IF_ERROR(Reseal(*store.database));
+  RETURN_IF_ERROR(store.database->Compact());
+  const uint64_t after = BytesOf(store.database->path());
+  context.out << (context.json
+                      ? json{{"bytes_before", before}, {"bytes_after", after}}.dump() + "\n"
+                      : fmt::format("{} bytes before, {} after\n", before, after));
+  return absl::OkStatus();
+}
+
+void PrintManifest(CommandContext& context, const BackupManifest& manifest) {
+  uint64_t bytes = 0;
+  for (const BackupManifest::File& file : manifest.files) {
+    bytes += file.size;
+  }
+  if (context.json) {
+    context.out << json{{"store_id", ToHex(AsBytes(manifest.store_id))},
+                        {"schema", manifest.schema},
+                        {"created_ms", manifest.created_ms},
+                        {"sequence", manifest.sequence},
+                        {"boot_counter", manifest.boot_counter},
+                        {"files", manifest.files.size()},
+                        {"bytes", bytes}}
+                       .dump()
+                << "\n";
+    return;
+  }
+  PrintFields(context, {{"store", ToHex(AsBytes(manifest.store_id))},
+                        {"files", std::to_string(manifest.files.size())},
+                        {"bytes", std::to_string(bytes)},
+                        {"sequence", std::to_string(manifest.sequence)}});
+}
+
+absl::Status Backup(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
+  ASSIGN_OR_RETURN(const BackupManifest manifest, store.database->Backup(flags.folder));
+  PrintManifest(context, manifest);
+  return absl::OkStatus();
+}
+
+absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const NodeConfig config, flags.config.Load(context, nullptr));
+  ASSIGN_OR_RETURN(const auto source, MakeSealKeySource(config));
+  ASSIGN_OR_RETURN(const SealKeys keys, source->Load());
+  std::optional<SealKey> backup_key;
+  if (!flags.backup_key.empty()) {
+    SealKeySource of_backup({.kind = SealKeySource::Kind::kCredential, .path = flags.backup_key});
+    ASSIGN_OR_RETURN(const SealKeys then, of_backup.Load());
+    backup_key = then.current;
+  }
+  if (flags.verify_only) {
+    ASSIGN_OR_RETURN(const BackupManifest manifest,
+                     VerifyBackup(flags.folder, backup_key.value_or(keys.current)));
+    PrintManifest(context, manifest);
+    return absl::OkStatus();
+  }
+  RestoreOptions options{.backup = flags.folder, .key = keys.current, .backup_key = backup_key};
+  ASSIGN_OR_RETURN(options.store, StorePathOf(config));
+  ASSIGN_OR_RETURN(const RestoreReport report, RestoreBackup(options));
+  PrintManifest(context, report.manifest);
+  if (!context.json) {
+    context.out << fmt::format(
+        "restored into {}; boot counter {}, {} newer entries of the privacy "
+        "ledger kept\n",
+        options.store, report.boot_counter, report.ledger_rows_carried);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> NewPassphrase(const StoreFlags& flags, const NodeConfig& config) {
+  if (config.storage.seal_key != "passphrase") {
+    return std::string();
+  }
+  return ReadPassphraseFile(flags.new_passphrase_file.empty() ? config.storage.passphrase_file
+                                                              : flags.new_passphrase_file);
+}
+
+absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
+  if (flags.data_keys) {
+    RETURN_IF_ERROR(store.database->RotateDataKeys(""));
+    RETURN_IF_ERROR(Reseal(*store.database));
+  }
+  ASSIGN_OR_RETURN(const std::string passphrase, NewPassphrase(flags, store.config));
+  ASSIGN_OR_RETURN(const SealKey next, store.source->StartRotation(passphrase));
+  RETURN_IF_ERROR(store.database->ChangeSealKey(next));
+  RETURN_IF_ERROR(store.source->FinishRotation());
+  const size_t keys = store.database->DataKeys().size();
+  context.out << (context.json
+                      ? json{{"data_keys", keys}}.dump() + "\n"
+                      : fmt::format("the node has a new seal key; it wraps {} data keys\n", keys));
+  return absl::OkStatus();
+}
+
+absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
+  RETURN_IF_ERROR(store.database->Erase(KeyScope::User(flags.user)));
+  RETURN_IF_ERROR(store.database->Compact());
+  context.out << (context.json ? json{{"erased", flags.user}}.dump() + "\n"
+                               : fmt::format("what was sealed for {} is unreadable and removed; "
+                                             "backups of before still hold it\n",
+                                             flags.user));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddStoreVerbs(VerbTable& verbs) {
+  using Action = absl::Status (*)(CommandContext&, const StoreFlags&);
+  const auto add = [&verbs](std::string_view path, std::string help, Action action) {
+    auto flags = std::make_shared<StoreFlags>();
+    CLI::App& verb =
+        verbs.Add(path, kGroup, std::move(help),
+                  [flags, action](CommandContext& context) { return action(context, *flags); });
+    flags->config.AddTo(verb);
+    return std::pair<CLI::App&, StoreFlags&>(verb, *flags);
+  };
+  add("store status", "Health, size and data keys of a stopped node's store", Status);
+  add("store verify", "Open every seal and look for what is wrong", Verify);
+  add("store compact", "Remove what was deleted and erased from the files", Compact);
+  auto [backup, backup_flags] = add("store backup", "Copy the store into a new folder", Backup);
+  backup.add_option("--out", backup_flags.folder, "Folder to make")->required();
+  auto [restore, restore_flags] =
+      add("store restore", "Put a backup in the place of the store", Restore);
+  restore.add_option("--from", restore_flags.folder, "Folder of the backup")->required();
+  restore.add_flag("--verify", restore_flags.verify_only, "Check the backup, restore nothing");
+  restore.add_option("--backup-key", restore_flags.backup_key,
+                     "Seal key file of the backup's time, where it was another one");
+  auto [rotate, rotate_flags] = add("store rotate", "Give the node a new seal key", Rotate);
+  rotate.add_flag("--data-keys", rotate_flags.data_keys, "New data keys, too: seals all anew");
+  rotate.add_option("--new-passphrase-file", rotate_flags.new_passphrase_file,
+                    "Its first line becomes the passphrase; default: the same with a new salt");
+  auto [erase, erase_flags] = add("store erase", "Make a user's data unreadable for ever", Erase);
+  erase.add_option("--user", erase_flags.user, "Whose")->required();
+}
+
+}  // namespace ruvd
