@@ -33,9 +33,9 @@ inline constexpr size_t kReplayBootsPerSender = 2;
 // Senders remembered at once: 10,000 x about 350 B = 3.5 MB.
 inline constexpr size_t kMaxReplaySenders = 10'000;
 
-// Argon2id for the passphrase of a store: 3 passes over 64 MiB (RFC 9106, section 4, second choice),
-// which a node of 512 MiB can spare once at start. The floor is OWASP's smallest, the ceiling keeps
-// a parameter file that somebody altered from taking the machine.
+// Argon2id for the passphrase of a store: 3 passes over 64 MiB (RFC 9106, section 4, second
+// choice), which a node of 512 MiB can spare once at start. The floor is OWASP's smallest, the
+// ceiling keeps a parameter file that somebody altered from taking the machine.
 inline constexpr uint64_t kPassphrasePasses = 3;
 inline constexpr uint64_t kPassphraseMemoryBytes = 64ULL << 20;
 inline constexpr uint64_t kMinPassphrasePasses = 2;

@@ -39,7 +39,7 @@ std::vector<float> SkewedRows(uint64_t seed) {
   for (size_t row = 0; row < kRows; ++row) {
     std::vector<double> source(kWidth);
     for (size_t i = 0; i < kWidth; ++i) {
-      source[i] = random.Normal() * std::pow(4.0, static_cast<double>(i) - 3);
+      source[i] = random.Normal() * std::pow(2.0, static_cast<double>(i) - 3);
     }
     for (size_t i = 0; i < kWidth; ++i) {
       double value = 5;
