@@ -84,6 +84,8 @@ class HnswIndex {
   static absl::StatusOr<std::unique_ptr<HnswIndex>> Create(const HnswOptions& options);
   ~HnswIndex();
 
+  // Whether rows and queries may have this vector: WRONG_DIMENSION, INVALID_ARGUMENT. Any thread's.
+  absl::Status CheckVector(std::span<const float> vector) const;
   // What Put would answer, but for a lack of memory. The writer's.
   absl::Status Check(const HnswRow& row) const;
 
@@ -133,7 +135,6 @@ class HnswIndex {
 
   explicit HnswIndex(const HnswOptions& options);
   absl::Status Reserve();
-  absl::Status CheckVector(std::span<const float> vector) const;
   // The vector as it is coded: of norm 1 for cosine.
   std::vector<float> Prepared(std::span<const float> vector) const;
   uint8_t LevelOf(uint32_t label) const;

@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<SimilarityIndex>> SimilarityIndex::Create(uint32_
 }
 
 absl::Status SimilarityIndex::Check(std::span<const float> vector) const {
-  return index_->Check({.vector = vector});
+  return index_->CheckVector(vector);
 }
 
 uint32_t SimilarityIndex::LabelOf(std::string_view id) {

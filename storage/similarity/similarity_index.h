@@ -33,7 +33,7 @@ class SimilarityIndex {
   // Vectors of `dimension` values. INVALID_ARGUMENT for a dimension outside storage/limits.h.
   static absl::StatusOr<std::unique_ptr<SimilarityIndex>> Create(uint32_t dimension);
 
-  // What Put would answer, without putting.
+  // Whether vectors and queries may be this one: WRONG_DIMENSION, INVALID_ARGUMENT.
   absl::Status Check(std::span<const float> vector) const;
 
   // Adds the vector of an id or replaces it. WRONG_DIMENSION; INVALID_ARGUMENT for values that are
