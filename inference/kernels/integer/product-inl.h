@@ -272,11 +272,18 @@ RUVD_INLINE size_t PanelLaneOf(size_t v) {
   return v % kGroupVectors<Isa> * Isa::kLanes;
 }
 
-// kRows rows times kVectors vectors of outputs over the panel's blocks.
-template <class Isa, Kind kKind, size_t kRows, size_t kVectors>
-__attribute__((noinline)) void Tile(const Panel& panel, size_t lane, size_t blocks, TileRows x,
-                                    TileSums y) {
-  typename Isa::Floats totals[kRows][kVectors];
+// The scales or minima of a tile's outputs; `stride` lies between two groups of the panel.
+template <class Isa, size_t kVectors>
+RUVD_INLINE void LoadOutputs(const float* panel, size_t stride,
+                             typename Isa::Floats (&values)[kVectors]) {
+  RUVD_UNROLL
+  for (size_t v = 0; v < kVectors; ++v) {
+    values[v] = Isa::LoadFloats(panel + PanelGroupOf<Isa>(v) * stride + PanelLaneOf<Isa>(v));
+  }
+}
+
+template <class Isa, size_t kRows, size_t kVectors>
+RUVD_INLINE void LoadTotals(const TileSums& y, typename Isa::Floats (&totals)[kRows][kVectors]) {
   RUVD_UNROLL
   for (size_t r = 0; r < kRows; ++r) {
     RUVD_UNROLL
@@ -287,6 +294,26 @@ __attribute__((noinline)) void Tile(const Panel& panel, size_t lane, size_t bloc
       __builtin_prefetch(y.to + r * y.to_stride + v * Isa::kLanes, 1);
     }
   }
+}
+
+template <class Isa, size_t kRows, size_t kVectors>
+RUVD_INLINE void StoreTotals(const typename Isa::Floats (&totals)[kRows][kVectors],
+                             const TileSums& y) {
+  RUVD_UNROLL
+  for (size_t r = 0; r < kRows; ++r) {
+    RUVD_UNROLL
+    for (size_t v = 0; v < kVectors; ++v) {
+      Isa::StoreFloats(totals[r][v], y.to + r * y.to_stride + v * Isa::kLanes);
+    }
+  }
+}
+
+// kRows rows times kVectors vectors of outputs over the panel's blocks.
+template <class Isa, Kind kKind, size_t kRows, size_t kVectors>
+__attribute__((noinline)) void Tile(const Panel& panel, size_t lane, size_t blocks, TileRows x,
+                                    TileSums y) {
+  typename Isa::Floats totals[kRows][kVectors];
+  LoadTotals<Isa>(y, totals);
   const uint8_t* codes = panel.codes + lane * 4;
   const float* scales = panel.scales + lane;
   const float* minima = panel.minima + lane;
@@ -308,19 +335,12 @@ __attribute__((noinline)) void Tile(const Panel& panel, size_t lane, size_t bloc
         AddProducts<Isa, kKind.wide>(w, x.codes + vector * 4, sums);
       }
       typename Isa::Floats s[kVectors];
-      RUVD_UNROLL
-      for (size_t v = 0; v < kVectors; ++v) {
-        s[v] = Isa::LoadFloats(scales + PanelGroupOf<Isa>(v) * kPanelScales + half * kGroupOutputs +
-                               PanelLaneOf<Isa>(v));
-      }
+      LoadOutputs<Isa>(scales + half * kGroupOutputs, kPanelScales, s);
       AddScaled<Isa>(sums, s, x.scales, totals);
     }
     if constexpr (kKind.minima) {
       typename Isa::Floats m[kVectors];
-      RUVD_UNROLL
-      for (size_t v = 0; v < kVectors; ++v) {
-        m[v] = Isa::LoadFloats(minima + PanelGroupOf<Isa>(v) * kPanelMinima + PanelLaneOf<Isa>(v));
-      }
+      LoadOutputs<Isa>(minima, kPanelMinima, m);
       SubtractMinima<Isa>(m, x.sums, totals);
     }
     x.Advance(1, kKind.halves);
@@ -328,13 +348,7 @@ __attribute__((noinline)) void Tile(const Panel& panel, size_t lane, size_t bloc
     scales += kKind.halves * kGroupOutputs;
     minima += kGroupOutputs;
   }
-  RUVD_UNROLL
-  for (size_t r = 0; r < kRows; ++r) {
-    RUVD_UNROLL
-    for (size_t v = 0; v < kVectors; ++v) {
-      Isa::StoreFloats(totals[r][v], y.to + r * y.to_stride + v * Isa::kLanes);
-    }
-  }
+  StoreTotals<Isa>(totals, y);
 }
 
 // The rows of group `row_group` from block `block` and row `row` on.
