@@ -165,10 +165,7 @@ absl::Status ReadId(const GgufReader& gguf, std::string_view name, std::optional
   const std::string key = fmt::format("tokenizer.ggml.{}_token_id", name);
   const size_t count = vocabulary.pieces.size();
   if (!gguf.Has(key)) {
-    const bool fits = standard && *standard < count &&
-                      (vocabulary.IsKind(*standard, TokenKind::kControl) ||
-                       vocabulary.IsKind(*standard, TokenKind::kUnknown));
-    *out = fits ? standard : std::nullopt;
+    *out = standard;
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const uint64_t id, gguf.GetUnsigned(key));
@@ -195,10 +192,15 @@ std::optional<TokenId> FindEndOfTurn(const Vocabulary& vocabulary) {
 absl::Status ReadIds(const GgufReader& gguf, Vocabulary* out) {
   // SentencePiece's own defaults.
   const bool pieces = out->model == TokenizerModel::kSentencePiece;
-  const auto standard = [&](TokenId id) { return pieces ? std::optional(id) : std::nullopt; };
-  RETURN_IF_ERROR(ReadId(gguf, "unknown", standard(0), *out, &out->unknown));
-  RETURN_IF_ERROR(ReadId(gguf, "bos", standard(1), *out, &out->bos));
-  RETURN_IF_ERROR(ReadId(gguf, "eos", standard(2), *out, &out->eos));
+  const auto standard = [&](TokenId id, TokenKind kind) {
+    const bool fits = pieces && id < out->pieces.size() && out->IsKind(id, kind);
+    return fits ? std::optional(id) : std::nullopt;
+  };
+  // Text becomes the unknown token where nothing else fits, so a control token must not be it
+  // unless the file says so.
+  RETURN_IF_ERROR(ReadId(gguf, "unknown", standard(0, TokenKind::kUnknown), *out, &out->unknown));
+  RETURN_IF_ERROR(ReadId(gguf, "bos", standard(1, TokenKind::kControl), *out, &out->bos));
+  RETURN_IF_ERROR(ReadId(gguf, "eos", standard(2, TokenKind::kControl), *out, &out->eos));
   RETURN_IF_ERROR(ReadId(gguf, "mask", std::nullopt, *out, &out->mask));
   RETURN_IF_ERROR(ReadId(gguf, "padding", std::nullopt, *out, &out->pad));
   return ReadId(gguf, "eot", FindEndOfTurn(*out), *out, &out->end_of_turn);

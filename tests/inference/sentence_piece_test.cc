@@ -105,6 +105,22 @@ TEST(SentencePieceTest, UnknownCharactersBecomeBytes) {
   EXPECT_THAT(no_bytes.Build().value()->Encode("éa"), ElementsAre(2U, 0U, a));
 }
 
+// Found by tokenizer_fuzz: the first token is the unknown one by convention, also where it is no
+// such.
+TEST(SentencePieceTest, TextNeverBecomesAControlTokenThatHappensToComeFirst) {
+  TestVocabulary vocabulary;
+  vocabulary.model = "llama";
+  const TokenId control = vocabulary.Add("<s>", TestVocabulary::kControl);
+  const TokenId a = vocabulary.Add("a");
+  const TokenId space = vocabulary.Add("▁");
+  EXPECT_THAT(vocabulary.Build().value()->Encode("éa"), ElementsAre(space, a));
+  // The file may say that it is.
+  vocabulary.extra = [](GgufWriter* writer) {
+    writer->SetUnsigned32("tokenizer.ggml.unknown_token_id", 0);
+  };
+  EXPECT_THAT(vocabulary.Build().value()->Encode("éa"), ElementsAre(space, control, a));
+}
+
 TEST(SentencePieceTest, MergingNeverForgesASpecialToken) {
   SmallPieces small;
   // All the pieces on the way to "</s>" and "[u]" and "<0x41>" exist.
