@@ -64,7 +64,8 @@ void CheckStream(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens)
   RUVD_CHECK(IsUtf8(decoder.Finish()));
 }
 
-// Any bytes come back from their ids.
+// Any bytes come back from their ids. The first byte picks the tokenizer: all of them for each
+// input would be slow, and the search would learn no more.
 void CheckText(std::string_view text) {
   static const auto& kTokenizers = *[] {
     auto* out = new std::vector<std::unique_ptr<Tokenizer>>;
@@ -75,13 +76,14 @@ void CheckText(std::string_view text) {
     out->push_back(Pieces());
     return out;
   }();
+  const size_t chosen = static_cast<uint8_t>(text.front()) % kTokenizers.size();
+  const Tokenizer& tokenizer = *kTokenizers[chosen];
+  text.remove_prefix(1);
   const bool has_space_mark = text.find("▁") != std::string_view::npos;
-  for (const auto& tokenizer : kTokenizers) {
-    if (tokenizer != kTokenizers.back() || !has_space_mark) {
-      RUVD_CHECK(tokenizer->Decode(tokenizer->Encode(text)) == text);
-    }
-    CheckStream(*tokenizer, tokenizer->Encode(text, /*parse_special=*/true));
+  if (chosen + 1 < kTokenizers.size() || !has_space_mark) {
+    RUVD_CHECK(tokenizer.Decode(tokenizer.Encode(text)) == text);
   }
+  CheckStream(tokenizer, tokenizer.Encode(text, /*parse_special=*/true));
 }
 
 // The lines of the input are a vocabulary: kind, score and piece; then the text. Either it is
@@ -120,8 +122,8 @@ void CheckVocabulary(std::string_view input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
-  CheckText(input);
   if (!input.empty()) {
+    CheckText(input);
     CheckVocabulary(input);
   }
   return 0;
