@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/reasons.h"
@@ -20,6 +21,7 @@ constexpr size_t kTierBits = std::bit_width(limits::kMaxFilterTiers - 1);
 constexpr size_t kTimeBits = std::bit_width(static_cast<uint64_t>(limits::kMaxFilterTimeMs));
 constexpr uint64_t kAllBanks = ~uint64_t{0};
 constexpr uint32_t kAllTiers = (1U << limits::kMaxFilterTiers) - 1;
+constexpr float kNoMaximum = std::numeric_limits<float>::infinity();
 static_assert(limits::kMaxBanks == 64, "a filter names banks by the bits of a word");
 
 template <typename... Args>
@@ -37,7 +39,7 @@ uint64_t Ordered(float quality) {
 
 bool HnswFilter::admits_all_of_its_banks() const {
   return (tiers & kAllTiers) == kAllTiers && tasks.empty() && !owner && min_time_ms <= 0 &&
-         max_time_ms >= limits::kMaxFilterTimeMs && min_quality <= 0 && std::isinf(max_quality);
+         max_time_ms >= limits::kMaxFilterTimeMs && min_quality <= 0 && max_quality == kNoMaximum;
 }
 
 namespace hnsw {
@@ -142,7 +144,7 @@ uint64_t AttributeTable::Matches(size_t word, const HnswFilter& filter, uint64_t
   if (filter.min_quality > 0) {
     mask = quality_.AtLeast(word, Ordered(filter.min_quality), mask);
   }
-  if (!std::isinf(filter.max_quality) || filter.max_quality < 0) {
+  if (filter.max_quality < kNoMaximum) {
     mask = filter.max_quality < 0 ? 0 : quality_.AtMost(word, Ordered(filter.max_quality), mask);
   }
   return mask;

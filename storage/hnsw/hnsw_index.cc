@@ -25,6 +25,8 @@ constexpr size_t kVacuumPart = 5;
 // so many.
 constexpr size_t kGrowthPart = 4;
 constexpr size_t kMinGrowth = 1000;
+// Below so many places the tail is not worth cleaning.
+constexpr size_t kMinTail = 1024;
 // Room for removed rows beside the live ones.
 constexpr size_t kSpareNodes = 1024;
 // Rows that one pass moves to lower numbers, so that memory behind them can be given back.
@@ -144,7 +146,32 @@ void HnswIndex::Encode(uint32_t node, std::span<const float> row) {
 
 void HnswIndex::SetPending(uint32_t node, bool pending) {
   core_.pending.Set(node, pending);
-  hnsw::Add(core_.pending_count, pending ? 1 : -1);
+  // Whoever reads a count without this row, and so leaves the tail out, finds links to it.
+  core_.pending_count.fetch_add(pending ? 1U : ~0U, std::memory_order_release);
+}
+
+void HnswIndex::AddToTail(uint32_t node) {
+  SetPending(node, true);
+  tail_.push_back(node);
+  if (tail_.size() > kMinTail && tail_.size() / 2 > core_.pending_count.load()) {
+    CompactTail();
+  }
+  tail_places_ = tail_.size();
+}
+
+// Of a number that is there more than once the last place counts: those before it are of rows that
+// are gone.
+void HnswIndex::CompactTail() {
+  std::vector<bool> seen(core_.nodes.size(), false);
+  std::deque<uint32_t> kept;
+  for (; !tail_.empty(); tail_.pop_back()) {
+    const uint32_t node = tail_.back();
+    if (node < seen.size() && !seen[node] && core_.pending.Get(node)) {
+      seen[node] = true;
+      kept.push_front(node);
+    }
+  }
+  tail_ = std::move(kept);
 }
 
 absl::Status HnswIndex::Put(const HnswRow& row) {
@@ -165,8 +192,7 @@ absl::Status HnswIndex::Put(const HnswRow& row) {
   core_.attributes.Set(node, row.attributes);
   node_of_.resize(std::max<size_t>(node_of_.size(), row.label + size_t{1}), kNoNode);
   const uint32_t old = std::exchange(node_of_[row.label], node);
-  SetPending(node, true);
-  tail_.push_back(node);
+  AddToTail(node);
   hnsw::Add(core_.banks[row.attributes.bank].live, 1);
   core_.live.Set(node, true);
   ++live_;
@@ -242,6 +268,7 @@ size_t HnswIndex::LinkSome(size_t count) {
     ++linked_since_pass_;
     ++taken;
   }
+  tail_places_ = tail_.size();
   return taken;
 }
 
@@ -273,6 +300,11 @@ bool HnswIndex::RepairSome(size_t nodes, bool now) {
 }
 
 void HnswIndex::Apply(const hnsw::Repairer::Outcome& outcome) {
+  // Before the epoch closes: who comes after it does not hold these nodes back, and must not read
+  // them.
+  for (const uint32_t node : outcome.unlinked) {
+    core_.in_graph.Set(node, false);
+  }
   const uint64_t epoch = outcome.unlinked.empty() ? 0 : core_.epochs.Advance();
   for (const uint32_t node : outcome.unlinked) {
     hnsw::Add(core_.banks[core_.nodes.info(node).bank].linked_dead, -1);
@@ -280,8 +312,7 @@ void HnswIndex::Apply(const hnsw::Repairer::Outcome& outcome) {
   }
   for (const uint32_t node : outcome.orphans) {
     hnsw::Add(core_.banks[core_.nodes.info(node).bank].linked, -1);
-    SetPending(node, true);
-    tail_.push_back(node);
+    AddToTail(node);
   }
 }
 
@@ -303,7 +334,6 @@ void HnswIndex::Reclaim() {
   }
   const uint64_t oldest = core_.epochs.OldestReader();
   while (!retired_.empty() && retired_.front().epoch < oldest) {
-    core_.in_graph.Set(retired_.front().node, false);
     core_.nodes.Free(retired_.front().node);
     retired_.pop_front();
     --removed_;
@@ -340,8 +370,7 @@ void HnswIndex::MoveSome() {
     nodes.header(*to) = nodes.header(from);
     core_.attributes.Set(*to, core_.attributes.Get(from));
     node_of_[info.label] = *to;
-    SetPending(*to, true);
-    tail_.push_back(*to);
+    AddToTail(*to);
     hnsw::Add(core_.banks[info.bank].live, 1);
     core_.live.Set(*to, true);
     ++live_;
@@ -355,6 +384,7 @@ HnswCounts HnswIndex::Counts() const {
   return {.live = live_.load(),
           .pending = core_.pending_count.load(),
           .removed = removed_.load(),
+          .tail_places = tail_places_.load(),
           .nodes = core_.nodes.size(),
           .memory_bytes = core_.nodes.committed_bytes() + core_.attributes.committed_bytes() +
                           core_.live.committed_bytes() + core_.pending.committed_bytes() +

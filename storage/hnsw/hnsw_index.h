@@ -60,6 +60,7 @@ struct HnswCounts {
   size_t live = 0;          // rows that searches find
   size_t pending = 0;       // of them not in a graph yet
   size_t removed = 0;       // rows that are out of searches but not of memory
+  size_t tail_places = 0;   // of the queue for LinkSome, some of them of rows that are gone
   size_t nodes = 0;         // numbers in use or free for reuse
   size_t memory_bytes = 0;  // taken for codes, links, attributes and tables
 };
@@ -142,6 +143,9 @@ class HnswIndex {
   void Encode(uint32_t node, std::span<const float> row);
   void Kill(uint32_t node);
   void SetPending(uint32_t node, bool pending);
+  void AddToTail(uint32_t node);
+  // Drops places of the tail whose rows are gone.
+  void CompactTail();
   void Reclaim();
   bool PassIsDue() const;
   // Takes what a step of repairs found: unlinked nodes and orphans.
@@ -165,6 +169,7 @@ class HnswIndex {
     uint32_t node;
   };
   std::deque<Retired> retired_;  // until their readers are gone
+  std::atomic<size_t> tail_places_{0};
   std::atomic<size_t> live_{0};
   std::atomic<size_t> removed_{0};
 };

@@ -60,7 +60,7 @@ struct IndexCore {
   AttributeTable attributes;
   BitSet live;      // rows that a search may return
   BitSet pending;   // rows that are in no graph yet, or no longer: the flat tail
-  BitSet in_graph;  // nodes that links may lead to, removed ones included, until they are reused
+  BitSet in_graph;  // nodes that links may lead to, removed ones included
   std::atomic<uint32_t> pending_count{0};
   std::array<BankGraph, limits::kMaxBanks> banks;
   mutable ReaderEpochs epochs;

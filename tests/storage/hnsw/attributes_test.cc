@@ -133,5 +133,16 @@ TEST(AttributesTest, TellsAFilterOfBanksFromOthers) {
   EXPECT_FALSE((HnswFilter{.max_quality = 1}).admits_all_of_its_banks());
 }
 
+TEST(AttributesTest, AMaximumOfMinusInfinityAdmitsNothingAndIsAFilter) {
+  const HnswFilter filter{.max_quality = -std::numeric_limits<float>::infinity()};
+  EXPECT_FALSE(filter.admits_all_of_its_banks());
+  AttributeTable table;
+  ASSERT_TRUE(table.Reserve(1).ok());
+  ASSERT_TRUE(table.Grow(1).ok());
+  table.Set(0, {.quality = 0});
+  EXPECT_EQ(table.Matches(0, filter, 1), 0U);
+  EXPECT_EQ(table.Matches(0, HnswFilter{}, 1), 1U);
+}
+
 }  // namespace
 }  // namespace ruvd::hnsw

@@ -126,6 +126,23 @@ TEST(HnswChurnTest, AShrunkIndexGivesItsNodesBack) {
   EXPECT_GE(Recall(*index, kept, Clustered(40, kDimension, 1, 39), {}, live), 0.99);
 }
 
+TEST(HnswChurnTest, ARowPutAgainAndAgainWithoutLinkingKeepsTheTailShort) {
+  constexpr size_t kKept = 20;
+  const Rows rows = Clustered(kKept, kDimension, 1, 41);
+  const auto index = MakeIndex(kOptions);
+  for (uint32_t i = 0; i < kKept; ++i) {
+    PutRow(*index, i, rows[i]);
+  }
+  for (uint32_t generation = 2; generation < 20000; ++generation) {
+    PutRow(*index, 7, rows[7], {}, generation);
+  }
+  EXPECT_LE(index->Counts().tail_places, 2000U);
+  EXPECT_EQ(index->Counts().pending, kKept);
+  EXPECT_EQ(index->LinkSome(2 * kKept), kKept);  // nobody was left out
+  EXPECT_EQ(index->Counts().pending, 0U);
+  EXPECT_EQ(index->Counts().tail_places, 0U);
+}
+
 // Any order of puts, removals, links and repairs against a plain map.
 TEST(HnswChurnTest, RandomChangesAgreeWithAMap) {
   const Rows pool = Clustered(300, 8, 1, 40);
