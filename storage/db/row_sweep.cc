@@ -35,19 +35,21 @@ class Step {
   Step(Database::Impl& impl, const RowSweep& sweep, SweepCursor cursor)
       : impl_(impl), sweep_(sweep), cursor_(std::move(cursor)) {}
 
-  // Goes on until the step is full or the last family ends.
+  // Goes on until the step is full or the last family ends. The cursor leaves a family that is
+  // exhausted before anything asks whether the step is full: otherwise a step that is full with a
+  // family's last row would begin again where it began, for ever.
   absl::Status Run() {
-    for (std::optional<ColumnFamily> family = cursor_.family; family;
-         family = NextFamily(*family)) {
-      if (*family != cursor_.family) {
-        cursor_ = {*family, ""};
+    while (!finished_ && !Full()) {
+      ASSIGN_OR_RETURN(const bool exhausted, RunFamily());
+      if (!exhausted) {
+        continue;  // full
       }
-      RETURN_IF_ERROR(RunFamily());
-      if (Full()) {
-        return absl::OkStatus();
+      const std::optional<ColumnFamily> next = NextFamily(cursor_.family);
+      finished_ = !next;
+      if (next) {
+        cursor_ = {*next, ""};
       }
     }
-    finished_ = true;
     return absl::OkStatus();
   }
   bool finished() const { return finished_; }
@@ -60,7 +62,8 @@ class Step {
            changed_ >= limits::kMaxSweepRows || batch_.GetDataSize() >= limits::kMaxSweepBytes;
   }
 
-  absl::Status RunFamily() {
+  // Whether the family's last row was seen; otherwise the cursor names the next row.
+  absl::StatusOr<bool> RunFamily() {
     rocksdb::ReadOptions read;
     read.fill_cache = false;
     std::unique_ptr<rocksdb::Iterator> rows(
@@ -69,7 +72,7 @@ class Step {
       const std::string_view key = ViewOf(rows->key());
       if (Full()) {
         cursor_.key = key;
-        return absl::OkStatus();
+        return false;
       }
       ++seen_;
       bytes_seen_ += rows->value().size();
@@ -77,7 +80,8 @@ class Step {
         RETURN_IF_ERROR(Judge(key, ViewOf(rows->value())));
       }
     }
-    return db::FromRocks(rows->status(), "a sweep");
+    RETURN_IF_ERROR(db::FromRocks(rows->status(), "a sweep"));
+    return true;
   }
 
   absl::Status Judge(std::string_view key, std::string_view stored) {

@@ -184,6 +184,27 @@ TEST_F(DataKeyTest, RotationSealsEveryValueAnewInSteps) {
   }
 }
 
+// The row alone fills a step, and it is the last of its family.
+TEST_F(DataKeyTest, ASweepThatIsFullWithTheLastRowOfAFamilyEnds) {
+  auto database = OpenStore();
+  const std::string large(9 << 20, 'x');
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kItem, "large", large).ok());
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "small", "1").ok());
+  ASSERT_TRUE(Put(*database, ColumnFamily::kMeta, "hers", "2", KeyScope::User("u")).ok());
+  ASSERT_TRUE(database->RotateDataKeys("family/meta").ok());
+  int steps = 1;
+  while (steps < 10 && database->ResealStep().value()) {
+    ++steps;
+  }
+  ASSERT_LT(steps, 10);
+  EXPECT_EQ(Count(*database, DataKeyInfo::State::kRetired), 0U);
+  ASSERT_TRUE(database->Erase(KeyScope::User("u")).ok());
+  ASSERT_TRUE(database->Compact().ok());
+  EXPECT_EQ(Count(*database, DataKeyInfo::State::kDestroyed), 0U);
+  EXPECT_EQ(database->Get(ColumnFamily::kItem, "large").value(), large);
+  EXPECT_EQ(database->Get(ColumnFamily::kMeta, "small").value(), "1");
+}
+
 TEST_F(DataKeyTest, ARotationDuringAnotherLosesNothing) {
   auto database = OpenStore();
   constexpr uint32_t kRows = 3 * limits::kMaxSweepRows;

@@ -129,7 +129,7 @@ class MigrationTest : public RecoveryTest {
  protected:
   static constexpr uint32_t kRows = 5 * limits::kMaxSweepRows;
 
-  void MakeOldStore() {
+  void MakeOldStore(size_t item_bytes = 5000) {
     fs::create_directories(Options().path);
     std::vector<std::string> names;
     for (size_t i = 0; i <= static_cast<size_t>(ColumnFamily::kItem); ++i) {
@@ -151,7 +151,7 @@ class MigrationTest : public RecoveryTest {
       for (uint32_t i = 0; i < kRows; ++i) {
         put(ColumnFamily::kMeta, RowKey().U32(i).Take(), "value " + std::to_string(i), i);
       }
-      put(ColumnFamily::kItem, "item", std::string(5000, 'i'), 0);
+      put(ColumnFamily::kItem, "item", std::string(item_bytes, 'i'), 0);
     });
   }
   void ExpectEverything(const Database& database) {
@@ -190,6 +190,12 @@ TEST_F(MigrationTest, AStoreOfSchema1IsSealedAnewAtOpen) {
   ExpectEverything(*OpenStore());
   EXPECT_EQ(OldValues(), 0U);
   ExpectEverything(*OpenStore());
+}
+
+TEST_F(MigrationTest, ARowThatFillsAStepAndEndsItsFamilyDoesNotKeepTheStoreFromOpening) {
+  MakeOldStore(9 << 20);
+  const auto database = OpenStore();
+  EXPECT_EQ(database->Get(ColumnFamily::kItem, "item").value(), std::string(9 << 20, 'i'));
 }
 
 TEST_F(MigrationTest, GoesOnWhereItWasInterrupted) {
