@@ -159,9 +159,9 @@ absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& folder)
   }
   RETURN_IF_ERROR(db::FromRocks(status, "a backup"));
   {
-    ASSIGN_OR_RETURN(const db::HighWaterFile::Opened mark,
-                     db::HighWaterFile::Open(rocksdb::FileSystem::Default(), store));
-    RETURN_IF_ERROR(mark.file->Write(manifest.sequence, /*clean=*/false, /*sync=*/true));
+    ASSIGN_OR_RETURN(const auto mark,
+                     db::HighWaterFile::Create(*rocksdb::FileSystem::Default(), store));
+    RETURN_IF_ERROR(mark->Write(manifest.sequence, /*clean=*/false, /*sync=*/true));
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> names, db::StoreFiles(store));
   for (const std::string& name : names) {

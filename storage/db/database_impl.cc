@@ -183,18 +183,33 @@ absl::Status Database::Impl::SyncLog(bool clean) {
   RETURN_IF_ERROR(CheckNotFailed());
   const uint64_t sequence = db_->GetLatestSequenceNumber();
   absl::Status status = db::FromRocks(db_->SyncWAL(), "syncing the log");
-  // Not before the log: the mark never names what may still be lost. An fsync of its own for every
-  // write would double the cost of a write.
-  const TimePoint now = options_.clock->Now();
-  const bool sync_mark = clean || now - mark_synced_at_ >= limits::kHighWaterSyncInterval;
+  // Not before the log: the mark never names what may still be lost.
   if (status.ok() && !latch_->failed()) {
-    status = high_water_->Write(sequence, clean, sync_mark);
-    mark_synced_at_ = sync_mark ? now : mark_synced_at_;
+    status = WriteMark(sequence, clean);
   }
   if (!status.ok()) {
     latch_->Fail(status);
   }
   return CheckNotFailed();
+}
+
+absl::Status Database::Impl::WriteMark(uint64_t sequence, bool clean) {
+  if (high_water_ == nullptr) {
+    return absl::OkStatus();
+  }
+  if (!mark_settled_) {
+    if (!mark_) {
+      return absl::OkStatus();  // damaged, and the next open is to find it so
+    }
+    // What was missing stays missing, whatever is written until then.
+    sequence += recovery_.missing();
+  }
+  // An fsync of its own for every write would double the cost of a write.
+  const TimePoint now = options_.clock->Now();
+  const bool sync = clean || now - mark_synced_at_ >= limits::kHighWaterSyncInterval;
+  RETURN_IF_ERROR(high_water_->Write(sequence, clean, sync));
+  mark_synced_at_ = sync ? now : mark_synced_at_;
+  return absl::OkStatus();
 }
 
 StoreHealth Database::Impl::Health() {

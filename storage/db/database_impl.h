@@ -90,7 +90,10 @@ class Database::Impl {
   absl::Status CheckSealKey();
   absl::Status LoadKeys();
   absl::Status Migrate(uint32_t version);
+  // STORE_CORRUPT where the log lost what a row of the first open was in.
+  absl::Status CheckNothingIsMissing(std::string_view row) const;
   absl::Status CheckHighWater();
+  absl::Status SettleMark();
   absl::Status CheckModel();
   absl::StatusOr<std::optional<std::string>> GetRaw(ColumnFamily family,
                                                     std::string_view key) const;
@@ -101,6 +104,7 @@ class Database::Impl {
   absl::Status Commit(rocksdb::WriteBatch* batch, uint64_t bytes);
   absl::Status CommitAndSync(rocksdb::WriteBatch* batch);
   absl::Status SyncLog(bool clean);
+  absl::Status WriteMark(uint64_t sequence, bool clean);
   absl::Status Seal(const Changes& changes, rocksdb::WriteBatch* batch);
   absl::StatusOr<KeyRing::Held> KeyOf(const Batch::Change& change);
 
@@ -117,7 +121,11 @@ class Database::Impl {
   std::unique_ptr<db::FolderLock> lock_;  // released after RocksDB has closed
   std::shared_ptr<rocksdb::FileSystem> files_;
   std::unique_ptr<rocksdb::Env> env_;
-  std::unique_ptr<db::HighWaterFile> high_water_;                        // written under sync_ only
+  std::unique_ptr<db::HighWaterFile> high_water_;  // written under sync_ only; null: none yet
+  // What the mark is written with until opening has compared it with what is there and remembered
+  // a loss: it never goes back before, so that an open that fails leaves the loss to be found.
+  std::optional<db::HighWater> mark_;  // as found at open
+  bool mark_settled_ = false;
   TimePoint mark_synced_at_{Duration(-limits::kHighWaterSyncInterval)};  // the same
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // by ColumnFamily, then unknown ones
@@ -136,10 +144,7 @@ class Database::Impl {
 
   std::string store_id_;
   RecoveryReport recovery_;
-  std::optional<db::HighWater> mark_;  // as found at open
-  bool mark_existed_ = false;
   bool opened_with_next_key_ = false;
-  bool new_store_ = false;
   uint32_t found_version_ = kSchemaVersion;
 };
 

@@ -82,12 +82,12 @@ absl::Status Database::Impl::OpenRocks() {
   db_.reset(raw);
   RETURN_IF_ERROR(db::FromRocks(status, "opening"));
   RETURN_IF_ERROR(failure());
-  recovery_.recovered = db_->GetLatestSequenceNumber();
   ASSIGN_OR_RETURN(db::HighWaterFile::Opened opened,
-                   db::HighWaterFile::Open(files_, options_.path));
+                   db::HighWaterFile::Open(*files_, options_.path));
   high_water_ = std::move(opened.file);
   mark_ = opened.mark;
-  mark_existed_ = opened.existed;
+  recovery_.recovered = db_->GetLatestSequenceNumber();
+  recovery_.acknowledged = mark_ ? mark_->sequence : recovery_.recovered;
   return absl::OkStatus();
 }
 
@@ -124,7 +124,22 @@ absl::Status Database::Impl::CheckSchema() {
   return absl::OkStatus();
 }
 
+// Schema and store id are written first of all. Where they are not there although more was
+// acknowledged, the store is not new: its log was lost from the beginning on.
+absl::Status Database::Impl::CheckNothingIsMissing(std::string_view row) const {
+  if (recovery_.missing() == 0) {
+    return absl::OkStatus();
+  }
+  return Error(
+      absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+      "the store in {} has lost its {} row and {} acknowledged changes: its log is damaged "
+      "or gone; restore it from a backup, or move the folder away to begin with an empty "
+      "store",
+      options_.path, row, recovery_.missing());
+}
+
 absl::Status Database::Impl::WriteSchemaOfNewStore() {
+  RETURN_IF_ERROR(CheckNothingIsMissing(kSchemaKey));
   for (const ColumnFamilyInfo& info : kColumnFamilies) {
     std::unique_ptr<rocksdb::Iterator> rows(
         db_->NewIterator(rocksdb::ReadOptions(), handle(info.family)));
@@ -136,7 +151,10 @@ absl::Status Database::Impl::WriteSchemaOfNewStore() {
     }
     RETURN_IF_ERROR(db::FromRocks(rows->status(), "opening"));
   }
-  new_store_ = true;
+  if (high_water_ == nullptr) {
+    ASSIGN_OR_RETURN(high_water_, db::HighWaterFile::Create(*files_, options_.path));
+    mark_ = db::HighWater{};
+  }
   rocksdb::WriteBatch batch;
   RETURN_IF_ERROR(db::FromRocks(
       batch.Put(kSchemaKey, EncodeSchema(kSchemaVersion, kSchemaMinReader)), "opening"));
@@ -147,6 +165,7 @@ absl::Status Database::Impl::WriteSchemaOfNewStore() {
 absl::Status Database::Impl::CheckSealKey() {
   ASSIGN_OR_RETURN(const auto stored, GetRaw(ColumnFamily::kDefault, kNodeKey));
   if (!stored) {
+    RETURN_IF_ERROR(CheckNothingIsMissing(kNodeKey));
     std::array<uint8_t, kStoreIdBytes> id;
     SecureRandomBytes(id);
     store_id_ = AsText(id);
@@ -231,14 +250,11 @@ absl::Status Database::Impl::Migrate(uint32_t version) {
 }
 
 absl::Status Database::Impl::CheckHighWater() {
-  if (new_store_) {
-    return absl::OkStatus();
-  }
-  recovery_.acknowledged = mark_ ? mark_->sequence : recovery_.recovered;
-  // Stores of schema 1 have no mark; later ones always do.
-  recovery_.mark_damaged = !mark_ && (mark_existed_ || found_version_ > 1);
+  // A store of schema 1 has no mark; every other one does, from before its first row.
+  const bool never_had_one = high_water_ == nullptr && found_version_ == 1;
+  recovery_.mark_damaged = !mark_ && !never_had_one;
   if (!recovery_.loss()) {
-    return absl::OkStatus();
+    return SettleMark();
   }
   // The number starts again from what is there, and the loss is remembered.
   rocksdb::WriteBatch batch;
@@ -249,9 +265,19 @@ absl::Status Database::Impl::CheckHighWater() {
                                                             kLogCutKey, kSchemaVersion, 0, row)),
                     "opening"));
   if (!Admit(batch.GetDataSize(), /*bulk=*/false).ok()) {
-    return absl::OkStatus();  // a full disk: the report stands, the row waits for the next one
+    return absl::OkStatus();  // a full disk: the next open reports the loss again
   }
+  RETURN_IF_ERROR(SettleMark());  // written behind the row's fsync
   return CommitAndSync(&batch);
+}
+
+// From now on the mark says what is there.
+absl::Status Database::Impl::SettleMark() {
+  if (high_water_ == nullptr) {
+    ASSIGN_OR_RETURN(high_water_, db::HighWaterFile::Create(*files_, options_.path));
+  }
+  mark_settled_ = true;
+  return absl::OkStatus();
 }
 
 absl::Status Database::Impl::CheckModel() {

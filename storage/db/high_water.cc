@@ -24,15 +24,16 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-// Whole and fsynced before it has its name.
+// Whole and fsynced before it has its name: nobody who finds it takes it for damaged.
 IOStatus CreateFile(FileSystem& files, const std::string& folder, const std::string& path) {
   const std::string candidate = path + ".new";
   std::unique_ptr<rocksdb::FSWritableFile> file;
-  const std::string zeros(kFileBytes, '\0');
+  std::string bytes = EncodeHighWater({.counter = 1, .sequence = 0, .clean = false});
+  bytes.resize(kFileBytes, '\0');
   const IOOptions options;
   IOStatus status = files.NewWritableFile(candidate, FileOptions(), &file, nullptr);
   if (status.ok()) {
-    status = file->Append(zeros, options, nullptr);
+    status = file->Append(bytes, options, nullptr);
   }
   if (status.ok()) {
     status = file->Fsync(options, nullptr);
@@ -95,23 +96,38 @@ std::optional<HighWater> DecodeHighWater(std::string_view slot) {
   return EncodeHighWater(mark) == slot ? std::optional(mark) : std::nullopt;
 }
 
-absl::StatusOr<HighWaterFile::Opened> HighWaterFile::Open(std::shared_ptr<FileSystem> files,
+absl::StatusOr<HighWaterFile::Opened> HighWaterFile::Open(FileSystem& files,
                                                           const std::string& folder) {
   const std::string path = folder + "/" + kHighWaterFile;
   Opened opened;
-  const IOStatus exists = files->FileExists(path, IOOptions(), nullptr);
-  opened.existed = exists.ok();
+  const IOStatus exists = files.FileExists(path, IOOptions(), nullptr);
   if (exists.IsNotFound()) {
-    RETURN_IF_ERROR(FromRocks(CreateFile(*files, folder, path), "creating the high-water mark"));
+    return opened;
   }
   std::unique_ptr<rocksdb::FSRandomRWFile> file;
-  RETURN_IF_ERROR(FromRocks(files->NewRandomRWFile(path, FileOptions(), &file, nullptr),
-                            "opening the high-water mark"));
+  IOStatus status = exists;
+  if (status.ok()) {
+    status = files.NewRandomRWFile(path, FileOptions(), &file, nullptr);
+  }
   size_t slot = 0;
-  RETURN_IF_ERROR(FromRocks(ReadSlots(*file, &opened.mark, &slot), "reading the high-water mark"));
+  if (status.ok()) {
+    status = ReadSlots(*file, &opened.mark, &slot);
+  }
+  if (status.ok()) {
+    status = file->Sync(IOOptions(), nullptr);
+  }
+  RETURN_IF_ERROR(FromRocks(status, "opening the high-water mark"));
   opened.file.reset(
       new HighWaterFile(std::move(file), opened.mark ? opened.mark->counter : 0, slot));
   return opened;
+}
+
+absl::StatusOr<std::unique_ptr<HighWaterFile>> HighWaterFile::Create(FileSystem& files,
+                                                                     const std::string& folder) {
+  RETURN_IF_ERROR(FromRocks(CreateFile(files, folder, folder + "/" + kHighWaterFile),
+                            "creating the high-water mark"));
+  ASSIGN_OR_RETURN(Opened opened, Open(files, folder));
+  return std::move(opened.file);
 }
 
 absl::Status HighWaterFile::Write(uint64_t sequence, bool clean, bool sync) {

@@ -40,13 +40,15 @@ std::optional<HighWater> DecodeHighWater(std::string_view slot);
 class HighWaterFile {
  public:
   struct Opened {
-    std::unique_ptr<HighWaterFile> file;
-    std::optional<HighWater> mark;  // the newest slot that is whole
-    bool existed = false;           // the file was there; without a mark it is damaged
+    std::unique_ptr<HighWaterFile> file;  // null where there is none
+    std::optional<HighWater> mark;        // the newest slot that is whole; none: damaged
   };
-  // Creates the file where it is missing.
-  static absl::StatusOr<Opened> Open(std::shared_ptr<rocksdb::FileSystem> files,
-                                     const std::string& folder);
+  // Fsyncs what it found: the slot that a killed process left unsynced may be the newest, and the
+  // next write goes to the other one.
+  static absl::StatusOr<Opened> Open(rocksdb::FileSystem& files, const std::string& folder);
+  // Makes the file with a whole mark of change 0, or replaces it; fsynced.
+  static absl::StatusOr<std::unique_ptr<HighWaterFile>> Create(rocksdb::FileSystem& files,
+                                                               const std::string& folder);
 
   // Overwrites the other slot, which survives the process; with `sync` it survives a power cut,
   // too.

@@ -64,6 +64,9 @@ rocksdb::DBOptions MakeDbOptions(std::shared_ptr<FailureLatch> latch) {
   options.create_if_missing = true;
   options.create_missing_column_families = true;
   options.paranoid_checks = true;
+  // A log that is gone or shorter than what was fsynced of it is an error, wherever it is among the
+  // live ones; the newest is not among those and has the high-water mark.
+  options.track_and_verify_wals_in_manifest = true;
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.max_bgerror_resume_count = 0;
   options.listeners.push_back(std::make_shared<BackgroundErrorListener>(std::move(latch)));

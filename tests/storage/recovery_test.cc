@@ -3,7 +3,9 @@
 //
 // The high-water mark, migrations and failures of the disk.
 
+#include <algorithm>
 #include <fstream>
+#include <functional>
 
 #include "base/bytes.h"
 #include "base/file.h"
@@ -28,18 +30,33 @@ absl::Status PutSynced(Database& database, std::string_view key) {
 
 class RecoveryTest : public StoreTest {
  protected:
-  // The newest log of the closed store.
-  fs::path Log() const {
-    fs::path newest;
+  // The logs of the closed store, oldest first.
+  std::vector<fs::path> Logs() const {
+    std::vector<fs::path> logs;
     for (const auto& entry : fs::directory_iterator(folder_ / "store")) {
-      if (entry.path().extension() == ".log" && entry.path() > newest) {
-        newest = entry.path();
+      if (entry.path().extension() == ".log") {
+        logs.push_back(entry.path());
       }
     }
-    return newest;
+    std::ranges::sort(logs);
+    return logs;
   }
+  fs::path Log() const { return Logs().back(); }
   void CutLog(double part) const {
     fs::resize_file(Log(), static_cast<uint64_t>(static_cast<double>(fs::file_size(Log())) * part));
+  }
+  // A store whose rows are all in the log, and its folder copied aside.
+  void MakeStoreInLog() {
+    auto database = OpenStore();
+    for (int i = 0; i < 50; ++i) {
+      ASSERT_TRUE(PutSynced(*database, std::to_string(i)).ok());
+    }
+    database.reset();
+    fs::copy(Options().path, folder_ / "whole", fs::copy_options::recursive);
+  }
+  void PutWholeStoreBack() {
+    fs::remove_all(Options().path);
+    fs::copy(folder_ / "whole", Options().path, fs::copy_options::recursive);
   }
   std::string Mark() const { return (folder_ / "store" / db::kHighWaterFile).string(); }
 };
@@ -84,6 +101,111 @@ TEST_F(RecoveryTest, EvenTheLastUnsyncedChangeIsMissedAfterAProperClose) {
   EXPECT_EQ(database->recovery().missing(), 1U);
 }
 
+TEST_F(RecoveryTest, ALogLostFromItsBeginningIsNotANewStore) {
+  MakeStoreInLog();
+  const std::vector<std::function<void()>> damages = {
+      [&] { fs::resize_file(Log(), 0); }, [&] { fs::remove(Log()); },
+      [&] {
+        std::string bytes = ReadFile(Log(), 1 << 20).value();
+        bytes[0] = static_cast<char>(bytes[0] ^ 1);
+        ASSERT_TRUE(WriteFileAtomically(Log(), bytes).ok());
+      }};
+  for (size_t i = 0; i < damages.size(); ++i) {
+    PutWholeStoreBack();
+    damages[i]();
+    for (int open = 0; open < 2; ++open) {  // the first one must not hide it from the second
+      const auto opened = Database::Open(Options());
+      EXPECT_EQ(ReasonOf(opened.status()), reasons::kStoreCorrupt) << i << " " << opened.status();
+    }
+  }
+  PutWholeStoreBack();
+  EXPECT_TRUE(OpenStore()->Get(ColumnFamily::kMeta, "49").ok());
+}
+
+TEST_F(RecoveryTest, AnOpenThatFailsLeavesTheLossToBeFound) {
+  MakeStoreInLog();
+  const SealKey right = key_;
+  CutLog(0.5);
+  key_ = SealKey::Generate();
+  EXPECT_EQ(ReasonOf(Database::Open(Options()).status()), reasons::kSealBroken);
+  key_ = right;
+  const auto database = OpenStore();
+  EXPECT_GT(database->recovery().missing(), 10U);
+}
+
+TEST_F(RecoveryTest, AnOpenThatCannotRememberALossLeavesItToTheNext) {
+  MakeStoreInLog();
+  CutLog(0.5);
+  free_bytes_ = 0;
+  auto database = OpenStore();
+  const uint64_t missing = database->recovery().missing();
+  EXPECT_GT(missing, 10U);
+  free_bytes_ = uint64_t{1} << 40;
+  clock_.Advance(std::chrono::seconds(10));  // written to before it is opened anew
+  ASSERT_TRUE(PutSynced(*database, "later").ok());
+  database.reset();
+  EXPECT_EQ(OpenStore()->recovery().missing(), missing);
+  EXPECT_FALSE(OpenStore()->recovery().loss());
+}
+
+TEST_F(RecoveryTest, AMarkThatIsGoneIsStillGoneAfterAnOpenThatFailed) {
+  MakeStoreInLog();
+  fs::remove(Mark());
+  const SealKey right = key_;
+  key_ = SealKey::Generate();
+  EXPECT_EQ(ReasonOf(Database::Open(Options()).status()), reasons::kSealBroken);
+  key_ = right;
+  EXPECT_TRUE(OpenStore()->recovery().mark_damaged);
+  EXPECT_FALSE(OpenStore()->recovery().loss());
+}
+
+// The disk of a first start ends at some byte; what is there by then is no damage.
+TEST_F(RecoveryTest, AFirstOpenThatIsInterruptedDamagesNoMark) {
+  int interrupted = 0;
+  for (uint64_t bytes = 100;; bytes += 3'000) {
+    fs::remove_all(Options().path);
+    DatabaseOptions options = Options();
+    options.file_system = std::make_shared<campaign::FullDiskFiles>(bytes);
+    if (Database::Open(options).ok()) {
+      break;
+    }
+    ++interrupted;
+    const auto database = OpenStore();
+    ASSERT_NE(database, nullptr);
+    EXPECT_FALSE(database->recovery().loss()) << bytes;
+  }
+  EXPECT_GE(interrupted, 3);
+}
+
+// The mark knows only how far the newest log should reach.
+TEST_F(RecoveryTest, ALogThatIsGoneBeforeTheNewestIsNotPassedOver) {
+  DatabaseOptions options = Options();
+  options.memtable_bytes = 64 << 10;
+  auto database = OpenStore(options);
+  Batch batch;
+  batch.Put(ColumnFamily::kVec, "first", "key made");
+  ASSERT_TRUE(database->Write(std::move(batch), Durability::kPowerLoss).ok());
+  ASSERT_TRUE(PutSynced(*database, "first").ok());
+  ASSERT_TRUE(database->Flush().ok());
+  batch = {};
+  batch.Put(ColumnFamily::kVec, "row", "in the oldest log alone");
+  ASSERT_TRUE(database->Write(std::move(batch), Durability::kPowerLoss).ok());
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(PutSynced(*database, std::to_string(i)).ok());
+  }
+  database.reset();
+  ASSERT_GT(Logs().size(), 1U);
+  fs::copy(options.path, folder_ / "whole", fs::copy_options::recursive);
+  fs::remove(Logs().front());
+  EXPECT_EQ(ReasonOf(Database::Open(options).status()), reasons::kStoreCorrupt);
+  PutWholeStoreBack();
+  fs::resize_file(Logs().front(), fs::file_size(Logs().front()) / 2);
+  const auto shorter = Database::Open(options);
+  EXPECT_TRUE(!shorter.ok() || (*shorter)->recovery().loss());
+  PutWholeStoreBack();
+  EXPECT_EQ(OpenStore(options)->Get(ColumnFamily::kVec, "row").value(), "in the oldest log alone");
+}
+
 TEST_F(RecoveryTest, ADamagedOrMissingMarkIsReported) {
   OpenStore().reset();
   ASSERT_TRUE(WriteFileAtomically(Mark(), "not a mark").ok());
@@ -122,6 +244,16 @@ TEST(HighWaterTest, TheBytesOfASlot) {
     altered[bit / 8] = static_cast<char>(altered[bit / 8] ^ (1 << (bit % 8)));
     EXPECT_EQ(db::DecodeHighWater(altered), std::nullopt);
   }
+}
+
+TEST_F(RecoveryTest, AMarkIsWholeFromTheMomentItHasItsName) {
+  fs::create_directories(folder_ / "store");
+  rocksdb::FileSystem& files = *rocksdb::FileSystem::Default();
+  EXPECT_EQ(db::HighWaterFile::Open(files, Options().path)->file, nullptr);
+  ASSERT_TRUE(db::HighWaterFile::Create(files, Options().path).ok());
+  const auto opened = db::HighWaterFile::Open(files, Options().path);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->mark, (db::HighWater{.counter = 1, .sequence = 0, .clean = false}));
 }
 
 // A store as a program of schema 1 left it: values sealed by the node's key, no family "key".
