@@ -58,6 +58,7 @@ absl::Status Database::Write(Batch batch, Durability durability) {
 
 absl::StatusOr<std::string> Database::Get(ColumnFamily family, std::string_view key,
                                           std::optional<uint32_t> expected_generation) const {
+  const KeyRing::View keys = impl_->ring().Hold();
   rocksdb::PinnableSlice stored;
   const rocksdb::Status status =
       impl_->db().Get(rocksdb::ReadOptions(), impl_->handle(family), SliceOf(key), &stored);
@@ -67,11 +68,12 @@ absl::StatusOr<std::string> Database::Get(ColumnFamily family, std::string_view 
   }
   RETURN_IF_ERROR(db::FromRocks(status, "reading a row"));
   ASSIGN_OR_RETURN(OpenedValue value,
-                   impl_->Decode(family, key, ViewOf(stored), expected_generation));
+                   impl_->Decode(family, key, ViewOf(stored), expected_generation, keys));
   return std::move(value.plaintext);
 }
 
 absl::StatusOr<bool> Database::Contains(ColumnFamily family, std::string_view key) const {
+  const KeyRing::View keys = impl_->ring().Hold();
   rocksdb::PinnableSlice stored;
   const rocksdb::Status status =
       impl_->db().Get(rocksdb::ReadOptions(), impl_->handle(family), SliceOf(key), &stored);
@@ -79,7 +81,7 @@ absl::StatusOr<bool> Database::Contains(ColumnFamily family, std::string_view ke
     return false;
   }
   RETURN_IF_ERROR(db::FromRocks(status, "reading a row"));
-  return !impl_->IsErased(family, key, ViewOf(stored));
+  return !Impl::IsErased(family, key, ViewOf(stored), keys);
 }
 
 absl::Status Database::Scan(ColumnFamily family, std::string_view start, std::string_view end,
@@ -103,12 +105,13 @@ absl::Status Database::ScanRows(ColumnFamily family, std::string_view start, std
   if (!end.empty()) {
     read.iterate_upper_bound = &bound;
   }
+  const KeyRing::View keys = impl_->ring().Hold();
   std::unique_ptr<rocksdb::Iterator> rows(impl_->db().NewIterator(read, impl_->handle(family)));
   forward ? rows->SeekToFirst() : rows->SeekToLast();
   for (; rows->Valid(); forward ? rows->Next() : rows->Prev()) {
     const std::string_view key = ViewOf(rows->key());
     const absl::StatusOr<OpenedValue> value =
-        impl_->Decode(family, key, ViewOf(rows->value()), std::nullopt);
+        impl_->Decode(family, key, ViewOf(rows->value()), std::nullopt, keys);
     if (!value.ok()) {
       if (ReasonOf(value.status()) == reasons::kKeyDestroyed) {
         continue;

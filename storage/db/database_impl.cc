@@ -114,20 +114,21 @@ absl::StatusOr<KeyRing::Held> Database::Impl::KeyOf(const Batch::Change& change)
   return ActiveOrNewKey((*kNames)[static_cast<size_t>(change.family)]);
 }
 
-absl::StatusOr<OpenedValue> Database::Impl::Decode(
-    ColumnFamily family, std::string_view key, std::string_view stored,
-    std::optional<uint32_t> expected_generation) const {
+absl::StatusOr<OpenedValue> Database::Impl::Decode(ColumnFamily family, std::string_view key,
+                                                   std::string_view stored,
+                                                   std::optional<uint32_t> expected_generation,
+                                                   const KeyRing::View& keys) const {
   if (stored.empty() || static_cast<uint8_t>(stored.front()) != kNodeSealedFormat) {
-    return DecodeStoredValue(nullptr, &ring_, family, key, stored, expected_generation);
+    return DecodeStoredValue(nullptr, &keys, family, key, stored, expected_generation);
   }
   const SealKey current = node_key();
   return DecodeStoredValue(&current, nullptr, family, key, stored, expected_generation);
 }
 
-bool Database::Impl::IsErased(ColumnFamily family, std::string_view key,
-                              std::string_view stored) const {
+bool Database::Impl::IsErased(ColumnFamily family, std::string_view key, std::string_view stored,
+                              const KeyRing::View& keys) {
   const auto header = DecodeStoredHeader(family, key, stored);
-  return header.ok() && header->key_id != 0 && ring_.IsDestroyed(header->key_id);
+  return header.ok() && header->key_id != 0 && keys.IsDestroyed(header->key_id);
 }
 
 absl::Status Database::Impl::CheckNotFailed() const {

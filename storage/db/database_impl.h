@@ -43,11 +43,20 @@ class Database::Impl {
 
   // Checks limits and reserve, seals and writes.
   absl::Status Write(const Changes& changes, Durability durability);
+  // `keys` was held since before the value was read from RocksDB.
   absl::StatusOr<OpenedValue> Decode(ColumnFamily family, std::string_view key,
                                      std::string_view stored,
-                                     std::optional<uint32_t> expected_generation) const;
+                                     std::optional<uint32_t> expected_generation,
+                                     const KeyRing::View& keys) const;
+  // For whoever holds the gate, so that no key goes meanwhile.
+  absl::StatusOr<OpenedValue> Decode(ColumnFamily family, std::string_view key,
+                                     std::string_view stored,
+                                     std::optional<uint32_t> expected_generation) const {
+    return Decode(family, key, stored, expected_generation, ring_.Hold());
+  }
   // Whether a stored value was erased; false where its header is damaged.
-  bool IsErased(ColumnFamily family, std::string_view key, std::string_view stored) const;
+  static bool IsErased(ColumnFamily family, std::string_view key, std::string_view stored,
+                       const KeyRing::View& keys);
 
   // See Database.
   absl::Status ChangeSealKey(const SealKey& next);

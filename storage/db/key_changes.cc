@@ -162,33 +162,36 @@ absl::StatusOr<bool> Database::Impl::ResealStep() {
   }
   // No value of theirs is left: retiring a key makes the sweep begin anew.
   RETURN_IF_ERROR(RemoveKeyRows(retired));
+  RETURN_IF_ERROR(ForgetWrappedKeys());
   return false;
 }
 
 absl::Status Database::Impl::Erase(std::string_view scope) {
   const MutexLock maintenance(maintenance_);
-  Rows rows;
   {
     const std::unique_lock gate(key_gate_);
-    for (auto& [id, record] : ring_.List(scope)) {
-      if (record.state != KeyRecord::State::kDestroyed) {
-        record.state = KeyRecord::State::kDestroyed;
-        record.key.reset();
-        rows.emplace_back(id, std::move(record));
-      }
-    }
+    Rows rows = ring_.List(scope);
     if (rows.empty()) {
       return absl::OkStatus();
     }
-    RETURN_IF_ERROR(WriteKeyRows(rows));
+    std::erase_if(rows,
+                  [](const auto& row) { return row.second.state == KeyRecord::State::kDestroyed; });
+    for (auto& [id, record] : rows) {
+      record.state = KeyRecord::State::kDestroyed;
+      record.key.reset();
+    }
+    if (!rows.empty()) {
+      RETURN_IF_ERROR(WriteKeyRows(rows));
+    }
     for (auto& [id, record] : rows) {
       ring_.Set(id, std::move(record));
     }
   }
+  // Also where they were destroyed before: whoever did it may not have come this far.
   return ForgetWrappedKeys();
 }
 
-// The wrapped key is still in older tables and in the log; both go.
+// Versions of key rows that are no more are still in older tables and in the log; both go.
 absl::Status Database::Impl::ForgetWrappedKeys() {
   RETURN_IF_ERROR(Flush());
   rocksdb::CompactRangeOptions options;
@@ -206,30 +209,33 @@ absl::Status Database::Impl::SweepErased() {
   if (destroyed.empty()) {
     return absl::OkStatus();
   }
-  const RowSweep sweep{
-      .name = kEraseSweep,
-      .judge = [this](ColumnFamily family, std::string_view key, std::string_view stored) {
-        return RowSweep::Verdict{.action = IsErased(family, key, stored) ? RowSweep::Action::kDelete
-                                                                         : RowSweep::Action::kKeep,
-                                 .stored = {}};
-      }};
+  const RowSweep sweep{.name = kEraseSweep,
+                       .judge = [keys = ring_.Hold()](ColumnFamily family, std::string_view key,
+                                                      std::string_view stored) {
+                         const bool erased = IsErased(family, key, stored, keys);
+                         return RowSweep::Verdict{
+                             .action = erased ? RowSweep::Action::kDelete : RowSweep::Action::kKeep,
+                             .stored = {}};
+                       }};
   for (bool more = true; more;) {
     ASSIGN_OR_RETURN(more, SweepStep(sweep));
   }
+  // First: with its row goes the record that somebody may still have to do this.
+  RETURN_IF_ERROR(ForgetWrappedKeys());
   return RemoveKeyRows(destroyed);
 }
 
 absl::Status Database::Impl::RemoveKeyRows(const Rows& rows) {
   const std::unique_lock gate(key_gate_);
   rocksdb::WriteBatch batch;
+  std::vector<uint64_t> ids;
   for (const auto& [id, record] : rows) {
     RETURN_IF_ERROR(db::FromRocks(batch.Delete(handle(ColumnFamily::kKey), KeyRowKey(id)),
                                   "removing a data key"));
+    ids.push_back(id);
   }
   RETURN_IF_ERROR(CommitAndSync(&batch));
-  for (const auto& [id, record] : rows) {
-    ring_.Remove(id);
-  }
+  ring_.Remove(ids);
   return absl::OkStatus();
 }
 

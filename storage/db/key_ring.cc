@@ -22,17 +22,21 @@ void KeyRing::Set(uint64_t id, KeyRecord record) {
   records_.insert_or_assign(id, std::move(record));
 }
 
-void KeyRing::Remove(uint64_t id) {
+void KeyRing::Remove(std::span<const uint64_t> ids) {
   const std::unique_lock lock(mutex_);
-  const auto found = records_.find(id);
-  if (found == records_.end()) {
-    return;
+  for (const uint64_t id : ids) {
+    auto record = records_.extract(id);
+    if (record.empty()) {
+      continue;
+    }
+    if (const auto active = active_.find(record.mapped().scope);
+        active != active_.end() && active->second == id) {
+      active_.erase(active);
+    }
+    epoch_->removed.insert(std::move(record));
   }
-  if (const auto active = active_.find(found->second.scope);
-      active != active_.end() && active->second == id) {
-    active_.erase(active);
-  }
-  records_.erase(found);
+  epoch_->next = std::make_shared<Epoch>();
+  epoch_ = epoch_->next;
 }
 
 std::optional<KeyRing::Held> KeyRing::Active(std::string_view scope) const {
@@ -44,26 +48,43 @@ std::optional<KeyRing::Held> KeyRing::Active(std::string_view scope) const {
   return Held{active->second, *records_.at(active->second).key};
 }
 
-absl::StatusOr<DataKey> KeyRing::Find(uint64_t id) const {
+KeyRing::View KeyRing::Hold() const {
   const std::shared_lock lock(mutex_);
-  const auto found = records_.find(id);
-  if (found == records_.end()) {
+  return {*this, epoch_};
+}
+
+const KeyRecord* KeyRing::FindRecord(uint64_t id, const Epoch& since) const {
+  if (const auto found = records_.find(id); found != records_.end()) {
+    return &found->second;
+  }
+  for (const Epoch* epoch = &since; epoch != nullptr; epoch = epoch->next.get()) {
+    if (const auto found = epoch->removed.find(id); found != epoch->removed.end()) {
+      return &found->second;
+    }
+  }
+  return nullptr;
+}
+
+absl::StatusOr<DataKey> KeyRing::View::Find(uint64_t id) const {
+  const std::shared_lock lock(ring_->mutex_);
+  const KeyRecord* record = ring_->FindRecord(id, *epoch_);
+  if (record == nullptr) {
     return Error(absl::StatusCode::kDataLoss, reasons::kSealBroken,
                  "the store has no data key {}; restore it from a backup", id);
   }
-  if (!found->second.key) {
+  if (!record->key) {
     return Error(
         absl::StatusCode::kNotFound, reasons::kKeyDestroyed,
         "the value was erased: the data key of {} was destroyed; nothing can bring it back",
-        found->second.scope);
+        record->scope);
   }
-  return *found->second.key;
+  return *record->key;
 }
 
-bool KeyRing::IsDestroyed(uint64_t id) const {
-  const std::shared_lock lock(mutex_);
-  const auto found = records_.find(id);
-  return found != records_.end() && !found->second.key;
+bool KeyRing::View::IsDestroyed(uint64_t id) const {
+  const std::shared_lock lock(ring_->mutex_);
+  const KeyRecord* record = ring_->FindRecord(id, *epoch_);
+  return record != nullptr && !record->key;
 }
 
 std::vector<std::pair<uint64_t, KeyRecord>> KeyRing::List(std::string_view scope) const {

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,7 +24,28 @@ namespace ruvd {
 // The data keys of an open store, in locked memory. What is here is in the family "key" too; the
 // database writes the row first. Thread-safe.
 class KeyRing {
+  struct Epoch;
+
  public:
+  // What a reader holds from before it looks at its first row until it has opened its last: keys
+  // that are removed meanwhile, because no newer row needs them, still open the rows it sees. A key
+  // that is destroyed meanwhile is destroyed for it, too. Cheap to take and to copy; the ring
+  // outlives it. Thread-safe.
+  class View {
+   public:
+    // KEY_DESTROYED (not found) for an erased key, SEAL_BROKEN for a number that never was.
+    absl::StatusOr<DataKey> Find(uint64_t id) const;
+    bool IsDestroyed(uint64_t id) const;
+
+   private:
+    friend class KeyRing;
+    View(const KeyRing& ring, std::shared_ptr<const Epoch> epoch)
+        : ring_(&ring), epoch_(std::move(epoch)) {}
+    const KeyRing* ring_;
+    std::shared_ptr<const Epoch> epoch_;
+  };
+  View Hold() const;
+
   struct Held {
     uint64_t id = 0;
     DataKey key;
@@ -30,13 +53,11 @@ class KeyRing {
 
   // Adds a key or replaces its record; an active one takes over its scope.
   void Set(uint64_t id, KeyRecord record);
-  void Remove(uint64_t id);
+  // Removes keys that no row needs any more; those that readers hold stay until they let go.
+  void Remove(std::span<const uint64_t> ids);
 
   // The key that seals new values of a scope; nullopt where it has none yet.
   std::optional<Held> Active(std::string_view scope) const;
-  // KEY_DESTROYED (not found) for an erased key, SEAL_BROKEN for a number that never was.
-  absl::StatusOr<DataKey> Find(uint64_t id) const;
-  bool IsDestroyed(uint64_t id) const;
   // Keys of a scope in any state, or all where `scope` is empty; by number.
   std::vector<std::pair<uint64_t, KeyRecord>> List(std::string_view scope) const;
   // A number greater than every one in the ring.
@@ -44,9 +65,18 @@ class KeyRing {
   size_t size() const;
 
  private:
-  mutable std::shared_mutex mutex_;
+  // The time between two removals. It ends with one, whose keys it keeps for whoever holds it or
+  // an earlier one; with the last of them the keys go.
+  struct Epoch {
+    std::map<uint64_t, KeyRecord> removed;
+    std::shared_ptr<Epoch> next;
+  };
+  const KeyRecord* FindRecord(uint64_t id, const Epoch& since) const;
+
+  mutable std::shared_mutex mutex_;  // guards all of it, epochs too
   std::map<uint64_t, KeyRecord> records_;
   StringMap<uint64_t> active_;
+  std::shared_ptr<Epoch> epoch_ = std::make_shared<Epoch>();
 };
 
 // The name under which a scope's keys are kept: the family's own for the default scope.

@@ -28,6 +28,7 @@ absl::StatusOr<StoreReport> Database::Impl::Verify() const {
     family.name = info.name;
     rocksdb::ReadOptions read;
     read.fill_cache = false;
+    const KeyRing::View keys = ring_.Hold();
     std::unique_ptr<rocksdb::Iterator> rows(db_->NewIterator(read, handle(info.family)));
     for (rows->SeekToFirst(); rows->Valid(); rows->Next()) {
       const std::string_view key = ViewOf(rows->key());
@@ -36,7 +37,7 @@ absl::StatusOr<StoreReport> Database::Impl::Verify() const {
       if (info.family == ColumnFamily::kDefault && key == "schema") {
         continue;  // in clear; read at open
       }
-      const auto value = Decode(info.family, key, ViewOf(rows->value()), std::nullopt);
+      auto value = Decode(info.family, key, ViewOf(rows->value()), std::nullopt, keys);
       if (!value.ok() && ReasonOf(value.status()) == reasons::kKeyDestroyed) {
         ++family.erased;
       } else if (!value.ok()) {

@@ -26,7 +26,7 @@ absl::Status Broken(ColumnFamily family, std::string_view row_key, std::string_v
                ToHex(AsBytes(row_key)), cause);
 }
 
-absl::StatusOr<std::string> Open(const SealKey* node_key, const KeyRing* ring,
+absl::StatusOr<std::string> Open(const SealKey* node_key, const KeyRing::View* ring,
                                  const SealContext& context, std::string_view sealed) {
   if (context.key_id == 0) {
     return node_key->Open(context, sealed);
@@ -78,7 +78,7 @@ absl::StatusOr<StoredHeader> DecodeStoredHeader(ColumnFamily family, std::string
                       .bytes = reader.offset()};
 }
 
-absl::StatusOr<OpenedValue> DecodeStoredValue(const SealKey* node_key, const KeyRing* ring,
+absl::StatusOr<OpenedValue> DecodeStoredValue(const SealKey* node_key, const KeyRing::View* ring,
                                               ColumnFamily family, std::string_view row_key,
                                               std::string_view stored,
                                               std::optional<uint32_t> expected_generation) {

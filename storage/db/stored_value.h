@@ -53,10 +53,11 @@ absl::StatusOr<StoredHeader> DecodeStoredHeader(ColumnFamily family, std::string
 
 // SEAL_BROKEN for bytes that EncodeStoredValue did not make for this row with one of these keys, or
 // whose generation is not the expected one: then an older value of the row was put back.
-// KEY_DESTROYED (not found) for an erased value. Without a node key or a ring, values of its format
-// are SEAL_BROKEN.
+// KEY_DESTROYED (not found) for an erased value. Without a node key or data keys, values of its
+// format are SEAL_BROKEN.
 absl::StatusOr<OpenedValue> DecodeStoredValue(
-    const SealKey* node_key, const KeyRing* ring, ColumnFamily family, std::string_view row_key,
-    std::string_view stored, std::optional<uint32_t> expected_generation = std::nullopt);
+    const SealKey* node_key, const KeyRing::View* ring, ColumnFamily family,
+    std::string_view row_key, std::string_view stored,
+    std::optional<uint32_t> expected_generation = std::nullopt);
 
 }  // namespace ruvd

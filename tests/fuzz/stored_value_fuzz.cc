@@ -29,11 +29,11 @@ void OpenSealed(std::string_view bytes) {
     std::array<uint8_t, kSealKeyBytes> fixed{};
     return SealKey::FromBytes(fixed).value();
   }();
-  static const KeyRing* const ring = [] {
+  static const KeyRing::View* const ring = [] {
     auto* keys = new KeyRing;
     std::array<uint8_t, kSealKeyBytes> fixed{};
     keys->Set(1, {.scope = "family/vec", .key = DataKey::FromBytes(fixed).value()});
-    return keys;
+    return new KeyRing::View(keys->Hold());
   }();
   RUVD_CHECK(!DecodeStoredValue(&key, ring, ColumnFamily::kVec, "row", bytes).ok());
   RUVD_CHECK(!DecodeStoredValue(&key, ring, ColumnFamily::kVec, "row", bytes, 7).ok());

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/bytes.h"
+#include "storage/db/key_ring.h"
 #include "storage/db/row_key.h"
 #include "storage/db/stored_value.h"
 #include "storage/reasons.h"
@@ -152,6 +153,84 @@ TEST_F(DataKeyTest, AnErasedKeyIsInNoFile) {
   EXPECT_THAT(FilesContaining(folder_, hers), IsEmpty());
   database.reset();
   EXPECT_THAT(FilesContaining(folder_, hers), IsEmpty());
+}
+
+// Refused or killed between the fsync of the destroyed key and the rewriting of the files.
+TEST_F(DataKeyTest, AnInterruptedErasureIsDoneWhenCalledAgain) {
+  auto database = OpenStore();
+  ASSERT_TRUE(Put(*database, ColumnFamily::kMeta, "a", "hers", KeyScope::User("alice")).ok());
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "b", "other").ok());
+  database.reset();
+  const std::string hers = StoredValues(ColumnFamily::kKey).at(0);
+  DatabaseOptions options = Options();
+  int probes_left = -1;  // ... until the disk is full; negative: never
+  options.free_bytes = [&](const std::string&) -> absl::StatusOr<uint64_t> {
+    return probes_left < 0 || probes_left-- > 0 ? free_bytes_ : 0;
+  };
+  database = OpenStore(options);
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "c", std::string(500, 'c')).ok());
+  probes_left = 1;
+  EXPECT_EQ(ReasonOf(database->Erase(KeyScope::User("alice"))), reasons::kStoreReadOnly);
+  EXPECT_EQ(ReasonOf(database->Get(ColumnFamily::kMeta, "a").status()), reasons::kKeyDestroyed);
+  database.reset();
+  EXPECT_THAT(FilesContaining(folder_, hers), Not(IsEmpty()));
+  database = OpenStore();
+  ASSERT_TRUE(database->Erase(KeyScope::User("alice")).ok());
+  EXPECT_THAT(FilesContaining(folder_, hers), IsEmpty());
+}
+
+TEST_F(DataKeyTest, AScanOpensEveryRowItBeganWithWhileKeysAreReplaced) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "b", "2").ok());
+  std::vector<std::string> values;
+  const absl::Status scanned =
+      database->Scan(ColumnFamily::kMeta, "", "", [&](const RowView& row) -> absl::StatusOr<bool> {
+        values.emplace_back(row.value);
+        for (int i = 0; i < 2; ++i) {
+          EXPECT_TRUE(database->RotateDataKeys("family/meta").ok());
+          Reseal(*database);
+        }
+        return true;
+      });
+  EXPECT_TRUE(scanned.ok()) << scanned;
+  EXPECT_THAT(values, testing::ElementsAre("1", "2"));
+  EXPECT_THAT(database->DataKeys(), SizeIs(1));
+}
+
+TEST_F(DataKeyTest, AScanPassesOverWhatIsErasedAndRemovedMeanwhile) {
+  auto database = OpenStore();
+  const KeyScope alice = KeyScope::User("alice");
+  ASSERT_TRUE(Put(*database, ColumnFamily::kMeta, "a", "1", alice).ok());
+  ASSERT_TRUE(Put(*database, ColumnFamily::kMeta, "b", "2", alice).ok());
+  ASSERT_TRUE(Put(*database, ColumnFamily::kMeta, "c", "3", KeyScope::User("bob")).ok());
+  std::vector<std::string> values;
+  const absl::Status scanned =
+      database->Scan(ColumnFamily::kMeta, "", "", [&](const RowView& row) -> absl::StatusOr<bool> {
+        values.emplace_back(row.value);
+        EXPECT_TRUE(database->Erase(alice).ok());
+        EXPECT_TRUE(database->Compact().ok());
+        return true;
+      });
+  EXPECT_TRUE(scanned.ok()) << scanned;
+  EXPECT_THAT(values, testing::ElementsAre("1", "3"));
+}
+
+TEST_F(DataKeyTest, KeysThatAreRemovedGoWithTheLastReader) {
+  KeyRing ring;
+  ring.Set(1, {.scope = "family/meta", .key = DataKey::Generate()});
+  std::optional<KeyRing::View> before = ring.Hold();
+  const uint8_t* secret = before->Find(1)->bytes().data();
+  const uint64_t one = 1;
+  ring.Remove({&one, 1});
+  EXPECT_EQ(ReasonOf(ring.Hold().Find(1).status()), reasons::kSealBroken);
+  ring.Set(2, {.scope = "family/meta", .key = DataKey::Generate()});
+  const uint64_t two = 2;
+  ring.Remove({&two, 1});  // that reader may meet this one, too
+  EXPECT_TRUE(before->Find(1).ok());
+  EXPECT_TRUE(before->Find(2).ok());
+  before.reset();
+  EXPECT_THAT(std::span(secret, kSealKeyBytes), testing::Each(0));
 }
 
 TEST_F(DataKeyTest, RotationSealsEveryValueAnewInSteps) {

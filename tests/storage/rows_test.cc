@@ -90,15 +90,16 @@ TEST(StoreFormatTest, TheWorkedExampleOfDataKeysOpens) {
   EXPECT_EQ(EncodeKeyRecord(*record), row->plaintext);
   KeyRing ring;
   ring.Set(7, *record);
+  const KeyRing::View keys = ring.Hold();
   const std::string stored = FromHex(kKeyedStored).value();
   const auto value =
-      DecodeStoredValue(nullptr, &ring, ColumnFamily::kVec, patterns::SlotKey(0, 5), stored, 3);
+      DecodeStoredValue(nullptr, &keys, ColumnFamily::kVec, patterns::SlotKey(0, 5), stored, 3);
   ASSERT_TRUE(value.ok()) << value.status();
   EXPECT_EQ(ToHex(AsBytes(value->plaintext)), kExamplePlaintext);
   for (size_t i = 0; i < kKeySealedHeaderBytes; ++i) {
     std::string altered = stored;
     altered[i] = static_cast<char>(altered[i] ^ 4);
-    EXPECT_EQ(ReasonOf(DecodeStoredValue(&node_key, &ring, ColumnFamily::kVec,
+    EXPECT_EQ(ReasonOf(DecodeStoredValue(&node_key, &keys, ColumnFamily::kVec,
                                          patterns::SlotKey(0, 5), altered)
                            .status()),
               reasons::kSealBroken)
