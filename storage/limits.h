@@ -73,6 +73,20 @@ inline constexpr size_t kMaxAdapterNameBytes = 256;
 // A pattern's payload is a small adapter; 8 MiB is the largest update that may travel.
 inline constexpr size_t kMaxPatternPayloadBytes = 8 << 20;
 inline constexpr uint32_t kMaxListPageSize = 1000;
+// Patterns kept by default: about 120 MB of index and 400 MB of rows at 768 values.
+inline constexpr size_t kPatternCapacity = 100'000;
+// A pattern that nobody retrieves for a month is worth half.
+inline constexpr std::chrono::hours kPatternHalfLife{30 * 24};
+// Peers that were away for longer may bring a deleted pattern back.
+inline constexpr std::chrono::hours kTombstoneRetention{90 * 24};
+// Rows that one call of maintenance looks at for tombstones, a few milliseconds, and how long a
+// walk over all of them is good for.
+inline constexpr size_t kTombstoneWalkRows = 1024;
+inline constexpr std::chrono::hours kTombstoneWalkInterval{1};
+// A checkpoint of 100,000 rows is 15 MB: worth the wear when that many links would be lost with it,
+// or a little every ten minutes.
+inline constexpr size_t kCheckpointChanges = 2000;
+inline constexpr std::chrono::minutes kCheckpointInterval{10};
 // Peers further behind than this reconcile by ranges instead of replaying the log.
 inline constexpr uint64_t kMaxOplogRows = 65536;
 

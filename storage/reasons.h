@@ -11,6 +11,9 @@ inline constexpr char kLedgerBroken[] = "LEDGER_BROKEN";
 inline constexpr char kLedgerRolledBack[] = "LEDGER_ROLLED_BACK";
 inline constexpr char kBeingRemoved[] = "BEING_REMOVED";
 
+// The log of changes does not have what was asked for any more.
+inline constexpr char kLogTruncated[] = "LOG_TRUNCATED";
+
 // The value was erased by destroying its data key.
 inline constexpr char kKeyDestroyed[] = "KEY_DESTROYED";
 // A backup is incomplete, altered, or sealed by another node's key.

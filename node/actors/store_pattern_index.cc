@@ -12,7 +12,7 @@ absl::StatusOr<std::vector<RetrievedPattern>> StorePatternIndex::Search(
     std::span<const float> embedding, TimestepBank bank, int k) const {
   PatternSearchOptions options;
   options.k = static_cast<size_t>(k);
-  options.bank = static_cast<uint32_t>(bank);
+  options.filter.bank = static_cast<uint32_t>(bank);
   ASSIGN_OR_RETURN(const std::vector<PatternHit> hits, patterns_.Search(embedding, options));
   std::vector<RetrievedPattern> retrieved;
   retrieved.reserve(hits.size());

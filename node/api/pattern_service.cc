@@ -31,7 +31,7 @@ absl::StatusOr<PatternSearchOptions> ReadSearch(const pattern::v1::SearchPattern
   options.k = k;
   options.ef = request.ef();
   if (request.has_bank() && request.bank() >= 0) {
-    options.bank = static_cast<uint32_t>(request.bank());
+    options.filter.bank = static_cast<uint32_t>(request.bank());
   }
   return options;
 }

@@ -56,6 +56,10 @@ absl::Status Database::Write(Batch batch, Durability durability) {
   return impl_->Write(batch.changes_, durability);
 }
 
+absl::Status Database::Sync() {
+  return impl_->Sync();
+}
+
 absl::StatusOr<std::string> Database::Get(ColumnFamily family, std::string_view key,
                                           std::optional<uint32_t> expected_generation) const {
   const KeyRing::View keys = impl_->ring().Hold();

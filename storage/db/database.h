@@ -142,6 +142,9 @@ class Database {
   // real ENOSPC), STORE_READ_ONLY (below the hard reserve; after another failure), LIMIT_EXCEEDED
   // (storage/limits.h).
   absl::Status Write(Batch batch, Durability durability);
+  // Makes every change that was acknowledged before survive a power cut; calls at the same time
+  // share an fsync. STORE_READ_ONLY, DISK_FULL.
+  absl::Status Sync();
 
   // kNotFound with reason NOT_FOUND where there is no such row, or KEY_DESTROYED where it was
   // erased. With `expected_generation` a row of another generation is SEAL_BROKEN.

@@ -43,6 +43,7 @@ class Database::Impl {
 
   // Checks limits and reserve, seals and writes.
   absl::Status Write(const Changes& changes, Durability durability);
+  absl::Status Sync() { return sync_.Sync(); }
   // `keys` was held since before the value was read from RocksDB.
   absl::StatusOr<OpenedValue> Decode(ColumnFamily family, std::string_view key,
                                      std::string_view stored,

@@ -15,6 +15,7 @@ namespace ruvd {
 // Builds row keys: integers are big-endian and of fixed width, so that byte order is number order.
 class RowKey {
  public:
+  RowKey& U8(uint8_t value) { return Append(value, 1); }
   RowKey& U32(uint32_t value) { return Append(value, 4); }
   RowKey& U64(uint64_t value) { return Append(value, 8); }
   RowKey& Bytes(std::span<const uint8_t> bytes) {

@@ -155,6 +155,7 @@ class HnswIndex {
   void MoveSome();
 
   absl::Status CheckQuery(const HnswQuery& query) const;
+  bool TakeLive(std::span<const hnsw::Candidate> found, size_t k, std::vector<HnswHit>* hits) const;
   std::vector<HnswHit> SearchPinned(std::span<const float> vector, const HnswQuery& query, size_t k,
                                     HnswTrace* trace) const;
 

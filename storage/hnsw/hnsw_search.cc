@@ -17,6 +17,8 @@ namespace {
 
 using hnsw::Candidate;
 
+constexpr int kSearchesBesideWriter = 4;
+
 float SimilarityOf(float distance, HnswMetric metric) {
   return metric == HnswMetric::kCosine ? std::clamp(1.0F - distance, -1.0F, 1.0F) : -distance;
 }
@@ -76,6 +78,27 @@ absl::Status HnswIndex::CheckQuery(const HnswQuery& query) const {
   return absl::OkStatus();
 }
 
+// The first k rows that are still there; false where one was removed since it was found.
+bool HnswIndex::TakeLive(std::span<const Candidate> found, size_t k,
+                         std::vector<HnswHit>* hits) const {
+  bool all_live = true;
+  for (const Candidate& candidate : found) {
+    if (hits->size() == k) {
+      break;
+    }
+    const hnsw::NodeInfo& info = core_.nodes.info(candidate.node);
+    if (!core_.live.Get(candidate.node)) {
+      all_live = false;
+    } else if (std::none_of(hits->begin(), hits->end(), [&](const HnswHit& hit) {
+                 return hit.label == info.label;  // replaced meanwhile, and both rows were seen
+               })) {
+      hits->push_back(
+          {info.label, info.generation, SimilarityOf(candidate.distance, core_.options.metric)});
+    }
+  }
+  return all_live;
+}
+
 std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, const HnswQuery& query,
                                              size_t k, HnswTrace* trace) const {
   const hnsw::ReaderEpochs::Pin pin(core_.epochs);
@@ -83,26 +106,20 @@ std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, cons
   hnsw::EncodeQuery(Prepared(vector), core_.nodes.layout(), core_.options.metric, &scratch.query);
   hnsw::Searcher searcher(core_, scratch.query, scratch);
   const size_t ef = query.ef == 0 ? kDefaultSearchEf : query.ef;
-  const hnsw::SearchTrace went =
-      searcher.Run({.k = k, .ef = std::max(ef, k), .filter = query.filter, .path = query.path});
-  if (trace != nullptr) {
-    *trace = {went.measured, went.matching, went.scanned, went.walked, went.gave_up};
-  }
   std::vector<HnswHit> hits;
-  hits.reserve(k);
-  for (const Candidate& found : Rescore(core_, vector, scratch)) {
-    if (hits.size() == k) {
+  // A row that was replaced or moved while it was searched for is there, as another node: the
+  // search is done again, a few times at most while the writer goes on so.
+  for (int i = 0; i < kSearchesBesideWriter; ++i) {
+    const hnsw::SearchTrace went =
+        searcher.Run({.k = k, .ef = std::max(ef, k), .filter = query.filter, .path = query.path});
+    if (trace != nullptr) {
+      *trace = {went.measured, went.matching, went.scanned, went.walked, went.gave_up};
+    }
+    hits.clear();
+    hits.reserve(k);
+    if (TakeLive(Rescore(core_, vector, scratch), k, &hits)) {
       break;
     }
-    const hnsw::NodeInfo& info = core_.nodes.info(found.node);
-    // Removed meanwhile; or replaced meanwhile, and both rows were seen.
-    if (!core_.live.Get(found.node) ||
-        std::any_of(hits.begin(), hits.end(),
-                    [&](const HnswHit& hit) { return hit.label == info.label; })) {
-      continue;
-    }
-    hits.push_back(
-        {info.label, info.generation, SimilarityOf(found.distance, core_.options.metric)});
   }
   return hits;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/hybrid_clock.h"
 
 namespace ruvd {
 
@@ -37,9 +38,28 @@ struct Pattern {
   Digest origin{};        // id of the node that made it
   int64_t created_ms = 0;
   int64_t updated_ms = 0;
+  int64_t last_used_ms = 0;  // 0: never retrieved
+  int64_t expires_ms = 0;    // not found from then on, whatever its value; 0: never
+  // Of the last change, later than every change the node knew of then. PatternStore sets it.
+  HybridTime stamp;
   std::string adapter_name;
   uint32_t adapter_version = 0;
   std::string payload;  // the adapter's bytes, opaque to the store
+};
+
+// What happened to a pattern. Numbers are those of stored rows.
+enum class PatternChangeKind : uint8_t {
+  kPut = 1,     // stored, replaced or given another tier
+  kDelete = 2,  // on request
+  kExpire = 3,
+  kEvict = 4,  // for others that are worth more
+};
+
+struct PatternChange {
+  uint64_t sequence = 0;  // from 1; numbers of other collections' changes are left out
+  PatternChangeKind kind = PatternChangeKind::kPut;
+  PatternId id{};
+  HybridTime time;
 };
 
 }  // namespace ruvd

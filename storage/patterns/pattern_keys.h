@@ -22,6 +22,16 @@ inline std::string CollectionKey(uint32_t collection) {
 inline std::string CollectionPrefix(uint32_t collection) {
   return RowKey().U32(collection).Take();
 }
+inline std::string CheckpointKey(uint32_t collection) {
+  return RowKey().Text("graph/").U32(collection).Take();
+}
+// graph: the first key of an epoch.
+inline std::string EpochKey(uint32_t collection, uint64_t epoch) {
+  return RowKey().U32(collection).U64(epoch).Take();
+}
+inline std::string ChunkKey(uint32_t collection, uint64_t epoch, uint8_t section, uint32_t chunk) {
+  return RowKey().U32(collection).U64(epoch).U8(section).U32(chunk).Take();
+}
 // vec and slot.
 inline std::string SlotKey(uint32_t collection, uint32_t slot) {
   return RowKey().U32(collection).U32(slot).Take();

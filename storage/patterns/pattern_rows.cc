@@ -17,7 +17,9 @@ namespace {
 
 constexpr uint8_t kVecVersion = 1;
 constexpr uint8_t kDtypeF32 = 1;
-constexpr size_t kSlotPadding = 6;
+constexpr uint8_t kShortSlotRow = 0;
+constexpr uint8_t kFullSlotRow = 1;
+constexpr size_t kSlotPadding = 5;
 constexpr char kCosine[] = "cosine";
 
 absl::Status Corrupt(std::string_view row) {
@@ -36,6 +38,33 @@ bool CopyExactly(std::string_view from, std::array<uint8_t, N>* to) {
     return false;
   }
   std::memcpy(to->data(), from.data(), N);
+  return true;
+}
+
+// What a row of the full form has besides.
+bool ReadRest(ByteReader& reader, SlotRow* row) {
+  const auto quality = reader.Read<float>();
+  const auto uses = reader.Read<uint32_t>();
+  const auto created_ms = reader.Read<int64_t>();
+  const auto touched_ms = reader.Read<int64_t>();
+  const auto expires_ms = reader.Read<int64_t>();
+  const auto origin = reader.ReadArray<std::tuple_size_v<Digest>>();
+  const auto task_bytes = reader.Read<uint16_t>();
+  if (reader.failed() || *task_bytes > limits::kMaxTaskBytes || !row->live ||
+      !(*quality >= 0.0F && *quality <= 1.0F)) {
+    return false;
+  }
+  const auto task = reader.ReadBytes(*task_bytes);
+  if (!task) {
+    return false;
+  }
+  row->quality = *quality;
+  row->uses = *uses;
+  row->created_ms = *created_ms;
+  row->touched_ms = *touched_ms;
+  row->expires_ms = *expires_ms;
+  row->origin = *origin;
+  row->task = AsText(*task);
   return true;
 }
 
@@ -66,15 +95,42 @@ absl::StatusOr<std::vector<float>> DecodeVecRow(std::string_view bytes, uint32_t
   return embedding;
 }
 
+SlotRow SlotRowOf(const Pattern& pattern, uint32_t generation) {
+  return {.id = pattern.id,
+          .generation = generation,
+          .bank = pattern.bank,
+          .tier = pattern.tier,
+          .live = true,
+          .quality = pattern.quality,
+          .uses = pattern.uses,
+          .created_ms = pattern.created_ms,
+          .touched_ms = std::max({pattern.created_ms, pattern.updated_ms, pattern.last_used_ms}),
+          .expires_ms = pattern.expires_ms,
+          .origin = pattern.origin,
+          .task = pattern.task};
+}
+
 std::string EncodeSlotRow(const SlotRow& row) {
-  return ByteWriter()
-      .WriteBytes(row.id)
+  const bool full = row.live && row.complete;
+  ByteWriter writer;
+  writer.WriteBytes(row.id)
       .Write(row.generation)
       .Write(row.bank)
       .Write(static_cast<uint8_t>(row.tier))
       .Write(static_cast<uint8_t>(row.live ? 1 : 0))
-      .WriteText(std::string(kSlotPadding, '\0'))
-      .Take();
+      .Write(full ? kFullSlotRow : kShortSlotRow)
+      .WriteText(std::string(kSlotPadding, '\0'));
+  if (full) {
+    writer.Write(row.quality)
+        .Write(row.uses)
+        .Write(row.created_ms)
+        .Write(row.touched_ms)
+        .Write(row.expires_ms)
+        .WriteBytes(row.origin)
+        .Write(static_cast<uint16_t>(row.task.size()))
+        .WriteText(row.task);
+  }
+  return writer.Take();
 }
 
 absl::StatusOr<SlotRow> DecodeSlotRow(std::string_view bytes) {
@@ -84,15 +140,22 @@ absl::StatusOr<SlotRow> DecodeSlotRow(std::string_view bytes) {
   const auto bank = reader.Read<uint32_t>();
   const auto tier = reader.Read<uint8_t>();
   const auto live = reader.Read<uint8_t>();
-  if (reader.failed() || reader.remaining() != kSlotPadding || *bank >= limits::kMaxBanks ||
-      !IsTier(*tier) || *live > 1) {
+  const auto form = reader.Read<uint8_t>();
+  (void)reader.ReadBytes(kSlotPadding);
+  if (reader.failed() || *bank >= limits::kMaxBanks || !IsTier(*tier) || *live > 1 ||
+      *form > kFullSlotRow) {
     return Corrupt("slot");
   }
-  return SlotRow{.id = *id,
-                 .generation = *generation,
-                 .bank = *bank,
-                 .tier = static_cast<SharingTier>(*tier),
-                 .live = *live == 1};
+  SlotRow row{.id = *id,
+              .generation = *generation,
+              .bank = *bank,
+              .tier = static_cast<SharingTier>(*tier),
+              .live = *live == 1,
+              .complete = *live == 0 || *form == kFullSlotRow};
+  if ((*form == kFullSlotRow && !ReadRest(reader, &row)) || reader.remaining() != 0) {
+    return Corrupt("slot");
+  }
+  return row;
 }
 
 std::string EncodeMetaRow(const MetaRow& row) {
@@ -113,6 +176,9 @@ std::string EncodeMetaRow(const MetaRow& row) {
   meta.set_adapter_name(pattern.adapter_name);
   meta.set_adapter_version(pattern.adapter_version);
   meta.set_content_hash(row.content_hash);
+  meta.set_stamp(pattern.stamp.packed);
+  meta.set_last_used_ms(pattern.last_used_ms);
+  meta.set_expires_ms(pattern.expires_ms);
   return meta.SerializeAsString();
 }
 
@@ -139,17 +205,62 @@ absl::StatusOr<MetaRow> DecodeMetaRow(std::string_view bytes, const PatternId& i
   row.pattern.updated_ms = meta.updated_ms();
   row.pattern.adapter_name = meta.adapter_name();
   row.pattern.adapter_version = meta.adapter_version();
+  row.pattern.stamp.packed = meta.stamp();
+  row.pattern.last_used_ms = meta.last_used_ms();
+  row.pattern.expires_ms = meta.expires_ms();
   return row;
 }
 
-std::string EncodeOplogRow(PatternOp op, uint32_t collection, const PatternId& id,
-                           int64_t wall_ms) {
+std::string EncodeOplogRow(const OplogRow& row) {
   storage::v1::OplogEntry entry;
-  entry.set_op(static_cast<uint32_t>(op));
-  entry.set_collection(collection);
-  entry.set_pattern_id(std::string(AsText(id)));
-  entry.set_wall_ms(wall_ms);
+  entry.set_op(static_cast<uint32_t>(row.kind));
+  entry.set_collection(row.collection);
+  entry.set_pattern_id(std::string(AsText(row.id)));
+  entry.set_wall_ms(row.time.wall_ms());
+  entry.set_stamp(row.time.packed);
   return entry.SerializeAsString();
+}
+
+absl::StatusOr<OplogRow> DecodeOplogRow(std::string_view bytes) {
+  storage::v1::OplogEntry entry;
+  OplogRow row;
+  if (!entry.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+      entry.op() < static_cast<uint32_t>(PatternChangeKind::kPut) ||
+      entry.op() > static_cast<uint32_t>(PatternChangeKind::kEvict) ||
+      !CopyExactly(entry.pattern_id(), &row.id)) {
+    return Corrupt("oplog");
+  }
+  row.kind = static_cast<PatternChangeKind>(entry.op());
+  row.collection = entry.collection();
+  row.time.packed =
+      entry.stamp() != 0 ? entry.stamp() : static_cast<uint64_t>(entry.wall_ms()) << 16;
+  return row;
+}
+
+std::string EncodeCheckpointRow(const CheckpointRow& row) {
+  storage::v1::GraphCheckpoint checkpoint;
+  checkpoint.set_epoch(row.epoch);
+  checkpoint.set_building(row.building);
+  checkpoint.set_chunks(row.chunks);
+  checkpoint.set_bytes(row.bytes);
+  checkpoint.set_rows(row.rows);
+  checkpoint.set_created_ms(row.created_ms);
+  checkpoint.set_m(row.m);
+  return checkpoint.SerializeAsString();
+}
+
+absl::StatusOr<CheckpointRow> DecodeCheckpointRow(std::string_view bytes) {
+  storage::v1::GraphCheckpoint checkpoint;
+  if (!checkpoint.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Corrupt("checkpoint");
+  }
+  return CheckpointRow{.epoch = checkpoint.epoch(),
+                       .building = checkpoint.building(),
+                       .chunks = checkpoint.chunks(),
+                       .bytes = checkpoint.bytes(),
+                       .rows = checkpoint.rows(),
+                       .created_ms = checkpoint.created_ms(),
+                       .m = checkpoint.m()};
 }
 
 std::string EncodeCollectionRow(const CollectionRow& row) {

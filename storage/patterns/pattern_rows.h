@@ -21,15 +21,29 @@ namespace ruvd::patterns {
 std::string EncodeVecRow(std::span<const float> embedding);
 absl::StatusOr<std::vector<float>> DecodeVecRow(std::string_view bytes, uint32_t dimension);
 
-// slot: which pattern occupies a slot, with the fields that filters need; 32 bytes.
+// slot: which pattern occupies a slot, with the fields that filters, expiry and eviction need.
 struct SlotRow {
   PatternId id{};
   uint32_t generation = 0;  // grows each time the slot is given away
   uint32_t bank = 0;
   SharingTier tier = SharingTier::kUnspecified;
   bool live = false;
+  // False for a live row as it was before it had what follows, which its meta row has.
+  bool complete = true;
+  float quality = 0;
+  uint32_t uses = 0;
+  int64_t created_ms = 0;
+  int64_t touched_ms = 0;  // last made, changed or retrieved
+  int64_t expires_ms = 0;  // 0: never
+  Digest origin{};
+  std::string task;
+
+  bool operator==(const SlotRow&) const = default;
 };
-inline constexpr size_t kSlotRowBytes = 32;
+// Without what follows `live`: of free slots, and of all that older programs wrote.
+inline constexpr size_t kShortSlotRowBytes = 32;
+inline constexpr size_t kFullSlotRowBytes = 98;  // and the task
+SlotRow SlotRowOf(const Pattern& pattern, uint32_t generation);
 std::string EncodeSlotRow(const SlotRow& row);
 absl::StatusOr<SlotRow> DecodeSlotRow(std::string_view bytes);
 
@@ -45,8 +59,31 @@ std::string EncodeMetaRow(const MetaRow& row);
 absl::StatusOr<MetaRow> DecodeMetaRow(std::string_view bytes, const PatternId& id);
 
 // oplog: a resolved change, never a condition, so that replaying it cannot select anything else.
-enum class PatternOp : uint8_t { kPut = 1, kDelete = 2 };
-std::string EncodeOplogRow(PatternOp op, uint32_t collection, const PatternId& id, int64_t wall_ms);
+struct OplogRow {
+  PatternChangeKind kind = PatternChangeKind::kPut;
+  uint32_t collection = 0;
+  PatternId id{};
+  HybridTime time;  // of rows of older programs: their wall time
+
+  bool operator==(const OplogRow&) const = default;
+};
+std::string EncodeOplogRow(const OplogRow& row);
+absl::StatusOr<OplogRow> DecodeOplogRow(std::string_view bytes);
+
+// default, graph/<number>: which checkpoint of a collection's graph counts.
+struct CheckpointRow {
+  uint64_t epoch = 0;     // 0: none
+  uint64_t building = 0;  // begun and not ended; 0: none
+  uint64_t chunks = 0;
+  uint64_t bytes = 0;
+  uint64_t rows = 0;
+  int64_t created_ms = 0;
+  uint32_t m = 0;  // links of a node, see HnswOptions
+
+  bool operator==(const CheckpointRow&) const = default;
+};
+std::string EncodeCheckpointRow(const CheckpointRow& row);
+absl::StatusOr<CheckpointRow> DecodeCheckpointRow(std::string_view bytes);
 
 // default, coll/<number>: what a collection was made for.
 struct CollectionRow {

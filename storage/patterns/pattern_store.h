@@ -3,10 +3,13 @@
 
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,32 +18,45 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "base/clock.h"
+#include "base/hybrid_clock.h"
 #include "base/mutex.h"
 #include "storage/db/database.h"
 #include "storage/fair_shared_mutex.h"
 #include "storage/hnsw/hnsw_index.h"
 #include "storage/limits.h"
+#include "storage/patterns/graph_checkpoint.h"
 #include "storage/patterns/pattern.h"
+#include "storage/patterns/pattern_filter.h"
+#include "storage/patterns/slot_table.h"
 
 namespace ruvd {
-
-namespace patterns {
-struct MetaRow;
-}
 
 struct PatternStoreOptions {
   uint32_t dimension = 0;          // of the model's hidden states
   Digest model_hash{};             // id of the model package that made the embeddings
   uint32_t m = 16;                 // see HnswOptions
   uint32_t ef_construction = 200;  // see HnswOptions
-  // Of Put and Delete; a pattern is learned work, worth the fsync.
+  // Of Put, Merge, Delete and SetTier; a pattern is learned work, worth the fsync.
   Durability durability = Durability::kPowerLoss;
+  // Maintain evicts what is worth least above this; 1 to limits::kMaxPatterns.
+  size_t capacity = limits::kPatternCapacity;
+  std::chrono::milliseconds half_life = limits::kPatternHalfLife;  // of the value; above 0
+  // Deletions are remembered for so long, so that no peer brings a pattern back.
+  std::chrono::milliseconds tombstone_retention = limits::kTombstoneRetention;
+  // Maintain saves the graph after so many changes of it (and no fewer than an eighth of its rows),
+  // and after so much time where it changed at all.
+  size_t checkpoint_changes = limits::kCheckpointChanges;
+  std::chrono::milliseconds checkpoint_interval = limits::kCheckpointInterval;
+  // Stamps changes; outlives the store. Null: a clock of its own.
+  HybridClock* clock = nullptr;
 };
 
 struct PatternSearchOptions {
-  size_t k = 10;                 // 1 to limits::kMaxSearchHits
-  size_t ef = 0;                 // 0: kDefaultSearchEf
-  std::optional<uint32_t> bank;  // patterns of this bank only
+  size_t k = 10;  // 1 to limits::kMaxSearchHits
+  size_t ef = 0;  // 0: kDefaultSearchEf
+  PatternFilter filter;
+  std::optional<float> min_similarity;  // leaves out what is less similar
 };
 
 struct PatternHit {
@@ -53,25 +69,81 @@ struct PatternPage {
   std::string next_page_token;    // empty on the last page
 };
 
+struct PatternChangePage {
+  std::vector<PatternChange> changes;
+  uint64_t last_sequence = 0;  // where the next page goes on
+  bool more = false;
+};
+
+struct PatternStoreStats {
+  size_t patterns = 0;  // live, those that expired and wait for Maintain included
+  size_t capacity = 0;
+  size_t slots = 0;  // in use or free for reuse
+  // As of Maintain's last walk over the rows, and those since; 0 before the first.
+  size_t tombstones = 0;
+  size_t pending = 0;      // patterns that are not in a graph yet: searches scan them
+  size_t removed = 0;      // rows that wait to leave the index's memory
+  size_t index_bytes = 0;  // memory of the index
+  struct Bank {
+    uint32_t bank = 0;
+    size_t patterns = 0;
+    size_t index_bytes = 0;  // its share
+  };
+  std::vector<Bank> banks;      // those that have patterns
+  uint64_t first_sequence = 0;  // of the log of changes: the oldest that Changes still has
+  uint64_t last_sequence = 0;   // 0: there was none
+  struct Checkpoint {
+    uint64_t epoch = 0;  // 0: none
+    int64_t created_ms = 0;
+    uint64_t bytes = 0;
+    uint64_t rows = 0;
+    bool restored = false;  // the graph came from a checkpoint when the store was opened
+    std::string problem;    // of the last attempt to restore or save one; empty: none
+  } checkpoint;
+};
+
+// What one call of Maintain did.
+struct PatternMaintenance {
+  size_t linked = 0;     // patterns taken into their graphs
+  size_t expired = 0;    // patterns
+  size_t evicted = 0;    // patterns
+  size_t forgotten = 0;  // tombstones
+  size_t rewritten = 0;  // rows of older programs, in the present form
+  bool saved = false;    // a checkpoint
+  bool more = false;     // there is work left: the budget was spent
+};
+
 // The node's patterns: rows in RocksDB are the truth, one batch for each change; the vector index
-// is in memory and rebuilt from the rows at Open. Embeddings of different models are not
-// comparable: each model has a collection of its own, and an open store sees that of its model
-// only. Thread-safe: searches and reads run
-// at the same time; one writer at a time, which they wait for while its batch is written.
+// is in memory, filled from the rows at Open, its graph from a checkpoint. A pattern is found as
+// soon as Put has written it: until Maintain links it, searches scan it. Embeddings of different
+// models are not comparable: each model has a collection of its own, and an open store sees that of
+// its model only. At most one store may be open on a database.
+//
+// Thread-safe. Readers wait for no fsync and for no link; a writer waits for other writers and for
+// at most one step of Maintain (one link, about half a millisecond). Writers share their fsyncs: a
+// change may be seen by others before it is acknowledged.
 class PatternStore {
  public:
-  // Opens the model's collection; the first time, an empty one is made. LIMIT_EXCEEDED for more
-  // models than limits::kMaxCollections; the errors of Database. `database` outlives the store.
+  // Opens the model's collection; the first time, an empty one is made. A checkpoint that is
+  // missing or damaged is no error: patterns are found all the same, and Maintain links them anew
+  // (Stats says why). LIMIT_EXCEEDED for more models than limits::kMaxCollections; INVALID_ARGUMENT
+  // for options out of range; the errors of Database. `database` outlives the store.
   static absl::StatusOr<std::unique_ptr<PatternStore>> Open(Database& database,
                                                             const PatternStoreOptions& options);
 
-  // Stores a pattern or replaces the one with its id. WRONG_DIMENSION; INVALID_ARGUMENT for an
-  // embedding that is not finite or all zero, a quality outside 0 to 1, a bank or tier that does
-  // not exist; LIMIT_EXCEEDED (storage/limits.h); DISK_FULL and the other errors of
-  // Database::Write.
+  // Stores a pattern or replaces the one with its id, with a new stamp. WRONG_DIMENSION;
+  // INVALID_ARGUMENT for an embedding that is not finite or all zero, a quality outside 0 to 1, a
+  // bank or tier that does not exist, an expiry in the past; LIMIT_EXCEEDED (storage/limits.h);
+  // DISK_FULL and the other errors of Database::Write.
   absl::Status Put(const Pattern& pattern);
 
-  // kNotFound with reason NOT_FOUND.
+  // Takes a version that another node or an export made, with its stamp, where it is later than
+  // what is here, be it a pattern or its deletion: last writer wins, by stamp and then origin.
+  // False where what is here is as late. As Put; INVALID_ARGUMENT without a stamp or with one of
+  // the future (HybridClock::kMaxDriftMs).
+  absl::StatusOr<bool> Merge(const Pattern& pattern);
+
+  // kNotFound with reason NOT_FOUND, also for one that expired.
   absl::StatusOr<Pattern> Get(const PatternId& id) const;
 
   // Leaves a tombstone, so that whoever takes patterns from peers can tell that this one is not
@@ -79,11 +151,15 @@ class PatternStore {
   // NOT_FOUND.
   absl::Status Delete(const PatternId& id);
 
-  // Up to `page_size` patterns (1 to limits::kMaxListPageSize) in the order of their ids, after
-  // those of the page that gave `page_token`. INVALID_ARGUMENT for a size or token that is not one.
-  absl::StatusOr<PatternPage> List(uint32_t page_size, std::string_view page_token) const;
+  // Up to `page_size` patterns (1 to limits::kMaxListPageSize) that the filter admits, in the order
+  // of their ids, after those of the page that gave `page_token`. INVALID_ARGUMENT for a size or
+  // token that is not one.
+  absl::StatusOr<PatternPage> List(uint32_t page_size, std::string_view page_token,
+                                   const PatternFilter& filter = {}) const;
 
-  // The patterns most similar to the query, most similar first. Errors as HnswIndex::Search.
+  // The patterns most similar to the query that the filter admits, most similar first. Fewer than k
+  // where fewer match (or, until Maintain has run, where a thousand expired at once). Errors as
+  // HnswIndex::Search.
   absl::StatusOr<std::vector<PatternHit>> Search(std::span<const float> query,
                                                  const PatternSearchOptions& options) const;
 
@@ -94,51 +170,134 @@ class PatternStore {
   // read earlier would undo a change that came between. NOT_FOUND.
   absl::Status SetTier(const PatternId& id, SharingTier tier);
 
-  // Whether a pattern of this id was deleted and not stored again.
+  // Whether a pattern of this id was deleted, expired or evicted, and not stored again.
   absl::StatusOr<bool> WasDeleted(const PatternId& id) const;
 
+  // The changes after number `after_sequence` (0: from the beginning), oldest first: those among
+  // the next `limit` (1 to limits::kMaxListPageSize) that are of this collection. Retrievals are
+  // not among them. FAILED_PRECONDITION with LOG_TRUNCATED where the log does not go back so far,
+  // or never came so far: whoever follows lists all patterns then and goes on from the present end.
+  absl::StatusOr<PatternChangePage> Changes(uint64_t after_sequence, size_t limit) const;
+
+  // Calls `listener` with the number of the last change after each change that searches can see, on
+  // the thread that made it, without locks of the store; numbers of concurrent changes may come out
+  // of order. Empty: nobody. When this returns, the former listener is not called any more; it must
+  // not be called from a listener.
+  void SetChangeListener(std::function<void(uint64_t sequence)> listener);
+
+  // Work off the request path, for about `budget`, in small steps between which writers get their
+  // turn: removes what expired, evicts above the capacity, links new patterns, repairs the graph
+  // around removed ones, forgets old tombstones, saves a checkpoint when one is due (which takes
+  // what it takes). Errors of Database::Write; a checkpoint that fails is only noted (Stats) and
+  // tried again later.
+  absl::StatusOr<PatternMaintenance> Maintain(Duration budget);
+
+  // Saves the graph now, whether or not it is due; before the node stops, for example.
+  absl::Status Checkpoint();
+
+  PatternStoreStats Stats() const;
   size_t size() const;
   uint32_t dimension() const { return options_.dimension; }
+  uint32_t collection() const { return collection_; }
 
  private:
-  struct Slot {
+  // One version of a live pattern.
+  struct Place {
     PatternId id{};
+    uint32_t slot = 0;
     uint32_t generation = 0;
-    uint32_t bank = 0;
-    bool live = false;
   };
+  using Writing = std::lock_guard<FairSharedMutex>;
 
   PatternStore(Database& database, const PatternStoreOptions& options,
-               std::unique_ptr<HnswIndex> index)
-      : database_(database), options_(options), index_(std::move(index)) {}
+               std::unique_ptr<HnswIndex> index);
 
+  // Opening, in this order (pattern_store_open.cc).
   absl::Status Bind();
   absl::Status LoadSlots();
+  absl::StatusOr<patterns::SlotRow> Complete(const patterns::SlotRow& row) const;
   absl::Status LoadVectors();
   absl::Status LoadSequence();
+  void RestoreGraph();
 
+  // Writing, under writer_ (pattern_store.cc).
   absl::Status Check(const Pattern& pattern) const;
-  uint32_t ChooseSlot() const;
-  void Occupy(uint32_t slot, const Slot& state);
-  void Vacate(uint32_t slot);
-  void AppendOplog(uint8_t op, const PatternId& id, Batch* batch) const;
-  absl::StatusOr<Pattern> ReadPattern(uint32_t slot) const;
+  absl::Status Store(const Pattern& pattern);
+  absl::StatusOr<bool> IsLater(const Pattern& pattern) const;
+  absl::Status RemoveSlots(std::span<const uint32_t> slots, PatternChangeKind kind);
+  // Writes meta and slot rows of a pattern that stays where it is.
+  absl::Status Rewrite(uint32_t slot, const patterns::MetaRow& meta, Batch batch);
+  patterns::SlotRow SlotRowOf(const Pattern& pattern, uint32_t generation) const;
+  void Log(PatternChangeKind kind, const PatternId& id, HybridTime time, uint64_t sequence,
+           Batch* batch) const;
   absl::StatusOr<uint32_t> SlotOf(const PatternId& id) const;
   absl::StatusOr<patterns::MetaRow> ReadMeta(const PatternId& id, uint32_t generation) const;
-  // Links new rows and repairs around removed ones, a little with every change; searches go on.
-  void TendIndex();
+
+  // After writing, without locks: makes the change durable as the options say, and tells the
+  // listener.
+  absl::Status Acknowledge();
+  void Notify();
+
+  // Reading (pattern_store_read.cc). `changed`: a writer may have come between, so that the answer
+  // mixes two moments.
+  absl::StatusOr<Pattern> ReadRows(const Place& place, bool with_payload) const;
+  absl::StatusOr<Pattern> ReadOnce(const PatternId& id, bool with_payload, bool* changed) const;
+  absl::StatusOr<Pattern> ReadLive(const PatternId& id, bool with_payload) const;
+  absl::StatusOr<std::vector<PatternHit>> SearchOnce(std::span<const float> query,
+                                                     const PatternSearchOptions& options,
+                                                     bool* changed) const;
+  // The versions that hits of the index are of, without those that expired.
+  std::vector<Place> PlacesOf(std::span<const HnswHit> hits, bool* changed) const;
+
+  // Maintain's steps (pattern_store_maintain.cc): each a bounded piece of one kind of work; how
+  // much it did, 0 where there is nothing to do.
+  absl::Status MaintainRows(TimePoint end, PatternMaintenance* done)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  void MaintainGraph(TimePoint end, PatternMaintenance* done)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  absl::StatusOr<size_t> ExpireSome();
+  absl::StatusOr<size_t> EvictSome();
+  absl::StatusOr<size_t> RewriteSome();
+  size_t LinkSome();
+  bool RepairSome();
+  absl::StatusOr<size_t> ForgetSome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  absl::StatusOr<size_t> ForgetTombstones(const std::vector<PatternId>& ids);
+  bool CheckpointIsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  absl::Status SaveCheckpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  void NoteCheckpoint(std::string problem) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
 
   Database& database_;
   const PatternStoreOptions options_;
+  HybridClock own_clock_;
+  HybridClock& clock_;
   uint32_t collection_ = 0;  // set by Open
-  Mutex writer_;             // held by one writer over all of its steps, taken before state_
-  // Guards what follows; exclusive while a batch is written and the state follows it.
+
+  // Held by one writer over all of its steps, and by each step of Maintain; taken after
+  // maintenance_ and before state_. Fair, so that Maintain does not starve writers.
+  mutable FairSharedMutex writer_;
+  std::unique_ptr<HnswIndex> index_;  // labels are slots; changed under writer_
+  std::vector<uint32_t> outdated_;    // slots with rows of older programs; under writer_
+
+  // Guards what follows, which changes under writer_ too: writers read it without.
   mutable FairSharedMutex state_;
-  std::unique_ptr<HnswIndex> index_;  // labels are slots
-  std::vector<Slot> slots_;
-  std::vector<uint32_t> free_slots_;
-  std::map<PatternId, uint32_t> slot_of_;
+  patterns::SlotTable slots_;
   uint64_t next_sequence_ = 1;
+  size_t tombstones_ = 0;
+  PatternStoreStats::Checkpoint checkpoint_stats_;
+
+  Mutex maintenance_;  // one call of Maintain or Checkpoint at a time
+  std::unique_ptr<patterns::GraphCheckpoint> checkpoint_ ABSL_GUARDED_BY(maintenance_);
+  std::atomic<size_t> graph_changes_{0};  // since the last checkpoint
+  TimePoint checkpoint_tried_at_ ABSL_GUARDED_BY(maintenance_);
+  bool checkpoint_failed_ ABSL_GUARDED_BY(maintenance_) = false;
+  // The walk over the rows that forgets tombstones: where it goes on, what it counted so far, when
+  // the last one ended.
+  std::string walk_key_ ABSL_GUARDED_BY(maintenance_);
+  size_t walk_tombstones_ ABSL_GUARDED_BY(maintenance_) = 0;
+  std::optional<TimePoint> walk_ended_at_ ABSL_GUARDED_BY(maintenance_);
+
+  std::shared_mutex listener_mutex_;
+  std::function<void(uint64_t)> listener_;
 };
 
 }  // namespace ruvd

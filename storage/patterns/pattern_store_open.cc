@@ -34,6 +34,12 @@ absl::StatusOr<uint32_t> SlotOfKey(std::string_view key) {
 
 absl::StatusOr<std::unique_ptr<PatternStore>> PatternStore::Open(
     Database& database, const PatternStoreOptions& options) {
+  if (options.capacity == 0 || options.capacity > limits::kMaxPatterns ||
+      options.half_life.count() <= 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "pattern store for {} patterns with a half-life of {} ms; use 1 to {} and a time",
+                 options.capacity, options.half_life.count(), limits::kMaxPatterns);
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<HnswIndex> index,
                    HnswIndex::Create({.dimension = options.dimension,
                                       .m = options.m,
@@ -43,6 +49,7 @@ absl::StatusOr<std::unique_ptr<PatternStore>> PatternStore::Open(
   RETURN_IF_ERROR(store->LoadSlots());
   RETURN_IF_ERROR(store->LoadVectors());
   RETURN_IF_ERROR(store->LoadSequence());
+  store->RestoreGraph();
   return store;
 }
 
@@ -86,27 +93,37 @@ absl::Status PatternStore::Bind() {
   return database_.Write(std::move(batch), Durability::kPowerLoss);
 }
 
+// A slot row of an older program lacks what its meta row has.
+absl::StatusOr<patterns::SlotRow> PatternStore::Complete(const patterns::SlotRow& row) const {
+  ASSIGN_OR_RETURN(const patterns::MetaRow meta, ReadMeta(row.id, row.generation));
+  if (meta.tombstone || meta.pattern.bank != row.bank) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                 "pattern {} disagrees with its slot; restore the store from a backup",
+                 ToHex(row.id));
+  }
+  return SlotRowOf(meta.pattern, row.generation);
+}
+
 absl::Status PatternStore::LoadSlots() {
   const std::string prefix = patterns::CollectionPrefix(collection_);
   const auto load = [this](const RowView& row) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
-    ASSIGN_OR_RETURN(const patterns::SlotRow decoded, patterns::DecodeSlotRow(row.value));
+    ASSIGN_OR_RETURN(patterns::SlotRow decoded, patterns::DecodeSlotRow(row.value));
     if (decoded.generation != row.generation) {
       return Corrupt("disagrees with its generation", slot);
     }
-    slots_.resize(std::max<size_t>(slots_.size(), slot + size_t{1}));
-    slots_[slot] = {decoded.id, decoded.generation, decoded.bank, decoded.live};
-    if (decoded.live) {
-      slot_of_[decoded.id] = slot;
+    if (!decoded.complete) {
+      ASSIGN_OR_RETURN(decoded, Complete(decoded));
+      outdated_.push_back(slot);
     }
+    if (decoded.live && !slots_.HasRoomForTask(decoded.task)) {
+      return Corrupt("has one task too many", slot);
+    }
+    slots_.Load(slot, decoded);
     return true;
   };
   RETURN_IF_ERROR(database_.Scan(ColumnFamily::kSlot, prefix, EndOfPrefix(prefix), load));
-  for (size_t slot = slots_.size(); slot-- > 0;) {
-    if (!slots_[slot].live) {
-      free_slots_.push_back(static_cast<uint32_t>(slot));
-    }
-  }
+  slots_.Loaded();
   return absl::OkStatus();
 }
 
@@ -114,7 +131,7 @@ absl::Status PatternStore::LoadVectors() {
   const std::string prefix = patterns::CollectionPrefix(collection_);
   const auto load = [this](const RowView& row) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
-    if (slot >= slots_.size() || !slots_[slot].live || slots_[slot].generation != row.generation) {
+    if (!slots_.Holds(slot, row.generation)) {
       return Corrupt("has an embedding that is not its own", slot);
     }
     ASSIGN_OR_RETURN(const std::vector<float> embedding,
@@ -122,26 +139,37 @@ absl::Status PatternStore::LoadVectors() {
     RETURN_IF_ERROR(index_->Put({.label = slot,
                                  .generation = row.generation,
                                  .vector = embedding,
-                                 .attributes = {.bank = slots_[slot].bank}}));
+                                 .attributes = slots_.AttributesOf(slot)}));
     return true;
   };
   RETURN_IF_ERROR(database_.Scan(ColumnFamily::kVec, prefix, EndOfPrefix(prefix), load));
-  index_->LinkSome(slot_of_.size());
   const size_t indexed = index_->Counts().live;
-  if (indexed != slot_of_.size()) {
+  if (indexed != slots_.live()) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
                  "the store has {} patterns but {} embeddings; restore it from a backup",
-                 slot_of_.size(), indexed);
+                 slots_.live(), indexed);
   }
   return absl::OkStatus();
 }
 
+// The log has the last stamp: later ones are later, whatever the wall clock says now.
 absl::Status PatternStore::LoadSequence() {
-  ASSIGN_OR_RETURN(const std::optional<std::string> last, database_.LastKey(ColumnFamily::kOplog));
-  if (last) {
-    next_sequence_ = ReadKeyU64(*last, 0).value_or(0) + 1;
-  }
-  return absl::OkStatus();
+  const auto take = [this](const RowView& row) -> absl::StatusOr<bool> {
+    next_sequence_ = ReadKeyU64(row.key, 0).value_or(0) + 1;
+    ASSIGN_OR_RETURN(const patterns::OplogRow last, patterns::DecodeOplogRow(row.value));
+    clock_.Observe(last.time);
+    return false;
+  };
+  return database_.ScanBackward(ColumnFamily::kOplog, "", "", take);
+}
+
+void PatternStore::RestoreGraph() {
+  const MutexLock lock(maintenance_);
+  checkpoint_ = std::make_unique<patterns::GraphCheckpoint>(database_, collection_);
+  checkpoint_tried_at_ = database_.clock().Now();
+  const patterns::GraphRestore result = checkpoint_->Restore(index_.get());
+  NoteCheckpoint(result.problem);
+  checkpoint_stats_.restored = result.restored;
 }
 
 }  // namespace ruvd

@@ -46,12 +46,18 @@ void DecodePatternRows(std::string_view bytes) {
     RUVD_CHECK(patterns::EncodeVecRow(*row) == bytes);
   }
   if (const auto row = patterns::DecodeSlotRow(bytes); row.ok()) {
-    RUVD_CHECK(patterns::EncodeSlotRow(*row).size() == patterns::kSlotRowBytes);
+    RUVD_CHECK(patterns::DecodeSlotRow(patterns::EncodeSlotRow(*row)).value() == *row);
   }
   if (const auto row = patterns::DecodeMetaRow(bytes, PatternId{}); row.ok()) {
     const std::string again = patterns::EncodeMetaRow(*row);
     RUVD_CHECK(patterns::EncodeMetaRow(patterns::DecodeMetaRow(again, PatternId{}).value()) ==
                again);
+  }
+  if (const auto row = patterns::DecodeOplogRow(bytes); row.ok()) {
+    RUVD_CHECK(patterns::DecodeOplogRow(patterns::EncodeOplogRow(*row)).value() == *row);
+  }
+  if (const auto row = patterns::DecodeCheckpointRow(bytes); row.ok()) {
+    RUVD_CHECK(patterns::DecodeCheckpointRow(patterns::EncodeCheckpointRow(*row)).value() == *row);
   }
   if (const auto row = patterns::DecodeCollectionRow(bytes); row.ok()) {
     RUVD_CHECK(patterns::DecodeCollectionRow(patterns::EncodeCollectionRow(*row)).ok());

@@ -12,6 +12,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "ruvd/storage/v1/storage.pb.h"
 #include "storage/db/key_record.h"
 #include "storage/db/stored_value.h"
 #include "storage/limits.h"
@@ -127,6 +128,50 @@ TEST(StoreFormatTest, KeysHaveFixedWidths) {
   EXPECT_EQ(patterns::IdKey(0, PatternId{0xAB}).size(), 20U);
 }
 
+// The worked example of a slot row in docs/store-format.md, put together by hand.
+constexpr char kExampleSlotRow[] =
+    "000102030405060708090a0b0c0d0e0f03000000010000000201010000000000"
+    "0000403f070000000068e5cf8b010000e86be5cf8b0100000000000000000000"
+    "a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0"
+    "070073756d6d617279";
+
+TEST(StoreFormatTest, TheWorkedExampleOfASlotRowDecodes) {
+  SlotRow row{.generation = 3,
+              .bank = 1,
+              .tier = SharingTier::kMasked,
+              .live = true,
+              .quality = 0.75F,
+              .uses = 7,
+              .created_ms = 1'700'000'000'000,
+              .touched_ms = 1'700'000'001'000,
+              .task = "summary"};
+  std::iota(row.id.begin(), row.id.end(), uint8_t{0});
+  row.origin.fill(0xA0);
+  const std::string bytes = FromHex(kExampleSlotRow).value();
+  EXPECT_EQ(patterns::DecodeSlotRow(bytes).value(), row);
+  EXPECT_EQ(patterns::EncodeSlotRow(row), bytes);
+}
+
+TEST(RowsTest, ChangesAndCheckpointsReadAsTheyWereWritten) {
+  const patterns::OplogRow change{.kind = PatternChangeKind::kEvict,
+                                  .collection = 3,
+                                  .id = PatternId{7},
+                                  .time = {uint64_t{5000} << 16 | 9}};
+  EXPECT_EQ(patterns::DecodeOplogRow(patterns::EncodeOplogRow(change)).value(), change);
+  const patterns::CheckpointRow checkpoint{
+      .epoch = 5, .building = 6, .chunks = 7, .bytes = 8, .rows = 9, .created_ms = 10, .m = 11};
+  EXPECT_EQ(patterns::DecodeCheckpointRow(patterns::EncodeCheckpointRow(checkpoint)).value(),
+            checkpoint);
+  // As older programs wrote changes: with wall time alone.
+  storage::v1::OplogEntry old;
+  old.set_op(2);
+  old.set_pattern_id(std::string(16, 'i'));
+  old.set_wall_ms(5000);
+  EXPECT_EQ(patterns::DecodeOplogRow(old.SerializeAsString())->time.packed, uint64_t{5000} << 16);
+  old.set_op(5);
+  EXPECT_FALSE(patterns::DecodeOplogRow(old.SerializeAsString()).ok());
+}
+
 TEST(RowsTest, EveryOtherLengthOfAVecRowIsRefused) {
   const std::vector<float> embedding = {1, 2, 3};
   const std::string row = patterns::EncodeVecRow(embedding);
@@ -145,18 +190,28 @@ TEST(RowsTest, EveryOtherLengthOfAVecRowIsRefused) {
 }
 
 RC_GTEST_PROP(RowsTest, SlotRowsReadAsTheyWereWritten,
-              (const PatternId& id, uint32_t generation, bool live)) {
-  SlotRow row{.id = id, .generation = generation, .live = live};
+              (const PatternId& id, uint32_t generation, bool live, bool complete)) {
+  SlotRow row{.id = id, .generation = generation, .live = live, .complete = complete || !live};
   row.bank = *rc::gen::inRange<uint32_t>(0, limits::kMaxBanks);
   row.tier = static_cast<SharingTier>(*rc::gen::inRange(0, 5));
+  if (live && complete) {
+    row.quality = static_cast<float>(*rc::gen::inRange(0, 101)) / 100;
+    row.uses = *rc::gen::arbitrary<uint32_t>();
+    row.created_ms = *rc::gen::arbitrary<int64_t>();
+    row.touched_ms = *rc::gen::arbitrary<int64_t>();
+    row.expires_ms = *rc::gen::arbitrary<int64_t>();
+    row.origin = Sha256(std::to_string(*rc::gen::arbitrary<int>()));
+    row.task.assign(*rc::gen::inRange<size_t>(0, limits::kMaxTaskBytes + 1), 't');
+  }
   const std::string bytes = patterns::EncodeSlotRow(row);
-  RC_ASSERT(bytes.size() == patterns::kSlotRowBytes);
+  RC_ASSERT(bytes.size() == (live && complete ? patterns::kFullSlotRowBytes + row.task.size()
+                                              : patterns::kShortSlotRowBytes));
   const auto again = patterns::DecodeSlotRow(bytes);
   RC_ASSERT(again.ok());
-  RC_ASSERT(again->id == row.id && again->generation == row.generation);
-  RC_ASSERT(again->bank == row.bank && again->tier == row.tier && again->live == row.live);
+  RC_ASSERT(*again == row);
   const auto cut = *rc::gen::inRange<size_t>(0, bytes.size());
   RC_ASSERT(!patterns::DecodeSlotRow(bytes.substr(0, cut)).ok());
+  RC_ASSERT(!patterns::DecodeSlotRow(bytes + "x").ok());
 }
 
 TEST(RowsTest, ValuesOutOfRangeAreRefused) {
@@ -165,6 +220,9 @@ TEST(RowsTest, ValuesOutOfRangeAreRefused) {
   };
   EXPECT_EQ(reason({.bank = limits::kMaxBanks}), reasons::kStoreCorrupt);
   EXPECT_EQ(reason({.tier = static_cast<SharingTier>(5)}), reasons::kStoreCorrupt);
+  EXPECT_EQ(reason({.live = true, .quality = 1.5F}), reasons::kStoreCorrupt);
+  EXPECT_EQ(reason({.live = true, .task = std::string(limits::kMaxTaskBytes + 1, 't')}),
+            reasons::kStoreCorrupt);
   patterns::MetaRow meta;
   EXPECT_TRUE(patterns::DecodeMetaRow(patterns::EncodeMetaRow(meta), {}).ok());
   meta.pattern.bank = limits::kMaxBanks;
@@ -173,6 +231,7 @@ TEST(RowsTest, ValuesOutOfRangeAreRefused) {
   for (const char* bytes : {"", "\xFF\xFF", "text"}) {
     EXPECT_FALSE(patterns::DecodeMetaRow(bytes, {}).ok());
     EXPECT_FALSE(patterns::DecodeCollectionRow(bytes).ok());
+    EXPECT_FALSE(patterns::DecodeOplogRow(bytes).ok());
     EXPECT_FALSE(trajectories::DecodeTrajectory(bytes).ok());
   }
 }

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <atomic>
+#include <compare>
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace ruvd {
+
+// A stamp that orders changes of all nodes: wall time in milliseconds, and a counter for those of
+// the same millisecond. Zero: no stamp.
+struct HybridTime {
+  uint64_t packed = 0;  // milliseconds since 1970 (48 bits), counter (16 bits)
+
+  int64_t wall_ms() const { return static_cast<int64_t>(packed >> 16); }
+  explicit operator bool() const { return packed != 0; }
+  auto operator<=>(const HybridTime&) const = default;
+};
+
+// A hybrid logical clock (Kulkarni et al., "Logical Physical Clocks", 2014): stamps near the wall
+// clock, each later than every stamp given or seen before, whatever the wall clock does.
+// Thread-safe.
+class HybridClock {
+ public:
+  // `wall` is borrowed and outlives this.
+  explicit HybridClock(const Clock& wall) : wall_(wall) {}
+
+  HybridTime Now();
+  // Later stamps are later than `seen`. Ask IsPlausible first where another node made it: one that
+  // lies in the future would drag this clock along.
+  void Observe(HybridTime seen);
+  // Whether a stamp is at most kMaxDriftMs ahead of the wall clock.
+  bool IsPlausible(HybridTime seen) const;
+
+  static constexpr int64_t kMaxDriftMs = 3'600'000;
+
+ private:
+  const Clock& wall_;
+  std::atomic<uint64_t> last_{0};
+};
+
+}  // namespace ruvd

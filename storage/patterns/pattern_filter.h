@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "storage/patterns/pattern.h"
+
+namespace ruvd {
+
+// Which patterns a search or a list is about: those for which everything given holds. A default
+// one admits every pattern.
+struct PatternFilter {
+  std::optional<uint32_t> bank;
+  std::string task;                // exactly this; empty: any
+  std::vector<SharingTier> tiers;  // one of these; empty: any
+  std::optional<Digest> origin;    // learned by this node
+  std::optional<float> min_quality;
+  std::optional<int64_t> created_from_ms;    // this moment or later
+  std::optional<int64_t> created_before_ms;  // earlier than this moment
+
+  bool Admits(const Pattern& pattern) const;
+  // INVALID_ARGUMENT for a quality that is not a number, or a tier that does not exist.
+  absl::Status Check() const;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,323 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// PatternStore: what reads patterns. Rows are read without locks, so that a writer may come between
+// the look at memory and the rows, which are ahead of memory for a moment. Their generations tell:
+// the reading is done again then, at last with writers kept out, when an error is one.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "storage/db/row_key.h"
+#include "storage/patterns/pattern_keys.h"
+#include "storage/patterns/pattern_rows.h"
+#include "storage/patterns/pattern_store.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+using patterns::IdKey;
+using patterns::OplogKey;
+using patterns::SlotKey;
+
+constexpr int kReadsBesideWriters = 3;
+
+absl::Status NoSuchPattern(const PatternId& id) {
+  return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+               "no pattern {}; list the patterns to see which there are", ToHex(id));
+}
+
+template <typename... Args>
+absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, format,
+               std::forward<Args>(args)...);
+}
+
+float Cosine(std::span<const float> a, std::span<const float> b) {
+  double dot = 0;
+  double aa = 0;
+  double bb = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    dot += double{a[i]} * double{b[i]};
+    aa += double{a[i]} * double{a[i]};
+    bb += double{b[i]} * double{b[i]};
+  }
+  return std::clamp(static_cast<float>(dot / std::sqrt(aa * bb)), -1.0F, 1.0F);
+}
+
+absl::Status CheckSearch(const PatternSearchOptions& options) {
+  if (options.k == 0 || options.k > limits::kMaxSearchHits) {
+    return Invalid("search for {} patterns; ask for 1 to {}", options.k, limits::kMaxSearchHits);
+  }
+  if (options.min_similarity && std::isnan(*options.min_similarity)) {
+    return Invalid("search by a similarity that is not a number; give one from -1 to 1");
+  }
+  return options.filter.Check();
+}
+
+// The most similar first, no more than asked for.
+void Order(const PatternSearchOptions& options, std::vector<PatternHit>* hits) {
+  std::stable_sort(hits->begin(), hits->end(), [](const PatternHit& a, const PatternHit& b) {
+    return a.similarity > b.similarity;
+  });
+  if (options.min_similarity) {
+    std::erase_if(*hits,
+                  [&](const PatternHit& hit) { return hit.similarity < *options.min_similarity; });
+  }
+  if (hits->size() > options.k) {
+    hits->erase(hits->begin() + static_cast<ptrdiff_t>(options.k), hits->end());
+  }
+}
+
+uint64_t OldestLogged(uint64_t last) {
+  return last > limits::kMaxOplogRows ? last - limits::kMaxOplogRows + 1 : 1;
+}
+
+absl::Status LogTruncated(uint64_t after, uint64_t last) {
+  return Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kLogTruncated,
+      "the log of changes goes from {} to {}, not on from {}; list all patterns and follow "
+      "the log from {}",
+      OldestLogged(last), last, after, last);
+}
+
+}  // namespace
+
+absl::StatusOr<Pattern> PatternStore::ReadRows(const Place& place, bool with_payload) const {
+  ASSIGN_OR_RETURN(patterns::MetaRow row, ReadMeta(place.id, place.generation));
+  if (row.tombstone) {  // deleted meanwhile: a tombstone has the generation of what it was
+    return NoSuchPattern(place.id);
+  }
+  ASSIGN_OR_RETURN(
+      const std::string vec,
+      database_.Get(ColumnFamily::kVec, SlotKey(collection_, place.slot), place.generation));
+  ASSIGN_OR_RETURN(row.pattern.embedding, patterns::DecodeVecRow(vec, options_.dimension));
+  if (with_payload) {
+    ASSIGN_OR_RETURN(
+        row.pattern.payload,
+        database_.Get(ColumnFamily::kPayload, IdKey(collection_, place.id), place.generation));
+  }
+  return std::move(row.pattern);
+}
+
+absl::StatusOr<Pattern> PatternStore::ReadOnce(const PatternId& id, bool with_payload,
+                                               bool* changed) const {
+  *changed = false;
+  Place place{.id = id};
+  {
+    const std::shared_lock state(state_);
+    ASSIGN_OR_RETURN(place.slot, SlotOf(id));
+    place.generation = slots_.at(place.slot).generation;
+  }
+  absl::StatusOr<Pattern> pattern = ReadRows(place, with_payload);
+  *changed = !pattern.ok();
+  return pattern;
+}
+
+absl::StatusOr<Pattern> PatternStore::ReadLive(const PatternId& id, bool with_payload) const {
+  bool changed = false;
+  for (int i = 0; i < kReadsBesideWriters; ++i) {
+    absl::StatusOr<Pattern> pattern = ReadOnce(id, with_payload, &changed);
+    if (!changed) {
+      return pattern;
+    }
+  }
+  const Writing none_else(writer_);
+  return ReadOnce(id, with_payload, &changed);
+}
+
+absl::StatusOr<Pattern> PatternStore::Get(const PatternId& id) const {
+  return ReadLive(id, /*with_payload=*/true);
+}
+
+absl::StatusOr<PatternPage> PatternStore::List(uint32_t page_size, std::string_view page_token,
+                                               const PatternFilter& filter) const {
+  if (page_size == 0 || page_size > limits::kMaxListPageSize) {
+    return Invalid("page of {} patterns; ask for 1 to {}", page_size, limits::kMaxListPageSize);
+  }
+  RETURN_IF_ERROR(filter.Check());
+  std::optional<PatternId> after;
+  if (!page_token.empty()) {
+    const std::optional<std::string> last = FromHex(page_token);
+    if (!last || last->size() != sizeof(PatternId)) {
+      return Invalid("page token \"{}\" is not one this node gave; list from the start",
+                     page_token.substr(0, 2 * sizeof(PatternId)));
+    }
+    std::memcpy(after.emplace().data(), last->data(), last->size());
+  }
+  std::vector<PatternId> ids;
+  {
+    const std::shared_lock state(state_);
+    for (const uint32_t slot :
+         slots_.List(after, filter, database_.clock().WallMillis(), page_size + size_t{1})) {
+      ids.push_back(slots_.at(slot).id);
+    }
+  }
+  PatternPage page;
+  if (ids.size() > page_size) {
+    ids.pop_back();
+    page.next_page_token = ToHex(ids.back());
+  }
+  for (const PatternId& id : ids) {
+    absl::StatusOr<Pattern> pattern = ReadLive(id, /*with_payload=*/false);
+    if (pattern.ok() && filter.Admits(*pattern)) {
+      page.patterns.push_back(*std::move(pattern));
+    } else if (!pattern.ok() && !absl::IsNotFound(pattern.status())) {
+      return pattern.status();
+    }
+  }
+  return page;
+}
+
+std::vector<PatternStore::Place> PatternStore::PlacesOf(std::span<const HnswHit> hits,
+                                                        bool* changed) const {
+  const int64_t now = database_.clock().WallMillis();
+  std::vector<Place> places;
+  const std::shared_lock state(state_);
+  for (const HnswHit& hit : hits) {
+    if (!slots_.Holds(hit.label, hit.generation)) {
+      *changed = true;
+    } else if (!slots_.at(hit.label).ExpiredAt(now)) {
+      places.push_back({slots_.at(hit.label).id, hit.label, hit.generation});
+    }
+  }
+  return places;
+}
+
+absl::StatusOr<std::vector<PatternHit>> PatternStore::SearchOnce(
+    std::span<const float> query, const PatternSearchOptions& options, bool* changed) const {
+  HnswQuery search{.vector = query, .ef = options.ef};
+  {
+    const std::shared_lock state(state_);
+    std::optional<HnswFilter> filter = slots_.Compile(options.filter);
+    if (!filter) {
+      return std::vector<PatternHit>();
+    }
+    search.filter = *std::move(filter);
+    // So many may be found that are not to be.
+    const size_t expired =
+        slots_.CountExpired(database_.clock().WallMillis(), limits::kMaxSearchHits);
+    search.k = std::min(options.k + expired, limits::kMaxSearchHits);
+  }
+  ASSIGN_OR_RETURN(const std::vector<HnswHit> found, index_->Search(search));
+  std::vector<PatternHit> hits;
+  for (const Place& place : PlacesOf(found, changed)) {
+    absl::StatusOr<Pattern> pattern = ReadRows(place, /*with_payload=*/false);
+    if (!pattern.ok()) {
+      *changed = true;
+      return pattern.status();
+    }
+    if (!options.filter.Admits(*pattern)) {
+      *changed = true;
+      continue;
+    }
+    // From the row itself: the index knows the similarity up to the error of its codes.
+    const float similarity = Cosine(query, pattern->embedding);
+    hits.push_back({*std::move(pattern), similarity});
+  }
+  Order(options, &hits);
+  return hits;
+}
+
+absl::StatusOr<std::vector<PatternHit>> PatternStore::Search(
+    std::span<const float> query, const PatternSearchOptions& options) const {
+  RETURN_IF_ERROR(CheckSearch(options));
+  RETURN_IF_ERROR(index_->CheckVector(query));
+  for (int i = 0; i < kReadsBesideWriters; ++i) {
+    bool changed = false;
+    absl::StatusOr<std::vector<PatternHit>> hits = SearchOnce(query, options, &changed);
+    if (!changed) {
+      return hits;
+    }
+  }
+  const Writing none_else(writer_);
+  bool changed = false;
+  return SearchOnce(query, options, &changed);
+}
+
+absl::StatusOr<bool> PatternStore::WasDeleted(const PatternId& id) const {
+  {
+    const std::shared_lock state(state_);
+    if (const std::optional<uint32_t> slot = slots_.Find(id)) {
+      return slots_.at(*slot).ExpiredAt(database_.clock().WallMillis());
+    }
+  }
+  const absl::StatusOr<std::string> stored =
+      database_.Get(ColumnFamily::kMeta, IdKey(collection_, id));
+  if (absl::IsNotFound(stored.status())) {
+    return false;
+  }
+  RETURN_IF_ERROR(stored.status());
+  ASSIGN_OR_RETURN(const patterns::MetaRow row, patterns::DecodeMetaRow(*stored, id));
+  return row.tombstone;
+}
+
+absl::StatusOr<PatternChangePage> PatternStore::Changes(uint64_t after_sequence,
+                                                        size_t limit) const {
+  if (limit == 0 || limit > limits::kMaxListPageSize) {
+    return Invalid("page of {} changes; ask for 1 to {}", limit, limits::kMaxListPageSize);
+  }
+  uint64_t last = 0;
+  {
+    const std::shared_lock state(state_);
+    last = next_sequence_ - 1;
+  }
+  if (after_sequence > last || after_sequence + 1 < OldestLogged(last)) {
+    return LogTruncated(after_sequence, last);
+  }
+  PatternChangePage page{.last_sequence = after_sequence};
+  const auto take = [&](const RowView& row) -> absl::StatusOr<bool> {
+    const uint64_t sequence = ReadKeyU64(row.key, 0).value_or(0);
+    if (sequence != page.last_sequence + 1) {  // cut off meanwhile
+      return LogTruncated(after_sequence, last);
+    }
+    ASSIGN_OR_RETURN(const patterns::OplogRow change, patterns::DecodeOplogRow(row.value));
+    if (change.collection == collection_) {
+      page.changes.push_back({sequence, change.kind, change.id, change.time});
+    }
+    page.last_sequence = sequence;
+    return sequence - after_sequence < limit;
+  };
+  if (after_sequence < last) {
+    RETURN_IF_ERROR(database_.Scan(ColumnFamily::kOplog, OplogKey(after_sequence + 1),
+                                   OplogKey(last + 1), take));
+  }
+  page.more = page.last_sequence < last;
+  return page;
+}
+
+size_t PatternStore::size() const {
+  const std::shared_lock state(state_);
+  return slots_.live();
+}
+
+PatternStoreStats PatternStore::Stats() const {
+  const HnswCounts counts = index_->Counts();
+  PatternStoreStats stats{.capacity = options_.capacity,
+                          .pending = counts.pending,
+                          .removed = counts.removed,
+                          .index_bytes = counts.memory_bytes};
+  const std::shared_lock state(state_);
+  stats.patterns = slots_.live();
+  stats.slots = slots_.size();
+  stats.tombstones = tombstones_;
+  stats.last_sequence = next_sequence_ - 1;
+  stats.first_sequence = OldestLogged(stats.last_sequence);
+  stats.checkpoint = checkpoint_stats_;
+  for (uint32_t bank = 0; bank < limits::kMaxBanks; ++bank) {
+    if (const size_t patterns = slots_.live_in_bank(bank); patterns > 0) {
+      stats.banks.push_back({.bank = bank,
+                             .patterns = patterns,
+                             .index_bytes = counts.memory_bytes * patterns / slots_.live()});
+    }
+  }
+  return stats;
+}
+
+}  // namespace ruvd

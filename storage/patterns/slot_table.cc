@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/patterns/slot_table.h"
+
+#include <algorithm>
+
+namespace ruvd::patterns {
+namespace {
+
+bool Passes(const HnswAttributes& row, const HnswFilter& filter) {
+  return ((filter.banks >> row.bank) & 1U) != 0 && ((filter.tiers >> row.tier) & 1U) != 0 &&
+         (filter.tasks.empty() || filter.tasks.front() == row.task) &&
+         (!filter.owner || *filter.owner == row.owner) && row.time_ms >= filter.min_time_ms &&
+         row.time_ms <= filter.max_time_ms && row.quality >= filter.min_quality;
+}
+
+}  // namespace
+
+std::pair<double, uint32_t> SlotTable::RankOf(const SlotState& state, uint32_t slot) const {
+  return {PatternRank({state.quality, state.uses, state.touched_ms}, half_life_ms_), slot};
+}
+
+void SlotTable::Assign(uint32_t slot, const SlotRow& row) {
+  slots_[slot] = {.id = row.id,
+                  .generation = row.generation,
+                  .task = tasks_.Acquire(row.task),
+                  .origin = origins_.Acquire(row.origin),
+                  .uses = row.uses,
+                  .quality = row.quality,
+                  .bank = static_cast<uint8_t>(row.bank),
+                  .tier = row.tier,
+                  .live = true,
+                  .created_ms = row.created_ms,
+                  .touched_ms = row.touched_ms,
+                  .expires_ms = row.expires_ms};
+  by_id_[row.id] = slot;
+  ++banks_[row.bank];
+  if (row.expires_ms != 0) {
+    by_expiry_.emplace(row.expires_ms, slot);
+  }
+  by_rank_.insert(RankOf(slots_[slot], slot));
+}
+
+void SlotTable::Forget(const SlotState& state, uint32_t slot) {
+  tasks_.Release(state.task);
+  origins_.Release(state.origin);
+  --banks_[state.bank];
+  by_expiry_.erase({state.expires_ms, slot});
+  by_rank_.erase(RankOf(state, slot));
+}
+
+void SlotTable::Load(uint32_t slot, const SlotRow& row) {
+  slots_.resize(std::max<size_t>(slots_.size(), slot + size_t{1}));
+  if (row.live) {
+    Assign(slot, row);
+  } else {
+    slots_[slot] = {.id = row.id, .generation = row.generation};
+  }
+}
+
+void SlotTable::Loaded() {
+  for (size_t slot = slots_.size(); slot-- > 0;) {
+    if (!slots_[slot].live) {
+      free_.push_back(static_cast<uint32_t>(slot));
+    }
+  }
+}
+
+void SlotTable::Occupy(uint32_t slot, const SlotRow& row) {
+  if (slot >= slots_.size()) {
+    slots_.resize(slot + size_t{1});
+  } else if (slots_[slot].live) {
+    Forget(slots_[slot], slot);
+  } else if (!free_.empty() && free_.back() == slot) {
+    free_.pop_back();
+  }
+  Assign(slot, row);
+}
+
+void SlotTable::Vacate(uint32_t slot) {
+  SlotState& state = slots_[slot];
+  Forget(state, slot);
+  by_id_.erase(state.id);
+  state.live = false;
+  free_.push_back(slot);
+}
+
+std::optional<uint32_t> SlotTable::Find(const PatternId& id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? std::nullopt : std::optional(found->second);
+}
+
+// Times out of the index's range are met by rows of older programs only.
+HnswAttributes SlotTable::AttributesOf(uint32_t slot) const {
+  const SlotState& state = slots_[slot];
+  return {.bank = state.bank,
+          .task = state.task,
+          .tier = static_cast<uint32_t>(state.tier),
+          .owner = state.origin,
+          .time_ms = std::clamp(state.created_ms, int64_t{0}, limits::kMaxFilterTimeMs),
+          .quality = state.quality};
+}
+
+std::optional<HnswFilter> SlotTable::Compile(const PatternFilter& filter) const {
+  HnswFilter compiled;
+  if (filter.bank) {
+    if (*filter.bank >= limits::kMaxBanks) {
+      return std::nullopt;
+    }
+    compiled.banks = uint64_t{1} << *filter.bank;
+  }
+  if (!filter.tiers.empty()) {
+    compiled.tiers = 0;
+    for (const SharingTier tier : filter.tiers) {
+      compiled.tiers |= 1U << static_cast<uint32_t>(tier);
+    }
+  }
+  if (!filter.task.empty()) {
+    const std::optional<uint32_t> task = tasks_.Find(filter.task);
+    if (!task) {
+      return std::nullopt;
+    }
+    compiled.tasks = {*task};
+  }
+  if (filter.origin) {
+    compiled.owner = origins_.Find(*filter.origin);
+    if (!compiled.owner) {
+      return std::nullopt;
+    }
+  }
+  compiled.min_quality = std::max(0.0F, filter.min_quality.value_or(0.0F));
+  compiled.min_time_ms = std::max<int64_t>(0, filter.created_from_ms.value_or(0));
+  if (filter.created_before_ms) {
+    if (*filter.created_before_ms <= 0) {
+      return std::nullopt;
+    }
+    compiled.max_time_ms = *filter.created_before_ms - 1;
+  }
+  return compiled;
+}
+
+std::vector<uint32_t> SlotTable::List(const std::optional<PatternId>& after,
+                                      const PatternFilter& filter, int64_t now_ms,
+                                      size_t count) const {
+  std::vector<uint32_t> found;
+  const std::optional<HnswFilter> compiled = Compile(filter);
+  if (!compiled) {
+    return found;
+  }
+  auto next = after ? by_id_.upper_bound(*after) : by_id_.begin();
+  for (; next != by_id_.end() && found.size() < count; ++next) {
+    if (!slots_[next->second].ExpiredAt(now_ms) && Passes(AttributesOf(next->second), *compiled)) {
+      found.push_back(next->second);
+    }
+  }
+  return found;
+}
+
+std::vector<uint32_t> SlotTable::Expired(int64_t now_ms, size_t count) const {
+  std::vector<uint32_t> found;
+  for (auto next = by_expiry_.begin();
+       next != by_expiry_.end() && next->first <= now_ms && found.size() < count; ++next) {
+    found.push_back(next->second);
+  }
+  return found;
+}
+
+size_t SlotTable::CountExpired(int64_t now_ms, size_t most) const {
+  size_t count = 0;
+  for (auto next = by_expiry_.begin();
+       next != by_expiry_.end() && next->first <= now_ms && count < most; ++next) {
+    ++count;
+  }
+  return count;
+}
+
+std::vector<uint32_t> SlotTable::LeastValuable(size_t count) const {
+  std::vector<uint32_t> slots;
+  for (auto next = by_rank_.begin(); next != by_rank_.end() && slots.size() < count; ++next) {
+    slots.push_back(next->second);
+  }
+  return slots;
+}
+
+}  // namespace ruvd::patterns

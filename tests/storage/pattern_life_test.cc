@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// How patterns age: expiry, value, eviction, tombstones, rows of older programs.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "storage/patterns/pattern_keys.h"
+#include "storage/patterns/pattern_rows.h"
+#include "storage/patterns/pattern_value.h"
+#include "tests/storage/pattern_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr int64_t kMonthMs = milliseconds(limits::kPatternHalfLife).count();
+
+TEST(PatternValueTest, GrowsWithQualityAndUsesAndHalvesWithTime) {
+  const PatternMerit merit{.quality = 0.5F, .uses = 3, .touched_ms = 1000};
+  EXPECT_DOUBLE_EQ(PatternValue(merit, 1000, 100), 0.5 * 3);
+  EXPECT_DOUBLE_EQ(PatternValue(merit, 1100, 100), 0.5 * 3 / 2);
+  EXPECT_DOUBLE_EQ(PatternValue(merit, 1300, 100), 0.5 * 3 / 8);
+  EXPECT_DOUBLE_EQ(PatternValue(merit, 500, 100), 0.5 * 3) << "the future counts as now";
+  EXPECT_DOUBLE_EQ(PatternValue({.quality = 0.25F}, 0, 100), 0.25);
+  EXPECT_EQ(PatternValue({.quality = 0}, 0, 100), 0);
+}
+
+RC_GTEST_PROP(PatternValueTest, RanksAsValuesDoAtEveryMoment, ()) {
+  const auto merit = [] {
+    return PatternMerit{.quality = static_cast<float>(*rc::gen::inRange(0, 100)) / 100,
+                        .uses = *rc::gen::inRange<uint32_t>(0, 10'000),
+                        .touched_ms = *rc::gen::inRange<int64_t>(0, 1'000'000)};
+  };
+  const PatternMerit a = merit();
+  const PatternMerit b = merit();
+  const auto later = *rc::gen::inRange<int64_t>(1'000'000, 3'000'000);
+  const double va = PatternValue(a, later, 50'000);
+  const double vb = PatternValue(b, later, 50'000);
+  if (std::abs(va - vb) > 1e-9 * std::max(va, vb)) {
+    RC_ASSERT((va < vb) == (PatternRank(a, 50'000) < PatternRank(b, 50'000)));
+  }
+}
+
+class PatternLifeTest : public PatternTest {
+ protected:
+  int64_t Now() const { return clock_.WallMillis(); }
+  // A pattern of today.
+  Pattern Fresh(uint32_t n) const {
+    Pattern pattern = MakePattern(n);
+    pattern.created_ms = Now();
+    pattern.updated_ms = Now();
+    return pattern;
+  }
+};
+
+TEST_F(PatternLifeTest, AnExpiredPatternIsNotFoundAndThenRemoved) {
+  Pattern brief = Fresh(1);
+  brief.expires_ms = Now() + 1000;
+  ASSERT_TRUE(store_->Put(brief).ok());
+  ASSERT_TRUE(store_->Put(Fresh(2)).ok());
+  Maintain();
+  EXPECT_THAT(Found(brief, {}, 1), ElementsAre(1));
+  ExpectSame(*store_->Get(Id(1)), brief);
+  clock_.Advance(milliseconds(1000));
+  for (const bool maintained : {false, true}) {
+    if (maintained) {
+      EXPECT_EQ(Maintain().expired, 1U);
+      Reopen();
+    }
+    EXPECT_THAT(Found(brief, {}, 1), ElementsAre(2)) << "as many as asked for";
+    EXPECT_EQ(ReasonOf(store_->Get(Id(1)).status()), reasons::kNotFound);
+    EXPECT_EQ(ReasonOf(store_->RecordUse(Id(1))), reasons::kNotFound);
+    EXPECT_EQ(ReasonOf(store_->Delete(Id(1))), reasons::kNotFound);
+    EXPECT_EQ(store_->List(10, "")->patterns.size(), 1U);
+    EXPECT_TRUE(*store_->WasDeleted(Id(1)));
+  }
+  EXPECT_EQ(store_->size(), 1U);
+  EXPECT_EQ(store_->Changes(0, 10)->changes.back().kind, PatternChangeKind::kExpire);
+  EXPECT_EQ(ReasonOf(store_->Put(brief)), reasons::kInvalidArgument);
+  brief.expires_ms = 0;
+  EXPECT_TRUE(store_->Put(brief).ok());
+}
+
+TEST_F(PatternLifeTest, EvictsWhatIsWorthLeast) {
+  options_.capacity = 3;
+  Reopen();
+  for (uint32_t n = 0; n < 5; ++n) {
+    Pattern pattern = Fresh(n);
+    pattern.quality = 0.5F;
+    ASSERT_TRUE(store_->Put(pattern).ok());
+  }
+  Pattern poor = Fresh(5);
+  poor.quality = 0.1F;
+  ASSERT_TRUE(store_->Put(poor).ok());
+  clock_.Advance(hours(24));
+  ASSERT_TRUE(store_->RecordUse(Id(1)).ok());
+  ASSERT_TRUE(store_->RecordUse(Id(3)).ok());
+  Pattern again = Fresh(4);  // younger than the others, as good
+  again.quality = 0.5F;
+  ASSERT_TRUE(store_->Put(again).ok());
+  EXPECT_EQ(store_->size(), 6U) << "evicted off the request path";
+  EXPECT_EQ(Maintain().evicted, 3U);
+  EXPECT_EQ(Maintain().evicted, 0U);
+  for (const bool reopened : {false, true}) {
+    if (reopened) {
+      Reopen();
+    }
+    const auto page = store_->List(10, "");
+    ASSERT_EQ(page->patterns.size(), 3U);
+    EXPECT_EQ(page->patterns[0].id, Id(1));
+    EXPECT_EQ(page->patterns[1].id, Id(3));
+    EXPECT_EQ(page->patterns[2].id, Id(4));
+    EXPECT_TRUE(*store_->WasDeleted(Id(5)));
+  }
+  std::vector<PatternId> evicted;
+  for (const PatternChange& change : store_->Changes(0, 100)->changes) {
+    if (change.kind == PatternChangeKind::kEvict) {
+      evicted.push_back(change.id);
+    }
+  }
+  ASSERT_EQ(evicted.size(), 3U);
+  EXPECT_EQ(evicted[0], Id(5)) << "the least first";
+}
+
+TEST_F(PatternLifeTest, ATimeOfTheFutureKeepsNoPattern) {
+  options_.capacity = 1;
+  Reopen();
+  Pattern timeless = Fresh(1);
+  timeless.updated_ms = Now() + 1000 * kMonthMs;
+  timeless.quality = 0.2F;
+  ASSERT_TRUE(store_->Put(timeless).ok());
+  ASSERT_TRUE(store_->Put(Fresh(2)).ok());
+  EXPECT_EQ(Maintain().evicted, 1U);
+  EXPECT_TRUE(store_->Get(Id(2)).ok());
+}
+
+TEST_F(PatternLifeTest, ForgetsTombstonesAfterTheirTime) {
+  ASSERT_TRUE(store_->Put(Fresh(1)).ok());
+  ASSERT_TRUE(store_->Put(Fresh(2)).ok());
+  ASSERT_TRUE(store_->Delete(Id(1)).ok());
+  EXPECT_EQ(Maintain().forgotten, 0U);
+  EXPECT_EQ(store_->Stats().tombstones, 1U);
+  clock_.Advance(limits::kTombstoneRetention + milliseconds(1));
+  ASSERT_TRUE(store_->Delete(Id(2)).ok());
+  EXPECT_EQ(Maintain().forgotten, 1U);
+  EXPECT_EQ(store_->Stats().tombstones, 1U);
+  EXPECT_FALSE(*store_->WasDeleted(Id(1)));
+  EXPECT_TRUE(*store_->WasDeleted(Id(2)));
+  Reopen();
+  EXPECT_EQ(store_->size(), 0U);
+}
+
+// Slot rows and metadata as programs before expiry and filters wrote them.
+TEST_F(PatternLifeTest, RowsOfOlderProgramsAreReadAndRewritten) {
+  Pattern used = MakePattern(1, 2);
+  used.uses = 7;
+  ASSERT_TRUE(store_->Put(used).ok());
+  ASSERT_TRUE(store_->Put(MakePattern(2)).ok());
+  for (const uint32_t slot : {0U, 1U}) {
+    const std::string key = patterns::SlotKey(0, slot);
+    patterns::SlotRow row =
+        patterns::DecodeSlotRow(*database_->Get(ColumnFamily::kSlot, key)).value();
+    row.complete = false;
+    const std::string bytes = patterns::EncodeSlotRow(row);
+    ASSERT_EQ(bytes.size(), patterns::kShortSlotRowBytes);
+    ASSERT_TRUE(PutOne(*database_, ColumnFamily::kSlot, key, bytes, 1).ok());
+  }
+  for (const bool rewritten : {false, true}) {
+    if (rewritten) {
+      EXPECT_EQ(Maintain().rewritten, 2U);
+      EXPECT_GT(database_->Get(ColumnFamily::kSlot, patterns::SlotKey(0, 0))->size(),
+                patterns::kFullSlotRowBytes);
+    }
+    Reopen();
+    ExpectSame(*store_->Get(Id(1)), used);
+    EXPECT_THAT(Found(used, {.bank = 2, .task = "summary", .min_quality = 0.7F}), ElementsAre(1));
+    EXPECT_THAT(Found(used, {.task = "other"}), IsEmpty());
+  }
+  EXPECT_EQ(Maintain().rewritten, 0U);
+}
+
+TEST_F(PatternLifeTest, PayloadsAreKeptInBlobFiles) {
+  Pattern pattern = MakePattern(1);
+  pattern.payload.assign(5000, 'p');
+  ASSERT_TRUE(store_->Put(pattern).ok());
+  ASSERT_TRUE(database_->Flush().ok());
+  size_t blobs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "store")) {
+    blobs += entry.path().extension() == ".blob" && entry.file_size() > 5000 ? 1 : 0;
+  }
+  EXPECT_EQ(blobs, 1U);
+  ExpectSame(*store_->Get(Id(1)), pattern);
+}
+
+}  // namespace
+}  // namespace ruvd
