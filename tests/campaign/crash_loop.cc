@@ -4,7 +4,8 @@
 // The store against kill -9, power cuts, full disks and flipped bits. Every round runs in a process
 // of its own, so that an abort is counted and not the end.
 //
-//   crash_loop --kills 200 --power-cuts 200 --disk-full 50 --bit-flips 200 --seed 1
+//   crash_loop --kills 200 --power-cuts 200 --disk-full 50 --bit-flips 200 --pattern-kills 200
+//              --pattern-power-cuts 200 --seed 1
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -52,7 +53,15 @@ class Campaign {
       : program_(std::move(program)), folder_(std::move(folder)), seed_(seed) {}
 
   bool Kills(uint64_t rounds) {
-    return Rounds("kills", rounds, [this](uint64_t round) { KillRound(round); });
+    return Rounds("kills", rounds, [this](uint64_t round) { KillRound("write", "verify", round); });
+  }
+  bool PatternKills(uint64_t rounds) {
+    return Rounds("pattern-kills", rounds,
+                  [this](uint64_t round) { KillRound("pattern-write", "pattern-verify", round); });
+  }
+  bool PatternPowerCuts(uint64_t rounds) {
+    return Rounds("pattern-power-cuts", rounds,
+                  [this](uint64_t round) { SimpleRound("pattern-power", round); });
   }
   bool PowerCuts(uint64_t rounds) {
     return Rounds("power-cuts", rounds, [this](uint64_t round) { SimpleRound("power", round); });
@@ -77,7 +86,7 @@ class Campaign {
   Outcome Run(const Task& task);
   void Count(const Task& task, const Outcome& outcome);
   void Abort(const Task& task, int status);
-  void KillRound(uint64_t round);
+  void KillRound(const std::string& write, const std::string& verify_kind, uint64_t round);
   void SimpleRound(const std::string& kind, uint64_t round);
   void FlipRound(uint64_t round);
 
@@ -166,8 +175,8 @@ void Campaign::Count(const Task& task, const Outcome& outcome) {
   }
 }
 
-void Campaign::KillRound(uint64_t round) {
-  const Task task = TaskOf("write", round);
+void Campaign::KillRound(const std::string& write, const std::string& verify_kind, uint64_t round) {
+  const Task task = TaskOf(write, round);
   Random random(task.round);
   std::vector<std::string> arguments = {program_};
   for (std::string& argument : ArgumentsOf(task)) {
@@ -197,7 +206,7 @@ void Campaign::KillRound(uint64_t round) {
       Abort(task, status);
     }
   }
-  Task verify = TaskOf("verify", round);
+  Task verify = TaskOf(verify_kind, round);
   verify.floor.resize(kWriters, 0);
   for (size_t writer = 0; writer < kWriters; ++writer) {
     verify.floor[writer] = std::max(verify.floor[writer], acknowledged[writer]);
@@ -284,6 +293,8 @@ int Main(int argc, char** argv) {
   uint64_t power_cuts = 0;
   uint64_t disk_full = 0;
   uint64_t bit_flips = 0;
+  uint64_t pattern_kills = 0;
+  uint64_t pattern_power_cuts = 0;
   uint64_t seed = 1;
   std::string folder =
       (fs::temp_directory_path() / ("crash_loop_" + std::to_string(::getpid()))).string();
@@ -291,6 +302,8 @@ int Main(int argc, char** argv) {
   app.add_option("--power-cuts", power_cuts, "Power cuts that drop or tear unsynced bytes");
   app.add_option("--disk-full", disk_full, "Disks that fill up and are freed again");
   app.add_option("--bit-flips", bit_flips, "Bits flipped in files of a closed store");
+  app.add_option("--pattern-kills", pattern_kills, "Kills while patterns and their graph change");
+  app.add_option("--pattern-power-cuts", pattern_power_cuts, "Power cuts meanwhile");
   app.add_option("--seed", seed, "The same seed makes the same choices")->capture_default_str();
   app.add_option("--folder", folder, "Where stores live; emptied")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
@@ -299,6 +312,8 @@ int Main(int argc, char** argv) {
   good = campaign.PowerCuts(power_cuts) && good;
   good = campaign.FullDisks(disk_full) && good;
   good = campaign.BitFlips(bit_flips) && good;
+  good = campaign.PatternKills(pattern_kills) && good;
+  good = campaign.PatternPowerCuts(pattern_power_cuts) && good;
   if (good) {
     fs::remove_all(folder);
   }

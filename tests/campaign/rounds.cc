@@ -17,19 +17,13 @@
 #include "base/reasons.h"
 #include "tests/campaign/child_process.h"
 #include "tests/campaign/full_disk_files.h"
+#include "tests/campaign/pattern_rounds.h"
 #include "tests/campaign/power_cut_files.h"
 #include "tests/campaign/workload.h"
 
 namespace ruvd::campaign {
-namespace {
-
-constexpr uint64_t kChangesOfAPowerRound = 250;  // per writer, where the power lasts
-constexpr uint64_t kChangesOfAFlipStore = 300;
-
-using Counts = std::array<std::atomic<uint64_t>, kWriters>;
-
-absl::StatusOr<std::unique_ptr<Database>> OpenStore(
-    const Task& task, Random& random, std::shared_ptr<rocksdb::FileSystem> files = nullptr) {
+absl::StatusOr<std::unique_ptr<Database>> OpenStore(const Task& task, Random& random,
+                                                    std::shared_ptr<rocksdb::FileSystem> files) {
   ASSIGN_OR_RETURN(SealKey key, SealKey::LoadOrCreate(task.folder + "/seal.key"));
   DatabaseOptions options{.path = task.folder + "/store", .seal_key = std::move(key)};
   options.soft_reserve_bytes = 0;
@@ -50,6 +44,13 @@ Outcome Failed(const absl::Status& status, std::string_view during) {
   outcome.note = std::string(during) + ": " + ReasonOf(status) + " " + MessageOf(status);
   return outcome;
 }
+
+namespace {
+
+constexpr uint64_t kChangesOfAPowerRound = 250;  // per writer, where the power lasts
+constexpr uint64_t kChangesOfAFlipStore = 300;
+
+using Counts = std::array<std::atomic<uint64_t>, kWriters>;
 
 // Writes changes from the store's counts on until `stop` or an error. `acknowledge` sees each that
 // was acknowledged, and how.
@@ -362,6 +363,15 @@ int RunTask(const Task& task) {
   }
   if (task.kind == "full") {
     return RunFullDisk(task);
+  }
+  if (task.kind == "pattern-write") {
+    return RunPatternWrite(task);
+  }
+  if (task.kind == "pattern-verify") {
+    return RunPatternVerify(task);
+  }
+  if (task.kind == "pattern-power") {
+    return RunPatternPowerCut(task);
   }
   return task.kind == "make" ? RunMake(task) : RunRead(task);
 }

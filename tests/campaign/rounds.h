@@ -4,14 +4,21 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/random.h"
+#include "storage/db/database.h"
 
 namespace ruvd::campaign {
 
 // What a child process is asked to do, and in it: its folder holds "store" and "seal.key".
 struct Task {
-  std::string kind;  // write, verify, power, full, make, read
+  // write, verify, power, full, make, read; pattern-write, pattern-verify, pattern-power
+  std::string kind;
   std::string folder;
   uint64_t seed = 0;            // of the workload
   uint64_t round = 0;           // seeds everything else
@@ -34,6 +41,13 @@ struct Outcome {
 };
 std::string FormatOutcome(const Outcome& outcome);
 bool ParseOutcome(const std::string& line, Outcome* outcome);
+
+// Opens the task's store, on `files` where given; memtables of a size that the round chooses.
+absl::StatusOr<std::unique_ptr<Database>> OpenStore(
+    const Task& task, Random& random, std::shared_ptr<rocksdb::FileSystem> files = nullptr);
+Outcome Failed(const absl::Status& status, std::string_view during);
+// Says what was found; the task's exit code.
+int Finish(const Outcome& outcome);
 
 // Runs the task in this process; the result is its exit code.
 int RunTask(const Task& task);

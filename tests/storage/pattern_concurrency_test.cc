@@ -84,6 +84,8 @@ class PatternConcurrencyTest : public PatternTest {
 };
 
 TEST_F(PatternConcurrencyTest, ReadersNeverMissWhatIsThere) {
+  options_.durability = Durability::kProcessCrash;
+  Reopen();
   RunBeside(
       [this](uint32_t round) { ComeAndGo(round); },
       {[this](uint32_t round) { SearchAll(round); }, [this](uint32_t round) { ReadAll(round); },

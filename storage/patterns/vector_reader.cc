@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/patterns/vector_reader.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "storage/db/row_key.h"
+#include "storage/limits.h"
+#include "storage/patterns/pattern_keys.h"
+#include "storage/patterns/pattern_rows.h"
+
+namespace ruvd::patterns {
+namespace {
+
+// Slots of a block: three megabytes at 768 values.
+constexpr uint32_t kBlockSlots = 1024;
+// More gain nothing: the index takes the rows one after the other.
+constexpr unsigned kMaxThreads = 3;
+// Blocks that wait to be taken, for each thread.
+constexpr uint32_t kBlocksAhead = 2;
+
+}  // namespace
+
+VectorReader::VectorReader(const Database& database, uint32_t collection, uint32_t dimension)
+    : database_(database), collection_(collection), dimension_(dimension) {}
+
+VectorReader::~VectorReader() {
+  const MutexLock lock(mutex_);
+  stop_ = true;
+  changed_.NotifyAll();
+}
+
+absl::StatusOr<uint32_t> VectorReader::CountBlocks() const {
+  uint32_t blocks = 0;
+  const std::string prefix = CollectionPrefix(collection_);
+  RETURN_IF_ERROR(database_.ScanBackward(ColumnFamily::kVec, prefix, EndOfPrefix(prefix),
+                                         [&](const RowView& row) -> absl::StatusOr<bool> {
+                                           ASSIGN_OR_RETURN(const uint32_t last, SlotOfKey(row.key));
+                                           blocks = last / kBlockSlots + 1;
+                                           return false;
+                                         }));
+  return blocks;
+}
+
+absl::StatusOr<VectorReader::Block> VectorReader::Read(uint32_t block) const {
+  Block rows;
+  RETURN_IF_ERROR(database_.Scan(
+      ColumnFamily::kVec, SlotKey(collection_, block * kBlockSlots),
+      SlotKey(collection_, (block + 1) * kBlockSlots),
+      [&](const RowView& row) -> absl::StatusOr<bool> {
+        ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
+        ASSIGN_OR_RETURN(std::vector<float> embedding, DecodeVecRow(row.value, dimension_));
+        rows.push_back({slot, row.generation, std::move(embedding)});
+        return true;
+      }));
+  return rows;
+}
+
+void VectorReader::Work() {
+  for (;;) {
+    uint32_t block = 0;
+    {
+      const MutexLock lock(mutex_);
+      const auto ahead = static_cast<uint32_t>(threads_.capacity()) * kBlocksAhead;
+      while (!stop_ && begun_ < blocks_ && begun_ >= taken_ + ahead) {
+        changed_.Wait(mutex_);
+      }
+      if (stop_ || begun_ >= blocks_) {
+        return;
+      }
+      block = begun_++;
+    }
+    absl::StatusOr<Block> rows = Read(block);
+    const MutexLock lock(mutex_);
+    read_.emplace(block, std::move(rows));
+    changed_.NotifyAll();
+  }
+}
+
+absl::StatusOr<VectorReader::Block> VectorReader::Take(uint32_t block) {
+  const MutexLock lock(mutex_);
+  while (!read_.contains(block)) {
+    changed_.Wait(mutex_);
+  }
+  absl::StatusOr<Block> rows = std::move(read_.extract(block).mapped());
+  ++taken_;
+  changed_.NotifyAll();
+  return rows;
+}
+
+}  // namespace ruvd::patterns

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "storage/db/database.h"
+
+namespace ruvd::patterns {
+
+// The embeddings of a collection in the order of slots, read and unsealed ahead on threads of its
+// own: most of what a start does. Used by one thread.
+class VectorReader {
+ public:
+  // `database` outlives this.
+  VectorReader(const Database& database, uint32_t collection, uint32_t dimension);
+  ~VectorReader();
+  VectorReader(const VectorReader&) = delete;
+  VectorReader& operator=(const VectorReader&) = delete;
+
+  struct Row {
+    uint32_t slot = 0;
+    uint32_t generation = 0;
+    std::vector<float> embedding;
+  };
+  using Block = std::vector<Row>;
+
+  // Shows every row, until an error: the callback's, STORE_CORRUPT, or one of Database::Scan.
+  absl::Status ForEach(const std::function<absl::Status(const Row& row)>& show);
+
+ private:
+  absl::StatusOr<uint32_t> CountBlocks() const;
+  absl::StatusOr<Block> Read(uint32_t block) const;
+  void Work();
+  absl::StatusOr<Block> Take(uint32_t block);
+
+  const Database& database_;
+  const uint32_t collection_;
+  const uint32_t dimension_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  uint32_t blocks_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint32_t, absl::StatusOr<Block>> read_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace ruvd::patterns
