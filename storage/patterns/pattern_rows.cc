@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "ruvd/storage/v1/storage.pb.h"
+#include "storage/db/row_key.h"
 #include "storage/limits.h"
 
 namespace ruvd::patterns {
@@ -69,6 +71,14 @@ bool ReadRest(ByteReader& reader, SlotRow* row) {
 }
 
 }  // namespace
+
+absl::StatusOr<uint32_t> SlotOfKey(std::string_view key) {
+  const std::optional<uint32_t> slot = ReadKeyU32(key, sizeof(uint32_t));
+  if (!slot || key.size() != 2 * sizeof(uint32_t) || *slot >= limits::kMaxPatterns) {
+    return Corrupt("misplaced");
+  }
+  return *slot;
+}
 
 std::string EncodeVecRow(std::span<const float> embedding) {
   ByteWriter writer;

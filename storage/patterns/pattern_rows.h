@@ -17,6 +17,10 @@
 // decode is our own bug or damage before sealing, never to be read half.
 namespace ruvd::patterns {
 
+// The slot that a key of vec or slot names. STORE_CORRUPT for a key that is none, or a number
+// beyond the limit: slots are dense.
+absl::StatusOr<uint32_t> SlotOfKey(std::string_view key);
+
 // vec: the embedding as it was given, not normalised.
 std::string EncodeVecRow(std::span<const float> embedding);
 absl::StatusOr<std::vector<float>> DecodeVecRow(std::string_view bytes, uint32_t dimension);

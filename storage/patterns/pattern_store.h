@@ -32,6 +32,10 @@
 
 namespace ruvd {
 
+namespace patterns {
+class VectorReader;
+}
+
 struct PatternStoreOptions {
   uint32_t dimension = 0;          // of the model's hidden states
   Digest model_hash{};             // id of the model package that made the embeddings
@@ -216,7 +220,7 @@ class PatternStore {
   absl::Status Bind();
   absl::Status LoadSlots();
   absl::StatusOr<patterns::SlotRow> Complete(const patterns::SlotRow& row) const;
-  absl::Status LoadVectors();
+  absl::Status LoadVectors(patterns::VectorReader* vectors);
   absl::Status LoadSequence();
   void RestoreGraph();
 

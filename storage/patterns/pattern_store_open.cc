@@ -12,6 +12,7 @@
 #include "storage/patterns/pattern_keys.h"
 #include "storage/patterns/pattern_rows.h"
 #include "storage/patterns/pattern_store.h"
+#include "storage/patterns/vector_reader.h"
 
 namespace ruvd {
 namespace {
@@ -19,15 +20,6 @@ namespace {
 absl::Status Corrupt(std::string_view what, uint32_t slot) {
   return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
                "pattern slot {} {}; restore the store from a backup", slot, what);
-}
-
-// A slot row's key, checked; slots are dense, so a number beyond the limit is damage.
-absl::StatusOr<uint32_t> SlotOfKey(std::string_view key) {
-  const std::optional<uint32_t> slot = ReadKeyU32(key, sizeof(uint32_t));
-  if (!slot || key.size() != 2 * sizeof(uint32_t) || *slot >= limits::kMaxPatterns) {
-    return Corrupt("has a bad key", slot.value_or(0));
-  }
-  return *slot;
 }
 
 }  // namespace
@@ -46,8 +38,10 @@ absl::StatusOr<std::unique_ptr<PatternStore>> PatternStore::Open(
                                       .ef_construction = options.ef_construction}));
   std::unique_ptr<PatternStore> store(new PatternStore(database, options, std::move(index)));
   RETURN_IF_ERROR(store->Bind());
+  patterns::VectorReader vectors(database, store->collection_, options.dimension);
+  RETURN_IF_ERROR(vectors.Start());  // reads beside what follows
   RETURN_IF_ERROR(store->LoadSlots());
-  RETURN_IF_ERROR(store->LoadVectors());
+  RETURN_IF_ERROR(store->LoadVectors(&vectors));
   RETURN_IF_ERROR(store->LoadSequence());
   store->RestoreGraph();
   return store;
@@ -107,7 +101,7 @@ absl::StatusOr<patterns::SlotRow> PatternStore::Complete(const patterns::SlotRow
 absl::Status PatternStore::LoadSlots() {
   const std::string prefix = patterns::CollectionPrefix(collection_);
   const auto load = [this](const RowView& row) -> absl::StatusOr<bool> {
-    ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
+    ASSIGN_OR_RETURN(const uint32_t slot, patterns::SlotOfKey(row.key));
     ASSIGN_OR_RETURN(patterns::SlotRow decoded, patterns::DecodeSlotRow(row.value));
     if (decoded.generation != row.generation) {
       return Corrupt("disagrees with its generation", slot);
@@ -127,22 +121,16 @@ absl::Status PatternStore::LoadSlots() {
   return absl::OkStatus();
 }
 
-absl::Status PatternStore::LoadVectors() {
-  const std::string prefix = patterns::CollectionPrefix(collection_);
-  const auto load = [this](const RowView& row) -> absl::StatusOr<bool> {
-    ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
-    if (!slots_.Holds(slot, row.generation)) {
-      return Corrupt("has an embedding that is not its own", slot);
+absl::Status PatternStore::LoadVectors(patterns::VectorReader* vectors) {
+  RETURN_IF_ERROR(vectors->ForEach([this](const patterns::VectorReader::Row& row) -> absl::Status {
+    if (!slots_.Holds(row.slot, row.generation)) {
+      return Corrupt("has an embedding that is not its own", row.slot);
     }
-    ASSIGN_OR_RETURN(const std::vector<float> embedding,
-                     patterns::DecodeVecRow(row.value, options_.dimension));
-    RETURN_IF_ERROR(index_->Put({.label = slot,
-                                 .generation = row.generation,
-                                 .vector = embedding,
-                                 .attributes = slots_.AttributesOf(slot)}));
-    return true;
-  };
-  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kVec, prefix, EndOfPrefix(prefix), load));
+    return index_->Put({.label = row.slot,
+                        .generation = row.generation,
+                        .vector = row.embedding,
+                        .attributes = slots_.AttributesOf(row.slot)});
+  }));
   const size_t indexed = index_->Counts().live;
   if (indexed != slots_.live()) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,

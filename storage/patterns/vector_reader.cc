@@ -7,10 +7,8 @@
 #include <functional>
 #include <utility>
 
-#include "base/reasons.h"
 #include "base/status.h"
 #include "storage/db/row_key.h"
-#include "storage/limits.h"
 #include "storage/patterns/pattern_keys.h"
 #include "storage/patterns/pattern_rows.h"
 
@@ -35,12 +33,24 @@ VectorReader::~VectorReader() {
   changed_.NotifyAll();
 }
 
+absl::Status VectorReader::Start() {
+  ASSIGN_OR_RETURN(blocks_, CountBlocks());
+  const unsigned threads =
+      std::clamp(std::thread::hardware_concurrency(), 2U, kMaxThreads + 1U) - 1;
+  ahead_ = threads * kBlocksAhead;
+  for (unsigned i = 0; i < std::min(threads, blocks_); ++i) {
+    threads_.emplace_back([this] { Work(); });
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<uint32_t> VectorReader::CountBlocks() const {
   uint32_t blocks = 0;
   const std::string prefix = CollectionPrefix(collection_);
   RETURN_IF_ERROR(database_.ScanBackward(ColumnFamily::kVec, prefix, EndOfPrefix(prefix),
                                          [&](const RowView& row) -> absl::StatusOr<bool> {
-                                           ASSIGN_OR_RETURN(const uint32_t last, SlotOfKey(row.key));
+                                           ASSIGN_OR_RETURN(const uint32_t last,
+                                                            SlotOfKey(row.key));
                                            blocks = last / kBlockSlots + 1;
                                            return false;
                                          }));
@@ -49,15 +59,15 @@ absl::StatusOr<uint32_t> VectorReader::CountBlocks() const {
 
 absl::StatusOr<VectorReader::Block> VectorReader::Read(uint32_t block) const {
   Block rows;
-  RETURN_IF_ERROR(database_.Scan(
-      ColumnFamily::kVec, SlotKey(collection_, block * kBlockSlots),
-      SlotKey(collection_, (block + 1) * kBlockSlots),
-      [&](const RowView& row) -> absl::StatusOr<bool> {
-        ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
-        ASSIGN_OR_RETURN(std::vector<float> embedding, DecodeVecRow(row.value, dimension_));
-        rows.push_back({slot, row.generation, std::move(embedding)});
-        return true;
-      }));
+  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kVec, SlotKey(collection_, block * kBlockSlots),
+                                 SlotKey(collection_, (block + 1) * kBlockSlots),
+                                 [&](const RowView& row) -> absl::StatusOr<bool> {
+                                   ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
+                                   ASSIGN_OR_RETURN(std::vector<float> embedding,
+                                                    DecodeVecRow(row.value, dimension_));
+                                   rows.push_back({slot, row.generation, std::move(embedding)});
+                                   return true;
+                                 }));
   return rows;
 }
 
@@ -66,8 +76,7 @@ void VectorReader::Work() {
     uint32_t block = 0;
     {
       const MutexLock lock(mutex_);
-      const auto ahead = static_cast<uint32_t>(threads_.capacity()) * kBlocksAhead;
-      while (!stop_ && begun_ < blocks_ && begun_ >= taken_ + ahead) {
+      while (!stop_ && begun_ < blocks_ && begun_ >= taken_ + ahead_) {
         changed_.Wait(mutex_);
       }
       if (stop_ || begun_ >= blocks_) {
@@ -91,6 +100,16 @@ absl::StatusOr<VectorReader::Block> VectorReader::Take(uint32_t block) {
   ++taken_;
   changed_.NotifyAll();
   return rows;
+}
+
+absl::Status VectorReader::ForEach(const std::function<absl::Status(const Row& row)>& show) {
+  for (uint32_t block = 0; block < blocks_; ++block) {
+    ASSIGN_OR_RETURN(const Block rows, Take(block));
+    for (const Row& row : rows) {
+      RETURN_IF_ERROR(show(row));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace ruvd::patterns

@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "storage/db/database.h"
@@ -32,6 +34,8 @@ class VectorReader {
   };
   using Block = std::vector<Row>;
 
+  // Begins to read. Once.
+  absl::Status Start();
   // Shows every row, until an error: the callback's, STORE_CORRUPT, or one of Database::Scan.
   absl::Status ForEach(const std::function<absl::Status(const Row& row)>& show);
 
@@ -44,10 +48,11 @@ class VectorReader {
   const Database& database_;
   const uint32_t collection_;
   const uint32_t dimension_;
+  uint32_t blocks_ = 0;  // set by Start, before there are threads
+  uint32_t ahead_ = 0;
   Mutex mutex_;
   CondVar changed_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  uint32_t blocks_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<uint32_t, absl::StatusOr<Block>> read_ ABSL_GUARDED_BY(mutex_);
