@@ -244,7 +244,9 @@ absl::Status PatternStore::Rewrite(uint32_t slot, const patterns::MetaRow& meta,
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
   const std::unique_lock state(state_);
   slots_.Occupy(slot, row);
-  return index_->SetAttributes(slot, slots_.AttributesOf(slot));
+  // Fails only for a pattern that the index had no memory for, which the next start gives it.
+  index_->SetAttributes(slot, slots_.AttributesOf(slot)).IgnoreError();
+  return absl::OkStatus();
 }
 
 absl::Status PatternStore::RecordUse(const PatternId& id) {

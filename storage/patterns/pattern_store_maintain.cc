@@ -175,7 +175,6 @@ absl::Status PatternStore::Checkpoint() {
 }
 
 absl::Status PatternStore::MaintainRows(TimePoint end, PatternMaintenance* done) {
-  ASSIGN_OR_RETURN(done->forgotten, ForgetSome());
   do {
     ASSIGN_OR_RETURN(const size_t expired, ExpireSome());
     ASSIGN_OR_RETURN(const size_t evicted, EvictSome());
@@ -188,6 +187,7 @@ absl::Status PatternStore::MaintainRows(TimePoint end, PatternMaintenance* done)
     done->rewritten += rewritten;
     done->more = expired + evicted + rewritten > 0;
   } while (done->more && database_.clock().Now() < end);
+  ASSIGN_OR_RETURN(done->forgotten, ForgetSome());
   return absl::OkStatus();
 }
 
