@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "absl/strings/cord.h"
+#include "base/utf8.h"
 
 namespace ruvd {
 namespace {
@@ -14,7 +15,8 @@ constexpr char kReasonUrl[] = "type.ruvdllm.dev/reason";
 }  // namespace
 
 absl::Status MakeError(absl::StatusCode code, std::string_view reason, std::string_view message) {
-  absl::Status status(code, absl::string_view(message.data(), message.size()));
+  // It travels in protobuf strings, whatever its parts came from.
+  absl::Status status(code, ValidUtf8(message));
   if (!reason.empty()) {
     status.SetPayload(kReasonUrl, absl::Cord(absl::string_view(reason.data(), reason.size())));
   }

@@ -33,7 +33,7 @@ std::string MessageOf(const absl::Status& status);
 // The same code and reason, with "prefix: " before the message. OK stays OK.
 absl::Status Annotate(const absl::Status& status, std::string_view prefix);
 
-// Non-template part of Error().
+// Non-template part of Error(). What is not UTF-8 in the message is replaced.
 absl::Status MakeError(absl::StatusCode code, std::string_view reason, std::string_view message);
 
 template <typename... Args>

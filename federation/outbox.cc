@@ -7,6 +7,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "base/utf8.h"
 
 namespace ruvd {
 
@@ -52,7 +53,8 @@ federation::v1::Frame GoawayFrame(const absl::Status& status) {
   federation::v1::Frame frame;
   const std::string reason = ReasonOf(status);
   frame.mutable_goaway()->set_reason(reason.empty() ? reasons::kInternal : reason);
-  frame.mutable_goaway()->set_message(MessageOf(status).substr(0, limits::kMaxGoawayText));
+  frame.mutable_goaway()->set_message(
+      std::string(CutUtf8(MessageOf(status), limits::kMaxGoawayText)));
   return frame;
 }
 

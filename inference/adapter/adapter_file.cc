@@ -17,6 +17,7 @@
 #include "base/reasons.h"
 #include "base/shown.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/gguf/half.h"
 #include "inference/gguf/reader.h"
@@ -198,6 +199,7 @@ absl::StatusOr<std::shared_ptr<const Adapter>> FromGguf(const GgufReader& gguf, 
   if (const auto stored = gguf.GetString("general.name"); stored.ok() && !stored->empty()) {
     adapter->name = *stored;
   }
+  adapter->name = ValidUtf8(adapter->name);  // answers and logs are protobuf
   if (adapter->name.size() > limits::kMaxAdapterNameBytes) {
     return Broken("its name is longer than {} bytes", limits::kMaxAdapterNameBytes);
   }

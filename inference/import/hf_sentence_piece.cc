@@ -15,9 +15,9 @@
 #include "base/reasons.h"
 #include "base/shown.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "inference/import/json.h"
 #include "inference/tokenizer/limits.h"
-#include "inference/tokenizer/utf8.h"
 #include "inference/tokenizer/word_table.h"
 
 namespace ruvd {

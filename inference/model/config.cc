@@ -9,6 +9,7 @@
 
 #include "base/shown.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "inference/model/config_keys.h"
 #include "inference/model/limits.h"
 
@@ -148,6 +149,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const GgufReader& gguf) {
   const ConfigKeys keys(gguf, ArchitectureName(config.architecture));
   if (gguf.Has("general.name")) {
     ASSIGN_OR_RETURN(config.name, gguf.GetString("general.name"));
+    config.name = ValidUtf8(config.name);  // answers and logs are protobuf
   }
   RETURN_IF_ERROR(keys.RefuseUnknown());
   RETURN_IF_ERROR(ReadSizes(keys, &config));

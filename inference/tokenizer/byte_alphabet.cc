@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "inference/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace ruvd {
 namespace {

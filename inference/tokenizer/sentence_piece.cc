@@ -10,8 +10,8 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "inference/tokenizer/limits.h"
-#include "inference/tokenizer/utf8.h"
 
 namespace ruvd {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "inference/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace ruvd {
 

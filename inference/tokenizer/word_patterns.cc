@@ -7,8 +7,8 @@
 #include <array>
 #include <cstdint>
 
+#include "base/utf8.h"
 #include "inference/tokenizer/unicode.h"
-#include "inference/tokenizer/utf8.h"
 
 namespace ruvd {
 namespace {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_file.h"
 #include "node/limits.h"
@@ -89,15 +90,17 @@ absl::StatusOr<std::vector<RangedPart>> LoadedAdapters::Choose(
       parts.push_back({.part = part});
     }
   }
-  for (const AdapterChoice& choice : choices) {
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const AdapterChoice& choice = choices[i];
     const auto found = std::find_if(adapters_.begin(), adapters_.end(), HasName(choice.name));
     if (found == adapters_.end()) {
       std::string known;
       for (const AdapterMix::Part& part : adapters_) {
         known += fmt::format("{}{}", known.empty() ? "" : ", ", part.adapter->name);
       }
+      // Without the name: the witness log keeps the message, and a name may be a user's words.
       return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                   "the node has loaded no adapter '{}'; it has {}", choice.name.substr(0, 64),
+                   "adapter {} of the request is none that the node has loaded; it has {}", i + 1,
                    known.empty() ? "none: see inference.adapters" : known);
     }
     parts.push_back({.part = {.adapter = found->adapter, .weight = choice.weight},
@@ -109,7 +112,7 @@ absl::StatusOr<std::vector<RangedPart>> LoadedAdapters::Choose(
 }
 
 absl::Status CheckAdapterChoice(const AdapterChoice& choice) {
-  const std::string name = choice.name.substr(0, 64);
+  const std::string name = Shown(choice.name);
   if (!ValidWeight(choice.weight)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "the weight of adapter '{}' must be between -{} and {}", name,

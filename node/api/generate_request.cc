@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/tokenizer/limits.h"
 #include "node/api/messages.h"
@@ -81,8 +82,8 @@ absl::StatusOr<Conversation> ReadConversation(const GenerateRequest& request) {
   if (!request.chat_format().empty()) {
     conversation.format = ChatFormatByName(request.chat_format());
     if (!conversation.format.has_value()) {
-      return Refused("chat_format '{}' is unknown; use one of {}",
-                     request.chat_format().substr(0, 64), ChatFormatNames());
+      return Refused("chat_format '{}' is unknown; use one of {}", Shown(request.chat_format()),
+                     ChatFormatNames());
     }
   }
   for (const inference::v1::ChatMessage& message : request.messages()) {

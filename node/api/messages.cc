@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/tokenizer/utf8_assembler.h"
 #include "node/actors/loaded_adapters.h"
@@ -63,7 +64,7 @@ absl::StatusOr<std::optional<Kind>> ReadName(std::string_view option, const std:
   const std::optional<Kind> kind = by_name(name);
   if (!name.empty() && !kind.has_value()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "{} '{}' is unknown; use one of {}", option, name.substr(0, 64), names);
+                 "{} '{}' is unknown; use one of {}", option, Shown(name), names);
   }
   return kind;
 }
@@ -227,7 +228,7 @@ absl::StatusOr<PatternId> ReadPatternId(const std::string& text) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "'{}' is no pattern id; an id has {} hexadecimal digits, as ruvd pattern ls "
                  "prints them",
-                 text.substr(0, 64), id.size() * 2);
+                 Shown(text), id.size() * 2);
   }
   std::memcpy(id.data(), bytes->data(), id.size());
   return id;

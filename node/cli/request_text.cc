@@ -10,7 +10,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace ruvd {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/utf8.h"
 #include "inference/tokenizer/stream_decoder.h"
 #include "inference/tokenizer/tokenizer.h"
-#include "inference/tokenizer/utf8.h"
 #include "tests/inference/test_vocabulary.h"
 
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/utf8.h"
 #include "inference/tokenizer/unicode.h"
-#include "inference/tokenizer/utf8.h"
 
 namespace ruvd::testing {
 

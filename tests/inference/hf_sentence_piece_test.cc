@@ -16,12 +16,12 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "inference/gguf/reader.h"
 #include "inference/gguf/writer.h"
 #include "inference/import/hf_tokenizer.h"
 #include "inference/import/metadata.h"
 #include "inference/tokenizer/tokenizer.h"
-#include "inference/tokenizer/utf8.h"
 #include "tests/conformance/zstd_file.h"
 
 namespace ruvd {

@@ -12,8 +12,8 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "inference/tokenizer/stream_decoder.h"
-#include "inference/tokenizer/utf8.h"
 #include "tests/inference/test_vocabulary.h"
 
 namespace ruvd {

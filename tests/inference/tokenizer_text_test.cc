@@ -9,9 +9,9 @@
 
 #include <set>
 
+#include "base/utf8.h"
 #include "inference/tokenizer/byte_alphabet.h"
 #include "inference/tokenizer/unicode.h"
-#include "inference/tokenizer/utf8.h"
 #include "inference/tokenizer/utf8_assembler.h"
 
 namespace ruvd {

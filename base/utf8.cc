@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "inference/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace ruvd {
 namespace {
@@ -71,6 +71,41 @@ std::string Utf8Of(uint32_t code_point) {
   // As many leading ones as there are bytes.
   out[0] = static_cast<char>(((0xFFU << (7 - continued)) & 0xFF) | code_point);
   return out;
+}
+
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Char next = FirstUtf8Char(text);
+    if (next.state != Utf8Char::State::kValid) {
+      return false;
+    }
+    text.remove_prefix(next.length);
+  }
+  return true;
+}
+
+std::string ValidUtf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Char next = FirstUtf8Char(text);
+    out += next.state == Utf8Char::State::kValid ? text.substr(0, next.length) : kReplacementUtf8;
+    text.remove_prefix(next.length);
+  }
+  return out;
+}
+
+std::string_view CutUtf8(std::string_view text, size_t limit) {
+  if (text.size() <= limit) {
+    return text;
+  }
+  const auto continues = [&text](size_t at) {
+    return (static_cast<uint8_t>(text[at]) & 0xC0U) == 0x80U;
+  };
+  while (limit > 0 && continues(limit)) {
+    --limit;
+  }
+  return text.substr(0, limit);
 }
 
 }  // namespace ruvd

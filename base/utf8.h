@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,5 +30,15 @@ Utf8Char FirstUtf8Char(std::string_view text);
 
 // The bytes of a code point that is none of the surrogates.
 std::string Utf8Of(uint32_t code_point);
+
+// Whether all of a text is UTF-8. What a protobuf `string` holds must be: other bytes are written
+// without an error and then make the whole message unreadable.
+bool IsUtf8(std::string_view text);
+
+// The text with a replacement character for every part that is not UTF-8.
+std::string ValidUtf8(std::string_view text);
+
+// The longest beginning of a UTF-8 text that has at most `limit` bytes and ends behind a character.
+std::string_view CutUtf8(std::string_view text, size_t limit);
 
 }  // namespace ruvd
