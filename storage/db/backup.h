@@ -62,8 +62,9 @@ struct RestoreReport {
 // there, and given what must not go back: the greater boot counter, and every entry of the privacy
 // ledger that the present store has and the backup has not. Then the two folders change places in
 // one step, so that an interrupted restore leaves the old store as it was. BACKUP_INVALID;
-// LEDGER_WOULD_GO_BACK where the present store's ledger is newer and cannot be read, or is not a
-// continuation of the backup's; STORE_LOCKED where a node runs; the errors of Database::Open.
+// LEDGER_WOULD_GO_BACK where the present store's ledger is newer and cannot be read, where neither
+// of the two is a continuation of the other, or where nothing of a present one can be read, neither
+// its rows nor its head file; STORE_LOCKED where a node runs; the errors of Database::Open.
 absl::StatusOr<RestoreReport> RestoreBackup(const RestoreOptions& options);
 
 }  // namespace ruvd

@@ -172,7 +172,10 @@ absl::Status Database::Impl::Erase(std::string_view scope) {
     const std::unique_lock gate(key_gate_);
     Rows rows = ring_.List(scope);
     if (rows.empty()) {
-      return absl::OkStatus();
+      return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                   "the store holds nothing that is sealed for {}: it never did, or it was erased "
+                   "and removed; `ruvd store status` lists the scopes it has",
+                   scope);
     }
     std::erase_if(rows,
                   [](const auto& row) { return row.second.state == KeyRecord::State::kDestroyed; });

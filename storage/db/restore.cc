@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "base/reasons.h"
@@ -19,6 +19,7 @@
 #include "storage/db/database.h"
 #include "storage/db/file_hash.h"
 #include "storage/db/store_folder.h"
+#include "storage/ledger/ledger_rows.h"
 #include "storage/reasons.h"
 
 namespace ruvd {
@@ -26,7 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kLedgerEntries[] = "e/";
 constexpr uint64_t kMaxHeadBytes = 1024;
 constexpr size_t kRowsPerBatch = 1000;
 // Where the present counter is gone, this many starts are passed over: more than a node can have
@@ -36,20 +36,63 @@ constexpr uint64_t kBootMargin = 1'000'000;
 absl::Status WouldGoBack(std::string_view cause) {
   return Error(
       absl::StatusCode::kFailedPrecondition, reasons::kLedgerWouldGoBack,
-      "restoring would forget privacy budget that this node has spent: {}; restore a newer "
-      "backup, or give the node a new identity and an empty data folder",
+      "restoring might forget privacy budget that this node has spent: {}; restore a newer "
+      "backup, or give the node a new identity and an empty data folder. A node that never "
+      "released anything under a privacy budget may restore into an empty folder as it is",
       cause);
 }
 
-// The sequence of a head, the number that its text begins with; 0 for no head.
-uint64_t SequenceOf(const std::string& head) {
-  uint64_t sequence = 0;
-  std::from_chars(head.data(), head.data() + head.size(), sequence);
-  return sequence;
+// The head that a store's file names; nullopt where it is missing or garbled.
+std::optional<LedgerHead> ReadHeadFile(const std::string& store) {
+  const absl::StatusOr<std::string> text = ReadFile(store + "/ledger-head", kMaxHeadBytes);
+  if (!text.ok()) {
+    return std::nullopt;
+  }
+  const absl::StatusOr<LedgerHead> head = ledger::ParseHead(*text);
+  return head.ok() ? std::optional(*head) : std::nullopt;
 }
 
-std::string ReadHead(const std::string& store) {
-  return ReadFile(store + "/ledger-head", kMaxHeadBytes).value_or("");
+// What is known of the present store's ledger.
+struct PresentLedger {
+  std::optional<LedgerHead> filed;
+  absl::Status opened;    // the store
+  bool complete = false;  // the store opened, and nothing says that its last changes are missing
+  ledger::Chain chain;
+};
+
+// Why the backup's ledger cannot follow the present one; OK where it can.
+absl::Status CheckContinues(const PresentLedger& present, const ledger::Chain& backup) {
+  if (!present.filed && !present.opened.ok()) {
+    return WouldGoBack("the present store has no readable ledger-head and does not open (" +
+                       MessageOf(present.opened) + ")");
+  }
+  if (!present.filed && !present.complete) {
+    return WouldGoBack("the present store lost its last changes and has no readable ledger-head");
+  }
+  std::vector<LedgerHead> known;
+  for (const auto& [sequence, hash] : present.chain.hashes) {
+    known.push_back({sequence, hash});
+  }
+  known.push_back(present.filed.value_or(LedgerHead{}));
+  known.push_back(present.chain.head_row.value_or(LedgerHead{}));
+  for (const LedgerHead& head : known) {
+    if (!backup.Contains(head)) {
+      return WouldGoBack(
+          fmt::format("entry {} of the present ledger is not in the backup, which ends at entry {}",
+                      head.sequence, backup.head.sequence));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Whether the present chain is whole and continues the backup's.
+bool GoesOn(const PresentLedger& present, const ledger::Chain& backup) {
+  const ledger::Chain& chain = present.chain;
+  return present.opened.ok() && chain.intact && chain.head.sequence > backup.head.sequence &&
+         chain.Contains(present.filed.value_or(LedgerHead{})) &&
+         std::all_of(backup.hashes.begin(), backup.hashes.end(), [&chain](const auto& entry) {
+           return chain.Contains({entry.first, entry.second});
+         });
 }
 
 class Restore {
@@ -77,7 +120,9 @@ class Restore {
   absl::Status KeepCounter();
   absl::Status OpenStaging(const SealKey& backup_key);
   absl::Status KeepLedger(Database& restored);
-  absl::StatusOr<std::unique_ptr<Database>> OpenPresent();
+  absl::StatusOr<PresentLedger> ReadPresent();
+  absl::Status CarryForward(Database& restored, const ledger::Chain& backup);
+  absl::Status WriteHead(const ledger::Chain& chain) const;
   absl::Status Exchange();
 
   const RestoreOptions& options_;
@@ -85,6 +130,7 @@ class Restore {
   const bool exists_;
   RestoreReport report_;
   std::unique_ptr<db::FolderLock> lock_;
+  std::unique_ptr<Database> present_;  // while its ledger is looked at
 };
 
 absl::Status Restore::CopyToStaging() {
@@ -134,46 +180,55 @@ absl::Status Restore::OpenStaging(const SealKey& backup_key) {
   return restored->Close();
 }
 
-absl::StatusOr<std::unique_ptr<Database>> Restore::OpenPresent() {
+absl::StatusOr<PresentLedger> Restore::ReadPresent() {
+  PresentLedger present{.filed = ReadHeadFile(options_.store)};
+  if (!fs::exists(options_.store + "/CURRENT")) {  // opening would begin a new, empty store
+    present.opened =
+        Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt, "its file CURRENT is missing");
+    return present;
+  }
   lock_.reset();  // the database takes it itself
-  return Database::Open({.path = options_.store,
-                         .seal_key = options_.key,
-                         .soft_reserve_bytes = 0,
-                         .hard_reserve_bytes = 0});
+  auto database = Database::Open({.path = options_.store,
+                                  .seal_key = options_.key,
+                                  .soft_reserve_bytes = 0,
+                                  .hard_reserve_bytes = 0});
+  if (!database.ok()) {
+    present.opened = database.status();
+    ASSIGN_OR_RETURN(lock_, db::FolderLock::Acquire(options_.store));
+    return present;
+  }
+  present_ = *std::move(database);
+  present.complete = !present_->recovery().loss();
+  present.chain = ledger::ReadChain(*present_);
+  return present;
 }
 
-// Every entry of the backup must be in the present ledger; then the present one is carried forward.
+// Every entry of the lower of the two ledgers must be in the higher one; that one is kept.
 absl::Status Restore::KeepLedger(Database& restored) {
-  const std::string present_head = exists_ ? ReadHead(options_.store) : "";
-  const std::string& backup_head = report_.manifest.ledger_head;
-  if (SequenceOf(present_head) < SequenceOf(backup_head) || present_head == backup_head) {
-    // The backup's own, or none at all. A present one that is behind belongs to a store that was
-    // put back by other means.
-    return backup_head.empty() ? absl::OkStatus()
-                               : WriteFileAtomically(staging_ + "/ledger-head", backup_head, 0600);
+  const ledger::Chain backup = ledger::ReadChain(restored);
+  if (!exists_) {
+    return WriteHead(backup);
   }
-  const auto present = OpenPresent();
-  if (!present.ok()) {
-    return WouldGoBack(
-        "the ledger of the present store is newer than the backup's and cannot be "
-        "read (" +
-        MessageOf(present.status()) + ")");
+  ASSIGN_OR_RETURN(const PresentLedger present, ReadPresent());
+  const bool carry = GoesOn(present, backup);
+  const absl::Status kept =
+      carry ? CarryForward(restored, backup) : CheckContinues(present, backup);
+  if (present_ != nullptr) {
+    RETURN_IF_ERROR(present_->Close());
+    present_.reset();
+    ASSIGN_OR_RETURN(lock_, db::FolderLock::Acquire(options_.store));
   }
-  RETURN_IF_ERROR(
-      restored.Scan(ColumnFamily::kLedger, "", "", [&](const RowView& row) -> absl::StatusOr<bool> {
-        const auto same = (*present)->Get(ColumnFamily::kLedger, row.key);
-        if (row.key.starts_with(kLedgerEntries) && (!same.ok() || *same != row.value)) {
-          return WouldGoBack(
-              "the ledger of the present store is not a continuation of the backup's");
-        }
-        return true;
-      }));
+  RETURN_IF_ERROR(kept);
+  return WriteHead(carry ? present.chain : backup);
+}
+
+absl::Status Restore::CarryForward(Database& restored, const ledger::Chain& backup) {
   Batch batch;
   size_t rows = 0;
-  const absl::Status carried = (*present)->Scan(
-      ColumnFamily::kLedger, "", "", [&](const RowView& row) -> absl::StatusOr<bool> {
-        ASSIGN_OR_RETURN(const bool there, restored.Contains(ColumnFamily::kLedger, row.key));
-        report_.ledger_rows_carried += !there && row.key.starts_with(kLedgerEntries) ? 1 : 0;
+  const absl::Status carried = present_->Scan(
+      ColumnFamily::kLedger, ledger::EntryKey(backup.head.sequence + 1), "",
+      [&](const RowView& row) -> absl::StatusOr<bool> {
+        report_.ledger_rows_carried += row.key.starts_with(ledger::kEntryPrefix) ? 1 : 0;
         batch.Put(ColumnFamily::kLedger, row.key, row.value, row.generation);
         if (++rows % kRowsPerBatch == 0) {
           RETURN_IF_ERROR(restored.Write(std::exchange(batch, {}), Durability::kProcessCrash));
@@ -181,10 +236,15 @@ absl::Status Restore::KeepLedger(Database& restored) {
         return true;
       });
   RETURN_IF_ERROR(carried);
-  RETURN_IF_ERROR(restored.Write(std::move(batch), Durability::kPowerLoss));
-  RETURN_IF_ERROR((*present)->Close());
-  ASSIGN_OR_RETURN(lock_, db::FolderLock::Acquire(options_.store));
-  return WriteFileAtomically(staging_ + "/ledger-head", present_head, 0600);
+  return restored.Write(std::move(batch), Durability::kPowerLoss);
+}
+
+// A damaged chain keeps the head that the backup noted: the ledger then says what is wrong.
+absl::Status Restore::WriteHead(const ledger::Chain& chain) const {
+  const std::string head = chain.intact && chain.head.sequence > 0 ? ledger::FormatHead(chain.head)
+                                                                   : report_.manifest.ledger_head;
+  return head.empty() ? absl::OkStatus()
+                      : WriteFileAtomically(staging_ + "/ledger-head", head, 0600);
 }
 
 // One system call: at every moment the store's name is that of a whole store.

@@ -43,7 +43,7 @@ struct LedgerCharge {
   // The charge in zero-concentrated privacy, in units of 2^-32, rounded up: integers add up without
   // an error that could hide a spend.
   uint64_t rho_q32 = 0;
-  std::string subject = {};  // what is released: the name or hash of an update
+  std::string subject = {};  // what is released: the name of an update, or its hash as bytes
   bool operator==(const LedgerCharge&) const = default;
 };
 

@@ -23,8 +23,8 @@ namespace {
 
 absl::Status Broken(std::string_view what) {
   return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
-               "{} of the privacy ledger does not decode; restore the store from a backup, nothing "
-               "is released until then",
+               "{} of the privacy ledger does not decode; restore a backup that is as new as the "
+               "ledger, nothing is released until then",
                what);
 }
 
@@ -168,6 +168,45 @@ absl::StatusOr<LedgerRow> DecodeRow(std::string_view bytes) {
   row.entry = in.entry();
   std::memcpy(row.hash.data(), in.hash().data(), row.hash.size());
   return row;
+}
+
+bool Chain::Contains(const LedgerHead& wanted) const {
+  if (wanted.sequence == 0) {
+    return wanted.hash == Digest{};
+  }
+  const auto at = hashes.find(wanted.sequence);
+  return at != hashes.end() && at->second == wanted.hash;
+}
+
+Chain ReadChain(const Database& database) {
+  Chain chain;
+  const auto take = [&chain](const RowView& view) -> absl::StatusOr<bool> {
+    const absl::StatusOr<LedgerRow> row = DecodeRow(view.value);
+    const std::optional<uint64_t> sequence =
+        ReadKeyU64(view.key, std::string_view(kEntryPrefix).size());
+    if (!row.ok() || !sequence || view.key != EntryKey(*sequence)) {
+      chain.intact = false;
+      return true;
+    }
+    chain.hashes[*sequence] = row->hash;
+    chain.intact = chain.intact && *sequence == chain.head.sequence + 1 &&
+                   ChainHash(chain.head.hash, row->entry) == row->hash;
+    if (chain.intact) {
+      chain.head = {*sequence, row->hash};
+    }
+    return true;
+  };
+  const absl::Status read =
+      database.Scan(ColumnFamily::kLedger, kEntryPrefix, EndOfPrefix(kEntryPrefix), take);
+  const absl::StatusOr<std::string> stored = database.Get(ColumnFamily::kLedger, kHeadKey);
+  if (stored.ok()) {
+    const absl::StatusOr<LedgerHead> head = ParseHead(*stored);
+    chain.head_row = head.ok() ? std::optional(*head) : std::nullopt;
+  } else if (absl::IsNotFound(stored.status())) {
+    chain.head_row = LedgerHead{};
+  }
+  chain.intact = chain.intact && read.ok() && chain.head_row == chain.head;
+  return chain;
 }
 
 std::string FormatHead(const LedgerHead& head) {

@@ -3,11 +3,15 @@
 
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "storage/db/database.h"
 #include "storage/ledger/ledger_entry.h"
 
 // Keys and plaintexts of the ledger rows; docs/store-format.md has them.
@@ -35,6 +39,20 @@ struct LedgerRow {
 };
 std::string EncodeRow(const LedgerRow& row);
 absl::StatusOr<LedgerRow> DecodeRow(std::string_view bytes);
+
+// What the rows of a store say of its chain, without trusting them: a restore compares two chains,
+// of which one may be damaged.
+struct Chain {
+  bool intact = true;  // no gap, every hash as it should be, and the head's row names the end
+  LedgerHead head;     // of the rows up to the first damage
+  std::optional<LedgerHead> head_row;      // nullopt: missing or garbled
+  std::map<uint64_t, Digest> hashes = {};  // by sequence, of every row that decodes
+
+  // Whether the chain goes through a head; the empty one is in every chain.
+  bool Contains(const LedgerHead& wanted) const;
+};
+// Never fails: what cannot be read is damage.
+Chain ReadChain(const Database& database);
 
 // "<sequence> <hash in hexadecimal>\n": the head's row, its file, and what a backup's manifest
 // carries.

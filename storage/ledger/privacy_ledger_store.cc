@@ -20,17 +20,20 @@ constexpr uint64_t kMaxHeadFileBytes = 128;  // 20 digits, 64 of the hash
 
 absl::Status Broken(std::string_view cause) {
   return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
-               "the privacy ledger {}; restore the store from a backup, nothing is released until "
-               "then",
+               "the privacy ledger {}; restore a backup that is as new as the ledger, or give the "
+               "node a new identity and an empty data folder; nothing is released until then",
                cause);
 }
 
 absl::Status RolledBack(const LedgerHead& wanted, const LedgerHead& found) {
-  return Error(absl::StatusCode::kDataLoss, reasons::kLedgerRolledBack,
-               "the privacy ledger ends at entry {} and does not continue the one that had reached "
-               "entry {}: an older store was put back; restore the newest one, nothing is released "
-               "until then",
-               found.sequence, wanted.sequence);
+  return Error(
+      absl::StatusCode::kDataLoss, reasons::kLedgerRolledBack,
+      "the privacy ledger ends at entry {} and does not continue the one that had reached "
+      "entry {}: an older store was put back, or the disk lost the last entries; put the "
+      "newest store back or restore a backup that holds entry {}. Where none does, what it "
+      "spent is lost: give the node a new identity and an empty data folder; nothing is "
+      "released until then",
+      found.sequence, wanted.sequence, wanted.sequence);
 }
 
 uint64_t SaturatingSum(uint64_t a, uint64_t b) {
@@ -70,7 +73,7 @@ absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> PrivacyLedgerStore::Open(
     return Broken(
         fmt::format("has {} entries but {} is missing", head.sequence, ledger->head_file_));
   }
-  if (!filed || filed != head) {
+  if (!options.read_only && (!filed || filed != head)) {
     const MutexLock lock(ledger->mutex_);
     RETURN_IF_ERROR(ledger->WriteHeadFile());
   }
@@ -175,6 +178,13 @@ absl::Status PrivacyLedgerStore::Append(LedgerEntry entry) {
     entry.reservation = entry.sequence;
   }
   ledger::LedgerRow row{.entry = ledger::EncodeEntry(entry)};
+  // An entry that cannot be read again would close the ledger for ever.
+  const absl::StatusOr<LedgerEntry> again = ledger::DecodeEntry(row.entry);
+  if (!again.ok() || *again != entry) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "an entry of the privacy ledger would not read as it was written; correct the "
+                 "charge");
+  }
   row.hash = ledger::ChainHash(head_.hash, row.entry);
   const LedgerHead next{entry.sequence, row.hash};
   Batch batch;

@@ -22,6 +22,8 @@ struct PrivacyLedgerOptions {
   // A head that the chain must contain, for example of the backup that the store was restored from.
   // With it a missing head file is made anew.
   std::optional<LedgerHead> floor = {};
+  // Only to verify: the head file is left as it is, and nothing may be appended.
+  bool read_only = false;
 };
 
 // What a unit has been charged since the store was made.

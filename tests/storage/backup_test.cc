@@ -9,6 +9,8 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "storage/counters/counter_store.h"
+#include "storage/ledger/ledger_rows.h"
+#include "storage/ledger/privacy_ledger_store.h"
 #include "storage/reasons.h"
 #include "tests/storage/store_fixture.h"
 
@@ -24,17 +26,32 @@ class BackupTest : public StoreTest {
   absl::StatusOr<RestoreReport> Restore() {
     return RestoreBackup({.backup = Folder(), .store = Store(), .key = key_});
   }
-  // A ledger of so many entries, with its head file, as the ledger's store writes them.
-  static void WriteLedger(Database& database, int entries, const std::string& flavour = "") {
+  // A ledger of so many entries, with its head file, as the ledger's store writes them. Another
+  // `flavour` is another history.
+  static LedgerHead WriteLedger(Database& database, uint64_t entries,
+                                const std::string& flavour = "") {
     Batch batch;
-    for (int i = 1; i <= entries; ++i) {
-      batch.Put(ColumnFamily::kLedger, "e/" + std::to_string(i), flavour + std::to_string(i));
+    LedgerHead head;
+    for (uint64_t i = 1; i <= entries; ++i) {
+      const LedgerEntry entry{
+          .sequence = i, .reservation = i, .charge = LedgerCharge{.sigma = 1, .subject = flavour}};
+      ledger::LedgerRow row{.entry = ledger::EncodeEntry(entry)};
+      row.hash = ledger::ChainHash(head.hash, row.entry);
+      head = {i, row.hash};
+      batch.Put(ColumnFamily::kLedger, ledger::EntryKey(i), ledger::EncodeRow(row));
     }
-    batch.Put(ColumnFamily::kLedger, "head", std::to_string(entries) + flavour);
-    ASSERT_TRUE(database.Write(std::move(batch), Durability::kPowerLoss).ok());
-    ASSERT_TRUE(WriteFileAtomically(database.path() + "/ledger-head",
-                                    std::to_string(entries) + " hash" + flavour + "\n")
-                    .ok());
+    batch.Put(ColumnFamily::kLedger, ledger::kHeadKey, ledger::FormatHead(head));
+    EXPECT_TRUE(database.Write(std::move(batch), Durability::kPowerLoss).ok());
+    EXPECT_TRUE(
+        WriteFileAtomically(database.path() + "/ledger-head", ledger::FormatHead(head)).ok());
+    return head;
+  }
+  // The head of the ledger that opens, sequence 0 where it does not.
+  LedgerHead OpenedHead() {
+    const auto database = OpenStore();
+    const auto ledger = PrivacyLedgerStore::Open(*database);
+    EXPECT_TRUE(ledger.ok()) << ledger.status();
+    return ledger.ok() ? (*ledger)->head() : LedgerHead{};
   }
   static std::string Head(const std::string& store) {
     return ReadFile(store + "/ledger-head", 1024).value_or("");
@@ -162,27 +179,96 @@ TEST_F(BackupTest, NewerEntriesOfTheLedgerAreCarriedForward) {
   WriteLedger(*database, 2);
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "before").ok());
   ASSERT_TRUE(database->Backup(Folder()).ok());
-  WriteLedger(*database, 5);
+  const LedgerHead newest = WriteLedger(*database, 5);
   ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "after").ok());
   database.reset();
   const auto report = Restore();
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->ledger_rows_carried, 3U);
+  EXPECT_EQ(OpenStore()->Get(ColumnFamily::kMeta, "a").value(), "before");
+  EXPECT_EQ(OpenedHead(), newest);
+  EXPECT_EQ(Head(Store()), ledger::FormatHead(newest));
+}
+
+// Found by review: without its file a newer ledger counted as none and was dropped.
+TEST_F(BackupTest, ALedgerIsCarriedForwardWithoutItsHeadFile) {
+  for (const bool garbled : {false, true}) {
+    fs::remove_all(Store());
+    fs::remove_all(Folder());
+    auto database = OpenStore();
+    WriteLedger(*database, 2);
+    ASSERT_TRUE(database->Backup(Folder()).ok());
+    const LedgerHead newest = WriteLedger(*database, 5);
+    database.reset();
+    fs::remove(Store() + "/ledger-head");
+    if (garbled) {
+      ASSERT_TRUE(WriteFileAtomically(Store() + "/ledger-head", "5 garbage\n").ok());
+    }
+    const auto report = Restore();
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->ledger_rows_carried, 3U);
+    EXPECT_EQ(OpenedHead(), newest);
+  }
+}
+
+TEST_F(BackupTest, AStoreOfWhichNothingSaysWhatItSpentIsNotReplaced) {
+  auto database = OpenStore();
+  WriteLedger(*database, 2);
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  database.reset();
+  fs::remove(Store() + "/ledger-head");
+  fs::remove(Store() + "/CURRENT");
+  EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
+  fs::remove_all(Store());  // as the message advises
+  EXPECT_TRUE(Restore().ok());
+}
+
+// Found by review: a shorter ledger of another history was dropped unseen.
+TEST_F(BackupTest, AForkThatIsBehindTheBackupStopsTheRestore) {
+  auto database = OpenStore();
+  WriteLedger(*database, 5);
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  database.reset();
+  fs::remove_all(Store());
   database = OpenStore();
-  EXPECT_EQ(database->Get(ColumnFamily::kMeta, "a").value(), "before");
-  EXPECT_EQ(database->Get(ColumnFamily::kLedger, "e/5").value(), "5");
-  EXPECT_EQ(database->Get(ColumnFamily::kLedger, "head").value(), "5");
-  EXPECT_EQ(Head(Store()), "5 hash\n");
+  const LedgerHead fork = WriteLedger(*database, 3, "fork");
+  database.reset();
+  EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
+  EXPECT_EQ(OpenedHead(), fork);
+  fs::remove(Store() + "/CURRENT");  // its file alone says that it is another one
+  EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
+}
+
+TEST_F(BackupTest, ALedgerThatLostItsLastEntriesIsNotHelpedByAnOlderBackup) {
+  auto database = OpenStore();
+  WriteLedger(*database, 2);
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  WriteLedger(*database, 5);
+  Batch batch;
+  batch.Delete(ColumnFamily::kLedger, ledger::EntryKey(5));
+  ASSERT_TRUE(database->Write(std::move(batch), Durability::kPowerLoss).ok());
+  database.reset();
+  EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
+}
+
+TEST_F(BackupTest, ABrokenLedgerIsReplacedByABackupThatIsAsNew) {
+  auto database = OpenStore();
+  const LedgerHead head = WriteLedger(*database, 3);
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kLedger, ledger::EntryKey(2), "garbage").ok());
+  database.reset();
+  ASSERT_TRUE(Restore().ok());
+  EXPECT_EQ(OpenedHead(), head);
 }
 
 TEST_F(BackupTest, ALedgerThatIsNewerAndUnreadableOrAnotherStopsTheRestore) {
   auto database = OpenStore();
   WriteLedger(*database, 2);
   ASSERT_TRUE(database->Backup(Folder()).ok());
-  WriteLedger(*database, 3, "other ");
+  const LedgerHead other = WriteLedger(*database, 3, "other ");
   database.reset();
   EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
-  EXPECT_EQ(OpenStore()->Get(ColumnFamily::kLedger, "head").value(), "3other ");
+  EXPECT_EQ(OpenedHead(), other);
   for (const auto& entry : fs::directory_iterator(Store())) {
     if (entry.path().filename().string().starts_with("MANIFEST")) {
       fs::resize_file(entry.path(), 10);
@@ -193,13 +279,12 @@ TEST_F(BackupTest, ALedgerThatIsNewerAndUnreadableOrAnotherStopsTheRestore) {
 
 TEST_F(BackupTest, ADamagedStoreWithAnOlderLedgerIsReplaced) {
   auto database = OpenStore();
-  WriteLedger(*database, 2);
+  const LedgerHead head = WriteLedger(*database, 2);
   ASSERT_TRUE(database->Backup(Folder()).ok());
   database.reset();
   fs::remove(Store() + "/CURRENT");
   ASSERT_TRUE(Restore().ok());
-  EXPECT_EQ(OpenStore()->Get(ColumnFamily::kLedger, "e/2").value(), "2");
-  EXPECT_EQ(Head(Store()), "2 hash\n");
+  EXPECT_EQ(OpenedHead(), head);
 }
 
 TEST_F(BackupTest, AnInterruptedRestoreLeavesTheOldStore) {

@@ -132,6 +132,15 @@ TEST_F(LedgerTest, ChargesThatAreNoneAreRefused) {
   EXPECT_EQ(ledger_->head().sequence, 0U);
 }
 
+// Found by review: such a charge was written, and no start could read the ledger again.
+TEST_F(LedgerTest, ASubjectMayBeAnyBytes) {
+  LedgerCharge charge = MakeCharge(1);
+  charge.subject = "\xC3\xFF hash";
+  ASSERT_TRUE(ledger_->Reserve(charge).ok());
+  ASSERT_EQ(Reopen(), "");
+  EXPECT_EQ(Entries()[0].charge, charge);
+}
+
 TEST_F(LedgerTest, SumsDoNotOverflow) {
   ASSERT_TRUE(ledger_->Reserve(MakeCharge(std::numeric_limits<uint64_t>::max() - 1)).ok());
   ASSERT_TRUE(ledger_->Reserve(MakeCharge(5)).ok());
