@@ -109,11 +109,13 @@ inline constexpr size_t kWitnessBatch = 100;
 inline constexpr std::chrono::milliseconds kMaxWitnessWait{1000};
 // Ten batches: minutes of an edge node's requests while the disk stalls, about 6 MiB.
 inline constexpr size_t kMaxWitnessQueue = 1000;
-// Entries kept, whatever their age: two embeddings of 768 make 6 KiB, all of them 600 MiB.
+// Default of the entries kept, whatever their age: two embeddings of 768 make 6 KiB, all of them
+// 600 MiB.
 inline constexpr size_t kMaxWitnessEntries = 100'000;
 inline constexpr std::chrono::hours kWitnessRetention{7 * 24};
-// Names and the error of one entry; ids, adapters and models in its lists.
-inline constexpr size_t kMaxWitnessTextBytes = 8192;
+// Names and the error of one entry, of which 72 adapters with the longest names take most; ids,
+// adapters and models in its lists.
+inline constexpr size_t kMaxWitnessTextBytes = 32 << 10;
 inline constexpr size_t kMaxWitnessMessageBytes = 1024;
 inline constexpr size_t kMaxWitnessListItems = 256;
 // Entries one query looks at (a few microseconds each) and intervals of one trend.
@@ -135,10 +137,11 @@ inline constexpr size_t kMaxSessionTextBytes = 16 << 10;
 inline constexpr size_t kMaxSessionMetadata = 64;
 
 // Edges: an id's length is one byte of a key. What one question to the graph may cost: a node's
-// heaviest edges, the rows passed over because of their type, hops and the nodes they find.
+// heaviest edges, hops and the nodes they find, and the rows read for all that.
 inline constexpr size_t kMaxGraphIdBytes = 128;
 inline constexpr size_t kMaxNeighbours = 1000;
-inline constexpr size_t kMaxEdgesLookedAt = 10'000;
+inline constexpr size_t kMaxEdgesLookedAt = 20'000;
+inline constexpr size_t kMaxHopEdgesLookedAt = 100'000;
 inline constexpr size_t kMaxHopDepth = 6;
 inline constexpr size_t kMaxHopNodes = 10'000;
 

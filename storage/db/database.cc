@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(DatabaseOptions options
 }
 
 absl::Status Database::Write(Batch batch, Durability durability) {
-  return impl_->Write(batch.changes_, durability);
+  return impl_->Write(batch.changes_, batch.frees_space_, durability);
 }
 
 absl::Status Database::Sync() {

@@ -103,6 +103,9 @@ class Batch {
   // change is cheap to write however many rows it hides, so it suits whole days, not single rows.
   void DeleteRange(ColumnFamily family, std::string_view start, std::string_view end);
   bool empty() const { return changes_.empty(); }
+  // Says that the batch removes more than it adds, or begins such a removal: it is written below
+  // the soft disk reserve, too, whatever family its few new rows are in.
+  void MarkFreesSpace() { frees_space_ = true; }
 
  private:
   friend class Database;
@@ -115,6 +118,7 @@ class Batch {
     std::string range_end;  // of a range to delete; empty: a single row
   };
   std::vector<Change> changes_;
+  bool frees_space_ = false;
 };
 
 // A row as a scan shows it; the views live until the callback returns.
@@ -185,7 +189,8 @@ class Database {
   // Destroys the scope's data keys: its values are unreadable from then on, reading one gives
   // KEY_DESTROYED. When it returns, the wrapped keys are in none of the store's files any more;
   // interrupted, it is done when called again. Compact removes the rows. Later values of the scope
-  // get a new key. INVALID_ARGUMENT for the default scope. Backups keep their own wrapped keys:
+  // get a new key. INVALID_ARGUMENT for the default scope, NOT_FOUND for one that has no key, for
+  // example because it was erased and its rows removed. Backups keep their own wrapped keys:
   // they age out, or are worthless once the node key of their time is destroyed.
   absl::Status Erase(const KeyScope& scope);
   // Removes erased rows and rewrites the tables of every family without what was deleted. Takes as

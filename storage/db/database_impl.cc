@@ -68,9 +68,10 @@ SealKey Database::Impl::node_key() const {
   return node_key_;
 }
 
-absl::Status Database::Impl::Write(const Changes& changes, Durability durability) {
+absl::Status Database::Impl::Write(const Changes& changes, bool frees_space,
+                                   Durability durability) {
   ASSIGN_OR_RETURN(const Totals totals, Measure(changes));
-  RETURN_IF_ERROR(Admit(totals.bytes, totals.bulk));
+  RETURN_IF_ERROR(Admit(totals.bytes, totals.bulk && !frees_space));
   {
     const std::shared_lock gate(key_gate_);
     rocksdb::WriteBatch batch(totals.bytes);

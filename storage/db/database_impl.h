@@ -41,8 +41,8 @@ class Database::Impl {
   static absl::StatusOr<std::unique_ptr<Impl>> Open(DatabaseOptions options);
   ~Impl();
 
-  // Checks limits and reserve, seals and writes.
-  absl::Status Write(const Changes& changes, Durability durability);
+  // Checks limits and reserve, seals and writes. With `frees_space` the soft reserve is left alone.
+  absl::Status Write(const Changes& changes, bool frees_space, Durability durability);
   absl::Status Sync() { return sync_.Sync(); }
   // `keys` was held since before the value was read from RocksDB.
   absl::StatusOr<OpenedValue> Decode(ColumnFamily family, std::string_view key,

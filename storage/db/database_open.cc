@@ -289,7 +289,7 @@ absl::Status Database::Impl::CheckModel() {
     Changes changes;
     changes.push_back(
         {ColumnFamily::kDefault, kModelKey, std::string(AsText(*options_.model_hash)), 0, {}, {}});
-    return Write(changes, Durability::kPowerLoss);
+    return Write(changes, /*frees_space=*/false, Durability::kPowerLoss);
   }
   ASSIGN_OR_RETURN(const OpenedValue bound,
                    Decode(ColumnFamily::kDefault, kModelKey, *stored, /*expected_generation=*/0));

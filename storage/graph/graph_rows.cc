@@ -6,11 +6,11 @@
 #include <bit>
 #include <utility>
 
-#include "base/reasons.h"
 #include "base/status.h"
 #include "ruvd/storage/v1/graph.pb.h"
 #include "storage/db/row_key.h"
 #include "storage/limits.h"
+#include "storage/row_text.h"
 
 namespace ruvd::graph {
 namespace {
@@ -87,21 +87,27 @@ std::string EdgeRowKey(const EdgeKey& key) {
   return kEdgePrefix + EncodeNode(key.from) + TypeByte(key.type) + EncodeNode(key.to);
 }
 
+std::string OutPrefix(const GraphNode& node, EdgeType type) {
+  return kOutPrefix + EncodeNode(node) + TypeByte(type);
+}
+
+std::string InPrefix(const GraphNode& node, EdgeType type) {
+  return kInPrefix + EncodeNode(node) + TypeByte(type);
+}
+
 std::string OutKey(const EdgeKey& key, float weight) {
   return RowKey()
-      .Text(kOutPrefix)
-      .Text(EncodeNode(key.from))
+      .Text(OutPrefix(key.from, key.type))
       .U32(WeightBits(weight))
-      .Text(TypeByte(key.type) + EncodeNode(key.to))
+      .Text(EncodeNode(key.to))
       .Take();
 }
 
 std::string InKey(const EdgeKey& key, float weight) {
   return RowKey()
-      .Text(kInPrefix)
-      .Text(EncodeNode(key.to))
+      .Text(InPrefix(key.to, key.type))
       .U32(WeightBits(weight))
-      .Text(TypeByte(key.type) + EncodeNode(key.from))
+      .Text(EncodeNode(key.from))
       .Take();
 }
 
@@ -128,8 +134,8 @@ std::optional<WeightedKey> DecodeOutKey(std::string_view row_key) {
   KeyParts parts(row_key, kOutPrefix);
   WeightedKey edge;
   edge.key.from = parts.Node();
-  edge.weight = parts.Weight();
   edge.key.type = parts.Type();
+  edge.weight = parts.Weight();
   edge.key.to = parts.Node();
   return parts.Complete() ? std::optional(std::move(edge)) : std::nullopt;
 }
@@ -138,8 +144,8 @@ std::optional<WeightedKey> DecodeInKey(std::string_view row_key) {
   KeyParts parts(row_key, kInPrefix);
   WeightedKey edge;
   edge.key.to = parts.Node();
-  edge.weight = parts.Weight();
   edge.key.type = parts.Type();
+  edge.weight = parts.Weight();
   edge.key.from = parts.Node();
   return parts.Complete() ? std::optional(std::move(edge)) : std::nullopt;
 }
@@ -153,11 +159,10 @@ std::string EncodeEdge(const GraphEdge& edge) {
 }
 
 absl::StatusOr<GraphEdge> DecodeEdge(std::string_view bytes, const EdgeKey& key) {
-  storage::v1::GraphEdge row;
-  if (!row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      !(row.weight() >= 0.0F && row.weight() <= 1.0F)) {
-    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "an edge row does not decode; restore the store from a backup");
+  constexpr char kRow[] = "an edge row";
+  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::GraphEdge>(bytes, kRow));
+  if (!(row.weight() >= 0.0F && row.weight() <= 1.0F)) {
+    return CorruptRow(kRow);
   }
   return GraphEdge{.key = key,
                    .weight = row.weight(),

@@ -16,15 +16,18 @@
 namespace ruvd::graph {
 
 inline constexpr char kEdgePrefix[] = "e/";     // the edge itself
-inline constexpr char kOutPrefix[] = "o/";      // by its beginning, heaviest first
-inline constexpr char kInPrefix[] = "i/";       // by its end, heaviest first
+inline constexpr char kOutPrefix[] = "o/";      // by its beginning and type, heaviest first
+inline constexpr char kInPrefix[] = "i/";       // by its end and type, heaviest first
 inline constexpr char kRemovalPrefix[] = "d/";  // nodes whose edges are being deleted
 
 std::string EncodeNode(const GraphNode& node);
 std::string EdgeRowKey(const EdgeKey& key);
-// Rows without a value that order the edges of a node by weight.
+// Rows without a value that order the edges of a node, type by type, by weight.
 std::string OutKey(const EdgeKey& key, float weight);
 std::string InKey(const EdgeKey& key, float weight);
+// How the keys of a node's edges of one type begin.
+std::string OutPrefix(const GraphNode& node, EdgeType type);
+std::string InPrefix(const GraphNode& node, EdgeType type);
 std::string RemovalKey(const GraphNode& node);
 
 // The parts of keys; nullopt for bytes that the functions above do not make.

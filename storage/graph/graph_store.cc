@@ -126,8 +126,9 @@ absl::StatusOr<float> GraphStore::Nudge(const EdgeKey& key, float change) {
   const MutexLock writer(writer_);
   ASSIGN_OR_RETURN(GraphEdge edge, Get(key));
   const float old_weight = edge.weight;
-  edge.weight =
-      std::clamp(old_weight * (1 + std::clamp(change, -kMaxNudge, kMaxNudge)), 0.0F, 1.0F);
+  const float from = change > 0 ? std::max(old_weight, kNudgeFloor) : old_weight;
+  const float low = std::min(old_weight, kNudgeFloor);
+  edge.weight = std::clamp(from * (1 + std::clamp(change, -kMaxNudge, kMaxNudge)), low, 1.0F);
   edge.updated_ms = database_.clock().WallMillis();
   RETURN_IF_ERROR(WriteEdge(edge, old_weight));
   return edge.weight;
@@ -152,29 +153,31 @@ absl::Status GraphStore::Delete(const EdgeKey& key) {
   return database_.Write(std::move(batch), Durability::kProcessCrash);
 }
 
-absl::Status GraphStore::Collect(const GraphNode& node, bool outward, const NeighbourQuery& query,
+absl::Status GraphStore::Collect(const GraphNode& node, bool outward, EdgeType type,
+                                 const NeighbourQuery& query, RowBudget* budget,
                                  std::vector<GraphEdge>* edges) const {
-  const std::string prefix =
-      (outward ? graph::kOutPrefix : graph::kInPrefix) + graph::EncodeNode(node);
-  const size_t end = edges->size() + query.limit;
-  size_t looked_at = 0;
+  const std::string prefix = outward ? graph::OutPrefix(node, type) : graph::InPrefix(node, type);
   std::vector<graph::WeightedKey> found;
-  RETURN_IF_ERROR(database_.Scan(
-      kFamily, prefix, EndOfPrefix(prefix), [&](const RowView& row) -> absl::StatusOr<bool> {
-        std::optional<graph::WeightedKey> edge =
-            outward ? graph::DecodeOutKey(row.key) : graph::DecodeInKey(row.key);
-        if (!edge) {
-          return Corrupt();
-        }
-        if (edge->weight < query.min_weight || ++looked_at > limits::kMaxEdgesLookedAt) {
-          return false;
-        }
-        const GraphNode& other = outward ? edge->key.to : edge->key.from;
-        if ((!query.type || edge->key.type == *query.type) && !Hidden(other)) {
-          found.push_back(*std::move(edge));
-        }
-        return edges->size() + found.size() < end;
-      }));
+  const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
+    std::optional<graph::WeightedKey> edge =
+        outward ? graph::DecodeOutKey(row.key) : graph::DecodeInKey(row.key);
+    if (!edge) {
+      return Corrupt();
+    }
+    if (edge->weight < query.min_weight) {
+      return false;
+    }
+    if (budget->left == 0) {
+      budget->exceeded = true;
+      return false;
+    }
+    --budget->left;
+    if (!Hidden(outward ? edge->key.to : edge->key.from)) {
+      found.push_back(*std::move(edge));
+    }
+    return found.size() < query.limit;
+  };
+  RETURN_IF_ERROR(database_.Scan(kFamily, prefix, EndOfPrefix(prefix), look));
   for (const graph::WeightedKey& weighted : found) {
     const absl::StatusOr<GraphEdge> edge = Get(weighted.key);
     if (absl::IsNotFound(edge.status())) {
@@ -186,71 +189,102 @@ absl::Status GraphStore::Collect(const GraphNode& node, bool outward, const Neig
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<GraphEdge>> GraphStore::Neighbours(const GraphNode& node,
-                                                              const NeighbourQuery& query) const {
+absl::StatusOr<Neighbourhood> GraphStore::Look(const GraphNode& node, const NeighbourQuery& query,
+                                               RowBudget* budget) const {
+  Neighbourhood around;
+  if (Hidden(node)) {
+    return around;
+  }
+  for (uint8_t number = 1; number <= kMaxEdgeType; ++number) {
+    const auto type = static_cast<EdgeType>(number);
+    if (query.type && *query.type != type) {
+      continue;
+    }
+    if (query.direction != EdgeDirection::kIn) {
+      RETURN_IF_ERROR(Collect(node, /*outward=*/true, type, query, budget, &around.edges));
+    }
+    if (query.direction != EdgeDirection::kOut) {
+      RETURN_IF_ERROR(Collect(node, /*outward=*/false, type, query, budget, &around.edges));
+    }
+  }
+  std::sort(around.edges.begin(), around.edges.end(), Heavier);
+  around.edges.resize(std::min(around.edges.size(), query.limit));
+  around.truncated = budget->exceeded;
+  return around;
+}
+
+absl::StatusOr<Neighbourhood> GraphStore::Neighbours(const GraphNode& node,
+                                                     const NeighbourQuery& query) const {
   RETURN_IF_ERROR(CheckNode(node));
   if (query.limit == 0 || query.limit > limits::kMaxNeighbours) {
     return Invalid("{} neighbours; ask for 1 to {}", query.limit, limits::kMaxNeighbours);
   }
-  std::vector<GraphEdge> edges;
-  if (Hidden(node)) {
-    return edges;
-  }
-  if (query.direction != EdgeDirection::kIn) {
-    RETURN_IF_ERROR(Collect(node, /*outward=*/true, query, &edges));
-  }
-  if (query.direction != EdgeDirection::kOut) {
-    RETURN_IF_ERROR(Collect(node, /*outward=*/false, query, &edges));
-  }
-  std::sort(edges.begin(), edges.end(), Heavier);
-  edges.resize(std::min(edges.size(), query.limit));
-  return edges;
+  RowBudget budget{.left = limits::kMaxEdgesLookedAt};
+  return Look(node, query, &budget);
 }
 
 absl::StatusOr<HopResult> GraphStore::WithinHops(const GraphNode& start,
                                                  const HopQuery& query) const {
+  RETURN_IF_ERROR(CheckNode(start));
   if (query.depth == 0 || query.depth > limits::kMaxHopDepth || query.total == 0 ||
       query.total > limits::kMaxHopNodes) {
     return Invalid("{} hops to {} nodes; ask for 1 to {} hops and 1 to {} nodes", query.depth,
                    query.total, limits::kMaxHopDepth, limits::kMaxHopNodes);
   }
+  if (query.fan_out == 0 || query.fan_out > limits::kMaxNeighbours) {
+    return Invalid("a fan-out of {} edges of each node; ask for 1 to {}", query.fan_out,
+                   limits::kMaxNeighbours);
+  }
+  RowBudget budget{.left = limits::kMaxHopEdgesLookedAt};
+  HopResult result;
+  std::set<GraphNode> seen = {start};
+  std::vector<HopNode> frontier = {{.node = start, .depth = 0, .path_weight = 1}};
+  for (size_t depth = 1; depth <= query.depth && !frontier.empty() && !result.truncated; ++depth) {
+    ASSIGN_OR_RETURN(frontier, NextHop(frontier, query, &budget, &seen, &result));
+    result.nodes.insert(result.nodes.end(), frontier.begin(), frontier.end());
+  }
+  return result;
+}
+
+absl::StatusOr<std::vector<HopNode>> GraphStore::NextHop(const std::vector<HopNode>& frontier,
+                                                         const HopQuery& query, RowBudget* budget,
+                                                         std::set<GraphNode>* seen,
+                                                         HopResult* result) const {
   const NeighbourQuery neighbours{.direction = query.direction,
                                   .type = query.type,
                                   .min_weight = query.min_weight,
                                   .limit = query.fan_out};
-  HopResult result;
-  std::set<GraphNode> seen = {start};
-  std::vector<HopNode> frontier = {{.node = start, .depth = 0, .path_weight = 1}};
-  for (size_t depth = 1; depth <= query.depth && !frontier.empty(); ++depth) {
-    std::vector<HopNode> next;
-    for (const HopNode& at : frontier) {
-      ASSIGN_OR_RETURN(const std::vector<GraphEdge> edges, Neighbours(at.node, neighbours));
-      for (const GraphEdge& edge : edges) {
-        const GraphNode& other = edge.key.from == at.node ? edge.key.to : edge.key.from;
-        if (seen.contains(other)) {
-          continue;
-        }
-        if (result.nodes.size() + next.size() >= query.total) {
-          result.truncated = true;
-          break;
-        }
-        seen.insert(other);
-        next.push_back({other, depth, at.path_weight * edge.weight});
+  std::vector<HopNode> next;
+  for (const HopNode& at : frontier) {
+    ASSIGN_OR_RETURN(const Neighbourhood around, Look(at.node, neighbours, budget));
+    for (const GraphEdge& edge : around.edges) {
+      const GraphNode& other = edge.key.from == at.node ? edge.key.to : edge.key.from;
+      if (seen->contains(other)) {
+        continue;
       }
+      if (result->nodes.size() + next.size() >= query.total) {
+        result->truncated = true;
+        break;
+      }
+      seen->insert(other);
+      next.push_back({other, at.depth + 1, at.path_weight * edge.weight});
     }
-    std::stable_sort(next.begin(), next.end(), [](const HopNode& a, const HopNode& b) {
-      return a.path_weight > b.path_weight;
-    });
-    result.nodes.insert(result.nodes.end(), next.begin(), next.end());
-    frontier = std::move(next);
+    result->truncated = result->truncated || around.truncated;
+    if (result->truncated) {
+      break;
+    }
   }
-  return result;
+  std::stable_sort(next.begin(), next.end(), [](const HopNode& a, const HopNode& b) {
+    return a.path_weight > b.path_weight;
+  });
+  return next;
 }
 
 absl::Status GraphStore::RemoveNode(const GraphNode& node) {
   RETURN_IF_ERROR(CheckNode(node));
   const MutexLock writer(writer_);
   Batch batch;
+  batch.MarkFreesSpace();
   batch.Put(kFamily, graph::RemovalKey(node), "");
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
   const std::unique_lock lock(state_);

@@ -23,6 +23,9 @@ namespace ruvd {
 // The most that one Nudge changes a weight, as a share of it: the instant loop adjusts edges after
 // every request, and no single request may swing them.
 inline constexpr float kMaxNudge = 0.05F;
+// Below it a weight is not nudged down, and one that is below is nudged up from here: a share of
+// nothing is nothing, and no edge could ever come back.
+inline constexpr float kNudgeFloor = 0.01F;
 
 enum class EdgeDirection : uint8_t { kOut, kIn, kBoth };
 
@@ -31,6 +34,13 @@ struct NeighbourQuery {
   std::optional<EdgeType> type = {};  // none: every type
   float min_weight = 0;
   size_t limit = 100;  // 1 to limits::kMaxNeighbours
+};
+
+struct Neighbourhood {
+  std::vector<GraphEdge> edges;  // heaviest first
+  // limits::kMaxEdgesLookedAt rows were read, most of them of nodes under removal, and more are
+  // left: heavier edges than the last one may be missing.
+  bool truncated = false;
 };
 
 struct HopQuery {
@@ -50,7 +60,8 @@ struct HopNode {
 
 struct HopResult {
   std::vector<HopNode> nodes;  // without the start; by depth, then heaviest path first
-  bool truncated = false;      // `total` was reached
+  // `total` was reached, or limits::kMaxHopEdgesLookedAt rows were read.
+  bool truncated = false;
 };
 
 // Typed, weighted edges between sessions, patterns and witness entries. An edge is written with
@@ -66,8 +77,9 @@ class GraphStore {
   // (BEING_REMOVED) while one of the nodes is being removed; the errors of Database::Write.
   absl::Status Put(const EdgeKey& key, float weight);
 
-  // Multiplies a weight by 1 + `change`, which is clamped to +-kMaxNudge, and clamps the result to
-  // 0 to 1; returns it. NOT_FOUND, INVALID_ARGUMENT for a change that is not finite.
+  // Multiplies a weight by 1 + `change`, which is clamped to +-kMaxNudge, down to kNudgeFloor and
+  // up to 1; returns it. A weight below the floor stays where it is or rises from the floor.
+  // NOT_FOUND, INVALID_ARGUMENT for a change that is not finite.
   absl::StatusOr<float> Nudge(const EdgeKey& key, float change);
 
   // NOT_FOUND.
@@ -75,14 +87,15 @@ class GraphStore {
   absl::Status Delete(const EdgeKey& key);
 
   // The edges of a node, heaviest first. INVALID_ARGUMENT for limits out of range.
-  absl::StatusOr<std::vector<GraphEdge>> Neighbours(const GraphNode& node,
-                                                    const NeighbourQuery& query) const;
+  absl::StatusOr<Neighbourhood> Neighbours(const GraphNode& node,
+                                           const NeighbourQuery& query) const;
 
   // The nodes within some hops of one, each once, found breadth first over the heaviest edges.
   // INVALID_ARGUMENT for limits out of range.
   absl::StatusOr<HopResult> WithinHops(const GraphNode& start, const HopQuery& query) const;
 
-  // Hides a node and its edges at once and durably; RemoveSome deletes the edges.
+  // Hides a node and its edges at once and durably; RemoveSome deletes the edges. Both work below
+  // the soft disk reserve.
   absl::Status RemoveNode(const GraphNode& node);
   // Deletes at most `limit` edges of removed nodes in one batch; returns how many. 0 once none is
   // left and the nodes may be used again. Goes on after a restart. INVALID_ARGUMENT for a limit
@@ -92,14 +105,28 @@ class GraphStore {
   size_t removals() const;
 
  private:
+  // Rows that one call may still read.
+  struct RowBudget {
+    size_t left = 0;
+    bool exceeded = false;
+  };
+
   explicit GraphStore(Database& database) : database_(database) {}
 
   absl::Status CheckKey(const EdgeKey& key) const;
   bool Hidden(const GraphNode& node) const;
   absl::Status WriteEdge(const GraphEdge& edge, const std::optional<float>& old_weight);
-  // Appends up to `limit` edges of one direction to `edges`, in order.
-  absl::Status Collect(const GraphNode& node, bool outward, const NeighbourQuery& query,
+  // Appends the heaviest edges of one direction and type to `edges`, at most `query.limit`. Every
+  // row that is read costs one of `budget`; where that is exceeded it ends early.
+  absl::Status Collect(const GraphNode& node, bool outward, EdgeType type,
+                       const NeighbourQuery& query, RowBudget* budget,
                        std::vector<GraphEdge>* edges) const;
+  absl::StatusOr<Neighbourhood> Look(const GraphNode& node, const NeighbourQuery& query,
+                                     RowBudget* budget) const;
+  // The nodes one hop beyond `frontier` that are not `seen`, heaviest path first.
+  absl::StatusOr<std::vector<HopNode>> NextHop(const std::vector<HopNode>& frontier,
+                                               const HopQuery& query, RowBudget* budget,
+                                               std::set<GraphNode>* seen, HopResult* result) const;
   absl::StatusOr<size_t> AddDeletions(const GraphNode& node, size_t limit, Batch* batch) const;
 
   Database& database_;
