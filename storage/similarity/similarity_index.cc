@@ -8,18 +8,16 @@
 namespace ruvd {
 namespace {
 
-// Rows that every search scans because they are in no graph yet: a tenth of a millisecond. Below,
-// links would cost more than they save.
-constexpr size_t kMaxTail = 2048;
 // More than one change adds, so that neither piles up.
 constexpr size_t kLinksOfAChange = 2;
 constexpr size_t kRepairsOfAChange = 64;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SimilarityIndex>> SimilarityIndex::Create(uint32_t dimension) {
+absl::StatusOr<std::unique_ptr<SimilarityIndex>> SimilarityIndex::Create(
+    uint32_t dimension, const SimilarityIndexOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<HnswIndex> index, HnswIndex::Create({.dimension = dimension}));
-  return std::unique_ptr<SimilarityIndex>(new SimilarityIndex(std::move(index)));
+  return std::unique_ptr<SimilarityIndex>(new SimilarityIndex(std::move(index), options));
 }
 
 absl::Status SimilarityIndex::Check(std::span<const float> vector) const {
@@ -43,7 +41,7 @@ uint32_t SimilarityIndex::LabelOf(std::string_view id) {
 }
 
 void SimilarityIndex::Tend() {
-  if (index_->Counts().pending > kMaxTail) {
+  if (index_->Counts().pending > options_.max_tail) {
     index_->LinkSome(kLinksOfAChange);
   }
   index_->RepairSome(kRepairsOfAChange);

@@ -25,13 +25,20 @@ struct SimilarityHit {
   float similarity = 0;  // cosine, -1 to 1
 };
 
+struct SimilarityIndexOptions {
+  // Rows that every search scans because they are in no graph yet: a tenth of a millisecond. Below,
+  // links would cost more than they save.
+  size_t max_tail = 2048;
+};
+
 // The vector index for rows that are named by text instead of dense numbers: gives every id a label
 // of HnswIndex, takes labels back, and tends the index a little with every change. In memory only;
 // the owner fills it from its rows. Thread-safe: writers wait for each other, searches for nobody.
 class SimilarityIndex {
  public:
   // Vectors of `dimension` values. INVALID_ARGUMENT for a dimension outside storage/limits.h.
-  static absl::StatusOr<std::unique_ptr<SimilarityIndex>> Create(uint32_t dimension);
+  static absl::StatusOr<std::unique_ptr<SimilarityIndex>> Create(
+      uint32_t dimension, const SimilarityIndexOptions& options = {});
 
   // Whether vectors and queries may be this one: WRONG_DIMENSION, INVALID_ARGUMENT.
   absl::Status Check(std::span<const float> vector) const;
@@ -48,6 +55,7 @@ class SimilarityIndex {
   absl::StatusOr<std::vector<SimilarityHit>> Search(std::span<const float> query, size_t k) const;
 
   size_t size() const;
+  HnswCounts Counts() const { return index_->Counts(); }
 
  private:
   // Who has a label, since which generation of it; no id: nobody.
@@ -56,11 +64,13 @@ class SimilarityIndex {
     uint32_t generation = 0;
   };
 
-  explicit SimilarityIndex(std::unique_ptr<HnswIndex> index) : index_(std::move(index)) {}
+  SimilarityIndex(std::unique_ptr<HnswIndex> index, const SimilarityIndexOptions& options)
+      : options_(options), index_(std::move(index)) {}
   // The label of an id, a new one where it has none.
   uint32_t LabelOf(std::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(names_);
   void Tend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
 
+  const SimilarityIndexOptions options_;
   const std::unique_ptr<HnswIndex> index_;  // changed under writer_
   Mutex writer_;                            // taken before names_
   mutable Mutex names_;                     // held for moments only

@@ -60,6 +60,44 @@ TEST(SimilarityIndexTest, AgreesWithComparingOneByOne) {
   }
 }
 
+// Found by review: every change left four bytes behind for ever.
+TEST(SimilarityIndexTest, ReplacingOneRowManyTimesCostsNoMemory) {
+  const auto index = SimilarityIndex::Create(2).value();
+  for (int i = 1; i <= 20'000; ++i) {
+    ASSERT_TRUE(index->Put("a", Vector{1, static_cast<float>(i)}).ok());
+  }
+  EXPECT_EQ(index->Counts().live, 1U);
+  EXPECT_LT(index->Counts().tail_places, 2000U);
+}
+
+// Rows beyond the tail are linked, a few with every change, and found all the same.
+TEST(SimilarityIndexTest, LinksWhatTheTailDoesNotHold) {
+  constexpr uint32_t kDimension = 8;
+  const auto index = SimilarityIndex::Create(kDimension, {.max_tail = 50}).value();
+  Random random(2);
+  std::map<std::string, Vector> model;
+  for (int step = 0; step < 2000; ++step) {
+    const std::string id = fmt::format("{}", random.Below(400));
+    if (random.Chance(0.2)) {
+      index->Remove(id);
+      model.erase(id);
+      continue;
+    }
+    Vector& vector = model[id] = Vector(kDimension);
+    for (float& value : vector) {
+      value = static_cast<float>(random.Normal());
+    }
+    ASSERT_TRUE(index->Put(id, vector).ok());
+  }
+  EXPECT_LE(index->Counts().pending, 51U);
+  for (const auto& [id, vector] : model) {
+    const auto hits = index->Search(vector, 1);
+    ASSERT_TRUE(hits.ok()) << hits.status();
+    ASSERT_EQ(hits->size(), 1U);
+    EXPECT_EQ(hits->front().id, id);
+  }
+}
+
 TEST(SimilarityIndexTest, RefusesVectorsWithoutDirection) {
   const auto index = SimilarityIndex::Create(2).value();
   EXPECT_EQ(ReasonOf(index->Put("a", Vector{1})), reasons::kWrongDimension);
