@@ -52,6 +52,8 @@ inline constexpr size_t kMaxBatchRows = 512;
 inline constexpr size_t kLearningMailbox = 256;
 // Frames and events waiting for the federation actor.
 inline constexpr size_t kFederationMailbox = 1024;
+// Queries of the witness log that wait for one another: more would keep a node from stopping.
+inline constexpr size_t kMaxWaitingQueries = 32;
 // Turns of conversations waiting to be noted.
 inline constexpr size_t kWitnessMailbox = 256;
 // Records of requests that leave in one step: some 3 MiB to compress and seal.

@@ -215,10 +215,16 @@ absl::Status NodeImpl::OpenStores() {
 absl::Status NodeImpl::OpenRecords() {
   SessionIndexOptions sessions;
   sessions.dimension = static_cast<uint32_t>(model_->config().width);
+  sessions.embedded_by = std::string(AsText(package_.id));
   sessions.idle_limit = std::chrono::hours(24) * config_.storage.session_days;
   ASSIGN_OR_RETURN(sessions_, SessionIndex::Open(*database_, sessions));
+  if (sessions_->undecodable() > 0) {
+    spdlog::warn("{} conversations do not decode and are left out; `ruvd store verify` names them",
+                 sessions_->undecodable());
+  }
   WitnessLogOptions witness;
   witness.retention.retention = std::chrono::hours(24) * config_.storage.witness_days;
+  witness.retention.capacity = static_cast<size_t>(config_.storage.witness_entries);
   witness.retention.archive_folder = config_.storage.witness_archive;
   witness.retention.archive_key = files_->seal_key;
   witness.retention.batch = limits::kWitnessExpiryPerTick;
@@ -240,8 +246,9 @@ absl::Status NodeImpl::StartActors() {
   };
   actors_ = std::make_unique<ActorSystem>(io_pool_, std::move(options));
   RETURN_IF_ERROR(StartFederation());
-  recorder_ = StartWitnessActor(
-      *actors_, {.clock = &clock_, .log = witness_.get(), .sessions = sessions_.get()});
+  ASSIGN_OR_RETURN(recorder_, StartWitnessActor(*actors_, {.clock = &clock_,
+                                                           .log = witness_.get(),
+                                                           .sessions = sessions_.get()}));
   inference_ = StartInferenceActor(
       *actors_, {.queue = static_cast<size_t>(config_.inference.queue),
                  .services = {.clock = &clock_,
@@ -249,6 +256,7 @@ absl::Status NodeImpl::StartActors() {
                               .trajectories = trajectories_.get(),
                               .whitening = package_.whitening.get(),
                               .package_id = package_.id,
+                              .model_name = model_->config().name,
                               .prefixes = prefixes_,
                               .sampler = SamplerByName(config_.inference.sampler),
                               .max_tokens_limit = config_.inference.max_tokens_limit,
@@ -339,6 +347,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.learning = learning_.get();
   dependencies.patterns = patterns_.get();
   dependencies.witness = witness_.get();
+  dependencies.package_id = package_.id;
   dependencies.queries = &query_pool_;
   dependencies.federation = federation_.get();
   dependencies.fill_status = [this](NodeStatus* status) { FillStatus(status); };
@@ -412,7 +421,8 @@ void NodeImpl::FillStatus(NodeStatus* status) const {
   const WitnessLogCounts witness = witness_->counts();
   status->witness_stored = witness.stored;
   status->witness_queued = witness.queued;
-  status->witness_refused = witness.refused;
+  status->witness_refused = witness.refused + witness.unfit;
+  status->witness_crowded_out = witness.crowded_out;
   status->dead_letters = DeadLetterTotal(*actors_);
   status->storage_health = std::string(HealthName(database_->Health()));
   status->uptime_seconds = std::chrono::duration<double>(clock_.Now() - started_).count();

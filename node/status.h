@@ -23,7 +23,8 @@ struct NodeStatus {
   uint64_t sessions = 0;
   uint64_t witness_stored = 0;
   uint64_t witness_queued = 0;
-  uint64_t witness_refused = 0;  // the queue was full
+  uint64_t witness_refused = 0;      // the queue was full, or they were not fit to be stored
+  uint64_t witness_crowded_out = 0;  // left before their age: the log was full
   double uptime_seconds = 0;
   uint64_t requests_running = 0;
 };

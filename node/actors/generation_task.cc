@@ -91,7 +91,11 @@ GenerationTask::GenerationTask(GenerationServices services, std::string response
       response_id_(std::move(response_id)),
       job_(std::move(job)),
       admitted_(services_.clock->Now()),
-      trace_(services_.recorder, *services_.clock, response_id_, job_.session_id) {}
+      trace_(services_.recorder, *services_.clock,
+             {.request_id = response_id_,
+              .session_id = job_.session_id,
+              .model = services_.model_name,
+              .embedded_by = std::string(AsText(services_.package_id))}) {}
 
 bool GenerationTask::RunSlice(Transformer& transformer) {
   const absl::Status status = Begin(transformer);

@@ -25,6 +25,7 @@ struct GenerationServices {
   TrajectoryStore* trajectories = nullptr;
   const Whitening* whitening = nullptr;  // of embeddings; null: none
   Digest package_id{};                   // of the model that embeds
+  std::string model_name = {};           // of the model that serves
   std::shared_ptr<PrefixTree> prefixes;  // null: none are shared
   // Of completions in the masked modes that ask for no sampler; nullopt: the engine's choice.
   std::optional<SamplerKind> sampler = std::nullopt;

@@ -5,26 +5,37 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "storage/limits.h"
 
 namespace ruvd {
 namespace {
 
+// Longer than any name that people give; two of them and all adapters fit an entry.
+constexpr size_t kMaxNameBytes = 256;
+
 float Milliseconds(Duration duration) {
   return std::max(0.0F, std::chrono::duration<float, std::milli>(duration).count());
 }
 
+// A log of what happened must not be lost to a name that is not UTF-8 or has no end.
+std::string TextOf(std::string_view text, size_t limit = kMaxNameBytes) {
+  return std::string(CutUtf8(ValidUtf8(text), limit));
+}
+
 }  // namespace
 
-RequestTrace::RequestTrace(RequestRecorder* recorder, const Clock& clock, std::string request_id,
-                           std::string session_id)
+RequestTrace::RequestTrace(RequestRecorder* recorder, const Clock& clock, TracedRequest request)
     : recorder_(recorder), clock_(clock), admitted_(clock.Now()), last_(admitted_) {
-  entry_.request_id = std::move(request_id);
-  entry_.session_id = std::move(session_id);
+  entry_.request_id = std::move(request.request_id);
+  entry_.session_id = TextOf(request.session_id);
+  entry_.model_used = TextOf(request.model);
+  entry_.embedded_by = std::move(request.embedded_by);
 }
 
 float RequestTrace::Lap() {
@@ -34,9 +45,10 @@ float RequestTrace::Lap() {
 
 void RequestTrace::Begun(const ModelConfig& model, const SamplingOptions& options) {
   entry_.latency.queue_ms = Lap();
-  entry_.model_used = model.name;
+  begun_ = true;
+  entry_.model_used = TextOf(model.name);
   // One model, and nobody who would choose another.
-  entry_.routing = {.model = model.name,
+  entry_.routing = {.model = entry_.model_used,
                     .context_size = static_cast<uint32_t>(std::max(0, model.context)),
                     .temperature = options.temperature,
                     .top_p = options.top_p,
@@ -54,7 +66,7 @@ void RequestTrace::Chose(const std::vector<AdapterUse>& uses) {
   entry_.latency.retrieval_ms = Lap();
   chosen_ = true;
   for (const AdapterUse& use : uses) {
-    entry_.adapters.push_back(fmt::format("{}@{}", use.name, use.version));
+    entry_.adapters.push_back(fmt::format("{}@{}", TextOf(use.name), use.version));
     RetrievedId id;
     const std::optional<std::string> bytes = FromHex(use.pattern_id);
     if (bytes && bytes->size() == id.size()) {
@@ -70,7 +82,10 @@ void RequestTrace::Finished(int completion_tokens) {
 }
 
 void RequestTrace::Failed(const absl::Status& status) {
-  entry_.error = {ReasonOf(status), MessageOf(status).substr(0, limits::kMaxWitnessMessageBytes)};
+  entry_.error = {ReasonOf(status), TextOf(MessageOf(status), limits::kMaxWitnessMessageBytes)};
+  if (!begun_) {
+    entry_.latency.queue_ms = Lap();
+  }
   End();
 }
 

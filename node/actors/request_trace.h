@@ -22,13 +22,20 @@ class RequestRecorder {
   virtual void Record(WitnessEntry entry) = 0;
 };
 
+// What is known of a request before anything is done for it.
+struct TracedRequest {
+  std::string request_id;
+  std::string session_id;
+  std::string model;        // that serves it
+  std::string embedded_by;  // id of the model package that embeds its prompt
+};
+
 // Follows one request from its admission to its end and then tells the recorder, once. Costs a
 // request microseconds. Not thread-safe.
 class RequestTrace {
  public:
   // `recorder` may be null; it and the clock outlive the trace. Time counts from here.
-  RequestTrace(RequestRecorder* recorder, const Clock& clock, std::string request_id,
-               std::string session_id);
+  RequestTrace(RequestRecorder* recorder, const Clock& clock, TracedRequest request);
 
   // In this order, each after the work it names.
   void Begun(const ModelConfig& model, const SamplingOptions& options);
@@ -48,6 +55,7 @@ class RequestTrace {
   const Clock& clock_;
   const TimePoint admitted_;
   TimePoint last_;
+  bool begun_ = false;   // no longer queued
   bool chosen_ = false;  // what follows is generation
   WitnessEntry entry_;
 };

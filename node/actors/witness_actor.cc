@@ -5,19 +5,25 @@
 
 #include <spdlog/spdlog.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
+#include "base/steady_time.h"
 #include "node/limits.h"
 
 namespace ruvd {
 namespace {
 
-// A quarter of what an entry may wait.
+// What is due before the next tick gets a timer of its own.
 constexpr std::chrono::milliseconds kTick{250};
 constexpr Duration kExpiryPeriod = std::chrono::minutes(1);
 constexpr size_t kSessionsPerTick = 64;
@@ -26,15 +32,21 @@ struct Turn {
   std::string session_id;
   std::string response_id;
   std::vector<float> context;
+  std::string embedded_by;
   std::string adapter;  // empty: none
   int64_t ended_ms = 0;
 };
-struct Tick {};
-using Message = std::variant<Turn, Tick>;
+struct Tick {};   // every kTick
+struct Flush {};  // a batch is full, or the oldest entry has waited long enough
+using Message = std::variant<Turn, Tick, Flush>;
+
+// Set while a Flush is on its way: however many requests fill the queue, one message is enough.
+using FlushFlag = std::shared_ptr<std::atomic<bool>>;
 
 class WitnessActor final : public Actor<Message> {
  public:
-  explicit WitnessActor(const WitnessActorOptions& options) : options_(options) {}
+  WitnessActor(const WitnessActorOptions& options, FlushFlag flush_sent)
+      : options_(options), flush_sent_(std::move(flush_sent)), wall_(*options.clock) {}
 
   absl::Status OnStart(Context& context) override {
     next_expiry_ = context.Now();
@@ -42,18 +54,31 @@ class WitnessActor final : public Actor<Message> {
   }
 
   absl::Status On(Turn& turn, Context&) override {
-    Report(options_.sessions->Update(turn.session_id, turn.ended_ms, [&](SessionState* session) {
-      ++session->turn_count;
-      session->last_active_ms = turn.ended_ms;
-      session->history_reference = turn.response_id;
-      session->context_embedding = turn.context;
-      session->active_adapter = turn.adapter.empty() ? std::nullopt : std::optional(turn.adapter);
-    }));
+    Report(kTurns,
+           options_.sessions->Update(turn.session_id, turn.ended_ms, [&](SessionState* session) {
+             ++session->turn_count;
+             session->last_active_ms = turn.ended_ms;
+             session->history_reference = turn.response_id;
+             session->context_embedding = turn.context;
+             session->embedded_by = turn.embedded_by;
+             session->active_adapter =
+                 turn.adapter.empty() ? std::nullopt : std::optional(turn.adapter);
+           }));
+    return absl::OkStatus();
+  }
+
+  absl::Status On(Flush&, Context& context) override {
+    Write(context);
     return absl::OkStatus();
   }
 
   absl::Status On(Tick&, Context& context) override {
-    Report(options_.log->FlushDue(context.Now()).status());
+    Write(context);
+    ReportUnfit();
+    const std::optional<TimePoint> due = options_.log->NextDue();
+    if (due && *due > context.Now() && *due < context.Now() + kTick) {
+      RETURN_IF_ERROR(context.StartTimer(*due - context.Now(), Flush{}).status());
+    }
     if (context.Now() >= next_expiry_ && !Expire()) {
       next_expiry_ = context.Now() + kExpiryPeriod;
     }
@@ -61,73 +86,137 @@ class WitnessActor final : public Actor<Message> {
   }
 
   absl::Status OnStop(Context&) override {
-    Report(options_.log->FlushAll());
+    Report(kEntries, options_.log->FlushAll());
     return absl::OkStatus();
   }
 
  private:
+  enum Source : uint8_t { kTurns, kEntries, kOldEntries, kOldSessions, kSources };
+
+  void Write(Context& context) {
+    flush_sent_->store(false);
+    Report(kEntries, options_.log->FlushDue(context.Now()).status());
+  }
+
   // One bounded step; true if the next tick should go on with it.
   bool Expire() {
+    if (!ClockTrusted()) {
+      return false;
+    }
     const int64_t now_ms = options_.clock->WallMillis();
     const absl::StatusOr<WitnessExpired> entries = options_.log->ExpireSome(now_ms);
     const absl::StatusOr<size_t> sessions = options_.sessions->ExpireSome(now_ms, kSessionsPerTick);
-    Report(entries.status());
-    Report(sessions.status());
+    Report(kOldEntries, entries.status());
+    Report(kOldSessions, sessions.status());
+    ReportCapacity();
     return (entries.ok() && entries->more) || (sessions.ok() && *sessions == kSessionsPerTick);
   }
 
-  // A store that refuses writes costs the log and the sessions, not the requests. One line per
-  // reason until it works again: a full disk must not fill the log too.
-  void Report(const absl::Status& status) {
-    const std::string reason = ReasonOf(status);
-    if (!status.ok() && reason != reported_) {
-      spdlog::warn("what requests did is not stored: {} [{}]", MessageOf(status), reason);
-      reported_ = reason;
-    } else if (status.ok()) {
-      reported_.clear();
+  bool ClockTrusted() {
+    const bool trusted = wall_.Trusted();
+    if (wall_.step_ms() != 0) {
+      spdlog::warn(
+          "the wall clock stepped by {} s; nothing expires by its age until it has been steady for "
+          "{} minutes",
+          wall_.step_ms() / 1000,
+          std::chrono::duration_cast<std::chrono::minutes>(WallClockTrust::kTrustedAfter).count());
     }
+    return trusted;
+  }
+
+  // A store that refuses writes costs the log and the sessions, not the requests. One line per
+  // source and reason until it works again: a full disk must not fill the log too.
+  void Report(Source source, const absl::Status& status) {
+    std::string reason = ReasonOf(status);
+    if (!status.ok() && reason != reported_[source]) {
+      spdlog::warn("what requests did is not stored or not removed: {} [{}]", MessageOf(status),
+                   reason);
+    }
+    reported_[source] = status.ok() ? "" : std::move(reason);
+  }
+
+  void ReportUnfit() {
+    const uint64_t unfit = options_.log->counts().unfit;
+    if (unfit > 0 && reported_unfit_ == 0) {
+      spdlog::warn(
+          "{} records of requests were not fit to be stored and are gone; `ruvd status` "
+          "counts on",
+          unfit);
+    }
+    reported_unfit_ = unfit;
+  }
+
+  void ReportCapacity() {
+    const uint64_t crowded_out = options_.log->counts().crowded_out;
+    if (crowded_out > 0 && reported_crowded_out_ == 0) {
+      spdlog::warn(
+          "the records of requests are more than storage.witness_entries: {} left before they "
+          "were storage.witness_days old; raise the one or lower the other",
+          crowded_out);
+    }
+    reported_crowded_out_ = crowded_out;
   }
 
   const WitnessActorOptions options_;
+  const FlushFlag flush_sent_;
+  WallClockTrust wall_;
   TimePoint next_expiry_{};
-  std::string reported_;
+  std::array<std::string, kSources> reported_;
+  uint64_t reported_unfit_ = 0;
+  uint64_t reported_crowded_out_ = 0;
 };
 
 class WitnessRecorder final : public RequestRecorder {
  public:
-  WitnessRecorder(ActorSystem& system, const WitnessActorOptions& options) : options_(options) {
+  WitnessRecorder(ActorSystem& system, const WitnessActorOptions& options, int64_t newest_ms)
+      : options_(options), time_(newest_ms) {
     SpawnOptions<Message> spawn;
     spawn.name = "witness";
     spawn.mailbox.capacity = limits::kWitnessMailbox;
     spawn.mailbox.overflow = Overflow::kDropOldest;  // counted as dead letters
-    ref_ =
-        system.Spawn<Message>(spawn, [options] { return std::make_unique<WitnessActor>(options); });
+    ref_ = system.Spawn<Message>(spawn, [options, flag = flush_sent_] {
+      return std::make_unique<WitnessActor>(options, flag);
+    });
   }
 
   void Record(WitnessEntry entry) override {
+    {
+      const MutexLock lock(time_mutex_);
+      entry.timestamp_ms = time_.Next(entry.timestamp_ms);
+    }
     if (!entry.session_id.empty() && !entry.error) {
       // A node that stops takes no more turns; the next one of the session begins it anew.
       ref_.TryTell(Turn{.session_id = entry.session_id,
                         .response_id = entry.request_id,
                         .context = entry.query_embedding,
+                        .embedded_by = entry.embedded_by,
                         .adapter = entry.adapters.empty() ? "" : entry.adapters.front(),
                         .ended_ms = entry.timestamp_ms})
           .IgnoreError();
     }
-    // A full queue is counted by the log and shown by `ruvd status`.
-    options_.log->Append(std::move(entry), options_.clock->Now()).IgnoreError();
+    const TimePoint now = options_.clock->Now();
+    // What the log refuses it counts, and `ruvd status` shows.
+    options_.log->Append(std::move(entry), now).IgnoreError();
+    const std::optional<TimePoint> due = options_.log->NextDue();
+    if (due && *due <= now && !flush_sent_->exchange(true)) {
+      ref_.TryTell(Flush{}).IgnoreError();  // where it is lost the next tick does the same
+    }
   }
 
  private:
   const WitnessActorOptions options_;
+  const FlushFlag flush_sent_ = std::make_shared<std::atomic<bool>>(false);
+  Mutex time_mutex_;
+  OrderedTime time_ ABSL_GUARDED_BY(time_mutex_);
   Ref<Message> ref_;
 };
 
 }  // namespace
 
-std::unique_ptr<RequestRecorder> StartWitnessActor(ActorSystem& system,
-                                                   const WitnessActorOptions& options) {
-  return std::make_unique<WitnessRecorder>(system, options);
+absl::StatusOr<std::unique_ptr<RequestRecorder>> StartWitnessActor(
+    ActorSystem& system, const WitnessActorOptions& options) {
+  ASSIGN_OR_RETURN(const int64_t newest_ms, options.log->NewestMs());
+  return std::make_unique<WitnessRecorder>(system, options, newest_ms);
 }
 
 }  // namespace ruvd

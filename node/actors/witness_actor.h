@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "absl/status/statusor.h"
 #include "node/actor/actor_system.h"
 #include "node/actors/request_trace.h"
 #include "storage/sessions/session_index.h"
@@ -19,9 +20,10 @@ struct WitnessActorOptions {
 };
 
 // Starts the actor behind the witness log and the session index: writes queued entries when they
-// are due, notes the turns of conversations, expires what is too old, and writes the rest when it
-// stops. Everything borrowed outlives the system.
-std::unique_ptr<RequestRecorder> StartWitnessActor(ActorSystem& system,
-                                                   const WitnessActorOptions& options);
+// are due, notes the turns of conversations, expires what is too old while the wall clock can be
+// trusted, and writes the rest when it stops. Everything borrowed outlives the system. Errors of
+// reading the log.
+absl::StatusOr<std::unique_ptr<RequestRecorder>> StartWitnessActor(
+    ActorSystem& system, const WitnessActorOptions& options);
 
 }  // namespace ruvd

@@ -47,6 +47,7 @@ void WriteStatus(const NodeStatus& node, const FederationView& view,
   message->set_witness_stored(node.witness_stored);
   message->set_witness_queued(node.witness_queued);
   message->set_witness_refused(node.witness_refused);
+  message->set_witness_crowded_out(node.witness_crowded_out);
   message->set_federated_adapter_version(view.federated_adapter_version);
   uint32_t alive = 0;
   for (const Member& member : view.members) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/bytes.h"
 #include "base/executor.h"
 #include "inference/model/model.h"
 #include "node/actors/federation.h"
@@ -30,6 +31,7 @@ struct ServiceDependencies {
   LearningActor* learning = nullptr;
   PatternStore* patterns = nullptr;
   WitnessLog* witness = nullptr;
+  Digest package_id{};          // of the model that embeds
   Executor* queries = nullptr;  // of calls that read many rows
   FederationActor* federation = nullptr;
   // The facts of GetStatus that the node itself knows.

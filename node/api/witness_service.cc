@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <atomic>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/status.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
+#include "node/limits.h"
 #include "ruvd/witness/v1/witness.grpc.pb.h"
 #include "storage/witness/witness_log.h"
 
@@ -108,6 +110,7 @@ void WriteStats(const WitnessStats& stats, witness::v1::GetStatsResponse* messag
     out->set_mean_quality(interval.mean_quality);
   }
   message->set_truncated(stats.truncated);
+  message->set_undecodable(stats.undecodable);
 }
 
 // A query may look at many entries, so it runs on the thread for queries, not on gRPC's.
@@ -120,19 +123,21 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
                                         witness::v1::ListEntriesResponse* response) override {
     auto* reactor = context->DefaultReactor();
     if (request->similar_to().empty()) {
-      Run(reactor, [this, request, response] { return List(*request, {}, response); });
+      Run(context, reactor,
+          [this, context, request, response] { return List(*context, *request, {}, response); });
       return reactor;
     }
     const absl::Status asked = node_.inference->Embed(
         request->similar_to(),
-        [this, reactor, request, response](absl::StatusOr<EmbedAnswer> answer) {
+        [this, context, reactor, request, response](absl::StatusOr<EmbedAnswer> answer) {
           if (!answer.ok()) {
             reactor->Finish(ToRpcStatus(answer.status()));
             return;
           }
-          Run(reactor, [this, request, response, embedding = std::move(answer->embedding)] {
-            return List(*request, embedding, response);
-          });
+          Run(context, reactor,
+              [this, context, request, response, embedding = std::move(answer->embedding)] {
+                return List(*context, *request, embedding, response);
+              });
         });
     if (!asked.ok()) {
       reactor->Finish(ToRpcStatus(asked));
@@ -144,7 +149,7 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
                                      const witness::v1::GetEntryRequest* request,
                                      witness::v1::GetEntryResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    Run(reactor, [this, request, response]() -> absl::Status {
+    Run(context, reactor, [this, request, response]() -> absl::Status {
       ASSIGN_OR_RETURN(const WitnessEntry entry, node_.witness->Get(request->request_id()));
       WriteEntry(entry, response->mutable_entry());
       return absl::OkStatus();
@@ -156,8 +161,9 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
                                      const witness::v1::GetStatsRequest* request,
                                      witness::v1::GetStatsResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    Run(reactor, [this, request, response]() -> absl::Status {
-      WitnessStatsQuery query{.interval_ms = request->interval_ms()};
+    Run(context, reactor, [this, context, request, response]() -> absl::Status {
+      WitnessStatsQuery query{.interval_ms = request->interval_ms(),
+                              .cancelled = [context] { return context->IsCancelled(); }};
       ASSIGN_OR_RETURN(query.filter, ReadFilter(request->filter()));
       ASSIGN_OR_RETURN(const WitnessStats stats, node_.witness->Stats(query));
       WriteStats(stats, response);
@@ -167,18 +173,39 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
   }
 
  private:
-  void Run(grpc::ServerUnaryReactor* reactor, std::function<absl::Status()> answer) {
-    node_.queries->Post(
-        [reactor, answer = std::move(answer)] { reactor->Finish(ToRpcStatus(answer())); });
+  // Queries run one after another. Those that wait are bounded, and those that nobody wants any
+  // more, because their callers left or the server stops, end at once: a stop waits for all of
+  // them.
+  void Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
+           std::function<absl::Status()> answer) {
+    if (waiting_.fetch_add(1) >= limits::kMaxWaitingQueries) {
+      waiting_.fetch_sub(1);
+      reactor->Finish(ToRpcStatus(
+          Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
+                "{} queries of the witness log wait already; ask again later, or for less time",
+                limits::kMaxWaitingQueries)));
+      return;
+    }
+    node_.queries->Post([this, context, reactor, answer = std::move(answer)] {
+      const absl::Status status = context->IsCancelled()
+                                      ? Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                                              "the caller cancelled the query")
+                                      : answer();
+      waiting_.fetch_sub(1);
+      reactor->Finish(ToRpcStatus(status));
+    });
   }
 
-  absl::Status List(const witness::v1::ListEntriesRequest& request,
+  absl::Status List(const grpc::CallbackServerContext& context,
+                    const witness::v1::ListEntriesRequest& request,
                     const std::vector<float>& similar_to,
                     witness::v1::ListEntriesResponse* response) {
     WitnessQuery query{.similar_to = similar_to,
+                       .embedded_by = std::string(AsText(node_.package_id)),
                        .limit = request.page_size() == 0 ? kDefaultPage : request.page_size(),
                        .oldest_first = request.oldest_first(),
-                       .page_token = request.page_token()};
+                       .page_token = request.page_token(),
+                       .cancelled = [&context] { return context.IsCancelled(); }};
     if (request.has_min_similarity()) {
       query.min_similarity = request.min_similarity();
     }
@@ -193,10 +220,12 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
     }
     response->set_next_page_token(page.next_page_token);
     response->set_truncated(page.truncated);
+    response->set_undecodable(page.undecodable);
     return absl::OkStatus();
   }
 
   const ServiceDependencies node_;
+  std::atomic<size_t> waiting_{0};
 };
 
 }  // namespace

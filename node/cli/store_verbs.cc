@@ -326,7 +326,7 @@ void AddStoreVerbs(VerbTable& verbs) {
   rotate.add_flag("--data-keys", rotate_flags.data_keys, "New data keys, too: seals all anew");
   rotate.add_option("--new-passphrase-file", rotate_flags.new_passphrase_file,
                     "Its first line becomes the passphrase; default: the same with a new salt");
-  auto [erase, erase_flags] = add("store erase", "Make a user's data unreadable for ever", Erase);
+  auto [erase, erase_flags] = add("store erase", "Destroy a user's key: rows sealed with it become unreadable", Erase);
   erase.add_option("--user", erase_flags.user, "Whose")->required();
 }
 

@@ -203,7 +203,10 @@ absl::Status Stats(CommandContext& context, const FilterFlags& flags, const std:
                                             : 100.0 * static_cast<double>(stats.failed()) /
                                                   static_cast<double>(stats.entries());
   context.out << FormatFields({
-      {"requests", fmt::format("{}{}", stats.entries(), stats.truncated() ? " and more" : "")},
+      {"requests",
+       fmt::format(
+           "{}{}{}", stats.entries(), stats.truncated() ? " and more" : "",
+           stats.undecodable() > 0 ? fmt::format("; {} unreadable", stats.undecodable()) : "")},
       {"failed", fmt::format("{} ({:.1f} %): {}", stats.failed(), share, Counts(stats.by_error()))},
       {"rated", stats.rated() == 0
                     ? "none"

@@ -82,9 +82,10 @@ struct NodeConfig {
     std::string passphrase_file;  // for "passphrase"; its first line
     int hnsw_m = 16;
     int hnsw_ef_construction = 100;
-    int witness_days = 7;         // what requests did is kept as long
-    std::string witness_archive;  // folder of older entries; empty: they are deleted
-    int session_days = 7;         // idle conversations are kept as long
+    int witness_days = 7;           // what requests did is kept as long
+    int witness_entries = 100'000;  // ... but no more of it
+    std::string witness_archive;    // folder of older entries; empty: they are deleted
+    int session_days = 7;           // idle conversations are kept as long
   } storage;
   struct MetricsSection {
     std::string listen;  // Prometheus endpoint, e.g. 127.0.0.1:9420; empty: none

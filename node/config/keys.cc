@@ -26,6 +26,7 @@ constexpr double kMaxTokens = 1 << 20;
 constexpr double kMaxRank = 256;
 constexpr double kMaxSeconds = 7 * 24 * 3600;
 constexpr double kMaxDays = 3650;
+constexpr double kMaxEntries = 100'000'000;
 constexpr double kMaxBytes = 1ULL << 50;
 
 #define RUVD_FIELD(type, member) [](NodeConfig& config) -> type& { return config.member; }
@@ -116,8 +117,11 @@ const std::array kKeys = {
               RUVD_FIELD(int, storage.hnsw_m), 2, 128},
     ConfigKey{"storage", "hnsw_ef_construction", "Breadth of the search on insertion.",
               RUVD_FIELD(int, storage.hnsw_ef_construction), 4, 4096},
-    ConfigKey{"storage", "witness_days", "Days that the records of requests are kept.",
+    ConfigKey{"storage", "witness_days",
+              "Days that the records of requests are kept; at most `witness_entries` of them.",
               RUVD_FIELD(int, storage.witness_days), 1, kMaxDays},
+    ConfigKey{"storage", "witness_entries", "Records of requests that are kept; 6 KiB each.",
+              RUVD_FIELD(int, storage.witness_entries), 1, kMaxEntries},
     ConfigKey{"storage", "witness_archive",
               "Existing folder for sealed archives of older records; empty deletes them.",
               RUVD_FIELD(std::string, storage.witness_archive)},

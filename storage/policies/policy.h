@@ -86,11 +86,12 @@ inline constexpr size_t kPolicyKinds = 4;
 // The loop that learned it. The numbers are stored.
 enum class PolicySource : uint8_t { kInstant = 1, kBackground = 2, kDeep = 3, kFederated = 4 };
 
-// Something learned that decisions at run time ask for.
+// Something learned that decisions at run time ask for. Numbers are finite, texts UTF-8.
 struct Policy {
   PolicyId id{};
   PolicyParameters parameters;
-  std::vector<float> embedding;  // of the contexts it is for; of the store's dimension
+  std::vector<float> embedding;  // of the contexts it is for
+  std::string embedded_by;       // id of the model package that made it
   float confidence = 0;          // 0 to 1
   PolicySource source = PolicySource::kBackground;
   int64_t created_ms = 0;      // UTC, not negative

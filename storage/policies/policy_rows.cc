@@ -4,6 +4,7 @@
 #include "storage/policies/policy_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "ruvd/storage/v1/policy.pb.h"
 #include "storage/db/row_key.h"
 #include "storage/limits.h"
+#include "storage/row_text.h"
 
 namespace ruvd::policies {
 namespace {
@@ -22,10 +24,7 @@ constexpr uint8_t kFisherVersion = 1;
 
 using Floats = google::protobuf::RepeatedField<float>;
 
-absl::Status Corrupt(std::string_view what) {
-  return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-               "a policy's {} does not decode; restore the store from a backup", what);
-}
+constexpr char kRow[] = "a policy's row";
 
 std::string KeyOf(std::string_view prefix, const PolicyId& id) {
   return RowKey().Text(prefix).Bytes(id).Take();
@@ -123,7 +122,7 @@ absl::StatusOr<PatternPolicy> ReadPattern(const storage::v1::PatternPolicy& row)
   for (const std::string& bytes : row.pattern_ids()) {
     auto& id = policy.pattern_ids.emplace_back();
     if (bytes.size() != id.size()) {
-      return Corrupt("row");
+      return CorruptRow(kRow);
     }
     std::memcpy(id.data(), bytes.data(), id.size());
   }
@@ -149,7 +148,15 @@ absl::StatusOr<PolicyParameters> ReadParameters(const storage::v1::PolicyRow& ro
     case storage::v1::PolicyRow::PARAMETERS_NOT_SET:
       break;
   }
-  return Corrupt("row");
+  return CorruptRow(kRow);
+}
+
+bool Finite(float value) {
+  return std::isfinite(value);
+}
+
+bool AllFinite(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(), Finite);
 }
 
 bool Share(float value) {
@@ -160,7 +167,8 @@ bool Share(float value) {
 struct ParametersCheck {
   bool operator()(const QuantizationPolicy& policy) const {
     constexpr std::array<std::string_view, 4> kPrecisions = {"fp16", "q8", "q4_k", "q4_0"};
-    return policy.first_layer <= policy.last_layer && Share(policy.quality_weight) &&
+    return policy.first_layer <= policy.last_layer && Finite(policy.activation_threshold) &&
+           Share(policy.quality_weight) &&
            std::find(kPrecisions.begin(), kPrecisions.end(), policy.precision) != kPrecisions.end();
   }
   bool operator()(const RouterPolicy& policy) const {
@@ -175,10 +183,24 @@ struct ParametersCheck {
     }
     return cell.w1.size() == hidden * rank && cell.w2.size() == rank * in &&
            cell.u1.size() == hidden * rank && cell.u2.size() == rank * hidden &&
-           cell.gate_bias.size() == hidden && cell.update_bias.size() == hidden;
+           cell.gate_bias.size() == hidden && cell.update_bias.size() == hidden &&
+           AllFinite(policy);
+  }
+  static bool AllFinite(const RouterPolicy& policy) {
+    const FastGrnnWeights& cell = policy.cell;
+    const RouterHeadBiases& heads = policy.heads;
+    for (const auto* values : {&cell.w1, &cell.w2, &cell.u1, &cell.u2, &cell.gate_bias,
+                               &cell.update_bias, &heads.model, &heads.context}) {
+      if (!policies::AllFinite(*values)) {
+        return false;
+      }
+    }
+    const auto numbers = {cell.zeta,        cell.nu,           heads.temperature,   heads.top_p,
+                          heads.confidence, policy.ewc_lambda, policy.training_loss};
+    return std::all_of(numbers.begin(), numbers.end(), Finite);
   }
   bool operator()(const EwcPolicy& policy) const {
-    return policy.lambda >= 0 && Share(policy.decay) &&
+    return policy.lambda >= 0 && Finite(policy.lambda) && Share(policy.decay) &&
            policy.anchor.size() <= limits::kMaxAdapterNameBytes;
   }
   bool operator()(const PatternPolicy& policy) const {
@@ -227,6 +249,20 @@ absl::Status CheckPolicy(const Policy& policy) {
                  "docs/store-format.md",
                  policy.parameters.index(), policy.confidence);
   }
+  if (policy.embedding.size() > limits::kMaxDimension ||
+      policy.embedded_by.size() > limits::kMaxAdapterNameBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "a policy with an embedding of {} by a model named with {} bytes; the limits are "
+                 "{} and {}",
+                 policy.embedding.size(), policy.embedded_by.size(), limits::kMaxDimension,
+                 limits::kMaxAdapterNameBytes);
+  }
+  if (const auto* ewc = std::get_if<EwcPolicy>(&policy.parameters)) {
+    return CheckTexts(kRow, {ewc->anchor});
+  }
+  if (const auto* pattern = std::get_if<PatternPolicy>(&policy.parameters)) {
+    return CheckTexts(kRow, {pattern->adapter});
+  }
   return absl::OkStatus();
 }
 
@@ -234,6 +270,7 @@ std::string EncodePolicy(const Policy& policy) {
   storage::v1::PolicyRow row;
   std::visit(ParametersWriter{&row}, policy.parameters);
   Write(policy.embedding, row.mutable_embedding());
+  row.set_embedded_by(policy.embedded_by);
   row.set_confidence(policy.confidence);
   row.set_source(static_cast<uint32_t>(policy.source));
   row.set_created_ms(policy.created_ms);
@@ -242,19 +279,19 @@ std::string EncodePolicy(const Policy& policy) {
 }
 
 absl::StatusOr<Policy> DecodePolicy(std::string_view bytes, const PolicyId& id) {
-  storage::v1::PolicyRow row;
-  if (!row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      row.source() > static_cast<uint32_t>(PolicySource::kFederated)) {
-    return Corrupt("row");
+  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::PolicyRow>(bytes, kRow));
+  if (row.source() > static_cast<uint32_t>(PolicySource::kFederated)) {
+    return CorruptRow(kRow);
   }
   Policy policy{.id = id,
                 .embedding = Read(row.embedding()),
+                .embedded_by = row.embedded_by(),
                 .confidence = row.confidence(),
                 .source = static_cast<PolicySource>(row.source()),
                 .created_ms = row.created_ms(),
                 .fisher_values = row.fisher_values()};
   ASSIGN_OR_RETURN(policy.parameters, ReadParameters(row));
-  return CheckPolicy(policy).ok() ? absl::StatusOr<Policy>(std::move(policy)) : Corrupt("row");
+  return CheckPolicy(policy).ok() ? absl::StatusOr<Policy>(std::move(policy)) : CorruptRow(kRow);
 }
 
 std::string EncodeFisher(std::span<const float> diagonal) {
@@ -272,7 +309,7 @@ absl::StatusOr<std::vector<float>> DecodeFisher(std::string_view bytes) {
   const auto count = reader.Read<uint32_t>();
   if (reader.failed() || *version != kFisherVersion || *count > limits::kMaxFisherValues ||
       reader.remaining() != *count * sizeof(float)) {
-    return Corrupt("Fisher diagonal");
+    return CorruptRow("a policy's Fisher diagonal");
   }
   std::vector<float> diagonal(*count);
   std::memcpy(diagonal.data(), bytes.data() + reader.offset(), reader.remaining());
@@ -287,7 +324,7 @@ absl::StatusOr<int64_t> DecodeAccess(std::string_view bytes) {
   ByteReader reader(AsBytes(bytes));
   const auto accessed_ms = reader.Read<int64_t>();
   if (!accessed_ms || reader.remaining() > 0) {
-    return Corrupt("time");
+    return CorruptRow("a policy's time");
   }
   return *accessed_ms;
 }

@@ -4,11 +4,13 @@
 #include "storage/policies/policy_store.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "base/steady_time.h"
 #include "storage/db/row_key.h"
 #include "storage/policies/policy_rows.h"
 
@@ -65,13 +67,16 @@ absl::Status PolicyStore::LoadPolicies() {
         if (!id) {
           return BadKey();
         }
-        ASSIGN_OR_RETURN(const Policy policy, policies::DecodePolicy(row.value, *id));
-        // Made for a model of another width: read by id, not found by similarity.
-        if (IndexOf(policy.kind()).Check(policy.embedding).ok()) {
-          RETURN_IF_ERROR(IndexOf(policy.kind()).Put(NameOf(*id), policy.embedding));
+        const absl::StatusOr<Policy> policy = policies::DecodePolicy(row.value, *id);
+        if (!policy.ok()) {
+          ++undecodable_;  // it must not hide all others
+          return true;
+        }
+        if (Comparable(*policy) && IndexOf(policy->kind()).Check(policy->embedding).ok()) {
+          RETURN_IF_ERROR(IndexOf(policy->kind()).Put(NameOf(*id), policy->embedding));
         }
         const MutexLock lock(state_);
-        Remember(*id, {policy.kind(), policy.created_ms});
+        Remember(*id, {policy->kind(), policy->created_ms});
         return true;
       });
 }
@@ -83,11 +88,12 @@ absl::Status PolicyStore::LoadAccessTimes() {
                           if (!id) {
                             return BadKey();
                           }
-                          ASSIGN_OR_RETURN(const int64_t accessed_ms,
-                                           policies::DecodeAccess(row.value));
+                          const absl::StatusOr<int64_t> accessed_ms =
+                              policies::DecodeAccess(row.value);
                           const MutexLock lock(state_);
-                          if (const auto found = entries_.find(*id); found != entries_.end()) {
-                            Remember(*id, {found->second.kind, accessed_ms});
+                          const auto found = entries_.find(*id);
+                          if (accessed_ms.ok() && found != entries_.end()) {
+                            Remember(*id, {found->second.kind, *accessed_ms});
                           }
                           return true;
                         });
@@ -107,11 +113,16 @@ void PolicyStore::Forget(const PolicyId& id) {
   unsaved_.erase(id);
 }
 
+int64_t PolicyStore::AccessMs() const {
+  return OrderedTime(by_access_.empty() ? 0 : by_access_.rbegin()->first)
+      .Next(database_.clock().WallMillis());
+}
+
 void PolicyStore::Touch(const PolicyId& id) {
-  const int64_t now_ms = database_.clock().WallMillis();
   const MutexLock lock(state_);
   const auto found = entries_.find(id);
-  if (found == entries_.end() || found->second.accessed_ms >= now_ms) {
+  const int64_t now_ms = AccessMs();
+  if (found == entries_.end() || by_access_.rbegin()->second == id) {
     return;
   }
   by_access_.erase({found->second.accessed_ms, id});
@@ -134,11 +145,22 @@ absl::Status PolicyStore::Put(Policy policy, std::span<const float> fisher_diago
                  "a Fisher diagonal of {} values; the limit is {}", fisher_diagonal.size(),
                  limits::kMaxFisherValues);
   }
+  if (!std::all_of(fisher_diagonal.begin(), fisher_diagonal.end(),
+                   [](float value) { return std::isfinite(value); })) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a Fisher diagonal with values that are not finite; compute it anew");
+  }
   policy.fisher_values = static_cast<uint32_t>(fisher_diagonal.size());
   RETURN_IF_ERROR(policies::CheckPolicy(policy));
-  RETURN_IF_ERROR(IndexOf(policy.kind()).Check(policy.embedding));
+  if (Comparable(policy)) {
+    RETURN_IF_ERROR(IndexOf(policy.kind()).Check(policy.embedding));
+  }
   const MutexLock writer(writer_);
   const std::optional<PolicyId> evicted = ChooseEvicted(policy.id);
+  const int64_t now_ms = [this] {
+    const MutexLock lock(state_);
+    return AccessMs();
+  }();
   Batch batch;
   if (evicted) {
     DeleteRows(*evicted, &batch);
@@ -148,7 +170,6 @@ absl::Status PolicyStore::Put(Policy policy, std::span<const float> fisher_diago
   if (!fisher_diagonal.empty()) {
     batch.Put(kFamily, policies::FisherKey(policy.id), policies::EncodeFisher(fisher_diagonal));
   }
-  const int64_t now_ms = database_.clock().WallMillis();
   batch.Put(kFamily, policies::AccessKey(policy.id), policies::EncodeAccess(now_ms));
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kPowerLoss));
   {
@@ -162,7 +183,7 @@ absl::Status PolicyStore::Put(Policy policy, std::span<const float> fisher_diago
     if (evicted) {
       indexes_[kind]->Remove(NameOf(*evicted));
     }
-    if (kind != static_cast<size_t>(policy.kind())) {
+    if (kind != static_cast<size_t>(policy.kind()) || !Comparable(policy)) {
       indexes_[kind]->Remove(NameOf(policy.id));
     }
   }
@@ -170,6 +191,9 @@ absl::Status PolicyStore::Put(Policy policy, std::span<const float> fisher_diago
     cache_.Invalidate(*evicted);
   }
   cache_.Invalidate(policy.id);
+  if (!Comparable(policy)) {
+    return absl::OkStatus();
+  }
   return IndexOf(policy.kind()).Put(NameOf(policy.id), policy.embedding);
 }
 

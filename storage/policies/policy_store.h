@@ -30,6 +30,7 @@ namespace ruvd {
 
 struct PolicyStoreOptions {
   uint32_t dimension = 0;                   // of embeddings
+  std::string embedded_by = {};             // id of the model package that makes them
   size_t capacity = limits::kMaxPolicies;   // the least recently accessed ones make room
   size_t cached = limits::kCachedPolicies;  // policies in memory
   Duration cache_ttl = limits::kPolicyCacheTtl;
@@ -53,12 +54,14 @@ struct PolicyPage {
 // Thread-safe; reads never wait for a write to the disk.
 class PolicyStore {
  public:
-  // Reads all rows but the Fisher diagonals. `database` outlives the store.
+  // Reads all rows but the Fisher diagonals; passes over policies that do not decode. `database`
+  // outlives the store.
   static absl::StatusOr<std::unique_ptr<PolicyStore>> Open(Database& database,
                                                            const PolicyStoreOptions& options);
 
   // Stores a policy, with its Fisher diagonal where there is one, or replaces the one with its id.
-  // Above the capacity the least recently accessed policy goes in the same batch. INVALID_ARGUMENT,
+  // Above the capacity the least recently accessed policy goes in the same batch. A policy embedded
+  // by another model than the store's is kept but not found by similarity. INVALID_ARGUMENT,
   // WRONG_DIMENSION, LIMIT_EXCEEDED, the errors of Database::Write.
   absl::Status Put(Policy policy, std::span<const float> fisher_diagonal = {});
 
@@ -85,6 +88,8 @@ class PolicyStore {
   absl::StatusOr<size_t> SaveAccessTimes(size_t limit);
 
   size_t size() const;
+  // Rows that Open passed over; `ruvd store verify` names them.
+  size_t undecodable() const { return undecodable_; }
   TtlCacheCounts cache_counts() const { return cache_.counts(); }
 
  private:
@@ -108,6 +113,10 @@ class PolicyStore {
   void Touch(const PolicyId& id);
   SimilarityIndex& IndexOf(PolicyKind kind) const { return *indexes_[static_cast<size_t>(kind)]; }
   std::optional<PolicyId> ChooseEvicted(const PolicyId& incoming) const;
+  // Whether similarity may compare this policy with others.
+  bool Comparable(const Policy& policy) const { return policy.embedded_by == options_.embedded_by; }
+  // When an access of now counts: after all before it, also where the wall clock went back.
+  int64_t AccessMs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_);
   // Out of memory; the rows are the caller's.
   void Forget(const PolicyId& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_);
   void Remember(const PolicyId& id, const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_);
@@ -116,8 +125,9 @@ class PolicyStore {
   const PolicyStoreOptions options_;
   const std::array<Index, kPolicyKinds> indexes_;  // by kind
   TtlCache<PolicyId, SharedPolicy> cache_;
-  Mutex writer_;         // held over a batch; taken before state_
-  mutable Mutex state_;  // held for moments only
+  size_t undecodable_ = 0;  // set by Open
+  Mutex writer_;            // held over a batch; taken before state_
+  mutable Mutex state_;     // held for moments only
   std::map<PolicyId, Entry> entries_ ABSL_GUARDED_BY(state_);
   std::set<std::pair<int64_t, PolicyId>> by_access_ ABSL_GUARDED_BY(state_);
   std::set<PolicyId> unsaved_ ABSL_GUARDED_BY(state_);  // accessed since it was written

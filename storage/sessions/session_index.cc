@@ -9,6 +9,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "base/steady_time.h"
 #include "storage/db/row_key.h"
 #include "storage/sessions/session_rows.h"
 #include "storage/similarity/cosine.h"
@@ -48,16 +49,15 @@ absl::StatusOr<std::unique_ptr<SessionIndex>> SessionIndex::Open(
                    SimilarityIndex::Create(options.dimension));
   std::unique_ptr<SessionIndex> index(new SessionIndex(database, options, std::move(contexts)));
   const auto load = [&index](const RowView& row) -> absl::StatusOr<bool> {
-    ASSIGN_OR_RETURN(SessionState session, sessions::DecodeSession(row.value));
-    if (sessions::SessionKey(session.session_id) != row.key) {
-      return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                   "a session row holds another session; restore the store from a backup");
+    absl::StatusOr<SessionState> session = sessions::DecodeSession(row.value);
+    if (!session.ok() || sessions::SessionKey(session->session_id) != row.key) {
+      ++index->undecodable_;  // one conversation, not the node
+      return true;
     }
-    // Of a model with another width: found by id, not by similarity.
-    if (index->contexts_->Check(session.context_embedding).ok()) {
-      RETURN_IF_ERROR(index->contexts_->Put(session.session_id, session.context_embedding));
+    if (index->Comparable(*session) && index->contexts_->Check(session->context_embedding).ok()) {
+      RETURN_IF_ERROR(index->contexts_->Put(session->session_id, session->context_embedding));
     }
-    index->Insert(std::make_shared<const SessionState>(std::move(session)));
+    index->Insert(std::make_shared<const SessionState>(*std::move(session)));
     return true;
   };
   RETURN_IF_ERROR(database.Scan(ColumnFamily::kSession, sessions::kSessionPrefix,
@@ -97,6 +97,11 @@ std::string SessionIndex::LongestIdle() const {
   return by_idle_.empty() ? "" : by_idle_.begin()->second;
 }
 
+int64_t SessionIndex::NewestActiveMs() const {
+  const std::shared_lock lock(state_);
+  return by_idle_.empty() ? 0 : by_idle_.rbegin()->first;
+}
+
 absl::StatusOr<std::shared_ptr<const SessionState>> SessionIndex::Get(
     std::string_view session_id) const {
   const std::shared_lock lock(state_);
@@ -109,7 +114,7 @@ absl::StatusOr<std::shared_ptr<const SessionState>> SessionIndex::Get(
 
 absl::Status SessionIndex::PutLocked(SessionState session) {
   RETURN_IF_ERROR(sessions::CheckSession(session));
-  if (!session.context_embedding.empty()) {
+  if (Comparable(session)) {
     RETURN_IF_ERROR(contexts_->Check(session.context_embedding));
   }
   std::string evicted;
@@ -134,7 +139,7 @@ absl::Status SessionIndex::PutLocked(SessionState session) {
     Insert(shared);
   }
   contexts_->Remove(evicted);
-  if (shared->context_embedding.empty()) {
+  if (!Comparable(*shared)) {
     contexts_->Remove(shared->session_id);
     return absl::OkStatus();
   }
@@ -154,6 +159,7 @@ absl::Status SessionIndex::Update(std::string_view session_id, int64_t now_ms,
     session = **known;
   }
   change(&session);
+  session.last_active_ms = OrderedTime(NewestActiveMs()).Next(session.last_active_ms);
   return PutLocked(std::move(session));
 }
 
@@ -233,10 +239,14 @@ absl::StatusOr<std::vector<SessionHit>> SessionIndex::Search(std::span<const flo
 absl::StatusOr<std::vector<SessionHit>> SessionIndex::SearchAmong(
     std::span<const float> context, size_t k, const std::vector<Shared>& sessions) const {
   RETURN_IF_ERROR(contexts_->Check(context));
+  if (k == 0 || k > limits::kMaxSearchHits) {  // as the unfiltered search refuses
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a search for {} sessions; ask for 1 to {}", k, limits::kMaxSearchHits);
+  }
   std::vector<SessionHit> hits;
   for (const Shared& session : sessions) {
     const std::optional<float> similarity =
-        session->context_embedding.size() == context.size()
+        Comparable(*session) && session->context_embedding.size() == context.size()
             ? CosineSimilarity(context, session->context_embedding)
             : std::nullopt;
     if (similarity) {

@@ -28,7 +28,8 @@
 namespace ruvd {
 
 struct SessionIndexOptions {
-  uint32_t dimension = 0;                                       // of context embeddings
+  uint32_t dimension = 0;        // of context embeddings
+  std::string embedded_by = {};  // id of the model package that makes them
   std::chrono::milliseconds idle_limit = limits::kSessionIdle;  // expired after this
   size_t capacity = limits::kMaxSessions;  // more: the longest idle ones make room
 };
@@ -50,7 +51,8 @@ struct SessionHit {
 // Thread-safe: readers run at the same time and never wait for the disk; writers take turns.
 class SessionIndex {
  public:
-  // Reads all sessions; drops nothing. `database` outlives the index.
+  // Reads all sessions; drops nothing, but passes over rows that do not decode. `database` outlives
+  // the index.
   static absl::StatusOr<std::unique_ptr<SessionIndex>> Open(Database& database,
                                                             const SessionIndexOptions& options);
 
@@ -58,12 +60,14 @@ class SessionIndex {
   absl::StatusOr<std::shared_ptr<const SessionState>> Get(std::string_view session_id) const;
 
   // Stores a state or replaces the one of its session id. Above the capacity the longest idle
-  // session goes in the same batch. INVALID_ARGUMENT, LIMIT_EXCEEDED, WRONG_DIMENSION, the errors
-  // of Database::Write.
+  // session goes in the same batch. A context embedded by another model than the index's is kept
+  // but not found by similarity. INVALID_ARGUMENT, LIMIT_EXCEEDED, WRONG_DIMENSION, the errors of
+  // Database::Write.
   absl::Status Put(SessionState session);
 
   // Reads, changes and puts a state while no other writer runs; a session that is not there starts
-  // empty, created at `now_ms` (UTC). `change` must not call the index.
+  // empty, created at `now_ms` (UTC). Where the wall clock went back the session counts as active
+  // after all others nevertheless. `change` must not call the index.
   absl::Status Update(std::string_view session_id, int64_t now_ms,
                       const std::function<void(SessionState*)>& change);
 
@@ -87,6 +91,8 @@ class SessionIndex {
   absl::StatusOr<size_t> ForgetUser(std::string_view user_id, size_t limit);
 
   size_t size() const;
+  // Rows that Open passed over; `ruvd store verify` names them.
+  size_t undecodable() const { return undecodable_; }
 
  private:
   using Shared = std::shared_ptr<const SessionState>;
@@ -105,10 +111,16 @@ class SessionIndex {
   void Insert(Shared session);
   void Erase(const std::string& session_id);
   std::string LongestIdle() const;
+  int64_t NewestActiveMs() const;
+  // Whether similarity may compare this context with others.
+  bool Comparable(const SessionState& session) const {
+    return !session.context_embedding.empty() && session.embedded_by == options_.embedded_by;
+  }
 
   Database& database_;
   const SessionIndexOptions options_;
   const std::unique_ptr<SimilarityIndex> contexts_;
+  size_t undecodable_ = 0;         // set by Open
   Mutex writer_;                   // held over a batch; taken before state_
   mutable FairSharedMutex state_;  // guards what follows; never held over a read or write of rows
   StringMap<Shared> sessions_;

@@ -10,14 +10,12 @@
 #include "base/status.h"
 #include "ruvd/storage/v1/session.pb.h"
 #include "storage/limits.h"
+#include "storage/row_text.h"
 
 namespace ruvd::sessions {
 namespace {
 
-absl::Status Corrupt() {
-  return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-               "a session row does not decode; restore the store from a backup");
-}
+constexpr char kRow[] = "a session row";
 
 void WriteQuantization(const CacheQuantization& quantization, storage::v1::KvCacheReference* row) {
   if (const auto* tail = std::get_if<HighPrecisionTail>(&quantization)) {
@@ -62,7 +60,8 @@ size_t TextBytes(const CacheQuantization& quantization) {
 }
 
 size_t TextBytes(const SessionState& session) {
-  size_t bytes = session.active_adapter.value_or("").size() + session.history_reference.size();
+  size_t bytes = session.active_adapter.value_or("").size() + session.history_reference.size() +
+                 session.embedded_by.size();
   if (session.kv_cache) {
     bytes += session.kv_cache->location.size() + TextBytes(session.kv_cache->quantization);
   }
@@ -70,6 +69,33 @@ size_t TextBytes(const SessionState& session) {
     bytes += key.size() + value.size();
   }
   return bytes;
+}
+
+absl::Status CheckTexts(const CacheQuantization& quantization) {
+  if (const auto* tail = std::get_if<HighPrecisionTail>(&quantization)) {
+    return ruvd::CheckTexts(kRow, {tail->precision});
+  }
+  if (const auto* store = std::get_if<QuantizedStore>(&quantization)) {
+    return ruvd::CheckTexts(kRow, {store->precision});
+  }
+  const auto* hybrid = std::get_if<HybridCache>(&quantization);
+  return hybrid == nullptr
+             ? absl::OkStatus()
+             : ruvd::CheckTexts(kRow, {hybrid->tail_precision, hybrid->store_precision});
+}
+
+absl::Status CheckTexts(const SessionState& session) {
+  RETURN_IF_ERROR(
+      ruvd::CheckTexts(kRow, {session.session_id, session.user_id.value_or(""),
+                              session.active_adapter.value_or(""), session.history_reference}));
+  for (const auto& [key, value] : session.metadata) {
+    RETURN_IF_ERROR(ruvd::CheckTexts(kRow, {key, value}));
+  }
+  if (!session.kv_cache) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(ruvd::CheckTexts(kRow, {session.kv_cache->location}));
+  return CheckTexts(session.kv_cache->quantization);
 }
 
 bool ValuesInRange(const SessionState& session) {
@@ -112,7 +138,7 @@ absl::Status CheckSession(const SessionState& session) {
                  text, session.metadata.size(), session.context_embedding.size(),
                  limits::kMaxSessionTextBytes, limits::kMaxSessionMetadata, limits::kMaxDimension);
   }
-  return absl::OkStatus();
+  return CheckTexts(session);
 }
 
 std::string EncodeSession(const SessionState& session) {
@@ -123,6 +149,7 @@ std::string EncodeSession(const SessionState& session) {
   }
   row.mutable_context_embedding()->Add(session.context_embedding.begin(),
                                        session.context_embedding.end());
+  row.set_embedded_by(session.embedded_by);
   if (session.kv_cache) {
     auto* cache = row.mutable_kv_cache();
     cache->set_tier(static_cast<uint32_t>(session.kv_cache->tier));
@@ -143,13 +170,11 @@ std::string EncodeSession(const SessionState& session) {
 }
 
 absl::StatusOr<SessionState> DecodeSession(std::string_view bytes) {
-  storage::v1::SessionState row;
-  if (!row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return Corrupt();
-  }
+  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::SessionState>(bytes, kRow));
   SessionState session{
       .session_id = row.session_id(),
       .context_embedding = {row.context_embedding().begin(), row.context_embedding().end()},
+      .embedded_by = row.embedded_by(),
       .turn_count = row.turn_count(),
       .history_reference = row.history_reference(),
       .created_ms = row.created_ms(),
@@ -163,7 +188,7 @@ absl::StatusOr<SessionState> DecodeSession(std::string_view bytes) {
   }
   if (row.has_kv_cache()) {
     if (row.kv_cache().tier() > static_cast<uint32_t>(CacheTier::kCold)) {
-      return Corrupt();
+      return CorruptRow(kRow);
     }
     session.kv_cache = {.tier = static_cast<CacheTier>(row.kv_cache().tier()),
                         .location = row.kv_cache().location(),
@@ -171,7 +196,8 @@ absl::StatusOr<SessionState> DecodeSession(std::string_view bytes) {
                         .quantization = ReadQuantization(row.kv_cache()),
                         .created_ms = row.kv_cache().created_ms()};
   }
-  return CheckSession(session).ok() ? absl::StatusOr<SessionState>(std::move(session)) : Corrupt();
+  return CheckSession(session).ok() ? absl::StatusOr<SessionState>(std::move(session))
+                                    : CorruptRow(kRow);
 }
 
 }  // namespace ruvd::sessions

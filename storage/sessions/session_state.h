@@ -45,12 +45,13 @@ struct KvCacheReference {
   bool operator==(const KvCacheReference&) const = default;
 };
 
-// A conversation between its turns. It holds what the next turn needs, not the words: those are in
-// the trajectories, where history_reference points.
+// A conversation between its turns. Texts are UTF-8. It holds what the next turn needs, not the
+// words: those are in the trajectories, where history_reference points.
 struct SessionState {
-  std::string session_id;                // 1 to limits::kMaxSessionIdBytes bytes
-  std::optional<std::string> user_id;    // or tenant; names the key that seals the row
-  std::vector<float> context_embedding;  // empty, or of the index's dimension
+  std::string session_id;              // 1 to limits::kMaxSessionIdBytes bytes
+  std::optional<std::string> user_id;  // or tenant; names the key that seals the row
+  std::vector<float> context_embedding;
+  std::string embedded_by;  // id of the model package that made it
   std::optional<KvCacheReference> kv_cache;
   std::optional<std::string> active_adapter;
   uint32_t turn_count = 0;

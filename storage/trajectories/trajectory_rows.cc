@@ -3,11 +3,34 @@
 
 #include "storage/trajectories/trajectory_rows.h"
 
+#include <algorithm>
+
 #include "base/reasons.h"
 #include "base/status.h"
 #include "ruvd/storage/v1/storage.pb.h"
+#include "storage/db/row_key.h"
+#include "storage/row_text.h"
 
 namespace ruvd::trajectories {
+namespace {
+constexpr size_t kPrefixBytes = 2;
+}  // namespace
+
+std::string IdKey(std::string_view response_id) {
+  return RowKey().Text(kIdPrefix).Text(response_id).Take();
+}
+
+std::string TimeKey(int64_t created_ms, std::string_view response_id) {
+  return RowKey().Text(kTimePrefix).U64(static_cast<uint64_t>(created_ms)).Text(response_id).Take();
+}
+
+int64_t TimeOfTimeKey(std::string_view key) {
+  return static_cast<int64_t>(ReadKeyU64(key, kPrefixBytes).value_or(0));
+}
+
+std::string_view IdOfTimeKey(std::string_view key) {
+  return key.substr(std::min(key.size(), kPrefixBytes + sizeof(uint64_t)));
+}
 
 std::string EncodeTrajectory(const Trajectory& trajectory) {
   storage::v1::Trajectory row;
@@ -39,11 +62,10 @@ std::string EncodeTrajectory(const Trajectory& trajectory) {
 }
 
 absl::StatusOr<Trajectory> DecodeTrajectory(std::string_view bytes) {
-  storage::v1::Trajectory row;
-  if (!row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      row.response_id().empty() || row.created_ms() < 0) {
-    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "a trajectory row does not decode; restore the store from a backup");
+  constexpr char kRow[] = "a trajectory row";
+  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::Trajectory>(bytes, kRow));
+  if (row.response_id().empty() || row.created_ms() < 0) {
+    return CorruptRow(kRow);
   }
   Trajectory trajectory{.response_id = row.response_id(),
                         .session_id = row.session_id(),

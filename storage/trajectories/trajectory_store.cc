@@ -9,28 +9,16 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "storage/db/row_key.h"
+#include "storage/row_text.h"
 #include "storage/trajectories/trajectory_rows.h"
 
 namespace ruvd {
 namespace {
 
-// Two kinds of rows in one family: the trajectory under its id, and an empty row under its time,
-// which trimming and reading by time walk.
-constexpr char kById[] = "d/";
-constexpr char kByTime[] = "t/";
-constexpr size_t kPrefixBytes = 2;
-
-std::string IdKey(std::string_view response_id) {
-  return RowKey().Text(kById).Text(response_id).Take();
-}
-
-std::string TimeKey(int64_t created_ms, std::string_view response_id) {
-  return RowKey().Text(kByTime).U64(static_cast<uint64_t>(created_ms)).Text(response_id).Take();
-}
-
-std::string_view IdOfTimeKey(std::string_view key) {
-  return key.substr(std::min(key.size(), kPrefixBytes + sizeof(uint64_t)));
-}
+using trajectories::IdKey;
+using trajectories::IdOfTimeKey;
+using trajectories::kTimePrefix;
+using trajectories::TimeKey;
 
 absl::Status TooLong(std::string_view what, size_t size, size_t limit) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
@@ -69,7 +57,13 @@ absl::Status Check(const Trajectory& trajectory) {
   if (trajectory.embedding.size() > limits::kMaxDimension) {
     return TooLong("an embedding", trajectory.embedding.size(), limits::kMaxDimension);
   }
-  return CheckRating(trajectory.rating);
+  RETURN_IF_ERROR(CheckRating(trajectory.rating));
+  constexpr char kTrajectory[] = "a trajectory";
+  for (const std::string& adapter : trajectory.adapters) {
+    RETURN_IF_ERROR(CheckTexts(kTrajectory, {adapter}));
+  }
+  return CheckTexts(kTrajectory, {trajectory.response_id, trajectory.session_id, trajectory.prompt,
+                                  trajectory.completion, trajectory.edited_text.value_or("")});
 }
 
 }  // namespace
@@ -78,19 +72,22 @@ absl::StatusOr<std::unique_ptr<TrajectoryStore>> TrajectoryStore::Open(
     Database& database, const TrajectoryStoreOptions& options) {
   std::unique_ptr<TrajectoryStore> store(new TrajectoryStore(database, options));
   size_t count = 0;
-  RETURN_IF_ERROR(database.Scan(ColumnFamily::kTrajectory, kByTime, EndOfPrefix(kByTime),
-                                [&count](const RowView&) -> absl::StatusOr<bool> {
+  int64_t newest_ms = 0;
+  RETURN_IF_ERROR(database.Scan(ColumnFamily::kTrajectory, kTimePrefix, EndOfPrefix(kTimePrefix),
+                                [&](const RowView& row) -> absl::StatusOr<bool> {
                                   ++count;
+                                  newest_ms = trajectories::TimeOfTimeKey(row.key);
                                   return true;
                                 }));
   const MutexLock lock(store->mutex_);
   store->size_ = count;
+  store->order_ = OrderedTime(newest_ms);
   return store;
 }
 
 absl::Status TrajectoryStore::TrimTo(size_t count, Batch* batch, size_t* trimmed) const {
   size_t left = count;
-  return database_.Scan(ColumnFamily::kTrajectory, kByTime, EndOfPrefix(kByTime),
+  return database_.Scan(ColumnFamily::kTrajectory, kTimePrefix, EndOfPrefix(kTimePrefix),
                         [&](const RowView& row) -> absl::StatusOr<bool> {
                           if (left <= options_.capacity) {
                             return false;
@@ -103,9 +100,11 @@ absl::Status TrajectoryStore::TrimTo(size_t count, Batch* batch, size_t* trimmed
                         });
 }
 
-absl::Status TrajectoryStore::Put(const Trajectory& trajectory) {
+absl::Status TrajectoryStore::Put(Trajectory trajectory) {
   RETURN_IF_ERROR(Check(trajectory));
   const MutexLock lock(mutex_);
+  OrderedTime order = order_;
+  trajectory.created_ms = order.Next(trajectory.created_ms);
   Batch batch;
   size_t grown = 1;
   const absl::StatusOr<Trajectory> old = Get(trajectory.response_id);
@@ -115,7 +114,6 @@ absl::Status TrajectoryStore::Put(const Trajectory& trajectory) {
   } else if (!absl::IsNotFound(old.status())) {
     return old.status();
   }
-  // The new row is not in the scan yet: even one older than all others is kept until the next Put.
   size_t trimmed = 0;
   RETURN_IF_ERROR(TrimTo(size_ + grown, &batch, &trimmed));
   batch.Put(ColumnFamily::kTrajectory, IdKey(trajectory.response_id),
@@ -123,6 +121,7 @@ absl::Status TrajectoryStore::Put(const Trajectory& trajectory) {
   batch.Put(ColumnFamily::kTrajectory, TimeKey(trajectory.created_ms, trajectory.response_id), "");
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
   size_ = size_ + grown - trimmed;
+  order_ = order;
   return absl::OkStatus();
 }
 
@@ -165,11 +164,12 @@ absl::Status TrajectoryStore::SetFeedback(std::string_view response_id,
 absl::Status TrajectoryStore::ForEachSince(
     int64_t created_ms, const std::function<bool(const Trajectory&)>& callback) const {
   const std::string start = TimeKey(std::max<int64_t>(created_ms, 0), "");
-  return database_.Scan(ColumnFamily::kTrajectory, start, EndOfPrefix(kByTime),
+  return database_.Scan(ColumnFamily::kTrajectory, start, EndOfPrefix(kTimePrefix),
                         [&](const RowView& row) -> absl::StatusOr<bool> {
                           const absl::StatusOr<Trajectory> trajectory = Get(IdOfTimeKey(row.key));
-                          if (absl::IsNotFound(trajectory.status())) {
-                            return true;  // trimmed while we scan
+                          if (absl::IsNotFound(trajectory.status()) ||
+                              ReasonOf(trajectory.status()) == reasons::kStoreCorrupt) {
+                            return true;  // trimmed while we scan, or a row that hides no others
                           }
                           RETURN_IF_ERROR(trajectory.status());
                           return callback(*trajectory);

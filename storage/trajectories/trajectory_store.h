@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/steady_time.h"
 #include "storage/db/database.h"
 #include "storage/limits.h"
 
@@ -62,9 +63,11 @@ class TrajectoryStore {
       Database& database, const TrajectoryStoreOptions& options = {});
 
   // Stores a trajectory or replaces the one with its response id, and drops the oldest one where
-  // that exceeds the capacity. INVALID_ARGUMENT for an empty or too long response id or a negative
-  // time, LIMIT_EXCEEDED (storage/limits.h), the errors of Database::Write.
-  absl::Status Put(const Trajectory& trajectory);
+  // that exceeds the capacity. The order is that of Put: where created_ms is not later than that of
+  // the newest one, because the wall clock went back, it becomes so. INVALID_ARGUMENT for an empty
+  // or too long response id, a negative time or a text that is not UTF-8; LIMIT_EXCEEDED
+  // (storage/limits.h), the errors of Database::Write.
+  absl::Status Put(Trajectory trajectory);
 
   // kNotFound with reason UNKNOWN_RESPONSE.
   absl::StatusOr<Trajectory> Get(std::string_view response_id) const;
@@ -73,7 +76,7 @@ class TrajectoryStore {
   absl::Status SetFeedback(std::string_view response_id, const TrajectoryFeedback& feedback);
 
   // Shows the trajectories created at or after `created_ms`, oldest first, until the callback
-  // returns false. The callback may call this store.
+  // returns false; passes over rows that do not decode. The callback may call this store.
   absl::Status ForEachSince(int64_t created_ms,
                             const std::function<bool(const Trajectory&)>& callback) const;
 
@@ -89,6 +92,7 @@ class TrajectoryStore {
   const TrajectoryStoreOptions options_;
   mutable Mutex mutex_;
   size_t size_ ABSL_GUARDED_BY(mutex_) = 0;
+  OrderedTime order_ ABSL_GUARDED_BY(mutex_) = OrderedTime(0);
 };
 
 }  // namespace ruvd

@@ -35,17 +35,20 @@ struct WitnessRouting {
 struct WitnessError {
   std::string reason;   // of base/reasons.h
   std::string message;  // cause and remedy; never a user's words
+  bool operator==(const WitnessError&) const = default;
 };
 
 // 16 bytes of a pattern or document.
 using RetrievedId = std::array<uint8_t, 16>;
 
 // What one request did: for operators who look for slow, bad or failed ones, and for learning. It
-// holds no text, but embeddings, which give much of a text away: it is sealed on disk.
+// holds no text of users, but embeddings, which give much of a text away: it is sealed on disk.
+// What is text in it is UTF-8.
 struct WitnessEntry {
   std::string request_id;  // 1 to limits::kMaxResponseIdBytes bytes; the response id
   std::string session_id;
   std::vector<float> query_embedding;
+  std::string embedded_by;  // id of the model package that made the embeddings
   WitnessRouting routing;
   std::string model_used;
   std::optional<float> quality;  // 0 to 1; none until somebody or something judged

@@ -3,10 +3,10 @@
 
 #include "storage/witness/witness_log.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "storage/db/row_key.h"
@@ -15,34 +15,17 @@
 namespace ruvd {
 namespace {
 
-constexpr char kCountKey[] = "count";
-
 absl::Status NoSuchEntry(std::string_view request_id) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
                "no witness entry of request {}; list the entries to see which there are",
                request_id.substr(0, limits::kMaxResponseIdBytes));
 }
 
-absl::StatusOr<uint64_t> ReadCount(Database& database) {
-  const absl::StatusOr<std::string> row = database.Get(ColumnFamily::kWitness, kCountKey);
-  if (absl::IsNotFound(row.status())) {
-    return 0;
-  }
-  RETURN_IF_ERROR(row.status());
-  ByteReader reader(AsBytes(*row));
-  const auto count = reader.Read<uint64_t>();
-  if (!count || reader.remaining() > 0) {
-    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "the count of witness entries does not decode; restore the store from a backup");
-  }
-  return *count;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<WitnessLog>> WitnessLog::Open(Database& database,
                                                              WitnessLogOptions options) {
-  ASSIGN_OR_RETURN(const uint64_t stored, ReadCount(database));
+  ASSIGN_OR_RETURN(const uint64_t stored, witness::ReadCount(database));
   ASSIGN_OR_RETURN(WitnessRetention retention,
                    WitnessRetention::Open(database, std::move(options.retention)));
   std::unique_ptr<WitnessLog> log(new WitnessLog(database, options, std::move(retention)));
@@ -52,8 +35,12 @@ absl::StatusOr<std::unique_ptr<WitnessLog>> WitnessLog::Open(Database& database,
 }
 
 absl::Status WitnessLog::Append(WitnessEntry entry, TimePoint now) {
-  RETURN_IF_ERROR(witness::CheckEntry(entry));
+  const absl::Status fit = witness::CheckEntry(entry);
   const MutexLock lock(queue_mutex_);
+  if (!fit.ok()) {
+    ++counts_.unfit;
+    return fit;
+  }
   if (!queue_.Push(std::move(entry), now)) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
                  "{} witness entries wait for the disk; check the disk", queue_.size());
@@ -68,13 +55,16 @@ std::optional<TimePoint> WitnessLog::NextDue() const {
 
 absl::StatusOr<size_t> WitnessLog::FlushDue(TimePoint now) {
   const MutexLock writer(writer_);
-  {
+  const auto due = [this, now] {
     const MutexLock lock(queue_mutex_);
-    if (!queue_.Due(now)) {
-      return 0;
-    }
+    return queue_.Due(now);
+  };
+  size_t taken = 0;
+  while (taken < queue_capacity_ && due()) {
+    ASSIGN_OR_RETURN(const size_t flushed, FlushBatch());
+    taken += flushed;
   }
-  return FlushBatch();
+  return taken;
 }
 
 absl::Status WitnessLog::FlushAll() {
@@ -105,15 +95,15 @@ absl::StatusOr<size_t> WitnessLog::FlushBatch() {
 }
 
 void WitnessLog::PutCount(uint64_t stored, Batch* batch) const {
-  batch->Put(ColumnFamily::kWitness, kCountKey, ByteWriter().Write(stored).str());
+  batch->Put(ColumnFamily::kWitness, witness::kCountKey, witness::EncodeCount(stored));
 }
 
 absl::Status WitnessLog::WriteEntries(const std::vector<WitnessEntry>& entries) {
   Batch batch;
   std::set<std::string_view> ids;
   for (const WitnessEntry& entry : entries) {
-    const std::string time_key = witness::TimeKey(entry.request_id);
-    ASSIGN_OR_RETURN(const bool stored, database_.Contains(ColumnFamily::kWitness, time_key));
+    const std::string id_key = witness::IdKey(entry.request_id);
+    ASSIGN_OR_RETURN(const bool stored, database_.Contains(ColumnFamily::kWitness, id_key));
     if (stored || !ids.insert(entry.request_id).second) {
       continue;
     }
@@ -121,7 +111,7 @@ absl::Status WitnessLog::WriteEntries(const std::vector<WitnessEntry>& entries) 
     batch.Put(ColumnFamily::kWitness, key, witness::EncodeRecord(entry));
     batch.Put(ColumnFamily::kWitness, witness::EmbeddingsKey(key),
               witness::EncodeEmbeddings(entry));
-    batch.Put(ColumnFamily::kWitness, time_key, key);
+    batch.Put(ColumnFamily::kWitness, id_key, key);
   }
   const uint64_t stored = counts().stored + ids.size();
   PutCount(stored, &batch);
@@ -132,12 +122,23 @@ absl::Status WitnessLog::WriteEntries(const std::vector<WitnessEntry>& entries) 
   return absl::OkStatus();
 }
 
+absl::StatusOr<int64_t> WitnessLog::NewestMs() const {
+  int64_t newest = 0;
+  RETURN_IF_ERROR(database_.ScanBackward(
+      ColumnFamily::kWitness, witness::kRecordPrefix, EndOfPrefix(witness::kRecordPrefix),
+      [&newest](const RowView& row) -> absl::StatusOr<bool> {
+        newest = std::max<int64_t>(0, witness::TimeOfRecordKey(row.key));
+        return false;
+      }));
+  return newest;
+}
+
 absl::StatusOr<WitnessEntry> WitnessLog::GetStored(std::string_view request_id) const {
   if (request_id.size() > limits::kMaxResponseIdBytes) {
     return NoSuchEntry(request_id);
   }
   const absl::StatusOr<std::string> key =
-      database_.Get(ColumnFamily::kWitness, witness::TimeKey(request_id));
+      database_.Get(ColumnFamily::kWitness, witness::IdKey(request_id));
   if (absl::IsNotFound(key.status())) {
     return NoSuchEntry(request_id);
   }
@@ -191,14 +192,18 @@ absl::StatusOr<WitnessExpired> WitnessLog::ExpireSome(int64_t now_ms) {
   }
   RETURN_IF_ERROR(retention_.WriteFile());
   Batch batch;
-  ASSIGN_OR_RETURN(const uint64_t expired, retention_.Finish(&batch));
-  PutCount(stored - expired, &batch);
+  batch.MarkFreesSpace();
+  ASSIGN_OR_RETURN(const WitnessRetention::Finished finished, retention_.Finish(now_ms, &batch));
+  const uint64_t left = stored - std::min(stored, finished.entries);
+  PutCount(left, &batch);
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
   retention_.Done();
   const MutexLock lock(queue_mutex_);
-  counts_.stored = stored - expired;
-  counts_.expired += expired;
-  return WitnessExpired{.entries = expired, .more = true};
+  counts_.stored = left;
+  counts_.expired += finished.entries;
+  counts_.crowded_out += finished.crowded_out;
+  counts_.undecodable += finished.undecodable;
+  return WitnessExpired{.entries = finished.entries, .more = true};
 }
 
 WitnessLogCounts WitnessLog::counts() const {

@@ -29,11 +29,15 @@ struct WitnessLogOptions {
 };
 
 struct WitnessLogCounts {
-  uint64_t stored = 0;      // on disk
-  uint64_t queued = 0;      // not yet
-  uint64_t refused = 0;     // since start: the queue was full
-  uint64_t duplicates = 0;  // since start: of a request that is stored already
-  uint64_t expired = 0;     // since start: deleted or archived
+  uint64_t stored = 0;  // on disk
+  uint64_t queued = 0;  // not yet
+  // Since start:
+  uint64_t refused = 0;      // the queue was full
+  uint64_t unfit = 0;        // refused because they cannot be stored as they are
+  uint64_t duplicates = 0;   // of a request that is stored already
+  uint64_t expired = 0;      // deleted or archived
+  uint64_t crowded_out = 0;  // those of them that left before their age: the log was full
+  uint64_t undecodable = 0;  // those of them that no archive could take: their rows did not decode
 };
 
 struct WitnessExpired {
@@ -50,37 +54,45 @@ class WitnessLog {
   static absl::StatusOr<std::unique_ptr<WitnessLog>> Open(Database& database,
                                                           WitnessLogOptions options = {});
 
-  // Queues an entry. RESOURCE_EXHAUSTED (MAILBOX_FULL) where the queue is full, which is counted;
-  // INVALID_ARGUMENT, LIMIT_EXCEEDED for an entry that cannot be stored. `now` is monotonic time.
+  // Queues an entry. RESOURCE_EXHAUSTED (MAILBOX_FULL) where the queue is full, INVALID_ARGUMENT,
+  // LIMIT_EXCEEDED for an entry that cannot be stored; both are counted. `now` is monotonic time.
   absl::Status Append(WitnessEntry entry, TimePoint now);
 
-  // Writes a batch if one is due; returns how many entries it took off the queue. The owner calls
-  // it when NextDue says so, or every while. Errors of Database::Write leave the entries queued.
+  // Writes batches while one is due, at most what the queue may hold; returns how many entries it
+  // took off the queue. The owner calls it when NextDue says so. Errors of Database::Write leave
+  // the entries queued.
   absl::StatusOr<size_t> FlushDue(TimePoint now);
   // Writes everything that is queued.
   absl::Status FlushAll();
   std::optional<TimePoint> NextDue() const;
+
+  // When the newest stored entry ended, UTC; 0 where there is none.
+  absl::StatusOr<int64_t> NewestMs() const;
 
   // The whole entry of a request, queued ones included. NOT_FOUND.
   absl::StatusOr<WitnessEntry> Get(std::string_view request_id) const;
   // Notes the quality of a request, 0 to 1. NOT_FOUND, INVALID_ARGUMENT.
   absl::Status SetQuality(std::string_view request_id, float quality);
 
-  // INVALID_ARGUMENT; see CheckQuery.
+  // INVALID_ARGUMENT, see CheckQuery; CANCELLED, here and below. Rows that do not decode are passed
+  // over and counted: one of them must not hide all others.
   absl::StatusOr<WitnessPage> Query(const WitnessQuery& query) const;
   // INVALID_ARGUMENT for a negative interval.
   absl::StatusOr<WitnessStats> Stats(const WitnessStatsQuery& query) const;
 
   // Takes one batch of entries out that are older than the retention at `now_ms` (UTC) or too many:
   // into an archive, where there is a folder for them, and out of the store. Bounded work. After an
-  // error the next call takes the batch up again.
+  // error the next call takes the batch up again. Works below the soft disk reserve.
   absl::StatusOr<WitnessExpired> ExpireSome(int64_t now_ms);
 
   WitnessLogCounts counts() const;
 
  private:
   WitnessLog(Database& database, const WitnessLogOptions& options, WitnessRetention retention)
-      : database_(database), retention_(std::move(retention)), queue_(options.queue) {}
+      : database_(database),
+        retention_(std::move(retention)),
+        queue_capacity_(options.queue.capacity),
+        queue_(options.queue) {}
 
   absl::StatusOr<size_t> FlushBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
   absl::Status WriteEntries(const std::vector<WitnessEntry>& entries)
@@ -89,11 +101,16 @@ class WitnessLog {
   absl::StatusOr<WitnessEntry> GetStored(std::string_view request_id) const;
   absl::StatusOr<WitnessPage> QueryByTime(const WitnessQuery& query) const;
   absl::StatusOr<WitnessPage> QueryBySimilarity(const WitnessQuery& query) const;
+  // The entry with its similarity; nullopt where the query does not mean it.
+  absl::StatusOr<std::optional<WitnessHit>> Compare(const WitnessQuery& query,
+                                                    std::string_view record_key,
+                                                    WitnessEntry entry) const;
 
   Database& database_;
   // Taken before queue_mutex_; held while rows are written.
   mutable Mutex writer_;
   WitnessRetention retention_ ABSL_GUARDED_BY(writer_);
+  const size_t queue_capacity_;
   mutable Mutex queue_mutex_;
   WitnessQueue queue_ ABSL_GUARDED_BY(queue_mutex_);
   WitnessLogCounts counts_ ABSL_GUARDED_BY(queue_mutex_);

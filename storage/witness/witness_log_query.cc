@@ -46,6 +46,17 @@ absl::Status ApplyToken(const WitnessQuery& query, KeyRange* range) {
   return absl::OkStatus();
 }
 
+// A few milliseconds of rows.
+constexpr size_t kRowsPerQuestion = 256;
+
+absl::Status CheckWanted(const WitnessCancelled& cancelled, size_t looked_at) {
+  if (cancelled && looked_at % kRowsPerQuestion == 0 && cancelled()) {
+    return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                 "the caller cancelled the query after {} witness entries", looked_at);
+  }
+  return absl::OkStatus();
+}
+
 bool MoreSimilar(const WitnessHit& a, const WitnessHit& b) {
   return *a.similarity > *b.similarity;
 }
@@ -77,17 +88,19 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryByTime(const WitnessQuery& query) c
   std::string last_key;
   size_t looked_at = 0;
   const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
+    RETURN_IF_ERROR(CheckWanted(query.cancelled, looked_at));
     if (looked_at++ >= limits::kMaxWitnessScan) {
       page.next_page_token = ToHex(AsBytes(last_key));
       return false;
     }
-    ASSIGN_OR_RETURN(WitnessEntry entry, witness::DecodeRecord(row.value));
-    if (Matches(query.filter, entry)) {
+    absl::StatusOr<WitnessEntry> entry = witness::DecodeRecord(row.value);
+    page.undecodable += entry.ok() ? 0 : 1;
+    if (entry.ok() && Matches(query.filter, *entry)) {
       if (page.hits.size() >= query.limit) {
         page.next_page_token = ToHex(AsBytes(last_key));
         return false;
       }
-      page.hits.push_back({.entry = std::move(entry)});
+      page.hits.push_back({.entry = *std::move(entry)});
     }
     last_key = row.key;
     return true;
@@ -99,6 +112,29 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryByTime(const WitnessQuery& query) c
   return page;
 }
 
+absl::StatusOr<std::optional<WitnessHit>> WitnessLog::Compare(const WitnessQuery& query,
+                                                              std::string_view record_key,
+                                                              WitnessEntry entry) const {
+  if (entry.embedded_by != query.embedded_by) {
+    return std::nullopt;
+  }
+  const absl::StatusOr<std::string> embeddings =
+      database_.Get(ColumnFamily::kWitness, witness::EmbeddingsKey(record_key));
+  if (absl::IsNotFound(embeddings.status())) {
+    return std::nullopt;  // expired while we scan
+  }
+  RETURN_IF_ERROR(embeddings.status());
+  RETURN_IF_ERROR(witness::DecodeEmbeddings(*embeddings, &entry));
+  const std::optional<float> similarity =
+      entry.query_embedding.size() == query.similar_to.size()
+          ? CosineSimilarity(query.similar_to, entry.query_embedding)
+          : std::nullopt;
+  if (!similarity || *similarity < query.min_similarity) {
+    return std::nullopt;
+  }
+  return WitnessHit{std::move(entry), similarity};
+}
+
 absl::StatusOr<WitnessPage> WitnessLog::QueryBySimilarity(const WitnessQuery& query) const {
   const KeyRange range = RangeOf(query.filter);
   WitnessPage page;
@@ -107,27 +143,20 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryBySimilarity(const WitnessQuery& qu
   }
   size_t looked_at = 0;
   const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
+    RETURN_IF_ERROR(CheckWanted(query.cancelled, looked_at));
     if (looked_at++ >= limits::kMaxWitnessScan) {
       page.truncated = true;
       return false;
     }
-    ASSIGN_OR_RETURN(WitnessEntry entry, witness::DecodeRecord(row.value));
-    if (!Matches(query.filter, entry)) {
+    absl::StatusOr<WitnessEntry> entry = witness::DecodeRecord(row.value);
+    if (entry.ok() && !Matches(query.filter, *entry)) {
       return true;
     }
-    const absl::StatusOr<std::string> embeddings =
-        database_.Get(ColumnFamily::kWitness, witness::EmbeddingsKey(row.key));
-    if (absl::IsNotFound(embeddings.status())) {
-      return true;  // expired while we scan
-    }
-    RETURN_IF_ERROR(embeddings.status());
-    RETURN_IF_ERROR(witness::DecodeEmbeddings(*embeddings, &entry));
-    const std::optional<float> similarity =
-        entry.query_embedding.size() == query.similar_to.size()
-            ? CosineSimilarity(query.similar_to, entry.query_embedding)
-            : std::nullopt;
-    if (similarity && *similarity >= query.min_similarity) {
-      Keep({std::move(entry), similarity}, query.limit, &page.hits);
+    auto hit = entry.ok() ? Compare(query, row.key, *std::move(entry)) : entry.status();
+    if (!hit.ok()) {
+      page.undecodable += 1;
+    } else if (hit->has_value()) {
+      Keep(**std::move(hit), query.limit, &page.hits);
     }
     return true;
   };
@@ -143,13 +172,18 @@ absl::StatusOr<WitnessStats> WitnessLog::Stats(const WitnessStatsQuery& query) c
   }
   WitnessCounter counter(query);
   const KeyRange range = RangeOf(query.filter);
+  size_t looked_at = 0;
+  const auto count = [&](const RowView& row) -> absl::StatusOr<bool> {
+    RETURN_IF_ERROR(CheckWanted(query.cancelled, looked_at++));
+    const absl::StatusOr<WitnessEntry> entry = witness::DecodeRecord(row.value);
+    if (!entry.ok()) {
+      counter.AddUndecodable();
+      return true;
+    }
+    return !Matches(query.filter, *entry) || counter.Add(*entry);
+  };
   if (range.start < range.end) {
-    RETURN_IF_ERROR(database_.Scan(ColumnFamily::kWitness, range.start, range.end,
-                                   [&](const RowView& row) -> absl::StatusOr<bool> {
-                                     ASSIGN_OR_RETURN(const WitnessEntry entry,
-                                                      witness::DecodeRecord(row.value));
-                                     return !Matches(query.filter, entry) || counter.Add(entry);
-                                   }));
+    RETURN_IF_ERROR(database_.Scan(ColumnFamily::kWitness, range.start, range.end, count));
   }
   return counter.Take();
 }

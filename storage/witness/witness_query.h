@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -35,16 +36,21 @@ struct WitnessFilter {
 
 bool Matches(const WitnessFilter& filter, const WitnessEntry& entry);
 
+// Asked every few rows; true ends a query with CANCELLED. Empty: nobody cancels.
+using WitnessCancelled = std::function<bool()>;
+
 struct WitnessQuery {
   WitnessFilter filter = {};
   // Not empty: the entries whose query embedding is most similar by cosine to this one come first,
-  // compared exactly; entries with an embedding of another size or none are left out. Without
-  // pages.
+  // compared exactly; entries with an embedding of another model, size or none are left out.
+  // Without pages.
   std::span<const float> similar_to = {};
+  std::string embedded_by = {};  // id of the model package that made it; others are left out
   float min_similarity = -1;
   size_t limit = 100;  // 1 to limits::kMaxListPageSize
   bool oldest_first = false;
   std::string page_token = {};  // of the page before
+  WitnessCancelled cancelled = {};
 };
 
 struct WitnessHit {
@@ -58,6 +64,7 @@ struct WitnessPage {
   // A search by similarity looked at limits::kMaxWitnessScan entries and more are left: narrow the
   // time.
   bool truncated = false;
+  uint64_t undecodable = 0;  // rows that were passed over
 };
 
 // INVALID_ARGUMENT for limits, similarities or page tokens out of range.
@@ -67,6 +74,7 @@ struct WitnessStatsQuery {
   WitnessFilter filter = {};
   // Not 0: the trend in intervals of this length, aligned to the epoch.
   int64_t interval_ms = 0;
+  WitnessCancelled cancelled = {};
 };
 
 // Nearest-rank percentiles over all counted entries, exact; 0 without entries.
@@ -99,6 +107,7 @@ struct WitnessStats {
   // Only the first limits::kMaxWitnessScan entries or limits::kMaxWitnessIntervals intervals are
   // counted: narrow the time.
   bool truncated = false;
+  uint64_t undecodable = 0;  // rows that were passed over
 };
 
 // Counts entries one after another, in order of time.
@@ -107,6 +116,7 @@ class WitnessCounter {
   explicit WitnessCounter(const WitnessStatsQuery& query) : query_(query) {}
   // False where a limit is reached; the entry is then not counted.
   bool Add(const WitnessEntry& entry);
+  void AddUndecodable() { ++stats_.undecodable; }
   WitnessStats Take();
 
  private:

@@ -17,7 +17,6 @@
 namespace ruvd {
 namespace {
 
-constexpr char kExpiryKey[] = "expiry";
 // Names batches of the same milliseconds apart.
 constexpr size_t kFileHashBytes = 4;
 
@@ -39,7 +38,8 @@ absl::StatusOr<WitnessRetention> WitnessRetention::Open(Database& database,
                                                         WitnessRetentionOptions options) {
   RUVD_CHECK(options.archive_folder.empty() || options.archive_key.has_value());
   WitnessRetention retention(database, std::move(options));
-  const absl::StatusOr<std::string> stored = database.Get(ColumnFamily::kWitness, kExpiryKey);
+  const absl::StatusOr<std::string> stored =
+      database.Get(ColumnFamily::kWitness, witness::kExpiryKey);
   if (stored.ok()) {
     ASSIGN_OR_RETURN(retention.pending_, witness::DecodeExpiry(*stored));
   } else if (!absl::IsNotFound(stored.status())) {
@@ -74,7 +74,8 @@ absl::StatusOr<bool> WitnessRetention::Begin(int64_t now_ms, uint64_t stored) {
   }
   expiry.file = archives() ? FileName(expiry.first_key, expiry.last_key) : "";
   Batch batch;
-  batch.Put(ColumnFamily::kWitness, kExpiryKey, witness::EncodeExpiry(expiry));
+  batch.MarkFreesSpace();
+  batch.Put(ColumnFamily::kWitness, witness::kExpiryKey, witness::EncodeExpiry(expiry));
   RETURN_IF_ERROR(database_->Write(std::move(batch), Durability::kPowerLoss));
   pending_ = std::move(expiry);
   return true;
@@ -101,8 +102,34 @@ absl::Status WitnessRetention::ScanPending(const Database::RowCallback& callback
                          callback);
 }
 
+absl::StatusOr<WitnessEntry> WitnessRetention::ReadEntry(const RowView& row) const {
+  ASSIGN_OR_RETURN(WitnessEntry entry, witness::DecodeRecord(row.value));
+  const absl::StatusOr<std::string> embeddings =
+      database_->Get(ColumnFamily::kWitness, witness::EmbeddingsKey(row.key));
+  if (!embeddings.ok() && !absl::IsNotFound(embeddings.status())) {
+    return embeddings.status();
+  }
+  // An entry without its embeddings is worth more than none.
+  if (!embeddings.ok() || !witness::DecodeEmbeddings(*embeddings, &entry).ok()) {
+    entry.query_embedding.clear();
+    entry.response_embedding.clear();
+  }
+  return entry;
+}
+
+absl::Status WitnessRetention::FindUndecodable() {
+  return ScanPending([this](const RowView& row) -> absl::StatusOr<bool> {
+    if (!witness::DecodeRecord(row.value).ok()) {
+      undecodable_.emplace(row.key);
+    }
+    return true;
+  });
+}
+
 absl::Status WitnessRetention::WriteFile() {
   archived_.clear();
+  undecodable_.clear();
+  RETURN_IF_ERROR(FindUndecodable());
   // An operator who turned archives off meanwhile wants the records deleted.
   if (!archives() || pending_->file.empty() || ReadExistingFile()) {
     return absl::OkStatus();
@@ -110,10 +137,10 @@ absl::Status WitnessRetention::WriteFile() {
   ASSIGN_OR_RETURN(const std::unique_ptr<WitnessArchiveWriter> writer,
                    WitnessArchiveWriter::Create(PathOf(*pending_), *options_.archive_key));
   const auto add = [&](const RowView& row) -> absl::StatusOr<bool> {
-    ASSIGN_OR_RETURN(WitnessEntry entry, witness::DecodeRecord(row.value));
-    ASSIGN_OR_RETURN(const std::string embeddings,
-                     database_->Get(ColumnFamily::kWitness, witness::EmbeddingsKey(row.key)));
-    RETURN_IF_ERROR(witness::DecodeEmbeddings(embeddings, &entry));
+    if (undecodable_.contains(row.key)) {
+      return true;
+    }
+    ASSIGN_OR_RETURN(const WitnessEntry entry, ReadEntry(row));
     RETURN_IF_ERROR(writer->Add(row.key, entry));
     archived_.emplace(row.key);
     return true;
@@ -122,17 +149,22 @@ absl::Status WitnessRetention::WriteFile() {
   return writer->Commit();
 }
 
-absl::StatusOr<uint64_t> WitnessRetention::Finish(Batch* batch) {
+absl::StatusOr<WitnessRetention::Finished> WitnessRetention::Finish(int64_t now_ms, Batch* batch) {
   const bool check = archives() && !pending_->file.empty();
+  const int64_t cutoff = now_ms - options_.retention.count();
+  Finished finished;
   std::vector<std::string> keys;
   bool others = false;  // came into the range after the file was made
   RETURN_IF_ERROR(ScanPending([&](const RowView& row) -> absl::StatusOr<bool> {
-    if (check && !archived_.contains(row.key)) {
+    const bool undecodable = undecodable_.contains(row.key);
+    if (check && !undecodable && !archived_.contains(row.key)) {
       others = true;
-    } else {
-      keys.emplace_back(row.key);
-      batch->Delete(ColumnFamily::kWitness, witness::TimeKey(witness::IdOfRecordKey(row.key)));
+      return true;
     }
+    keys.emplace_back(row.key);
+    finished.crowded_out += witness::TimeOfRecordKey(row.key) >= cutoff ? 1 : 0;
+    finished.undecodable += undecodable ? 1 : 0;
+    batch->Delete(ColumnFamily::kWitness, witness::IdKey(witness::IdOfRecordKey(row.key)));
     return true;
   }));
   if (others) {
@@ -145,8 +177,9 @@ absl::StatusOr<uint64_t> WitnessRetention::Finish(Batch* batch) {
     batch->DeleteRange(ColumnFamily::kWitness, witness::EmbeddingsKey(pending_->first_key),
                        After(witness::EmbeddingsKey(pending_->last_key)));
   }
-  batch->Delete(ColumnFamily::kWitness, kExpiryKey);
-  return keys.size();
+  batch->Delete(ColumnFamily::kWitness, witness::kExpiryKey);
+  finished.entries = keys.size();
+  return finished;
 }
 
 }  // namespace ruvd

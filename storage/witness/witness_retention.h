@@ -16,6 +16,7 @@
 #include "privacy/seal/seal.h"
 #include "storage/db/database.h"
 #include "storage/limits.h"
+#include "storage/witness/witness_entry.h"
 #include "storage/witness/witness_rows.h"
 
 namespace ruvd {
@@ -44,12 +45,17 @@ class WitnessRetention {
   absl::StatusOr<bool> Begin(int64_t now_ms, uint64_t stored);
   // After Begin returned true. FILE_UNWRITABLE, DISK_FULL: the batch stays under way.
   absl::Status WriteFile();
-  // After WriteFile. Adds the deletions to `batch`; returns the number of entries. Once the batch
-  // is written, call Done.
-  absl::StatusOr<uint64_t> Finish(Batch* batch);
+  struct Finished {
+    uint64_t entries = 0;
+    uint64_t crowded_out = 0;  // younger than the retention at `now_ms`
+    uint64_t undecodable = 0;  // no archive could take them
+  };
+  // After WriteFile. Adds the deletions to `batch`. Once the batch is written, call Done.
+  absl::StatusOr<Finished> Finish(int64_t now_ms, Batch* batch);
   void Done() {
     pending_.reset();
     archived_.clear();
+    undecodable_.clear();
   }
   bool archives() const { return !options_.archive_folder.empty(); }
 
@@ -61,12 +67,17 @@ class WitnessRetention {
   }
   // Fills archived_ from the file, where it is there and whole.
   bool ReadExistingFile();
+  // The entry of a record with its embeddings, as far as they decode.
+  absl::StatusOr<WitnessEntry> ReadEntry(const RowView& row) const;
+  absl::Status FindUndecodable();
   absl::Status ScanPending(const Database::RowCallback& callback) const;
 
   Database* database_;
   WitnessRetentionOptions options_;
   std::optional<witness::Expiry> pending_;
-  std::set<std::string, std::less<>> archived_;  // keys of the records in the pending file
+  using Keys = std::set<std::string, std::less<>>;
+  Keys archived_;     // of the records in the pending file
+  Keys undecodable_;  // of those that no file can take: they leave with the others, counted
 };
 
 }  // namespace ruvd

@@ -14,6 +14,7 @@
 #include "ruvd/storage/v1/witness.pb.h"
 #include "storage/db/row_key.h"
 #include "storage/limits.h"
+#include "storage/row_text.h"
 
 namespace ruvd::witness {
 namespace {
@@ -21,20 +22,13 @@ namespace {
 constexpr size_t kPrefixBytes = 2;
 constexpr size_t kIdOffset = kPrefixBytes + sizeof(uint64_t);
 
-absl::Status Corrupt(std::string_view what) {
-  return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-               "a witness {} does not decode; restore the store from a backup", what);
-}
-
-template <typename Message>
-bool Parse(std::string_view bytes, Message* message) {
-  return message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-}
+constexpr char kRow[] = "a witness row";
+constexpr char kEmbedding[] = "an embedding of a witness entry";
 
 absl::Status CheckSizes(const WitnessEntry& entry) {
   const size_t message = entry.error ? entry.error->message.size() + entry.error->reason.size() : 0;
-  size_t text =
-      entry.session_id.size() + entry.routing.model.size() + entry.model_used.size() + message;
+  size_t text = entry.session_id.size() + entry.embedded_by.size() + entry.routing.model.size() +
+                entry.model_used.size() + message;
   for (const std::string& adapter : entry.adapters) {
     text += adapter.size();
   }
@@ -50,6 +44,17 @@ absl::Status CheckSizes(const WitnessEntry& entry) {
                  limits::kMaxDimension);
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckTexts(const WitnessEntry& entry) {
+  constexpr char kEntry[] = "a witness entry";
+  RETURN_IF_ERROR(ruvd::CheckTexts(
+      kEntry, {entry.request_id, entry.session_id, entry.routing.model, entry.model_used}));
+  for (const std::string& adapter : entry.adapters) {
+    RETURN_IF_ERROR(ruvd::CheckTexts(kEntry, {adapter}));
+  }
+  return entry.error ? ruvd::CheckTexts(kEntry, {entry.error->reason, entry.error->message})
+                     : absl::OkStatus();
 }
 
 bool ValuesInRange(const WitnessEntry& entry) {
@@ -100,6 +105,7 @@ void WriteRecord(const WitnessEntry& entry, storage::v1::WitnessRecord* row) {
   }
   row->set_prompt_tokens(entry.prompt_tokens);
   row->set_completion_tokens(entry.completion_tokens);
+  row->set_embedded_by(entry.embedded_by);
 }
 
 void ReadLatency(const storage::v1::WitnessLatency& row, WitnessLatency* latency) {
@@ -134,7 +140,7 @@ absl::StatusOr<WitnessEntry> ReadRecord(const storage::v1::WitnessRecord& row) {
   for (const std::string& bytes : row.retrieved_ids()) {
     RetrievedId id;
     if (bytes.size() != id.size()) {
-      return Corrupt("row");
+      return CorruptRow(kRow);
     }
     std::memcpy(id.data(), bytes.data(), id.size());
     entry.retrieved_ids.push_back(id);
@@ -146,8 +152,9 @@ absl::StatusOr<WitnessEntry> ReadRecord(const storage::v1::WitnessRecord& row) {
   }
   entry.prompt_tokens = row.prompt_tokens();
   entry.completion_tokens = row.completion_tokens();
+  entry.embedded_by = row.embedded_by();
   if (!CheckEntry(entry).ok()) {
-    return Corrupt("row");
+    return CorruptRow(kRow);
   }
   return entry;
 }
@@ -160,7 +167,7 @@ void WriteEmbeddings(const WitnessEntry& entry, storage::v1::WitnessEmbeddings* 
 absl::Status ReadEmbeddings(const storage::v1::WitnessEmbeddings& row, WitnessEntry* entry) {
   if (static_cast<size_t>(std::max(row.query_size(), row.response_size())) >
       limits::kMaxDimension) {
-    return Corrupt("embedding");
+    return CorruptRow(kEmbedding);
   }
   entry->query_embedding.assign(row.query().begin(), row.query().end());
   entry->response_embedding.assign(row.response().begin(), row.response().end());
@@ -186,8 +193,12 @@ std::string EmbeddingsKey(std::string_view record_key) {
   return std::string(kEmbeddingsPrefix).append(record_key.substr(kPrefixBytes));
 }
 
-std::string TimeKey(std::string_view request_id) {
-  return std::string(kTimePrefix).append(request_id);
+std::string RecordKeyBeside(std::string_view embeddings_key) {
+  return std::string(kRecordPrefix).append(embeddings_key.substr(kPrefixBytes));
+}
+
+std::string IdKey(std::string_view request_id) {
+  return std::string(kIdPrefix).append(request_id);
 }
 
 std::string RecordKeyAt(int64_t timestamp_ms) {
@@ -211,7 +222,8 @@ absl::Status CheckEntry(const WitnessEntry& entry) {
                  "bytes, a time since 1970, times not negative and a quality from 0 to 1",
                  entry.request_id.size(), entry.timestamp_ms, limits::kMaxResponseIdBytes);
   }
-  return CheckSizes(entry);
+  RETURN_IF_ERROR(CheckSizes(entry));
+  return CheckTexts(entry);
 }
 
 std::string EncodeRecord(const WitnessEntry& entry) {
@@ -227,19 +239,29 @@ std::string EncodeEmbeddings(const WitnessEntry& entry) {
 }
 
 absl::StatusOr<WitnessEntry> DecodeRecord(std::string_view bytes) {
-  storage::v1::WitnessRecord row;
-  if (!Parse(bytes, &row)) {
-    return Corrupt("row");
-  }
+  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::WitnessRecord>(bytes, kRow));
   return ReadRecord(row);
 }
 
 absl::Status DecodeEmbeddings(std::string_view bytes, WitnessEntry* entry) {
-  storage::v1::WitnessEmbeddings row;
-  if (!Parse(bytes, &row)) {
-    return Corrupt("embedding");
-  }
+  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::WitnessEmbeddings>(bytes, kEmbedding));
   return ReadEmbeddings(row, entry);
+}
+
+std::string EncodeCount(uint64_t records) {
+  return ByteWriter().Write(records).Take();
+}
+
+absl::StatusOr<uint64_t> ReadCount(const Database& database) {
+  const absl::StatusOr<std::string> row = database.Get(ColumnFamily::kWitness, kCountKey);
+  if (absl::IsNotFound(row.status())) {
+    return 0;
+  }
+  RETURN_IF_ERROR(row.status());
+  ByteReader reader(AsBytes(*row));
+  const auto count = reader.Read<uint64_t>();
+  return count && reader.remaining() == 0 ? absl::StatusOr<uint64_t>(*count)
+                                          : CorruptRow("the count of witness entries");
 }
 
 std::string EncodeArchived(const WitnessEntry& entry) {
@@ -250,10 +272,8 @@ std::string EncodeArchived(const WitnessEntry& entry) {
 }
 
 absl::StatusOr<WitnessEntry> DecodeArchived(std::string_view bytes) {
-  storage::v1::ArchivedWitness row;
-  if (!Parse(bytes, &row)) {
-    return Corrupt("archive's entry");
-  }
+  ASSIGN_OR_RETURN(const auto row,
+                   ParseRow<storage::v1::ArchivedWitness>(bytes, "an archived witness entry"));
   ASSIGN_OR_RETURN(WitnessEntry entry, ReadRecord(row.record()));
   RETURN_IF_ERROR(ReadEmbeddings(row.embeddings(), &entry));
   return entry;
@@ -268,12 +288,13 @@ std::string EncodeExpiry(const Expiry& expiry) {
 }
 
 absl::StatusOr<Expiry> DecodeExpiry(std::string_view bytes) {
-  storage::v1::WitnessExpiry row;
+  constexpr char kExpiry[] = "an expiry of witness entries";
+  ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::WitnessExpiry>(bytes, kExpiry));
   // A name with a slash would lead out of the archive's folder.
-  if (!Parse(bytes, &row) || !IsRecordKey(row.first_key()) || !IsRecordKey(row.last_key()) ||
+  if (!IsRecordKey(row.first_key()) || !IsRecordKey(row.last_key()) ||
       row.first_key() > row.last_key() || row.file().size() > limits::kMaxResponseIdBytes ||
       row.file().find('/') != std::string::npos) {
-    return Corrupt("expiry row");
+    return CorruptRow(kExpiry);
   }
   return Expiry{row.file(), row.first_key(), row.last_key()};
 }

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "storage/db/database.h"
 #include "storage/witness/witness_entry.h"
 
 // Keys and plaintexts of the witness rows; docs/store-format.md has them.
@@ -16,13 +17,17 @@ namespace ruvd::witness {
 
 inline constexpr char kRecordPrefix[] = "w/";      // time, id: all but the embeddings
 inline constexpr char kEmbeddingsPrefix[] = "v/";  // time, id: the embeddings
-inline constexpr char kTimePrefix[] = "i/";        // id: the time
+inline constexpr char kIdPrefix[] = "i/";          // id: the record's key
+
+inline constexpr char kCountKey[] = "count";    // number of records
+inline constexpr char kExpiryKey[] = "expiry";  // what is on its way into an archive
 
 // "w/" | milliseconds u64 | request id: order of time.
 std::string RecordKey(int64_t timestamp_ms, std::string_view request_id);
 // The row of the embeddings beside that of a record.
 std::string EmbeddingsKey(std::string_view record_key);
-std::string TimeKey(std::string_view request_id);
+std::string RecordKeyBeside(std::string_view embeddings_key);
+std::string IdKey(std::string_view request_id);
 // The first key of a time.
 std::string RecordKeyAt(int64_t timestamp_ms);
 // The parts of a record's key; -1 and "" where it is too short.
@@ -38,6 +43,10 @@ std::string EncodeEmbeddings(const WitnessEntry& entry);
 // STORE_CORRUPT for bytes that the encoders do not make.
 absl::StatusOr<WitnessEntry> DecodeRecord(std::string_view bytes);
 absl::Status DecodeEmbeddings(std::string_view bytes, WitnessEntry* entry);
+
+std::string EncodeCount(uint64_t records);
+// Of the row; 0 where there is none.
+absl::StatusOr<uint64_t> ReadCount(const Database& database);
 
 // All of an entry, as archives hold it.
 std::string EncodeArchived(const WitnessEntry& entry);

@@ -185,6 +185,39 @@ TEST_F(PolicyStoreTest, TheLeastRecentlyAccessedMakesRoomAlsoAfterARestart) {
   EXPECT_THAT(List(PolicyKind::kEwc), ElementsAre(1, 3, 4));
 }
 
+// Found by review: only the width of an embedding said whether two may be compared.
+TEST_F(PolicyStoreTest, PoliciesOfAnotherModelAreFoundByIdOnly) {
+  options_.embedded_by = "package A";
+  Reopen();
+  Policy policy = MakePolicy(1);
+  policy.embedded_by = "package A";
+  ASSERT_TRUE(store_->Put(policy).ok());
+  EXPECT_THAT(Search(PolicyKind::kEwc, {1, 1}, 1), ElementsAre(1));
+  options_.embedded_by = "package B";
+  Reopen();
+  EXPECT_THAT(Search(PolicyKind::kEwc, {1, 1}, 1), IsEmpty());
+  EXPECT_EQ(**store_->Get(Id(1)), policy);
+  policy.embedded_by = "package B";
+  ASSERT_TRUE(store_->Put(policy).ok());
+  EXPECT_THAT(Search(PolicyKind::kEwc, {1, 1}, 1), ElementsAre(1));
+  policy.embedded_by = "package A";
+  ASSERT_TRUE(store_->Put(policy).ok());
+  EXPECT_THAT(Search(PolicyKind::kEwc, {1, 1}, 1), IsEmpty());
+}
+
+TEST_F(PolicyStoreTest, AClockThatWentBackMakesNoPolicyTheLeastRecentlyUsed) {
+  options_.capacity = 2;
+  Reopen();
+  for (uint8_t i = 1; i <= 4; ++i) {
+    clock_.Advance(seconds(1));
+    ASSERT_TRUE(store_->Put(MakePolicy(i)).ok());
+    if (i == 2) {
+      clock_.StepWall(-86'400'000);
+    }
+  }
+  EXPECT_THAT(List(PolicyKind::kEwc), ElementsAre(3, 4));
+}
+
 TEST_F(PolicyStoreTest, ReadsComeFromTheCacheUntilAWriteOrTheirTime) {
   ASSERT_TRUE(store_->Put(MakePolicy(1)).ok());
   const SharedPolicy first = *store_->Get(Id(1));
@@ -213,6 +246,24 @@ TEST_F(PolicyStoreTest, RefusesPoliciesThatCannotBeStored) {
   EXPECT_EQ(reason(MakePolicy(1, EwcPolicy{.lambda = -1})), reasons::kInvalidArgument);
   EXPECT_EQ(reason(MakePolicy(1, PatternPolicy{.bank = limits::kMaxBanks})),
             reasons::kInvalidArgument);
+  // Found by review: numbers that are none were accepted wherever no range was checked.
+  for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    EXPECT_EQ(reason(MakePolicy(1, EwcPolicy{.lambda = bad})), reasons::kInvalidArgument);
+    EXPECT_EQ(reason(MakePolicy(1, QuantizationPolicy{0, 1, "q8", bad, 0, 0})),
+              reasons::kInvalidArgument);
+    for (std::vector<float> FastGrnnWeights::* weights :
+         {&FastGrnnWeights::w1, &FastGrnnWeights::w2, &FastGrnnWeights::u1, &FastGrnnWeights::u2,
+          &FastGrnnWeights::gate_bias, &FastGrnnWeights::update_bias}) {
+      router = MakeRouter();
+      (router.cell.*weights)[0] = bad;
+      EXPECT_EQ(reason(MakePolicy(1, router)), reasons::kInvalidArgument);
+    }
+    router = MakeRouter();
+    router.heads.temperature = bad;
+    EXPECT_EQ(reason(MakePolicy(1, router)), reasons::kInvalidArgument);
+    EXPECT_EQ(ReasonOf(store_->Put(MakePolicy(1), std::vector<float>{1, bad})),
+              reasons::kInvalidArgument);
+  }
   Policy policy = MakePolicy(1);
   policy.confidence = NAN;
   EXPECT_EQ(reason(policy), reasons::kInvalidArgument);

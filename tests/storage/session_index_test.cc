@@ -97,6 +97,58 @@ TEST_F(SessionIndexTest, KeepsEveryFieldOverAReopen) {
   EXPECT_EQ(index_->size(), 4U);
 }
 
+// Found by review: only the width of an embedding said whether two may be compared.
+TEST_F(SessionIndexTest, ContextsOfAnotherModelAreFoundByIdOnly) {
+  options_.embedded_by = "package A";
+  Reopen();
+  SessionState session = MakeSession("a", 1);
+  session.user_id = "alice";
+  session.embedded_by = "package A";
+  ASSERT_TRUE(index_->Put(session).ok());
+  EXPECT_THAT(Search({1, 2}, 1), ElementsAre("a"));
+  options_.embedded_by = "package B";
+  Reopen();
+  EXPECT_THAT(Search({1, 2}, 1), IsEmpty());
+  EXPECT_THAT(Search({1, 2}, 1, {.user_id = "alice"}), IsEmpty());
+  ASSERT_TRUE(index_->Get("a").ok());
+  // It goes on with the other model; its old context, of whatever width, is kept until then.
+  session.context_embedding = {1, 2, 3};
+  ASSERT_TRUE(index_->Put(session).ok());
+  session.context_embedding = {1, 2};
+  session.embedded_by = "package B";
+  ASSERT_TRUE(index_->Put(session).ok());
+  EXPECT_THAT(Search({1, 2}, 1), ElementsAre("a"));
+}
+
+TEST_F(SessionIndexTest, AClockThatWentBackMakesNoSessionTheLongestIdle) {
+  options_.capacity = 2;
+  Reopen();
+  const auto turn = [this](const std::string& id) {
+    clock_.Advance(std::chrono::seconds(1));
+    const int64_t now_ms = clock_.WallMillis();
+    ASSERT_TRUE(index_
+                    ->Update(id, now_ms,
+                             [now_ms](SessionState* session) { session->last_active_ms = now_ms; })
+                    .ok());
+  };
+  turn("a");
+  turn("b");
+  clock_.StepWall(-86'400'000);
+  turn("c");
+  turn("d");
+  EXPECT_THAT(Find({}), ElementsAre("d", "c"));
+}
+
+TEST_F(SessionIndexTest, EverySearchRefusesTheSameCounts) {
+  ASSERT_TRUE(index_->Put(MakeSession("a", 1)).ok());
+  const std::vector<float> like = {1, 2};
+  for (const SessionFilter& filter : {SessionFilter{}, SessionFilter{.user_id = "alice"}}) {
+    for (const size_t k : {size_t{0}, limits::kMaxSearchHits + 1}) {
+      EXPECT_EQ(ReasonOf(index_->Search(like, k, filter).status()), reasons::kInvalidArgument);
+    }
+  }
+}
+
 TEST_F(SessionIndexTest, UpdatesBeginAndChangeASession) {
   const auto turn = [this](int64_t now_ms) {
     return index_->Update("s", now_ms, [now_ms](SessionState* session) {

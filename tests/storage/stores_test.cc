@@ -94,7 +94,7 @@ TEST_F(TrajectoryStoreTest, KeepsEveryFieldAndFeedbackOverAReopen) {
 TEST_F(TrajectoryStoreTest, DropsTheOldestAboveItsCapacity) {
   OpenTrajectories();
   for (const auto& [id, time] :
-       std::vector<std::pair<std::string, int64_t>>{{"d", 40}, {"a", 10}, {"c", 30}, {"b", 20}}) {
+       std::vector<std::pair<std::string, int64_t>>{{"a", 10}, {"b", 20}, {"c", 30}, {"d", 40}}) {
     ASSERT_TRUE(store_->Put(MakeTrajectory(id, time)).ok());
   }
   EXPECT_THAT(IdsSince(0), ElementsAre("b", "c", "d"));
@@ -105,6 +105,25 @@ TEST_F(TrajectoryStoreTest, DropsTheOldestAboveItsCapacity) {
   EXPECT_THAT(IdsSince(0), ElementsAre("d", "e"));
   OpenTrajectories(2);
   EXPECT_EQ(store_->size(), 2U);
+}
+
+// Found by review: in a full store the responses of a wall clock that went back were dropped at
+// once, and no feedback found them.
+TEST_F(TrajectoryStoreTest, AClockThatWentBackDropsNothingNew) {
+  OpenTrajectories();
+  const auto put = [this](const std::string& id) {
+    clock_.Advance(std::chrono::seconds(1));
+    return store_->Put(MakeTrajectory(id, clock_.WallMillis()));
+  };
+  for (const char* id : {"a", "b", "c"}) {
+    ASSERT_TRUE(put(id).ok());
+  }
+  clock_.StepWall(-86'400'000);
+  ASSERT_TRUE(put("d").ok());
+  OpenTrajectories();
+  ASSERT_TRUE(put("e").ok());
+  EXPECT_TRUE(store_->SetFeedback("d", {.rating = 1}).ok());
+  EXPECT_THAT(IdsSince(0), ElementsAre("c", "d", "e"));
 }
 
 TEST_F(TrajectoryStoreTest, ReplacingMovesItInTime) {

@@ -6,7 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/random.h"
 #include "tests/storage/witness_fixture.h"
@@ -125,6 +127,67 @@ TEST_F(WitnessTest, StatisticsAreExact) {
   EXPECT_NEAR(stats->intervals[0].mean_quality, 0.25, 1e-9);
   EXPECT_NEAR(stats->intervals[1].mean_quality, 0.75, 1e-9);
   EXPECT_FALSE(stats->truncated);
+}
+
+// Nearest rank, by counting: the smallest value that at least `percent` of all do not exceed.
+float NearestRank(const std::vector<float>& values, int percent) {
+  float best = std::numeric_limits<float>::max();
+  for (const float candidate : values) {
+    const auto covered = std::count_if(values.begin(), values.end(),
+                                       [candidate](float value) { return value <= candidate; });
+    if (covered * 100 >= percent * static_cast<std::ptrdiff_t>(values.size())) {
+      best = std::min(best, candidate);
+    }
+  }
+  return best;
+}
+
+// A hundred values cannot tell a rank that is rounded down from one that is rounded up.
+TEST_F(WitnessTest, PercentilesAreNearestRanksOfAnyNumberOfEntries) {
+  std::vector<float> values;
+  for (int n = 1; n <= 101; ++n) {
+    WitnessEntry entry = MakeEntry(fmt::format("{}", n), n);
+    entry.latency.total_ms = static_cast<float>((n * 37) % 101);
+    values.push_back(entry.latency.total_ms);
+    Store({entry});
+    if (n == 1 || n == 2 || n == 7 || n == 99 || n == 101) {
+      const auto stats = log_->Stats({});
+      EXPECT_EQ(stats->total.p50_ms, NearestRank(values, 50)) << n;
+      EXPECT_EQ(stats->total.p90_ms, NearestRank(values, 90)) << n;
+      EXPECT_EQ(stats->total.p99_ms, NearestRank(values, 99)) << n;
+    }
+  }
+}
+
+// Found by review: only the width of an embedding said whether two may be compared.
+TEST_F(WitnessTest, EntriesOfAnotherModelAreNotSimilar) {
+  WitnessEntry a = MakeEntry("a", 1);
+  a.embedded_by = "package A";
+  WitnessEntry b = MakeEntry("b", 2);
+  b.embedded_by = "package B";
+  Store({a, b});
+  Reopen();
+  EXPECT_EQ(log_->Get("a")->embedded_by, "package A");
+  EXPECT_THAT(IdsOf(log_->Query({.similar_to = a.query_embedding, .embedded_by = "package A"})),
+              ElementsAre("a"));
+  EXPECT_THAT(IdsOf(log_->Query({.similar_to = a.query_embedding, .embedded_by = "package B"})),
+              ElementsAre("b"));
+  EXPECT_THAT(IdsOf(log_->Query({})), ElementsAre("b", "a"));
+}
+
+TEST_F(WitnessTest, ACancelledQueryEnds) {
+  StoreMany(3);
+  size_t asked = 0;
+  const auto cancelled = [&asked] {
+    ++asked;
+    return true;
+  };
+  const std::vector<float> like = {1, 0};
+  EXPECT_EQ(ReasonOf(log_->Query({.cancelled = cancelled}).status()), reasons::kCancelled);
+  EXPECT_EQ(ReasonOf(log_->Query({.similar_to = like, .cancelled = cancelled}).status()),
+            reasons::kCancelled);
+  EXPECT_EQ(ReasonOf(log_->Stats({.cancelled = cancelled}).status()), reasons::kCancelled);
+  EXPECT_EQ(asked, 3U);
 }
 
 TEST_F(WitnessTest, StatisticsOfNothingAndOfTooManyIntervals) {

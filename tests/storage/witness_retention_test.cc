@@ -92,6 +92,35 @@ TEST_F(WitnessRetentionTest, TooManyEntriesLoseTheOldestOnes) {
   EXPECT_THAT(StoredIds(), ElementsAre("e3", "e4", "e5", "e6", "e7"));
 }
 
+// Found by review: the log was silently cut to its capacity.
+TEST_F(WitnessRetentionTest, CountsWhatLeavesBeforeItsAge) {
+  options_.retention = {.retention = milliseconds(5000), .capacity = 5};
+  Reopen();
+  StoreMany(8);
+  ExpireAll(6500);  // e0 and e1 are too old, e2 is one too many
+  EXPECT_THAT(StoredIds(), ElementsAre("e3", "e4", "e5", "e6", "e7"));
+  EXPECT_EQ(log_->counts().expired, 3U);
+  EXPECT_EQ(log_->counts().crowded_out, 1U);
+}
+
+// Found by review: removing old entries was refused for want of the space that it frees.
+TEST_F(WitnessRetentionTest, RemovesBelowTheSoftReserve) {
+  options_.retention = {.retention = milliseconds(10'000), .batch = 1};
+  Reopen();
+  StoreMany(3);
+  free_bytes_ = 1990;  // between the reserves of the fixture
+  clock_.Advance(std::chrono::seconds(10));
+  ASSERT_TRUE(log_->Append(MakeEntry("new", 4000), clock_.Now()).ok());
+  EXPECT_EQ(ReasonOf(log_->FlushAll()), reasons::kDiskFull);
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(std::chrono::seconds(10));  // the free space is asked for anew
+    const auto step = log_->ExpireSome(60'000);
+    ASSERT_TRUE(step.ok()) << step.status();
+    EXPECT_EQ(step->entries, 1U);
+  }
+  EXPECT_EQ(log_->counts().stored, 0U);
+}
+
 TEST_F(WitnessRetentionTest, ArchivesHoldWhatLeftInOrder) {
   Archive();
   StoreMany(6);
