@@ -3,27 +3,12 @@
 
 #include "node/cli/store_checks.h"
 
-#include "base/status.h"
-#include "storage/consent/consent_store.h"
-#include "storage/db/database.h"
-#include "storage/trajectories/trajectory_store.h"
+#include "storage/verify/row_checks.h"
 
 namespace ruvd {
-namespace {
-
-// Whether a store decodes its rows: it does so when it is opened.
-absl::Status CheckTrajectories(Database& database, StoreReport* report) {
-  const auto store = TrajectoryStore::Open(database, {});
-  if (!store.ok()) {
-    report->Complain("trajectories: " + MessageOf(store.status()));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 std::vector<StoreCheck> StoreChecks() {
-  return {{"trajectories", CheckTrajectories}};
+  return RowChecks();
 }
 
 }  // namespace ruvd

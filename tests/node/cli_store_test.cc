@@ -120,6 +120,17 @@ TEST_F(CliStoreTest, VerifySaysWhatIsWrong) {
   EXPECT_THAT(err_.str(), HasSubstr("STORE_CORRUPT"));
 }
 
+TEST_F(CliStoreTest, VerifyDecodesRows) {
+  {
+    const auto database = Open();
+    Batch batch;
+    batch.Put(ColumnFamily::kSession, "s/x", "\x0A\x01\xC3");
+    ASSERT_TRUE(database->Write(std::move(batch), Durability::kPowerLoss).ok());
+  }
+  EXPECT_NE(Run({"store", "verify"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("session 732f78"));
+}
+
 TEST_F(CliStoreTest, BacksUpAndRestores) {
   Put("a", "before");
   const std::string backup = (folder_ / "backup").string();
@@ -143,6 +154,9 @@ TEST_F(CliStoreTest, RotatesCompactsAndErases) {
   EXPECT_NE(ReadFile(key_file, 64).value(), old_key);
   EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
   EXPECT_EQ(Run({"store", "erase", "--user", "alice"}), 0) << err_.str();
+  // Found by review: a misspelt name looked like success.
+  EXPECT_NE(Run({"store", "erase", "--user", "alcie"}), 0);
+  EXPECT_THAT(err_.str(), HasSubstr("NOT_FOUND"));
   EXPECT_EQ(Run({"store", "compact"}), 0) << err_.str();
   EXPECT_EQ(ReasonOf(Open()->Get(ColumnFamily::kMeta, "b").status()), reasons::kNotFound);
   EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "storage/db/store_check.h"
+
+namespace ruvd {
+
+// What `ruvd store verify` finds in rows whose seals open: one that does not decode, that is under
+// a key its value does not belong to, or whose companion is missing. Each complains in the report
+// about every row that is wrong; an error is for what kept it from looking. They change nothing.
+absl::Status CheckTrajectoryRows(Database& database, StoreReport* report);
+absl::Status CheckWitnessRows(Database& database, StoreReport* report);
+absl::Status CheckSessionRows(Database& database, StoreReport* report);
+absl::Status CheckPolicyRows(Database& database, StoreReport* report);
+absl::Status CheckEdgeRows(Database& database, StoreReport* report);
+// The whole chain, its head's row and its head's file.
+absl::Status CheckLedger(Database& database, StoreReport* report);
+
+// All of them.
+std::vector<StoreCheck> RowChecks();
+
+}  // namespace ruvd

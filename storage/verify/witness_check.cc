@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <string>
+
+#include "base/bytes.h"
+#include "storage/db/row_key.h"
+#include "storage/verify/row_checks.h"
+#include "storage/verify/row_complaints.h"
+#include "storage/witness/witness_rows.h"
+
+namespace ruvd {
+namespace {
+
+constexpr ColumnFamily kFamily = ColumnFamily::kWitness;
+
+// A record, its embeddings and the row that finds it by its id.
+absl::Status CheckRecord(const Database& database, const RowView& row, RowComplaints* complaints) {
+  const absl::StatusOr<WitnessEntry> entry = witness::DecodeRecord(row.value);
+  if (!complaints->Ok(row.key, entry.status())) {
+    return absl::OkStatus();
+  }
+  if (row.key != witness::RecordKey(entry->timestamp_ms, entry->request_id)) {
+    complaints->Add(row.key, "it holds another entry");
+  }
+  RETURN_IF_ERROR(complaints->Expect(database, kFamily, row.key, witness::EmbeddingsKey(row.key)));
+  return complaints->Expect(database, kFamily, row.key, witness::IdKey(entry->request_id));
+}
+
+absl::Status CheckOther(const Database& database, const RowView& row, RowComplaints* complaints) {
+  WitnessEntry entry;
+  if (row.key.starts_with(witness::kEmbeddingsPrefix)) {
+    complaints->Ok(row.key, witness::DecodeEmbeddings(row.value, &entry));
+    return complaints->Expect(database, kFamily, row.key, witness::RecordKeyBeside(row.key));
+  }
+  if (row.key.starts_with(witness::kIdPrefix)) {
+    return complaints->Expect(database, kFamily, row.key, row.value);
+  }
+  if (row.key == witness::kExpiryKey) {
+    complaints->Ok(row.key, witness::DecodeExpiry(row.value).status());
+  } else if (row.key != witness::kCountKey) {
+    complaints->Add(row.key, "the key is none of the witness log");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckWitnessRows(Database& database, StoreReport* report) {
+  RowComplaints complaints("witness", report);
+  uint64_t records = 0;
+  const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
+    if (row.key.starts_with(witness::kRecordPrefix)) {
+      ++records;
+      RETURN_IF_ERROR(CheckRecord(database, row, &complaints));
+    } else {
+      RETURN_IF_ERROR(CheckOther(database, row, &complaints));
+    }
+    return true;
+  };
+  RETURN_IF_ERROR(database.Scan(kFamily, "", "", check));
+  const absl::StatusOr<uint64_t> count = witness::ReadCount(database);
+  if (complaints.Ok(witness::kCountKey, count.status()) && *count != records) {
+    complaints.Add(witness::kCountKey, fmt::format("{} entries, counted as {}", records, *count));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Found by review: `ruvd store verify` opened every seal and looked at no plaintext.
+
+#include "storage/verify/row_checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "storage/graph/graph_rows.h"
+#include "storage/graph/graph_store.h"
+#include "storage/ledger/ledger_rows.h"
+#include "storage/ledger/privacy_ledger_store.h"
+#include "storage/policies/policy_rows.h"
+#include "storage/policies/policy_store.h"
+#include "storage/sessions/session_index.h"
+#include "storage/trajectories/trajectory_rows.h"
+#include "storage/witness/witness_rows.h"
+#include "tests/storage/witness_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using testing::HasSubstr;
+
+// A store with a row or two of every family that a check knows.
+class RowChecksTest : public WitnessTest {
+ protected:
+  void SetUp() override {
+    WitnessTest::SetUp();
+    StoreMany(2);
+    ASSERT_TRUE(TrajectoryStore::Open(*database_)
+                    .value()
+                    ->Put({.response_id = "a", .completion = "text", .created_ms = 5})
+                    .ok());
+    ASSERT_TRUE(SessionIndex::Open(*database_, {.dimension = 2})
+                    .value()
+                    ->Put({.session_id = "s", .created_ms = 1})
+                    .ok());
+    const std::vector<float> fisher = {1, 2, 3};
+    ASSERT_TRUE(
+        PolicyStore::Open(*database_, {.dimension = 2})
+            .value()
+            ->Put({.id = PolicyId{7}, .parameters = EwcPolicy{}, .embedding = {1, 2}}, fisher)
+            .ok());
+    const auto graph = GraphStore::Open(*database_).value();
+    ASSERT_TRUE(graph->Put(edge_, 0.5F).ok());
+    ASSERT_TRUE(graph->RemoveNode({GraphNodeKind::kWitness, "w"}).ok());
+    const auto ledger = PrivacyLedgerStore::Open(*database_).value();
+    ASSERT_TRUE(ledger->Reserve({.sigma = 1, .subject = "update"}).ok());
+    ASSERT_TRUE(ledger->Spend(1).ok());
+  }
+  StoreReport Check() {
+    StoreReport report;
+    for (const StoreCheck& check : RowChecks()) {
+      const absl::Status status = check.run(*database_, &report);
+      EXPECT_TRUE(status.ok()) << check.name << ": " << status;
+    }
+    return report;
+  }
+  // What is said of the store while one row of it is another one.
+  std::string Problem(ColumnFamily family, const std::string& key, std::string_view value) {
+    const absl::StatusOr<std::string> before = database_->Get(family, key);
+    EXPECT_TRUE(PutOne(*database_, family, key, value).ok());
+    const StoreReport report = Check();
+    Batch batch;
+    if (before.ok()) {
+      batch.Put(family, key, *before);
+    } else {
+      batch.Delete(family, key);
+    }
+    EXPECT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
+    return report.ok() ? "" : report.problems.front();
+  }
+  std::string Without(ColumnFamily family, const std::string& key) {
+    const std::string before = database_->Get(family, key).value();
+    Batch batch;
+    batch.Delete(family, key);
+    EXPECT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
+    const StoreReport report = Check();
+    EXPECT_TRUE(PutOne(*database_, family, key, before).ok());
+    return report.ok() ? "" : report.problems.front();
+  }
+
+  const EdgeKey edge_{
+      {GraphNodeKind::kSession, "a"}, EdgeType::kSimilar, {GraphNodeKind::kSession, "b"}};
+};
+
+TEST_F(RowChecksTest, AStoreThatIsWellHasNoProblems) {
+  const StoreReport report = Check();
+  EXPECT_TRUE(report.ok()) << report.problems.front();
+}
+
+TEST_F(RowChecksTest, AnEmptyStoreHasNoProblemsAndStaysAsItIs) {
+  log_.reset();
+  database_.reset();
+  std::filesystem::remove_all(folder_ / "store");
+  database_ = OpenStore();
+  EXPECT_TRUE(Check().ok());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "store" / "ledger-head"));
+}
+
+TEST_F(RowChecksTest, ARowThatDoesNotDecodeIsAProblemInEveryFamily) {
+  constexpr char kGarbage[] = "\x0A\x01\xC3";  // field 1 is one byte that is no text
+  EXPECT_THAT(Problem(ColumnFamily::kTrajectory, trajectories::IdKey("a"), kGarbage),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kSession, "s/s", kGarbage), HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kWitness, witness::RecordKey(0, "e0"), kGarbage),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(
+      Problem(ColumnFamily::kWitness, witness::EmbeddingsKey(witness::RecordKey(0, "e0")), "\x0A"),
+      HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kWitness, witness::kExpiryKey, "\x0A"),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kWitness, witness::kCountKey, "2"), HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kPolicy, policies::PolicyKey(PolicyId{7}), kGarbage),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kPolicy, policies::FisherKey(PolicyId{7}), "x"),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kPolicy, policies::AccessKey(PolicyId{7}), "x"),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kEdge, graph::EdgeRowKey(edge_), "\x0A"),
+              HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kLedger, ledger::EntryKey(1), "x"), HasSubstr("LEDGER_BROKEN"));
+  EXPECT_TRUE(Check().ok());
+}
+
+TEST_F(RowChecksTest, ARowWithoutItsCompanionsIsAProblem) {
+  const std::string record = witness::RecordKey(0, "e0");
+  for (const auto& [family, key] : std::vector<std::pair<ColumnFamily, std::string>>{
+           {ColumnFamily::kTrajectory, trajectories::IdKey("a")},
+           {ColumnFamily::kTrajectory, trajectories::TimeKey(5, "a")},
+           {ColumnFamily::kWitness, record},
+           {ColumnFamily::kWitness, witness::EmbeddingsKey(record)},
+           {ColumnFamily::kWitness, witness::IdKey("e0")},
+           {ColumnFamily::kWitness, witness::kCountKey},
+           {ColumnFamily::kPolicy, policies::PolicyKey(PolicyId{7})},
+           {ColumnFamily::kPolicy, policies::FisherKey(PolicyId{7})},
+           {ColumnFamily::kEdge, graph::EdgeRowKey(edge_)},
+           {ColumnFamily::kEdge, graph::OutKey(edge_, 0.5F)},
+           {ColumnFamily::kEdge, graph::InKey(edge_, 0.5F)},
+           {ColumnFamily::kLedger, ledger::EntryKey(2)},
+           {ColumnFamily::kLedger, ledger::kHeadKey}}) {
+    EXPECT_NE(Without(family, key), "") << InfoOf(family).name << " " << ToHex(AsBytes(key));
+  }
+}
+
+TEST_F(RowChecksTest, ARowUnderAForeignKeyIsAProblem) {
+  const auto copy = [this](ColumnFamily family, const std::string& from, const std::string& to) {
+    return Problem(family, to, database_->Get(family, from).value());
+  };
+  EXPECT_THAT(copy(ColumnFamily::kSession, "s/s", "s/t"), HasSubstr("another session"));
+  EXPECT_THAT(copy(ColumnFamily::kTrajectory, trajectories::IdKey("a"), trajectories::IdKey("b")),
+              HasSubstr("another trajectory"));
+  EXPECT_THAT(Problem(ColumnFamily::kWitness, "x", ""), HasSubstr("none of the witness log"));
+  EXPECT_THAT(Problem(ColumnFamily::kPolicy, "p/1", ""), HasSubstr("none of a policy"));
+  EXPECT_THAT(Problem(ColumnFamily::kEdge, "e/1", ""), HasSubstr("none of an edge"));
+  EXPECT_THAT(Problem(ColumnFamily::kEdge, graph::OutKey(edge_, 0.75F), ""),
+              HasSubstr("the edge has 0.5"));
+}
+
+}  // namespace
+}  // namespace ruvd
