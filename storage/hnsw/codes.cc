@@ -55,24 +55,98 @@ void WritePlanes(const std::vector<uint16_t>& codes, size_t plane_bytes, uint8_t
   }
 }
 
-// Of a row made into a query: known for unit rows and from the bias, else summed.
-float SquaredNormOf(const EncodedQuery& query, const RowHeader& header, HnswMetric metric) {
-  if (metric != HnswMetric::kDot) {
-    return metric == HnswMetric::kL2 ? header.bias : 1.0F;
+// What is added to distances for a squared norm, on either side.
+float BiasOf(HnswMetric metric, double squares) {
+  switch (metric) {
+    case HnswMetric::kCosine:
+      return static_cast<float>(0.5 * (squares - 1.0));
+    case HnswMetric::kDot:
+      return 0.0F;
+    case HnswMetric::kL2:
+      break;
   }
-  int32_t squares = 0;
-  for (const int8_t code : query.high) {
-    squares += code * code;
-  }
-  return header.scale * header.scale * static_cast<float>(squares);
+  return static_cast<float>(squares);
 }
 
-void SetMetric(HnswMetric metric, float squared_norm, EncodedQuery* query) {
+// How often a row has each 8-bit code.
+using CodeCounts = std::array<uint32_t, 256>;
+
+// The row's numbers for coarse distances. The fit of the code c by the high nibble h leaves errors
+// e with sum e = 0 and sum c e = 0: neither what a query shares with all values nor what it shares
+// with the row is misjudged, which least squares would not give, since low nibbles are a part of c.
+// What is left is taken as random. Its deviation is the larger one of the plain mean and of the
+// mean weighted by c, because queries near a sparse row are where the row is.
+void FitHigh(const CodeCounts& counts, size_t dimension, RowHeader* header) {
+  const auto n = static_cast<double>(dimension);
+  double mean_code = 0;
+  double mean_high = 0;
+  for (size_t code = 0; code < counts.size(); ++code) {
+    mean_code += static_cast<double>(counts[code] * code) / n;
+    mean_high += static_cast<double>(counts[code] * (code >> 4)) / n;
+  }
+  double squares = 0;
+  double products = 0;
+  for (size_t code = 0; code < counts.size(); ++code) {
+    const double deviation = static_cast<double>(code) - mean_code;
+    squares += counts[code] * deviation * deviation;
+    products += counts[code] * deviation * (static_cast<double>(code >> 4) - mean_high);
+  }
+  constexpr double kNibble = 16;
+  const bool tells = products > 1e-3 * squares;  // else all values have the same high nibble
+  const double slope = tells ? squares / products : kNibble;
+  double errors = 0;
+  double weighted = 0;
+  for (size_t code = 0; code < counts.size(); ++code) {
+    const double deviation = static_cast<double>(code) - mean_code;
+    const double error = deviation - slope * (static_cast<double>(code >> 4) - mean_high);
+    errors += counts[code] * error * error;
+    weighted += counts[code] * error * error * deviation * deviation;
+  }
+  // No error is larger than the product of the norms.
+  const double certain = std::sqrt(errors) / double{kMarginDeviations};
+  const double likely =
+      tells ? std::sqrt(std::max(errors / n, weighted / std::max(squares, 1.0))) : certain;
+  constexpr double kLeastSpread = 0.0625;  // more than what rounding makes of an exact fit
+  header->slope = static_cast<float>(slope);
+  header->offset = static_cast<float>(mean_code - 128.0 - slope * mean_high);
+  header->spread = static_cast<float>(std::max(std::min(likely, certain), kLeastSpread));
+}
+
+// The header of a row of 12-bit codes.
+RowHeader HeaderOf(std::span<const uint16_t> codes, HnswMetric metric, float scale,
+                   bool with_residual) {
+  CodeCounts counts{};
+  int64_t fine_squares = 0;
+  for (const uint16_t code : codes) {
+    ++counts[code >> 4];
+    const int32_t fine = code - 16 * 128 - 8;
+    fine_squares += fine * fine;
+  }
+  int64_t squares = 0;
+  for (int32_t code = 0; code < 256; ++code) {
+    squares += int64_t{counts[static_cast<size_t>(code)]} * (code - 128) * (code - 128);
+  }
+  const double unit = double{scale} * double{scale};
+  RowHeader header{.scale = scale, .bias = BiasOf(metric, unit * static_cast<double>(squares))};
+  header.fine_bias = with_residual
+                         ? BiasOf(metric, unit * static_cast<double>(fine_squares) / 256.0)
+                         : header.bias;
+  FitHigh(counts, codes.size(), &header);
+  return header;
+}
+
+// Sets what depends on the metric and on the sums of squares of the codes, of the high part and of
+// 256 times both.
+void SetMetric(HnswMetric metric, const CodeLayout& layout, double squares, double wide_squares,
+               EncodedQuery* query) {
+  const double unit = double{query->scale} * double{query->scale};
+  const float shift = metric == HnswMetric::kCosine ? 1.0F : 0.0F;  // of 1 - cosine
   query->factor = metric == HnswMetric::kL2 ? 2.0F : 1.0F;
-  query->base = metric == HnswMetric::kCosine ? 1.0F
-                : metric == HnswMetric::kL2   ? squared_norm
-                                              : 0.0F;
-  query->norm = std::sqrt(squared_norm);
+  query->base = BiasOf(metric, unit * squares) + shift;
+  query->fine_base = BiasOf(metric, unit * wide_squares / 65536.0) + shift;
+  const double sum = query->sum_high;
+  query->deviation = static_cast<float>(
+      std::sqrt(unit * std::max(0.0, squares - sum * sum / static_cast<double>(layout.dimension))));
 }
 
 }  // namespace
@@ -96,8 +170,8 @@ double SquaredNorm(std::span<const float> values) {
   return sum;
 }
 
-float EncodeRow(std::span<const float> row, const CodeLayout& layout, uint8_t* high, uint8_t* low,
-                uint8_t* residual) {
+RowHeader EncodeRow(std::span<const float> row, const CodeLayout& layout, HnswMetric metric,
+                    uint8_t* high, uint8_t* low, uint8_t* residual) {
   RUVD_CHECK(row.size() == layout.dimension);
   const float scale = LargestMagnitude(row) / kLargestCode;
   const float inverse = scale > 0 ? 1.0F / scale : 0.0F;
@@ -107,7 +181,8 @@ float EncodeRow(std::span<const float> row, const CodeLayout& layout, uint8_t* h
     if (residual != nullptr) {
       std::memset(residual, kZeroResiduals, layout.plane_bytes);
     }
-    return 0;
+    const float bias = BiasOf(metric, 0.0);
+    return {.bias = bias, .fine_bias = bias};
   }
   std::vector<uint16_t> codes(layout.padded, 128 * 16 + 8);
   for (size_t i = 0; i < row.size(); ++i) {
@@ -118,7 +193,7 @@ float EncodeRow(std::span<const float> row, const CodeLayout& layout, uint8_t* h
     codes[i] = static_cast<uint16_t>(code * 16 + fine);
   }
   WritePlanes(codes, layout.plane_bytes, high, low, residual);
-  return scale;
+  return HeaderOf({codes.data(), row.size()}, metric, scale, residual != nullptr);
 }
 
 void EncodeQuery(std::span<const float> values, const CodeLayout& layout, HnswMetric metric,
@@ -133,6 +208,8 @@ void EncodeQuery(std::span<const float> values, const CodeLayout& layout, HnswMe
   query->scale = zero ? 0.0F : step * 256.0F;
   query->sum_high = 0;
   query->sum_low = 0;
+  int64_t squares = 0;
+  int64_t wide_squares = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     const float scaled = zero ? 0.0F : values[i] * inverse;
     const int wide = static_cast<int>(scaled + 32768.5F) - 32768;
@@ -141,8 +218,10 @@ void EncodeQuery(std::span<const float> values, const CodeLayout& layout, HnswMe
     query->low[i] = static_cast<int8_t>(wide - 256 * high);
     query->sum_high += high;
     query->sum_low += wide - 256 * high;
+    squares += high * high;
+    wide_squares += int64_t{wide} * wide;
   }
-  SetMetric(metric, static_cast<float>(SquaredNorm(values)), query);
+  SetMetric(metric, layout, static_cast<double>(squares), static_cast<double>(wide_squares), query);
 }
 
 void QueryFromRow(const uint8_t* high, const uint8_t* low, const RowHeader& header,
@@ -158,13 +237,15 @@ void QueryFromRow(const uint8_t* high, const uint8_t* low, const RowHeader& head
     out[bytes + j] = static_cast<int8_t>(second ^ 0x80);
   }
   int32_t sum = 0;
+  int32_t squares = 0;
   for (size_t j = 0; j < layout.padded; ++j) {
     sum += out[j];
+    squares += out[j] * out[j];
   }
   query->sum_high = sum;
   query->sum_low = 0;
   query->scale = header.scale;
-  SetMetric(metric, SquaredNormOf(*query, header, metric), query);
+  SetMetric(metric, layout, squares, 65536.0 * squares, query);
 }
 
 }  // namespace ruvd::hnsw

@@ -39,31 +39,45 @@ struct CodeLayout {
   size_t plane_bytes;  // of a row in one plane
 };
 
-// Of a row, beside its planes.
+// Standard deviations of the coarse distance's error that a candidate is given before it is
+// rejected (see Distances).
+inline constexpr float kMarginDeviations = 2.5F;
+
+// Of a row, beside its planes. Distances take the norm of the row as it is coded, not as it was
+// given: with the exact norm the error of a product, which grows with the norms, would not cancel
+// and would drown the differences between rows far from the origin.
 struct RowHeader {
-  float scale = 0;  // s above
-  float bias = 0;   // added to every distance to the row: its squared norm for L2, else 0
+  float scale = 0;      // s above
+  float bias = 0;       // added to every distance to the 8-bit code
+  float fine_bias = 0;  // and to the 12-bit one
+  // The 8-bit code as far as the high nibble h tells it, slope * h + offset, and the standard
+  // deviation of what it does not tell.
+  float slope = 0;
+  float offset = 0;
+  float spread = 0;
 };
 
-// Writes the planes of a row of `layout.dimension` finite values; `residual` may be null. Returns
-// the scale, 0 for a row of zeros.
-float EncodeRow(std::span<const float> row, const CodeLayout& layout, uint8_t* high, uint8_t* low,
-                uint8_t* residual);
+// Writes the planes of a row of `layout.dimension` finite values; `residual` may be null. A row of
+// zeros has scale 0.
+RowHeader EncodeRow(std::span<const float> row, const CodeLayout& layout, HnswMetric metric,
+                    uint8_t* high, uint8_t* low, uint8_t* residual);
 
 // A query in 16 bits: value = scale (high + low / 256). Distances are
 //
 //   base + bias of the row - factor * dot product
 //
-// which is 1 - cosine for unit rows, minus the inner product, or the squared distance.
+// which for what both are coded as is half the squared distance of unit vectors (1 - cosine), minus
+// the inner product, or the squared distance.
 struct EncodedQuery {
   std::vector<int8_t> high;  // padded values
   std::vector<int8_t> low;
   int32_t sum_high = 0;
   int32_t sum_low = 0;
   float scale = 0;
-  float base = 0;
+  float base = 0;       // for products with the high part
+  float fine_base = 0;  // and with both
   float factor = 1;
-  float norm = 0;
+  float deviation = 0;  // norm of the high part without its mean
 };
 
 // `values` has layout.dimension finite values, of norm 1 for cosine.

@@ -4,14 +4,9 @@
 #include "storage/hnsw/distances.h"
 
 #include <array>
-#include <cmath>
 
 namespace ruvd::hnsw {
 namespace {
-
-// The low nibble is taken as 7.5: uniform over 16 values, it deviates by 16 / sqrt(12).
-constexpr float kNibbleDeviation = 4.6188F;
-constexpr float kMiddleOfNibble = 7.5F;
 
 template <typename T>
 void AtLeast(std::vector<T>* buffer, size_t n) {
@@ -28,11 +23,8 @@ Distances::Distances(const NodeStore& nodes, const EncodedQuery& query, Distance
       buffers_(buffers),
       dot_(DotNibbles()),
       per_product_(query.factor * query.scale),
-      per_high_(16.0F * per_product_),
-      margin_(query.factor * query.norm * kNibbleDeviation * kMarginDeviations),
-      nearest_offset_(
-          per_product_ * (kMiddleOfNibble - 128.0F) * static_cast<float>(query.sum_high) + margin_),
-      farthest_offset_(nearest_offset_ - 2.0F * margin_) {}
+      margin_(query.factor * query.deviation * kMarginDeviations),
+      sum_high_(static_cast<float>(query.sum_high)) {}
 
 void Distances::Products(const int8_t* query, const uint8_t* plane, std::span<const uint32_t> ids,
                          int32_t* out) const {
@@ -110,9 +102,8 @@ void Distances::Fine(std::span<const uint32_t> ids, std::span<float> out) const 
     const RowHeader& header = nodes_.header(ids[i]);
     const double dot =
         product * static_cast<double>(query_.scale) * static_cast<double>(header.scale);
-    out[i] =
-        static_cast<float>(static_cast<double>(query_.base) + static_cast<double>(header.bias) -
-                           static_cast<double>(query_.factor) * dot);
+    out[i] = static_cast<float>(double{query_.fine_base} + double{header.fine_bias} -
+                                double{query_.factor} * dot);
   }
 }
 

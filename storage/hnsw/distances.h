@@ -22,8 +22,8 @@ class Distances {
 
   // 8-bit distances of those nodes that may be nearer than `bound`: ids to buffers.kept, distances
   // to buffers.distances, in the order of `ids`. Returns how many. Most nodes are rejected by the
-  // high plane alone: its error is the sum of many small independent ones, so a node is rejected
-  // only if it is farther than the bound by kMarginDeviations standard deviations of it.
+  // high plane alone: each row's header says how well it tells the row, and a node is rejected only
+  // if it is farther than the bound by kMarginDeviations standard deviations of the error.
   size_t Within(std::span<const uint32_t> ids, float bound) const;
 
   // Of each node whether its 8-bit distance is below its own bound: the nodes that are not go to
@@ -34,22 +34,23 @@ class Distances {
   // final order. Not for queries made from rows.
   void Fine(std::span<const uint32_t> ids, std::span<float> out) const;
 
-  static constexpr float kMarginDeviations = 2.5F;
-
  private:
   float CodeDistance(uint32_t node, int32_t high, int32_t low) const {
     const RowHeader& header = nodes_.header(node);
     const auto product = static_cast<float>(16 * high + low - 128 * query_.sum_high);
     return query_.base + header.bias - header.scale * (per_product_ * product);
   }
-  // The least and the greatest distance that the high plane's product leaves likely.
-  float Nearest(const RowHeader& header, int32_t high) const {
+  // The distance that the high plane's product leaves likely, less or more than it by the margin.
+  float Coarse(const RowHeader& header, int32_t high, float margin) const {
+    const float product = header.slope * static_cast<float>(high) + header.offset * sum_high_;
     return query_.base + header.bias -
-           header.scale * (per_high_ * static_cast<float>(high) + nearest_offset_);
+           header.scale * (per_product_ * product + margin * header.spread);
+  }
+  float Nearest(const RowHeader& header, int32_t high) const {
+    return Coarse(header, high, margin_);
   }
   float Farthest(const RowHeader& header, int32_t high) const {
-    return query_.base + header.bias -
-           header.scale * (per_high_ * static_cast<float>(high) + farthest_offset_);
+    return Coarse(header, high, -margin_);
   }
   void Products(const int8_t* query, const uint8_t* plane, std::span<const uint32_t> ids,
                 int32_t* out) const;
@@ -58,13 +59,11 @@ class Distances {
   const EncodedQuery& query_;
   DistanceBuffers& buffers_;
   const DotNibblesFunction dot_;
-  // Distances for each unit of the row's scale: of a unit of the product, of one of the high
-  // plane's, and of its constant part with the margin on either side.
+  // Distances for each unit of the row's scale: of a unit of the product, and of a unit of the
+  // row's spread.
   const float per_product_;
-  const float per_high_;
   const float margin_;
-  const float nearest_offset_;
-  const float farthest_offset_;
+  const float sum_high_;
 };
 
 }  // namespace ruvd::hnsw

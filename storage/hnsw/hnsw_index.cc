@@ -137,11 +137,8 @@ uint32_t HnswIndex::NodeOf(uint32_t label) const {
 
 void HnswIndex::Encode(uint32_t node, std::span<const float> row) {
   hnsw::NodeStore& nodes = core_.nodes;
-  hnsw::RowHeader& header = nodes.header(node);
-  header.scale =
-      hnsw::EncodeRow(row, nodes.layout(), nodes.high(node), nodes.low(node), nodes.residual(node));
-  header.bias =
-      core_.options.metric == HnswMetric::kL2 ? static_cast<float>(SquaredNorm(row)) : 0.0F;
+  nodes.header(node) = hnsw::EncodeRow(row, nodes.layout(), core_.options.metric, nodes.high(node),
+                                       nodes.low(node), nodes.residual(node));
 }
 
 void HnswIndex::SetPending(uint32_t node, bool pending) {

@@ -75,8 +75,9 @@ RC_GTEST_PROP(CodesTest, RowsComeBackWithinHalfAStep, ()) {
   Random random(*rc::gen::arbitrary<uint64_t>());
   const std::vector<float> row = RandomRow(random, layout.dimension);
   Planes planes(layout);
-  const float scale =
-      EncodeRow(row, layout, planes.high.data(), planes.low.data(), planes.residual.data());
+  const float scale = EncodeRow(row, layout, HnswMetric::kDot, planes.high.data(),
+                                planes.low.data(), planes.residual.data())
+                          .scale;
   for (size_t i = 0; i < row.size(); ++i) {
     const int code = 16 * Nibble(planes.high, i) + Nibble(planes.low, i) - 128;
     const int residual = Nibble(planes.residual, i) - 8;
@@ -113,7 +114,10 @@ TEST(CodesTest, ZerosAndTinyRowsHaveScaleZeroAndTheMiddleCode) {
   for (const float value : {0.0F, 1e-42F}) {
     const std::vector<float> row(5, value);
     Planes planes(layout);
-    EXPECT_EQ(EncodeRow(row, layout, planes.high.data(), planes.low.data(), nullptr), 0.0F);
+    const RowHeader header =
+        EncodeRow(row, layout, HnswMetric::kL2, planes.high.data(), planes.low.data(), nullptr);
+    EXPECT_EQ(header.scale, 0.0F);
+    EXPECT_EQ(header.bias, 0.0F);
     EXPECT_EQ(16 * Nibble(planes.high, 3) + Nibble(planes.low, 3), 128);
     EncodedQuery query;
     EncodeQuery(row, layout, HnswMetric::kL2, &query);
@@ -126,8 +130,8 @@ TEST(CodesTest, ARowAsAQueryHasItsOwnCodes) {
   Random random(7);
   const std::vector<float> row = RandomRow(random, layout.dimension);
   Planes planes(layout);
-  RowHeader header;
-  header.scale = EncodeRow(row, layout, planes.high.data(), planes.low.data(), nullptr);
+  const RowHeader header =
+      EncodeRow(row, layout, HnswMetric::kDot, planes.high.data(), planes.low.data(), nullptr);
   EncodedQuery query;
   QueryFromRow(planes.high.data(), planes.low.data(), header, layout, HnswMetric::kDot, &query);
   for (size_t i = 0; i < layout.padded; ++i) {
