@@ -88,13 +88,55 @@ absl::Status AttributeTable::Grow(size_t nodes) {
   return absl::OkStatus();
 }
 
+// Whoever loads a bit of a change, with acquire order, then finds the version odd or changed.
 void AttributeTable::Set(uint32_t node, const HnswAttributes& attributes) {
+  const HnswAttributes old = Get(node);
+  changing_.store(node, std::memory_order_release);
+  const std::array<uint64_t, 6> before = {old.bank,
+                                          old.task,
+                                          old.tier,
+                                          old.owner,
+                                          static_cast<uint64_t>(old.time_ms),
+                                          Ordered(old.quality)};
+  for (size_t i = 0; i < before.size(); ++i) {
+    before_[i].store(before[i], std::memory_order_release);
+  }
+  const uint64_t version = version_.load(std::memory_order_relaxed);
+  version_.store(version + 1, std::memory_order_release);
   bank_.Set(node, attributes.bank);
   task_.Set(node, attributes.task);
   tier_.Set(node, attributes.tier);
   owner_.Set(node, attributes.owner);
   time_.Set(node, static_cast<uint64_t>(attributes.time_ms));
   quality_.Set(node, Ordered(attributes.quality));
+  version_.store(version + 2, std::memory_order_release);
+}
+
+bool AttributeTable::Admits(uint32_t node, const HnswFilter& filter) const {
+  constexpr int kTries = 64;  // each of them sees a change end or begin
+  const uint64_t bit = uint64_t{1} << (node % kWordBits);
+  for (int i = 0; i < kTries; ++i) {
+    const uint64_t version = version_.load(std::memory_order_acquire);
+    const bool changing = version % 2 == 1 && changing_.load(std::memory_order_acquire) == node;
+    const bool admits =
+        changing ? WasAdmitted(filter) : Matches(node / kWordBits, filter, bit) != 0;
+    if (version_.load(std::memory_order_acquire) == version) {
+      return admits;
+    }
+  }
+  return false;
+}
+
+bool AttributeTable::WasAdmitted(const HnswFilter& filter) const {
+  const auto before = [this](size_t i) { return before_[i].load(std::memory_order_acquire); };
+  const bool task = filter.tasks.empty() || std::find(filter.tasks.begin(), filter.tasks.end(),
+                                                      before(1)) != filter.tasks.end();
+  const auto time = static_cast<int64_t>(before(4));
+  const auto quality = std::bit_cast<float>(static_cast<uint32_t>(before(5)));
+  return ((filter.banks >> before(0)) & 1U) != 0 && task &&
+         ((filter.tiers >> before(2)) & 1U) != 0 && (!filter.owner || *filter.owner == before(3)) &&
+         time >= filter.min_time_ms && time <= filter.max_time_ms &&
+         quality >= filter.min_quality && quality <= filter.max_quality;
 }
 
 HnswAttributes AttributeTable::Get(uint32_t node) const {

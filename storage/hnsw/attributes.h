@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -54,6 +56,10 @@ class AttributeTable {
   void Set(uint32_t node, const HnswAttributes& attributes);
   HnswAttributes Get(uint32_t node) const;
 
+  // Whether the filter admits a node, by attributes that it had all at one time: Matches may see
+  // some of before a change and some of after it.
+  bool Admits(uint32_t node, const HnswFilter& filter) const;
+
   // Those nodes of `mask` (bit i: node 64 word + i) that the filter admits, which CheckFilter has
   // passed.
   uint64_t Matches(size_t word, const HnswFilter& filter, uint64_t mask) const;
@@ -61,7 +67,13 @@ class AttributeTable {
   size_t committed_bytes() const;
 
  private:
+  bool WasAdmitted(const HnswFilter& filter) const;
+
   BitColumn bank_, task_, tier_, owner_, time_, quality_;
+  std::atomic<uint64_t> version_{0};  // odd during a change
+  // What is being changed, and from what.
+  std::atomic<uint32_t> changing_{0};
+  std::array<std::atomic<uint64_t>, 6> before_{};
 };
 
 }  // namespace hnsw

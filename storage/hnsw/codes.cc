@@ -21,19 +21,37 @@ constexpr uint8_t kZeroResiduals = 0x88;
 // Sums and maxima run in lanes, which a compiler may keep in vectors without changing their order.
 constexpr size_t kLanes = 8;
 
-float LargestMagnitude(std::span<const float> values) {
+float LargestDeviation(std::span<const float> values, float mean) {
   std::array<float, kLanes> largest{};
   size_t i = 0;
   for (; i + kLanes <= values.size(); i += kLanes) {
     for (size_t lane = 0; lane < kLanes; ++lane) {
-      const float magnitude = std::abs(values[i + lane]);
+      const float magnitude = std::abs(values[i + lane] - mean);
       largest[lane] = largest[lane] < magnitude ? magnitude : largest[lane];
     }
   }
   for (; i < values.size(); ++i) {
-    largest[0] = std::max(largest[0], std::abs(values[i]));
+    largest[0] = std::max(largest[0], std::abs(values[i] - mean));
   }
   return *std::max_element(largest.begin(), largest.end());
+}
+
+float MeanOf(std::span<const float> values) {
+  std::array<double, kLanes> sums{};
+  size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      sums[lane] += values[i + lane];
+    }
+  }
+  for (; i < values.size(); ++i) {
+    sums[0] += values[i];
+  }
+  double sum = 0;
+  for (const double lane : sums) {
+    sum += lane;
+  }
+  return static_cast<float>(sum / static_cast<double>(values.size()));
 }
 
 // `codes` are 12 bits: 16 (c + 128) + r.
@@ -55,13 +73,13 @@ void WritePlanes(const std::vector<uint16_t>& codes, size_t plane_bytes, uint8_t
   }
 }
 
-// What is added to distances for a squared norm, on either side.
-float BiasOf(HnswMetric metric, double squares) {
+// What is added to distances for one side: for the squared norm of its codes, scaled, and its mean.
+float BiasOf(HnswMetric metric, double squares, double mean, size_t dimension) {
   switch (metric) {
     case HnswMetric::kCosine:
-      return static_cast<float>(0.5 * (squares - 1.0));
-    case HnswMetric::kDot:
-      return 0.0F;
+      return static_cast<float>(0.5 * squares);
+    case HnswMetric::kDot:  // what the squared difference of the means has too much
+      return static_cast<float>(-0.5 * static_cast<double>(dimension) * mean * mean);
     case HnswMetric::kL2:
       break;
   }
@@ -112,9 +130,9 @@ void FitHigh(const CodeCounts& counts, size_t dimension, RowHeader* header) {
   header->spread = static_cast<float>(std::max(std::min(likely, certain), kLeastSpread));
 }
 
-// The header of a row of 12-bit codes.
-RowHeader HeaderOf(std::span<const uint16_t> codes, HnswMetric metric, float scale,
-                   bool with_residual) {
+// The header of a row of 12-bit codes but for its mean and scale, which it has.
+void SetHeader(std::span<const uint16_t> codes, HnswMetric metric, bool with_residual,
+               RowHeader* header) {
   CodeCounts counts{};
   int64_t fine_squares = 0;
   for (const uint16_t code : codes) {
@@ -126,13 +144,12 @@ RowHeader HeaderOf(std::span<const uint16_t> codes, HnswMetric metric, float sca
   for (int32_t code = 0; code < 256; ++code) {
     squares += int64_t{counts[static_cast<size_t>(code)]} * (code - 128) * (code - 128);
   }
-  const double unit = double{scale} * double{scale};
-  RowHeader header{.scale = scale, .bias = BiasOf(metric, unit * static_cast<double>(squares))};
-  header.fine_bias = with_residual
-                         ? BiasOf(metric, unit * static_cast<double>(fine_squares) / 256.0)
-                         : header.bias;
-  FitHigh(counts, codes.size(), &header);
-  return header;
+  const double unit = double{header->scale} * double{header->scale};
+  const double fine_unit = unit * static_cast<double>(fine_squares) / 256.0;
+  header->bias = BiasOf(metric, unit * static_cast<double>(squares), header->mean, codes.size());
+  header->fine_bias =
+      with_residual ? BiasOf(metric, fine_unit, header->mean, codes.size()) : header->bias;
+  FitHigh(counts, codes.size(), header);
 }
 
 // Sets what depends on the metric and on the sums of squares of the codes, of the high part and of
@@ -140,10 +157,11 @@ RowHeader HeaderOf(std::span<const uint16_t> codes, HnswMetric metric, float sca
 void SetMetric(HnswMetric metric, const CodeLayout& layout, double squares, double wide_squares,
                EncodedQuery* query) {
   const double unit = double{query->scale} * double{query->scale};
-  const float shift = metric == HnswMetric::kCosine ? 1.0F : 0.0F;  // of 1 - cosine
-  query->factor = metric == HnswMetric::kL2 ? 2.0F : 1.0F;
-  query->base = BiasOf(metric, unit * squares) + shift;
-  query->fine_base = BiasOf(metric, unit * wide_squares / 65536.0) + shift;
+  const bool l2 = metric == HnswMetric::kL2;
+  query->factor = l2 ? 2.0F : 1.0F;
+  query->weight = (l2 ? 1.0F : 0.5F) * static_cast<float>(layout.dimension);
+  query->base = BiasOf(metric, unit * squares, query->mean, layout.dimension);
+  query->fine_base = BiasOf(metric, unit * wide_squares / 65536.0, query->mean, layout.dimension);
   const double sum = query->sum_high;
   query->deviation = static_cast<float>(
       std::sqrt(unit * std::max(0.0, squares - sum * sum / static_cast<double>(layout.dimension))));
@@ -173,27 +191,30 @@ double SquaredNorm(std::span<const float> values) {
 RowHeader EncodeRow(std::span<const float> row, const CodeLayout& layout, HnswMetric metric,
                     uint8_t* high, uint8_t* low, uint8_t* residual) {
   RUVD_CHECK(row.size() == layout.dimension);
-  const float scale = LargestMagnitude(row) / kLargestCode;
+  RowHeader header{.mean = MeanOf(row)};
+  const float scale = LargestDeviation(row, header.mean) / kLargestCode;
   const float inverse = scale > 0 ? 1.0F / scale : 0.0F;
-  if (!std::isfinite(inverse) || scale == 0) {  // zeros, or too small for a float's inverse
+  if (!std::isfinite(inverse) || scale == 0) {  // one value, or too small for a float's inverse
     std::memset(high, kZeroNibbles, layout.plane_bytes);
     std::memset(low, 0, layout.plane_bytes);
     if (residual != nullptr) {
       std::memset(residual, kZeroResiduals, layout.plane_bytes);
     }
-    const float bias = BiasOf(metric, 0.0);
-    return {.bias = bias, .fine_bias = bias};
+    header.bias = header.fine_bias = BiasOf(metric, 0.0, header.mean, row.size());
+    return header;
   }
+  header.scale = scale;
   std::vector<uint16_t> codes(layout.padded, 128 * 16 + 8);
   for (size_t i = 0; i < row.size(); ++i) {
-    const float value = row[i] * inverse;
+    const float value = (row[i] - header.mean) * inverse;
     const int code = static_cast<int>(value + 128.5F);  // positive: truncation is the floor
     const float rest = value - static_cast<float>(code - 128);
     const int fine = std::min(static_cast<int>(rest * 16.0F + 8.5F), 15);
     codes[i] = static_cast<uint16_t>(code * 16 + fine);
   }
   WritePlanes(codes, layout.plane_bytes, high, low, residual);
-  return HeaderOf({codes.data(), row.size()}, metric, scale, residual != nullptr);
+  SetHeader({codes.data(), row.size()}, metric, residual != nullptr, &header);
+  return header;
 }
 
 void EncodeQuery(std::span<const float> values, const CodeLayout& layout, HnswMetric metric,
@@ -201,7 +222,8 @@ void EncodeQuery(std::span<const float> values, const CodeLayout& layout, HnswMe
   RUVD_CHECK(values.size() == layout.dimension);
   query->high.assign(layout.padded, 0);
   query->low.assign(layout.padded, 0);
-  const float largest = LargestMagnitude(values);
+  query->mean = MeanOf(values);
+  const float largest = LargestDeviation(values, query->mean);
   const float step = largest / static_cast<float>(kLargestWide);
   const float inverse = step > 0 ? 1.0F / step : 0.0F;
   const bool zero = !std::isfinite(inverse) || step == 0;
@@ -211,7 +233,7 @@ void EncodeQuery(std::span<const float> values, const CodeLayout& layout, HnswMe
   int64_t squares = 0;
   int64_t wide_squares = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    const float scaled = zero ? 0.0F : values[i] * inverse;
+    const float scaled = zero ? 0.0F : (values[i] - query->mean) * inverse;
     const int wide = static_cast<int>(scaled + 32768.5F) - 32768;
     const int high = (wide + 128 + 32768) / 256 - 128;  // floor((wide + 128) / 256)
     query->high[i] = static_cast<int8_t>(high);
@@ -245,6 +267,7 @@ void QueryFromRow(const uint8_t* high, const uint8_t* low, const RowHeader& head
   query->sum_high = sum;
   query->sum_low = 0;
   query->scale = header.scale;
+  query->mean = header.mean;
   SetMetric(metric, layout, squares, 65536.0 * squares, query);
 }
 

@@ -11,8 +11,9 @@
 #include "storage/hnsw/kernels/nibble_kernels.h"
 #include "storage/hnsw/metric.h"
 
-// Rows as codes: a value x of a row is s (c + (r - 8) / 16) with the row's scale s, an 8-bit code c
-// from -127 to 127 and a residual r from 0 to 15. The bits lie in three planes of nibbles:
+// Rows as codes: a value x of a row is m + s (c + (r - 8) / 16) with the row's mean m and scale s,
+// an 8-bit code c from -127 to 127 and a residual r from 0 to 15. The bits lie in three planes of
+// nibbles:
 //
 //   high      (c + 128) >> 4      coarse distances, enough to reject most candidates
 //   low       (c + 128) & 15      with high: the 8-bit code, for traversal
@@ -48,6 +49,7 @@ inline constexpr float kMarginDeviations = 2.5F;
 // and would drown the differences between rows far from the origin.
 struct RowHeader {
   float scale = 0;      // s above
+  float mean = 0;       // m above
   float bias = 0;       // added to every distance to the 8-bit code
   float fine_bias = 0;  // and to the 12-bit one
   // The 8-bit code as far as the high nibble h tells it, slope * h + offset, and the standard
@@ -58,26 +60,29 @@ struct RowHeader {
 };
 
 // Writes the planes of a row of `layout.dimension` finite values; `residual` may be null. A row of
-// zeros has scale 0.
+// one value has scale 0.
 RowHeader EncodeRow(std::span<const float> row, const CodeLayout& layout, HnswMetric metric,
                     uint8_t* high, uint8_t* low, uint8_t* residual);
 
-// A query in 16 bits: value = scale (high + low / 256). Distances are
+// A query in 16 bits: value = mean + scale (high + low / 256). Distances are
 //
-//   base + bias of the row - factor * dot product
+//   base + bias of the row + weight (mean - mean of the row)^2 - factor * product of the codes
 //
 // which for what both are coded as is half the squared distance of unit vectors (1 - cosine), minus
-// the inner product, or the squared distance.
+// the inner product, or the squared distance. Codes sum to nearly nothing, so that products of
+// means and codes are left away.
 struct EncodedQuery {
   std::vector<int8_t> high;  // padded values
   std::vector<int8_t> low;
   int32_t sum_high = 0;
   int32_t sum_low = 0;
   float scale = 0;
+  float mean = 0;
+  float weight = 0;
   float base = 0;       // for products with the high part
   float fine_base = 0;  // and with both
   float factor = 1;
-  float deviation = 0;  // norm of the high part without its mean
+  float deviation = 0;  // norm of the high part about its mean
 };
 
 // `values` has layout.dimension finite values, of norm 1 for cosine.

@@ -102,7 +102,9 @@ void Distances::Fine(std::span<const uint32_t> ids, std::span<float> out) const 
     const RowHeader& header = nodes_.header(ids[i]);
     const double dot =
         product * static_cast<double>(query_.scale) * static_cast<double>(header.scale);
-    out[i] = static_cast<float>(double{query_.fine_base} + double{header.fine_bias} -
+    const double difference = double{query_.mean} - double{header.mean};
+    out[i] = static_cast<float>(double{query_.fine_base} + double{header.fine_bias} +
+                                double{query_.weight} * difference * difference -
                                 double{query_.factor} * dot);
   }
 }

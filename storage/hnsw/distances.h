@@ -38,13 +38,17 @@ class Distances {
   float CodeDistance(uint32_t node, int32_t high, int32_t low) const {
     const RowHeader& header = nodes_.header(node);
     const auto product = static_cast<float>(16 * high + low - 128 * query_.sum_high);
-    return query_.base + header.bias - header.scale * (per_product_ * product);
+    return Constant(header) - header.scale * (per_product_ * product);
+  }
+  // What does not depend on the product of the codes.
+  float Constant(const RowHeader& header) const {
+    const float difference = query_.mean - header.mean;
+    return query_.base + header.bias + query_.weight * difference * difference;
   }
   // The distance that the high plane's product leaves likely, less or more than it by the margin.
   float Coarse(const RowHeader& header, int32_t high, float margin) const {
     const float product = header.slope * static_cast<float>(high) + header.offset * sum_high_;
-    return query_.base + header.bias -
-           header.scale * (per_product_ * product + margin * header.spread);
+    return Constant(header) - header.scale * (per_product_ * product + margin * header.spread);
   }
   float Nearest(const RowHeader& header, int32_t high) const {
     return Coarse(header, high, margin_);

@@ -10,11 +10,13 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "storage/hnsw/mix.h"
 
 namespace ruvd {
 namespace {
 
 using hnsw::kNoNode;
+using hnsw::Mix;
 using hnsw::SquaredNorm;
 
 // 16^16 rows would reach it with M = 16.
@@ -31,14 +33,8 @@ constexpr size_t kMinTail = 1024;
 constexpr size_t kSpareNodes = 1024;
 // Rows that one pass moves to lower numbers, so that memory behind them can be given back.
 constexpr size_t kMovesOfAPass = 1024;
-
-// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014): the finaliser.
-uint64_t Mix(uint64_t x) {
-  x += 0x9E3779B97F4A7C15ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
-}
+// None are moved while the tail is longer: a row is moved by way of the tail, which searches scan.
+constexpr size_t kTailForMoves = 4096;
 
 }  // namespace
 
@@ -73,6 +69,7 @@ absl::Status HnswIndex::Reserve() {
   RETURN_IF_ERROR(core_.nodes.Reserve(nodes));
   RETURN_IF_ERROR(core_.attributes.Reserve(nodes));
   RETURN_IF_ERROR(core_.live.Reserve(nodes));
+  RETURN_IF_ERROR(core_.moved.Reserve(nodes));
   RETURN_IF_ERROR(core_.in_graph.Reserve(nodes));
   return core_.pending.Reserve(nodes);
 }
@@ -178,6 +175,7 @@ absl::Status HnswIndex::Put(const HnswRow& row) {
   const size_t room = core_.nodes.size() + 1;
   RETURN_IF_ERROR(core_.attributes.Grow(room));
   RETURN_IF_ERROR(core_.live.Grow(room));
+  RETURN_IF_ERROR(core_.moved.Grow(room));
   RETURN_IF_ERROR(core_.pending.Grow(room));
   RETURN_IF_ERROR(core_.in_graph.Grow(room));
   ASSIGN_OR_RETURN(const uint32_t node,
@@ -188,15 +186,26 @@ absl::Status HnswIndex::Put(const HnswRow& row) {
   Encode(node, prepared);
   core_.attributes.Set(node, row.attributes);
   node_of_.resize(std::max<size_t>(node_of_.size(), row.label + size_t{1}), kNoNode);
-  const uint32_t old = std::exchange(node_of_[row.label], node);
+  Publish(node);
+  return absl::OkStatus();
+}
+
+void HnswIndex::Publish(uint32_t node) {
+  const hnsw::NodeInfo& info = core_.nodes.info(node);
+  if (node < orphaned_.size()) {
+    orphaned_[node] = false;
+  }
+  ++changed_since_retry_;
+  const uint32_t old = std::exchange(node_of_[info.label], node);
+  core_.moved.Set(node, false);
   AddToTail(node);
-  hnsw::Add(core_.banks[row.attributes.bank].live, 1);
+  hnsw::Add(core_.banks[info.bank].live, 1);
   core_.live.Set(node, true);
   ++live_;
   if (old != kNoNode) {
+    core_.recent.Add(node);
     Kill(old);
   }
-  return absl::OkStatus();
 }
 
 // Takes a node out of searches; its label is the caller's to move.
@@ -232,6 +241,12 @@ bool HnswIndex::Remove(uint32_t label) {
   return true;
 }
 
+bool HnswIndex::Erase(uint32_t label) {
+  const bool removed = Remove(label);
+  pass_wanted_ = pass_wanted_ || removed;
+  return removed;
+}
+
 absl::Status HnswIndex::SetAttributes(uint32_t label, const HnswAttributes& attributes) {
   RETURN_IF_ERROR(hnsw::CheckAttributes(attributes));
   const uint32_t node = NodeOf(label);
@@ -244,6 +259,7 @@ absl::Status HnswIndex::SetAttributes(uint32_t label, const HnswAttributes& attr
                  "row {} is of bank {}; put it again to move it to bank {}", label,
                  core_.nodes.info(node).bank, attributes.bank);
   }
+  core_.recent.Add(node);  // first: who sees a part of the change looks there
   core_.attributes.Set(node, attributes);
   return absl::OkStatus();
 }
@@ -271,7 +287,8 @@ size_t HnswIndex::LinkSome(size_t count) {
 
 bool HnswIndex::PassIsDue() const {
   const size_t rows = live_.load();
-  return (linked_since_pass_ > kMinGrowth && linked_since_pass_ * kGrowthPart > rows) ||
+  return pass_wanted_ || (MostAreFree() && repairer_.waiting() > 0) ||
+         (linked_since_pass_ > kMinGrowth && linked_since_pass_ * kGrowthPart > rows) ||
          std::any_of(core_.banks.begin(), core_.banks.end(), [](const auto& bank) {
            const size_t dead = bank.linked_dead.load();
            return dead * kVacuumPart > dead + bank.linked.load();
@@ -281,16 +298,22 @@ bool HnswIndex::PassIsDue() const {
 bool HnswIndex::RepairSome(size_t nodes, bool now) {
   Reclaim();
   if (!repairer_.in_pass()) {
+    if (repairer_.waiting() == 0) {
+      MoveSome();
+    }
     if (!PassIsDue() && !(now && repairer_.waiting() > 0)) {
       return false;
     }
     linked_since_pass_ = 0;
+    pass_wanted_ = false;
+    RetryLoose();
     repairer_.Begin();
   }
   const hnsw::Repairer::Outcome outcome = repairer_.Step(nodes);
   Apply(outcome);
   Reclaim();
   if (outcome.finished) {
+    core_.nodes.Trim();
     MoveSome();
   }
   return repairer_.in_pass();
@@ -307,9 +330,30 @@ void HnswIndex::Apply(const hnsw::Repairer::Outcome& outcome) {
     hnsw::Add(core_.banks[core_.nodes.info(node).bank].linked_dead, -1);
     retired_.push_back({epoch, node});
   }
+  orphaned_.resize(core_.nodes.size(), false);
   for (const uint32_t node : outcome.orphans) {
     hnsw::Add(core_.banks[core_.nodes.info(node).bank].linked, -1);
-    AddToTail(node);
+    if (orphaned_[node]) {
+      SetPending(node, true);
+      loose_.push_back(node);
+    } else {
+      orphaned_[node] = true;
+      AddToTail(node);
+    }
+  }
+}
+
+// Rows that did not stay linked are tried again when the index is another one.
+void HnswIndex::RetryLoose() {
+  if (changed_since_retry_ <= kMinGrowth || changed_since_retry_ * kGrowthPart <= live_.load()) {
+    return;
+  }
+  changed_since_retry_ = 0;
+  orphaned_.clear();
+  for (const uint32_t node : std::exchange(loose_, {})) {
+    if (core_.live.Get(node) && core_.pending.Get(node)) {
+      tail_.push_back(node);
+    }
   }
 }
 
@@ -332,48 +376,58 @@ void HnswIndex::Reclaim() {
   const uint64_t oldest = core_.epochs.OldestReader();
   while (!retired_.empty() && retired_.front().epoch < oldest) {
     core_.nodes.Free(retired_.front().node);
+    core_.attributes.Set(retired_.front().node, {});
     retired_.pop_front();
     --removed_;
+    freed_since_move_ = true;
   }
+}
+
+bool HnswIndex::MostAreFree() const {
+  return core_.nodes.free_count() >= live_.load() + kSpareNodes;
 }
 
 // Where most numbers are free, rows move down to the lowest of them, by way of the tail, and what
 // lies behind the last row goes back to the system.
 void HnswIndex::MoveSome() {
-  hnsw::NodeStore& nodes = core_.nodes;
-  nodes.Trim();
-  if (nodes.free_count() < live_.load() + kSpareNodes) {
+  if (!freed_since_move_ || !MostAreFree() || core_.pending_count.load() > kTailForMoves) {
     return;
   }
-  size_t moves = 0;
-  for (auto from = static_cast<uint32_t>(nodes.size()); from-- > 0 && moves < kMovesOfAPass;) {
-    if (!core_.live.Get(from)) {
-      continue;
-    }
-    hnsw::NodeInfo info = nodes.info(from);
-    info.upper = nullptr;
-    const absl::StatusOr<uint32_t> to = nodes.Allocate(info);
-    if (!to.ok() || *to > from) {
-      if (to.ok()) {
-        nodes.Free(*to);
+  freed_since_move_ = false;
+  core_.nodes.Trim();
+  size_t moves = MostAreFree() ? kMovesOfAPass : 0;
+  for (auto from = static_cast<uint32_t>(core_.nodes.size()); from-- > 0 && moves > 0;) {
+    if (core_.live.Get(from)) {
+      if (!MoveDown(from)) {
+        return;
       }
-      return;
+      pass_wanted_ = true;
+      --moves;
     }
-    std::memcpy(nodes.high(*to), nodes.high(from), nodes.layout().plane_bytes);
-    std::memcpy(nodes.low(*to), nodes.low(from), nodes.layout().plane_bytes);
-    if (nodes.has_residual()) {
-      std::memcpy(nodes.residual(*to), nodes.residual(from), nodes.layout().plane_bytes);
-    }
-    nodes.header(*to) = nodes.header(from);
-    core_.attributes.Set(*to, core_.attributes.Get(from));
-    node_of_[info.label] = *to;
-    AddToTail(*to);
-    hnsw::Add(core_.banks[info.bank].live, 1);
-    core_.live.Set(*to, true);
-    ++live_;
-    Kill(from);
-    ++moves;
   }
+}
+
+bool HnswIndex::MoveDown(uint32_t from) {
+  hnsw::NodeStore& nodes = core_.nodes;
+  hnsw::NodeInfo info = nodes.info(from);
+  info.upper = nullptr;
+  const absl::StatusOr<uint32_t> to = nodes.Allocate(info);
+  if (!to.ok() || *to > from) {
+    if (to.ok()) {
+      nodes.Free(*to);
+    }
+    return false;
+  }
+  std::memcpy(nodes.high(*to), nodes.high(from), nodes.layout().plane_bytes);
+  std::memcpy(nodes.low(*to), nodes.low(from), nodes.layout().plane_bytes);
+  if (nodes.has_residual()) {
+    std::memcpy(nodes.residual(*to), nodes.residual(from), nodes.layout().plane_bytes);
+  }
+  nodes.header(*to) = nodes.header(from);
+  core_.attributes.Set(*to, core_.attributes.Get(from));
+  core_.moved.Set(from, true);
+  Publish(*to);
+  return true;
 }
 
 HnswCounts HnswIndex::Counts() const {
@@ -384,8 +438,8 @@ HnswCounts HnswIndex::Counts() const {
           .tail_places = tail_places_.load(),
           .nodes = core_.nodes.size(),
           .memory_bytes = core_.nodes.committed_bytes() + core_.attributes.committed_bytes() +
-                          core_.live.committed_bytes() + core_.pending.committed_bytes() +
-                          core_.in_graph.committed_bytes()};
+                          core_.live.committed_bytes() + core_.moved.committed_bytes() +
+                          core_.pending.committed_bytes() + core_.in_graph.committed_bytes()};
 }
 
 }  // namespace ruvd

@@ -47,19 +47,10 @@ struct HnswHit {
   float similarity = 0;
 };
 
-// How a search went, for tests and measurements.
-struct HnswTrace {
-  size_t measured = 0;   // distances
-  size_t matching = 0;   // rows of the larger banks that the filter admits
-  bool scanned = false;  // some bank was scanned
-  bool walked = false;   // some bank's graph was walked
-  bool gave_up = false;  // a walk was followed by a scan
-};
-
 struct HnswCounts {
   size_t live = 0;          // rows that searches find
   size_t pending = 0;       // of them not in a graph yet
-  size_t removed = 0;       // rows that are out of searches but not of memory
+  size_t removed = 0;       // rows that are out of searches but not of memory, moved ones included
   size_t tail_places = 0;   // of the queue for LinkSome, some of them of rows that are gone
   size_t nodes = 0;         // numbers in use or free for reuse
   size_t memory_bytes = 0;  // taken for codes, links, attributes and tables
@@ -77,8 +68,8 @@ struct HnswCounts {
 // time. Searches and Counts may run on any threads at the same time; they take no lock and wait for
 // nobody. The index has no threads of its own.
 //
-// Memory for D dimensions and M links: D + D/2 (kResidual) bytes of codes, 8 M of links, about 60
-// of headers, attributes and upper levels.
+// Memory of a row of D values, rounded up to a multiple of 128: D bytes of codes and D/2 more
+// (kResidual), 8 M of links, about 80 of headers, attributes and upper levels.
 class HnswIndex {
  public:
   // INVALID_ARGUMENT for options outside storage/limits.h; LIMIT_EXCEEDED without address space.
@@ -98,18 +89,27 @@ class HnswIndex {
   // False where the label is not in the index.
   bool Remove(uint32_t label);
 
+  // The same for a row that must not stay in memory: RepairSome begins a pass for it as soon as it
+  // can, and when that has ended the codes are overwritten. They are needed until then, since links
+  // lead over them; HnswCounts::removed tells.
+  bool Erase(uint32_t label);
+
   // Changes what filters see. The bank cannot change: Put the row again. NOT_FOUND,
   // INVALID_ARGUMENT.
   absl::Status SetAttributes(uint32_t label, const HnswAttributes& attributes);
 
   // Takes up to `count` rows of the tail into their graphs, the oldest first; about half a
-  // millisecond each. Returns how many it took.
+  // millisecond each. Returns how many it took: fewer than `count` where none is left to take,
+  // which may be before HnswCounts::pending is 0. Rows that did not stay reachable after two tries
+  // remain in the tail until the index has changed by a quarter.
   size_t LinkSome(size_t count);
 
   // Goes on with taking removed rows out of the graphs and their memory back, for about `nodes`
   // nodes of the graph; begins when a bank has more than a fifth of removed rows (vacuum), or at
   // once where `now`. Also looks for rows that no links lead to any more, which go back to the
-  // tail: with every pass, and when the graphs have grown by a quarter. True while a pass goes on.
+  // tail: with every pass, and when the graphs have grown by a quarter. Where more nodes are free
+  // than in use, rows move to lower numbers, by way of the tail, and memory goes back to the
+  // system: that takes several passes with LinkSome between them. True while a pass goes on.
   bool RepairSome(size_t nodes, bool now = false);
 
   // The k nearest rows that the filter admits, nearest first. Fewer where fewer match, which is no
@@ -150,20 +150,35 @@ class HnswIndex {
   bool PassIsDue() const;
   // Takes what a step of repairs found: unlinked nodes and orphans.
   void Apply(const hnsw::Repairer::Outcome& outcome);
+  // Puts rows that links never held back into the queue of LinkSome where the index has changed.
+  void RetryLoose();
   // Looks for rows that links do not lead to and puts them into the tail; returns how many.
   size_t FindOrphans();
+  // Whether memory could be given back, if rows moved.
+  bool MostAreFree() const;
   void MoveSome();
+  bool MoveDown(uint32_t from);
+  // Lets searches find a node that is written; the label's former one is out of them then.
+  void Publish(uint32_t node);
 
   absl::Status CheckQuery(const HnswQuery& query) const;
   bool TakeLive(std::span<const hnsw::Candidate> found, size_t k, std::vector<HnswHit>* hits) const;
   std::vector<HnswHit> SearchPinned(std::span<const float> vector, const HnswQuery& query, size_t k,
                                     HnswTrace* trace) const;
+  // The first k of `found` that are still there.
+  bool TakeHits(std::span<const hnsw::Candidate> found, const HnswFilter& filter, size_t k,
+                std::vector<HnswHit>* hits) const;
 
   hnsw::IndexCore core_;
   hnsw::Linker linker_;
   hnsw::Repairer repairer_;
   std::vector<uint32_t> node_of_;  // by label; kNoNode where there is none
   size_t linked_since_pass_ = 0;
+  bool pass_wanted_ = false;       // rows were moved or erased since the last pass began
+  bool freed_since_move_ = false;  // nodes, so that moving rows may do more than the last time
+  std::vector<bool> orphaned_;     // by node: links did not hold it once
+  std::vector<uint32_t> loose_;    // nodes in the tail that links did not hold twice
+  size_t changed_since_retry_ = 0;
   std::deque<uint32_t> tail_;  // nodes to link, some of them out of date
   struct Retired {
     uint64_t epoch;

@@ -17,7 +17,9 @@ namespace {
 
 using hnsw::Candidate;
 
-constexpr int kSearchesBesideWriter = 4;
+// Rows may be replaced so fast that a search finds a newer one each time it looks; it answers with
+// what it has then.
+constexpr size_t kMaxTurns = 8;
 
 float SimilarityOf(float distance, HnswMetric metric) {
   return metric == HnswMetric::kCosine ? std::clamp(1.0F - distance, -1.0F, 1.0F) : -distance;
@@ -78,27 +80,6 @@ absl::Status HnswIndex::CheckQuery(const HnswQuery& query) const {
   return absl::OkStatus();
 }
 
-// The first k rows that are still there; false where one was removed since it was found.
-bool HnswIndex::TakeLive(std::span<const Candidate> found, size_t k,
-                         std::vector<HnswHit>* hits) const {
-  bool all_live = true;
-  for (const Candidate& candidate : found) {
-    if (hits->size() == k) {
-      break;
-    }
-    const hnsw::NodeInfo& info = core_.nodes.info(candidate.node);
-    if (!core_.live.Get(candidate.node)) {
-      all_live = false;
-    } else if (std::none_of(hits->begin(), hits->end(), [&](const HnswHit& hit) {
-                 return hit.label == info.label;  // replaced meanwhile, and both rows were seen
-               })) {
-      hits->push_back(
-          {info.label, info.generation, SimilarityOf(candidate.distance, core_.options.metric)});
-    }
-  }
-  return all_live;
-}
-
 std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, const HnswQuery& query,
                                              size_t k, HnswTrace* trace) const {
   const hnsw::ReaderEpochs::Pin pin(core_.epochs);
@@ -106,22 +87,56 @@ std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, cons
   hnsw::EncodeQuery(Prepared(vector), core_.nodes.layout(), core_.options.metric, &scratch.query);
   hnsw::Searcher searcher(core_, scratch.query, scratch);
   const size_t ef = query.ef == 0 ? kDefaultSearchEf : query.ef;
+  const hnsw::SearchRequest request{
+      .k = k, .ef = std::max(ef, k), .filter = query.filter, .path = query.path};
+  uint64_t seen = core_.recent.count();
+  HnswTrace went = searcher.Run(request);
   std::vector<HnswHit> hits;
-  // A row that was replaced or moved while it was searched for is there, as another node: the
-  // search is done again, a few times at most while the writer goes on so.
-  for (int i = 0; i < kSearchesBesideWriter; ++i) {
-    const hnsw::SearchTrace went =
-        searcher.Run({.k = k, .ef = std::max(ef, k), .filter = query.filter, .path = query.path});
-    if (trace != nullptr) {
-      *trace = {went.measured, went.matching, went.scanned, went.walked, went.gave_up};
+  for (size_t turn = 1;; ++turn) {
+    const uint64_t now = core_.recent.count();
+    const bool offered = searcher.Offer(query.filter, seen, now);
+    seen = now;
+    if (!offered && turn < kMaxTurns) {
+      went = searcher.Run(request);
+      continue;
     }
-    hits.clear();
-    hits.reserve(k);
-    if (TakeLive(Rescore(core_, vector, scratch), k, &hits)) {
+    if (TakeHits(Rescore(core_, vector, scratch), query.filter, k, &hits) || turn >= kMaxTurns ||
+        core_.recent.count() == seen) {
       break;
     }
   }
+  if (trace != nullptr) {
+    *trace = went;
+  }
   return hits;
+}
+
+// False where a row was left out because it was removed or replaced during the search.
+bool HnswIndex::TakeHits(std::span<const Candidate> found, const HnswFilter& filter, size_t k,
+                         std::vector<HnswHit>* hits) const {
+  const bool filtered = !filter.admits_all_of_its_banks();
+  bool whole = true;
+  hits->clear();
+  for (const Candidate& candidate : found) {
+    if (hits->size() == k) {
+      break;
+    }
+    const uint32_t node = candidate.node;
+    if (!core_.live.Get(node) && !core_.moved.Get(node)) {
+      whole = false;
+      continue;
+    }
+    const hnsw::NodeInfo& info = core_.nodes.info(node);
+    // Replaced or moved meanwhile, and both nodes were seen; or the attributes are others now.
+    if (std::any_of(hits->begin(), hits->end(),
+                    [&](const HnswHit& hit) { return hit.label == info.label; }) ||
+        (filtered && !core_.attributes.Admits(node, filter))) {
+      continue;
+    }
+    hits->push_back(
+        {info.label, info.generation, SimilarityOf(candidate.distance, core_.options.metric)});
+  }
+  return whole;
 }
 
 absl::StatusOr<std::vector<HnswHit>> HnswIndex::Search(const HnswQuery& query,

@@ -13,6 +13,7 @@
 #include "storage/hnsw/hnsw_options.h"
 #include "storage/hnsw/node_store.h"
 #include "storage/hnsw/reader_epochs.h"
+#include "storage/hnsw/recent_rows.h"
 #include "storage/limits.h"
 
 namespace ruvd::hnsw {
@@ -48,8 +49,9 @@ inline void Add(std::atomic<uint32_t>& count, int32_t change) {
 }
 
 // All that the parts of the index share. The writer publishes in this order: codes, attributes and
-// info of a node, then the node store's size, then its bits in `pending` and `live`, then links to
-// it. A reader that learns of a node by any of these may read what comes before.
+// info of a node, then the node store's size, then its bits in `pending` and `live`, then its
+// number in `recent` where it takes the place of another, then links to it. A reader that learns of
+// a node by any of these may read what comes before.
 struct IndexCore {
   explicit IndexCore(const HnswOptions& given)
       : options(given),
@@ -60,7 +62,9 @@ struct IndexCore {
   AttributeTable attributes;
   BitSet live;      // rows that a search may return
   BitSet pending;   // rows that are in no graph yet, or no longer: the flat tail
+  BitSet moved;     // rows that have another node now: what a search found here is still true
   BitSet in_graph;  // nodes that links may lead to, removed ones included
+  RecentRows recent;
   std::atomic<uint32_t> pending_count{0};
   std::array<BankGraph, limits::kMaxBanks> banks;
   mutable ReaderEpochs epochs;

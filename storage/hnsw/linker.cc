@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "storage/hnsw/distances.h"
+#include "storage/hnsw/mix.h"
 #include "storage/hnsw/walk.h"
 
 namespace ruvd::hnsw {
@@ -16,6 +16,21 @@ namespace {
 constexpr size_t kCutNumerator = 4;
 constexpr size_t kCutDenominator = 5;
 
+constexpr float kAny = std::numeric_limits<float>::infinity();
+
+// Of a list of links, those that may lead to rows equal to the node's own.
+size_t EqualsOf(size_t width) {
+  return std::max<size_t>(width / 4, 1);
+}
+
+uint64_t TieOf(uint32_t node, uint32_t candidate) {
+  return Mix(uint64_t{node} << 32 | candidate);
+}
+
+bool Contains(const std::vector<uint32_t>& ids, uint32_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
 // Adds the nearest candidates that were not chosen, as far as there are fewer than `count`.
 void Fill(const std::vector<Candidate>& nearest_first, size_t count,
           std::vector<uint32_t>* chosen) {
@@ -23,7 +38,7 @@ void Fill(const std::vector<Candidate>& nearest_first, size_t count,
     if (chosen->size() >= count) {
       return;
     }
-    if (std::find(chosen->begin(), chosen->end(), candidate.node) == chosen->end()) {
+    if (!Contains(*chosen, candidate.node)) {
       chosen->push_back(candidate.node);
     }
   }
@@ -40,7 +55,7 @@ void Linker::QueryFrom(uint32_t node) {
 void Linker::Measure(uint32_t node, std::span<const uint32_t> ids) {
   QueryFrom(node);
   const Distances distances(core_.nodes, scratch_.query, scratch_.buffers);
-  const size_t n = distances.Within(ids, std::numeric_limits<float>::infinity());
+  const size_t n = distances.Within(ids, kAny);
   candidates_.clear();
   for (size_t i = 0; i < n; ++i) {
     if (scratch_.buffers.kept[i] != node) {
@@ -48,12 +63,37 @@ void Linker::Measure(uint32_t node, std::span<const uint32_t> ids) {
     }
   }
   std::sort(candidates_.begin(), candidates_.end());
+  MixTies(node);
+  MeasureSelf(node, distances);
 }
 
-void Linker::Choose(size_t count) {
+void Linker::MeasureSelf(uint32_t node, const Distances& distances) {
+  distances.Within(std::span(&node, 1), kAny);
+  self_distance_ = scratch_.buffers.distances.front();
+}
+
+void Linker::MixTies(uint32_t node) {
+  for (auto first = candidates_.begin(); first != candidates_.end();) {
+    const auto last = std::find_if(first, candidates_.end(), [&](const Candidate& candidate) {
+      return candidate.distance != first->distance;
+    });
+    if (last - first > 1) {
+      std::sort(first, last, [&](const Candidate& a, const Candidate& b) {
+        return TieOf(node, a.node) < TieOf(node, b.node);
+      });
+    }
+    first = last;
+  }
+}
+
+void Linker::Choose(size_t count, size_t equals) {
   ids_.clear();
   bounds_.clear();
+  size_t equal = 0;
   for (const Candidate& candidate : candidates_) {
+    if (candidate.distance == self_distance_ && ++equal > equals) {
+      continue;
+    }
     ids_.push_back(candidate.node);
     bounds_.push_back(candidate.distance);
   }
@@ -81,22 +121,42 @@ bool Linker::LinkBack(uint32_t from, uint32_t to, size_t level) {
   const LinkList list = core_.nodes.Links(from, level);
   links_.clear();
   list.AppendTo(&links_);
-  if (std::find(links_.begin(), links_.end(), to) != links_.end() || list.Append(to)) {
+  if (Contains(links_, to) || list.Append(to)) {
     return true;
   }
   links_.push_back(to);
   Measure(from, links_);
-  Choose(list.width() * kCutNumerator / kCutDenominator);
+  Choose(list.width() * kCutNumerator / kCutDenominator, EqualsOf(list.width()));
   list.Write(chosen_);
-  return std::find(chosen_.begin(), chosen_.end(), to) != chosen_.end();
+  return Contains(chosen_, to);
 }
 
-void Linker::ForceBack(uint32_t from, uint32_t to, size_t level) {
+bool Linker::LinkBackEqual(uint32_t from, uint32_t to, size_t level) {
   const LinkList list = core_.nodes.Links(from, level);
   links_.clear();
   list.AppendTo(&links_);
-  links_.back() = to;
-  list.Write(links_);
+  if (Contains(links_, to)) {
+    return true;
+  }
+  Measure(from, links_);
+  ids_.clear();
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.distance == self_distance_) {
+      ids_.push_back(candidate.node);
+    }
+  }
+  if (ids_.size() < EqualsOf(list.width())) {
+    return LinkBack(from, to, level);
+  }
+  const uint32_t out = ids_[TieOf(from, to) % ids_.size()];
+  const LinkList of_new = core_.nodes.Links(to, level);
+  chosen_.clear();
+  of_new.AppendTo(&chosen_);
+  if (!Contains(chosen_, out) && !of_new.Append(out)) {
+    return false;
+  }
+  list.Replace(out, to);
+  return true;
 }
 
 void Linker::Relink(uint32_t node, size_t level, std::span<const uint32_t> candidates) {
@@ -107,9 +167,33 @@ void Linker::Relink(uint32_t node, size_t level, std::span<const uint32_t> candi
   const LinkList list = core_.nodes.Links(node, level);
   links_.clear();
   list.AppendTo(&links_);
-  Choose(list.width() * kCutNumerator / kCutDenominator);
+  Choose(list.width() * kCutNumerator / kCutDenominator, EqualsOf(list.width()));
   Fill(candidates_, links_.size(), &chosen_);  // repairs do not thin the graph out
   list.Write(chosen_);
+}
+
+// Links to the best of candidates_, and back.
+void Linker::LinkLevel(uint32_t node, size_t level) {
+  MixTies(node);
+  const size_t m = core_.options.m;
+  Choose(m, EqualsOf(m));
+  const std::vector<uint32_t> neighbours = chosen_;
+  std::vector<uint32_t> equals;
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.distance == self_distance_ && Contains(neighbours, candidate.node)) {
+      equals.push_back(candidate.node);
+    }
+  }
+  core_.nodes.Links(node, level).Write(neighbours);
+  bool reachable = neighbours.empty();
+  for (const uint32_t neighbour : neighbours) {
+    const bool back = Contains(equals, neighbour) ? LinkBackEqual(neighbour, node, level)
+                                                  : LinkBack(neighbour, node, level);
+    reachable = back || reachable;
+  }
+  if (!reachable) {  // where a list was too good for the node, it was cut and has room
+    core_.nodes.Links(neighbours.front(), level).Append(node);
+  }
 }
 
 void Linker::Link(uint32_t node) {
@@ -122,7 +206,7 @@ void Linker::Link(uint32_t node) {
   }
   QueryFrom(node);
   const EncodedQuery own = scratch_.query;  // choosing links overwrites the one in scratch_
-  const Walker walker(core_, own, scratch_);
+  Walker walker(core_, own, scratch_);
   const size_t top = std::min<size_t>(entry.level, info.level);
   std::vector<Candidate> entries = {walker.Descend(entry, top)};
   for (size_t level = top + 1; level-- > 0;) {
@@ -139,16 +223,8 @@ void Linker::Link(uint32_t node) {
       bank.set_entry({node, info.level});
       return;
     }
-    Choose(core_.options.m);
-    const std::vector<uint32_t> neighbours = chosen_;
-    core_.nodes.Links(node, level).Write(neighbours);
-    bool reachable = neighbours.empty();
-    for (const uint32_t neighbour : neighbours) {
-      reachable = LinkBack(neighbour, node, level) || reachable;
-    }
-    if (!reachable) {
-      ForceBack(neighbours.front(), node, level);
-    }
+    MeasureSelf(node, walker.distances());
+    LinkLevel(node, level);
   }
   if (info.level > entry.level) {
     bank.set_entry({node, info.level});

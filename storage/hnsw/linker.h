@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "storage/hnsw/distances.h"
 #include "storage/hnsw/index_core.h"
 #include "storage/hnsw/search_scratch.h"
 
@@ -30,19 +31,28 @@ class Linker {
   void QueryFrom(uint32_t node);
   // The candidates with their distances to the node, nearest first, into candidates_.
   void Measure(uint32_t node, std::span<const uint32_t> ids);
+  // The distance of the node, which scratch_.query is, to itself: that of rows equal to it.
+  void MeasureSelf(uint32_t node, const Distances& distances);
+  // Puts candidates at equal distances into an order of the node's own. In the order of their
+  // numbers all nodes would choose the same ones among equal rows.
+  void MixTies(uint32_t node);
   // At most `count` of candidates_, nearest first, none of them nearer to another chosen one than
-  // to the node (algorithm 4 of Malkov and Yashunin 2018), into chosen_.
-  void Choose(size_t count);
+  // to the node (algorithm 4 of Malkov and Yashunin 2018), into chosen_; of those equal to the node
+  // at most `equals`, so that links out of a heap of equal rows are left.
+  void Choose(size_t count, size_t equals);
   // False where better links of `from` left no room.
   bool LinkBack(uint32_t from, uint32_t to, size_t level);
-  // In place of the farthest link of `from`.
-  void ForceBack(uint32_t from, uint32_t to, size_t level);
+  // The same for equal rows. Where `from` has its part of those already, `to` takes the place of
+  // one of them and leads to it: no row is lost.
+  bool LinkBackEqual(uint32_t from, uint32_t to, size_t level);
+  void LinkLevel(uint32_t node, size_t level);
 
   IndexCore& core_;
   SearchScratch scratch_;
   EncodedQuery chosen_query_;
   DistanceBuffers chosen_buffers_;
   std::vector<Candidate> candidates_;
+  float self_distance_ = 0;
   std::vector<uint32_t> ids_;
   std::vector<float> bounds_;
   std::vector<uint32_t> chosen_;

@@ -53,6 +53,15 @@ bool LinkList::Append(uint32_t id) const {
   return false;
 }
 
+void LinkList::Replace(uint32_t old, uint32_t id) const {
+  for (size_t i = 0; i < width_; ++i) {
+    if (ids_[i].load(std::memory_order_relaxed) == old) {
+      ids_[i].store(id, std::memory_order_release);
+      return;
+    }
+  }
+}
+
 NodeStore::~NodeStore() {
   for (uint32_t node = 0; node < size(); ++node) {
     delete[] info(node).upper;
@@ -61,6 +70,14 @@ NodeStore::~NodeStore() {
 
 std::vector<RowRegion*> NodeStore::regions() {
   std::vector<RowRegion*> all = {&high_, &low_, &headers_, &links_, &infos_};
+  if (with_residual_) {
+    all.push_back(&residual_);
+  }
+  return all;
+}
+
+std::vector<const RowRegion*> NodeStore::regions() const {
+  std::vector<const RowRegion*> all = {&high_, &low_, &headers_, &links_, &infos_};
   if (with_residual_) {
     all.push_back(&residual_);
   }
@@ -151,7 +168,7 @@ void NodeStore::Trim() {
 
 size_t NodeStore::committed_bytes() const {
   size_t bytes = upper_bytes_.load();
-  for (const RowRegion* region : const_cast<NodeStore*>(this)->regions()) {
+  for (const RowRegion* region : regions()) {
     bytes += region->committed_bytes();
   }
   return bytes;

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/hnsw/codes.h"
+#include "storage/hnsw/node_id.h"
 #include "storage/hnsw/row_region.h"
-#include "storage/hnsw/search_pool.h"
 
 namespace ruvd::hnsw {
 
@@ -36,6 +36,8 @@ class LinkList {
   void Write(std::span<const uint32_t> ids) const;
   // False where the list is full.
   bool Append(uint32_t id) const;
+  // Puts another link into the place of `old`, if that is there.
+  void Replace(uint32_t old, uint32_t id) const;
 
  private:
   std::atomic<uint32_t>* ids_;
@@ -105,6 +107,7 @@ class NodeStore {
 
  private:
   std::vector<RowRegion*> regions();
+  std::vector<const RowRegion*> regions() const;
   absl::Status GrowTo(size_t nodes);
 
   const CodeLayout layout_;

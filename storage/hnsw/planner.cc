@@ -22,7 +22,7 @@ constexpr double kDescent = 150;
 }  // namespace
 
 Plan MakePlan(const PlanInput& input, HnswPath forced) {
-  if (input.linked == 0 || input.matching <= input.ef) {
+  if (input.linked == 0 || (forced == HnswPath::kAuto && input.matching <= input.ef)) {
     return {.path = HnswPath::kScan};
   }
   const auto matching = static_cast<double>(input.matching);

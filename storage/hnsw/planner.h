@@ -16,6 +16,16 @@ enum class HnswPath : uint8_t {
   kTwoHop,  // over the graph; rows that do not match are stepped over
 };
 
+// How a search went, for tests and measurements.
+struct HnswTrace {
+  size_t measured = 0;   // distances, coarse ones included
+  size_t matching = 0;   // rows of the larger banks that the filter admits
+  bool scanned = false;  // some bank was scanned
+  bool walked = false;   // some bank's graph was walked
+  bool two_hop = false;  // and rows that do not match were stepped over
+  bool gave_up = false;  // a walk that found too little was followed by a scan
+};
+
 namespace hnsw {
 
 struct PlanInput {
@@ -34,7 +44,7 @@ struct Plan {
 };
 
 // Chooses the cheapest path by the expected number of distances. `forced` is taken where it is not
-// kAuto; a bank without a graph is scanned all the same.
+// kAuto, without a limit of work; a bank without a graph is scanned all the same.
 Plan MakePlan(const PlanInput& input, HnswPath forced);
 
 }  // namespace hnsw

@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-namespace ruvd::hnsw {
+#include "storage/hnsw/node_id.h"
 
-inline constexpr uint32_t kNoNode = 0xFFFFFFFF;
+namespace ruvd::hnsw {
 
 // A node and its distance to what is searched. Ties are broken by number, so that the same search
 // of the same graph gives the same answer.

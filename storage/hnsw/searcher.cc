@@ -62,18 +62,31 @@ void Searcher::ScanMatches() {
   Flush();
 }
 
-size_t Searcher::Match(const HnswFilter& filter, size_t bank) {
+Searcher::Matching Searcher::Match(const HnswFilter& filter, size_t bank) {
   HnswFilter of_bank = filter;
   of_bank.banks = uint64_t{1} << bank;
   const size_t words = WordsFor(core_.nodes.size());
   scratch_.matches.resize(words);
-  size_t count = 0;
+  Matching matching;
   for (size_t word = 0; word < words; ++word) {
     const uint64_t mask = core_.attributes.Matches(word, of_bank, core_.live.Word(word));
     scratch_.matches[word] = mask;
-    count += static_cast<size_t>(std::popcount(mask));
+    matching.rows += static_cast<size_t>(std::popcount(mask));
+    matching.pending += static_cast<size_t>(std::popcount(mask & core_.pending.Word(word)));
   }
-  return count;
+  return matching;
+}
+
+bool Searcher::Offer(const HnswFilter& filter, uint64_t begin, uint64_t end) {
+  scratch_.ids.clear();
+  if (!core_.recent.Get(begin, end, &scratch_.ids)) {
+    return false;
+  }
+  std::erase_if(scratch_.ids, [&](uint32_t node) {
+    return !core_.live.Get(node) || !core_.attributes.Admits(node, filter);
+  });
+  Flush();
+  return true;
 }
 
 bool Searcher::WalkBank(const SearchRequest& request, const BankGraph& bank, const Plan& plan,
@@ -94,6 +107,7 @@ bool Searcher::WalkBank(const SearchRequest& request, const BankGraph& bank, con
     finished = walker_.Walk(std::span(&near, 1), options, AcceptAll());
   }
   trace_.walked = true;
+  trace_.two_hop = trace_.two_hop || options.two_hop;
   for (const Candidate& found : scratch_.walk.entries()) {
     if (found.accepted) {
       scratch_.results.Insert(found.distance, found.node, true);
@@ -106,13 +120,14 @@ void Searcher::SearchBank(const SearchRequest& request, size_t bank_number) {
   const BankGraph& bank = core_.banks[bank_number];
   const bool filtered = !request.filter.admits_all_of_its_banks();
   const size_t rows = bank.live.load(std::memory_order_relaxed);
-  const size_t matching = filtered ? Match(request.filter, bank_number) : rows;
-  trace_.matching += matching;
-  if (matching == 0) {
+  const size_t linked = bank.linked.load(std::memory_order_relaxed);
+  const Matching matching =
+      filtered ? Match(request.filter, bank_number) : Matching{rows, rows - std::min(rows, linked)};
+  trace_.matching += matching.rows;
+  if (matching.rows == 0) {
     return;
   }
-  const size_t linked = bank.linked.load(std::memory_order_relaxed);
-  const Plan plan = MakePlan({.matching = matching,
+  const Plan plan = MakePlan({.matching = matching.rows,
                               .rows = rows,
                               .linked = linked,
                               .ef = request.ef,
@@ -120,10 +135,10 @@ void Searcher::SearchBank(const SearchRequest& request, size_t bank_number) {
                              request.path);
   if (plan.path != HnswPath::kScan) {
     const bool finished = WalkBank(request, bank, plan, filtered);
-    // Never answer less than there is: a filter can leave islands in the graph. Rows of the tail
-    // were scanned before.
-    const size_t tail = core_.pending_count.load(std::memory_order_relaxed);
-    if (finished && scratch_.walk.accepted() + tail >= std::min(request.k, matching)) {
+    // Never answer less than there is: a filter can leave islands in the graph, and a walk that
+    // found less than its breadth has seen the whole of one. Rows of the tail were scanned before.
+    const size_t in_graph = matching.rows - matching.pending;
+    if (finished && scratch_.walk.accepted() >= std::min(request.ef, in_graph)) {
       return;
     }
     trace_.gave_up = true;
@@ -134,7 +149,7 @@ void Searcher::SearchBank(const SearchRequest& request, size_t bank_number) {
   ScanMatches();
 }
 
-SearchTrace Searcher::Run(const SearchRequest& request) {
+HnswTrace Searcher::Run(const SearchRequest& request) {
   trace_ = {};
   scratch_.results.Begin(Rescored(request.k));
   // The tail first: a row that is linked meanwhile was seen here.

@@ -24,14 +24,6 @@ struct SearchRequest {
   HnswPath path = HnswPath::kAuto;
 };
 
-struct SearchTrace {
-  size_t measured = 0;  // distances, coarse ones included
-  size_t matching = 0;  // rows that the filter admits, where they were counted
-  bool scanned = false;
-  bool walked = false;
-  bool gave_up = false;  // a walk that found too little was followed by a scan
-};
-
 // One search of all banks that a filter names, by a reader that holds a pin. Fills
 // scratch.results with the best rows by 8-bit distance.
 class Searcher {
@@ -39,7 +31,11 @@ class Searcher {
   Searcher(const IndexCore& core, const EncodedQuery& query, SearchScratch& scratch)
       : core_(core), scratch_(scratch), walker_(core, query, scratch) {}
 
-  SearchTrace Run(const SearchRequest& request);
+  HnswTrace Run(const SearchRequest& request);
+
+  // Offers those of IndexCore::recent from number `begin` to before `end` that the filter admits.
+  // False where there were more than are remembered: the search has to be run again.
+  bool Offer(const HnswFilter& filter, uint64_t begin, uint64_t end);
 
   // Rows whose order is decided by the final distance: more than asked for, since 8-bit distances
   // may be a little out of order.
@@ -52,15 +48,19 @@ class Searcher {
   void ScanMatches();
   void Flush();
   void SearchBank(const SearchRequest& request, size_t bank);
-  // The rows of one bank that the filter admits, into scratch.matches; returns how many.
-  size_t Match(const HnswFilter& filter, size_t bank);
+  struct Matching {
+    size_t rows = 0;
+    size_t pending = 0;  // of them, in the tail
+  };
+  // The rows of one bank that the filter admits, into scratch.matches.
+  Matching Match(const HnswFilter& filter, size_t bank);
   bool WalkBank(const SearchRequest& request, const BankGraph& bank, const Plan& plan,
                 bool filtered);
 
   const IndexCore& core_;
   SearchScratch& scratch_;
-  const Walker walker_;
-  SearchTrace trace_;
+  Walker walker_;
+  HnswTrace trace_;
 };
 
 }  // namespace ruvd::hnsw

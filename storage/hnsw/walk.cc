@@ -13,7 +13,7 @@ constexpr size_t kEarlyRows = 4;
 
 }  // namespace
 
-Candidate Walker::Descend(const EntryPoint& entry, size_t level) const {
+Candidate Walker::Descend(const EntryPoint& entry, size_t level) {
   DistanceBuffers& buffers = scratch_.buffers;
   constexpr float kAny = std::numeric_limits<float>::infinity();
   distances_.Within(std::span(&entry.node, 1), kAny);
@@ -75,7 +75,7 @@ size_t Walker::Gather(uint32_t node, const WalkOptions& options, const Accept& a
 
 template <typename Accept>
 bool Walker::Walk(std::span<const Candidate> entries, const WalkOptions& options,
-                  const Accept& accept) const {
+                  const Accept& accept) {
   SearchPool& pool = scratch_.walk;
   const DistanceBuffers& buffers = scratch_.buffers;
   pool.Begin(options.ef);
@@ -104,9 +104,8 @@ bool Walker::Walk(std::span<const Candidate> entries, const WalkOptions& options
   return true;
 }
 
-template bool Walker::Walk(std::span<const Candidate>, const WalkOptions&, const AcceptAll&) const;
-template bool Walker::Walk(std::span<const Candidate>, const WalkOptions&, const AcceptLive&) const;
-template bool Walker::Walk(std::span<const Candidate>, const WalkOptions&,
-                           const AcceptMatches&) const;
+template bool Walker::Walk(std::span<const Candidate>, const WalkOptions&, const AcceptAll&);
+template bool Walker::Walk(std::span<const Candidate>, const WalkOptions&, const AcceptLive&);
+template bool Walker::Walk(std::span<const Candidate>, const WalkOptions&, const AcceptMatches&);
 
 }  // namespace ruvd::hnsw

@@ -51,12 +51,11 @@ class Walker {
       : core_(core), scratch_(scratch), distances_(core.nodes, query, scratch.buffers) {}
 
   // The nearest node to the query on `level` that greedy steps from the entry point reach.
-  Candidate Descend(const EntryPoint& entry, size_t level) const;
+  Candidate Descend(const EntryPoint& entry, size_t level);
 
   // Fills scratch.walk from the entries. False if it gave up.
   template <typename Accept>
-  bool Walk(std::span<const Candidate> entries, const WalkOptions& options,
-            const Accept& accept) const;
+  bool Walk(std::span<const Candidate> entries, const WalkOptions& options, const Accept& accept);
 
   const Distances& distances() const { return distances_; }
   // Distances measured so far, coarse ones included.
@@ -69,7 +68,7 @@ class Walker {
   const IndexCore& core_;
   SearchScratch& scratch_;
   const Distances distances_;
-  mutable size_t measured_ = 0;
+  size_t measured_ = 0;
 };
 
 }  // namespace ruvd::hnsw

@@ -57,8 +57,11 @@ void Restore(std::string_view bytes) {
   }
   (void)reader.Finish();  // refused or applied: the index must work
   const std::array<float, kDimension> query = {1, 2, 3, 4};
-  RUVD_CHECK(index->Search({.vector = query, .k = kRows, .path = HnswPath::kWalk})->size() ==
-             kRows);
+  // Over whatever graph there is, narrow and whole.
+  for (const size_t k : {size_t{2}, size_t{kRows}}) {
+    RUVD_CHECK(index->Search({.vector = query, .k = k, .ef = k, .path = HnswPath::kWalk})->size() ==
+               k);
+  }
   index->LinkSome(kRows);
   RUVD_CHECK(index->Remove(1));
   while (index->RepairSome(64, true)) {

@@ -107,6 +107,7 @@ RC_GTEST_PROP(AttributeTableTest, FiltersAreConjunctions, ()) {
   for (uint32_t i = 0; i < kNodes; ++i) {
     const uint64_t found = table.Matches(i / kWordBits, filter, ~uint64_t{0});
     RC_ASSERT((((found >> (i % kWordBits)) & 1U) != 0) == Admits(filter, rows[i]));
+    RC_ASSERT(table.Admits(i, filter) == Admits(filter, rows[i]));
   }
 }
 

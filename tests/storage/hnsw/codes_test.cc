@@ -75,14 +75,14 @@ RC_GTEST_PROP(CodesTest, RowsComeBackWithinHalfAStep, ()) {
   Random random(*rc::gen::arbitrary<uint64_t>());
   const std::vector<float> row = RandomRow(random, layout.dimension);
   Planes planes(layout);
-  const float scale = EncodeRow(row, layout, HnswMetric::kDot, planes.high.data(),
-                                planes.low.data(), planes.residual.data())
-                          .scale;
+  const RowHeader header = EncodeRow(row, layout, HnswMetric::kDot, planes.high.data(),
+                                     planes.low.data(), planes.residual.data());
+  const float scale = header.scale;
   for (size_t i = 0; i < row.size(); ++i) {
     const int code = 16 * Nibble(planes.high, i) + Nibble(planes.low, i) - 128;
     const int residual = Nibble(planes.residual, i) - 8;
     RC_ASSERT(code >= -127 && code <= 127);
-    const float coarse = scale * static_cast<float>(code);
+    const float coarse = header.mean + scale * static_cast<float>(code);
     const float fine = coarse + scale * static_cast<float>(residual) / 16.0F;
     RC_ASSERT(std::abs(coarse - row[i]) <= 0.501F * scale);
     // A residual of a whole half step has no code of its own.
@@ -101,17 +101,17 @@ RC_GTEST_PROP(CodesTest, QueriesComeBackWithinHalfAStepOfSixteenBits, ()) {
   EncodeQuery(values, layout, HnswMetric::kDot, &query);
   int32_t sum = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    const float value = query.scale * (static_cast<float>(query.high[i]) +
-                                       static_cast<float>(query.low[i]) / 256.0F);
-    RC_ASSERT(std::abs(value - values[i]) <= 0.51F * query.scale / 256.0F);
+    const float value = query.mean + query.scale * (static_cast<float>(query.high[i]) +
+                                                    static_cast<float>(query.low[i]) / 256.0F);
+    RC_ASSERT(std::abs(value - values[i]) <= 0.53F * query.scale / 256.0F);
     sum += query.high[i];
   }
   RC_ASSERT(sum == query.sum_high);
 }
 
-TEST(CodesTest, ZerosAndTinyRowsHaveScaleZeroAndTheMiddleCode) {
+TEST(CodesTest, RowsOfOneValueAndTinyRowsHaveScaleZeroAndTheMiddleCode) {
   const CodeLayout layout(5);
-  for (const float value : {0.0F, 1e-42F}) {
+  for (const float value : {0.0F, 1e-42F, 2.5F}) {
     const std::vector<float> row(5, value);
     Planes planes(layout);
     const RowHeader header =

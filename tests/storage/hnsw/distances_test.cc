@@ -176,7 +176,8 @@ TEST_P(DistancesTest, ARowIsAtDistanceNothingFromItselfAndFarRowsAreAsFarAsTheir
     const std::vector<float> all = All(query);
     EXPECT_NEAR(all[node], 0.0F, 1e-6F * nodes_.header(node).bias);
     for (uint32_t other = 0; other < kCount; other += 97) {
-      double squares = 0;
+      const double means = double{nodes_.header(node).mean} - double{nodes_.header(other).mean};
+      double squares = kDimension * means * means;
       for (size_t i = 0; i < kDimension; ++i) {
         const double difference = Value(node, i) - Value(other, i);
         squares += difference * difference;

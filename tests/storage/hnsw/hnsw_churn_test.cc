@@ -22,6 +22,7 @@ using hnsw_test::PutRow;
 using hnsw_test::Recall;
 using hnsw_test::Rows;
 using hnsw_test::Settle;
+using hnsw_test::SettlesWithin;
 using hnsw_test::Walk;
 
 constexpr uint32_t kDimension = 32;
@@ -96,9 +97,13 @@ TEST(HnswChurnTest, RemovingAllAndStartingAnew) {
   EXPECT_TRUE(index->Search({.vector = rows[0]})->empty());
   PutRow(*index, 3, rows[3]);  // its graph has removed rows only
   index->LinkSome(1);
-  EXPECT_EQ(index->Search({.vector = rows[0], .path = HnswPath::kWalk})->size(), 1U);
-  Settle(*index);
-  EXPECT_EQ(index->Search({.vector = rows[0], .path = HnswPath::kWalk})->size(), 1U);
+  for (int settled = 0; settled < 2; ++settled) {
+    HnswTrace trace;
+    EXPECT_EQ(index->Search({.vector = rows[0], .path = HnswPath::kWalk}, &trace)->size(), 1U);
+    EXPECT_TRUE(trace.walked);
+    EXPECT_FALSE(trace.gave_up);
+    Settle(*index);
+  }
   for (uint32_t i = 0; i < rows.size(); ++i) {
     PutRow(*index, i, rows[i], {}, 2);
   }
@@ -126,6 +131,59 @@ TEST(HnswChurnTest, AShrunkIndexGivesItsNodesBack) {
   EXPECT_GE(Recall(*index, kept, Clustered(40, kDimension, 1, 39), {}, live), 0.99);
 }
 
+// As an owner does that never asks for a pass; what lives is too much for one pass to move.
+TEST(HnswChurnTest, MemoryIsGivenBackWithoutAskingForAPass) {
+  constexpr uint32_t kCount = 20000;
+  const Rows rows = Clustered(kCount, 8, 1, 42);
+  const auto index = MakeIndex({.dimension = 8, .m = 4, .ef_construction = 16});
+  for (uint32_t i = 0; i < kCount; ++i) {
+    PutRow(*index, i, rows[i]);
+  }
+  ASSERT_TRUE(SettlesWithin(*index, 1000, false));
+  const size_t full = index->Counts().memory_bytes;
+  Rows kept = rows;
+  for (uint32_t i = 0; i < kCount; ++i) {
+    if (i % 10 >= 3) {
+      EXPECT_TRUE(index->Remove(i));
+      kept[i].clear();
+    }
+  }
+  ASSERT_TRUE(SettlesWithin(*index, 2000, false));
+  EXPECT_EQ(index->Counts().live, kCount * 3 / 10);
+  EXPECT_LE(index->Counts().nodes, 2 * index->Counts().live + 1024);
+  EXPECT_LT(index->Counts().memory_bytes, full * 3 / 4);
+  const auto live = [](uint32_t label) { return label % 10 < 3; };
+  EXPECT_GE(Recall(*index, kept, Clustered(40, 8, 1, 43), Walk(64), live), 0.9);
+}
+
+TEST(HnswChurnTest, AnErasedRowLeavesMemoryWithTheNextPass) {
+  const Rows rows = Clustered(1000, kDimension, 1, 44);
+  const std::unique_ptr<HnswIndex> index = Build(rows, kOptions);
+  EXPECT_TRUE(index->Remove(4));
+  EXPECT_FALSE(index->RepairSome(5000));  // one of a thousand can wait
+  EXPECT_EQ(index->Counts().removed, 1U);
+  EXPECT_TRUE(index->Erase(5));
+  EXPECT_FALSE(index->Erase(5));
+  while (index->RepairSome(100)) {
+  }
+  EXPECT_EQ(index->Counts().removed, 0U);
+}
+
+TEST(NodeStoreTest, AFreedNodeHasNoCodes) {
+  hnsw::NodeStore nodes(hnsw::CodeLayout(20), 2, true);
+  ASSERT_TRUE(nodes.Reserve(4).ok());
+  ASSERT_EQ(nodes.Allocate({.level = 1}).value_or(9), 0U);
+  const std::vector<float> row(20, 3.0F);
+  nodes.header(0) = hnsw::EncodeRow(row, nodes.layout(), HnswMetric::kL2, nodes.high(0),
+                                    nodes.low(0), nodes.residual(0));
+  nodes.Free(0);
+  for (const uint8_t* plane : {nodes.high(0), nodes.low(0), nodes.residual(0)}) {
+    EXPECT_EQ(std::count(plane, plane + nodes.layout().plane_bytes, 0),
+              static_cast<ptrdiff_t>(nodes.layout().plane_bytes));
+  }
+  EXPECT_EQ(nodes.header(0).scale, 0.0F);
+}
+
 TEST(HnswChurnTest, ARowPutAgainAndAgainWithoutLinkingKeepsTheTailShort) {
   constexpr size_t kKept = 20;
   const Rows rows = Clustered(kKept, kDimension, 1, 41);
@@ -150,6 +208,7 @@ TEST(HnswChurnTest, RandomChangesAgreeWithAMap) {
     Random random(seed);
     const auto index = MakeIndex({.dimension = 8, .m = 4, .ef_construction = 20});
     std::map<uint32_t, std::pair<size_t, uint32_t>> rows;  // label to row and bank
+    size_t walked = 0;
     for (int step = 0; step < 1500; ++step) {
       const auto label = static_cast<uint32_t>(random.Below(200));
       const uint64_t kind = random.Below(10);
@@ -167,7 +226,9 @@ TEST(HnswChurnTest, RandomChangesAgreeWithAMap) {
       }
       if (step % 50 == 0) {
         const HnswPath path = random.Chance(0.5) ? HnswPath::kWalk : HnswPath::kAuto;
-        const auto hits = index->Search({.vector = pool[0], .k = 1000, .path = path});
+        HnswTrace trace;
+        const auto hits = index->Search({.vector = pool[0], .k = 1000, .path = path}, &trace);
+        walked += trace.walked ? 1 : 0;
         std::set<uint32_t> found;
         for (const HnswHit& hit : *hits) {
           EXPECT_TRUE(rows.contains(hit.label));
@@ -177,6 +238,7 @@ TEST(HnswChurnTest, RandomChangesAgreeWithAMap) {
       }
     }
     EXPECT_EQ(index->Counts().live, rows.size());
+    EXPECT_GT(walked, 3U);
   }
 }
 

@@ -121,6 +121,80 @@ TEST_F(HnswConcurrencyTest, SearchInsertRemoveAndCheckpoint) {
   EXPECT_LE(index_->Counts().nodes, 3 * (kStable + kVolatile));
 }
 
+// Rows that are replaced by themselves, and moved to lower numbers when others are gone, are there
+// all the time.
+TEST(HnswMovesTest, EverySearchFindsRowsThatAreReplacedAndMovedMeanwhile) {
+  constexpr uint32_t kKept = 300;
+  constexpr uint32_t kOthers = 2500;
+  constexpr uint32_t kRounds = 30;
+  const Rows rows = Clustered(kKept + kOthers, kDimension, 1, 52);
+  const auto index = MakeIndex({.dimension = kDimension, .m = 8, .ef_construction = 20});
+  for (uint32_t i = 0; i < kKept; ++i) {
+    PutRow(*index, i, rows[i]);
+  }
+  std::atomic<bool> done = false;
+  size_t searches = 0;
+  size_t missed = 0;
+  std::thread reader([&] {
+    Random random(3);
+    for (; !done; ++searches) {
+      const auto label = static_cast<uint32_t>(random.Below(kKept));
+      const auto hits = index->Search({.vector = rows[label], .k = 3, .path = HnswPath::kScan});
+      missed += std::none_of(hits->begin(), hits->end(),
+                             [&](const HnswHit& hit) { return hit.label == label; });
+    }
+  });
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    for (uint32_t i = kKept; i < rows.size(); ++i) {
+      PutRow(*index, i, rows[i]);
+    }
+    for (uint32_t i = 0; i < kKept; ++i) {
+      PutRow(*index, i, rows[i], {}, round);  // behind the others
+    }
+    for (uint32_t i = kKept; i < rows.size(); ++i) {
+      index->Remove(i);
+    }
+    for (int step = 0; step < 30; ++step) {
+      index->RepairSome(1000, true);
+    }
+  }
+  done = true;
+  reader.join();
+  EXPECT_EQ(missed, 0U) << searches;
+  hnsw_test::Settle(*index);
+  EXPECT_LT(index->Counts().nodes, kKept + kOthers);
+}
+
+// A change of attributes is seen whole, or not yet.
+TEST(HnswMovesTest, NoSearchSeesHalfAChangeOfAttributes) {
+  const Rows rows = Clustered(500, kDimension, 1, 53);
+  const auto index = MakeIndex({.dimension = kDimension});
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    PutRow(*index, i, rows[i], {.owner = 4, .time_ms = 7});
+  }
+  std::atomic<bool> done = false;
+  size_t wrong = 0;
+  size_t missed = 0;
+  std::thread reader([&] {
+    while (!done) {
+      // 4 and 1 have no common bits: half of a change makes 5 or 0 of them.
+      wrong += index->Search({.vector = rows[0], .filter = {.owner = 5}})->size();
+      const auto hits = index->Search({.vector = rows[3], .k = 3, .filter = {.min_time_ms = 6}});
+      missed += std::none_of(hits->begin(), hits->end(),
+                             [](const HnswHit& hit) { return hit.label == 3; });
+    }
+  });
+  for (uint32_t change = 0; change < 100000; ++change) {
+    const bool odd = change % 2 == 1;
+    const uint32_t label = change % 4 < 2 ? 3 : 4 + change % 400;
+    ASSERT_TRUE(index->SetAttributes(label, {.owner = odd ? 4U : 1U, .time_ms = odd ? 7 : 8}).ok());
+  }
+  done = true;
+  reader.join();
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_EQ(missed, 0U);
+}
+
 TEST_F(HnswConcurrencyTest, ManyReadersAtOnceHaveSeatsOfTheirOwn) {
   std::vector<std::thread> readers;
   std::atomic<size_t> hits = 0;

@@ -126,18 +126,24 @@ inline std::unique_ptr<HnswIndex> Build(const Rows& rows, const HnswOptions& opt
 }
 
 // recall@k over the queries against brute force; every hit has to be admitted and its similarity
-// right to `tolerance`.
+// right to `tolerance`. A path that the query names has to be taken. `gave_up` counts walks that a
+// scan had to finish.
 inline double Recall(const HnswIndex& index, const Rows& rows, const Rows& queries,
-                     const HnswQuery& how, const Admits& admits, double tolerance = 1e-3) {
+                     const HnswQuery& how, const Admits& admits, double tolerance = 1e-3,
+                     size_t* gave_up = nullptr) {
   const HnswMetric metric = index.options().metric;
+  const bool walk = how.path == HnswPath::kWalk || how.path == HnswPath::kTwoHop;
   size_t right = 0;
   size_t wanted = 0;
   for (const std::vector<float>& query : queries) {
     HnswQuery search = how;
     search.vector = query;
-    const auto hits = index.Search(search);
+    HnswTrace trace;
+    const auto hits = index.Search(search, &trace);
     EXPECT_TRUE(hits.ok()) << hits.status();
     const std::set<uint32_t> truth = Nearest(rows, query, how.k, metric, admits);
+    EXPECT_TRUE(trace.walked || !walk || truth.empty());
+    *(gave_up != nullptr ? gave_up : &wanted) += gave_up != nullptr && trace.gave_up ? 1 : 0;
     EXPECT_EQ(hits->size(), truth.size());
     wanted += truth.size();
     for (const HnswHit& hit : *hits) {
@@ -147,6 +153,44 @@ inline double Recall(const HnswIndex& index, const Rows& rows, const Rows& queri
     }
   }
   return wanted == 0 ? 1.0 : static_cast<double>(right) / static_cast<double>(wanted);
+}
+
+// The same where rows are equally far: the part of the hits that are as near as the k-th best.
+inline double TiedRecall(const HnswIndex& index, const Rows& rows, const Rows& queries,
+                         const HnswQuery& how) {
+  const HnswMetric metric = index.options().metric;
+  size_t right = 0;
+  for (const std::vector<float>& query : queries) {
+    std::vector<double> all;
+    for (const std::vector<float>& row : rows) {
+      all.push_back(Similarity(row, query, metric));
+    }
+    std::sort(all.begin(), all.end(), std::greater<>());
+    HnswQuery search = how;
+    search.vector = query;
+    HnswTrace trace;
+    const auto hits = index.Search(search, &trace);
+    EXPECT_EQ(hits->size(), how.k);
+    EXPECT_EQ(trace.walked, how.path == HnswPath::kWalk);
+    EXPECT_FALSE(trace.gave_up);
+    for (const HnswHit& hit : *hits) {
+      right += Similarity(rows[hit.label], query, metric) >= all[how.k - 1] - 1e-9 ? 1 : 0;
+    }
+  }
+  return static_cast<double>(right) / static_cast<double>(how.k * queries.size());
+}
+
+// Links and repairs in steps of 512 until there is nothing left to do; false where `steps` of them
+// are not enough.
+inline bool SettlesWithin(HnswIndex& index, size_t steps, bool now = true) {
+  constexpr size_t kStep = 512;
+  for (size_t step = 0; step < steps; ++step) {
+    const bool in_pass = index.RepairSome(kStep, now);
+    if (index.LinkSome(in_pass ? 0 : kStep) == 0 && !in_pass) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // A search that has to walk the graph.

@@ -72,7 +72,10 @@ TEST_F(HnswTest, ScansAreExactButForTheCodes) {
 TEST_F(HnswTest, MembersFindThemselves) {
   size_t found = 0;
   for (uint32_t i = 0; i < rows_->size(); i += 10) {
-    const auto hits = index_->Search({.vector = (*rows_)[i], .k = 1, .path = HnswPath::kWalk});
+    HnswTrace trace;
+    const auto hits =
+        index_->Search({.vector = (*rows_)[i], .k = 1, .path = HnswPath::kWalk}, &trace);
+    EXPECT_TRUE(trace.walked && !trace.scanned);
     found += hits->front().label == i ? 1 : 0;
   }
   EXPECT_GE(found, rows_->size() / 10 * 99 / 100);
@@ -286,7 +289,11 @@ TEST(HnswSmallTest, ManyEqualRowsAreAllFound) {
     PutRow(*index, i, {1, 1});
   }
   index->LinkSome(3000);
-  EXPECT_EQ(index->Search({.vector = std::vector<float>{1, 1}, .k = 1000})->size(), 1000U);
+  HnswTrace trace;
+  const HnswQuery query{.vector = std::vector<float>{1, 1}, .k = 1000, .path = HnswPath::kWalk};
+  EXPECT_EQ(index->Search(query, &trace)->size(), 1000U);
+  EXPECT_TRUE(trace.walked);
+  EXPECT_FALSE(trace.gave_up);
 }
 
 TEST(HnswSmallTest, AReplacedRowIsFoundOnceAndWithItsNewGeneration) {
