@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 
@@ -17,6 +18,7 @@
 #include "base/status.h"
 #include "bench/ann_data.h"
 #include "bench/ann_engine.h"
+#include "bench/ann_load.h"
 #include "bench/ann_truth.h"
 
 namespace ruvd::bench {
@@ -39,6 +41,7 @@ struct Arguments {
   size_t k = 10;
   std::vector<size_t> ef = {16, 24, 32, 64};
   double filter = 0;
+  std::string filter_kind = "random";
   std::string peer;
   size_t deletes = 0;
   size_t passes = 3;
@@ -47,6 +50,7 @@ struct Arguments {
   uint32_t peer_m = 0;
   std::string rescore = "residual";
   bool scan = false;
+  LoadOptions load{.searchers = 0};
 };
 
 struct Work {
@@ -63,7 +67,20 @@ struct Score {
   double cpu_s = 1e300;
   double p50_us = 1e300;
   double p99_us = 1e300;
+  double similarity_error = 0;  // root of the mean square, over all hits
+  size_t scanned = 0;           // searches
+  size_t walked = 0;
+  size_t two_hop = 0;
+  size_t gave_up = 0;
 };
+
+// How most searches went.
+std::string_view PathOf(const Score& score, size_t searches) {
+  return 2 * score.two_hop > searches  ? "two-hop"
+         : 2 * score.walked > searches ? "walk"
+         : score.scanned > 0           ? "scan"
+                                       : "";
+}
 
 absl::Status Make(const Arguments& arguments) {
   DataSet set;
@@ -76,6 +93,28 @@ absl::Status Make(const Arguments& arguments) {
   }
   RETURN_IF_ERROR(WriteFbin(arguments.out + ".base.fbin", set.base));
   return WriteFbin(arguments.out + ".query.fbin", set.queries);
+}
+
+// The rows that the filter admits: any ones, or those nearest to one row, which are far from most
+// queries.
+std::vector<bool> Admitted(const Matrix& base, const Arguments& arguments) {
+  Random random(kSeed);
+  std::vector<float> keys(base.rows);
+  const std::span<const float> centre = base.row(random.Below(base.rows));
+  for (size_t i = 0; i < base.rows; ++i) {
+    keys[i] = arguments.filter_kind == "cluster"
+                  ? -FloatDot(centre.data(), base.row(i).data(), base.dimension)
+                  : static_cast<float>(random.Uniform());
+  }
+  std::vector<float> sorted = keys;
+  const auto last = static_cast<size_t>(arguments.filter * static_cast<double>(base.rows));
+  const auto at = sorted.begin() + static_cast<ptrdiff_t>(std::min(last, base.rows - 1));
+  std::nth_element(sorted.begin(), at, sorted.end());
+  std::vector<bool> admitted(base.rows);
+  for (size_t i = 0; i < base.rows; ++i) {
+    admitted[i] = keys[i] <= *at;
+  }
+  return admitted;
 }
 
 absl::StatusOr<Work> Load(const Arguments& arguments) {
@@ -94,11 +133,7 @@ absl::StatusOr<Work> Load(const Arguments& arguments) {
   }
   size_t admitted = work.base.rows;
   if (arguments.filter > 0) {
-    Random random(kSeed);
-    work.admitted.resize(work.base.rows);
-    for (size_t i = 0; i < work.base.rows; ++i) {
-      work.admitted[i] = random.Chance(arguments.filter);
-    }
+    work.admitted = Admitted(work.base, arguments);
     admitted = static_cast<size_t>(std::count(work.admitted.begin(), work.admitted.end(), true));
   }
   work.possible = std::min(arguments.k, admitted);
@@ -110,14 +145,27 @@ void Pass(const Work& work, AnnEngine& engine, size_t k, size_t ef, Score* score
   std::vector<double> times;
   double recall = 0;
   double total = 0;
+  double errors = 0;
+  size_t hits = 0;
+  score->scanned = score->walked = score->two_hop = score->gave_up = 0;
   for (size_t q = 0; q < work.queries.rows; ++q) {
     const std::span<const float> query = work.queries.row(q);
     const double before = ThreadCpuSeconds();
-    const std::vector<uint32_t> answer = engine.Search(query, k, ef);
+    const AnnAnswer answer = engine.Search(query, k, ef);
     times.push_back(ThreadCpuSeconds() - before);
     total += times.back();
-    recall += RecallOf(work.base, query, answer, work.possible, work.thresholds[q]);
+    recall += RecallOf(work.base, query, answer.rows, work.possible, work.thresholds[q]);
+    for (size_t i = 0; i < answer.similarities.size(); ++i, ++hits) {
+      const float exact =
+          FloatDot(query.data(), work.base.row(answer.rows[i]).data(), work.base.dimension);
+      errors += std::pow(double{answer.similarities[i]} - double{exact}, 2);
+    }
+    score->scanned += answer.trace.scanned ? 1 : 0;
+    score->walked += answer.trace.walked ? 1 : 0;
+    score->two_hop += answer.trace.two_hop ? 1 : 0;
+    score->gave_up += answer.trace.gave_up ? 1 : 0;
   }
+  score->similarity_error = hits > 0 ? std::sqrt(errors / static_cast<double>(hits)) : 0;
   std::sort(times.begin(), times.end());
   score->recall = recall / static_cast<double>(work.queries.rows);
   score->cpu_s = std::min(score->cpu_s, total);
@@ -142,11 +190,15 @@ void MeasureAll(const Work& work, const Arguments& arguments, const std::vector<
     for (size_t i = 0; i < all.size(); ++i) {
       fmt::print(
           "{{\"engine\": \"{}\", \"ef\": {}, \"recall\": {:.4f}, \"cpu_qps\": {:.0f}, \"p50_us\": "
-          "{:.1f}, \"p99_us\": {:.1f}, \"bytes_per_vector\": {:.0f}, \"build_cpu_s\": {:.1f}, "
-          "\"filter\": {}}}\n",
+          "{:.1f}, \"p99_us\": {:.1f}, \"path\": \"{}\", \"gave_up\": {:.3f}, "
+          "\"similarity_error\": "
+          "{:.1e}, \"bytes_per_vector\": {:.0f}, \"build_cpu_s\": {:.1f}, \"filter\": {}}}\n",
           all[i].engine->name(), ef, scores[i].recall,
           static_cast<double>(work.queries.rows) / scores[i].cpu_s, scores[i].p50_us,
-          scores[i].p99_us, all[i].bytes_per_vector, all[i].build_cpu_s, arguments.filter);
+          scores[i].p99_us, PathOf(scores[i], work.queries.rows),
+          static_cast<double>(scores[i].gave_up) / static_cast<double>(work.queries.rows),
+          scores[i].similarity_error, all[i].bytes_per_vector, all[i].build_cpu_s,
+          arguments.filter);
       std::fflush(stdout);
     }
   }
@@ -214,6 +266,15 @@ absl::Status Measure(const Arguments& arguments) {
     all.push_back({MakeRuvdEngine(index, filtered, HnswPath::kWalk), build_s, bytes});
     all.push_back({MakeRuvdEngine(index, filtered, HnswPath::kTwoHop), build_s, bytes});
   }
+  if (arguments.load.searchers > 0) {
+    for (const size_t ef : arguments.ef) {
+      LoadOptions load = arguments.load;
+      load.k = arguments.k;
+      load.ef = ef;
+      MeasureLoad(work.queries, index, work.base.rows, load);
+    }
+    return absl::OkStatus();
+  }
   if (arguments.deletes > 0) {
     Churn(work, arguments, &index, all.front().engine.get());
     return absl::OkStatus();
@@ -251,6 +312,9 @@ int Main(int argc, char** argv) {
   app.add_option("--ef", arguments.ef, "breadths of search")->delimiter(',');
   app.add_option("--filter", arguments.filter, "part of the rows that a filter admits")
       ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--filter-kind", arguments.filter_kind,
+                 "rows at random, or those nearest to one of them")
+      ->check(CLI::IsMember({"random", "cluster"}));
   app.add_option("--peer", arguments.peer)->check(CLI::IsMember({"hnswlib"}));
   app.add_option("--deletes", arguments.deletes,
                  "rounds of removing and restoring 20 % of the rows");
@@ -261,6 +325,9 @@ int Main(int argc, char** argv) {
   app.add_option("--peer-m", arguments.peer_m, "the peer's links of a node; default: --m");
   app.add_option("--rescore", arguments.rescore)
       ->check(CLI::IsMember({"residual", "codes", "source"}));
+  app.add_option("--searchers", arguments.load.searchers,
+                 "threads whose searches are timed alone and beside a writer");
+  app.add_option("--puts", arguments.load.puts_per_s, "of that writer, a second");
   app.add_flag("--scan", arguments.scan, "measure exact scans too");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = make->parsed() ? Make(arguments) : Measure(arguments);

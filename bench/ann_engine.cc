@@ -46,18 +46,19 @@ class RuvdEngine : public AnnEngine {
     }
     return "ruvd-two-hop";
   }
-  std::vector<uint32_t> Search(std::span<const float> query, size_t k, size_t ef) override {
+  AnnAnswer Search(std::span<const float> query, size_t k, size_t ef) override {
     HnswQuery request{.vector = query, .k = k, .ef = ef, .path = path_};
     if (filtered_) {
       request.filter.owner = 1;
     }
-    const auto hits = index_.index().Search(request);
+    AnnAnswer answer;
+    const auto hits = index_.index().Search(request, &answer.trace);
     RUVD_CHECK(hits.ok());
-    std::vector<uint32_t> rows;
     for (const HnswHit& hit : *hits) {
-      rows.push_back(hit.label);
+      answer.rows.push_back(hit.label);
+      answer.similarities.push_back(hit.similarity);
     }
-    return rows;
+    return answer;
   }
 
  private:

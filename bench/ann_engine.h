@@ -21,13 +21,18 @@ struct AnnOptions {
   HnswRescore rescore = HnswRescore::kResidual;
 };
 
+struct AnnAnswer {
+  std::vector<uint32_t> rows;       // best first
+  std::vector<float> similarities;  // of them as the engine says; the peer says none
+  HnswTrace trace;                  // of our engines
+};
+
 // An index under measurement; one thread uses it. Rows are unit vectors, named by their number.
 class AnnEngine {
  public:
   virtual ~AnnEngine() = default;
   virtual std::string name() const = 0;
-  // The best `k` rows for a query, best first.
-  virtual std::vector<uint32_t> Search(std::span<const float> query, size_t k, size_t ef) = 0;
+  virtual AnnAnswer Search(std::span<const float> query, size_t k, size_t ef) = 0;
 };
 
 // Our index with all rows linked, shared by the engines below. `admitted` (empty: none) marks the

@@ -26,14 +26,15 @@ class HnswlibEngine : public AnnEngine {
     }
   }
   std::string name() const override { return "hnswlib"; }
-  std::vector<uint32_t> Search(std::span<const float> query, size_t k, size_t ef) override {
+  AnnAnswer Search(std::span<const float> query, size_t k, size_t ef) override {
     index_.setEf(std::max(ef, k));
     auto found = index_.searchKnn(query.data(), k);
-    std::vector<uint32_t> rows(found.size());
-    for (size_t i = rows.size(); i > 0; --i, found.pop()) {
-      rows[i - 1] = static_cast<uint32_t>(found.top().second);
+    AnnAnswer answer;
+    answer.rows.resize(found.size());
+    for (size_t i = answer.rows.size(); i > 0; --i, found.pop()) {
+      answer.rows[i - 1] = static_cast<uint32_t>(found.top().second);
     }
-    return rows;
+    return answer;
   }
 
  private:
