@@ -13,7 +13,8 @@ enum class HnswPath : uint8_t {
   kAuto,    // the planner's choice
   kScan,    // every matching row: exact up to the error of the codes
   kWalk,    // over the graph; rows that do not match are walked over
-  kTwoHop,  // over the graph; rows that do not match are stepped over
+  kTwoHop,  // over the graph; rows that do not match are stepped over, which finds fewer the fewer
+            // match
 };
 
 // How a search went, for tests and measurements.
