@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The key file and its permissions.
+// The key file.
 
 #include "privacy/seal/key_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,10 +15,10 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "base/limits.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "privacy/seal/seal.h"
+#include "privacy/seal/secret_file.h"
 #include "privacy/sodium.h"
 
 namespace ruvd {
@@ -31,32 +30,12 @@ absl::Status Unwritable(const std::string& path) {
                std::strerror(errno));
 }
 
-absl::Status CheckMode(const std::string& path) {
-  struct stat info = {};
-  if (::stat(path.c_str(), &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyFileMode,
-                 "seal key file {} has mode {:04o}, others may read it; run: chmod 600 {}", path,
-                 info.st_mode & 07777, path);
-  }
-  return absl::OkStatus();
-}
-
-// link(2) refuses an existing target, so of two creators the first wins and both read its key.
 absl::Status CreateKeyFile(const std::string& path) {
   std::array<uint8_t, kSealKeyBytes> master;
   SecureRandomBytes(master);
-  std::array<uint8_t, 8> suffix;  // no two creators share a candidate, threads included
-  SecureRandomBytes(suffix);
-  const std::string candidate = fmt::format("{}.new.{}", path, ToHex(suffix));
-  absl::Status status = WriteFileAtomically(candidate, AsText(master), seal::kKeyFileMode);
+  const absl::Status status = seal::CreateIfMissing(path, AsText(master));
   SecureWipe(master);
-  RETURN_IF_ERROR(status);
-  if (::link(candidate.c_str(), path.c_str()) != 0 && errno != EEXIST) {
-    status = Unwritable(path);
-  }
-  ::unlink(candidate.c_str());
-  RETURN_IF_ERROR(status);
-  return seal::SyncFolderOf(path);
+  return status;
 }
 
 }  // namespace
@@ -74,11 +53,25 @@ absl::Status SyncFolderOf(const std::string& path) {
   return result == 0 ? absl::OkStatus() : Unwritable(path);
 }
 
+// link(2) refuses an existing target.
+absl::Status CreateIfMissing(const std::string& path, std::string_view contents) {
+  std::array<uint8_t, 8> suffix;  // no two creators share a candidate, threads included
+  SecureRandomBytes(suffix);
+  const std::string candidate = fmt::format("{}.new.{}", path, ToHex(suffix));
+  RETURN_IF_ERROR(WriteFileAtomically(candidate, contents, kKeyFileMode));
+  absl::Status status;
+  if (::link(candidate.c_str(), path.c_str()) != 0 && errno != EEXIST) {
+    status = Unwritable(path);
+  }
+  ::unlink(candidate.c_str());
+  RETURN_IF_ERROR(status);
+  return SyncFolderOf(path);
+}
+
 absl::StatusOr<SealKey> LoadKeyFile(const std::string& path) {
-  ASSIGN_OR_RETURN(std::string contents, ReadFile(path, limits::kMaxKeyFileBytes));
+  ASSIGN_OR_RETURN(std::string contents, ReadSecretFile(path, "seal key file"));
   const absl::StatusOr<SealKey> key = SealKey::FromBytes(AsBytes(contents));
   SecureWipe({reinterpret_cast<uint8_t*>(contents.data()), contents.size()});
-  RETURN_IF_ERROR(CheckMode(path));
   if (!key.ok()) {
     return Annotate(key.status(), "seal key file " + path);
   }

@@ -86,7 +86,7 @@ absl::StatusOr<SealKey> SealKeyFromPassphrase(std::string_view passphrase,
                  "for a second; free memory and start again",
                  parameters.memory_bytes);
   }
-  absl::StatusOr<SealKey> key = SealKey::FromBytes(master);
+  absl::StatusOr<SealKey> key = SealKey::FromBytes(master, parameters.Encode());
   SecureWipe(master);
   return key;
 }

@@ -6,6 +6,7 @@
 #include <sodium.h>
 
 #include <array>
+#include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -24,7 +25,8 @@ static_assert(kSealKeyBytes == crypto_kdf_KEYBYTES);
 // One guarded allocation: the subkeys of all column families. The master key itself is not kept.
 class SealKey::Secrets {
  public:
-  explicit Secrets(std::span<const uint8_t> master) {
+  Secrets(std::span<const uint8_t> master, std::string derivation)
+      : derivation_(std::move(derivation)) {
     InitSodium();
     memory_ = static_cast<uint8_t*>(sodium_malloc(kMaxSealColumnFamilies * kSealKeyBytes));
     RUVD_CHECK(memory_ != nullptr);
@@ -38,30 +40,36 @@ class SealKey::Secrets {
   Secrets(const Secrets&) = delete;
   Secrets& operator=(const Secrets&) = delete;
 
+  const std::string& derivation() const { return derivation_; }
   const uint8_t* subkey(uint32_t column_family) const {
     RUVD_CHECK(column_family < kMaxSealColumnFamilies);
     return memory_ + column_family * kSealKeyBytes;
   }
 
  private:
+  const std::string derivation_;
   uint8_t* memory_ = nullptr;
 };
 
 SealKey SealKey::Generate() {
   std::array<uint8_t, kSealKeyBytes> master;
   SecureRandomBytes(master);
-  SealKey key(std::make_shared<const Secrets>(master));
+  SealKey key(std::make_shared<const Secrets>(master, ""));
   SecureWipe(master);
   return key;
 }
 
-absl::StatusOr<SealKey> SealKey::FromBytes(std::span<const uint8_t> bytes) {
+absl::StatusOr<SealKey> SealKey::FromBytes(std::span<const uint8_t> bytes, std::string derivation) {
   if (bytes.size() != kSealKeyBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
                  "a seal key has {} bytes, not {}; restore the key file from its backup",
                  kSealKeyBytes, bytes.size());
   }
-  return SealKey(std::make_shared<const Secrets>(bytes));
+  return SealKey(std::make_shared<const Secrets>(bytes, std::move(derivation)));
+}
+
+const std::string& SealKey::derivation() const {
+  return secrets_->derivation();
 }
 
 std::string SealKey::Seal(const SealContext& context, std::string_view plaintext) const {

@@ -45,8 +45,13 @@ class SealKey {
   // A fresh random key, for a throw-away store.
   static SealKey Generate();
 
-  // KEY_INVALID unless there are exactly kSealKeyBytes.
-  static absl::StatusOr<SealKey> FromBytes(std::span<const uint8_t> bytes);
+  // KEY_INVALID unless there are exactly kSealKeyBytes. `derivation` as below.
+  static absl::StatusOr<SealKey> FromBytes(std::span<const uint8_t> bytes,
+                                           std::string derivation = "");
+
+  // What must be kept, in clear, to make the key from its passphrase again
+  // (PassphraseParameters::Encode); empty for a key that is kept itself.
+  const std::string& derivation() const;
 
   // nonce | ciphertext | tag: kSealOverheadBytes longer than the plaintext.
   std::string Seal(const SealContext& context, std::string_view plaintext) const;

@@ -33,17 +33,18 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-absl::StatusOr<SealKey> KeyOfParameters(const std::string& path, std::string_view passphrase) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxKeyFileBytes));
-  const auto parameters = PassphraseParameters::Decode(bytes);
-  if (!parameters.ok()) {
-    return Annotate(parameters.status(), path);
+absl::StatusOr<SealKey> DeriveKey(std::string_view passphrase, std::string_view parameters,
+                                  std::string_view source) {
+  const auto decoded = PassphraseParameters::Decode(parameters);
+  if (!decoded.ok()) {
+    return Annotate(decoded.status(), source);
   }
-  return SealKeyFromPassphrase(passphrase, *parameters);
+  return SealKeyFromPassphrase(passphrase, *decoded);
 }
 
-absl::Status WriteParameters(const std::string& path) {
-  return WriteFileAtomically(path, PassphraseParameters::Generate().Encode(), seal::kKeyFileMode);
+absl::StatusOr<SealKey> KeyOfParameters(const std::string& path, std::string_view passphrase) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxKeyFileBytes));
+  return DeriveKey(passphrase, bytes, path);
 }
 
 absl::Status WriteRandomKey(const std::string& path) {
@@ -67,13 +68,7 @@ absl::StatusOr<SealKey> SealKeySource::LoadFrom(const std::string& path,
                                             : seal::LoadKeyFile(path);
 }
 
-absl::StatusOr<SealKey> SealKeySource::LoadOrCreateCurrent() const {
-  if (options_.kind == Kind::kFile) {
-    return SealKey::LoadOrCreate(options_.path);
-  }
-  if (options_.kind == Kind::kPassphrase && !Exists(options_.path)) {
-    RETURN_IF_ERROR(WriteParameters(options_.path));
-  }
+absl::StatusOr<SealKey> SealKeySource::LoadCurrent() const {
   const auto key = LoadFrom(options_.path, options_.passphrase);
   if (!key.ok() && options_.kind == Kind::kCredential) {
     return Annotate(key.status(),
@@ -83,13 +78,48 @@ absl::StatusOr<SealKey> SealKeySource::LoadOrCreateCurrent() const {
   return key;
 }
 
+absl::Status SealKeySource::CreateIfMissing() const {
+  if (Exists(options_.path) || options_.kind == Kind::kCredential) {
+    return absl::OkStatus();
+  }
+  return options_.kind == Kind::kFile
+             ? SealKey::LoadOrCreate(options_.path).status()
+             : seal::CreateIfMissing(options_.path, PassphraseParameters::Generate().Encode());
+}
+
 absl::StatusOr<SealKeys> SealKeySource::Load() {
-  ASSIGN_OR_RETURN(SealKey current, LoadOrCreateCurrent());
+  RETURN_IF_ERROR(CreateIfMissing());
+  ASSIGN_OR_RETURN(std::optional<SealKeys> keys, LoadExisting());
+  if (!keys) {
+    return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
+                 "{} was removed while it was read; start again", options_.path);
+  }
+  return *std::move(keys);
+}
+
+absl::StatusOr<std::optional<SealKeys>> SealKeySource::LoadExisting() const {
+  if (options_.kind != Kind::kCredential && !Exists(options_.path)) {
+    return std::nullopt;
+  }
+  ASSIGN_OR_RETURN(SealKey current, LoadCurrent());
   SealKeys keys{.current = std::move(current), .next = std::nullopt};
   if (Exists(NextPath())) {
     ASSIGN_OR_RETURN(keys.next, LoadFrom(NextPath(), options_.passphrase));
   }
   return keys;
+}
+
+absl::StatusOr<SealKey> SealKeySource::DeriveWith(std::string_view derivation) const {
+  if (options_.kind != Kind::kPassphrase) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
+                 "a key of this kind is not made from a passphrase; name its file");
+  }
+  return DeriveKey(options_.passphrase, derivation, "the parameters beside it");
+}
+
+absl::Status SealKeySource::Adopt(std::string_view derivation) {
+  RETURN_IF_ERROR(DeriveWith(derivation).status());
+  return seal::CreateIfMissing(options_.path, derivation);
 }
 
 absl::StatusOr<SealKey> SealKeySource::StartRotation(std::string_view new_passphrase) {
@@ -107,7 +137,8 @@ absl::StatusOr<SealKey> SealKeySource::StartRotation(std::string_view new_passph
     // Checked before anything is written.
     RETURN_IF_ERROR(
         SealKeyFromPassphrase(new_passphrase, PassphraseParameters::Generate()).status());
-    RETURN_IF_ERROR(WriteParameters(NextPath()));
+    RETURN_IF_ERROR(WriteFileAtomically(NextPath(), PassphraseParameters::Generate().Encode(),
+                                        seal::kKeyFileMode));
   } else {
     RETURN_IF_ERROR(WriteRandomKey(NextPath()));
   }

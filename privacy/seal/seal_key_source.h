@@ -49,6 +49,15 @@ class SealKeySource {
   // KEY_FILE_MODE, KEY_INVALID (also for a passphrase outside the limits), FILE_NOT_FOUND for a
   // credential that is not there, and the errors of base/file.h.
   absl::StatusOr<SealKeys> Load();
+  // The same, but nothing is created: nullopt where there is no key yet.
+  absl::StatusOr<std::optional<SealKeys>> LoadExisting() const;
+  // kPassphrase: the key of the source's passphrase under the parameters that a SealKey's
+  // `derivation` names, for example those of a backup. KEY_INVALID for others and for other kinds.
+  absl::StatusOr<SealKey> DeriveWith(std::string_view derivation) const;
+  // kPassphrase: makes these parameters the source's own, where it has none yet.
+  absl::Status Adopt(std::string_view derivation);
+  const std::string& path() const { return options_.path; }
+  Kind kind() const { return options_.kind; }
 
   // Makes the next key. `new_passphrase` for kPassphrase (the same one gives another key, too).
   // INVALID_ARGUMENT for a credential: whoever provides it adds the next one beside it.
@@ -59,7 +68,8 @@ class SealKeySource {
  private:
   std::string NextPath() const { return options_.path + ".next"; }
   absl::StatusOr<SealKey> LoadFrom(const std::string& path, std::string_view passphrase) const;
-  absl::StatusOr<SealKey> LoadOrCreateCurrent() const;
+  absl::StatusOr<SealKey> LoadCurrent() const;
+  absl::Status CreateIfMissing() const;
 
   Options options_;
   std::string next_passphrase_;

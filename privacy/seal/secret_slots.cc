@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include <array>
 #include <vector>
 
 #include "base/mutex.h"
@@ -56,6 +57,20 @@ SlotPool& Pool() {
 }
 
 }  // namespace
+
+// sodium_malloc locks what it gives and says nothing where that fails.
+bool SecretsCanBeLocked() {
+  static const bool can = [] {
+    InitSodium();
+    static std::array<uint8_t, kSlotsPerBlock * kSecretSlotBytes> probe;
+    const bool locked = sodium_mlock(probe.data(), probe.size()) == 0;
+    if (locked) {
+      sodium_munlock(probe.data(), probe.size());
+    }
+    return locked;
+  }();
+  return can;
+}
 
 std::shared_ptr<uint8_t> NewSecretSlot() {
   return {Pool().Take(), [](uint8_t* slot) { Pool().GiveBack(slot); }};

@@ -16,4 +16,8 @@ inline constexpr size_t kSecretSlotBytes = 32;
 // thousands of them. Zeroed at first, wiped when the last pointer goes. Thread-safe.
 std::shared_ptr<uint8_t> NewSecretSlot();
 
+// Whether the operating system lets this process lock memory; where not, keys may reach the swap
+// space. Asked once. Thread-safe.
+bool SecretsCanBeLocked();
+
 }  // namespace ruvd

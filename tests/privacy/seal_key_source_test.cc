@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "base/bytes.h"
 #include "base/file.h"
@@ -113,6 +115,78 @@ TEST_F(SealKeySourceTest, ANewPassphraseTakesOver) {
   SealKeySource second(
       {.kind = Kind::kPassphrase, .path = path_, .passphrase = "the second passphrase"});
   EXPECT_TRUE(Same(second.Load()->current, next));
+}
+
+TEST_F(SealKeySourceTest, ConcurrentFirstStartsEndWithOnePassphraseKey) {
+  const auto load = [&] {
+    return SealKeySource(
+               {.kind = Kind::kPassphrase, .path = path_, .passphrase = "correct horse battery"})
+        .Load();
+  };
+  std::vector<absl::StatusOr<SealKeys>> keys(4, absl::UnknownError(""));
+  std::vector<std::thread> threads;
+  for (auto& key : keys) {
+    threads.emplace_back([&] { key = load(); });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  const auto last = load();
+  ASSERT_TRUE(last.ok()) << last.status();
+  for (const auto& key : keys) {
+    ASSERT_TRUE(key.ok()) << key.status();
+    EXPECT_TRUE(Same(key->current, last->current));
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(SealKeySourceTest, LooksWithoutMakingAndTakesOverTheParametersOfABackup) {
+  SealKeySource source(
+      {.kind = Kind::kPassphrase, .path = path_, .passphrase = "correct horse battery"});
+  EXPECT_FALSE(source.LoadExisting().value().has_value());
+  EXPECT_FALSE(fs::exists(path_));
+  const std::string derivation = Cheap().Encode();
+  const SealKey key = source.DeriveWith(derivation).value();
+  EXPECT_EQ(key.derivation(), derivation);
+  EXPECT_EQ(ReasonOf(source.Adopt("other bytes")), reasons::kKeyInvalid);
+  ASSERT_TRUE(source.Adopt(derivation).ok());
+  EXPECT_TRUE(Same(source.LoadExisting().value()->current, key));
+  EXPECT_EQ(SealKey::Generate().derivation(), "");
+  EXPECT_EQ(ReasonOf(SealKeySource({.path = path_}).DeriveWith(derivation).status()),
+            reasons::kKeyInvalid);
+}
+
+// As a unit with User= finds it: root's, readable for the service by an access list.
+TEST_F(SealKeySourceTest, ACredentialOfTheServiceManagerMayBeReadableForItsGroup) {
+  ASSERT_TRUE(WriteFileAtomically(path_, std::string(kSealKeyBytes, 'k'), 0440).ok());
+  SealKeySource source({.kind = Kind::kCredential, .path = path_});
+  ::unsetenv("CREDENTIALS_DIRECTORY");
+  EXPECT_EQ(ReasonOf(source.Load().status()), reasons::kKeyFileMode);
+  ::setenv("CREDENTIALS_DIRECTORY", (folder_.string() + "/").c_str(), 1);
+  EXPECT_TRUE(source.Load().ok());
+  for (const mode_t mode : {0460, 0444, 0450}) {
+    ASSERT_EQ(::chmod(path_.c_str(), mode), 0);
+    EXPECT_EQ(ReasonOf(source.Load().status()), reasons::kKeyFileMode) << mode;
+  }
+  ASSERT_EQ(::chmod(path_.c_str(), 0440), 0);
+  ::setenv("CREDENTIALS_DIRECTORY", folder_.parent_path().c_str(), 1);
+  EXPECT_EQ(ReasonOf(source.Load().status()), reasons::kKeyFileMode);
+  ::unsetenv("CREDENTIALS_DIRECTORY");
+}
+
+TEST_F(SealKeySourceTest, AKeyOfAnotherUserAndWhatIsNoFileAreRefused) {
+  SealKeySource source({.kind = Kind::kCredential, .path = path_});
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_EQ(ReasonOf(source.Load().status()), reasons::kFileUnreadable);
+  fs::remove(path_);
+  ASSERT_TRUE(WriteFileAtomically(path_, std::string(kSealKeyBytes, 'k'), 0600).ok());
+  EXPECT_TRUE(source.Load().ok());
+  if (::chown(path_.c_str(), 12345, 12345) != 0) {
+    GTEST_SKIP() << "only root can give files away";
+  }
+  const auto foreign = source.Load();
+  EXPECT_EQ(ReasonOf(foreign.status()), reasons::kKeyFileMode);
+  EXPECT_THAT(MessageOf(foreign.status()), HasSubstr("12345"));
 }
 
 TEST_F(SealKeySourceTest, ACredentialIsReadAndNeverMade) {
