@@ -32,6 +32,25 @@ void WriteAll(const std::string& path, const std::string& bytes) {
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
+// A file that is written in place, where some of the bytes written since the last fsync came and
+// others did not: all, none, or those before a point.
+std::string Torn(const std::string& before, const std::string& after, Random& random) {
+  if (before.size() != after.size() || random.Chance(0.3)) {
+    return random.Chance(0.5) ? before : after;
+  }
+  std::vector<size_t> changed;
+  for (size_t i = 0; i < after.size(); ++i) {
+    if (before[i] != after[i]) {
+      changed.push_back(i);
+    }
+  }
+  std::string torn = before;
+  for (size_t came = random.Below(changed.size() + 1), i = 0; i < came; ++i) {
+    torn[changed[i]] = after[changed[i]];
+  }
+  return torn;
+}
+
 class TrackedFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   TrackedFile(PowerCutFiles& disk, std::string name, std::unique_ptr<rocksdb::FSWritableFile> file)
@@ -254,9 +273,7 @@ void PowerCutFiles::ApplyBytes(const std::string& path, const File& file, Random
     return;
   }
   if (file.in_place) {
-    if (random.Chance(0.5)) {
-      WriteAll(path, file.before);  // the write since the last fsync never came
-    }
+    WriteAll(path, Torn(file.before, ReadAll(path), random));
     return;
   }
   std::string bytes = ReadAll(path);

@@ -3,6 +3,7 @@
 
 #include "tests/campaign/workload.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/bytes.h"
@@ -38,6 +39,31 @@ void Complain(Verdict* verdict, const std::string& text) {
   ++verdict->wrong;
   if (verdict->example.empty()) {
     verdict->example = text;
+  }
+}
+
+// See CheckReads.
+void CheckRead(const Database& database, const Model& model, const Model::Row& row,
+               bool loss_reported, Verdict* verdict) {
+  const auto& [family, key] = row;
+  const auto expected = model.rows().find(row);
+  const bool exists = expected != model.rows().end();
+  const absl::StatusOr<std::string> value = database.Get(family, key);
+  const auto is = [&, family = family](uint64_t n) {
+    return *value == ValueOf(model.seed(), model.writer(), n, family);
+  };
+  if (!value.ok()) {
+    const bool missing = absl::IsNotFound(value.status());
+    verdict->errors += missing ? 0 : 1;
+    if (missing && exists && !loss_reported) {
+      Complain(verdict, Describe(family, key, "is missing without an error"));
+    }
+  } else if (loss_reported) {
+    if (!std::ranges::any_of(model.WritesOf(row), is)) {
+      Complain(verdict, Describe(family, key, "reads a value that was never written to it"));
+    }
+  } else if (!exists || !is(expected->second)) {
+    Complain(verdict, Describe(family, key, "reads a wrong value"));
   }
 }
 
@@ -91,11 +117,17 @@ void Model::AdvanceTo(uint64_t n) {
     const Change change = MakeChange(seed_, writer_, n_);
     for (const auto& row : change.puts) {
       rows_[row] = n_;
+      history_[row].push_back(n_);
     }
     for (const auto& row : change.deletes) {
       rows_.erase(row);
     }
   }
+}
+
+std::span<const uint64_t> Model::WritesOf(const Row& row) const {
+  const auto found = history_.find(row);
+  return found == history_.end() ? std::span<const uint64_t>() : found->second;
 }
 
 absl::StatusOr<uint64_t> CountOf(const Database& database, int writer) {
@@ -138,7 +170,8 @@ absl::StatusOr<Verdict> Check(const Database& database, uint64_t seed) {
   return verdict;
 }
 
-Verdict CheckReads(const Database& database, uint64_t seed, const std::vector<uint64_t>& counts) {
+Verdict CheckReads(const Database& database, uint64_t seed, const std::vector<uint64_t>& counts,
+                   bool loss_reported) {
   Verdict verdict;
   verdict.counts = counts;
   for (int writer = 0; writer < kWriters; ++writer) {
@@ -146,19 +179,7 @@ Verdict CheckReads(const Database& database, uint64_t seed, const std::vector<ui
     model.AdvanceTo(counts[static_cast<size_t>(writer)]);
     for (const ColumnFamily family : kFamilies) {
       for (uint64_t index = 0; index < kKeysPerWriter; ++index) {
-        const std::string key = KeyOf(writer, index);
-        const auto expected = model.rows().find({family, key});
-        const bool exists = expected != model.rows().end();
-        const absl::StatusOr<std::string> value = database.Get(family, key);
-        if (value.ok()) {
-          if (!exists || *value != ValueOf(seed, writer, expected->second, family)) {
-            Complain(&verdict, Describe(family, key, "reads a wrong value"));
-          }
-        } else if (!absl::IsNotFound(value.status())) {
-          ++verdict.errors;
-        } else if (exists) {
-          Complain(&verdict, Describe(family, key, "is missing without an error"));
-        }
+        CheckRead(database, model, {family, KeyOf(writer, index)}, loss_reported, &verdict);
       }
     }
   }

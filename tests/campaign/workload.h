@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,8 +40,11 @@ class Model {
   Model(uint64_t seed, int writer) : seed_(seed), writer_(writer) {}
   void AdvanceTo(uint64_t n);
 
-  using Rows = std::map<std::pair<ColumnFamily, std::string>, uint64_t>;
+  using Row = std::pair<ColumnFamily, std::string>;
+  using Rows = std::map<Row, uint64_t>;
   const Rows& rows() const { return rows_; }
+  // Every change that wrote the row, the last one included.
+  std::span<const uint64_t> WritesOf(const Row& row) const;
   uint64_t seed() const { return seed_; }
   int writer() const { return writer_; }
 
@@ -49,6 +53,7 @@ class Model {
   int writer_;
   uint64_t n_ = 0;
   Rows rows_;
+  std::map<Row, std::vector<uint64_t>> history_;
 };
 
 // How many changes of a writer the store holds. Its error, where the count cannot be read.
@@ -64,7 +69,10 @@ struct Verdict {
 // Compares all rows of all writers with the model of as many changes as the store holds.
 absl::StatusOr<Verdict> Check(const Database& database, uint64_t seed);
 
-// Row by row against the known counts: for damaged stores, where a read may fail but never lie.
-Verdict CheckReads(const Database& database, uint64_t seed, const std::vector<uint64_t>& counts);
+// Row by row against the known counts: for damaged stores, where a read may fail but never lie. A
+// store that says that it lost its last changes may show an earlier value of a row, or none, but
+// nothing that was never written to it.
+Verdict CheckReads(const Database& database, uint64_t seed, const std::vector<uint64_t>& counts,
+                   bool loss_reported);
 
 }  // namespace ruvd::campaign
