@@ -40,7 +40,8 @@ struct Tick {};   // every kTick
 struct Flush {};  // a batch is full, or the oldest entry has waited long enough
 using Message = std::variant<Turn, Tick, Flush>;
 
-// Set while a Flush is on its way: however many requests fill the queue, one message is enough.
+// Set while a Flush is on its way, or would be in vain until the next tick: however many requests
+// fill the queue, one message is enough.
 using FlushFlag = std::shared_ptr<std::atomic<bool>>;
 
 class WitnessActor final : public Actor<Message> {
@@ -95,7 +96,11 @@ class WitnessActor final : public Actor<Message> {
 
   void Write(Context& context) {
     flush_sent_->store(false);
-    Report(kEntries, options_.log->FlushDue(context.Now()).status());
+    const absl::Status written = options_.log->FlushDue(context.Now()).status();
+    if (!written.ok()) {
+      flush_sent_->store(true);  // the next tick tries again, not every request
+    }
+    Report(kEntries, written);
   }
 
   // One bounded step; true if the next tick should go on with it.

@@ -102,6 +102,22 @@ TEST_F(NodeWitnessTest, RequestsAreWitnessedAndTheirSessionsKept) {
   EXPECT_GE(stats.total().max_ms(), stats.total().p50_ms());
 }
 
+// Found by review: this request closed the log for good, and put a user's words into it.
+TEST_F(NodeWitnessTest, ANameThatIsCutInsideACharacterDoesNotCloseTheLog) {
+  Start();
+  auto request = Request("The old man walked", 8);
+  const std::string words(63, 'w');
+  request.mutable_adapters()->add_chosen()->set_name(words + "\xC3\xA9");
+  EXPECT_EQ(ReasonOf(Generate(request).status), reasons::kNotFound);
+  ASSERT_TRUE(Generate(Request("The old man walked", 8)).status.ok());
+  Restart();
+  const auto entries = List({});
+  ASSERT_EQ(entries.hits_size(), 2);
+  EXPECT_EQ(entries.undecodable(), 0U);
+  EXPECT_EQ(entries.hits(1).entry().error_reason(), reasons::kNotFound);
+  EXPECT_THAT(entries.hits(1).entry().error_message(), Not(HasSubstr("www")));
+}
+
 TEST_F(NodeWitnessTest, TheCommandLineShowsThem) {
   Start();
   const Completion completion = Generate(Request("The old man walked", 8));
