@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/bytes.h"
+
+namespace ruvd {
+
+// SHA-256 of bytes that come in pieces. Not thread-safe.
+class Sha256Stream {
+ public:
+  Sha256Stream();
+  ~Sha256Stream();
+  Sha256Stream(Sha256Stream&&) noexcept;
+  Sha256Stream& operator=(Sha256Stream&&) noexcept;
+
+  void Add(std::string_view bytes);
+  // Of all that was added so far; more may be added afterwards.
+  Digest Current() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ruvd
