@@ -3,10 +3,19 @@
 //
 // Nothing that a person wrote and no embedding may be readable in any file of a store or a backup.
 
+#include <chrono>
+#include <fstream>
+
 #include "base/bytes.h"
+#include "storage/graph/graph_store.h"
 #include "storage/items/item_store.h"
+#include "storage/ledger/privacy_ledger_store.h"
 #include "storage/patterns/pattern_store.h"
+#include "storage/policies/policy_store.h"
+#include "storage/sessions/session_index.h"
 #include "storage/trajectories/trajectory_store.h"
+#include "storage/witness/witness_archive_key.h"
+#include "storage/witness/witness_log.h"
 #include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
@@ -59,12 +68,76 @@ class CanaryTest : public StoreTest {
                            .adapter_name = kText,
                            .payload = LongText()})
                     .ok());
+    ASSERT_TRUE(patterns->Maintain(std::chrono::seconds(10)).ok());
+    ASSERT_TRUE(patterns->Checkpoint().ok());
+    ASSERT_EQ(patterns->Stats().checkpoint.rows, 1U);
     ItemStore items(database);
     ASSERT_TRUE(
         items
             .Put(Digest{1},
                  {.header = kText, .body = kText, .signature = kText, .payload = LongText()})
             .ok());
+  }
+  // The typed stores. Ids are keys of rows, which files show: none of them is a user's.
+  void FillTypedStores(Database& database) const {
+    FillPolicies(database);
+    const auto sessions = SessionIndex::Open(database, {.dimension = kDimension}).value();
+    ASSERT_TRUE(sessions
+                    ->Put({.session_id = "session",
+                           .user_id = kText,
+                           .context_embedding = CanaryEmbedding(),
+                           .kv_cache = KvCacheReference{.location = kText},
+                           .active_adapter = kText,
+                           .history_reference = kText,
+                           .metadata = {{kText, LongText().substr(0, 1000)}}})
+                    .ok());
+    const auto graph = GraphStore::Open(database).value();
+    ASSERT_TRUE(graph
+                    ->Put({.from = {GraphNodeKind::kSession, "session"},
+                           .type = EdgeType::kUsed,
+                           .to = {GraphNodeKind::kPattern, "pattern"}},
+                          0.5F)
+                    .ok());
+    const auto ledger = PrivacyLedgerStore::Open(database).value();
+    ASSERT_TRUE(ledger->Reserve({.sigma = 1, .epsilon = 1, .delta = 1e-6, .subject = kText}).ok());
+    FillWitness(database);
+  }
+  static void FillPolicies(Database& database) {
+    const auto policies = PolicyStore::Open(database, {.dimension = kDimension}).value();
+    const std::vector<PolicyParameters> parameters = {EwcPolicy{.anchor = kText},
+                                                      PatternPolicy{.adapter = kText}};
+    for (uint8_t i = 0; i < parameters.size(); ++i) {
+      ASSERT_TRUE(
+          policies
+              ->Put({.id = {i}, .parameters = parameters[i], .embedding = CanaryEmbedding()},
+                    CanaryEmbedding())
+              .ok());
+    }
+  }
+  // One entry stays, one goes into an archive beside the store.
+  void FillWitness(Database& database) const {
+    WitnessLogOptions options;
+    options.retention = {.retention = std::chrono::milliseconds(10),
+                         .archive_folder = folder_ / "archive",
+                         .archive_key = WitnessArchiveKey(database).value()};
+    std::filesystem::create_directories(options.retention.archive_folder);
+    const auto log = WitnessLog::Open(database, options).value();
+    for (const int64_t time : {0, 1000}) {
+      ASSERT_TRUE(log->Append({.request_id = "request " + std::to_string(time),
+                               .session_id = kText,
+                               .query_embedding = CanaryEmbedding(),
+                               .routing = {.model = kText},
+                               .model_used = kText,
+                               .adapters = {kText},
+                               .response_embedding = CanaryEmbedding(),
+                               .timestamp_ms = time,
+                               .error = WitnessError{kText, kText}},
+                              TimePoint())
+                      .ok());
+    }
+    ASSERT_TRUE(log->FlushAll().ok());
+    EXPECT_EQ(log->ExpireSome(1000)->entries, 1U);
+    EXPECT_FALSE(std::filesystem::is_empty(options.retention.archive_folder));
   }
   static void FillEveryFamily(Database& database, const KeyScope& scope) {
     for (const ColumnFamilyInfo& info : kColumnFamilies) {
@@ -89,6 +162,7 @@ class CanaryTest : public StoreTest {
 TEST_F(CanaryTest, NoStoreLeavesPlaintextInAnyFile) {
   auto database = OpenStore();
   FillEveryStore(*database);
+  FillTypedStores(*database);
   FillEveryFamily(*database, KeyScope());
   ExpectNoCanary();  // the log
   ASSERT_TRUE(database->Flush().ok());
@@ -102,6 +176,20 @@ TEST_F(CanaryTest, NoStoreLeavesPlaintextInAnyFile) {
   ASSERT_TRUE(database->Compact().ok());
   database.reset();
   ExpectNoCanary();
+}
+
+// What finds nothing above finds what is there.
+TEST_F(CanaryTest, TheSearchFindsAPlainText) {
+  const std::vector<float> embedding = CanaryEmbedding();
+  std::ofstream(folder_ / "text") << "some bytes before " << kText;
+  std::ofstream(folder_ / "values", std::ios::binary)
+      .write(reinterpret_cast<const char*>(embedding.data()),
+             static_cast<std::streamsize>(embedding.size() * sizeof(float)));
+  EXPECT_EQ(FilesContaining(folder_, "CANARY").size(), 1U);
+  EXPECT_EQ(
+      FilesContaining(folder_, {reinterpret_cast<const char*>(embedding.data()), embedding.size()})
+          .size(),
+      1U);
 }
 
 }  // namespace
