@@ -108,6 +108,7 @@ absl::StatusOr<size_t> PatternStore::ForgetSome() {
   std::vector<PatternId> old;
   std::string next;
   size_t seen = 0;
+  size_t tombstones = 0;
   const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
     if (seen++ == limits::kTombstoneWalkRows) {
       next = row.key;
@@ -121,12 +122,13 @@ absl::StatusOr<size_t> PatternStore::ForgetSome() {
     if (meta.tombstone && meta.pattern.updated_ms < oldest) {
       old.push_back(id);
     } else if (meta.tombstone) {
-      ++walk_tombstones_;
+      ++tombstones;
     }
     return true;
   };
   RETURN_IF_ERROR(database_.Scan(ColumnFamily::kMeta, walk_key_.empty() ? prefix : walk_key_,
                                  EndOfPrefix(prefix), look));
+  walk_tombstones_ += tombstones;
   walk_key_ = std::move(next);
   if (walk_key_.empty()) {
     walk_ended_at_ = now;

@@ -71,35 +71,61 @@ absl::StatusOr<VectorReader::Block> VectorReader::Read(uint32_t block) const {
   return rows;
 }
 
+bool VectorReader::MayBegin() const {
+  return begun_ < blocks_ && begun_ < taken_ + ahead_;
+}
+
+bool VectorReader::ReadNext() {
+  uint32_t block = 0;
+  {
+    const MutexLock lock(mutex_);
+    if (stop_ || !MayBegin()) {
+      return false;
+    }
+    block = begun_++;
+  }
+  absl::StatusOr<Block> rows = Read(block);
+  const MutexLock lock(mutex_);
+  read_.emplace(block, std::move(rows));
+  changed_.NotifyAll();
+  return true;
+}
+
 void VectorReader::Work() {
   for (;;) {
-    uint32_t block = 0;
-    {
-      const MutexLock lock(mutex_);
-      while (!stop_ && begun_ < blocks_ && begun_ >= taken_ + ahead_) {
-        changed_.Wait(mutex_);
-      }
-      if (stop_ || begun_ >= blocks_) {
-        return;
-      }
-      block = begun_++;
+    while (ReadNext()) {
     }
-    absl::StatusOr<Block> rows = Read(block);
     const MutexLock lock(mutex_);
-    read_.emplace(block, std::move(rows));
-    changed_.NotifyAll();
+    while (!stop_ && begun_ < blocks_ && !MayBegin()) {
+      changed_.Wait(mutex_);
+    }
+    if (stop_ || begun_ >= blocks_) {
+      return;
+    }
   }
 }
 
+// Whoever waits reads too: a start on two cores has nothing else to do.
 absl::StatusOr<VectorReader::Block> VectorReader::Take(uint32_t block) {
-  const MutexLock lock(mutex_);
-  while (!read_.contains(block)) {
-    changed_.Wait(mutex_);
+  for (;;) {
+    {
+      const MutexLock lock(mutex_);
+      if (const auto found = read_.find(block); found != read_.end()) {
+        absl::StatusOr<Block> rows = std::move(found->second);
+        read_.erase(found);
+        ++taken_;
+        changed_.NotifyAll();
+        return rows;
+      }
+    }
+    if (ReadNext()) {
+      continue;
+    }
+    const MutexLock lock(mutex_);
+    while (!read_.contains(block)) {
+      changed_.Wait(mutex_);
+    }
   }
-  absl::StatusOr<Block> rows = std::move(read_.extract(block).mapped());
-  ++taken_;
-  changed_.NotifyAll();
-  return rows;
 }
 
 absl::Status VectorReader::ForEach(const std::function<absl::Status(const Row& row)>& show) {

@@ -42,6 +42,10 @@ class VectorReader {
  private:
   absl::StatusOr<uint32_t> CountBlocks() const;
   absl::StatusOr<Block> Read(uint32_t block) const;
+  // Whether another block may be begun: not too far ahead of what was taken.
+  bool MayBegin() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Reads the next block that nobody has begun; false where there is none to begin now.
+  bool ReadNext();
   void Work();
   absl::StatusOr<Block> Take(uint32_t block);
 

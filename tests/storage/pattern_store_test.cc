@@ -253,6 +253,28 @@ TEST_F(PatternStoreTest, RefusesRowsThatDisagree) {
   EXPECT_EQ(ReasonOf(PatternStore::Open(*database_, options_).status()), reasons::kStoreCorrupt);
 }
 
+// More slots than a block of the reader has, one block without any row.
+TEST_F(PatternStoreTest, AStartReadsBlockAfterBlock) {
+  options_.durability = Durability::kProcessCrash;
+  Reopen();
+  constexpr uint32_t kCount = 5000;
+  for (uint32_t n = 0; n < kCount; ++n) {
+    ASSERT_TRUE(store_->Put(MakePattern(n)).ok());
+  }
+  for (uint32_t n = 900; n < 3100; ++n) {
+    ASSERT_TRUE(store_->Delete(Id(n)).ok());
+  }
+  Reopen();
+  EXPECT_EQ(store_->size(), kCount - 2200);
+  for (const uint32_t n : {0U, 899U, 3100U, kCount - 1}) {
+    ExpectSame(*store_->Get(Id(n)), MakePattern(n));
+    EXPECT_THAT(Found(MakePattern(n), {}, 1), ElementsAre(n));
+  }
+  store_.reset();
+  ASSERT_TRUE(PutOne(*database_, ColumnFamily::kVec, patterns::SlotKey(0, 4000), "damage", 1).ok());
+  EXPECT_EQ(ReasonOf(PatternStore::Open(*database_, options_).status()), reasons::kStoreCorrupt);
+}
+
 TEST_F(PatternStoreTest, ManyReplacementsCompactTheIndex) {
   PatternStoreOptions options = options_;
   options.durability = Durability::kProcessCrash;
