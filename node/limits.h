@@ -12,7 +12,22 @@ namespace ruvd::limits {
 
 // Requests carry text: a context of 512 tokens is about 2 KiB; 1 MiB leaves room for long-context
 // models.
-inline constexpr int kMaxApiMessageBytes = 1 << 20;
+inline constexpr size_t kMaxTextRequestBytes = 1 << 20;
+// The largest of all: a pattern with an adapter of 8 MiB and its embedding.
+inline constexpr int kMaxApiMessageBytes = 10 << 20;
+// Embeddings of one page of patterns: a message of a client with gRPC's default limit (4 MiB).
+inline constexpr uint32_t kMaxPageBytes = 1 << 20;
+// An answer to our own client: a pattern with an adapter of 8 MiB is the largest.
+inline constexpr int kMaxResponseBytes = 16 << 20;
+// A line of an export of patterns: an adapter of 8 MiB and an embedding of 16,384 values in base64,
+// and the rest.
+inline constexpr size_t kMaxExportLineBytes = 12 << 20;
+// Streams that watch the patterns, of the 256 that a connection may have, and the changes each of
+// them holds in memory.
+inline constexpr size_t kMaxPatternWatches = 32;
+inline constexpr size_t kPatternWatchPage = 64;
+// Clocks of machines that are looked after differ by less.
+inline constexpr std::chrono::milliseconds kMaxClockLead{5 * 60'000};
 // Link frames: a 64 KiB chunk and its wrapping (reliability: bounds of the gossip layer).
 inline constexpr int kMaxLinkMessageBytes = 256 << 10;
 // Events a slow reader of a stream may be behind before denoising frames are left out. Text is
@@ -54,6 +69,15 @@ inline constexpr size_t kLearningMailbox = 256;
 inline constexpr size_t kFederationMailbox = 1024;
 // Queries of the witness log that wait for one another: more would keep a node from stopping.
 inline constexpr size_t kMaxWaitingQueries = 32;
+// A round of looking after the store: batches of 128 values that are sealed anew, and the time that
+// the patterns get; others wait for the thread as long.
+inline constexpr size_t kMaintenanceMailbox = 4;
+inline constexpr size_t kResealStepsPerRound = 16;
+inline constexpr std::chrono::milliseconds kMaintenanceBudget{20};
+// A backup's name, which becomes a folder's.
+inline constexpr size_t kMaxBackupNameBytes = 64;
+// Conversations of an erased user that are forgotten in one batch.
+inline constexpr size_t kForgottenPerBatch = 256;
 // Turns of conversations waiting to be noted.
 inline constexpr size_t kWitnessMailbox = 256;
 // Records of requests that leave in one step: some 3 MiB to compress and seal.

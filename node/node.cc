@@ -33,13 +33,16 @@
 #include "node/actors/federation_actor.h"
 #include "node/actors/inference_actor.h"
 #include "node/actors/learning_actor.h"
+#include "node/actors/maintenance_actor.h"
 #include "node/actors/witness_actor.h"
 #include "node/api/link.h"
+#include "node/api/pattern_feed.h"
 #include "node/api/server.h"
 #include "node/api/services.h"
 #include "node/limits.h"
 #include "node/metrics/metrics.h"
 #include "node/node_files.h"
+#include "node/node_metrics.h"
 #include "node/status.h"
 #include "node/version.h"
 #include "storage/consent/consent_store.h"
@@ -49,6 +52,7 @@
 #include "storage/patterns/pattern_store.h"
 #include "storage/sessions/session_index.h"
 #include "storage/trajectories/trajectory_store.h"
+#include "storage/witness/witness_archive_key.h"
 #include "storage/witness/witness_log.h"
 
 namespace ruvd {
@@ -58,14 +62,6 @@ namespace {
 int InferenceThreads(int configured) {
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   return configured > 0 ? configured : std::max(1, cores - 1);
-}
-
-uint64_t DeadLetterTotal(const ActorSystem& actors) {
-  uint64_t total = 0;
-  for (size_t reason = 0; reason < kDeadLetterReasons; ++reason) {
-    total += actors.dead_letters().count(static_cast<DeadLetterReason>(reason));
-  }
-  return total;
 }
 
 // Members are declared in order of dependence, so that destruction takes them down in the reverse
@@ -97,8 +93,6 @@ class NodeImpl final : public Node {
   }
   absl::Status StartFederation();
   absl::Status StartServers();
-  void AddMetrics();
-  void AddCacheMetrics();
   void FillStatus(NodeStatus* status) const;
   // Stops servers, actors and threads, whatever state they are in. Idempotent.
   void StopNow();
@@ -130,6 +124,7 @@ class NodeImpl final : public Node {
   ThreadPool io_pool_{{.name = "io", .threads = 2}};
   ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
   ThreadPool query_pool_{{.name = "queries", .threads = 1, .low_priority = true}};
+  ThreadPool upkeep_pool_{{.name = "upkeep", .threads = 1, .low_priority = true}};
   ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
   std::atomic<bool> stopping_{false};  // ends what nobody waits for
   std::atomic<bool> aborting_{false};  // ends what requests wait for, too
@@ -140,6 +135,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<InferenceActor> inference_;
   std::unique_ptr<LearningActor> learning_;
 
+  std::unique_ptr<PatternFeed> pattern_feed_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> api_server_;
   std::unique_ptr<grpc::Server> federation_server_;
@@ -156,7 +152,11 @@ absl::Status NodeImpl::Start() {
   RETURN_IF_ERROR(OpenStores());
   RETURN_IF_ERROR(StartActors());
   RETURN_IF_ERROR(StartServers());
-  AddMetrics();
+  AddNodeMetrics({.prefixes = prefixes_.get(),
+                  .patterns = patterns_.get(),
+                  .inference = inference_.get(),
+                  .actors = actors_.get()},
+                 metrics_.get());
   return absl::OkStatus();
 }
 
@@ -226,7 +226,9 @@ absl::Status NodeImpl::OpenRecords() {
   witness.retention.retention = std::chrono::hours(24) * config_.storage.witness_days;
   witness.retention.capacity = static_cast<size_t>(config_.storage.witness_entries);
   witness.retention.archive_folder = config_.storage.witness_archive;
-  witness.retention.archive_key = files_->seal_key;
+  if (!config_.storage.witness_archive.empty()) {
+    ASSIGN_OR_RETURN(witness.retention.archive_key, WitnessArchiveKey(*database_));
+  }
   witness.retention.batch = limits::kWitnessExpiryPerTick;
   ASSIGN_OR_RETURN(witness_, WitnessLog::Open(*database_, witness));
   return absl::OkStatus();
@@ -245,6 +247,10 @@ absl::Status NodeImpl::StartActors() {
                      MessageOf(failure.status));
   };
   actors_ = std::make_unique<ActorSystem>(io_pool_, std::move(options));
+  StartMaintenanceActor(*actors_, {.database = database_.get(),
+                                   .patterns = patterns_.get(),
+                                   .pool = &upkeep_pool_,
+                                   .cancelled = [this] { return stopping_.load(); }});
   RETURN_IF_ERROR(StartFederation());
   ASSIGN_OR_RETURN(recorder_, StartWitnessActor(*actors_, {.clock = &clock_,
                                                            .log = witness_.get(),
@@ -340,15 +346,26 @@ absl::Status NodeImpl::StartServers() {
     federation_server_ = std::move(running.server);
     federation_address_ = running.address;
   }
+  pattern_feed_ =
+      std::make_unique<PatternFeed>(PatternFeed::Options{.patterns = patterns_.get(),
+                                                         .executor = &query_pool_,
+                                                         .max_streams = limits::kMaxPatternWatches,
+                                                         .page = limits::kPatternWatchPage});
   ServiceDependencies dependencies;
   dependencies.clock = &clock_;
   dependencies.model = model_.get();
+  dependencies.package_id = package_.id;
+  dependencies.self = files_->key.id();
+  dependencies.pattern_feed = pattern_feed_.get();
   dependencies.inference = inference_.get();
   dependencies.learning = learning_.get();
   dependencies.patterns = patterns_.get();
   dependencies.witness = witness_.get();
-  dependencies.package_id = package_.id;
+  dependencies.database = database_.get();
+  dependencies.sessions = sessions_.get();
+  dependencies.backup_dir = BackupDirOf(config_);
   dependencies.queries = &query_pool_;
+  dependencies.upkeep = &upkeep_pool_;
   dependencies.federation = federation_.get();
   dependencies.fill_status = [this](NodeStatus* status) { FillStatus(status); };
   std::vector<grpc::Service*> api;
@@ -364,50 +381,6 @@ absl::Status NodeImpl::StartServers() {
   return absl::OkStatus();
 }
 
-void NodeImpl::AddCacheMetrics() {
-  using Read = double (*)(const PrefixTree::Stats&, const KvPool::Usage&);
-  const auto add = [this](std::string name, std::string help, bool counter, Read read) {
-    metrics_->AddReader(std::move(name), std::move(help), "", counter, [this, read] {
-      return std::vector<Metrics::Sample>{
-          {"", read(prefixes_->stats(), prefixes_->pool()->usage())}};
-    });
-  };
-  add("ruvd_kv_bytes", "Memory of keys and values in use", false,
-      [](const auto&, const auto& usage) { return static_cast<double>(usage.bytes); });
-  add("ruvd_kv_budget_bytes", "Memory that keys and values may use", false,
-      [](const auto&, const auto& usage) { return static_cast<double>(usage.budget_bytes); });
-  add("ruvd_kv_shared_pages", "Pages of 16 tokens with more than one holder", false,
-      [](const auto&, const auto& usage) { return static_cast<double>(usage.shared_pages); });
-  add("ruvd_prefix_lookups_total", "Prefixes looked for", true,
-      [](const auto& stats, const auto&) { return static_cast<double>(stats.lookups); });
-  add("ruvd_prefix_hits_total", "Prefixes of which at least one token was found", true,
-      [](const auto& stats, const auto&) { return static_cast<double>(stats.hits); });
-  add("ruvd_prefix_reused_tokens_total", "Tokens that were not computed again", true,
-      [](const auto& stats, const auto&) { return static_cast<double>(stats.reused_tokens); });
-  add("ruvd_prefix_evicted_pages_total", "Pages that gave way to others", true,
-      [](const auto& stats, const auto&) { return static_cast<double>(stats.evicted_pages); });
-}
-
-void NodeImpl::AddMetrics() {
-  AddCacheMetrics();
-  metrics_->AddReader("ruvd_patterns", "Patterns in the store", "", false, [this] {
-    return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns_->size())}};
-  });
-  metrics_->AddReader("ruvd_requests_running", "Requests waiting or running", "", false, [this] {
-    return std::vector<Metrics::Sample>{{"", static_cast<double>(inference_->running())}};
-  });
-  metrics_->AddReader(
-      "ruvd_dead_letters_total", "Messages between actors that were lost", "reason", true, [this] {
-        std::vector<Metrics::Sample> samples;
-        for (size_t i = 0; i < kDeadLetterReasons; ++i) {
-          const auto reason = static_cast<DeadLetterReason>(i);
-          samples.push_back({std::string(DeadLetterReasonName(reason)),
-                             static_cast<double>(actors_->dead_letters().count(reason))});
-        }
-        return samples;
-      });
-}
-
 void NodeImpl::FillStatus(NodeStatus* status) const {
   status->node_id = id();
   status->name = config_.node.name;
@@ -415,6 +388,8 @@ void NodeImpl::FillStatus(NodeStatus* status) const {
   status->state = stopping_.load() ? "draining" : "serving";
   status->model_name = model_->config().name;
   status->model_hash = ToHex(model_->hash());
+  status->model_package = ToHex(package_.id);
+  status->embedding_dimension = patterns_->dimension();
   status->patterns = patterns_->size();
   status->trajectories = trajectories_->size();
   status->sessions = sessions_->size();
@@ -435,6 +410,7 @@ absl::Status NodeImpl::Drain(Duration deadline) {
   }
   const TimePoint end = clock_.Now() + deadline;
   stopping_.store(true);  // ends a background round between two batches
+  pattern_feed_->Close();
   if (auto* health = api_server_->GetHealthCheckService(); health != nullptr) {
     health->SetServingStatus(false);
   }
@@ -460,6 +436,9 @@ void NodeImpl::StopNow() {
   if (metrics_ != nullptr) {
     metrics_->RemoveReaders();
   }
+  if (pattern_feed_ != nullptr) {
+    pattern_feed_->Close();
+  }
   // Last writes go out, then what is still open is cancelled; waits until gRPC is done with every
   // call.
   constexpr auto kGrace = std::chrono::milliseconds(400);
@@ -472,6 +451,7 @@ void NodeImpl::StopNow() {
   }
   actors_.reset();  // by force whatever still runs; nobody asks them any more
   query_pool_.Shutdown();
+  upkeep_pool_.Shutdown();
   learning_pool_.Shutdown();
   compute_pool_.Shutdown();
   io_pool_.Shutdown();

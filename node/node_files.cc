@@ -26,6 +26,7 @@ constexpr char kPassphraseParametersFile[] = "seal.kdf";
 constexpr char kCredential[] = "ruvd.seal-key";
 constexpr char kCredentialsVariable[] = "CREDENTIALS_DIRECTORY";
 constexpr char kStoreFolder[] = "store";
+constexpr char kBackupFolder[] = "backups";
 
 absl::Status CheckDataDir(const NodeConfig& config) {
   return config.node.data_dir.empty()
@@ -100,17 +101,18 @@ absl::StatusOr<std::string> StorePathOf(const NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kStoreFolder).string();
 }
 
+std::string BackupDirOf(const NodeConfig& config) {
+  return (std::filesystem::path(config.node.data_dir) / kBackupFolder).string();
+}
+
 absl::StatusOr<NodeFiles> OpenNodeFiles(const NodeConfig& config) {
   RETURN_IF_ERROR(CheckDataDir(config));
   RETURN_IF_ERROR(MakeDataFolder(config.node.data_dir));
   const std::filesystem::path folder = config.node.data_dir;
   ASSIGN_OR_RETURN(NodeKey key, NodeKey::LoadOrCreate(folder / kNodeKeyFile));
   ASSIGN_OR_RETURN(auto source, MakeSealKeySource(config));
-  ASSIGN_OR_RETURN(const SealKeys keys, source->Load());
-  return NodeFiles{.key = std::move(key),
-                   .seal_source = std::move(source),
-                   .seal_key = keys.current,
-                   .store_path = folder / kStoreFolder};
+  return NodeFiles{
+      .key = std::move(key), .seal_source = std::move(source), .store_path = folder / kStoreFolder};
 }
 
 absl::StatusOr<std::unique_ptr<Database>> OpenNodeStore(const NodeConfig& config,

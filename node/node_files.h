@@ -23,7 +23,6 @@ namespace ruvd {
 struct NodeFiles {
   NodeKey key;
   std::unique_ptr<SealKeySource> seal_source;
-  SealKey seal_key;  // the source's present key, for files beside the store
   std::string store_path;
 };
 
@@ -39,6 +38,9 @@ absl::StatusOr<std::string> ReadPassphraseFile(const std::string& path);
 
 // DATA_DIR/store.
 absl::StatusOr<std::string> StorePathOf(const NodeConfig& config);
+
+// DATA_DIR/backups: where a running node puts copies of its store.
+std::string BackupDirOf(const NodeConfig& config);
 
 // Opens the store with the source's key, and finishes or cancels a change of that key which a crash
 // interrupted. A loss that opening found is logged. The errors of SealKeySource::Load and

@@ -25,6 +25,8 @@ struct NodeStatus {
   uint64_t witness_queued = 0;
   uint64_t witness_refused = 0;      // the queue was full, or they were not fit to be stored
   uint64_t witness_crowded_out = 0;  // left before their age: the log was full
+  std::string model_package;         // hexadecimal id
+  uint32_t embedding_dimension = 0;
   double uptime_seconds = 0;
   uint64_t requests_running = 0;
 };

@@ -149,7 +149,9 @@ class BackgroundActor final : public Actor<Message> {
     int64_t last_learned_ms = 0;
     RETURN_IF_ERROR(ForEachPatternOf(
         *options_.services.patterns, options_.services.origin, [&](Pattern& pattern) {
-          last_learned_ms = std::max(last_learned_ms, pattern.updated_ms);
+          if (pattern.examples > 0) {  // others came over the API
+            last_learned_ms = std::max(last_learned_ms, pattern.updated_ms);
+          }
           return absl::OkStatus();
         }));
     std::set<std::string> unlearned;

@@ -22,6 +22,9 @@ std::string EncodePatternPayload(const PatternPayload& payload) {
 absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes) {
   storage::v1::PatternPayload message;
   PatternPayload payload;
+  if (bytes.empty()) {
+    return payload;
+  }
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
       message.frame_id().size() != payload.frame_id.size()) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,

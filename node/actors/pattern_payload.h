@@ -23,7 +23,8 @@ struct PatternPayload {
 };
 
 std::string EncodePatternPayload(const PatternPayload& payload);
-// STORE_CORRUPT for bytes that are no payload.
+// No bytes, as of a pattern without an adapter, are an empty payload. STORE_CORRUPT for bytes that
+// are none.
 absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes);
 
 }  // namespace ruvd

@@ -1,14 +1,22 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <fmt/chrono.h>
+
+#include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <ctime>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
+#include "node/cli/identity.h"
+#include "node/limits.h"
 #include "node/status.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 
@@ -48,6 +56,8 @@ void WriteStatus(const NodeStatus& node, const FederationView& view,
   message->set_witness_queued(node.witness_queued);
   message->set_witness_refused(node.witness_refused);
   message->set_witness_crowded_out(node.witness_crowded_out);
+  message->set_model_package(node.model_package);
+  message->set_embedding_dimension(node.embedding_dimension);
   message->set_federated_adapter_version(view.federated_adapter_version);
   uint32_t alive = 0;
   for (const Member& member : view.members) {
@@ -56,6 +66,46 @@ void WriteStatus(const NodeStatus& node, const FederationView& view,
   message->set_members_alive(alive);
   message->mutable_refused_envelopes()->insert(view.refused.begin(), view.refused.end());
   message->mutable_accepted_items()->insert(view.accepted.begin(), view.accepted.end());
+}
+
+bool IsBackupName(std::string_view name) {
+  return !name.empty() && name.size() <= limits::kMaxBackupNameBytes && name.front() != '.' &&
+         std::ranges::all_of(name, [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' ||
+                  c == '-';
+         });
+}
+
+// The path of a folder that is to be made below `parent`, which is made where it is missing. A
+// client chooses a name and never a path: the node writes where its operator said.
+absl::StatusOr<std::string> NewBackupFolder(const std::string& parent, std::string name,
+                                            int64_t now_ms) {
+  if (name.empty()) {
+    name = fmt::format("{:%Y-%m-%dT%H-%M-%S}-{:03}",
+                       fmt::gmtime(static_cast<std::time_t>(now_ms / 1000)), now_ms % 1000);
+  }
+  if (!IsBackupName(name)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "the name of a backup has 1 to {} letters, digits, '.', '_' and '-' and begins "
+                 "with no '.'; it becomes a folder in {}",
+                 limits::kMaxBackupNameBytes, parent);
+  }
+  RETURN_IF_ERROR(MakeDataFolder(parent));
+  return parent + "/" + name;
+}
+
+void WriteManifest(const BackupManifest& manifest, admin::v1::BackUpStoreResponse* message) {
+  message->set_store_id(ToHex(AsBytes(manifest.store_id)));
+  message->set_schema(manifest.schema);
+  message->set_created_ms(manifest.created_ms);
+  message->set_sequence(manifest.sequence);
+  message->set_boot_counter(manifest.boot_counter);
+  message->set_files(manifest.files.size());
+  uint64_t bytes = 0;
+  for (const BackupManifest::File& file : manifest.files) {
+    bytes += file.size;
+  }
+  message->set_bytes(bytes);
 }
 
 class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
@@ -126,7 +176,52 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     return reactor;
   }
 
+  grpc::ServerUnaryReactor* BackUpStore(grpc::CallbackServerContext* context,
+                                        const admin::v1::BackUpStoreRequest* request,
+                                        admin::v1::BackUpStoreResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    node_.upkeep->Post([this, reactor, request, response] {
+      reactor->Finish(ToRpcStatus(BackUp(*request, response)));
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* EraseUser(grpc::CallbackServerContext* context,
+                                      const admin::v1::EraseUserRequest* request,
+                                      admin::v1::EraseUserResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    node_.upkeep->Post([this, reactor, request, response] {
+      reactor->Finish(ToRpcStatus(Erase(request->user_id(), response)));
+    });
+    return reactor;
+  }
+
  private:
+  absl::Status BackUp(const admin::v1::BackUpStoreRequest& request,
+                      admin::v1::BackUpStoreResponse* response) {
+    ASSIGN_OR_RETURN(const std::string folder,
+                     NewBackupFolder(node_.backup_dir, request.name(), node_.clock->WallMillis()));
+    ASSIGN_OR_RETURN(const BackupManifest manifest, node_.database->Backup(folder));
+    response->set_folder(folder);
+    WriteManifest(manifest, response);
+    return absl::OkStatus();
+  }
+
+  // The rows first: what a conversation writes meanwhile is sealed with a new key and forgotten
+  // with the rest.
+  absl::Status Erase(const std::string& user_id, admin::v1::EraseUserResponse* response) {
+    if (user_id.empty() || user_id.size() > limits::kMaxUserIdBytes) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "user_id has {} bytes; it has 1 to {}", user_id.size(), limits::kMaxUserIdBytes);
+    }
+    RETURN_IF_ERROR(node_.database->Erase(KeyScope::User(user_id)));
+    for (size_t forgotten = limits::kForgottenPerBatch; forgotten == limits::kForgottenPerBatch;) {
+      ASSIGN_OR_RETURN(forgotten, node_.sessions->ForgetUser(user_id, limits::kForgottenPerBatch));
+      response->set_sessions_forgotten(response->sessions_forgotten() + forgotten);
+    }
+    return absl::OkStatus();
+  }
+
   const ServiceDependencies node_;
 };
 

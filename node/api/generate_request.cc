@@ -102,6 +102,7 @@ absl::StatusOr<Conversation> ReadConversation(const GenerateRequest& request) {
 
 absl::StatusOr<GenerationJob> ReadGenerate(const GenerateRequest& request) {
   GenerationJob job;
+  RETURN_IF_ERROR(CheckRequestBytes(request));
   RETURN_IF_ERROR(CheckOneText(request));
   ASSIGN_OR_RETURN(job.options, ReadSampling(request.sampling()));
   if (request.session_id().size() > limits::kMaxSessionIdBytes) {

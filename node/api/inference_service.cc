@@ -28,15 +28,18 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
                                   const inference::v1::EmbedRequest* request,
                                   inference::v1::EmbedResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    const absl::Status status = node_.inference->Embed(
-        request->text(), [reactor, response](const absl::StatusOr<EmbedAnswer>& answer) {
-          if (answer.ok()) {
-            response->mutable_embedding()->Assign(answer->embedding.begin(),
-                                                  answer->embedding.end());
-            response->set_tokens(static_cast<uint32_t>(answer->tokens));
-          }
-          reactor->Finish(ToRpcStatus(answer.status()));
-        });
+    absl::Status status = CheckRequestBytes(*request);
+    if (status.ok()) {
+      status = node_.inference->Embed(
+          request->text(), [reactor, response](const absl::StatusOr<EmbedAnswer>& answer) {
+            if (answer.ok()) {
+              response->mutable_embedding()->Assign(answer->embedding.begin(),
+                                                    answer->embedding.end());
+              response->set_tokens(static_cast<uint32_t>(answer->tokens));
+            }
+            reactor->Finish(ToRpcStatus(answer.status()));
+          });
+    }
     if (!status.ok()) {
       reactor->Finish(ToRpcStatus(status));
     }
@@ -46,12 +49,16 @@ class InferenceServiceImpl final : public inference::v1::InferenceService::Callb
   grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context,
                                      const inference::v1::TokenizeRequest* request,
                                      inference::v1::TokenizeResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    if (const absl::Status status = CheckRequestBytes(*request); !status.ok()) {
+      reactor->Finish(ToRpcStatus(status));
+      return reactor;
+    }
     const Tokenizer& tokenizer = node_.model->tokenizer();
     for (const TokenId token : tokenizer.Encode(request->text(), request->parse_special())) {
       response->add_tokens(token);
       response->add_pieces(std::string(tokenizer.Piece(token)));
     }
-    auto* reactor = context->DefaultReactor();
     reactor->Finish(grpc::Status::OK);
     return reactor;
   }

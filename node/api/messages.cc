@@ -176,6 +176,7 @@ absl::StatusOr<std::vector<AdapterChoice>> ReadAdapters(
 }
 
 absl::StatusOr<ScoreJob> ReadScore(const inference::v1::ScoreRequest& message) {
+  RETURN_IF_ERROR(CheckRequestBytes(message));
   RETURN_IF_ERROR(CheckBetween("samples", message.samples(), 0, limits::kMaxScoreSamples));
   ScoreJob job;
   ASSIGN_OR_RETURN(job.mode, ReadMode(message.mode()));
@@ -191,6 +192,7 @@ absl::StatusOr<ScoreJob> ReadScore(const inference::v1::ScoreRequest& message) {
 }
 
 absl::StatusOr<Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest& message) {
+  RETURN_IF_ERROR(CheckRequestBytes(message));
   Feedback feedback;
   feedback.response_id = message.response_id();
   feedback.idempotency_key = message.idempotency_key();
@@ -232,6 +234,28 @@ absl::StatusOr<PatternId> ReadPatternId(const std::string& text) {
   }
   std::memcpy(id.data(), bytes->data(), id.size());
   return id;
+}
+
+absl::StatusOr<Digest> ReadOrigin(const std::string& text) {
+  Digest origin{};
+  const std::optional<std::string> bytes = FromHex(text);
+  if (!bytes || bytes->size() != origin.size()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "'{}' is no node id; an origin has {} hexadecimal digits, as ruvd status prints "
+                 "them",
+                 text.substr(0, 2 * origin.size()), origin.size() * 2);
+  }
+  std::memcpy(origin.data(), bytes->data(), origin.size());
+  return origin;
+}
+
+absl::Status CheckRequestBytes(const google::protobuf::Message& request) {
+  const size_t bytes = request.ByteSizeLong();
+  return bytes <= limits::kMaxTextRequestBytes
+             ? absl::OkStatus()
+             : Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                     "the request holds {} bytes; at most {} are taken, send less text", bytes,
+                     limits::kMaxTextRequestBytes);
 }
 
 void WriteAdapterUse(const AdapterUse& use, inference::v1::AdapterUse* message) {
@@ -321,6 +345,9 @@ void WritePattern(const Pattern& pattern, pattern::v1::Pattern* message) {
   message->set_adapter_name(pattern.adapter_name);
   message->set_adapter_version(pattern.adapter_version);
   message->set_dimension(static_cast<uint32_t>(pattern.embedding.size()));
+  message->set_updated_ms(pattern.updated_ms);
+  message->set_expires_ms(pattern.expires_ms);
+  message->set_last_used_ms(pattern.last_used_ms);
 }
 
 }  // namespace ruvd

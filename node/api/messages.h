@@ -3,10 +3,14 @@
 
 #pragma once
 
+#include <google/protobuf/message.h>
+
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/bytes.h"
 #include "node/actors/inference.h"
 #include "node/actors/learning.h"
 #include "ruvd/inference/v1/inference.pb.h"
@@ -28,6 +32,12 @@ absl::StatusOr<ScoreJob> ReadScore(const inference::v1::ScoreRequest& message);
 absl::StatusOr<Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest& message);
 // 32 hexadecimal characters.
 absl::StatusOr<PatternId> ReadPatternId(const std::string& text);
+// A node id: 64 hexadecimal characters.
+absl::StatusOr<Digest> ReadOrigin(const std::string& text);
+
+// LIMIT_EXCEEDED for a request that holds more than limits::kMaxTextRequestBytes: only patterns,
+// with their adapters, may be larger.
+absl::Status CheckRequestBytes(const google::protobuf::Message& request);
 
 void WriteAdapterUse(const AdapterUse& use, inference::v1::AdapterUse* message);
 void WriteStarted(const GenerationStarted& started, const Tokenizer& tokenizer,
@@ -38,6 +48,7 @@ void WriteFrame(const StepResult& step, const Tokenizer& tokenizer,
                 inference::v1::DenoiseFrame* message);
 void WriteFeedbackAnswer(const FeedbackAnswer& answer,
                          learning::v1::SubmitFeedbackResponse* message);
+// Without embedding and adapter.
 void WritePattern(const Pattern& pattern, pattern::v1::Pattern* message);
 
 }  // namespace ruvd

@@ -1,54 +1,54 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
-#include "base/reasons.h"
 #include "base/status.h"
+#include "node/actors/pattern_payload.h"
 #include "node/api/messages.h"
+#include "node/api/pattern_feed.h"
+#include "node/api/pattern_messages.h"
+#include "node/api/pattern_upsert.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
-#include "node/limits.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 
 namespace ruvd {
 namespace {
 
-constexpr uint32_t kDefaultResults = 10;
-constexpr uint32_t kDefaultPage = 100;
-
-absl::StatusOr<PatternSearchOptions> ReadSearch(const pattern::v1::SearchPatternsRequest& request) {
-  PatternSearchOptions options;
-  const uint32_t k = request.k() == 0 ? kDefaultResults : request.k();
-  if (k > static_cast<uint32_t>(limits::kMaxSearchResults) ||
-      request.ef() > static_cast<uint32_t>(limits::kMaxSearchResults)) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "k is {} and ef is {}; use at most {} for each", k, request.ef(),
-                 limits::kMaxSearchResults);
-  }
-  options.k = k;
-  options.ef = request.ef();
-  if (request.has_bank() && request.bank() >= 0) {
-    options.filter.bank = static_cast<uint32_t>(request.bank());
-  }
-  return options;
-}
-
-// Reads and writes of the store take microseconds (2.6 us a cached row), so these methods answer on
-// gRPC's thread; only the embedding of a text goes through the inference actor.
+// Reads of the store take microseconds (2.6 us a cached row), so most methods answer on gRPC's
+// thread. The embedding of a text goes through the inference actor; storing a pattern, which
+// decodes its adapter and waits for the disk, runs on the thread for queries.
 class PatternServiceImpl final : public pattern::v1::PatternService::CallbackService {
  public:
-  explicit PatternServiceImpl(const ServiceDependencies& dependencies) : node_(dependencies) {}
+  explicit PatternServiceImpl(const ServiceDependencies& dependencies)
+      : node_(dependencies),
+        upsert_({.clock = dependencies.clock,
+                 .model = dependencies.model,
+                 .patterns = dependencies.patterns,
+                 .package_id = dependencies.package_id,
+                 .self = dependencies.self}) {}
+
+  grpc::ServerUnaryReactor* UpsertPattern(grpc::CallbackServerContext* context,
+                                          const pattern::v1::UpsertPatternRequest* request,
+                                          pattern::v1::UpsertPatternResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    node_.queries->Post([this, reactor, request, response] {
+      reactor->Finish(ToRpcStatus(upsert_.Run(*request, response)));
+    });
+    return reactor;
+  }
 
   grpc::ServerUnaryReactor* SearchPatterns(grpc::CallbackServerContext* context,
                                            const pattern::v1::SearchPatternsRequest* request,
                                            pattern::v1::SearchPatternsResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    absl::StatusOr<PatternSearchOptions> options = ReadSearch(*request);
-    if (!options.ok()) {
-      reactor->Finish(ToRpcStatus(options.status()));
+    absl::StatusOr<PatternSearchOptions> options = ReadPatternSearch(*request);
+    absl::Status status = options.ok() ? CheckRequestBytes(*request) : options.status();
+    if (!status.ok()) {
+      reactor->Finish(ToRpcStatus(status));
       return reactor;
     }
     if (request->query_case() == pattern::v1::SearchPatternsRequest::kEmbedding) {
@@ -56,9 +56,9 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
       reactor->Finish(ToRpcStatus(Search({values.begin(), values.end()}, *options, response)));
       return reactor;
     }
-    const absl::Status status = node_.inference->Embed(
-        request->text(),
-        [this, reactor, response, options = *options](absl::StatusOr<EmbedAnswer> answer) {
+    status = node_.inference->Embed(
+        request->text(), [this, reactor, response,
+                          options = *std::move(options)](absl::StatusOr<EmbedAnswer> answer) {
           reactor->Finish(ToRpcStatus(answer.ok() ? Search(answer->embedding, options, response)
                                                   : answer.status()));
         });
@@ -72,16 +72,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
                                          const pattern::v1::ListPatternsRequest* request,
                                          pattern::v1::ListPatternsResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    const uint32_t size = std::min(request->page_size() == 0 ? kDefaultPage : request->page_size(),
-                                   static_cast<uint32_t>(limits::kMaxSearchResults));
-    auto page = node_.patterns->List(size, request->page_token());
-    if (page.ok()) {
-      for (const Pattern& pattern : page->patterns) {
-        WritePattern(pattern, response->add_patterns());
-      }
-      response->set_next_page_token(page->next_page_token);
-    }
-    reactor->Finish(ToRpcStatus(page.status()));
+    reactor->Finish(ToRpcStatus(List(*request, response)));
     return reactor;
   }
 
@@ -89,7 +80,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
                                        const pattern::v1::GetPatternRequest* request,
                                        pattern::v1::GetPatternResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    reactor->Finish(ToRpcStatus(Get(request->id(), response)));
+    reactor->Finish(ToRpcStatus(Get(*request, response)));
     return reactor;
   }
 
@@ -102,11 +93,41 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
     return reactor;
   }
 
+  grpc::ServerWriteReactor<pattern::v1::WatchPatternsResponse>* WatchPatterns(
+      grpc::CallbackServerContext*, const pattern::v1::WatchPatternsRequest* request) override {
+    return node_.pattern_feed->Watch(*request);
+  }
+
  private:
-  absl::Status Get(const std::string& text, pattern::v1::GetPatternResponse* response) {
-    ASSIGN_OR_RETURN(const PatternId id, ReadPatternId(text));
+  absl::Status Get(const pattern::v1::GetPatternRequest& request,
+                   pattern::v1::GetPatternResponse* response) {
+    ASSIGN_OR_RETURN(const PatternId id, ReadPatternId(request.id()));
     ASSIGN_OR_RETURN(const Pattern pattern, node_.patterns->Get(id));
     WritePattern(pattern, response->mutable_pattern());
+    if (request.with_embedding()) {
+      WriteEmbedding(pattern, response->mutable_pattern());
+    }
+    if (request.with_adapter()) {
+      ASSIGN_OR_RETURN(PatternPayload payload, DecodePatternPayload(pattern.payload));
+      response->mutable_pattern()->set_adapter(std::move(payload.adapter));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status List(const pattern::v1::ListPatternsRequest& request,
+                    pattern::v1::ListPatternsResponse* response) {
+    ASSIGN_OR_RETURN(const PatternFilter filter, ReadPatternFilter(request.filter()));
+    ASSIGN_OR_RETURN(const PatternPage page,
+                     node_.patterns->List(PatternPageSize(request, node_.patterns->dimension()),
+                                          request.page_token(), filter));
+    for (const Pattern& pattern : page.patterns) {
+      auto* out = response->add_patterns();
+      WritePattern(pattern, out);
+      if (request.with_embedding()) {
+        WriteEmbedding(pattern, out);
+      }
+    }
+    response->set_next_page_token(page.next_page_token);
     return absl::OkStatus();
   }
 
@@ -122,6 +143,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   }
 
   const ServiceDependencies node_;
+  PatternUpsert upsert_;
 };
 
 }  // namespace

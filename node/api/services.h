@@ -17,8 +17,12 @@
 #include "node/actors/federation.h"
 #include "node/actors/inference.h"
 #include "node/actors/learning.h"
+#include "node/api/pattern_feed.h"
 #include "node/status.h"
+#include "privacy/identity/node_key.h"
+#include "storage/db/database.h"
 #include "storage/patterns/pattern_store.h"
+#include "storage/sessions/session_index.h"
 #include "storage/witness/witness_log.h"
 
 namespace ruvd {
@@ -30,9 +34,15 @@ struct ServiceDependencies {
   InferenceActor* inference = nullptr;
   LearningActor* learning = nullptr;
   PatternStore* patterns = nullptr;
+  PatternFeed* pattern_feed = nullptr;
+  Digest package_id{};  // of the model that embeds
+  NodeId self{};
   WitnessLog* witness = nullptr;
-  Digest package_id{};          // of the model that embeds
+  Database* database = nullptr;
+  SessionIndex* sessions = nullptr;
+  std::string backup_dir;       // where BackUpStore makes folders
   Executor* queries = nullptr;  // of calls that read many rows
+  Executor* upkeep = nullptr;   // of calls that take as long as the store is large
   FederationActor* federation = nullptr;
   // The facts of GetStatus that the node itself knows.
   std::function<void(NodeStatus*)> fill_status;

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/messages.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
 #include "node/limits.h"
@@ -127,18 +128,21 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
           [this, context, request, response] { return List(*context, *request, {}, response); });
       return reactor;
     }
-    const absl::Status asked = node_.inference->Embed(
-        request->similar_to(),
-        [this, context, reactor, request, response](absl::StatusOr<EmbedAnswer> answer) {
-          if (!answer.ok()) {
-            reactor->Finish(ToRpcStatus(answer.status()));
-            return;
-          }
-          Run(context, reactor,
-              [this, context, request, response, embedding = std::move(answer->embedding)] {
-                return List(*context, *request, embedding, response);
-              });
-        });
+    absl::Status asked = CheckRequestBytes(*request);
+    if (asked.ok()) {
+      asked = node_.inference->Embed(
+          request->similar_to(),
+          [this, context, reactor, request, response](absl::StatusOr<EmbedAnswer> answer) {
+            if (!answer.ok()) {
+              reactor->Finish(ToRpcStatus(answer.status()));
+              return;
+            }
+            Run(context, reactor,
+                [this, context, request, response, embedding = std::move(answer->embedding)] {
+                  return List(*context, *request, embedding, response);
+                });
+          });
+    }
     if (!asked.ok()) {
       reactor->Finish(ToRpcStatus(asked));
     }

@@ -12,6 +12,7 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "node/cli/request_text.h"
 #include "node/cli/rpc_error.h"
+#include "node/limits.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
@@ -24,6 +25,7 @@ namespace {
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetMaxReceiveMessageSize(limits::kMaxResponseBytes);
   return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
 }
 
@@ -108,6 +110,12 @@ absl::StatusOr<learning::v1::SubmitFeedbackResponse> NodeClient::SubmitFeedback(
   return stubs_->Call(*this, stubs_->learning, &Stub::SubmitFeedback, request);
 }
 
+absl::StatusOr<pattern::v1::UpsertPatternResponse> NodeClient::UpsertPattern(
+    const pattern::v1::UpsertPatternRequest& request) {
+  using Stub = pattern::v1::PatternService::Stub;
+  return stubs_->Call(*this, stubs_->patterns, &Stub::UpsertPattern, request);
+}
+
 absl::StatusOr<pattern::v1::SearchPatternsResponse> NodeClient::SearchPatterns(
     const pattern::v1::SearchPatternsRequest& request) {
   using Stub = pattern::v1::PatternService::Stub;
@@ -130,6 +138,22 @@ absl::StatusOr<pattern::v1::DeletePatternResponse> NodeClient::DeletePattern(
     const pattern::v1::DeletePatternRequest& request) {
   using Stub = pattern::v1::PatternService::Stub;
   return stubs_->Call(*this, stubs_->patterns, &Stub::DeletePattern, request);
+}
+
+absl::Status NodeClient::WatchPatterns(const pattern::v1::WatchPatternsRequest& request,
+                                       const OnPatternEvent& on_event) {
+  grpc::ClientContext context;
+  auto reader = stubs_->patterns.WatchPatterns(&context, request);
+  pattern::v1::WatchPatternsResponse event;
+  bool wanted = true;
+  while (wanted && reader->Read(&event)) {
+    wanted = on_event(event);
+  }
+  if (!wanted) {
+    context.TryCancel();
+  }
+  const grpc::Status status = reader->Finish();
+  return wanted ? ToStatus(status, server_) : absl::OkStatus();
 }
 
 absl::StatusOr<witness::v1::ListEntriesResponse> NodeClient::ListWitnessEntries(
@@ -175,6 +199,20 @@ absl::StatusOr<admin::v1::GetConsentResponse> NodeClient::GetConsent() {
   return stubs_->Call(*this, stubs_->admin, &Stub::GetConsent, admin::v1::GetConsentRequest());
 }
 
+absl::StatusOr<admin::v1::BackUpStoreResponse> NodeClient::BackUpStore(const std::string& name) {
+  using Stub = admin::v1::AdminService::Stub;
+  admin::v1::BackUpStoreRequest request;
+  request.set_name(name);
+  return stubs_->Call(*this, stubs_->admin, &Stub::BackUpStore, request);
+}
+
+absl::StatusOr<admin::v1::EraseUserResponse> NodeClient::EraseUser(const std::string& user_id) {
+  using Stub = admin::v1::AdminService::Stub;
+  admin::v1::EraseUserRequest request;
+  request.set_user_id(user_id);
+  return stubs_->Call(*this, stubs_->admin, &Stub::EraseUser, request);
+}
+
 absl::StatusOr<bool> NodeClient::Healthy() {
   using Stub = grpc::health::v1::Health::Stub;
   ASSIGN_OR_RETURN(const auto response, stubs_->Call(*this, stubs_->health, &Stub::Check,
@@ -182,14 +220,24 @@ absl::StatusOr<bool> NodeClient::Healthy() {
   return response.status() == grpc::health::v1::HealthCheckResponse::SERVING;
 }
 
-absl::StatusOr<std::vector<pattern::v1::Pattern>> AllPatterns(NodeClient& client) {
-  std::vector<pattern::v1::Pattern> all;
-  pattern::v1::ListPatternsRequest request;
+absl::Status ForEachPattern(NodeClient& client, pattern::v1::ListPatternsRequest request,
+                            const std::function<absl::Status(pattern::v1::Pattern&)>& visit) {
   do {
-    ASSIGN_OR_RETURN(const auto page, client.ListPatterns(request));
-    all.insert(all.end(), page.patterns().begin(), page.patterns().end());
+    ASSIGN_OR_RETURN(auto page, client.ListPatterns(request));
+    for (pattern::v1::Pattern& pattern : *page.mutable_patterns()) {
+      RETURN_IF_ERROR(visit(pattern));
+    }
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<pattern::v1::Pattern>> AllPatterns(NodeClient& client) {
+  std::vector<pattern::v1::Pattern> all;
+  RETURN_IF_ERROR(ForEachPattern(client, {}, [&all](pattern::v1::Pattern& pattern) {
+    all.push_back(std::move(pattern));
+    return absl::OkStatus();
+  }));
   return all;
 }
 

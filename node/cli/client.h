@@ -43,6 +43,8 @@ class NodeClient {
   absl::StatusOr<inference::v1::ScoreResponse> Score(const inference::v1::ScoreRequest& request);
   absl::StatusOr<learning::v1::SubmitFeedbackResponse> SubmitFeedback(
       const learning::v1::SubmitFeedbackRequest& request);
+  absl::StatusOr<pattern::v1::UpsertPatternResponse> UpsertPattern(
+      const pattern::v1::UpsertPatternRequest& request);
   absl::StatusOr<pattern::v1::SearchPatternsResponse> SearchPatterns(
       const pattern::v1::SearchPatternsRequest& request);
   absl::StatusOr<pattern::v1::ListPatternsResponse> ListPatterns(
@@ -51,6 +53,10 @@ class NodeClient {
       const pattern::v1::GetPatternRequest& request);
   absl::StatusOr<pattern::v1::DeletePatternResponse> DeletePattern(
       const pattern::v1::DeletePatternRequest& request);
+  // Without a deadline, until the node ends the stream or `on_event` returns false.
+  using OnPatternEvent = std::function<bool(const pattern::v1::WatchPatternsResponse&)>;
+  absl::Status WatchPatterns(const pattern::v1::WatchPatternsRequest& request,
+                             const OnPatternEvent& on_event);
   absl::StatusOr<witness::v1::ListEntriesResponse> ListWitnessEntries(
       const witness::v1::ListEntriesRequest& request);
   absl::StatusOr<witness::v1::GetEntryResponse> GetWitnessEntry(const std::string& request_id);
@@ -60,6 +66,8 @@ class NodeClient {
   absl::StatusOr<admin::v1::ListMembersResponse> ListMembers();
   absl::StatusOr<admin::v1::SetConsentResponse> SetConsent(pattern::v1::SharingTier tier);
   absl::StatusOr<admin::v1::GetConsentResponse> GetConsent();
+  absl::StatusOr<admin::v1::BackUpStoreResponse> BackUpStore(const std::string& name);
+  absl::StatusOr<admin::v1::EraseUserResponse> EraseUser(const std::string& user_id);
   // grpc.health.v1: true if the node serves; false if it answers but does not.
   absl::StatusOr<bool> Healthy();
 
@@ -70,7 +78,12 @@ class NodeClient {
   std::unique_ptr<Stubs> stubs_;
 };
 
-// All patterns of a node, page after page.
+// Calls `visit` for every pattern that `request` asks for, page after page from its page token on,
+// until `visit` returns an error.
+absl::Status ForEachPattern(NodeClient& client, pattern::v1::ListPatternsRequest request,
+                            const std::function<absl::Status(pattern::v1::Pattern&)>& visit);
+
+// All patterns of a node.
 absl::StatusOr<std::vector<pattern::v1::Pattern>> AllPatterns(NodeClient& client);
 
 }  // namespace ruvd

@@ -1,15 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "base/status.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/output.h"
+#include "node/cli/pattern_flags.h"
+#include "node/cli/pattern_transfer_verbs.h"
+#include "node/cli/period.h"
 #include "node/cli/sharing_tier.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
@@ -18,6 +21,7 @@ namespace ruvd {
 namespace {
 
 using pattern::v1::Pattern;
+using pattern::v1::WatchPatternsResponse;
 
 constexpr char kGroup[] = "Learning";
 
@@ -29,6 +33,10 @@ std::string Adapter(const Pattern& pattern) {
   return pattern.adapter_name().empty()
              ? "-"
              : fmt::format("{}@{}", pattern.adapter_name(), pattern.adapter_version());
+}
+
+std::string TimeOr(int64_t ms, const char* otherwise) {
+  return ms == 0 ? otherwise : FormatTime(ms) + " UTC";
 }
 
 std::vector<std::string> Row(const Pattern& pattern) {
@@ -49,56 +57,101 @@ const std::vector<std::string>& Header() {
   return *header;
 }
 
-absl::Status List(CommandContext& context) {
+struct ListFlags {
+  PatternFlags filter;
+  uint32_t limit = 0;  // 0: all
+  std::string page;
+};
+
+// At most `limit` patterns and the token of those behind them.
+absl::StatusOr<pattern::v1::ListPatternsResponse> Collect(NodeClient& client,
+                                                          const ListFlags& flags) {
+  pattern::v1::ListPatternsRequest request;
+  RETURN_IF_ERROR(flags.filter.Write(request.mutable_filter()));
+  request.set_page_token(flags.page);
+  pattern::v1::ListPatternsResponse all;
+  do {
+    const auto have = static_cast<uint32_t>(all.patterns_size());
+    request.set_page_size(flags.limit == 0 ? 0 : flags.limit - have);
+    ASSIGN_OR_RETURN(const auto page, client.ListPatterns(request));
+    all.mutable_patterns()->MergeFrom(page.patterns());
+    all.set_next_page_token(page.next_page_token());
+    request.set_page_token(page.next_page_token());
+  } while (!all.next_page_token().empty() &&
+           (flags.limit == 0 || static_cast<uint32_t>(all.patterns_size()) < flags.limit));
+  return all;
+}
+
+absl::Status List(CommandContext& context, const ListFlags& flags) {
   NodeClient client(context.server);
-  ASSIGN_OR_RETURN(const auto patterns, AllPatterns(client));
+  ASSIGN_OR_RETURN(const auto response, Collect(client, flags));
   if (context.json) {
-    pattern::v1::ListPatternsResponse response;
-    response.mutable_patterns()->Add(patterns.begin(), patterns.end());
     context.out << ToJsonLine(response);
     return absl::OkStatus();
   }
   std::vector<std::vector<std::string>> rows;
-  rows.reserve(patterns.size());
-  for (const Pattern& pattern : patterns) {
+  rows.reserve(static_cast<size_t>(response.patterns_size()));
+  for (const Pattern& pattern : response.patterns()) {
     rows.push_back(Row(pattern));
   }
   context.out << FormatTable(Header(), rows);
+  if (!response.next_page_token().empty()) {
+    context.out << fmt::format("more: --page {}\n", response.next_page_token());
+  }
   return absl::OkStatus();
 }
 
-absl::Status Show(CommandContext& context, const std::string& id) {
+absl::Status Show(CommandContext& context, const std::string& id, bool embedding) {
   NodeClient client(context.server);
   pattern::v1::GetPatternRequest request;
   request.set_id(id);
+  request.set_with_embedding(embedding);
   ASSIGN_OR_RETURN(const auto response, client.GetPattern(request));
   const Pattern& pattern = response.pattern();
   if (context.json) {
     context.out << ToJsonLine(pattern);
     return absl::OkStatus();
   }
-  const std::time_t created = pattern.created_ms() / 1000;
   context.out << FormatFields({
       {"id", pattern.id()},
       {"task", pattern.task()},
       {"bank", fmt::format("{}", pattern.bank())},
       {"quality", fmt::format("{:.3f}", pattern.quality())},
       {"uses", fmt::format("{}", pattern.uses())},
+      {"last used", TimeOr(pattern.last_used_ms(), "never")},
       {"examples", fmt::format("{}", pattern.examples())},
       {"tier", TierLabel(pattern.tier())},
       {"origin", pattern.origin()},
-      {"created", fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(created))},
+      {"created", TimeOr(pattern.created_ms(), "-")},
+      {"updated", TimeOr(pattern.updated_ms(), "-")},
+      {"expires", TimeOr(pattern.expires_ms(), "never")},
       {"adapter", Adapter(pattern)},
       {"dimension", fmt::format("{}", pattern.dimension())},
   });
+  if (embedding) {
+    context.out << fmt::format("embedding  {:.6g}\n", fmt::join(pattern.embedding().values(), " "));
+  }
   return absl::OkStatus();
 }
 
-absl::Status Search(CommandContext& context, const std::string& text, uint32_t k) {
-  NodeClient client(context.server);
+struct SearchFlags {
+  PatternFlags filter;
+  std::string text;
+  uint32_t k = 10;
+  uint32_t ef = 0;
+  std::optional<float> min_similarity;
+};
+
+absl::Status Search(CommandContext& context, const SearchFlags& flags) {
   pattern::v1::SearchPatternsRequest request;
-  request.set_text(text);
-  request.set_k(k);
+  request.set_text(flags.text);
+  request.set_k(flags.k);
+  request.set_ef(flags.ef);
+  RETURN_IF_ERROR(flags.filter.Write(request.mutable_filter()));
+  if (flags.min_similarity) {
+    request.set_min_similarity(*flags.min_similarity);
+  }
+  NodeClient client(context.server);
   ASSIGN_OR_RETURN(const auto response, client.SearchPatterns(request));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -119,42 +172,127 @@ absl::Status Search(CommandContext& context, const std::string& text, uint32_t k
   return absl::OkStatus();
 }
 
-absl::Status Remove(CommandContext& context, const std::string& id) {
+absl::Status Remove(CommandContext& context, const std::vector<std::string>& ids) {
   NodeClient client(context.server);
-  pattern::v1::DeletePatternRequest request;
-  request.set_id(id);
-  RETURN_IF_ERROR(client.DeletePattern(request).status());
-  context.out << (context.json ? "{}\n" : fmt::format("deleted {}\n", Printable(id)));
+  for (const std::string& id : ids) {
+    pattern::v1::DeletePatternRequest request;
+    request.set_id(id);
+    RETURN_IF_ERROR(client.DeletePattern(request).status());
+    if (!context.json) {
+      context.out << fmt::format("deleted {}\n", Printable(id));
+    }
+  }
+  context.out << (context.json ? "{}\n" : "");
   return absl::OkStatus();
+}
+
+std::string KindName(WatchPatternsResponse::ChangeKind kind) {
+  switch (kind) {
+    case WatchPatternsResponse::CHANGE_KIND_PUT:
+      return "put";
+    case WatchPatternsResponse::CHANGE_KIND_DELETE:
+      return "delete";
+    case WatchPatternsResponse::CHANGE_KIND_EXPIRE:
+      return "expire";
+    case WatchPatternsResponse::CHANGE_KIND_EVICT:
+      return "evict";
+    default:
+      return "change";
+  }
+}
+
+// A line for each change, flushed: somebody waits for it.
+absl::Status Watch(CommandContext& context, std::optional<uint64_t> after, uint64_t count) {
+  pattern::v1::WatchPatternsRequest request;
+  if (after) {
+    request.set_after_sequence(*after);
+  }
+  uint64_t seen = 0;
+  NodeClient client(context.server);
+  return client.WatchPatterns(request, [&](const WatchPatternsResponse& event) {
+    if (context.json) {
+      context.out << ToJsonLine(event) << std::flush;
+    } else if (event.has_started()) {
+      context.out << fmt::format("watching behind change {}\n", event.started().sequence())
+                  << std::flush;
+    } else {
+      const auto& change = event.change();
+      std::string about;
+      if (change.has_pattern()) {
+        const Pattern& pattern = change.pattern();
+        about =
+            fmt::format("  task {}  quality {:.2f}  tier {}  adapter {}",
+                        pattern.task().empty() ? "-" : Printable(pattern.task()), pattern.quality(),
+                        TierLabel(pattern.tier()), Printable(Adapter(pattern)));
+      }
+      context.out << fmt::format("{}  {}  {:<6}  {}{}\n", change.sequence(),
+                                 FormatTime(change.time_ms()), KindName(change.kind()), change.id(),
+                                 about)
+                  << std::flush;
+    }
+    seen += event.has_change() ? 1 : 0;
+    return count == 0 || seen < count;
+  });
+}
+
+void AddListVerb(VerbTable& verbs) {
+  auto flags = std::make_shared<ListFlags>();
+  CLI::App& list = verbs.Add("pattern ls", kGroup, "What the node remembers",
+                             [flags](CommandContext& context) { return List(context, *flags); });
+  flags->filter.AddTo(list);
+  list.add_option("--limit", flags->limit, "Patterns at most; 0 is all")->capture_default_str();
+  list.add_option("--page", flags->page, "Go on behind an earlier list");
+}
+
+void AddSearchVerb(VerbTable& verbs) {
+  auto flags = std::make_shared<SearchFlags>();
+  CLI::App& search =
+      verbs.Add("pattern search", kGroup, "Patterns near a text",
+                [flags](CommandContext& context) { return Search(context, *flags); });
+  search.add_option("text", flags->text, "Text to compare with")->required();
+  search.add_option("--k", flags->k, "Hits at most")->capture_default_str();
+  search.add_option("--ef", flags->ef, "Breadth of the search; more finds more, 0 is the default");
+  search.add_option("--min-similarity", flags->min_similarity, "Cosine of every hit at least");
+  flags->filter.AddTo(search);
+}
+
+void AddWatchVerb(VerbTable& verbs) {
+  struct Flags {
+    std::optional<uint64_t> after;
+    uint64_t count = 0;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App& watch = verbs.Add(
+      "pattern watch", kGroup, "Changes as they happen, until Ctrl-C",
+      [flags](CommandContext& context) { return Watch(context, flags->after, flags->count); });
+  watch.add_option("--after", flags->after, "Behind this change; 0 is all that the log has");
+  watch.add_option("--count", flags->count, "End after so many changes");
 }
 
 }  // namespace
 
 void AddPatternVerbs(VerbTable& verbs) {
-  verbs.Add("pattern ls", kGroup, "What the node remembers", List);
-
-  auto id = std::make_shared<std::string>();
-  verbs
-      .Add("pattern show", kGroup, "One pattern",
-           [id](CommandContext& context) { return Show(context, *id); })
-      .add_option("id", *id, "32 hexadecimal characters")
-      ->required();
-  verbs
-      .Add("pattern rm", kGroup, "Forget a pattern",
-           [id](CommandContext& context) { return Remove(context, *id); })
-      .add_option("id", *id, "32 hexadecimal characters")
-      ->required();
-
-  struct Flags {
-    std::string text;
-    uint32_t k = 10;
+  AddListVerb(verbs);
+  struct ShowFlags {
+    std::string id;
+    bool embedding = false;
   };
-  auto flags = std::make_shared<Flags>();
-  CLI::App& search = verbs.Add(
-      "pattern search", kGroup, "Patterns near a text",
-      [flags](CommandContext& context) { return Search(context, flags->text, flags->k); });
-  search.add_option("text", flags->text, "Text to compare with")->required();
-  search.add_option("--k", flags->k, "Hits at most")->capture_default_str();
+  auto shown = std::make_shared<ShowFlags>();
+  CLI::App& show = verbs.Add(
+      "pattern show", kGroup, "One pattern",
+      [shown](CommandContext& context) { return Show(context, shown->id, shown->embedding); });
+  show.add_option("id", shown->id, "32 hexadecimal characters")->required();
+  show.add_flag("--embedding", shown->embedding, "With the values of its embedding");
+
+  auto ids = std::make_shared<std::vector<std::string>>();
+  verbs
+      .Add("pattern rm", kGroup, "Forget patterns",
+           [ids](CommandContext& context) { return Remove(context, *ids); })
+      .add_option("id", *ids, "32 hexadecimal characters each")
+      ->required();
+  AddSearchVerb(verbs);
+  AddWatchVerb(verbs);
+  AddPatternTransferVerbs(verbs);
 }
 
 }  // namespace ruvd

@@ -20,4 +20,14 @@ std::string TierLabel(pattern::v1::SharingTier tier) {
   }
 }
 
+std::optional<pattern::v1::SharingTier> ParseTier(std::string_view name) {
+  for (const auto tier : {pattern::v1::SHARING_TIER_PRIVATE, pattern::v1::SHARING_TIER_MASKED,
+                          pattern::v1::SHARING_TIER_DP, pattern::v1::SHARING_TIER_PUBLIC}) {
+    if (TierLabel(tier) == name) {
+      return tier;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace ruvd

@@ -3,7 +3,9 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "ruvd/pattern/v1/pattern.pb.h"
 
@@ -11,5 +13,8 @@ namespace ruvd {
 
 // "private", "masked", "dp", "public"; "unspecified" for any other number.
 std::string TierLabel(pattern::v1::SharingTier tier);
+
+// The tier of such a name; nullopt for another text.
+std::optional<pattern::v1::SharingTier> ParseTier(std::string_view name);
 
 }  // namespace ruvd

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "storage/db/store_check.h"
@@ -11,6 +12,7 @@ namespace ruvd {
 
 // What `ruvd store verify` asks the stores on top of the database about their own rows, after the
 // walk over all seals: one entry per store that can say something. A store adds its check here.
-std::vector<StoreCheck> StoreChecks();
+// `facts` gets lines about what was counted; it outlives the checks.
+std::vector<StoreCheck> StoreChecks(std::vector<std::string>* facts);
 
 }  // namespace ruvd

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ruvd store`: the store of a node that does not run.
+// `ruvd store`: the store of a node that does not run, and what a running one does with its own.
 
 #include <fmt/format.h>
 
@@ -13,8 +13,10 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/config_flags.h"
+#include "node/cli/output.h"
 #include "node/cli/store_checks.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
@@ -37,6 +39,8 @@ struct StoreFlags {
   bool data_keys = false;
   std::string user;
   std::string new_passphrase_file;
+  bool running = false;  // asks the node at --server
+  std::string name;      // of a running node's backup
 };
 
 // An open store and where its key came from.
@@ -135,7 +139,8 @@ absl::Status Status(CommandContext& context, const StoreFlags& flags) {
   return absl::OkStatus();
 }
 
-void PrintReport(CommandContext& context, const StoreReport& report) {
+void PrintReport(CommandContext& context, const StoreReport& report,
+                 const std::vector<std::string>& facts) {
   if (context.json) {
     json families = json::array();
     for (const StoreReport::Family& family : report.families) {
@@ -147,6 +152,7 @@ void PrintReport(CommandContext& context, const StoreReport& report) {
     }
     context.out << json{{"ok", report.ok()},
                         {"families", families},
+                        {"facts", facts},
                         {"problem_count", report.problem_count},
                         {"problems", report.problems}}
                        .dump()
@@ -160,6 +166,9 @@ void PrintReport(CommandContext& context, const StoreReport& report) {
                     std::to_string(family.broken)});
   }
   context.out << FormatTable({"FAMILY", "ROWS", "BYTES", "ERASED", "BROKEN"}, rows);
+  for (const std::string& fact : facts) {
+    context.out << Printable(fact) << "\n";
+  }
   for (const std::string& problem : report.problems) {
     context.out << Printable(problem) << "\n";
   }
@@ -170,12 +179,13 @@ void PrintReport(CommandContext& context, const StoreReport& report) {
 absl::Status Verify(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
   ASSIGN_OR_RETURN(StoreReport report, store.database->Verify());
-  for (const StoreCheck& check : StoreChecks()) {
+  std::vector<std::string> facts;
+  for (const StoreCheck& check : StoreChecks(&facts)) {
     if (const absl::Status status = check.run(*store.database, &report); !status.ok()) {
       report.Complain(fmt::format("{}: {}", check.name, MessageOf(status)));
     }
   }
-  PrintReport(context, report);
+  PrintReport(context, report, facts);
   if (report.ok()) {
     return absl::OkStatus();
   }
@@ -227,7 +237,30 @@ void PrintManifest(CommandContext& context, const BackupManifest& manifest) {
                         {"sequence", std::to_string(manifest.sequence)}});
 }
 
+absl::Status BackUpRunning(CommandContext& context, const StoreFlags& flags) {
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto backup, client.BackUpStore(flags.name));
+  if (context.json) {
+    context.out << ToJsonLine(backup);
+    return absl::OkStatus();
+  }
+  PrintFields(context, {{"folder", backup.folder()},
+                        {"store", backup.store_id()},
+                        {"files", std::to_string(backup.files())},
+                        {"bytes", std::to_string(backup.bytes())},
+                        {"sequence", std::to_string(backup.sequence())}});
+  return absl::OkStatus();
+}
+
 absl::Status Backup(CommandContext& context, const StoreFlags& flags) {
+  if (flags.running == !flags.folder.empty() || (!flags.running && !flags.name.empty())) {
+    return UsageError(
+        "name the folder of the backup with --out, or say --running (and --name) to have the node "
+        "at --server make one in its DATA_DIR/backups");
+  }
+  if (flags.running) {
+    return BackUpRunning(context, flags);
+  }
   ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
   ASSIGN_OR_RETURN(const BackupManifest manifest, store.database->Backup(flags.folder));
   PrintManifest(context, manifest);
@@ -288,10 +321,19 @@ absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
+absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
   RETURN_IF_ERROR(store.database->Erase(KeyScope::User(flags.user)));
-  RETURN_IF_ERROR(store.database->Compact());
+  return store.database->Compact();
+}
+
+absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {
+  NodeClient client(context.server);
+  return client.EraseUser(flags.user).status();
+}
+
+absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
+  RETURN_IF_ERROR(flags.running ? EraseOnNode(context, flags) : EraseInStore(context, flags));
   context.out << (context.json ? json{{"erased", flags.user}}.dump() + "\n"
                                : fmt::format("what was sealed for {} is unreadable and removed; "
                                              "backups of before still hold it\n",
@@ -315,7 +357,10 @@ void AddStoreVerbs(VerbTable& verbs) {
   add("store verify", "Open every seal and look for what is wrong", Verify);
   add("store compact", "Remove what was deleted and erased from the files", Compact);
   auto [backup, backup_flags] = add("store backup", "Copy the store into a new folder", Backup);
-  backup.add_option("--out", backup_flags.folder, "Folder to make")->required();
+  backup.add_option("--out", backup_flags.folder, "Folder to make, of a node that does not run");
+  backup.add_flag("--running", backup_flags.running,
+                  "The node at --server makes it in its DATA_DIR/backups and goes on serving");
+  backup.add_option("--name", backup_flags.name, "With --running: name of the folder");
   auto [restore, restore_flags] =
       add("store restore", "Put a backup in the place of the store", Restore);
   restore.add_option("--from", restore_flags.folder, "Folder of the backup")->required();
@@ -326,8 +371,11 @@ void AddStoreVerbs(VerbTable& verbs) {
   rotate.add_flag("--data-keys", rotate_flags.data_keys, "New data keys, too: seals all anew");
   rotate.add_option("--new-passphrase-file", rotate_flags.new_passphrase_file,
                     "Its first line becomes the passphrase; default: the same with a new salt");
-  auto [erase, erase_flags] = add("store erase", "Destroy a user's key: rows sealed with it become unreadable", Erase);
+  auto [erase, erase_flags] =
+      add("store erase", "Destroy a user's key: rows sealed with it become unreadable", Erase);
   erase.add_option("--user", erase_flags.user, "Whose")->required();
+  erase.add_flag("--running", erase_flags.running,
+                 "On the node at --server, which goes on serving");
 }
 
 }  // namespace ruvd

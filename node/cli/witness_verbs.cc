@@ -1,21 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <charconv>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "base/clock.h"
-#include "base/reasons.h"
 #include "base/status.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/output.h"
+#include "node/cli/period.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
 
@@ -25,22 +22,6 @@ namespace {
 using witness::v1::Entry;
 
 constexpr char kGroup[] = "Learning";
-
-// "90s", "15m", "2h" or "7d" in milliseconds.
-absl::StatusOr<int64_t> ParsePeriod(const std::string& text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
-  static const auto* const units = new std::map<std::string_view, int64_t>{
-      {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
-  const auto found = units->find(unit);
-  constexpr int64_t kMost = 36'500;  // days
-  if (error != std::errc() || number <= 0 || number > kMost || found == units->end()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kUsage,
-                 "\"{}\" is no period; write a number and s, m, h or d, for example 2h", text);
-  }
-  return number * found->second;
-}
 
 struct FilterFlags {
   std::string since;
@@ -84,10 +65,6 @@ absl::Status WriteFilter(const FilterFlags& flags, witness::v1::Filter* filter) 
   return absl::OkStatus();
 }
 
-std::string Time(int64_t ms) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(ms / 1000)));
-}
-
 std::string Quality(const Entry& entry) {
   return entry.has_quality() ? fmt::format("{:.2f}", entry.quality()) : "-";
 }
@@ -119,7 +96,7 @@ absl::Status List(CommandContext& context, const FilterFlags& flags,
   for (const auto& hit : response.hits()) {
     const Entry& entry = hit.entry();
     std::vector<std::string> row = {
-        Time(entry.timestamp_ms()),
+        FormatTime(entry.timestamp_ms()),
         entry.request_id(),
         OrDash(entry.session_id()),
         fmt::format("{:.0f}", entry.latency().total_ms()),
@@ -151,7 +128,7 @@ absl::Status Show(CommandContext& context, const std::string& id) {
   const auto& latency = entry.latency();
   context.out << FormatFields({
       {"request", entry.request_id()},
-      {"time", Time(entry.timestamp_ms()) + " UTC"},
+      {"time", FormatTime(entry.timestamp_ms()) + " UTC"},
       {"session", OrDash(entry.session_id())},
       {"model", entry.model()},
       {"outcome", Outcome(entry)},
@@ -220,7 +197,7 @@ absl::Status Stats(CommandContext& context, const FilterFlags& flags, const std:
   }
   std::vector<std::vector<std::string>> rows;
   for (const auto& part : stats.intervals()) {
-    rows.push_back({Time(part.start_ms()), fmt::format("{}", part.entries()),
+    rows.push_back({FormatTime(part.start_ms()), fmt::format("{}", part.entries()),
                     fmt::format("{}", part.failed()), fmt::format("{}", part.rated()),
                     part.rated() == 0 ? "-" : fmt::format("{:.3f}", part.mean_quality())});
   }

@@ -5,15 +5,19 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/cli/command.h"
 #include "node/node_files.h"
+#include "storage/db/row_key.h"
+#include "storage/patterns/pattern_store.h"
 
 namespace ruvd {
 namespace {
@@ -129,6 +133,33 @@ TEST_F(CliStoreTest, VerifyDecodesRows) {
   }
   EXPECT_NE(Run({"store", "verify"}), 0);
   EXPECT_THAT(out_.str(), HasSubstr("session 732f78"));
+}
+
+TEST_F(CliStoreTest, VerifyCountsThePatternsAndTheirGraph) {
+  {
+    const auto database = Open();
+    const auto patterns =
+        PatternStore::Open(*database, {.dimension = 4, .model_hash = Sha256("model")}).value();
+    for (uint8_t i = 1; i <= 20; ++i) {
+      ASSERT_TRUE(patterns->Put({.id = {i}, .embedding = {1, 2, 3, static_cast<float>(i)}}).ok());
+    }
+    ASSERT_TRUE(patterns->Delete({20}).ok());
+    ASSERT_TRUE(patterns->Maintain(std::chrono::seconds(10)).ok());
+    ASSERT_TRUE(patterns->Checkpoint().ok());
+  }
+  EXPECT_EQ(Run({"store", "verify"}), 0) << out_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("19 patterns, 1 tombstones; checkpoint 1 links 19"),
+                                HasSubstr("recall 1.000")));
+  EXPECT_THAT(RunJson({"store", "verify"})["facts"][0].get<std::string>(), HasSubstr("4 values"));
+  {
+    const auto database = Open();
+    Batch batch;
+    batch.Delete(ColumnFamily::kVec, RowKey().U32(0).U32(3).Take());
+    ASSERT_TRUE(database->Write(std::move(batch), Durability::kPowerLoss).ok());
+  }
+  EXPECT_EQ(Run({"store", "verify"}), 1);
+  EXPECT_THAT(out_.str(), HasSubstr("in slot 3 lacks its"));
+  EXPECT_THAT(err_.str(), HasSubstr("STORE_CORRUPT"));
 }
 
 TEST_F(CliStoreTest, BacksUpAndRestores) {

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <functional>
+
+#include "base/clock.h"
+#include "base/executor.h"
+#include "node/actor/actor_system.h"
+#include "storage/db/database.h"
+#include "storage/patterns/pattern_store.h"
+
+namespace ruvd {
+
+struct MaintenanceOptions {
+  Database* database = nullptr;
+  PatternStore* patterns = nullptr;
+  Executor* pool = nullptr;         // of low priority; one round runs on it at a time
+  std::function<bool()> cancelled;  // ends a round between two of its steps
+  Duration period = std::chrono::seconds(1);
+};
+
+// Starts the actor that looks after the store while the node serves, in short rounds off the
+// request path: seals values of retired data keys anew (also where a rotation was interrupted
+// before the node started), and lets the pattern store link, repair, expire, evict and write
+// checkpoints. A store that refuses is reported once per reason and tried again. Everything
+// borrowed outlives the system.
+void StartMaintenanceActor(ActorSystem& system, const MaintenanceOptions& options);
+
+}  // namespace ruvd

@@ -1,0 +1,326 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/pattern_feed.h"
+
+#include <atomic>
+#include <deque>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/mutex.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/api/messages.h"
+#include "node/api/rpc_status.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+using pattern::v1::WatchPatternsRequest;
+using pattern::v1::WatchPatternsResponse;
+
+pattern::v1::WatchPatternsResponse::ChangeKind KindOf(PatternChangeKind kind) {
+  switch (kind) {
+    case PatternChangeKind::kPut:
+      return WatchPatternsResponse::CHANGE_KIND_PUT;
+    case PatternChangeKind::kDelete:
+      return WatchPatternsResponse::CHANGE_KIND_DELETE;
+    case PatternChangeKind::kExpire:
+      return WatchPatternsResponse::CHANGE_KIND_EXPIRE;
+    case PatternChangeKind::kEvict:
+      return WatchPatternsResponse::CHANGE_KIND_EVICT;
+  }
+  return WatchPatternsResponse::CHANGE_KIND_UNSPECIFIED;
+}
+
+absl::Status Draining(uint64_t sequence) {
+  return Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
+               "the node is stopping; watch again with after_sequence = {}", sequence);
+}
+
+absl::Status Truncated(uint64_t after, uint64_t newest) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kLogTruncated,
+               "the log of changes no longer has those after {}; list the patterns anew and watch "
+               "with after_sequence = {}",
+               after, newest);
+}
+
+absl::Status Write(const PatternStore& patterns, const PatternChange& change,
+                   WatchPatternsResponse::Change* out) {
+  out->set_sequence(change.sequence);
+  out->set_kind(KindOf(change.kind));
+  out->set_id(ToHex(change.id));
+  out->set_time_ms(change.time.wall_ms());
+  if (change.kind != PatternChangeKind::kPut) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<Pattern> pattern = patterns.Get(change.id);
+  if (pattern.ok()) {
+    WritePattern(*pattern, out->mutable_pattern());
+    return absl::OkStatus();
+  }
+  return absl::IsNotFound(pattern.status()) ? absl::OkStatus() : pattern.status();
+}
+
+}  // namespace
+
+// Which streams there are. Outlives the feed where a writer is just calling the listener.
+class PatternFeed::Hub {
+ public:
+  explicit Hub(const Options& options) : options_(options) {}
+  const Options& options() const { return options_; }
+
+  // UNAVAILABLE when closed, RESOURCE_EXHAUSTED when there are too many.
+  absl::Status Add(const std::shared_ptr<Stream>& stream);
+  void Remove(const std::shared_ptr<Stream>& stream);
+  void WakeAll();
+  void Close();
+  size_t size() const {
+    const MutexLock lock(mutex_);
+    return streams_.size();
+  }
+
+ private:
+  std::vector<std::shared_ptr<Stream>> All() const {
+    const MutexLock lock(mutex_);
+    return {streams_.begin(), streams_.end()};
+  }
+
+  const Options options_;
+  mutable Mutex mutex_;
+  std::set<std::shared_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// One call: at most one write in flight; lives until gRPC is done with it.
+class PatternFeed::Stream final : public Reactor, public std::enable_shared_from_this<Stream> {
+ public:
+  explicit Stream(std::shared_ptr<Hub> hub) : hub_(std::move(hub)) {}
+
+  void Begin(const WatchPatternsRequest& request);
+  // There may be more to read. Never blocks.
+  void Wake();
+  void End(const absl::Status& status);
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override {
+    cancelled_.store(true);
+    Wake();
+  }
+  void OnDone() override {
+    hub_->Remove(shared_from_this());
+    self_.reset();
+  }
+
+ private:
+  // Where to begin. INVALID_ARGUMENT for a change that never was.
+  absl::StatusOr<uint64_t> FirstPosition(const WatchPatternsRequest& request) const;
+  // Starts the next write or ends the call; called without the mutex.
+  void Pump();
+  // Reads a page of changes into the queue.
+  void Refill() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::shared_ptr<Hub> hub_;
+  std::shared_ptr<Stream> self_;  // released by OnDone
+  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> woken_{false};  // a Pump is posted
+
+  Mutex mutex_;
+  std::deque<WatchPatternsResponse> queue_ ABSL_GUARDED_BY(mutex_);
+  uint64_t read_ ABSL_GUARDED_BY(mutex_) = 0;  // the last change that was read
+  uint64_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // the last one that gRPC took
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::Status PatternFeed::Hub::Add(const std::shared_ptr<Stream>& stream) {
+  const MutexLock lock(mutex_);
+  if (closed_) {
+    return Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
+                 "the node is stopping; watch again once it is back");
+  }
+  if (streams_.size() >= options_.max_streams) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "{} streams watch the patterns, the most there may be; end one of them",
+                 streams_.size());
+  }
+  streams_.insert(stream);
+  return absl::OkStatus();
+}
+
+void PatternFeed::Hub::Remove(const std::shared_ptr<Stream>& stream) {
+  const MutexLock lock(mutex_);
+  streams_.erase(stream);
+}
+
+void PatternFeed::Hub::WakeAll() {
+  for (const auto& stream : All()) {
+    stream->Wake();
+  }
+}
+
+void PatternFeed::Hub::Close() {
+  {
+    const MutexLock lock(mutex_);
+    closed_ = true;
+  }
+  for (const auto& stream : All()) {
+    stream->End(absl::OkStatus());
+  }
+}
+
+void PatternFeed::Stream::Begin(const WatchPatternsRequest& request) {
+  self_ = shared_from_this();
+  absl::Status status = hub_->Add(self_);
+  const absl::StatusOr<uint64_t> first =
+      status.ok() ? FirstPosition(request) : absl::StatusOr<uint64_t>(status);
+  if (!first.ok()) {
+    End(first.status());
+    return;
+  }
+  {
+    const MutexLock lock(mutex_);
+    read_ = *first;
+    sent_ = *first;
+    queue_.emplace_back().mutable_started()->set_sequence(*first);
+  }
+  Pump();
+}
+
+absl::StatusOr<uint64_t> PatternFeed::Stream::FirstPosition(
+    const WatchPatternsRequest& request) const {
+  const uint64_t newest = hub_->options().patterns->Stats().last_sequence;
+  if (!request.has_after_sequence()) {
+    return newest;
+  }
+  if (request.after_sequence() > newest) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "after_sequence is {}, but the newest change of this node is {}; the number must "
+                 "be one that this node gave",
+                 request.after_sequence(), newest);
+  }
+  return request.after_sequence();
+}
+
+void PatternFeed::Stream::Wake() {
+  if (!woken_.exchange(true)) {
+    hub_->options().executor->Post([self = shared_from_this()] {
+      self->woken_.store(false);  // before reading: what comes later wakes again
+      self->Pump();
+    });
+  }
+}
+
+void PatternFeed::Stream::End(const absl::Status& status) {
+  {
+    const MutexLock lock(mutex_);
+    if (!ended_) {
+      ended_ = true;
+      status_ = ToRpcStatus(status.ok() ? Draining(sent_) : status);
+      while (queue_.size() > (writing_ ? 1 : 0)) {
+        queue_.pop_back();
+      }
+    }
+  }
+  Pump();
+}
+
+absl::Status PatternFeed::Stream::Read() {
+  const PatternStore& patterns = *hub_->options().patterns;
+  for (bool more = true; more && queue_.empty();) {
+    const auto page = patterns.Changes(read_, hub_->options().page);
+    if (ReasonOf(page.status()) == reasons::kLogTruncated) {
+      return Truncated(read_, patterns.Stats().last_sequence);
+    }
+    RETURN_IF_ERROR(page.status());
+    for (const PatternChange& change : page->changes) {
+      RETURN_IF_ERROR(Write(patterns, change, queue_.emplace_back().mutable_change()));
+    }
+    read_ = page->last_sequence;
+    more = page->more;
+  }
+  return absl::OkStatus();
+}
+
+void PatternFeed::Stream::Refill() {
+  if (const absl::Status status = Read(); !status.ok()) {
+    ended_ = true;
+    status_ = ToRpcStatus(status);
+    queue_.clear();
+  }
+}
+
+void PatternFeed::Stream::Pump() {
+  const WatchPatternsResponse* next = nullptr;
+  grpc::Status status;
+  {
+    const MutexLock lock(mutex_);
+    if (writing_ || finished_) {
+      return;
+    }
+    const bool cancelled = cancelled_.load();
+    if (queue_.empty() && !ended_ && !cancelled) {
+      Refill();
+    }
+    if (!queue_.empty() && !cancelled) {
+      next = &queue_.front();  // stays in place until OnWriteDone: deque references are stable
+      writing_ = true;
+    } else if (ended_ || cancelled) {
+      finished_ = true;
+      status = ended_ ? status_ : grpc::Status::CANCELLED;
+    } else {
+      return;  // up to date: a change wakes it
+    }
+  }
+  if (next != nullptr) {
+    StartWrite(next);
+  } else {
+    Finish(status);
+  }
+}
+
+void PatternFeed::Stream::OnWriteDone(bool ok) {
+  {
+    const MutexLock lock(mutex_);
+    writing_ = false;
+    if (ok && queue_.front().has_change()) {
+      sent_ = queue_.front().change().sequence();
+    }
+    queue_.pop_front();
+    if (!ok) {
+      cancelled_.store(true);  // the caller is gone
+    }
+  }
+  Pump();
+}
+
+PatternFeed::PatternFeed(const Options& options) : hub_(std::make_shared<Hub>(options)) {
+  options.patterns->SetChangeListener([hub = hub_](uint64_t) { hub->WakeAll(); });
+}
+
+PatternFeed::~PatternFeed() {
+  hub_->options().patterns->SetChangeListener(nullptr);
+}
+
+PatternFeed::Reactor* PatternFeed::Watch(const WatchPatternsRequest& request) {
+  const auto stream = std::make_shared<Stream>(hub_);
+  stream->Begin(request);
+  return stream.get();
+}
+
+void PatternFeed::Close() {
+  hub_->Close();
+}
+
+size_t PatternFeed::size() const {
+  return hub_->size();
+}
+
+}  // namespace ruvd

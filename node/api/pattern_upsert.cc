@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/pattern_upsert.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/bank.h"
+#include "node/actors/pattern_payload.h"
+#include "node/api/messages.h"
+#include "node/limits.h"
+#include "privacy/sodium.h"
+
+namespace ruvd {
+namespace {
+
+using pattern::v1::UpsertPatternResponse;
+
+// Digits of an id or a digest in an adapter's name.
+constexpr size_t kShortId = 8;
+
+template <typename... Args>
+absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, format,
+               std::forward<Args>(args)...);
+}
+
+absl::StatusOr<SharingTier> ReadTier(pattern::v1::SharingTier tier) {
+  switch (tier) {
+    case pattern::v1::SHARING_TIER_UNSPECIFIED:
+    case pattern::v1::SHARING_TIER_PRIVATE:
+      return SharingTier::kPrivate;
+    case pattern::v1::SHARING_TIER_PUBLIC:
+      return SharingTier::kPublic;
+    default:
+      return Invalid("tier {} cannot be stored in this version; use private or public",
+                     static_cast<int>(tier));
+  }
+}
+
+// All that a client may say, but for the counter of uses and the time of the change.
+bool SameContent(const Pattern& a, const Pattern& b) {
+  return a.embedding == b.embedding && a.bank == b.bank && a.task == b.task &&
+         a.quality == b.quality && a.tier == b.tier && a.examples == b.examples &&
+         a.origin == b.origin && a.created_ms == b.created_ms && a.expires_ms == b.expires_ms &&
+         a.adapter_name == b.adapter_name && a.adapter_version == b.adapter_version &&
+         a.payload == b.payload;
+}
+
+// The stored pattern, nullopt where there is none.
+absl::StatusOr<std::optional<Pattern>> Find(const PatternStore& patterns, const PatternId& id) {
+  absl::StatusOr<Pattern> pattern = patterns.Get(id);
+  if (absl::IsNotFound(pattern.status())) {
+    return std::nullopt;
+  }
+  RETURN_IF_ERROR(pattern.status());
+  return *std::move(pattern);
+}
+
+absl::StatusOr<PatternId> IdOf(const pattern::v1::Pattern& message) {
+  if (!message.id().empty()) {
+    return ReadPatternId(message.id());
+  }
+  PatternId id;
+  SecureRandomBytes(id);
+  return id;
+}
+
+}  // namespace
+
+absl::Status PatternUpsert::ReadTimes(const pattern::v1::Pattern& message, const Pattern* existing,
+                                      Pattern* pattern) const {
+  const int64_t now = options_.clock->WallMillis();
+  const int64_t latest = now + limits::kMaxClockLead.count();
+  for (const int64_t time : {message.created_ms(), message.updated_ms()}) {
+    if (time < 0 || time > latest) {
+      return Invalid(
+          "created_ms is {} and updated_ms is {}, but the node's clock says {}; neither "
+          "may lie in the future: set the clocks",
+          message.created_ms(), message.updated_ms(), now);
+    }
+  }
+  if (message.expires_ms() != 0 && message.expires_ms() <= now) {
+    return Invalid("expires_ms is {}, which is past; leave it 0 for a pattern that stays",
+                   message.expires_ms());
+  }
+  const int64_t first = existing != nullptr ? existing->created_ms : now;
+  pattern->created_ms = message.created_ms() != 0 ? message.created_ms() : first;
+  pattern->updated_ms = message.updated_ms() != 0 ? message.updated_ms() : now;
+  pattern->expires_ms = message.expires_ms();
+  return absl::OkStatus();
+}
+
+absl::Status PatternUpsert::ReadAdapter(const pattern::v1::Pattern& message,
+                                        const Pattern* existing, Pattern* pattern) const {
+  if (message.adapter().empty()) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Adapter> given,
+                   DecodeAdapter(AsBytes(message.adapter())));
+  RETURN_IF_ERROR(CheckAdapter(*given, *options_.model));
+  const Digest content = AdapterId(*given);
+  if (existing != nullptr && !existing->payload.empty()) {
+    ASSIGN_OR_RETURN(const PatternPayload held, DecodePatternPayload(existing->payload));
+    ASSIGN_OR_RETURN(const auto stored, DecodeAdapter(AsBytes(held.adapter)));
+    if (AdapterId(*stored) == content) {  // with its name, and with what is shared of it
+      pattern->payload = existing->payload;
+      pattern->adapter_name = existing->adapter_name;
+      pattern->adapter_version = existing->adapter_version;
+      return absl::OkStatus();
+    }
+  }
+  Adapter adapter = *given;
+  adapter.name = fmt::format("pattern-{}-{}", ToHex(pattern->id).substr(0, kShortId),
+                             ToHex(content).substr(0, kShortId));
+  adapter.version = 1;
+  pattern->payload = EncodePatternPayload({.adapter = EncodeAdapter(adapter)});
+  pattern->adapter_name = std::move(adapter.name);
+  pattern->adapter_version = adapter.version;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Pattern> PatternUpsert::Read(const pattern::v1::Pattern& message,
+                                            const Pattern* existing) const {
+  if (message.bank() >= static_cast<uint32_t>(kTimestepBanks)) {
+    return Invalid("bank is {}; banks go from 0 to {}", message.bank(), kTimestepBanks - 1);
+  }
+  Pattern pattern;
+  const auto& values = message.embedding().values();
+  pattern.embedding.assign(values.begin(), values.end());
+  pattern.bank = message.bank();
+  pattern.task = message.task();
+  pattern.quality = message.quality();
+  pattern.examples = message.examples();
+  pattern.uses = std::max(message.uses(), existing != nullptr ? existing->uses : 0);
+  ASSIGN_OR_RETURN(pattern.tier, ReadTier(message.tier()));
+  pattern.origin = options_.self;
+  if (!message.origin().empty()) {
+    ASSIGN_OR_RETURN(pattern.origin, ReadOrigin(message.origin()));
+  }
+  if (existing != nullptr && existing->origin != pattern.origin) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "pattern {} came from node {}, which cannot be changed to {}; delete it first, or "
+                 "store the new one without an id",
+                 ToHex(existing->id), ToHex(existing->origin), ToHex(pattern.origin));
+  }
+  RETURN_IF_ERROR(ReadTimes(message, existing, &pattern));
+  return pattern;
+}
+
+absl::Status PatternUpsert::Run(const pattern::v1::UpsertPatternRequest& request,
+                                UpsertPatternResponse* response) {
+  if (!request.has_pattern() || !request.pattern().has_embedding()) {
+    return Invalid("a pattern needs an embedding of {} values", options_.patterns->dimension());
+  }
+  const std::string package = ToHex(options_.package_id);
+  if (!request.model_package().empty() && request.model_package() != package) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
+                 "the pattern is of model package {}, the node serves {}; embeddings of different "
+                 "models cannot be compared",
+                 request.model_package().substr(0, package.size()), package);
+  }
+  ASSIGN_OR_RETURN(const PatternId id, IdOf(request.pattern()));
+  const MutexLock lock(writer_);
+  ASSIGN_OR_RETURN(const std::optional<Pattern> existing, Find(*options_.patterns, id));
+  const Pattern* const stored = existing ? &*existing : nullptr;
+  ASSIGN_OR_RETURN(Pattern pattern, Read(request.pattern(), stored));
+  pattern.id = id;
+  RETURN_IF_ERROR(ReadAdapter(request.pattern(), stored, &pattern));
+  if (stored != nullptr && SameContent(*stored, pattern)) {
+    response->set_outcome(UpsertPatternResponse::OUTCOME_UNCHANGED);
+    WritePattern(*stored, response->mutable_pattern());
+    return absl::OkStatus();
+  }
+  if (stored != nullptr && request.only_if_newer() && stored->updated_ms >= pattern.updated_ms) {
+    response->set_outcome(UpsertPatternResponse::OUTCOME_KEPT);
+    WritePattern(*stored, response->mutable_pattern());
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(options_.patterns->Put(pattern));
+  response->set_outcome(stored != nullptr ? UpsertPatternResponse::OUTCOME_REPLACED
+                                          : UpsertPatternResponse::OUTCOME_CREATED);
+  WritePattern(pattern, response->mutable_pattern());
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

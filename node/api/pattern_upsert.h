@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "absl/status/status.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "inference/model/model.h"
+#include "privacy/identity/node_key.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
+#include "storage/patterns/pattern_store.h"
+
+namespace ruvd {
+
+// Stores what a client says a pattern is. Its adapter is decoded, checked against the model and
+// named after pattern and content, so that no two contents ever share a name and a version: those
+// who serve adapters keep them by both. The form of an adapter that is shared with peers is never
+// taken from a client: what leaves the node comes from its own lessons, which passed their gate.
+// Thread-safe: calls take turns.
+class PatternUpsert {
+ public:
+  struct Options {
+    const Clock* clock = nullptr;
+    const Model* model = nullptr;
+    PatternStore* patterns = nullptr;
+    Digest package_id{};  // of the model that embeds
+    NodeId self{};
+  };
+  // Everything borrowed outlives it.
+  explicit PatternUpsert(const Options& options) : options_(options) {}
+
+  // See UpsertPatternRequest. INVALID_ARGUMENT, WRONG_DIMENSION, LIMIT_EXCEEDED, MODEL_MISMATCH,
+  // ADAPTER_INVALID, ADAPTER_FOR_OTHER_MODEL, DISK_FULL, the errors of PatternStore::Put.
+  absl::Status Run(const pattern::v1::UpsertPatternRequest& request,
+                   pattern::v1::UpsertPatternResponse* response);
+
+ private:
+  // A given pattern with what the node fills in. `existing` is null for a new one.
+  absl::StatusOr<Pattern> Read(const pattern::v1::Pattern& message, const Pattern* existing) const;
+  absl::Status ReadTimes(const pattern::v1::Pattern& message, const Pattern* existing,
+                         Pattern* pattern) const;
+  absl::Status ReadAdapter(const pattern::v1::Pattern& message, const Pattern* existing,
+                           Pattern* pattern) const;
+
+  const Options options_;
+  Mutex writer_;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/cli/pattern_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "node/cli/command.h"
+#include "node/cli/period.h"
+#include "node/cli/sharing_tier.h"
+
+namespace ruvd {
+
+void PatternFlags::AddTo(CLI::App& verb) {
+  verb.add_option("--bank", bank_, "Of one timestep bank: 0, 1 or 2");
+  verb.add_option("--task", task_, "Of exactly this task");
+  verb.add_option("--tier", tiers_, "Of these tiers: private, masked, dp, public")->delimiter(',');
+  verb.add_option("--origin", origin_, "Learned by this node, its whole id");
+  verb.add_option("--min-quality", min_quality_, "Of at least this quality, 0 to 1");
+  verb.add_option("--since", since_, "Made at most this long ago: 90s, 15m, 2h, 7d");
+  verb.add_option("--until", until_, "Made longer ago than this");
+}
+
+absl::Status PatternFlags::Write(pattern::v1::PatternFilter* filter) const {
+  if (bank_) {
+    filter->set_bank(*bank_);
+  }
+  filter->set_task(task_);
+  for (const std::string& name : tiers_) {
+    const auto tier = ParseTier(name);
+    if (!tier) {
+      return UsageError(
+          fmt::format("--tier \"{}\" is none of private, masked, dp and public", name));
+    }
+    filter->add_tiers(*tier);
+  }
+  filter->set_origin(origin_);
+  if (min_quality_) {
+    filter->set_min_quality(*min_quality_);
+  }
+  const int64_t now = SystemClock().WallMillis();
+  if (!since_.empty()) {
+    ASSIGN_OR_RETURN(const int64_t period, ParsePeriod(since_));
+    filter->set_created_from_ms(std::max<int64_t>(0, now - period));
+  }
+  if (!until_.empty()) {
+    ASSIGN_OR_RETURN(const int64_t period, ParsePeriod(until_));
+    filter->set_created_before_ms(std::max<int64_t>(0, now - period));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

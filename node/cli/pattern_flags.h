@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ruvd/pattern/v1/pattern.pb.h"
+
+namespace ruvd {
+
+// The flags by which verbs choose patterns. They live as long as the verb's action.
+class PatternFlags {
+ public:
+  void AddTo(CLI::App& verb);
+  // USAGE for what the flags cannot mean.
+  absl::Status Write(pattern::v1::PatternFilter* filter) const;
+
+ private:
+  std::optional<uint32_t> bank_;
+  std::string task_;
+  std::vector<std::string> tiers_;
+  std::string origin_;
+  std::optional<float> min_quality_;
+  std::string since_;
+  std::string until_;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/node_metrics.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ruvd {
+namespace {
+
+void AddCacheMetrics(PrefixTree& prefixes, Metrics* metrics) {
+  using Read = double (*)(const PrefixTree::Stats&, const KvPool::Usage&);
+  const auto add = [&prefixes, metrics](std::string name, std::string help, bool counter,
+                                        Read read) {
+    metrics->AddReader(std::move(name), std::move(help), "", counter, [&prefixes, read] {
+      return std::vector<Metrics::Sample>{{"", read(prefixes.stats(), prefixes.pool()->usage())}};
+    });
+  };
+  add("ruvd_kv_bytes", "Memory of keys and values in use", false,
+      [](const auto&, const auto& usage) { return static_cast<double>(usage.bytes); });
+  add("ruvd_kv_budget_bytes", "Memory that keys and values may use", false,
+      [](const auto&, const auto& usage) { return static_cast<double>(usage.budget_bytes); });
+  add("ruvd_kv_shared_pages", "Pages of 16 tokens with more than one holder", false,
+      [](const auto&, const auto& usage) { return static_cast<double>(usage.shared_pages); });
+  add("ruvd_prefix_lookups_total", "Prefixes looked for", true,
+      [](const auto& stats, const auto&) { return static_cast<double>(stats.lookups); });
+  add("ruvd_prefix_hits_total", "Prefixes of which at least one token was found", true,
+      [](const auto& stats, const auto&) { return static_cast<double>(stats.hits); });
+  add("ruvd_prefix_reused_tokens_total", "Tokens that were not computed again", true,
+      [](const auto& stats, const auto&) { return static_cast<double>(stats.reused_tokens); });
+  add("ruvd_prefix_evicted_pages_total", "Pages that gave way to others", true,
+      [](const auto& stats, const auto&) { return static_cast<double>(stats.evicted_pages); });
+}
+
+}  // namespace
+
+uint64_t DeadLetterTotal(const ActorSystem& actors) {
+  uint64_t total = 0;
+  for (size_t reason = 0; reason < kDeadLetterReasons; ++reason) {
+    total += actors.dead_letters().count(static_cast<DeadLetterReason>(reason));
+  }
+  return total;
+}
+
+void AddNodeMetrics(const MetricSources& sources, Metrics* metrics) {
+  AddCacheMetrics(*sources.prefixes, metrics);
+  metrics->AddReader(
+      "ruvd_patterns", "Patterns in the store", "", false, [&patterns = *sources.patterns] {
+        return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns.size())}};
+      });
+  metrics->AddReader(
+      "ruvd_requests_running", "Requests waiting or running", "", false,
+      [&inference = *sources.inference] {
+        return std::vector<Metrics::Sample>{{"", static_cast<double>(inference.running())}};
+      });
+  metrics->AddReader(
+      "ruvd_dead_letters_total", "Messages between actors that were lost", "reason", true,
+      [&actors = *sources.actors] {
+        std::vector<Metrics::Sample> samples;
+        for (size_t i = 0; i < kDeadLetterReasons; ++i) {
+          const auto reason = static_cast<DeadLetterReason>(i);
+          samples.push_back({std::string(DeadLetterReasonName(reason)),
+                             static_cast<double>(actors.dead_letters().count(reason))});
+        }
+        return samples;
+      });
+}
+
+}  // namespace ruvd

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/maintenance_actor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/sim_executor.h"
+#include "base/status.h"
+
+namespace ruvd {
+namespace {
+
+class MaintenanceActorTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder_);
+    database_ = Database::Open({.path = folder_.string(),
+                                .seal_key = SealKey::Generate(),
+                                .clock = &executor_.clock(),
+                                .soft_reserve_bytes = 0,
+                                .hard_reserve_bytes = 0})
+                    .value();
+    patterns_ =
+        PatternStore::Open(*database_, {.dimension = 4, .model_hash = Sha256("model")}).value();
+  }
+  void TearDown() override {
+    system_.reset();
+    patterns_.reset();
+    database_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void Start() {
+    system_ = std::make_unique<ActorSystem>(executor_, ActorSystemOptions{});
+    StartMaintenanceActor(*system_, {.database = database_.get(),
+                                     .patterns = patterns_.get(),
+                                     .pool = &executor_,
+                                     .cancelled = [this] { return cancelled_; }});
+  }
+  void PutRows(int rows) {
+    for (int i = 0; i < rows; ++i) {
+      Batch batch;
+      batch.Put(ColumnFamily::kItem, "row " + std::to_string(i), "value");
+      ASSERT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
+    }
+  }
+  size_t Retired() const {
+    const auto keys = database_->DataKeys();
+    return static_cast<size_t>(
+        std::ranges::count(keys, DataKeyInfo::State::kRetired, &DataKeyInfo::state));
+  }
+
+  std::filesystem::path folder_;
+  SimExecutor executor_{1};
+  bool cancelled_ = false;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<ActorSystem> system_;
+};
+
+TEST_F(MaintenanceActorTest, GoesOnWithARotationThatWasInterrupted) {
+  PutRows(5000);  // more than one round seals
+  ASSERT_TRUE(database_->RotateDataKeys("").ok());
+  ASSERT_TRUE(database_->ResealStep().value());
+  ASSERT_GT(Retired(), 0u);
+  Start();
+  executor_.RunFor(std::chrono::seconds(3));
+  EXPECT_EQ(Retired(), 0u);
+  EXPECT_EQ(database_->Get(ColumnFamily::kItem, "row 4999").value(), "value");
+  EXPECT_TRUE(database_->Verify()->ok());
+}
+
+TEST_F(MaintenanceActorTest, LooksAfterThePatterns) {
+  ASSERT_TRUE(patterns_
+                  ->Put({.id = {1},
+                         .embedding = {1, 2, 3, 4},
+                         .expires_ms = executor_.clock().WallMillis() + 5000})
+                  .ok());
+  ASSERT_TRUE(patterns_->Put({.id = {2}, .embedding = {4, 3, 2, 1}}).ok());
+  EXPECT_EQ(patterns_->Stats().pending, 2u);
+  Start();
+  executor_.RunFor(std::chrono::seconds(2));
+  EXPECT_EQ(patterns_->Stats().pending, 0u);
+  EXPECT_EQ(patterns_->size(), 2u);
+  executor_.RunFor(std::chrono::seconds(10));
+  EXPECT_EQ(patterns_->size(), 1u);
+  EXPECT_TRUE(patterns_->WasDeleted({1}).value());
+}
+
+TEST_F(MaintenanceActorTest, ANodeThatStopsStartsNoMore) {
+  PutRows(10);
+  ASSERT_TRUE(database_->RotateDataKeys("").ok());
+  Start();
+  cancelled_ = true;
+  executor_.RunFor(std::chrono::seconds(10));
+  EXPECT_GT(Retired(), 0u);
+}
+
+}  // namespace
+}  // namespace ruvd

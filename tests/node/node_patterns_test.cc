@@ -1,0 +1,290 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Patterns, backups and erasure over the API and the command line of a running node.
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "inference/adapter/adapter_bytes.h"
+#include "node/cli/client.h"
+#include "node/cli/command.h"
+#include "node/cli/pattern_file.h"
+#include "node/limits.h"
+#include "node/node_files.h"
+#include "storage/db/backup.h"
+#include "storage/sessions/session_index.h"
+#include "tests/inference/text_model.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using nlohmann::json;
+using pattern::v1::UpsertPatternRequest;
+using pattern::v1::UpsertPatternResponse;
+using ::testing::HasSubstr;
+
+constexpr char kPrompt[] = "The old man walked";
+
+class NodePatternsTest : public NodeTest {
+ protected:
+  // What `ruvd` prints, errors included.
+  std::string Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--server", node_->api_address()});
+    std::ostringstream out;
+    CommandContext context{.out = out, .err = out, .environment = {}, .start_node = nullptr};
+    exit_code_ = RunCommandLine(arguments, context);
+    return out.str();
+  }
+  json RunJson(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--format", "json"});
+    const std::string out = Run(std::move(arguments));
+    EXPECT_EQ(exit_code_, 0) << out;
+    return json::parse(out);
+  }
+  // Of the store of a node that does not run.
+  int RunOffline(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--node.data_dir", config_.node.data_dir});
+    std::ostringstream out;
+    CommandContext context{.out = out, .err = out, .environment = {}, .start_node = nullptr};
+    const int code = RunCommandLine(arguments, context);
+    EXPECT_EQ(code, 0) << out.str();
+    return code;
+  }
+  NodeClient Client() { return NodeClient(node_->api_address()); }
+
+  // Where kPrompt lies, with an adapter of its own.
+  UpsertPatternRequest Lesson(uint64_t seed) {
+    NodeClient client = Client();
+    inference::v1::EmbedRequest embed;
+    embed.set_text(kPrompt);
+    const auto answer = client.Embed(embed);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    UpsertPatternRequest request;
+    auto& pattern = *request.mutable_pattern();
+    *pattern.mutable_embedding()->mutable_values() = answer->embedding();
+    pattern.set_bank(2);
+    pattern.set_task("walks");
+    pattern.set_quality(0.75F);
+    pattern.set_adapter(AdapterBytes(seed));
+    return request;
+  }
+  static std::string AdapterBytes(uint64_t seed) {
+    const auto model = Model::Load(kSmallModel).value();
+    const std::string target = "blk.1.attn_output.weight";
+    Adapter adapter = *testing::RandomAdapter(*model, {{target, FindMatrix(*model, target)}}, seed);
+    adapter.name = "anything";
+    return EncodeAdapter(adapter);
+  }
+  std::string Upsert(const UpsertPatternRequest& request) {
+    const auto response = Client().UpsertPattern(request);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? response->pattern().id() : "";
+  }
+
+  int exit_code_ = 0;
+};
+
+TEST_F(NodePatternsTest, AnAdapterThatAClientStoresServesTheNextRequest) {
+  Start();
+  const std::string id = Upsert(Lesson(1));
+  const Completion first = Generate(Request(kPrompt, 12));
+  ASSERT_TRUE(first.status.ok()) << first.status;
+  ASSERT_EQ(first.finished.adapters_used_size(), 1);
+  EXPECT_EQ(first.finished.adapters_used(0).pattern_id(), id);
+  EXPECT_THAT(first.finished.adapters_used(0).name(), HasSubstr("pattern-" + id.substr(0, 8)));
+
+  // Another content under the same id gets a name of its own, so it takes effect at once.
+  UpsertPatternRequest changed = Lesson(2);
+  changed.mutable_pattern()->set_id(id);
+  Upsert(changed);
+  const Completion second = Generate(Request(kPrompt, 12));
+  ASSERT_EQ(second.finished.adapters_used_size(), 1);
+  EXPECT_NE(second.finished.adapters_used(0).name(), first.finished.adapters_used(0).name());
+  EXPECT_THAT(Run({"pattern", "search", kPrompt, "--task", "walks", "--min-similarity", "0.99"}),
+              HasSubstr(id));
+  EXPECT_THAT(Run({"pattern", "search", kPrompt, "--task", "runs"}), ::testing::Not(HasSubstr(id)));
+}
+
+TEST_F(NodePatternsTest, AnAdapterOfAnotherModelIsRefused) {
+  Start();
+  UpsertPatternRequest request = Lesson(1);
+  const auto adapter = DecodeAdapter(AsBytes(request.pattern().adapter())).value();
+  Adapter foreign = *adapter;
+  foreign.model_hash = Sha256("another");
+  request.mutable_pattern()->set_adapter(EncodeAdapter(foreign));
+  EXPECT_EQ(ReasonOf(Client().UpsertPattern(request).status()), reasons::kAdapterForOtherModel);
+  std::string cut = EncodeAdapter(*adapter);
+  cut.resize(cut.size() - 1);
+  request.mutable_pattern()->set_adapter(cut);
+  EXPECT_EQ(ReasonOf(Client().UpsertPattern(request).status()), reasons::kAdapterInvalid);
+  EXPECT_EQ(Status().patterns(), 0u);
+}
+
+TEST_F(NodePatternsTest, LargeTextsAreRefusedAlthoughPatternsMayBeLarge) {
+  Start();
+  inference::v1::EmbedRequest embed;
+  embed.set_text(std::string(limits::kMaxTextRequestBytes + 1, 'x'));
+  EXPECT_EQ(ReasonOf(Client().Embed(embed).status()), reasons::kLimitExceeded);
+  EXPECT_EQ(ReasonOf(Generate(Request(embed.text(), 4)).status), reasons::kLimitExceeded);
+  inference::v1::TokenizeRequest tokenize;
+  tokenize.set_text(embed.text());
+  EXPECT_EQ(ReasonOf(Client().Tokenize(tokenize).status()), reasons::kLimitExceeded);
+}
+
+TEST_F(NodePatternsTest, AnExportComesBackAndASecondImportChangesNothing) {
+  Start();
+  const std::string with_adapter = Upsert(Lesson(1));
+  UpsertPatternRequest plain = Lesson(1);
+  plain.mutable_pattern()->clear_adapter();
+  plain.mutable_pattern()->set_task("stands");
+  plain.mutable_pattern()->set_origin(std::string(64, 'e'));
+  const std::string without = Upsert(plain);
+  const std::string file = folder_ / "patterns.jsonl";
+  EXPECT_THAT(Run({"pattern", "export", file}),
+              AllOf(HasSubstr("2 patterns"), HasSubstr("not encrypted")));
+  EXPECT_EQ(fs::status(file).permissions() & fs::perms::all,
+            fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_THAT(Run({"pattern", "import", file}), HasSubstr("0 new, 0 replaced, 2 unchanged"));
+
+  EXPECT_THAT(Run({"pattern", "rm", with_adapter, without}), HasSubstr("deleted " + without));
+  EXPECT_EQ(RunJson({"pattern", "import", file, "--check"})["patterns"], 2);
+  EXPECT_EQ(Status().patterns(), 0u);
+  EXPECT_EQ(RunJson({"pattern", "import", file})["created"], 2);
+  EXPECT_EQ(RunJson({"pattern", "import", file})["unchanged"], 2);
+  EXPECT_EQ(Generate(Request(kPrompt, 12)).finished.adapters_used(0).pattern_id(), with_adapter);
+  EXPECT_EQ(RunJson({"pattern", "show", without})["origin"], std::string(64, 'e'));
+  // A newer one here stays.
+  UpsertPatternRequest newer = Lesson(2);
+  newer.mutable_pattern()->set_id(with_adapter);
+  Upsert(newer);
+  EXPECT_EQ(RunJson({"pattern", "import", file})["kept"], 1);
+  EXPECT_THAT(Run({"pattern", "export", "-", "--task", "stands", "--without-adapters"}),
+              AllOf(HasSubstr(without), ::testing::Not(HasSubstr(with_adapter))));
+}
+
+TEST_F(NodePatternsTest, NothingOfAFileThatIsWrongIsImported) {
+  Start();
+  Upsert(Lesson(1));
+  const std::string file = folder_ / "patterns.jsonl";
+  Run({"pattern", "export", file});
+  const std::string bytes = ReadFile(file, 1 << 20).value();
+  Run({"pattern", "rm", RunJson({"pattern", "ls"})["patterns"][0]["id"].get<std::string>()});
+  ASSERT_TRUE(WriteFileAtomically(file, bytes.substr(0, bytes.size() - 2)).ok());
+  EXPECT_THAT(Run({"pattern", "import", file}),
+              AllOf(HasSubstr("patterns.jsonl: line 3"), HasSubstr("EXPORT_INVALID")));
+  std::string other;
+  PatternFileWriter writer([&other](std::string_view piece) {
+    other += piece;
+    return absl::OkStatus();
+  });
+  const auto status = Client().GetStatus();
+  ASSERT_TRUE(writer
+                  .Begin({.model_package = std::string(64, '0'),
+                          .model_name = "another",
+                          .dimension = status->embedding_dimension(),
+                          .node_id = status->node_id()})
+                  .ok());
+  ASSERT_TRUE(writer.End().ok());
+  ASSERT_TRUE(WriteFileAtomically(file, other).ok());
+  EXPECT_THAT(Run({"pattern", "import", file}),
+              AllOf(HasSubstr("MODEL_MISMATCH"), HasSubstr("nothing was imported")));
+  EXPECT_EQ(exit_code_, 1);
+  EXPECT_THAT(Run({"pattern", "import", folder_ / "none"}), HasSubstr("FILE_NOT_FOUND"));
+  EXPECT_EQ(Status().patterns(), 0u);
+}
+
+TEST_F(NodePatternsTest, ListsPageByPageAndWatches) {
+  Start();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 3; ++i) {
+    UpsertPatternRequest request = Lesson(1);
+    request.mutable_pattern()->clear_adapter();
+    ids.push_back(Upsert(request));
+  }
+  std::ranges::sort(ids);
+  const json first = RunJson({"pattern", "ls", "--limit", "2"});
+  EXPECT_EQ(first["patterns"].size(), 2u);
+  EXPECT_THAT(Run({"pattern", "ls", "--limit", "2"}), HasSubstr("more: --page " + ids[1]));
+  const json rest =
+      RunJson({"pattern", "ls", "--page", first["next_page_token"].get<std::string>()});
+  ASSERT_EQ(rest["patterns"].size(), 1u);
+  EXPECT_EQ(rest["patterns"][0]["id"], ids[2]);
+  EXPECT_THAT(Run({"pattern", "ls", "--tier", "secret"}), HasSubstr("none of private"));
+  EXPECT_THAT(Run({"pattern", "ls", "--since", "1d", "--until", "1h"}),
+              ::testing::Not(HasSubstr(ids[0])));
+  EXPECT_THAT(Run({"pattern", "show", ids[0], "--embedding"}), HasSubstr("embedding  "));
+  EXPECT_THAT(Run({"pattern", "watch", "--after", "0", "--count", "3"}),
+              AllOf(HasSubstr("watching behind change 0"), HasSubstr("put"), HasSubstr(ids[2])));
+}
+
+TEST_F(NodePatternsTest, AStopOfTheNodeEndsAWatchInGoodOrder) {
+  Start();
+  std::promise<void> started;
+  std::future<absl::Status> end = std::async(std::launch::async, [&] {
+    return Client().WatchPatterns({}, [&](const pattern::v1::WatchPatternsResponse&) {
+      started.set_value();
+      return true;
+    });
+  });
+  started.get_future().wait();
+  EXPECT_TRUE(node_->Drain(kDrain).ok());
+  EXPECT_EQ(ReasonOf(end.get()), reasons::kNodeDraining);
+}
+
+TEST_F(NodePatternsTest, ABackupOfARunningNodeIsRestored) {
+  Start();
+  const std::string id = Upsert(Lesson(1));
+  const json backup = RunJson({"store", "backup", "--running", "--name", "first"});
+  EXPECT_EQ(backup["folder"], config_.node.data_dir + "/backups/first");
+  EXPECT_THAT(Run({"store", "backup", "--running"}), HasSubstr("/backups/20"));
+  Run({"pattern", "rm", id});
+  EXPECT_THAT(Run({"store", "backup", "--running", "--name", "first"}), HasSubstr("first"));
+  EXPECT_NE(exit_code_, 0) << "it is there already";
+  EXPECT_THAT(Run({"store", "backup", "--running", "--name", "../x"}),
+              HasSubstr("INVALID_ARGUMENT"));
+  EXPECT_THAT(Run({"store", "backup"}), HasSubstr("USAGE"));
+  ASSERT_TRUE(node_->Drain(kDrain).ok());
+  node_.reset();
+  RunOffline({"store", "restore", "--from", backup["folder"].get<std::string>()});
+  RunOffline({"store", "verify"});
+  Start();
+  EXPECT_THAT(Run({"pattern", "ls"}), HasSubstr(id));
+}
+
+TEST_F(NodePatternsTest, AUserIsErasedWhileTheNodeServes) {
+  {
+    auto files = OpenNodeFiles(config_).value();
+    auto database = OpenNodeStore(config_, *files.seal_source, SystemClock()).value();
+    const auto model = Model::Load(kSmallModel).value();
+    auto sessions =
+        SessionIndex::Open(*database, {.dimension = static_cast<uint32_t>(model->config().width)})
+            .value();
+    const int64_t now = SystemClock().WallMillis();
+    for (const char* user : {"alice", "bob"}) {
+      ASSERT_TRUE(sessions
+                      ->Put({.session_id = std::string("of ") + user,
+                             .user_id = user,
+                             .context_embedding =
+                                 std::vector<float>(static_cast<size_t>(model->config().width), 1),
+                             .created_ms = now,
+                             .last_active_ms = now})
+                      .ok());
+    }
+  }
+  Start();
+  EXPECT_EQ(Status().sessions(), 2u);
+  EXPECT_THAT(Run({"store", "erase", "--running", "--user", "alice"}), HasSubstr("alice"));
+  EXPECT_EQ(Status().sessions(), 1u);
+  EXPECT_THAT(Run({"store", "erase", "--running", "--user", ""}), HasSubstr("INVALID_ARGUMENT"));
+  Restart();
+  EXPECT_EQ(Status().sessions(), 1u);
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "node/api/pattern_feed.h"
+#include "node/api/rpc_status.h"
+#include "node/api/server.h"
+#include "node/api/services.h"
+#include "node/limits.h"
+#include "ruvd/pattern/v1/pattern.grpc.pb.h"
+
+namespace ruvd {
+
+inline constexpr uint32_t kDimension = 4;
+inline constexpr size_t kStreams = 3;
+
+// ruvd.pattern.v1 over a store of four values, without a model.
+class PatternServiceTest : public testing::Test {
+ protected:
+  using Stub = pattern::v1::PatternService::Stub;
+  using Stream = std::unique_ptr<grpc::ClientReader<pattern::v1::WatchPatternsResponse>>;
+
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              ("pattern_service_" + std::to_string(::getpid()) + "_" +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    database_ = Database::Open({.path = folder_.string(),
+                                .seal_key = SealKey::Generate(),
+                                .clock = &clock_,
+                                .soft_reserve_bytes = 0,
+                                .hard_reserve_bytes = 0})
+                    .value();
+    Open();
+  }
+  void TearDown() override {
+    Close();
+    database_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void Open() {
+    patterns_ = PatternStore::Open(*database_, {.dimension = kDimension,
+                                                .model_hash = package_,
+                                                .durability = Durability::kProcessCrash})
+                    .value();
+    feed_ = std::make_unique<PatternFeed>(PatternFeed::Options{
+        .patterns = patterns_.get(), .executor = &pool_, .max_streams = kStreams, .page = 7});
+    ServiceDependencies dependencies;
+    dependencies.clock = &clock_;
+    dependencies.package_id = package_;
+    dependencies.self = self_;
+    dependencies.patterns = patterns_.get();
+    dependencies.pattern_feed = feed_.get();
+    dependencies.queries = &pool_;
+    service_ = MakePatternService(dependencies);
+    RunningServer running =
+        StartServer("127.0.0.1:0", limits::kMaxApiMessageBytes, {service_.get()}).value();
+    server_ = std::move(running.server);
+    stub_ = pattern::v1::PatternService::NewStub(
+        grpc::CreateChannel(running.address, grpc::InsecureChannelCredentials()));
+  }
+  void Close() {
+    feed_->Close();
+    server_->Shutdown();
+    server_.reset();
+    service_.reset();
+    feed_.reset();
+    patterns_.reset();
+  }
+
+  template <typename Request, typename Response>
+  absl::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                    const Request& request, Response* response) {
+    grpc::ClientContext context;
+    return FromRpcStatus((*stub_.*method)(&context, request, response));
+  }
+  absl::StatusOr<pattern::v1::UpsertPatternResponse> Upsert(
+      const pattern::v1::UpsertPatternRequest& request) {
+    pattern::v1::UpsertPatternResponse response;
+    RETURN_IF_ERROR(Call(&Stub::UpsertPattern, request, &response));
+    return response;
+  }
+  static pattern::v1::UpsertPatternRequest Some(float x = 1, const std::string& id = "") {
+    pattern::v1::UpsertPatternRequest request;
+    request.mutable_pattern()->set_id(id);
+    for (const float value : {x, 1.0F, 0.0F, 0.0F}) {
+      request.mutable_pattern()->mutable_embedding()->add_values(value);
+    }
+    return request;
+  }
+  static std::string Id(uint64_t n) { return fmt::format("{:032x}", n); }
+  void Put(uint64_t n) { ASSERT_TRUE(Upsert(Some(static_cast<float>(n), Id(n))).ok()); }
+  absl::Status Delete(uint64_t n) {
+    pattern::v1::DeletePatternRequest request;
+    request.set_id(Id(n));
+    pattern::v1::DeletePatternResponse response;
+    return Call(&Stub::DeletePattern, request, &response);
+  }
+  Stream Watch(grpc::ClientContext* context, std::optional<uint64_t> after = {}) {
+    pattern::v1::WatchPatternsRequest request;
+    if (after) {
+      request.set_after_sequence(*after);
+    }
+    return stub_->WatchPatterns(context, request);
+  }
+  static pattern::v1::WatchPatternsResponse Next(const Stream& stream) {
+    pattern::v1::WatchPatternsResponse event;
+    EXPECT_TRUE(stream->Read(&event));
+    return event;
+  }
+  // The error of a stream that gives nothing any more.
+  static absl::Status EndOf(const Stream& stream) {
+    pattern::v1::WatchPatternsResponse event;
+    EXPECT_FALSE(stream->Read(&event)) << event.ShortDebugString();
+    return FromRpcStatus(stream->Finish());
+  }
+
+  const Digest package_ = Sha256("package");
+  const NodeId self_ = Sha256("self");
+  ManualClock clock_;
+  std::filesystem::path folder_;
+  ThreadPool pool_{{.name = "queries", .threads = 2}};
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<PatternFeed> feed_;
+  std::unique_ptr<grpc::Service> service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Stub> stub_;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "storage/db/row_key.h"
+#include "storage/reasons.h"
+#include "tests/node/pattern_service_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using namespace pattern::v1;  // NOLINT(google-build-using-namespace): all messages of one package
+using testing::HasSubstr;
+
+TEST_F(PatternServiceTest, AWatchShowsChangesInTheirOrder) {
+  Put(1);
+  grpc::ClientContext context;
+  const Stream stream = Watch(&context);
+  const uint64_t start = Next(stream).started().sequence();
+  EXPECT_EQ(start, patterns_->Stats().last_sequence);
+  Put(2);
+  const auto put = Next(stream).change();
+  EXPECT_EQ(put.kind(), WatchPatternsResponse::CHANGE_KIND_PUT);
+  EXPECT_EQ(put.id(), Id(2));
+  EXPECT_EQ(put.pattern().id(), Id(2));
+  EXPECT_EQ(put.time_ms(), clock_.WallMillis());
+  EXPECT_GT(put.sequence(), start);
+  ASSERT_TRUE(Delete(1).ok());
+  const auto removed = Next(stream).change();
+  EXPECT_EQ(removed.kind(), WatchPatternsResponse::CHANGE_KIND_DELETE);
+  EXPECT_EQ(removed.id(), Id(1));
+  EXPECT_FALSE(removed.has_pattern());
+  EXPECT_GT(removed.sequence(), put.sequence());
+
+  grpc::ClientContext later;
+  const Stream again = Watch(&later, start);
+  EXPECT_EQ(Next(again).started().sequence(), start);
+  EXPECT_EQ(Next(again).change().sequence(), put.sequence());
+  EXPECT_EQ(Next(again).change().sequence(), removed.sequence());
+  context.TryCancel();
+  later.TryCancel();
+}
+
+// Nobody waits for a caller that does not read, and it misses nothing.
+TEST_F(PatternServiceTest, ASlowWatcherGetsEverythingOnceItReads) {
+  grpc::ClientContext context;
+  const Stream stream = Watch(&context, 0);
+  constexpr uint64_t kChanges = 3000;
+  for (uint64_t n = 1; n <= kChanges; ++n) {
+    ASSERT_TRUE(patterns_
+                    ->Put({.id = {static_cast<uint8_t>(n), static_cast<uint8_t>(n >> 8)},
+                           .embedding = {1, 2, 3, static_cast<float>(n)}})
+                    .ok());
+  }
+  EXPECT_TRUE(Next(stream).has_started());
+  uint64_t last = 0;
+  for (uint64_t n = 1; n <= kChanges; ++n) {
+    const auto event = Next(stream);
+    ASSERT_EQ(event.change().sequence(), last + 1);
+    last = event.change().sequence();
+  }
+  context.TryCancel();
+}
+
+TEST_F(PatternServiceTest, AWatcherBehindTheLogIsToldWhereToGoOn) {
+  for (uint64_t n = 1; n <= 5; ++n) {
+    Put(n);
+  }
+  const uint64_t newest = patterns_->Stats().last_sequence;
+  Close();
+  Batch cut;  // as if 65,536 changes had followed
+  cut.Delete(ColumnFamily::kOplog, RowKey().U64(1).Take());
+  cut.Delete(ColumnFamily::kOplog, RowKey().U64(2).Take());
+  ASSERT_TRUE(database_->Write(std::move(cut), Durability::kProcessCrash).ok());
+  Open();
+  grpc::ClientContext context;
+  const Stream stream = Watch(&context, 0);
+  EXPECT_TRUE(Next(stream).has_started());
+  const absl::Status status = EndOf(stream);
+  EXPECT_EQ(ReasonOf(status), reasons::kLogTruncated);
+  EXPECT_THAT(MessageOf(status), HasSubstr(fmt::format("after_sequence = {}", newest)));
+  grpc::ClientContext resumed;
+  const Stream again = Watch(&resumed, newest);
+  EXPECT_EQ(Next(again).started().sequence(), newest);
+  resumed.TryCancel();
+}
+
+TEST_F(PatternServiceTest, AChangeThatNeverWasIsRefused) {
+  grpc::ClientContext context;
+  const absl::Status status = EndOf(Watch(&context, 99));
+  EXPECT_EQ(ReasonOf(status), reasons::kInvalidArgument);
+  EXPECT_THAT(MessageOf(status), HasSubstr("newest change of this node is 0"));
+}
+
+TEST_F(PatternServiceTest, WatchesAreLimitedAndACancelledOneMakesRoom) {
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<Stream> streams;
+  for (size_t i = 0; i < kStreams; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    streams.push_back(Watch(contexts.back().get()));
+    EXPECT_TRUE(Next(streams.back()).has_started());
+  }
+  EXPECT_EQ(feed_->size(), kStreams);
+  grpc::ClientContext refused;
+  EXPECT_EQ(ReasonOf(EndOf(Watch(&refused))), reasons::kLimitExceeded);
+  contexts[0]->TryCancel();
+  (void)streams[0]->Finish();
+  // The server hears of it when it does: whoever asks meanwhile is refused.
+  for (;;) {
+    grpc::ClientContext context;
+    const Stream stream = Watch(&context);
+    WatchPatternsResponse event;
+    if (stream->Read(&event)) {
+      EXPECT_TRUE(event.has_started());
+      context.TryCancel();
+      break;
+    }
+  }
+}
+
+TEST_F(PatternServiceTest, AStopEndsEveryWatchAndSaysWhereToGoOn) {
+  grpc::ClientContext context;
+  const Stream stream = Watch(&context);
+  EXPECT_TRUE(Next(stream).has_started());
+  Put(1);
+  EXPECT_TRUE(Next(stream).has_change());
+  feed_->Close();
+  const absl::Status status = EndOf(stream);
+  EXPECT_EQ(ReasonOf(status), reasons::kNodeDraining);
+  EXPECT_THAT(MessageOf(status), HasSubstr("after_sequence = 1"));
+  grpc::ClientContext late;
+  EXPECT_EQ(ReasonOf(EndOf(Watch(&late))), reasons::kNodeDraining);
+  EXPECT_EQ(feed_->size(), 0u);
+}
+
+TEST_F(PatternServiceTest, WatchersAndWritersAtTheSameTime) {
+  constexpr uint64_t kChanges = 400;
+  std::vector<std::thread> watchers;
+  for (size_t i = 0; i < kStreams; ++i) {
+    watchers.emplace_back([this] {
+      grpc::ClientContext context;
+      const Stream stream = Watch(&context, 0);
+      EXPECT_TRUE(Next(stream).has_started());
+      for (uint64_t sequence = 1; sequence <= kChanges; ++sequence) {
+        ASSERT_EQ(Next(stream).change().sequence(), sequence);
+      }
+      context.TryCancel();
+    });
+  }
+  std::vector<std::thread> writers;
+  for (uint8_t writer = 0; writer < 2; ++writer) {
+    writers.emplace_back([this, writer] {
+      for (uint64_t n = 0; n < kChanges / 2; ++n) {
+        ASSERT_TRUE(patterns_
+                        ->Put({.id = {writer, static_cast<uint8_t>(n)},
+                               .embedding = {1, 2, 3, static_cast<float>(n)}})
+                        .ok());
+      }
+    });
+  }
+  for (std::thread& thread : writers) {
+    thread.join();
+  }
+  for (std::thread& thread : watchers) {
+    thread.join();
+  }
+}
+
+}  // namespace
+}  // namespace ruvd
