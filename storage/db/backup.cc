@@ -40,6 +40,12 @@ absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
                fmt::format(format, std::forward<Args>(args)...));
 }
 
+// "a/b/" means "a/b".
+std::string WithoutSlash(const std::string& folder) {
+  const fs::path path = fs::path(folder).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
 absl::Status MakeFolder(const std::string& folder) {
   std::error_code error;
   fs::create_directories(fs::path(folder).parent_path(), error);
@@ -118,10 +124,14 @@ absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes, cons
   return manifest;
 }
 
-absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder, const SealKey& key) {
+absl::StatusOr<BackupManifest> ReadBackupManifest(const std::string& folder, const SealKey& key) {
   ASSIGN_OR_RETURN(const std::string bytes,
                    ReadFile(folder + "/" + kBackupManifestFile, kMaxManifestBytes));
-  ASSIGN_OR_RETURN(BackupManifest manifest, DecodeBackupManifest(bytes, key));
+  return DecodeBackupManifest(bytes, key);
+}
+
+absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder, const SealKey& key) {
+  ASSIGN_OR_RETURN(BackupManifest manifest, ReadBackupManifest(folder, key));
   const std::string store = folder + "/" + kBackupStoreFolder;
   std::error_code error;
   size_t present = 0;
@@ -139,39 +149,49 @@ absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder, const Sea
   return manifest;
 }
 
-absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& folder) {
+absl::Status Database::Impl::CopyStore(const std::string& folder, uint64_t sequence) const {
+  rocksdb::Checkpoint* raw = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &raw);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
+  if (status.ok()) {
+    status = checkpoint->CreateCheckpoint(folder);
+  }
+  RETURN_IF_ERROR(db::FromRocks(status, "a backup"));
+  ASSIGN_OR_RETURN(const auto mark,
+                   db::HighWaterFile::Create(*rocksdb::FileSystem::Default(), folder));
+  return mark->Write(sequence, /*clean=*/false, /*sync=*/true);
+}
+
+absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& name) {
+  // The key that seals the manifest is the one that the copied store opens with.
+  const MutexLock maintenance(maintenance_);
+  const SealKey key = node_key();
+  const std::string folder = WithoutSlash(name);
   RETURN_IF_ERROR(CheckNotFailed());
   RETURN_IF_ERROR(MakeFolder(folder));
   BackupManifest manifest{
       .schema = kSchemaVersion, .store_id = store_id_, .created_ms = options_.clock->WallMillis()};
   // Before the checkpoint: what they name is in it for sure.
   manifest.sequence = db_->GetLatestSequenceNumber();
-  manifest.boot_counter = db::ReadBootCounter(options_.path);
+  manifest.boot_counter = db::ReadBootCounter(options_.path).value_or(0);
   if (const auto head = ReadFile(options_.path + "/ledger-head", kMaxHeadBytes); head.ok()) {
     manifest.ledger_head = *head;
   }
   const std::string store = fs::absolute(folder) / kBackupStoreFolder;
-  rocksdb::Checkpoint* raw = nullptr;
-  rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &raw);
-  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
-  if (status.ok()) {
-    status = checkpoint->CreateCheckpoint(store);
-  }
-  RETURN_IF_ERROR(db::FromRocks(status, "a backup"));
-  {
-    ASSIGN_OR_RETURN(const auto mark,
-                     db::HighWaterFile::Create(*rocksdb::FileSystem::Default(), store));
-    RETURN_IF_ERROR(mark->Write(manifest.sequence, /*clean=*/false, /*sync=*/true));
-  }
+  RETURN_IF_ERROR(CopyStore(store, manifest.sequence));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, db::StoreFiles(store));
-  for (const std::string& name : names) {
-    ASSIGN_OR_RETURN(BackupManifest::File file, db::HashFile(store, name));
+  for (const std::string& file_name : names) {
+    ASSIGN_OR_RETURN(BackupManifest::File file, db::HashFile(store, file_name));
     manifest.files.push_back(std::move(file));
   }
   RETURN_IF_ERROR(CheckNotFailed());
+  if (!key.derivation().empty()) {
+    RETURN_IF_ERROR(
+        WriteFileAtomically(folder + "/" + kBackupDerivationFile, key.derivation(), 0600));
+  }
   RETURN_IF_ERROR(WriteFileAtomically(folder + "/" + kBackupManifestFile,
-                                      EncodeBackupManifest(manifest, node_key()), 0600));
-  RETURN_IF_ERROR(db::SyncFolder(fs::path(fs::absolute(folder)).parent_path()));
+                                      EncodeBackupManifest(manifest, key), 0600));
+  RETURN_IF_ERROR(db::SyncFolder(fs::absolute(folder).parent_path()));
   return manifest;
 }
 

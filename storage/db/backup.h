@@ -34,11 +34,18 @@ struct BackupManifest {
 
 inline constexpr char kBackupManifestFile[] = "backup.manifest";
 inline constexpr char kBackupStoreFolder[] = "store";
+// What a passphrase needs to become the backup's key (SealKey::derivation), in clear; only in
+// backups of stores whose key comes from a passphrase.
+inline constexpr char kBackupDerivationFile[] = "seal.kdf";
 
 // "RUVDBKP1" | sealed protobuf (subkey 31 of the node's key).
 std::string EncodeBackupManifest(const BackupManifest& manifest, const SealKey& key);
 // BACKUP_INVALID for bytes that EncodeBackupManifest did not make with this key.
 absl::StatusOr<BackupManifest> DecodeBackupManifest(std::string_view bytes, const SealKey& key);
+
+// The manifest of the backup in a folder; its files are not looked at. BACKUP_INVALID,
+// FILE_NOT_FOUND where there is none.
+absl::StatusOr<BackupManifest> ReadBackupManifest(const std::string& folder, const SealKey& key);
 
 // Compares every file of a backup with its manifest. BACKUP_INVALID for one that is missing, too
 // many or altered, FILE_NOT_FOUND where there is no manifest. Changes nothing.
@@ -48,6 +55,8 @@ struct RestoreOptions {
   std::string backup;  // the folder that Database::Backup made
   std::string store;   // the store's folder; may be missing or damaged
   SealKey key;         // the node's key, with which the restored store will open
+  // The other key of an interrupted change, which the present store may be sealed with.
+  std::optional<SealKey> other_key = std::nullopt;
   // The node key of the backup's time, where it was another one.
   std::optional<SealKey> backup_key = std::nullopt;
 };

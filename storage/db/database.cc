@@ -41,6 +41,17 @@ void Batch::DeleteRange(ColumnFamily family, std::string_view start, std::string
   changes_.push_back({family, std::string(start), std::nullopt, 0, {}, std::string(end)});
 }
 
+namespace {
+
+absl::Status CheckReadable(ColumnFamily family) {
+  return family != ColumnFamily::kKey
+             ? absl::OkStatus()
+             : Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                     "rows of the family key are not for reading; ask for DataKeys");
+}
+
+}  // namespace
+
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Database::~Database() {
@@ -62,6 +73,7 @@ absl::Status Database::Sync() {
 
 absl::StatusOr<std::string> Database::Get(ColumnFamily family, std::string_view key,
                                           std::optional<uint32_t> expected_generation) const {
+  RETURN_IF_ERROR(CheckReadable(family));
   const KeyRing::View keys = impl_->ring().Hold();
   rocksdb::PinnableSlice stored;
   const rocksdb::Status status =
@@ -100,6 +112,7 @@ absl::Status Database::ScanBackward(ColumnFamily family, std::string_view start,
 
 absl::Status Database::ScanRows(ColumnFamily family, std::string_view start, std::string_view end,
                                 Direction direction, const RowCallback& callback) const {
+  RETURN_IF_ERROR(CheckReadable(family));
   rocksdb::ReadOptions read;
   read.fill_cache = false;  // a scan would push out what single reads need
   const bool forward = direction == Direction::kForward;

@@ -77,6 +77,13 @@ struct RecoveryReport {
   uint64_t acknowledged = 0;  // the last change known to have been fsynced
   uint64_t recovered = 0;     // the last change that is there
   bool mark_damaged = false;  // the mark could not be read, so that a loss cannot be excluded
+  bool closed = false;        // the store had been closed, so that the mark is exact
+  // The last loss that an open of this store found, this one included; 0 changes: a damaged mark.
+  struct Loss {
+    int64_t at_ms = 0;
+    uint64_t changes = 0;
+  };
+  std::optional<Loss> last_loss;
   // Changes of rows that were acknowledged and fsynced and are gone: the log was damaged or cut.
   uint64_t missing() const { return acknowledged > recovered ? acknowledged - recovered : 0; }
   bool loss() const { return missing() > 0 || mark_damaged; }
@@ -150,6 +157,7 @@ class Database {
   // share an fsync. STORE_READ_ONLY, DISK_FULL.
   absl::Status Sync();
 
+  // Here and in scans: INVALID_ARGUMENT for the family `key`, whose secrets are the store's own.
   // kNotFound with reason NOT_FOUND where there is no such row, or KEY_DESTROYED where it was
   // erased. With `expected_generation` a row of another generation is SEAL_BROKEN.
   absl::StatusOr<std::string> Get(ColumnFamily family, std::string_view key,
@@ -172,7 +180,9 @@ class Database {
   absl::StatusOr<std::optional<std::string>> LastKey(ColumnFamily family) const;
 
   // Wraps all data keys with another node key, in one fsynced batch: afterwards only that one opens
-  // the store. SealKeySource has the files' side of it.
+  // the store. When it returns, what the former one wrapped is in none of the store's files; where
+  // it fails after the batch, the change is in force and the next open does the rest.
+  // SealKeySource has the files' side of it.
   absl::Status ChangeSealKey(const SealKey& next);
   // Whether `next_seal_key` opened the store and `seal_key` did not.
   bool opened_with_next_key() const;
@@ -194,11 +204,13 @@ class Database {
   // they age out, or are worthless once the node key of their time is destroyed.
   absl::Status Erase(const KeyScope& scope);
   // Removes erased rows and rewrites the tables of every family without what was deleted. Takes as
-  // long as copying the store; other calls may run meanwhile.
+  // long as copying the store, and as much space as its largest family (DISK_FULL where that is not
+  // there); other calls may run meanwhile.
   absl::Status Compact();
 
   // Copies the store as of one moment into `folder`, which must not exist, while it goes on:
   // RocksDB checkpoint (hard links on the same file system) and a sealed manifest, see backup.h.
+  // Changes of keys, erasures and Compact wait for it.
   // FILE_UNWRITABLE, DISK_FULL and the errors of reading.
   absl::StatusOr<BackupManifest> Backup(const std::string& folder);
   // Walks all rows, opens every seal and lets RocksDB check every block; finds everything that is

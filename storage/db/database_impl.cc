@@ -9,6 +9,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <utility>
+#include <variant>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -71,12 +72,12 @@ SealKey Database::Impl::node_key() const {
 absl::Status Database::Impl::Write(const Changes& changes, bool frees_space,
                                    Durability durability) {
   ASSIGN_OR_RETURN(const Totals totals, Measure(changes));
-  RETURN_IF_ERROR(Admit(totals.bytes, totals.bulk && !frees_space));
+  ASSIGN_OR_RETURN(const SpaceClaim space, Admit(totals.bytes, totals.bulk && !frees_space));
   {
     const std::shared_lock gate(key_gate_);
     rocksdb::WriteBatch batch(totals.bytes);
     RETURN_IF_ERROR(Seal(changes, &batch));
-    RETURN_IF_ERROR(Commit(&batch, totals.bytes));
+    RETURN_IF_ERROR(Commit(&batch));
   }
   return durability == Durability::kPowerLoss ? sync_.Sync() : absl::OkStatus();
 }
@@ -145,39 +146,38 @@ absl::Status Database::Impl::CheckNotFailed() const {
                MessageOf(failed));
 }
 
-absl::Status Database::Impl::Admit(uint64_t bytes, bool bulk) {
+absl::StatusOr<SpaceClaim> Database::Impl::Admit(uint64_t bytes, bool bulk) {
   RETURN_IF_ERROR(CheckNotFailed());
-  const ReserveLevel level = reserve_.LevelFor(bytes);
-  if (level == ReserveLevel::kBelowHard) {
+  DiskReserve::Answer answer =
+      reserve_.Claim(bytes, bulk ? ReserveLevel::kEnough : ReserveLevel::kBelowSoft);
+  if (auto* claim = std::get_if<SpaceClaim>(&answer)) {
+    return std::move(*claim);
+  }
+  if (std::get<ReserveLevel>(answer) == ReserveLevel::kBelowHard) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kStoreReadOnly,
                  "{} bytes free at {}, below the hard reserve of {}: the store is read-only until "
                  "disk space is freed",
                  reserve_.free_bytes(), options_.path, options_.hard_reserve_bytes);
   }
-  if (level == ReserveLevel::kBelowSoft && bulk) {
-    return Error(absl::StatusCode::kResourceExhausted, reasons::kDiskFull,
-                 "{} bytes free at {}, below the soft reserve of {}: patterns are refused until "
-                 "disk space is freed",
-                 reserve_.free_bytes(), options_.path, options_.soft_reserve_bytes);
-  }
-  return absl::OkStatus();
+  return Error(absl::StatusCode::kResourceExhausted, reasons::kDiskFull,
+               "{} bytes free at {}, below the soft reserve of {}: patterns are refused until "
+               "disk space is freed",
+               reserve_.free_bytes(), options_.path, options_.soft_reserve_bytes);
 }
 
 // RocksDB writes concurrent batches as one group. What it reports is not enough: see
 // guarded_files.h.
-absl::Status Database::Impl::Commit(rocksdb::WriteBatch* batch, uint64_t bytes) {
+absl::Status Database::Impl::Commit(rocksdb::WriteBatch* batch) {
   RETURN_IF_ERROR(CheckNotFailed());
   const absl::Status status = db::FromRocks(db_->Write(rocksdb::WriteOptions(), batch), "a write");
   if (!status.ok()) {
     latch_->Fail(status);
   }
-  RETURN_IF_ERROR(CheckNotFailed());
-  reserve_.Wrote(bytes);
-  return absl::OkStatus();
+  return CheckNotFailed();
 }
 
 absl::Status Database::Impl::CommitAndSync(rocksdb::WriteBatch* batch) {
-  RETURN_IF_ERROR(Commit(batch, batch->GetDataSize()));
+  RETURN_IF_ERROR(Commit(batch));
   return sync_.Sync();
 }
 
@@ -230,7 +230,7 @@ StoreHealth Database::Impl::Health() {
 }
 
 absl::Status Database::Impl::Flush() {
-  RETURN_IF_ERROR(Admit(0, /*bulk=*/false));
+  RETURN_IF_ERROR(Admit(0, /*bulk=*/false).status());
   const absl::Status status =
       db::FromRocks(db_->Flush(rocksdb::FlushOptions(), handles_), "flushing memtables");
   if (!status.ok()) {

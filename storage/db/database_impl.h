@@ -100,9 +100,10 @@ class Database::Impl {
   absl::Status CheckSealKey();
   absl::Status LoadKeys();
   absl::Status Migrate(uint32_t version);
-  // STORE_CORRUPT where the log lost what a row of the first open was in.
-  absl::Status CheckNothingIsMissing(std::string_view row) const;
+  // Whether a row that the first open of a store writes may be missing.
+  absl::Status CheckMayBegin(std::string_view row) const;
   absl::Status CheckHighWater();
+  absl::Status ReadLastLoss();
   absl::Status SettleMark();
   absl::Status CheckModel();
   absl::StatusOr<std::optional<std::string>> GetRaw(ColumnFamily family,
@@ -110,8 +111,9 @@ class Database::Impl {
 
   // Writing (database_impl.cc).
   absl::Status CheckNotFailed() const;
-  absl::Status Admit(uint64_t bytes, bool bulk);
-  absl::Status Commit(rocksdb::WriteBatch* batch, uint64_t bytes);
+  // Whether there is room for a write; hold the claim until it is done.
+  absl::StatusOr<SpaceClaim> Admit(uint64_t bytes, bool bulk);
+  absl::Status Commit(rocksdb::WriteBatch* batch);
   absl::Status CommitAndSync(rocksdb::WriteBatch* batch);
   absl::Status SyncLog(bool clean);
   absl::Status WriteMark(uint64_t sequence, bool clean);
@@ -122,7 +124,10 @@ class Database::Impl {
   absl::Status PutKeyRow(uint64_t id, const KeyRecord& record, rocksdb::WriteBatch* batch) const;
   absl::Status WriteKeyRows(const std::vector<std::pair<uint64_t, KeyRecord>>& rows);
   absl::Status RemoveKeyRows(const std::vector<std::pair<uint64_t, KeyRecord>>& rows);
+  absl::Status WrapKeysWith(const SealKey& next);
   absl::Status ForgetWrappedKeys();
+  absl::Status CopyStore(const std::string& folder, uint64_t sequence) const;
+  absl::StatusOr<SpaceClaim> ClaimForRewriting(rocksdb::ColumnFamilyHandle* family);
   absl::Status SweepErased();
 
   DatabaseOptions options_;

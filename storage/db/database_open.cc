@@ -67,6 +67,11 @@ absl::StatusOr<std::unique_ptr<Database::Impl>> Database::Impl::Open(DatabaseOpt
   RETURN_IF_ERROR(impl->CheckHighWater());
   RETURN_IF_ERROR(impl->Migrate(impl->found_version_));
   RETURN_IF_ERROR(impl->CheckModel());
+  if (impl->opened_with_next_key_) {
+    // The change of the node's key may have been interrupted before this. A full disk refuses it.
+    impl->ForgetWrappedKeys().IgnoreError();
+    RETURN_IF_ERROR(impl->failure());
+  }
   return impl;
 }
 
@@ -125,21 +130,29 @@ absl::Status Database::Impl::CheckSchema() {
 }
 
 // Schema and store id are written first of all. Where they are not there although more was
-// acknowledged, the store is not new: its log was lost from the beginning on.
-absl::Status Database::Impl::CheckNothingIsMissing(std::string_view row) const {
-  if (recovery_.missing() == 0) {
-    return absl::OkStatus();
+// acknowledged, the store is not new: its log was lost from the beginning on. Where the node's key
+// was being changed there was a store, too, perhaps one that only the next key opens: an empty one
+// in its place would settle that change the wrong way.
+absl::Status Database::Impl::CheckMayBegin(std::string_view row) const {
+  if (recovery_.missing() > 0) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                 "the store in {} has lost its {} row and {} acknowledged changes: its log is "
+                 "damaged or gone; restore it from a backup, or move the folder away to begin with "
+                 "an empty store",
+                 options_.path, row, recovery_.missing());
   }
-  return Error(
-      absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-      "the store in {} has lost its {} row and {} acknowledged changes: its log is damaged "
-      "or gone; restore it from a backup, or move the folder away to begin with an empty "
-      "store",
-      options_.path, row, recovery_.missing());
+  if (options_.next_seal_key) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileNotFound,
+                 "there is no store in {}, but a change of its seal key was interrupted: mount the "
+                 "data folder that holds it; only where it is gone for good, remove the next key "
+                 "(beside the present one, with .next)",
+                 options_.path);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Database::Impl::WriteSchemaOfNewStore() {
-  RETURN_IF_ERROR(CheckNothingIsMissing(kSchemaKey));
+  RETURN_IF_ERROR(CheckMayBegin(kSchemaKey));
   for (const ColumnFamilyInfo& info : kColumnFamilies) {
     std::unique_ptr<rocksdb::Iterator> rows(
         db_->NewIterator(rocksdb::ReadOptions(), handle(info.family)));
@@ -158,14 +171,14 @@ absl::Status Database::Impl::WriteSchemaOfNewStore() {
   rocksdb::WriteBatch batch;
   RETURN_IF_ERROR(db::FromRocks(
       batch.Put(kSchemaKey, EncodeSchema(kSchemaVersion, kSchemaMinReader)), "opening"));
-  RETURN_IF_ERROR(Admit(batch.GetDataSize(), /*bulk=*/false));
+  ASSIGN_OR_RETURN(const SpaceClaim space, Admit(batch.GetDataSize(), /*bulk=*/false));
   return CommitAndSync(&batch);
 }
 
 absl::Status Database::Impl::CheckSealKey() {
   ASSIGN_OR_RETURN(const auto stored, GetRaw(ColumnFamily::kDefault, kNodeKey));
   if (!stored) {
-    RETURN_IF_ERROR(CheckNothingIsMissing(kNodeKey));
+    RETURN_IF_ERROR(CheckMayBegin(kNodeKey));
     std::array<uint8_t, kStoreIdBytes> id;
     SecureRandomBytes(id);
     store_id_ = AsText(id);
@@ -174,7 +187,7 @@ absl::Status Database::Impl::CheckSealKey() {
         batch.Put(kNodeKey, EncodeStoredValue(node_key(), ColumnFamily::kDefault, kNodeKey,
                                               kSchemaVersion, /*generation=*/0, store_id_)),
         "opening"));
-    RETURN_IF_ERROR(Admit(batch.GetDataSize(), /*bulk=*/false));
+    ASSIGN_OR_RETURN(const SpaceClaim space, Admit(batch.GetDataSize(), /*bulk=*/false));
     return CommitAndSync(&batch);
   }
   absl::StatusOr<OpenedValue> id = Decode(ColumnFamily::kDefault, kNodeKey, *stored, 0);
@@ -237,7 +250,7 @@ absl::Status Database::Impl::Migrate(uint32_t version) {
                                                     migration.to, 0, EncodeSweepCursor({})));
       }
       RETURN_IF_ERROR(db::FromRocks(put, "migrating"));
-      RETURN_IF_ERROR(Admit(batch.GetDataSize(), /*bulk=*/false));
+      ASSIGN_OR_RETURN(const SpaceClaim space, Admit(batch.GetDataSize(), /*bulk=*/false));
       RETURN_IF_ERROR(CommitAndSync(&batch));
     }
     const RowSweep sweep{.name = std::string(migration.sweep_name),
@@ -249,7 +262,27 @@ absl::Status Database::Impl::Migrate(uint32_t version) {
   return absl::OkStatus();
 }
 
+absl::Status Database::Impl::ReadLastLoss() {
+  ASSIGN_OR_RETURN(const auto stored, GetRaw(ColumnFamily::kDefault, kLogCutKey));
+  if (!stored) {
+    return absl::OkStatus();
+  }
+  const auto value = Decode(ColumnFamily::kDefault, kLogCutKey, *stored, /*expected_generation=*/0);
+  if (!value.ok()) {
+    return absl::OkStatus();  // tells nothing then; `ruvd store verify` finds it
+  }
+  ByteReader reader(AsBytes(value->plaintext));
+  const auto at_ms = reader.Read<int64_t>();
+  const auto changes = reader.Read<uint64_t>();
+  if (!reader.failed()) {
+    recovery_.last_loss = RecoveryReport::Loss{.at_ms = *at_ms, .changes = *changes};
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Database::Impl::CheckHighWater() {
+  RETURN_IF_ERROR(ReadLastLoss());
+  recovery_.closed = mark_ && mark_->clean;
   // A store of schema 1 has no mark; every other one does, from before its first row.
   const bool never_had_one = high_water_ == nullptr && found_version_ == 1;
   recovery_.mark_damaged = !mark_ && !never_had_one;
@@ -258,13 +291,16 @@ absl::Status Database::Impl::CheckHighWater() {
   }
   // The number starts again from what is there, and the loss is remembered.
   rocksdb::WriteBatch batch;
+  recovery_.last_loss =
+      RecoveryReport::Loss{.at_ms = options_.clock->WallMillis(), .changes = recovery_.missing()};
   const std::string row =
-      ByteWriter().Write(options_.clock->WallMillis()).Write(recovery_.missing()).Take();
+      ByteWriter().Write(recovery_.last_loss->at_ms).Write(recovery_.last_loss->changes).Take();
   RETURN_IF_ERROR(
       db::FromRocks(batch.Put(kLogCutKey, EncodeStoredValue(node_key(), ColumnFamily::kDefault,
                                                             kLogCutKey, kSchemaVersion, 0, row)),
                     "opening"));
-  if (!Admit(batch.GetDataSize(), /*bulk=*/false).ok()) {
+  const absl::StatusOr<SpaceClaim> space = Admit(batch.GetDataSize(), /*bulk=*/false);
+  if (!space.ok()) {
     return absl::OkStatus();  // a full disk: the next open reports the loss again
   }
   RETURN_IF_ERROR(SettleMark());  // written behind the row's fsync

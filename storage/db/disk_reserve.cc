@@ -50,10 +50,9 @@ void DiskReserve::ProbeIfStale() {
   probed_at_ = now;
 }
 
-ReserveLevel DiskReserve::LevelFor(uint64_t bytes) {
-  MutexLock lock(mutex_);
+ReserveLevel DiskReserve::LevelAfter(uint64_t bytes) {
   ProbeIfStale();
-  const uint64_t used = written_ + bytes;
+  const uint64_t used = written_ + claimed_ + bytes;
   const uint64_t left = free_ > used ? free_ - used : 0;
   if (left < options_.hard_bytes) {
     return ReserveLevel::kBelowHard;
@@ -61,14 +60,37 @@ ReserveLevel DiskReserve::LevelFor(uint64_t bytes) {
   return left < options_.soft_bytes ? ReserveLevel::kBelowSoft : ReserveLevel::kEnough;
 }
 
+ReserveLevel DiskReserve::LevelFor(uint64_t bytes) {
+  MutexLock lock(mutex_);
+  return LevelAfter(bytes);
+}
+
+DiskReserve::Answer DiskReserve::Claim(uint64_t bytes, ReserveLevel lowest) {
+  MutexLock lock(mutex_);
+  const ReserveLevel level = LevelAfter(bytes);
+  if (level > lowest) {
+    return level;
+  }
+  claimed_ += bytes;
+  return Answer(std::in_place_type<SpaceClaim>, *this, bytes);
+}
+
 void DiskReserve::Wrote(uint64_t bytes) {
   MutexLock lock(mutex_);
+  claimed_ -= bytes;
   written_ += bytes;
 }
 
 uint64_t DiskReserve::free_bytes() const {
   MutexLock lock(mutex_);
-  return free_ > written_ ? free_ - written_ : 0;
+  const uint64_t used = written_ + claimed_;
+  return free_ > used ? free_ - used : 0;
+}
+
+SpaceClaim::~SpaceClaim() {
+  if (reserve_ != nullptr) {
+    reserve_->Wrote(bytes_);
+  }
 }
 
 }  // namespace ruvd

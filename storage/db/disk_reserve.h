@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
@@ -20,6 +22,23 @@ using FreeBytesProbe = std::function<absl::StatusOr<uint64_t>(const std::string&
 absl::StatusOr<uint64_t> FreeBytesOfFileSystem(const std::string& path);
 
 enum class ReserveLevel : uint8_t { kEnough, kBelowSoft, kBelowHard };
+
+class DiskReserve;
+
+// Space that a write was promised. Nobody else is promised the same; when the claim goes, the bytes
+// count as written. Movable; the reserve outlives it.
+class SpaceClaim {
+ public:
+  SpaceClaim(DiskReserve& reserve, uint64_t bytes) : reserve_(&reserve), bytes_(bytes) {}
+  SpaceClaim(SpaceClaim&& other) noexcept
+      : reserve_(std::exchange(other.reserve_, nullptr)), bytes_(other.bytes_) {}
+  SpaceClaim& operator=(SpaceClaim&&) = delete;
+  ~SpaceClaim();
+
+ private:
+  DiskReserve* reserve_;
+  uint64_t bytes_;
+};
 
 // Keeps the store away from a full disk: RocksDB may abort the process after ENOSPC, so we stop
 // first, at a soft reserve with bulk data and at a hard one with everything. Comes back by itself
@@ -38,12 +57,18 @@ class DiskReserve {
 
   // The level if `bytes` more were written now. A probe that fails keeps the last known level.
   ReserveLevel LevelFor(uint64_t bytes);
-  // Counts bytes that were written.
-  void Wrote(uint64_t bytes);
-  // Free bytes at the last probe, less what was written since.
+  // Claims the bytes where the level would then be at least `lowest`, or says which it would be. In
+  // one step, so that writers that ask at once do not all get the same space.
+  using Answer = std::variant<SpaceClaim, ReserveLevel>;
+  Answer Claim(uint64_t bytes, ReserveLevel lowest);
+  // Free bytes at the last probe, less what was claimed and written since.
   uint64_t free_bytes() const;
 
  private:
+  friend class SpaceClaim;
+  ReserveLevel LevelAfter(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of claimed bytes.
+  void Wrote(uint64_t bytes);
   void ProbeIfStale() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
@@ -52,6 +77,7 @@ class DiskReserve {
   TimePoint probed_at_ ABSL_GUARDED_BY(mutex_);
   uint64_t free_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t claimed_ ABSL_GUARDED_BY(mutex_) = 0;  // not written yet
 };
 
 }  // namespace ruvd

@@ -101,13 +101,16 @@ absl::Status SyncFolder(const std::string& folder) {
                      "cannot sync the folder {}: {}; check the disk", folder, std::strerror(cause));
 }
 
-uint64_t ReadBootCounter(const std::string& store) {
+std::optional<uint64_t> ReadBootCounter(const std::string& store) {
   const absl::StatusOr<std::string> text = ReadFile(store + "/boot-counter", 32);
-  uint64_t value = 0;
-  if (text.ok()) {
-    std::from_chars(text->data(), text->data() + text->size(), value);
+  if (!text.ok()) {
+    return std::nullopt;
   }
-  return value;
+  uint64_t value = 0;
+  const char* const end = text->data() + text->size();
+  const auto [stopped, error] = std::from_chars(text->data(), end, value);
+  const bool whole = error == std::errc() && std::string_view(stopped, end) == "\n";
+  return whole ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace ruvd::db

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,7 @@ absl::Status CopyFileDurably(const std::string& from, const std::string& to);
 // Fsyncs a folder, so that names in it are durable. FILE_UNWRITABLE.
 absl::Status SyncFolder(const std::string& folder);
 
-// The number in a file "boot-counter", 0 where there is none or it is damaged.
-uint64_t ReadBootCounter(const std::string& store);
+// The number in a store's file "boot-counter"; nullopt where there is none or it is damaged.
+std::optional<uint64_t> ReadBootCounter(const std::string& store);
 
 }  // namespace ruvd::db

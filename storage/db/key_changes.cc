@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 #include <utility>
+#include <variant>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -40,7 +41,7 @@ absl::Status Database::Impl::WriteKeyRows(const Rows& rows) {
   // Whatever is sealed or swept from now on is another set of values.
   RETURN_IF_ERROR(db::FromRocks(batch.Delete(SweepCursorKey(kResealSweep)), "writing a data key"));
   RETURN_IF_ERROR(db::FromRocks(batch.Delete(SweepCursorKey(kEraseSweep)), "writing a data key"));
-  RETURN_IF_ERROR(Admit(batch.GetDataSize(), /*bulk=*/false));
+  ASSIGN_OR_RETURN(const SpaceClaim space, Admit(batch.GetDataSize(), /*bulk=*/false));
   return CommitAndSync(&batch);
 }
 
@@ -73,6 +74,11 @@ absl::StatusOr<KeyRing::Held> Database::Impl::ActiveOrNewKey(const std::string& 
 
 absl::Status Database::Impl::ChangeSealKey(const SealKey& next) {
   const MutexLock maintenance(maintenance_);
+  RETURN_IF_ERROR(WrapKeysWith(next));
+  return ForgetWrappedKeys();
+}
+
+absl::Status Database::Impl::WrapKeysWith(const SealKey& next) {
   const std::unique_lock gate(key_gate_);
   rocksdb::WriteBatch batch;
   for (const ColumnFamily family : {ColumnFamily::kDefault, ColumnFamily::kKey}) {
@@ -94,7 +100,7 @@ absl::Status Database::Impl::ChangeSealKey(const SealKey& next) {
     }
     RETURN_IF_ERROR(db::FromRocks(rows->status(), "changing the seal key"));
   }
-  RETURN_IF_ERROR(Admit(batch.GetDataSize(), /*bulk=*/false));
+  ASSIGN_OR_RETURN(const SpaceClaim space, Admit(batch.GetDataSize(), /*bulk=*/false));
   RETURN_IF_ERROR(CommitAndSync(&batch));
   const MutexLock lock(node_key_mutex_);
   node_key_ = next;
@@ -242,6 +248,27 @@ absl::Status Database::Impl::RemoveKeyRows(const Rows& rows) {
   return absl::OkStatus();
 }
 
+// Compaction writes a family's new tables before it removes the old ones.
+absl::StatusOr<SpaceClaim> Database::Impl::ClaimForRewriting(rocksdb::ColumnFamilyHandle* family) {
+  uint64_t tables = 0;
+  uint64_t blobs = 0;
+  db_->GetIntProperty(family, rocksdb::DB::Properties::kLiveSstFilesSize, &tables);
+  db_->GetIntProperty(family, rocksdb::DB::Properties::kLiveBlobFileSize, &blobs);
+  const uint64_t bytes = tables + blobs;
+  const bool enough = reserve_.LevelFor(bytes) != ReserveLevel::kBelowHard;
+  const uint64_t free = reserve_.free_bytes();
+  if (enough && bytes <= free) {
+    DiskReserve::Answer answer = reserve_.Claim(bytes, ReserveLevel::kBelowSoft);
+    if (auto* claim = std::get_if<SpaceClaim>(&answer)) {
+      return std::move(*claim);
+    }
+  }
+  return Error(absl::StatusCode::kResourceExhausted, reasons::kDiskFull,
+               "compacting {} takes up to {} bytes beside those it has, {} are free at {} and the "
+               "hard reserve is {}; free space and compact again",
+               family->GetName(), bytes, free, options_.path, options_.hard_reserve_bytes);
+}
+
 absl::Status Database::Impl::Compact() {
   const MutexLock maintenance(maintenance_);
   RETURN_IF_ERROR(SweepErased());
@@ -251,6 +278,7 @@ absl::Status Database::Impl::Compact() {
   options.blob_garbage_collection_policy = rocksdb::BlobGarbageCollectionPolicy::kForce;
   options.blob_garbage_collection_age_cutoff = 1.0;
   for (rocksdb::ColumnFamilyHandle* family : handles_) {
+    ASSIGN_OR_RETURN(const SpaceClaim space, ClaimForRewriting(family));
     const absl::Status status =
         db::FromRocks(db_->CompactRange(options, family, nullptr, nullptr), "compacting");
     RETURN_IF_ERROR(status);

@@ -29,8 +29,8 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxHeadBytes = 1024;
 constexpr size_t kRowsPerBatch = 1000;
-// Where the present counter is gone, this many starts are passed over: more than a node can have
-// had since the backup.
+// Where the present counter is not known, this many starts are passed over: more than a node can
+// have had since the backup.
 constexpr uint64_t kBootMargin = 1'000'000;
 
 absl::Status WouldGoBack(std::string_view cause) {
@@ -98,16 +98,21 @@ bool GoesOn(const PresentLedger& present, const ledger::Chain& backup) {
 class Restore {
  public:
   explicit Restore(const RestoreOptions& options)
-      : options_(options),
-        staging_(options.store + ".restoring"),
-        exists_(fs::exists(options.store)) {}
+      : options_(options), staging_(options.store + ".restoring") {}
+  // A restore that was refused leaves nothing behind.
+  ~Restore() {
+    if (remove_staging_) {
+      std::error_code error;
+      fs::remove_all(staging_, error);
+    }
+  }
+  Restore(const Restore&) = delete;
+  Restore& operator=(const Restore&) = delete;
 
   absl::StatusOr<RestoreReport> Run() {
     const SealKey& backup_key = options_.backup_key ? *options_.backup_key : options_.key;
     ASSIGN_OR_RETURN(report_.manifest, VerifyBackup(options_.backup, backup_key));
-    if (exists_) {
-      ASSIGN_OR_RETURN(lock_, db::FolderLock::Acquire(options_.store));
-    }
+    RETURN_IF_ERROR(LockPresent());
     RETURN_IF_ERROR(CopyToStaging());
     RETURN_IF_ERROR(KeepCounter());
     RETURN_IF_ERROR(OpenStaging(backup_key));
@@ -116,6 +121,7 @@ class Restore {
   }
 
  private:
+  absl::Status LockPresent();
   absl::Status CopyToStaging();
   absl::Status KeepCounter();
   absl::Status OpenStaging(const SealKey& backup_key);
@@ -127,15 +133,36 @@ class Restore {
 
   const RestoreOptions& options_;
   const std::string staging_;
-  const bool exists_;
+  bool exists_ = false;  // the present store
+  bool remove_staging_ = false;
   RestoreReport report_;
   std::unique_ptr<db::FolderLock> lock_;
   std::unique_ptr<Database> present_;  // while its ledger is looked at
 };
 
+absl::Status Restore::LockPresent() {
+  std::error_code error;
+  exists_ = fs::exists(options_.store, error);
+  if (error) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnreadable,
+                 "cannot look for the store in {}: {}; check the data folder's permissions",
+                 options_.store, error.message());
+  }
+  if (exists_) {
+    ASSIGN_OR_RETURN(lock_, db::FolderLock::Acquire(options_.store));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Restore::CopyToStaging() {
   std::error_code error;
   fs::remove_all(staging_, error);  // of an interrupted restore
+  if (error) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
+                 "cannot remove {}, which an interrupted restore left: {}; remove it yourself",
+                 staging_, error.message());
+  }
+  remove_staging_ = true;
   RETURN_IF_ERROR(db::CreateStoreFolder(staging_));
   const std::string from = options_.backup + "/" + kBackupStoreFolder;
   for (const BackupManifest::File& file : report_.manifest.files) {
@@ -151,13 +178,9 @@ absl::Status Restore::CopyToStaging() {
 }
 
 absl::Status Restore::KeepCounter() {
-  const uint64_t present = db::ReadBootCounter(options_.store);
+  const std::optional<uint64_t> present = db::ReadBootCounter(options_.store);
   const uint64_t backed_up = report_.manifest.boot_counter;
-  report_.boot_counter =
-      present > 0 ? std::max(present, backed_up) : (backed_up > 0 ? backed_up + kBootMargin : 0);
-  if (report_.boot_counter == 0) {
-    return absl::OkStatus();
-  }
+  report_.boot_counter = present ? std::max(*present, backed_up) : backed_up + kBootMargin;
   return WriteFileAtomically(staging_ + "/boot-counter", fmt::format("{}\n", report_.boot_counter),
                              0600);
 }
@@ -190,6 +213,7 @@ absl::StatusOr<PresentLedger> Restore::ReadPresent() {
   lock_.reset();  // the database takes it itself
   auto database = Database::Open({.path = options_.store,
                                   .seal_key = options_.key,
+                                  .next_seal_key = options_.other_key,
                                   .soft_reserve_bytes = 0,
                                   .hard_reserve_bytes = 0});
   if (!database.ok()) {
@@ -251,16 +275,17 @@ absl::Status Restore::WriteHead(const ledger::Chain& chain) const {
 absl::Status Restore::Exchange() {
   const unsigned flags = exists_ ? RENAME_EXCHANGE : RENAME_NOREPLACE;
   if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, options_.store.c_str(), flags) != 0) {
+    remove_staging_ = false;
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
                  "cannot exchange {} and {}: {}; the restored store is whole, exchange the two "
                  "folders yourself",
                  staging_, options_.store, std::strerror(errno));
   }
-  RETURN_IF_ERROR(db::SyncFolder(fs::absolute(options_.store).parent_path()));
+  // From here on it is the old store's name; a rest of it is removed next time.
+  const absl::Status synced = db::SyncFolder(fs::absolute(options_.store).parent_path());
+  remove_staging_ = synced.ok();
   lock_.reset();
-  std::error_code error;
-  fs::remove_all(staging_, error);  // the old store; a rest of it is removed next time
-  return absl::OkStatus();
+  return synced;
 }
 
 }  // namespace

@@ -151,12 +151,12 @@ absl::StatusOr<bool> Database::Impl::SweepStep(const RowSweep& sweep) {
                                                                 cursor_key, kSchemaVersion, 0,
                                                                 EncodeSweepCursor(step.cursor())));
   RETURN_IF_ERROR(db::FromRocks(moved, "a sweep"));
-  RETURN_IF_ERROR(Admit(batch.GetDataSize(), /*bulk=*/false));
+  ASSIGN_OR_RETURN(const SpaceClaim space, Admit(batch.GetDataSize(), /*bulk=*/false));
   if (step.finished()) {
     RETURN_IF_ERROR(CommitAndSync(&batch));
     return false;
   }
-  RETURN_IF_ERROR(Commit(&batch, batch.GetDataSize()));
+  RETURN_IF_ERROR(Commit(&batch));
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "privacy/sodium.h"
 #include "storage/db/database_impl.h"
 #include "storage/reasons.h"
 
@@ -38,6 +39,9 @@ absl::StatusOr<StoreReport> Database::Impl::Verify() const {
         continue;  // in clear; read at open
       }
       auto value = Decode(info.family, key, ViewOf(rows->value()), std::nullopt, keys);
+      if (info.family == ColumnFamily::kKey && value.ok()) {
+        SecureWipe({reinterpret_cast<uint8_t*>(value->plaintext.data()), value->plaintext.size()});
+      }
       if (!value.ok() && ReasonOf(value.status()) == reasons::kKeyDestroyed) {
         ++family.erased;
       } else if (!value.ok()) {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/bytes.h"
+#include "storage/db/key_record.h"
 #include "storage/db/key_ring.h"
 #include "storage/db/row_key.h"
 #include "storage/db/stored_value.h"
@@ -355,6 +356,36 @@ TEST_F(DataKeyTest, AnotherNodeKeyTakesOver) {
   EXPECT_FALSE(database->opened_with_next_key());
   EXPECT_EQ(database->Get(ColumnFamily::kMeta, "b").value(), "2");
   EXPECT_EQ(database->Get(ColumnFamily::kItem, "c").value(), "3");
+}
+
+TEST_F(DataKeyTest, WhatTheFormerNodeKeyWrappedIsInNoFile) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
+  database.reset();
+  const std::string wrapped = StoredValues(ColumnFamily::kKey).at(0);
+  database = OpenStore();
+  ASSERT_THAT(FilesContaining(folder_, wrapped), Not(IsEmpty()));
+  ASSERT_TRUE(database->ChangeSealKey(SealKey::Generate()).ok());
+  EXPECT_THAT(FilesContaining(folder_, wrapped), IsEmpty());
+}
+
+TEST_F(DataKeyTest, NoStoreBeginsWhileItsNodeKeyIsBeingChanged) {
+  DatabaseOptions options = Options();
+  options.next_seal_key = SealKey::Generate();
+  EXPECT_EQ(ReasonOf(Database::Open(options).status()), reasons::kFileNotFound);
+  EXPECT_EQ(ReasonOf(Database::Open(options).status()), reasons::kFileNotFound);
+  EXPECT_TRUE(OpenStore()->failure().ok());
+  EXPECT_FALSE(OpenStore(options)->opened_with_next_key());
+}
+
+TEST_F(DataKeyTest, KeysAreNotForReading) {
+  const auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
+  EXPECT_EQ(ReasonOf(database->Get(ColumnFamily::kKey, KeyRowKey(1)).status()),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(database->Scan(ColumnFamily::kKey, "", "",
+                                    [](const RowView&) -> absl::StatusOr<bool> { return true; })),
+            reasons::kInvalidArgument);
 }
 
 TEST_F(DataKeyTest, AValueUnderAnotherKeysNumberDoesNotOpen) {

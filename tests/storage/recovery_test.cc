@@ -84,11 +84,15 @@ TEST_F(RecoveryTest, ACutLogIsReportedOnceWithTheNumberOfMissingChanges) {
   EXPECT_LT(report.missing(), 40U);
   EXPECT_EQ(database->Health(), StoreHealth::kRecoveredWithLoss);
   EXPECT_EQ(HealthName(database->Health()), "recovered_with_loss");
+  EXPECT_TRUE(report.closed);
+  const uint64_t missing = report.missing();
   EXPECT_TRUE(PutSynced(*database, "after").ok());
   database.reset();
   database = OpenStore();
   EXPECT_FALSE(database->recovery().loss());
   EXPECT_TRUE(database->Get(ColumnFamily::kMeta, "after").ok());
+  ASSERT_TRUE(database->recovery().last_loss.has_value());  // remembered, not repeated
+  EXPECT_EQ(database->recovery().last_loss->changes, missing);
 }
 
 TEST_F(RecoveryTest, EvenTheLastUnsyncedChangeIsMissedAfterAProperClose) {
@@ -191,8 +195,10 @@ TEST_F(RecoveryTest, ALogThatIsGoneBeforeTheNewestIsNotPassedOver) {
   batch.Put(ColumnFamily::kVec, "row", "in the oldest log alone");
   ASSERT_TRUE(database->Write(std::move(batch), Durability::kPowerLoss).ok());
   for (int i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(PutSynced(*database, std::to_string(i)).ok());
+    ASSERT_TRUE(
+        PutOne(*database, ColumnFamily::kMeta, std::to_string(i), std::string(300, 'v')).ok());
   }
+  ASSERT_TRUE(PutSynced(*database, "last").ok());
   database.reset();
   ASSERT_GT(Logs().size(), 1U);
   fs::copy(options.path, folder_ / "whole", fs::copy_options::recursive);

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Restores that are refused, interrupted or made under other keys; backup_test.cc has the rest.
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "base/file.h"
+#include "privacy/seal/passphrase.h"
+#include "storage/db/backup.h"
+#include "storage/db/file_hash.h"
+#include "storage/reasons.h"
+#include "tests/storage/store_fixture.h"
+
+namespace ruvd {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RestoreTest : public StoreTest {
+ protected:
+  std::string Folder() const { return (folder_ / "backup").string(); }
+  std::string Store() const { return (folder_ / "store").string(); }
+  absl::StatusOr<RestoreReport> Restore() {
+    return RestoreBackup({.backup = Folder(), .store = Store(), .key = key_});
+  }
+  // A backup of a store with one row, which is closed again.
+  void BackUp() {
+    auto database = OpenStore();
+    ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "before").ok());
+    ASSERT_TRUE(database->Backup(Folder()).ok());
+  }
+};
+
+TEST_F(RestoreTest, ABackupIsSealedByTheKeyThatItsStoreOpensWith) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
+  const std::array<SealKey, 2> keys = {SealKey::Generate(), SealKey::Generate()};
+  std::atomic<bool> stop{false};
+  std::thread changes([&] {
+    for (size_t i = 0; !stop.load(); ++i) {
+      EXPECT_TRUE(database->ChangeSealKey(keys[i % 2]).ok());
+    }
+  });
+  for (int i = 0; i < 5; ++i) {
+    fs::remove_all(Folder());
+    fs::remove_all(folder_ / "other");
+    ASSERT_TRUE(database->Backup(Folder()).ok());
+    const bool first = ReadBackupManifest(Folder(), keys[0]).ok();
+    const bool original = ReadBackupManifest(Folder(), key_).ok();
+    const SealKey key = original ? key_ : keys[first ? 0 : 1];
+    const auto restored =
+        RestoreBackup({.backup = Folder(), .store = (folder_ / "other").string(), .key = key});
+    EXPECT_TRUE(restored.ok()) << restored.status();
+  }
+  stop.store(true);
+  changes.join();
+}
+
+TEST_F(RestoreTest, AFolderMayBeNamedWithASlash) {
+  auto database = OpenStore();
+  const auto manifest = database->Backup(Folder() + "/");
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_TRUE(VerifyBackup(Folder(), key_).ok());
+}
+
+TEST_F(RestoreTest, ABackupOfAPassphraseHasItsParameters) {
+  PassphraseParameters parameters = PassphraseParameters::Generate();
+  parameters.passes = limits::kMinPassphrasePasses;
+  parameters.memory_bytes = limits::kMinPassphraseMemoryBytes;
+  key_ = SealKeyFromPassphrase("a long enough phrase", parameters).value();
+  BackUp();
+  EXPECT_EQ(ReadFile(Folder() + "/seal.kdf", 100).value(), parameters.Encode());
+  EXPECT_TRUE(Restore().ok());
+}
+
+TEST_F(RestoreTest, ARefusedRestoreLeavesNothingBehind) {
+  BackUp();
+  ASSERT_TRUE(WriteFileAtomically(Store() + "/ledger-head", "9 hash\n").ok());
+  const SealKey right = key_;
+  const auto refused = RestoreBackup(
+      {.backup = Folder(), .store = Store(), .key = SealKey::Generate(), .backup_key = right});
+  EXPECT_EQ(ReasonOf(refused.status()), reasons::kLedgerWouldGoBack) << refused.status();
+  EXPECT_FALSE(fs::exists(Store() + ".restoring"));
+  EXPECT_EQ(OpenStore()->Get(ColumnFamily::kMeta, "a").value(), "before");
+}
+
+TEST_F(RestoreTest, TheOtherKeyOfAnInterruptedChangeOpensThePresentStore) {
+  BackUp();
+  ASSERT_TRUE(WriteFileAtomically(Store() + "/ledger-head", "9 hash\n").ok());
+  const SealKey old = key_;
+  const SealKey next = SealKey::Generate();
+  ASSERT_TRUE(OpenStore()->ChangeSealKey(next).ok());
+  RestoreOptions options{.backup = Folder(), .store = Store(), .key = old};
+  const auto without = RestoreBackup(options);
+  EXPECT_THAT(MessageOf(without.status()), testing::HasSubstr("seal key"));
+  options.other_key = next;
+  const auto with = RestoreBackup(options);
+  EXPECT_THAT(MessageOf(with.status()), testing::Not(testing::HasSubstr("seal key")));
+}
+
+TEST_F(RestoreTest, AnUnknownPresentCounterIsPassedByAMargin) {
+  BackUp();  // of a node that never counted
+  const std::string counter = Store() + "/boot-counter";
+  for (const char* unknown : {"", "12abc", "12", "x\n"}) {
+    ASSERT_TRUE(WriteFileAtomically(counter, unknown).ok());
+    EXPECT_EQ(db::ReadBootCounter(Store()), std::nullopt) << unknown;
+    EXPECT_EQ(Restore()->boot_counter, 1'000'000U) << unknown;
+  }
+  ASSERT_TRUE(WriteFileAtomically(counter, "12\n").ok());
+  EXPECT_EQ(Restore()->boot_counter, 12U);
+  EXPECT_EQ(db::ReadBootCounter(Store()), 12U);
+}
+
+TEST_F(RestoreTest, AStoreThatCannotBeLookedAtIsAnErrorAndNoException) {
+  BackUp();
+  const auto refused = RestoreBackup(
+      {.backup = Folder(), .store = (folder_ / std::string(300, 'n')).string(), .key = key_});
+  EXPECT_EQ(ReasonOf(refused.status()), reasons::kFileUnreadable) << refused.status();
+}
+
+}  // namespace
+}  // namespace ruvd
