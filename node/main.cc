@@ -4,13 +4,16 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "node/cli/command.h"
 #include "node/node.h"
+#include "node/private_memory.h"
 
 namespace {
 
@@ -26,9 +29,16 @@ std::vector<std::pair<std::string, std::string>> Environment() {
   return variables;
 }
 
+// Set to 1, it lets debuggers attach and core dumps be written.
+constexpr char kDebugVariable[] = "RUVD_DEBUGGABLE";
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  const char* const debuggable = std::getenv(kDebugVariable);
+  if (debuggable == nullptr || std::string_view(debuggable) != "1") {
+    ruvd::KeepMemoryPrivate();
+  }
   ruvd::CommandContext context{.out = std::cout,
                                .err = std::cerr,
                                .environment = Environment(),

@@ -4,7 +4,6 @@
 #include "node/node_files.h"
 
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,6 +16,8 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/cli/identity.h"
+#include "privacy/seal/secret_file.h"
+#include "privacy/seal/secret_slots.h"
 
 namespace ruvd {
 namespace {
@@ -35,7 +36,8 @@ absl::Status CheckDataDir(const NodeConfig& config) {
              : absl::OkStatus();
 }
 
-// A change of the seal key that a crash interrupted is finished or taken back.
+// A change of the seal key that a crash interrupted is finished or taken back. The store is not a
+// new one: with a next key at hand none is made (Database::Open), so one of the two opened it.
 absl::Status SettleRotation(const Database& database, SealKeySource& source) {
   return database.opened_with_next_key() ? source.FinishRotation() : source.CancelRotation();
 }
@@ -61,13 +63,7 @@ absl::StatusOr<std::string> ReadPassphraseFile(const std::string& path) {
                  "storage.seal_key is passphrase, but storage.passphrase_file is not set; name the "
                  "file that holds it");
   }
-  struct stat info = {};
-  if (::stat(path.c_str(), &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyFileMode,
-                 "passphrase file {} has mode {:04o}, others may read it; run: chmod 600 {}", path,
-                 info.st_mode & 07777, path);
-  }
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path, limits::kMaxKeyFileBytes));
+  ASSIGN_OR_RETURN(std::string text, ReadSecretFile(path, "passphrase file"));
   text.resize(std::min(text.size(), text.find_first_of("\r\n")));
   return text;
 }
@@ -118,6 +114,11 @@ absl::StatusOr<NodeFiles> OpenNodeFiles(const NodeConfig& config) {
 absl::StatusOr<std::unique_ptr<Database>> OpenNodeStore(const NodeConfig& config,
                                                         SealKeySource& source, const Clock& clock) {
   ASSIGN_OR_RETURN(const std::string path, StorePathOf(config));
+  if (!SecretsCanBeLocked()) {
+    spdlog::warn(
+        "memory cannot be locked (RLIMIT_MEMLOCK, LimitMEMLOCK= of the unit), so keys of the store "
+        "may reach the swap space");
+  }
   ASSIGN_OR_RETURN(const SealKeys keys, source.Load());
   DatabaseOptions options{.path = path, .seal_key = keys.current, .next_seal_key = keys.next};
   options.clock = &clock;

@@ -3,8 +3,10 @@
 //
 // `ruvd store`: the store of a node that does not run, and what a running one does with its own.
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -21,6 +23,7 @@
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
 #include "node/node_files.h"
+#include "node/restore_keys.h"
 #include "storage/db/backup.h"
 #include "storage/db/database.h"
 
@@ -33,8 +36,8 @@ constexpr char kGroup[] = "Look after a node";
 
 struct StoreFlags {
   ConfigFlags config;
-  std::string folder;      // of a backup
-  std::string backup_key;  // restore: the seal key file of the backup's time
+  std::string folder;  // of a backup
+  BackupAccess backup;
   bool verify_only = false;
   bool data_keys = false;
   std::string user;
@@ -60,9 +63,11 @@ absl::StatusOr<OpenedStore> OpenStore(const CommandContext& context, const Store
     store.config.storage.hard_reserve_bytes = 0;
   }
   ASSIGN_OR_RETURN(const std::string path, StorePathOf(store.config));
-  if (!std::filesystem::exists(path)) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
     return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
-                 "there is no store in {}; check node.data_dir", path);
+                 "there is no store in {}{}; check node.data_dir", path,
+                 error ? " that could be looked at: " + error.message() : "");
   }
   ASSIGN_OR_RETURN(store.source, MakeSealKeySource(store.config));
   ASSIGN_OR_RETURN(store.database, OpenNodeStore(store.config, *store.source, SystemClock()));
@@ -98,6 +103,23 @@ void PrintFields(CommandContext& context,
   context.out << FormatFields(fields);
 }
 
+json LossOf(const RecoveryReport& recovery) {
+  return recovery.last_loss
+             ? json{{"at_ms", recovery.last_loss->at_ms}, {"changes", recovery.last_loss->changes}}
+             : json(nullptr);
+}
+
+std::string DescribeLoss(const RecoveryReport& recovery) {
+  if (!recovery.last_loss) {
+    return "none";
+  }
+  const RecoveryReport::Loss& loss = *recovery.last_loss;
+  const std::string when = fmt::format("found {:%Y-%m-%d %H:%M:%S} UTC",
+                                       fmt::gmtime(static_cast<std::time_t>(loss.at_ms / 1000)));
+  return loss.changes > 0 ? fmt::format("{} changes, {}", loss.changes, when)
+                          : "the mark was damaged, " + when;
+}
+
 absl::Status Status(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags, /*with_reserve=*/true));
   const Database& database = *store.database;
@@ -120,6 +142,8 @@ absl::Status Status(CommandContext& context, const StoreFlags& flags) {
                         {"free_bytes", free},
                         {"missing_changes", recovery.missing()},
                         {"mark_damaged", recovery.mark_damaged},
+                        {"closed", recovery.closed},
+                        {"last_loss", LossOf(recovery)},
                         {"data_keys", keys}}
                        .dump()
                 << "\n";
@@ -130,7 +154,9 @@ absl::Status Status(CommandContext& context, const StoreFlags& flags) {
                         {"health", health},
                         {"bytes", std::to_string(bytes)},
                         {"free bytes", std::to_string(free)},
-                        {"missing changes", std::to_string(recovery.missing())}});
+                        {"missing changes", std::to_string(recovery.missing())},
+                        {"last loss", DescribeLoss(recovery)},
+                        {"was closed", recovery.closed ? "yes" : "no"}});
   std::vector<std::vector<std::string>> rows;
   for (const DataKeyInfo& key : database.DataKeys()) {
     rows.push_back({std::to_string(key.id), key.scope, std::string(StateName(key.state))});
@@ -270,20 +296,14 @@ absl::Status Backup(CommandContext& context, const StoreFlags& flags) {
 absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const NodeConfig config, flags.config.Load(context, nullptr));
   ASSIGN_OR_RETURN(const auto source, MakeSealKeySource(config));
-  ASSIGN_OR_RETURN(const SealKeys keys, source->Load());
-  std::optional<SealKey> backup_key;
-  if (!flags.backup_key.empty()) {
-    SealKeySource of_backup({.kind = SealKeySource::Kind::kCredential, .path = flags.backup_key});
-    ASSIGN_OR_RETURN(const SealKeys then, of_backup.Load());
-    backup_key = then.current;
-  }
+  ASSIGN_OR_RETURN(const RestoreKeys keys, FindRestoreKeys(*source, flags.backup));
   if (flags.verify_only) {
-    ASSIGN_OR_RETURN(const BackupManifest manifest,
-                     VerifyBackup(flags.folder, backup_key.value_or(keys.current)));
+    ASSIGN_OR_RETURN(const BackupManifest manifest, VerifyBackup(flags.backup.folder, keys.backup));
     PrintManifest(context, manifest);
     return absl::OkStatus();
   }
-  RestoreOptions options{.backup = flags.folder, .key = keys.current, .backup_key = backup_key};
+  RestoreOptions options{.backup = flags.backup.folder, .key = keys.backup};
+  RETURN_IF_ERROR(ChooseRestoreKeys(keys, config, *source, &options));
   ASSIGN_OR_RETURN(options.store, StorePathOf(config));
   ASSIGN_OR_RETURN(const RestoreReport report, RestoreBackup(options));
   PrintManifest(context, report.manifest);
@@ -304,16 +324,17 @@ absl::StatusOr<std::string> NewPassphrase(const StoreFlags& flags, const NodeCon
                                                               : flags.new_passphrase_file);
 }
 
+// The node's key first: data keys that are made now are never wrapped by the old one.
 absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
-  if (flags.data_keys) {
-    RETURN_IF_ERROR(store.database->RotateDataKeys(""));
-    RETURN_IF_ERROR(Reseal(*store.database));
-  }
   ASSIGN_OR_RETURN(const std::string passphrase, NewPassphrase(flags, store.config));
   ASSIGN_OR_RETURN(const SealKey next, store.source->StartRotation(passphrase));
   RETURN_IF_ERROR(store.database->ChangeSealKey(next));
   RETURN_IF_ERROR(store.source->FinishRotation());
+  if (flags.data_keys) {
+    RETURN_IF_ERROR(store.database->RotateDataKeys(""));
+    RETURN_IF_ERROR(Reseal(*store.database));
+  }
   const size_t keys = store.database->DataKeys().size();
   context.out << (context.json
                       ? json{{"data_keys", keys}}.dump() + "\n"
@@ -363,10 +384,15 @@ void AddStoreVerbs(VerbTable& verbs) {
   backup.add_option("--name", backup_flags.name, "With --running: name of the folder");
   auto [restore, restore_flags] =
       add("store restore", "Put a backup in the place of the store", Restore);
-  restore.add_option("--from", restore_flags.folder, "Folder of the backup")->required();
+  restore.add_option("--from", restore_flags.backup.folder, "Folder of the backup")->required();
   restore.add_flag("--verify", restore_flags.verify_only, "Check the backup, restore nothing");
-  restore.add_option("--backup-key", restore_flags.backup_key,
-                     "Seal key file of the backup's time, where it was another one");
+  CLI::Option* const key_file =
+      restore.add_option("--backup-key", restore_flags.backup.key_file,
+                         "Seal key file of the backup's time, where it was another one");
+  restore
+      .add_option("--backup-passphrase-file", restore_flags.backup.passphrase_file,
+                  "Its first line is the passphrase of the backup's time, where it was another one")
+      ->excludes(key_file);
   auto [rotate, rotate_flags] = add("store rotate", "Give the node a new seal key", Rotate);
   rotate.add_flag("--data-keys", rotate_flags.data_keys, "New data keys, too: seals all anew");
   rotate.add_option("--new-passphrase-file", rotate_flags.new_passphrase_file,

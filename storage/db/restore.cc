@@ -205,7 +205,8 @@ absl::Status Restore::OpenStaging(const SealKey& backup_key) {
 
 absl::StatusOr<PresentLedger> Restore::ReadPresent() {
   PresentLedger present{.filed = ReadHeadFile(options_.store)};
-  if (!fs::exists(options_.store + "/CURRENT")) {  // opening would begin a new, empty store
+  std::error_code error;
+  if (!fs::exists(options_.store + "/CURRENT", error)) {  // opening would begin a new, empty store
     present.opened =
         Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt, "its file CURRENT is missing");
     return present;

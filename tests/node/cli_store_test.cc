@@ -1,84 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <chrono>
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/bytes.h"
-#include "base/file.h"
-#include "base/reasons.h"
-#include "base/status.h"
-#include "node/cli/command.h"
-#include "node/node_files.h"
 #include "storage/db/row_key.h"
 #include "storage/patterns/pattern_store.h"
+#include "tests/node/cli_store_fixture.h"
 
 namespace ruvd {
 namespace {
-
-namespace fs = std::filesystem;
-using nlohmann::json;
-using testing::HasSubstr;
-
-// The verbs of `ruvd store` on the folder of a node that does not run.
-class CliStoreTest : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              ("cli_store_" + std::to_string(::getpid()) + "_" +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    config_.node.data_dir = folder_ / "data";
-    config_.storage.soft_reserve_bytes = 2;
-    config_.storage.hard_reserve_bytes = 1;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::unique_ptr<Database> Open() {
-    auto files = OpenNodeFiles(config_);
-    EXPECT_TRUE(files.ok()) << files.status();
-    auto database = OpenNodeStore(config_, *files->seal_source, SystemClock());
-    EXPECT_TRUE(database.ok()) << database.status();
-    return *std::move(database);
-  }
-  void Put(std::string_view key, std::string_view value, const KeyScope& scope = {}) {
-    const auto database = Open();
-    Batch batch;
-    batch.Put(ColumnFamily::kMeta, key, value, 0, scope);
-    ASSERT_TRUE(database->Write(std::move(batch), Durability::kPowerLoss).ok());
-  }
-  int Run(std::vector<std::string> arguments) {
-    out_.str("");
-    err_.str("");
-    CommandContext context{.out = out_, .err = err_};
-    for (const std::string& more : {std::string("--node.data_dir"), config_.node.data_dir,
-                                    std::string("--storage.seal_key"), config_.storage.seal_key}) {
-      arguments.push_back(more);
-    }
-    if (!config_.storage.passphrase_file.empty()) {
-      arguments.insert(arguments.end(),
-                       {"--storage.passphrase_file", config_.storage.passphrase_file});
-    }
-    return RunCommandLine(arguments, context);
-  }
-  json RunJson(std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"--format", "json"});
-    EXPECT_EQ(Run(std::move(arguments)), 0) << err_.str();
-    return json::parse(out_.str());
-  }
-
-  fs::path folder_;
-  NodeConfig config_;
-  std::ostringstream out_;
-  std::ostringstream err_;
-};
 
 TEST_F(CliStoreTest, StatusAndVerifyOfAStoreThatIsWell) {
   Put("a", "1");
@@ -190,44 +121,6 @@ TEST_F(CliStoreTest, RotatesCompactsAndErases) {
   EXPECT_THAT(err_.str(), HasSubstr("NOT_FOUND"));
   EXPECT_EQ(Run({"store", "compact"}), 0) << err_.str();
   EXPECT_EQ(ReasonOf(Open()->Get(ColumnFamily::kMeta, "b").status()), reasons::kNotFound);
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
-}
-
-TEST_F(CliStoreTest, ARotationThatWasInterruptedIsSettledAtTheNextOpen) {
-  Put("a", "1");
-  const fs::path data = config_.node.data_dir;
-  {
-    // Killed after the store took the next key.
-    auto source = MakeSealKeySource(config_).value();
-    auto database = OpenNodeStore(config_, *source, SystemClock()).value();
-    const SealKey next = source->StartRotation("").value();
-    ASSERT_TRUE(database->ChangeSealKey(next).ok());
-  }
-  EXPECT_TRUE(fs::exists(data / "seal.key.next"));
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
-  EXPECT_FALSE(fs::exists(data / "seal.key.next"));
-  {
-    // Killed before it did.
-    auto source = MakeSealKeySource(config_).value();
-    ASSERT_TRUE(source->StartRotation("").ok());
-  }
-  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
-  EXPECT_FALSE(fs::exists(data / "seal.key.next"));
-}
-
-TEST_F(CliStoreTest, APassphraseOpensTheStore) {
-  config_.storage.seal_key = "passphrase";
-  config_.storage.passphrase_file = (folder_ / "passphrase").string();
-  ASSERT_TRUE(
-      WriteFileAtomically(config_.storage.passphrase_file, "a long enough phrase\n", 0600).ok());
-  Put("a", "1");
-  EXPECT_EQ(RunJson({"store", "status"})["health"], "ok");
-  const std::string other = (folder_ / "other").string();
-  ASSERT_TRUE(WriteFileAtomically(other, "another phrase\n", 0600).ok());
-  EXPECT_EQ(Run({"store", "rotate", "--new-passphrase-file", other}), 0) << err_.str();
-  EXPECT_NE(Run({"store", "status"}), 0);
-  EXPECT_THAT(err_.str(), HasSubstr("SEAL_BROKEN"));
-  config_.storage.passphrase_file = other;
   EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
 }
 
