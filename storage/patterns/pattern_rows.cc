@@ -90,18 +90,23 @@ std::string EncodeVecRow(std::span<const float> embedding) {
   return writer.Take();
 }
 
-absl::StatusOr<std::vector<float>> DecodeVecRow(std::string_view bytes, uint32_t dimension) {
+absl::Status DecodeVecRow(std::string_view bytes, std::span<float> embedding) {
   ByteReader reader(AsBytes(bytes));
   const auto version = reader.Read<uint8_t>();
   const auto dtype = reader.Read<uint8_t>();
   const auto flags = reader.Read<uint16_t>();
   const auto count = reader.Read<uint32_t>();
   if (reader.failed() || *version != kVecVersion || *dtype != kDtypeF32 || *flags != 0 ||
-      *count != dimension || reader.remaining() != uint64_t{dimension} * sizeof(float)) {
+      *count != embedding.size() || reader.remaining() != embedding.size_bytes()) {
     return Corrupt("vec");
   }
-  std::vector<float> embedding(dimension);
   std::memcpy(embedding.data(), bytes.data() + reader.offset(), reader.remaining());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<float>> DecodeVecRow(std::string_view bytes, uint32_t dimension) {
+  std::vector<float> embedding(dimension);
+  RETURN_IF_ERROR(DecodeVecRow(bytes, embedding));
   return embedding;
 }
 

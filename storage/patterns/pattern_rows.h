@@ -23,6 +23,7 @@ absl::StatusOr<uint32_t> SlotOfKey(std::string_view key);
 
 // vec: the embedding as it was given, not normalised.
 std::string EncodeVecRow(std::span<const float> embedding);
+absl::Status DecodeVecRow(std::string_view bytes, std::span<float> embedding);  // of its length
 absl::StatusOr<std::vector<float>> DecodeVecRow(std::string_view bytes, uint32_t dimension);
 
 // slot: which pattern occupies a slot, with the fields that filters, expiry and eviction need.

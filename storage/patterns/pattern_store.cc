@@ -213,7 +213,8 @@ absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternC
   tombstones_ += slots.size();
   graph_changes_ += slots.size();
   for (const uint32_t slot : slots) {
-    index_->Remove(slot);
+    // Whoever deletes wants it gone from memory too; the others make room, at leisure.
+    kind == PatternChangeKind::kDelete ? index_->Erase(slot) : index_->Remove(slot);
     slots_.Vacate(slot);
   }
   return absl::OkStatus();

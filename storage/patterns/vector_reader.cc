@@ -15,8 +15,9 @@
 namespace ruvd::patterns {
 namespace {
 
-// Slots of a block: three megabytes at 768 values.
-constexpr uint32_t kBlockSlots = 1024;
+// Of a block: three megabytes.
+constexpr uint32_t kBlockValues = 768 * 1024;
+constexpr uint32_t kMaxBlockSlots = 1024;
 // More gain nothing: the index takes the rows one after the other.
 constexpr unsigned kMaxThreads = 3;
 // Blocks that wait to be taken, for each thread.
@@ -25,7 +26,10 @@ constexpr uint32_t kBlocksAhead = 2;
 }  // namespace
 
 VectorReader::VectorReader(const Database& database, uint32_t collection, uint32_t dimension)
-    : database_(database), collection_(collection), dimension_(dimension) {}
+    : database_(database),
+      collection_(collection),
+      dimension_(dimension),
+      block_slots_(std::clamp(kBlockValues / dimension, 1U, kMaxBlockSlots)) {}
 
 VectorReader::~VectorReader() {
   const MutexLock lock(mutex_);
@@ -51,24 +55,25 @@ absl::StatusOr<uint32_t> VectorReader::CountBlocks() const {
                                          [&](const RowView& row) -> absl::StatusOr<bool> {
                                            ASSIGN_OR_RETURN(const uint32_t last,
                                                             SlotOfKey(row.key));
-                                           blocks = last / kBlockSlots + 1;
+                                           blocks = last / block_slots_ + 1;
                                            return false;
                                          }));
   return blocks;
 }
 
 absl::StatusOr<VectorReader::Block> VectorReader::Read(uint32_t block) const {
-  Block rows;
-  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kVec, SlotKey(collection_, block * kBlockSlots),
-                                 SlotKey(collection_, (block + 1) * kBlockSlots),
-                                 [&](const RowView& row) -> absl::StatusOr<bool> {
-                                   ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
-                                   ASSIGN_OR_RETURN(std::vector<float> embedding,
-                                                    DecodeVecRow(row.value, dimension_));
-                                   rows.push_back({slot, row.generation, std::move(embedding)});
-                                   return true;
-                                 }));
-  return rows;
+  Block read;
+  read.values.resize(size_t{block_slots_} * dimension_);  // does not move, unlike one that grows
+  const auto take = [&](const RowView& row) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
+    const auto place = std::span(read.values).subspan(read.rows.size() * dimension_, dimension_);
+    RETURN_IF_ERROR(DecodeVecRow(row.value, place));
+    read.rows.push_back({slot, row.generation, place});
+    return true;
+  };
+  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kVec, SlotKey(collection_, block * block_slots_),
+                                 SlotKey(collection_, (block + 1) * block_slots_), take));
+  return read;
 }
 
 bool VectorReader::MayBegin() const {
@@ -84,9 +89,9 @@ bool VectorReader::ReadNext() {
     }
     block = begun_++;
   }
-  absl::StatusOr<Block> rows = Read(block);
+  absl::StatusOr<Block> read = Read(block);
   const MutexLock lock(mutex_);
-  read_.emplace(block, std::move(rows));
+  read_.emplace(block, std::move(read));
   changed_.NotifyAll();
   return true;
 }
@@ -111,11 +116,11 @@ absl::StatusOr<VectorReader::Block> VectorReader::Take(uint32_t block) {
     {
       const MutexLock lock(mutex_);
       if (const auto found = read_.find(block); found != read_.end()) {
-        absl::StatusOr<Block> rows = std::move(found->second);
+        absl::StatusOr<Block> taken = std::move(found->second);
         read_.erase(found);
         ++taken_;
         changed_.NotifyAll();
-        return rows;
+        return taken;
       }
     }
     if (ReadNext()) {
@@ -130,8 +135,8 @@ absl::StatusOr<VectorReader::Block> VectorReader::Take(uint32_t block) {
 
 absl::Status VectorReader::ForEach(const std::function<absl::Status(const Row& row)>& show) {
   for (uint32_t block = 0; block < blocks_; ++block) {
-    ASSIGN_OR_RETURN(const Block rows, Take(block));
-    for (const Row& row : rows) {
+    ASSIGN_OR_RETURN(const Block taken, Take(block));
+    for (const Row& row : taken.rows) {
       RETURN_IF_ERROR(show(row));
     }
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -21,7 +22,7 @@ namespace ruvd::patterns {
 // own: most of what a start does. Used by one thread.
 class VectorReader {
  public:
-  // `database` outlives this.
+  // `database` outlives this; `dimension` > 0.
   VectorReader(const Database& database, uint32_t collection, uint32_t dimension);
   ~VectorReader();
   VectorReader(const VectorReader&) = delete;
@@ -30,9 +31,8 @@ class VectorReader {
   struct Row {
     uint32_t slot = 0;
     uint32_t generation = 0;
-    std::vector<float> embedding;
+    std::span<const float> embedding;
   };
-  using Block = std::vector<Row>;
 
   // Begins to read. Once.
   absl::Status Start();
@@ -40,6 +40,11 @@ class VectorReader {
   absl::Status ForEach(const std::function<absl::Status(const Row& row)>& show);
 
  private:
+  // In one piece, since an allocation for each row would be a part of a start that one notices.
+  struct Block {
+    std::vector<Row> rows;  // their embeddings lie in `values`, one after the other
+    std::vector<float> values;
+  };
   absl::StatusOr<uint32_t> CountBlocks() const;
   absl::StatusOr<Block> Read(uint32_t block) const;
   // Whether another block may be begun: not too far ahead of what was taken.
@@ -52,6 +57,7 @@ class VectorReader {
   const Database& database_;
   const uint32_t collection_;
   const uint32_t dimension_;
+  const uint32_t block_slots_;
   uint32_t blocks_ = 0;  // set by Start, before there are threads
   uint32_t ahead_ = 0;
   Mutex mutex_;

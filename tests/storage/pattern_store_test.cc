@@ -99,6 +99,17 @@ TEST_F(PatternStoreTest, DeleteLeavesATombstoneAndNoContent) {
   ExpectSame(store_->Get(Id(1)).value(), MakePattern(1));
 }
 
+TEST_F(PatternStoreTest, ADeletedPatternLeavesMemoryWithTheNextMaintenance) {
+  for (uint32_t n = 0; n < 60; ++n) {
+    ASSERT_TRUE(store_->Put(MakePattern(n)).ok());
+  }
+  Maintain();
+  ASSERT_TRUE(store_->Delete(Id(7)).ok());
+  EXPECT_EQ(store_->Stats().removed, 1U);
+  Maintain();
+  EXPECT_EQ(store_->Stats().removed, 0U);
+}
+
 TEST_F(PatternStoreTest, ListsPagesInIdOrder) {
   for (const uint32_t n : {300U, 2U, 7U, 1U, 9U}) {
     ASSERT_TRUE(store_->Put(MakePattern(n)).ok());
