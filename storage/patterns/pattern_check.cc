@@ -25,8 +25,10 @@ namespace {
 using patterns::IdKey;
 using patterns::SlotKey;
 
-// Graphs lose a few nodes between two looks for orphans; more are a fault of the graph.
+// Graphs lose a few nodes between two looks for orphans; more than one of a hundred and more than
+// these are a fault of the graph.
 constexpr size_t kOrphanPart = 100;
+constexpr size_t kFewOrphans = 8;
 // Rounding of two ways to compute the same cosine.
 constexpr double kSameSimilarity = 1e-6;
 
@@ -236,7 +238,8 @@ absl::Status CollectionCheck::CheckGraph() {
   found_.linked = restore.counts.linked;
   found_.unreachable = restore.counts.orphans;
   found_.pending = index_->Counts().pending - found_.unreachable;
-  if (found_.unreachable * kOrphanPart > found_.linked + found_.unreachable) {
+  if (found_.unreachable > kFewOrphans &&
+      found_.unreachable * kOrphanPart > found_.linked + found_.unreachable) {
     Complain("links lead to {} of the {} patterns in the graph; the next start links the others",
              found_.linked, found_.linked + found_.unreachable);
   }

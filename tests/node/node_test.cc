@@ -192,8 +192,11 @@ TEST_F(NodeTest, FeedbackForAnUnknownResponseIsNamed) {
 
 TEST_F(NodeTest, AMessageBeyondTheLimitIsRefused) {
   Start();
-  const Completion completion = Generate(Request(std::string(2 << 20, 'x'), 8));
-  EXPECT_EQ(completion.status.code(), absl::StatusCode::kResourceExhausted);
+  // More text than a request may carry, and more bytes than any message may have.
+  const Completion text = Generate(Request(std::string(2 << 20, 'x'), 8));
+  EXPECT_EQ(text.status.code(), absl::StatusCode::kInvalidArgument) << text.status;
+  const Completion message = Generate(Request(std::string(11 << 20, 'x'), 8));
+  EXPECT_EQ(message.status.code(), absl::StatusCode::kResourceExhausted) << message.status;
 }
 
 TEST_F(NodeTest, LearnsFromAnEditAndRemembersItAfterARestart) {
