@@ -290,7 +290,8 @@ TEST(HnswSmallTest, ManyEqualRowsAreAllFound) {
   }
   index->LinkSome(3000);
   HnswTrace trace;
-  const HnswQuery query{.vector = std::vector<float>{1, 1}, .k = 1000, .path = HnswPath::kWalk};
+  const std::vector<float> vector = {1, 1};
+  const HnswQuery query{.vector = vector, .k = 1000, .path = HnswPath::kWalk};
   EXPECT_EQ(index->Search(query, &trace)->size(), 1000U);
   EXPECT_TRUE(trace.walked);
   EXPECT_FALSE(trace.gave_up);
