@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <deque>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -104,7 +105,10 @@ class PatternFeed::Stream final : public Reactor, public std::enable_shared_from
   void Begin(const WatchPatternsRequest& request);
   // There may be more to read. Never blocks.
   void Wake();
-  void End(const absl::Status& status);
+  // Ends the call with the error.
+  void End(const absl::Status& error);
+  // Ends the call because the node stops; says after which change to go on.
+  void Drain();
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override {
@@ -121,6 +125,8 @@ class PatternFeed::Stream final : public Reactor, public std::enable_shared_from
   absl::StatusOr<uint64_t> FirstPosition(const WatchPatternsRequest& request) const;
   // Starts the next write or ends the call; called without the mutex.
   void Pump();
+  // No more is read or written but what is in flight.
+  void EndWith(std::optional<grpc::Status> status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Reads a page of changes into the queue.
   void Refill() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -137,7 +143,9 @@ class PatternFeed::Stream final : public Reactor, public std::enable_shared_from
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
+  // How it ended; none when the node drains: which change was the last is known only once no write
+  // is in flight.
+  std::optional<grpc::Status> status_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::Status PatternFeed::Hub::Add(const std::shared_ptr<Stream>& stream) {
@@ -172,7 +180,7 @@ void PatternFeed::Hub::Close() {
     closed_ = true;
   }
   for (const auto& stream : All()) {
-    stream->End(absl::OkStatus());
+    stream->Drain();
   }
 }
 
@@ -218,16 +226,29 @@ void PatternFeed::Stream::Wake() {
   }
 }
 
-void PatternFeed::Stream::End(const absl::Status& status) {
+void PatternFeed::Stream::EndWith(std::optional<grpc::Status> status) {
+  if (ended_) {
+    return;
+  }
+  ended_ = true;
+  status_ = std::move(status);
+  while (queue_.size() > (writing_ ? 1 : 0)) {
+    queue_.pop_back();
+  }
+}
+
+void PatternFeed::Stream::End(const absl::Status& error) {
   {
     const MutexLock lock(mutex_);
-    if (!ended_) {
-      ended_ = true;
-      status_ = ToRpcStatus(status.ok() ? Draining(sent_) : status);
-      while (queue_.size() > (writing_ ? 1 : 0)) {
-        queue_.pop_back();
-      }
-    }
+    EndWith(ToRpcStatus(error));
+  }
+  Pump();
+}
+
+void PatternFeed::Stream::Drain() {
+  {
+    const MutexLock lock(mutex_);
+    EndWith(std::nullopt);
   }
   Pump();
 }
@@ -251,9 +272,7 @@ absl::Status PatternFeed::Stream::Read() {
 
 void PatternFeed::Stream::Refill() {
   if (const absl::Status status = Read(); !status.ok()) {
-    ended_ = true;
-    status_ = ToRpcStatus(status);
-    queue_.clear();
+    EndWith(ToRpcStatus(status));
   }
 }
 
@@ -274,7 +293,7 @@ void PatternFeed::Stream::Pump() {
       writing_ = true;
     } else if (ended_ || cancelled) {
       finished_ = true;
-      status = ended_ ? status_ : grpc::Status::CANCELLED;
+      status = ended_ ? status_.value_or(ToRpcStatus(Draining(sent_))) : grpc::Status::CANCELLED;
     } else {
       return;  // up to date: a change wakes it
     }
