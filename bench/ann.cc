@@ -48,7 +48,7 @@ struct Arguments {
   uint32_t m = 16;
   uint32_t ef_construction = 200;
   uint32_t peer_m = 0;
-  std::string rescore = "residual";
+  std::string rescore = "codes";
   bool scan = false;
   LoadOptions load{.searchers = 0};
 };
@@ -239,9 +239,9 @@ void Churn(const Work& work, const Arguments& arguments, RuvdIndex* index, AnnEn
 }
 
 HnswRescore RescoreOf(const std::string& name) {
-  return name == "codes"    ? HnswRescore::kCodes
+  return name == "residual" ? HnswRescore::kResidual
          : name == "source" ? HnswRescore::kSource
-                            : HnswRescore::kResidual;
+                            : HnswRescore::kCodes;
 }
 
 absl::Status Measure(const Arguments& arguments) {
@@ -323,7 +323,8 @@ int Main(int argc, char** argv) {
   app.add_option("--m", arguments.m, "links of a node");
   app.add_option("--ef-construction", arguments.ef_construction);
   app.add_option("--peer-m", arguments.peer_m, "the peer's links of a node; default: --m");
-  app.add_option("--rescore", arguments.rescore)
+  app.add_option("--rescore", arguments.rescore,
+                 "what orders the best candidates; codes as in the pattern store")
       ->check(CLI::IsMember({"residual", "codes", "source"}));
   app.add_option("--searchers", arguments.load.searchers,
                  "threads whose searches are timed alone and beside a writer");

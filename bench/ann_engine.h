@@ -18,7 +18,7 @@ namespace ruvd::bench {
 struct AnnOptions {
   uint32_t m = 16;
   uint32_t ef_construction = 200;
-  HnswRescore rescore = HnswRescore::kResidual;
+  HnswRescore rescore = HnswRescore::kCodes;
 };
 
 struct AnnAnswer {

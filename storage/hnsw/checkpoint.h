@@ -76,6 +76,12 @@ class HnswCheckpointReader {
     uint32_t node = hnsw::kNoNode;             // in the index; none: its row is gone or changed
     std::vector<std::vector<uint32_t>> upper;  // links of levels 1 and up
   };
+  // What a link needs to know of the node it leads to, few bytes because links lead anywhere.
+  struct Mapped {
+    uint32_t node = hnsw::kNoNode;  // in the index, as in Staged
+    uint8_t bank = 0;
+    uint8_t level = 0;
+  };
 
   absl::Status AddManifest(std::string_view payload);
   absl::Status AddRecords(size_t level, std::string_view payload);
@@ -94,6 +100,7 @@ class HnswCheckpointReader {
   hnsw::Manifest manifest_;
   std::vector<Staged> staged_;       // ascending
   std::vector<uint32_t> staged_at_;  // by the checkpoint's node; kNoNode where there is none
+  std::vector<Mapped> mapped_;       // by the checkpoint's node
   uint32_t last_node_ = 0;
   bool first_record_ = true;
   bool complete_ = false;

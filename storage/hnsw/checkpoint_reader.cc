@@ -84,6 +84,7 @@ absl::Status HnswCheckpointReader::AddRecords(size_t level, std::string_view pay
 
 void HnswCheckpointReader::MapNodes() {
   std::vector<bool> taken(index_.core_.nodes.size(), false);
+  mapped_.assign(manifest_.nodes, {});
   for (Staged& staged : staged_) {
     const hnsw::NodeRecord& record = staged.record;
     const uint32_t node = index_.NodeOf(record.label);
@@ -94,6 +95,7 @@ void HnswCheckpointReader::MapNodes() {
     if (info.generation == record.generation && info.bank == record.bank &&
         info.level == record.level && index_.core_.pending.Get(node)) {
       staged.node = node;
+      mapped_[record.node] = {node, record.bank, record.level};
       taken[node] = true;
     }
   }
@@ -109,13 +111,8 @@ const std::vector<uint32_t>& HnswCheckpointReader::LinksOf(const Staged& staged,
 }
 
 uint32_t HnswCheckpointReader::Target(uint32_t link, size_t level, uint8_t bank) const {
-  const uint32_t at = staged_at_[link];
-  const uint32_t node = at == kNoNode ? kNoNode : staged_[at].node;
-  if (node == kNoNode) {
-    return kNoNode;
-  }
-  const hnsw::NodeInfo& info = index_.core_.nodes.info(node);
-  return info.bank == bank && info.level >= level ? node : kNoNode;
+  const Mapped& mapped = mapped_[link];
+  return mapped.bank == bank && mapped.level >= level ? mapped.node : kNoNode;
 }
 
 bool HnswCheckpointReader::ApplyLinks(const Staged& staged, size_t level) {

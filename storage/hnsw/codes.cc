@@ -36,6 +36,14 @@ float LargestDeviation(std::span<const float> values, float mean) {
   return *std::max_element(largest.begin(), largest.end());
 }
 
+double SumOf(const std::array<double, kLanes>& lanes) {
+  double sum = 0;
+  for (const double lane : lanes) {
+    sum += lane;
+  }
+  return sum;
+}
+
 float MeanOf(std::span<const float> values) {
   std::array<double, kLanes> sums{};
   size_t i = 0;
@@ -47,11 +55,7 @@ float MeanOf(std::span<const float> values) {
   for (; i < values.size(); ++i) {
     sums[0] += values[i];
   }
-  double sum = 0;
-  for (const double lane : sums) {
-    sum += lane;
-  }
-  return static_cast<float>(sum / static_cast<double>(values.size()));
+  return static_cast<float>(SumOf(sums) / static_cast<double>(values.size()));
 }
 
 // `codes` are 12 bits: 16 (c + 128) + r.
@@ -89,44 +93,72 @@ float BiasOf(HnswMetric metric, double squares, double mean, size_t dimension) {
 // How often a row has each 8-bit code.
 using CodeCounts = std::array<uint32_t, 256>;
 
+// Sums over a row's values of its codes about 128 and of their high nibbles about 8.
+struct CodeSums {
+  int64_t codes = 0;
+  int64_t highs = 0;
+  int64_t code_squares = 0;
+  int64_t products = 0;  // of both
+};
+
+CodeSums SumsOf(const CodeCounts& counts) {
+  CodeSums sums;
+  for (int32_t high = 0; high < 16; ++high) {
+    int32_t codes = 0;  // the largest dimension times 127^2 fits
+    int32_t squares = 0;
+    int32_t number = 0;
+    for (int32_t code = 16 * high; code < 16 * (high + 1); ++code) {
+      const auto count = static_cast<int32_t>(counts[static_cast<size_t>(code)]);
+      number += count;
+      codes += count * (code - 128);
+      squares += count * ((code - 128) * (code - 128));
+    }
+    sums.codes += codes;
+    sums.code_squares += squares;
+    sums.highs += int64_t{number} * (high - 8);
+    sums.products += int64_t{codes} * (high - 8);
+  }
+  return sums;
+}
+
 // The row's numbers for coarse distances. The fit of the code c by the high nibble h leaves errors
 // e with sum e = 0 and sum c e = 0: neither what a query shares with all values nor what it shares
 // with the row is misjudged, which least squares would not give, since low nibbles are a part of c.
 // What is left is taken as random. Its deviation is the larger one of the plain mean and of the
 // mean weighted by c, because queries near a sparse row are where the row is.
-void FitHigh(const CodeCounts& counts, size_t dimension, RowHeader* header) {
+void FitHigh(const CodeCounts& counts, const CodeSums& sums, size_t dimension, RowHeader* header) {
   const auto n = static_cast<double>(dimension);
-  double mean_code = 0;
-  double mean_high = 0;
-  for (size_t code = 0; code < counts.size(); ++code) {
-    mean_code += static_cast<double>(counts[code] * code) / n;
-    mean_high += static_cast<double>(counts[code] * (code >> 4)) / n;
-  }
-  double squares = 0;
-  double products = 0;
-  for (size_t code = 0; code < counts.size(); ++code) {
-    const double deviation = static_cast<double>(code) - mean_code;
-    squares += counts[code] * deviation * deviation;
-    products += counts[code] * deviation * (static_cast<double>(code >> 4) - mean_high);
-  }
+  const double mean_code = static_cast<double>(sums.codes) / n;
+  const double mean_high = static_cast<double>(sums.highs) / n;
+  const double squares =
+      static_cast<double>(sums.code_squares) - mean_code * static_cast<double>(sums.codes);
+  const double products =
+      static_cast<double>(sums.products) - mean_code * static_cast<double>(sums.highs);
   constexpr double kNibble = 16;
   const bool tells = products > 1e-3 * squares;  // else all values have the same high nibble
   const double slope = tells ? squares / products : kNibble;
-  double errors = 0;
-  double weighted = 0;
-  for (size_t code = 0; code < counts.size(); ++code) {
-    const double deviation = static_cast<double>(code) - mean_code;
-    const double error = deviation - slope * (static_cast<double>(code >> 4) - mean_high);
-    errors += counts[code] * error * error;
-    weighted += counts[code] * error * error * deviation * deviation;
+  std::array<double, kLanes> lane_errors{};
+  std::array<double, kLanes> lane_weighted{};
+  for (int32_t first = 0; first < 256; first += static_cast<int32_t>(kLanes)) {
+    const double fitted = slope * ((first >> 4) - 8 - mean_high);  // a lane is of one nibble
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const int32_t code = first + static_cast<int32_t>(lane);
+      const double deviation = (code - 128) - mean_code;
+      const double error = deviation - fitted;
+      const double part = static_cast<int32_t>(counts[static_cast<size_t>(code)]) * (error * error);
+      lane_errors[lane] += part;
+      lane_weighted[lane] += part * (deviation * deviation);
+    }
   }
+  const double errors = SumOf(lane_errors);
+  const double weighted = SumOf(lane_weighted);
   // No error is larger than the product of the norms.
   const double certain = std::sqrt(errors) / double{kMarginDeviations};
   const double likely =
       tells ? std::sqrt(std::max(errors / n, weighted / std::max(squares, 1.0))) : certain;
   constexpr double kLeastSpread = 0.0625;  // more than what rounding makes of an exact fit
   header->slope = static_cast<float>(slope);
-  header->offset = static_cast<float>(mean_code - 128.0 - slope * mean_high);
+  header->offset = static_cast<float>(mean_code - slope * (mean_high + 8));
   header->spread = static_cast<float>(std::max(std::min(likely, certain), kLeastSpread));
 }
 
@@ -140,16 +172,14 @@ void SetHeader(std::span<const uint16_t> codes, HnswMetric metric, bool with_res
     const int32_t fine = code - 16 * 128 - 8;
     fine_squares += fine * fine;
   }
-  int64_t squares = 0;
-  for (int32_t code = 0; code < 256; ++code) {
-    squares += int64_t{counts[static_cast<size_t>(code)]} * (code - 128) * (code - 128);
-  }
+  const CodeSums sums = SumsOf(counts);
   const double unit = double{header->scale} * double{header->scale};
   const double fine_unit = unit * static_cast<double>(fine_squares) / 256.0;
-  header->bias = BiasOf(metric, unit * static_cast<double>(squares), header->mean, codes.size());
+  header->bias =
+      BiasOf(metric, unit * static_cast<double>(sums.code_squares), header->mean, codes.size());
   header->fine_bias =
       with_residual ? BiasOf(metric, fine_unit, header->mean, codes.size()) : header->bias;
-  FitHigh(counts, codes.size(), header);
+  FitHigh(counts, sums, codes.size(), header);
 }
 
 // Sets what depends on the metric and on the sums of squares of the codes, of the high part and of
@@ -181,11 +211,7 @@ double SquaredNorm(std::span<const float> values) {
   for (; i < values.size(); ++i) {
     sums[0] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
   }
-  double sum = 0;
-  for (const double lane : sums) {
-    sum += lane;
-  }
-  return sum;
+  return SumOf(sums);
 }
 
 RowHeader EncodeRow(std::span<const float> row, const CodeLayout& layout, HnswMetric metric,

@@ -59,17 +59,17 @@ struct HnswCounts {
 // Nearest neighbours among labelled rows, in memory only: the rows' owner keeps them and fills the
 // index at start, with a checkpoint of the graph (hnsw/checkpoint.h) or without.
 //
-// Rows are held as 8-bit codes with 4 more bits for the final order (hnsw/codes.h); each timestep
-// bank has a graph. A row is found as soon as Put returns: until LinkSome takes it into its graph
-// it is in a flat tail that every search scans. Few rows, or few that a filter admits, are scanned
-// exactly. A removed row is out of searches at once and out of memory after RepairSome.
+// Rows are held as 8-bit codes, on demand with 4 more bits for the final order (hnsw/codes.h); each
+// timestep bank has a graph. A row is found as soon as Put returns: until LinkSome takes it into
+// its graph it is in a flat tail that every search scans. Few rows, or few that a filter admits,
+// are scanned exactly. A removed row is out of searches at once and out of memory after RepairSome.
 //
 // Threads: Put, Remove, SetAttributes, LinkSome and RepairSome are the writer's, one thread at a
 // time. Searches and Counts may run on any threads at the same time; they take no lock and wait for
 // nobody. The index has no threads of its own.
 //
-// Memory of a row of D values, rounded up to a multiple of 128: D bytes of codes and D/2 more
-// (kResidual), 8 M of links, about 80 of headers, attributes and upper levels.
+// Memory of a row of D values, rounded up to a multiple of 128: D bytes of codes, D/2 more with
+// kResidual, 8 M of links, about 80 of headers, attributes and upper levels.
 class HnswIndex {
  public:
   // INVALID_ARGUMENT for options outside storage/limits.h; LIMIT_EXCEEDED without address space.

@@ -14,8 +14,8 @@ namespace ruvd {
 // What orders the best candidates of a search at its end. Errors are roots of mean squares at 768
 // values, which bench/ann prints as similarity_error.
 enum class HnswRescore : uint8_t {
-  kResidual,  // 12-bit codes in memory, half a byte a value: errors of similarity near 2e-5
   kCodes,     // the 8-bit codes again, with a finer query: no memory; errors near 2e-4
+  kResidual,  // 12-bit codes in memory, half a byte a value: errors of similarity near 2e-5
   kSource,    // the rows themselves, from HnswOptions::rows: exact; the source's time for each row
 };
 

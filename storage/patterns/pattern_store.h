@@ -210,6 +210,7 @@ class PatternStore {
     PatternId id{};
     uint32_t slot = 0;
     uint32_t generation = 0;
+    float similarity = 0;  // to a query, as far as the index knows it
   };
   using Writing = std::lock_guard<FairSharedMutex>;
 

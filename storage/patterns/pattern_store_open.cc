@@ -33,9 +33,11 @@ absl::StatusOr<std::unique_ptr<PatternStore>> PatternStore::Open(
                  options.capacity, options.half_life.count(), limits::kMaxPatterns);
   }
   ASSIGN_OR_RETURN(std::unique_ptr<HnswIndex> index,
+                   // Searches read the rows of their hits anyway and order them by these.
                    HnswIndex::Create({.dimension = options.dimension,
                                       .m = options.m,
-                                      .ef_construction = options.ef_construction}));
+                                      .ef_construction = options.ef_construction,
+                                      .rescore = HnswRescore::kCodes}));
   std::unique_ptr<PatternStore> store(new PatternStore(database, options, std::move(index)));
   RETURN_IF_ERROR(store->Bind());
   patterns::VectorReader vectors(database, store->collection_, options.dimension);
