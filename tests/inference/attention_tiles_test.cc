@@ -301,7 +301,7 @@ TEST(AttentionTest, RowsBatchesAndThreadsDoNotChangeAnything) {
       const AttentionInput input = c.Input();
       Attend(SerialRunner(), std::span(&input, 1));
       const std::vector<float> alone = c.context;
-      // Two copies with some rows each, at once, on several threads.
+      // All rows and two copies with some of them, at once, on several threads.
       std::vector<size_t> rows;
       for (size_t row = 0; row < c.tokens; ++row) {
         if (random.Below(2) == 0) {
@@ -315,15 +315,19 @@ TEST(AttentionTest, RowsBatchesAndThreadsDoNotChangeAnything) {
         queries.insert(queries.end(), from, from + width);
       }
       std::vector<float> some(rows.size() * width);
+      std::vector<float> same(some.size());
       std::vector<float> all(alone.size());
       AttentionInput part = input;
       part.rows = rows;
       part.q = queries.data();
       part.context = some.data();
-      AttentionInput again = input;
-      again.context = all.data();
-      Attend(threads, std::vector<AttentionInput>{part, again, part});
+      AttentionInput part_again = part;
+      part_again.context = same.data();
+      AttentionInput whole = input;
+      whole.context = all.data();
+      Attend(threads, std::vector<AttentionInput>{part, whole, part_again});
       EXPECT_EQ(all, alone);
+      EXPECT_EQ(same, some);
       for (size_t i = 0; i < rows.size(); ++i) {
         EXPECT_TRUE(std::equal(some.begin() + static_cast<ptrdiff_t>(i * width),
                                some.begin() + static_cast<ptrdiff_t>((i + 1) * width),
