@@ -242,9 +242,10 @@ bool HnswIndex::Remove(uint32_t label) {
 }
 
 bool HnswIndex::Erase(uint32_t label) {
-  const bool removed = Remove(label);
-  pass_wanted_ = pass_wanted_ || removed;
-  return removed;
+  const uint32_t node = NodeOf(label);
+  // A row of the tail needs no pass: nothing leads to it.
+  pass_wanted_ = pass_wanted_ || (node != kNoNode && core_.in_graph.Get(node));
+  return Remove(label);
 }
 
 absl::Status HnswIndex::SetAttributes(uint32_t label, const HnswAttributes& attributes) {
@@ -278,6 +279,7 @@ size_t HnswIndex::LinkSome(size_t count) {
     hnsw::Add(bank.linked, 1);
     core_.in_graph.Set(node, true);
     SetPending(node, false);
+    repairer_.Linked(node);
     ++linked_since_pass_;
     ++taken;
   }
@@ -377,6 +379,7 @@ void HnswIndex::Reclaim() {
   while (!retired_.empty() && retired_.front().epoch < oldest) {
     core_.nodes.Free(retired_.front().node);
     core_.attributes.Set(retired_.front().node, {});
+    core_.moved.Set(retired_.front().node, false);
     retired_.pop_front();
     --removed_;
     freed_since_move_ = true;

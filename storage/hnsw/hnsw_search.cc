@@ -89,7 +89,9 @@ std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, cons
   const size_t ef = query.ef == 0 ? kDefaultSearchEf : query.ef;
   const hnsw::SearchRequest request{
       .k = k, .ef = std::max(ef, k), .filter = query.filter, .path = query.path};
+  // The last number may be of a change of attributes that goes on: its row is looked at again.
   uint64_t seen = core_.recent.count();
+  seen -= seen > 0 ? 1 : 0;
   HnswTrace went = searcher.Run(request);
   std::vector<HnswHit> hits;
   for (size_t turn = 1;; ++turn) {

@@ -140,8 +140,9 @@ bool Linker::LinkBackEqual(uint32_t from, uint32_t to, size_t level) {
   }
   Measure(from, links_);
   ids_.clear();
+  // Live ones: a pass that is under way frees removed nodes and does not look at `to` any more.
   for (const Candidate& candidate : candidates_) {
-    if (candidate.distance == self_distance_) {
+    if (candidate.distance == self_distance_ && core_.live.Get(candidate.node)) {
       ids_.push_back(candidate.node);
     }
   }

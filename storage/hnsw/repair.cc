@@ -117,6 +117,13 @@ void Repairer::BeginReach() {
   }
 }
 
+void Repairer::Linked(uint32_t node) {
+  if (phase_ == Phase::kReach && node < reached_.size() && !reached_[node]) {
+    reached_[node] = true;
+    frontier_.push_back(node);
+  }
+}
+
 bool Repairer::Reach(size_t nodes) {
   for (; nodes > 0 && !frontier_.empty(); --nodes) {
     const uint32_t node = frontier_.back();

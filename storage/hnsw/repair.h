@@ -23,6 +23,9 @@ class Repairer {
   Repairer(IndexCore& core, Linker& linker) : core_(core), linker_(linker) {}
 
   void AddRemoved(uint32_t node) { removed_.push_back(node); }
+  // After a node was linked: it may have got a number that the pass counted as free, and lists that
+  // were followed before do not tell of it.
+  void Linked(uint32_t node);
   // Removed nodes that are not out of their graphs yet.
   size_t waiting() const { return removed_.size() + doomed_.size(); }
   bool in_pass() const { return phase_ != Phase::kIdle; }

@@ -116,7 +116,7 @@ bool Searcher::WalkBank(const SearchRequest& request, const BankGraph& bank, con
   return finished;
 }
 
-void Searcher::SearchBank(const SearchRequest& request, size_t bank_number) {
+bool Searcher::SearchBank(const SearchRequest& request, size_t bank_number) {
   const BankGraph& bank = core_.banks[bank_number];
   const bool filtered = !request.filter.admits_all_of_its_banks();
   const size_t rows = bank.live.load(std::memory_order_relaxed);
@@ -125,7 +125,7 @@ void Searcher::SearchBank(const SearchRequest& request, size_t bank_number) {
       filtered ? Match(request.filter, bank_number) : Matching{rows, rows - std::min(rows, linked)};
   trace_.matching += matching.rows;
   if (matching.rows == 0) {
-    return;
+    return true;
   }
   const Plan plan = MakePlan({.matching = matching.rows,
                               .rows = rows,
@@ -136,10 +136,10 @@ void Searcher::SearchBank(const SearchRequest& request, size_t bank_number) {
   if (plan.path != HnswPath::kScan) {
     const bool finished = WalkBank(request, bank, plan, filtered);
     // Never answer less than there is: a filter can leave islands in the graph, and a walk that
-    // found less than its breadth has seen the whole of one. Rows of the tail were scanned before.
+    // found less than its breadth has seen the whole of one. Rows of the tail are scanned besides.
     const size_t in_graph = matching.rows - matching.pending;
     if (finished && scratch_.walk.accepted() >= std::min(request.ef, in_graph)) {
-      return;
+      return false;
     }
     trace_.gave_up = true;
   }
@@ -147,16 +147,25 @@ void Searcher::SearchBank(const SearchRequest& request, size_t bank_number) {
     Match(request.filter, bank_number);
   }
   ScanMatches();
+  return true;
+}
+
+void Searcher::NoteTail() {
+  scratch_.tail.clear();
+  if (core_.pending_count.load(std::memory_order_acquire) > 0) {
+    scratch_.tail.resize(WordsFor(core_.nodes.size()));
+    for (size_t word = 0; word < scratch_.tail.size(); ++word) {
+      scratch_.tail[word] = core_.pending.Word(word);
+    }
+  }
 }
 
 HnswTrace Searcher::Run(const SearchRequest& request) {
   trace_ = {};
   scratch_.results.Begin(Rescored(request.k));
-  // The tail first: a row that is linked meanwhile was seen here.
-  if (core_.pending_count.load(std::memory_order_acquire) > 0) {
-    Scan(request.filter, [&](size_t word) { return core_.pending.Word(word); });
-  }
+  NoteTail();
   HnswFilter small = request.filter;
+  HnswFilter walked = request.filter;
   small.banks = 0;
   for (size_t bank = 0; bank < limits::kMaxBanks; ++bank) {
     const size_t rows = core_.banks[bank].live.load(std::memory_order_relaxed);
@@ -165,13 +174,20 @@ HnswTrace Searcher::Run(const SearchRequest& request) {
     }
     if (rows <= kSmallBank && request.path == HnswPath::kAuto) {
       small.banks |= uint64_t{1} << bank;
-    } else {
-      SearchBank(request, bank);
+    } else if (SearchBank(request, bank)) {
+      walked.banks &= ~(uint64_t{1} << bank);
     }
   }
+  walked.banks &= ~small.banks;
   if (small.banks != 0) {
     trace_.scanned = true;
     Scan(small, [&](size_t word) { return core_.live.Word(word); });
+  }
+  // After the walks: most of the tail is farther than what they found, which the high plane tells.
+  if (walked.banks != 0 && !scratch_.tail.empty()) {
+    Scan(walked, [&](size_t word) {
+      return word < scratch_.tail.size() ? scratch_.tail[word] : uint64_t{0};
+    });
   }
   trace_.measured += walker_.measured();
   return trace_;

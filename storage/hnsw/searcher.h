@@ -47,7 +47,10 @@ class Searcher {
   void Scan(const HnswFilter& filter, const Base& base);
   void ScanMatches();
   void Flush();
-  void SearchBank(const SearchRequest& request, size_t bank);
+  // True where every live row of the bank was looked at.
+  bool SearchBank(const SearchRequest& request, size_t bank);
+  // Remembers the rows of the tail: one that is linked during the search is there nevertheless.
+  void NoteTail();
   struct Matching {
     size_t rows = 0;
     size_t pending = 0;  // of them, in the tail

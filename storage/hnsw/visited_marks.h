@@ -18,6 +18,8 @@ class VisitedMarks {
   void Begin(size_t nodes) {
     if (marks_.size() < nodes) {
       marks_.resize(nodes + nodes / 8, 0);
+    } else if (marks_.size() > kShrinkAbove && marks_.size() / 4 > nodes) {
+      marks_ = std::vector<uint16_t>(nodes + nodes / 8, 0);  // of an index that was larger
     }
     if (++epoch_ == 0) {  // wrapped: old marks could look new
       std::fill(marks_.begin(), marks_.end(), 0);
@@ -31,6 +33,7 @@ class VisitedMarks {
   size_t bytes() const { return marks_.capacity() * sizeof(uint16_t); }
 
  private:
+  static constexpr size_t kShrinkAbove = 1 << 16;
   std::vector<uint16_t> marks_;
   uint16_t epoch_ = 0;
 };

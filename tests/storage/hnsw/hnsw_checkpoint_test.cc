@@ -228,6 +228,26 @@ TEST_F(HnswCheckpointTest, ChunksOfOtherPlacesMissingOnesAndOtherOptionsAreRefus
   EXPECT_TRUE(Restore(*again, chunks).ok());
 }
 
+// Numbers of sections have eight bits.
+TEST_F(HnswCheckpointTest, AnotherManifestAndSectionsWithoutEndAreRefused) {
+  const std::string manifest = hnsw::EncodeManifest(
+      {.dimension = kDimension, .m = kOptions.m, .seed = kOptions.seed, .nodes = 10});
+  const auto index = MakeIndex(kOptions);
+  const auto add = [](HnswCheckpointReader& reader, const hnsw::ChunkPlace& place,
+                      hnsw::ChunkEnd end, std::string_view payload) {
+    return reader.Add(place.section, place.chunk, hnsw::SealChunk(place, end, payload));
+  };
+  hnsw::ChunkPlace place{.collection = kCollection, .epoch = kEpoch};
+  HnswCheckpointReader twice(*index, kCollection, kEpoch);
+  EXPECT_EQ(ReasonOf(add(twice, place, {}, manifest)), reasons::kStoreCorrupt);
+  HnswCheckpointReader reader(*index, kCollection, kEpoch);
+  ASSERT_TRUE(add(reader, place, {.of_section = true}, manifest).ok());
+  for (place.section = 1; place.section < 255; ++place.section) {
+    ASSERT_TRUE(add(reader, place, {.of_section = true}, "").ok());
+  }
+  EXPECT_EQ(ReasonOf(add(reader, place, {.of_section = true}, "")), reasons::kStoreCorrupt);
+}
+
 // The example of docs/store-format.md, made by an implementation that shares no code with ours.
 TEST(CheckpointChunkTest, TheWorkedExample) {
   const auto unhex = [](std::string_view hex) { return *FromHex(hex); };
