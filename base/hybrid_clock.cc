@@ -28,8 +28,4 @@ void HybridClock::Observe(HybridTime seen) {
   }
 }
 
-bool HybridClock::IsPlausible(HybridTime seen) const {
-  return seen.wall_ms() <= wall_.WallMillis() + kMaxDriftMs;
-}
-
 }  // namespace ruvd

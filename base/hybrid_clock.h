@@ -30,13 +30,10 @@ class HybridClock {
   explicit HybridClock(const Clock& wall) : wall_(wall) {}
 
   HybridTime Now();
-  // Later stamps are later than `seen`. Ask IsPlausible first where another node made it: one that
-  // lies in the future would drag this clock along.
+  // Later stamps are later than `seen`.
   void Observe(HybridTime seen);
-  // Whether a stamp is at most kMaxDriftMs ahead of the wall clock.
-  bool IsPlausible(HybridTime seen) const;
-
-  static constexpr int64_t kMaxDriftMs = 3'600'000;
+  // The latest stamp given or seen.
+  HybridTime last() const { return {last_.load()}; }
 
  private:
   const Clock& wall_;

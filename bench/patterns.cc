@@ -150,10 +150,10 @@ class Bench {
     const auto start = SteadyClock::now();
     size_t linked = 0;
     for (bool more = true; more;) {
-      const auto done = store_->Maintain(std::chrono::seconds(1));
-      Require(done.status());
-      linked += done->linked;
-      more = done->more;
+      const PatternMaintenance done = store_->Maintain(std::chrono::seconds(1));
+      Require(done.status);
+      linked += done.linked;
+      more = done.more;
     }
     std::printf("{\"step\":\"link\",\"seconds\":%.1f,\"linked\":%zu}\n", SecondsSince(start),
                 linked);

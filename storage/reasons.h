@@ -14,6 +14,9 @@ inline constexpr char kBeingRemoved[] = "BEING_REMOVED";
 // The log of changes does not have what was asked for any more.
 inline constexpr char kLogTruncated[] = "LOG_TRUNCATED";
 
+// What was read was changed by somebody else before it could be replaced.
+inline constexpr char kChanged[] = "CHANGED";
+
 // The value was erased by destroying its data key.
 inline constexpr char kKeyDestroyed[] = "KEY_DESTROYED";
 // A backup is incomplete, altered, or sealed by another node's key.

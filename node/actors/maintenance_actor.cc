@@ -43,9 +43,9 @@ Round RunRound(const MaintenanceOptions& options) {
   round.reseal = unsealed.status();
   round.more = unsealed.ok() && *unsealed;
   if (!options.cancelled()) {
-    const auto done = options.patterns->Maintain(limits::kMaintenanceBudget);
-    round.patterns = done.status();
-    round.more = round.more || (done.ok() && done->more);
+    const PatternMaintenance done = options.patterns->Maintain(limits::kMaintenanceBudget);
+    round.patterns = done.status;
+    round.more = round.more || done.more;
   }
   return round;
 }

@@ -172,9 +172,9 @@ void CollectionCheck::LookAtMeta(const RowView& row) {
   held.has_meta = true;
   held.content_hash = meta->content_hash;
   patterns::SlotRow expected = patterns::SlotRowOf(meta->pattern, meta->generation);
-  // Older rows have less; a time of the future is cut when a slot row is written.
+  // A time of the future is cut when a slot row is written.
   expected.touched_ms = std::min(expected.touched_ms, held.row.touched_ms);
-  if (held.row.generation != meta->generation || (held.row.complete && expected != held.row)) {
+  if (held.row.generation != meta->generation || expected != held.row) {
     Complain("pattern {} disagrees with its slot {}", ToHex(*id), slot->second);
   }
 }

@@ -19,8 +19,8 @@ namespace {
 
 constexpr uint8_t kVecVersion = 1;
 constexpr uint8_t kDtypeF32 = 1;
-constexpr uint8_t kShortSlotRow = 0;
-constexpr uint8_t kFullSlotRow = 1;
+constexpr uint8_t kFreeSlotRow = 0;
+constexpr uint8_t kLiveSlotRow = 1;
 constexpr size_t kSlotPadding = 5;
 constexpr char kCosine[] = "cosine";
 
@@ -43,7 +43,7 @@ bool CopyExactly(std::string_view from, std::array<uint8_t, N>* to) {
   return true;
 }
 
-// What a row of the full form has besides.
+// What a live row has besides.
 bool ReadRest(ByteReader& reader, SlotRow* row) {
   const auto quality = reader.Read<float>();
   const auto uses = reader.Read<uint32_t>();
@@ -52,7 +52,7 @@ bool ReadRest(ByteReader& reader, SlotRow* row) {
   const auto expires_ms = reader.Read<int64_t>();
   const auto origin = reader.ReadArray<std::tuple_size_v<Digest>>();
   const auto task_bytes = reader.Read<uint16_t>();
-  if (reader.failed() || *task_bytes > limits::kMaxTaskBytes || !row->live ||
+  if (reader.failed() || *task_bytes > limits::kMaxTaskBytes ||
       !(*quality >= 0.0F && *quality <= 1.0F)) {
     return false;
   }
@@ -71,6 +71,11 @@ bool ReadRest(ByteReader& reader, SlotRow* row) {
 }
 
 }  // namespace
+
+absl::Status NoSuchPattern(const PatternId& id) {
+  return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+               "no pattern {}; list the patterns to see which there are", ToHex(id));
+}
 
 absl::StatusOr<uint32_t> SlotOfKey(std::string_view key) {
   const std::optional<uint32_t> slot = ReadKeyU32(key, sizeof(uint32_t));
@@ -126,16 +131,15 @@ SlotRow SlotRowOf(const Pattern& pattern, uint32_t generation) {
 }
 
 std::string EncodeSlotRow(const SlotRow& row) {
-  const bool full = row.live && row.complete;
   ByteWriter writer;
   writer.WriteBytes(row.id)
       .Write(row.generation)
       .Write(row.bank)
       .Write(static_cast<uint8_t>(row.tier))
       .Write(static_cast<uint8_t>(row.live ? 1 : 0))
-      .Write(full ? kFullSlotRow : kShortSlotRow)
+      .Write(row.live ? kLiveSlotRow : kFreeSlotRow)
       .WriteText(std::string(kSlotPadding, '\0'));
-  if (full) {
+  if (row.live) {
     writer.Write(row.quality)
         .Write(row.uses)
         .Write(row.created_ms)
@@ -158,16 +162,15 @@ absl::StatusOr<SlotRow> DecodeSlotRow(std::string_view bytes) {
   const auto form = reader.Read<uint8_t>();
   (void)reader.ReadBytes(kSlotPadding);
   if (reader.failed() || *bank >= limits::kMaxBanks || !IsTier(*tier) || *live > 1 ||
-      *form > kFullSlotRow) {
+      *form != (*live == 1 ? kLiveSlotRow : kFreeSlotRow)) {
     return Corrupt("slot");
   }
   SlotRow row{.id = *id,
               .generation = *generation,
               .bank = *bank,
               .tier = static_cast<SharingTier>(*tier),
-              .live = *live == 1,
-              .complete = *live == 0 || *form == kFullSlotRow};
-  if ((*form == kFullSlotRow && !ReadRest(reader, &row)) || reader.remaining() != 0) {
+              .live = *live == 1};
+  if ((row.live && !ReadRest(reader, &row)) || reader.remaining() != 0) {
     return Corrupt("slot");
   }
   return row;

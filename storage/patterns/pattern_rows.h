@@ -17,6 +17,9 @@
 // decode is our own bug or damage before sealing, never to be read half.
 namespace ruvd::patterns {
 
+// What is said of an id that names no pattern.
+absl::Status NoSuchPattern(const PatternId& id);
+
 // The slot that a key of vec or slot names. STORE_CORRUPT for a key that is none, or a number
 // beyond the limit: slots are dense.
 absl::StatusOr<uint32_t> SlotOfKey(std::string_view key);
@@ -33,8 +36,7 @@ struct SlotRow {
   uint32_t bank = 0;
   SharingTier tier = SharingTier::kUnspecified;
   bool live = false;
-  // False for a live row as it was before it had what follows, which its meta row has.
-  bool complete = true;
+  // What follows live slots have, free ones do not.
   float quality = 0;
   uint32_t uses = 0;
   int64_t created_ms = 0;
@@ -45,9 +47,6 @@ struct SlotRow {
 
   bool operator==(const SlotRow&) const = default;
 };
-// Without what follows `live`: of free slots, and of all that older programs wrote.
-inline constexpr size_t kShortSlotRowBytes = 32;
-inline constexpr size_t kFullSlotRowBytes = 98;  // and the task
 SlotRow SlotRowOf(const Pattern& pattern, uint32_t generation);
 std::string EncodeSlotRow(const SlotRow& row);
 absl::StatusOr<SlotRow> DecodeSlotRow(std::string_view bytes);

@@ -6,6 +6,7 @@
 #include "storage/patterns/pattern_store.h"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -14,6 +15,8 @@
 #include "storage/db/row_key.h"
 #include "storage/patterns/pattern_keys.h"
 #include "storage/patterns/pattern_rows.h"
+#include "storage/reasons.h"
+#include "storage/row_text.h"
 
 namespace ruvd {
 namespace {
@@ -62,7 +65,8 @@ PatternStore::PatternStore(Database& database, const PatternStoreOptions& option
       own_clock_(database.clock()),
       clock_(options.clock != nullptr ? *options.clock : own_clock_),
       index_(std::move(index)),
-      slots_(std::chrono::milliseconds(options.half_life).count()) {}
+      slots_(std::chrono::milliseconds(options.half_life).count()),
+      wall_(database.clock()) {}
 
 absl::Status PatternStore::Check(const Pattern& pattern) const {
   if (pattern.bank >= limits::kMaxBanks) {
@@ -82,6 +86,7 @@ absl::Status PatternStore::Check(const Pattern& pattern) const {
                    pattern.expires_ms);
   }
   RETURN_IF_ERROR(CheckSizes(pattern));
+  RETURN_IF_ERROR(CheckTexts("a pattern", {pattern.task, pattern.adapter_name}));
   if (!slots_.HasRoomForTask(pattern.task)) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "patterns of {} tasks, the most there may be; use fewer tasks",
@@ -102,15 +107,38 @@ void PatternStore::Log(PatternChangeKind kind, const PatternId& id, HybridTime t
   }
 }
 
-// A time of the future, which a peer may send, would keep a pattern from ever losing value.
+// A time of the future, which a peer may send, would keep a pattern from ever losing value. Where
+// the wall clock says less than a stamp did, it went back or was never set: that is no future.
 patterns::SlotRow PatternStore::SlotRowOf(const Pattern& pattern, uint32_t generation) const {
   patterns::SlotRow row = patterns::SlotRowOf(pattern, generation);
-  row.touched_ms = std::min(row.touched_ms, database_.clock().WallMillis());
+  row.touched_ms =
+      std::min(row.touched_ms, std::max(database_.clock().WallMillis(), clock_.last().wall_ms()));
   return row;
 }
 
-// The pattern's stamp is already that of the change.
-absl::Status PatternStore::Store(const Pattern& pattern) {
+absl::Status PatternStore::CheckUnchanged(const PatternId& id,
+                                          std::optional<HybridTime> expected) const {
+  std::optional<HybridTime> stored;
+  if (const std::optional<uint32_t> slot = LiveSlot(id)) {
+    ASSIGN_OR_RETURN(const patterns::MetaRow meta, ReadMeta(id, slots_.at(*slot).generation));
+    stored = meta.pattern.stamp;
+  }
+  if (stored != expected) {
+    return Error(absl::StatusCode::kAborted, reasons::kChanged,
+                 "pattern {} was changed or removed meanwhile; read it again", ToHex(id));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PatternStore::Store(Pattern pattern) {
+  if (const std::optional<uint32_t> replaced = LiveSlot(pattern.id)) {
+    const auto meta = ReadMeta(pattern.id, slots_.at(*replaced).generation);
+    if (meta.ok()) {  // a damaged row is replaced like any other
+      pattern.uses = std::max(pattern.uses, meta->pattern.uses);
+      pattern.last_used_ms = std::max(pattern.last_used_ms, meta->pattern.last_used_ms);
+    }
+  }
+  pattern.stamp = clock_.Now();
   const uint32_t slot = slots_.Find(pattern.id).value_or(slots_.Choose());
   const uint32_t generation = slots_.GenerationOf(slot) + 1;
   const std::string vec = patterns::EncodeVecRow(pattern.embedding);
@@ -131,62 +159,44 @@ absl::Status PatternStore::Store(const Pattern& pattern) {
   const std::unique_lock state(state_);
   ++next_sequence_;
   slots_.Occupy(slot, row);
-  return index_->Put({.label = slot,
-                      .generation = generation,
-                      .vector = pattern.embedding,
-                      .attributes = slots_.AttributesOf(slot)});
+  const absl::Status indexed = index_->Put({.label = slot,
+                                            .generation = generation,
+                                            .vector = pattern.embedding,
+                                            .attributes = slots_.AttributesOf(slot)});
+  if (!indexed.ok()) {  // no memory: it is stored, and not to be found by its former embedding
+    index_->Remove(slot);
+  }
+  return absl::OkStatus();
 }
 
-absl::Status PatternStore::Put(const Pattern& pattern) {
+absl::Status PatternStore::Put(const Pattern& pattern, Durability durability) {
   {
     const Writing writing(writer_);
     RETURN_IF_ERROR(Check(pattern));
-    Pattern stamped = pattern;
-    stamped.stamp = clock_.Now();
-    RETURN_IF_ERROR(Store(stamped));
-  }
-  return Acknowledge();
-}
-
-// Compares with the row that is there, of a pattern or of a deletion, which has no origin.
-absl::StatusOr<bool> PatternStore::IsLater(const Pattern& pattern) const {
-  const absl::StatusOr<std::string> stored =
-      database_.Get(ColumnFamily::kMeta, IdKey(collection_, pattern.id));
-  if (absl::IsNotFound(stored.status())) {
-    return true;
-  }
-  RETURN_IF_ERROR(stored.status());
-  ASSIGN_OR_RETURN(const patterns::MetaRow row, patterns::DecodeMetaRow(*stored, pattern.id));
-  return std::pair(pattern.stamp, pattern.origin) >
-         std::pair(row.pattern.stamp, row.pattern.origin);
-}
-
-absl::StatusOr<bool> PatternStore::Merge(const Pattern& pattern) {
-  if (!pattern.stamp || !clock_.IsPlausible(pattern.stamp)) {
-    return Invalid("pattern stamped at {} ms; give the stamp of its last change, not one to come",
-                   pattern.stamp.wall_ms());
-  }
-  {
-    const Writing writing(writer_);
-    RETURN_IF_ERROR(Check(pattern));
-    clock_.Observe(pattern.stamp);
-    ASSIGN_OR_RETURN(const bool later, IsLater(pattern));
-    if (!later) {
-      return false;
-    }
     RETURN_IF_ERROR(Store(pattern));
   }
-  RETURN_IF_ERROR(Acknowledge());
-  return true;
+  return Acknowledge(durability);
+}
+
+absl::Status PatternStore::Update(const Pattern& pattern, std::optional<HybridTime> expected,
+                                  Durability durability) {
+  {
+    const Writing writing(writer_);
+    RETURN_IF_ERROR(Check(pattern));
+    RETURN_IF_ERROR(CheckUnchanged(pattern.id, expected));
+    RETURN_IF_ERROR(Store(pattern));
+  }
+  return Acknowledge(durability);
+}
+
+std::optional<uint32_t> PatternStore::LiveSlot(const PatternId& id) const {
+  const std::optional<uint32_t> slot = slots_.Find(id);
+  return slot && !slots_.at(*slot).ExpiredAt(database_.clock().WallMillis()) ? slot : std::nullopt;
 }
 
 absl::StatusOr<uint32_t> PatternStore::SlotOf(const PatternId& id) const {
-  const std::optional<uint32_t> slot = slots_.Find(id);
-  if (!slot || slots_.at(*slot).ExpiredAt(database_.clock().WallMillis())) {
-    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                 "no pattern {}; list the patterns to see which there are", ToHex(id));
-  }
-  return *slot;
+  const std::optional<uint32_t> slot = LiveSlot(id);
+  return slot ? absl::StatusOr<uint32_t>(*slot) : patterns::NoSuchPattern(id);
 }
 
 absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternChangeKind kind) {
@@ -196,8 +206,8 @@ absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternC
     const patterns::SlotState& old = slots_.at(slot);
     patterns::MetaRow meta{.slot = slot, .generation = old.generation, .tombstone = true};
     meta.pattern.id = old.id;
-    meta.pattern.updated_ms = database_.clock().WallMillis();
     meta.pattern.stamp = clock_.Now();
+    meta.pattern.updated_ms = meta.pattern.stamp.wall_ms();  // not before what the node knew of
     const patterns::SlotRow row{.id = old.id, .generation = old.generation, .bank = old.bank};
     batch.Put(ColumnFamily::kMeta, IdKey(collection_, old.id), patterns::EncodeMetaRow(meta),
               old.generation);
@@ -213,8 +223,9 @@ absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternC
   tombstones_ += slots.size();
   graph_changes_ += slots.size();
   for (const uint32_t slot : slots) {
-    // Whoever deletes wants it gone from memory too; the others make room, at leisure.
-    kind == PatternChangeKind::kDelete ? index_->Erase(slot) : index_->Remove(slot);
+    // What was deleted or kept for a time is gone from memory too; the others make room, at
+    // leisure.
+    kind == PatternChangeKind::kEvict ? index_->Remove(slot) : index_->Erase(slot);
     slots_.Vacate(slot);
   }
   return absl::OkStatus();
@@ -223,8 +234,11 @@ absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternC
 absl::Status PatternStore::Delete(const PatternId& id) {
   {
     const Writing writing(writer_);
-    ASSIGN_OR_RETURN(const uint32_t slot, SlotOf(id));
-    RETURN_IF_ERROR(RemoveSlots(std::span(&slot, 1), PatternChangeKind::kDelete));
+    const std::optional<uint32_t> slot = slots_.Find(id);
+    if (!slot) {
+      return patterns::NoSuchPattern(id);
+    }
+    RETURN_IF_ERROR(RemoveSlots(std::span(&*slot, 1), PatternChangeKind::kDelete));
   }
   return Acknowledge();
 }
@@ -254,8 +268,8 @@ absl::Status PatternStore::RecordUse(const PatternId& id) {
   const Writing writing(writer_);
   ASSIGN_OR_RETURN(const uint32_t slot, SlotOf(id));
   ASSIGN_OR_RETURN(patterns::MetaRow meta, ReadMeta(id, slots_.at(slot).generation));
-  ++meta.pattern.uses;
-  meta.pattern.last_used_ms = database_.clock().WallMillis();
+  meta.pattern.uses += meta.pattern.uses < std::numeric_limits<uint32_t>::max() ? 1 : 0;
+  meta.pattern.last_used_ms = clock_.Now().wall_ms();
   return Rewrite(slot, meta, Batch());
 }
 
@@ -265,38 +279,44 @@ absl::Status PatternStore::SetTier(const PatternId& id, SharingTier tier) {
     const Writing writing(writer_);
     ASSIGN_OR_RETURN(const uint32_t slot, SlotOf(id));
     ASSIGN_OR_RETURN(patterns::MetaRow meta, ReadMeta(id, slots_.at(slot).generation));
-    if (meta.pattern.tier == tier) {
-      return absl::OkStatus();
+    if (meta.pattern.tier != tier) {
+      meta.pattern.tier = tier;
+      meta.pattern.stamp = clock_.Now();
+      Batch batch;
+      Log(PatternChangeKind::kPut, id, meta.pattern.stamp, next_sequence_, &batch);
+      RETURN_IF_ERROR(Rewrite(slot, meta, std::move(batch)));
+      const std::unique_lock state(state_);
+      ++next_sequence_;
     }
-    meta.pattern.tier = tier;
-    meta.pattern.stamp = clock_.Now();
-    Batch batch;
-    Log(PatternChangeKind::kPut, id, meta.pattern.stamp, next_sequence_, &batch);
-    RETURN_IF_ERROR(Rewrite(slot, meta, std::move(batch)));
-    const std::unique_lock state(state_);
-    ++next_sequence_;
   }
+  return Acknowledge();  // the same tier may not be durable yet
+}
+
+absl::Status PatternStore::Sync() {
   return Acknowledge();
 }
 
-absl::Status PatternStore::Acknowledge() {
-  const absl::Status synced =
-      options_.durability == Durability::kPowerLoss ? database_.Sync() : absl::OkStatus();
-  Notify();
-  return synced;
-}
-
-void PatternStore::Notify() {
-  const std::shared_lock calling(listener_mutex_);
-  if (!listener_) {
-    return;
+absl::Status PatternStore::Acknowledge(Durability durability) {
+  const bool durable = options_.durability == Durability::kPowerLoss;
+  if (durable && durability == Durability::kProcessCrash) {
+    return absl::OkStatus();  // Sync comes later
   }
-  uint64_t sequence = 0;
+  uint64_t last = 0;
   {
     const std::shared_lock state(state_);
-    sequence = next_sequence_ - 1;
+    last = next_sequence_ - 1;
   }
-  listener_(sequence);
+  if (durable) {
+    RETURN_IF_ERROR(database_.Sync());
+  }
+  uint64_t before = acknowledged_.load();
+  while (before < last && !acknowledged_.compare_exchange_weak(before, last)) {
+  }
+  const std::shared_lock calling(listener_mutex_);
+  if (listener_ && before < last) {
+    listener_(last);
+  }
+  return absl::OkStatus();
 }
 
 void PatternStore::SetChangeListener(std::function<void(uint64_t sequence)> listener) {

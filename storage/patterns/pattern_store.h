@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 #include "base/clock.h"
 #include "base/hybrid_clock.h"
 #include "base/mutex.h"
+#include "base/steady_time.h"
 #include "storage/db/database.h"
 #include "storage/fair_shared_mutex.h"
 #include "storage/hnsw/hnsw_index.h"
@@ -41,7 +41,7 @@ struct PatternStoreOptions {
   Digest model_hash{};             // id of the model package that made the embeddings
   uint32_t m = 16;                 // see HnswOptions
   uint32_t ef_construction = 200;  // see HnswOptions
-  // Of Put, Merge, Delete and SetTier; a pattern is learned work, worth the fsync.
+  // Of Put, Update, Delete and SetTier; a pattern is learned work, worth the fsync.
   Durability durability = Durability::kPowerLoss;
   // Maintain evicts what is worth least above this; 1 to limits::kMaxPatterns.
   size_t capacity = limits::kPatternCapacity;
@@ -85,8 +85,11 @@ struct PatternStoreStats {
   size_t slots = 0;  // in use or free for reuse
   // As of Maintain's last walk over the rows, and those since; 0 before the first.
   size_t tombstones = 0;
-  size_t pending = 0;      // patterns that are not in a graph yet: searches scan them
-  size_t removed = 0;      // rows that wait to leave the index's memory
+  size_t pending = 0;  // patterns that are not in a graph yet: searches scan them
+  size_t removed = 0;  // rows that wait to leave the index's memory
+  // Patterns without a row in the index, which no search finds: there was no memory for it. The
+  // next start tries again.
+  size_t unindexed = 0;
   size_t index_bytes = 0;  // memory of the index
   struct Bank {
     uint32_t bank = 0;
@@ -95,7 +98,7 @@ struct PatternStoreStats {
   };
   std::vector<Bank> banks;      // those that have patterns
   uint64_t first_sequence = 0;  // of the log of changes: the oldest that Changes still has
-  uint64_t last_sequence = 0;   // 0: there was none
+  uint64_t last_sequence = 0;   // the newest that Changes has; 0: there was none
   struct Checkpoint {
     uint64_t epoch = 0;  // 0: none
     int64_t created_ms = 0;
@@ -108,11 +111,11 @@ struct PatternStoreStats {
 
 // What one call of Maintain did.
 struct PatternMaintenance {
+  absl::Status status;   // why some of the work was not done; the rest was
   size_t linked = 0;     // patterns taken into their graphs
   size_t expired = 0;    // patterns
   size_t evicted = 0;    // patterns
   size_t forgotten = 0;  // tombstones
-  size_t rewritten = 0;  // rows of older programs, in the present form
   bool saved = false;    // a checkpoint
   bool more = false;     // there is work left: the budget was spent
 };
@@ -135,24 +138,30 @@ class PatternStore {
   static absl::StatusOr<std::unique_ptr<PatternStore>> Open(Database& database,
                                                             const PatternStoreOptions& options);
 
-  // Stores a pattern or replaces the one with its id, with a new stamp. WRONG_DIMENSION;
-  // INVALID_ARGUMENT for an embedding that is not finite or all zero, a quality outside 0 to 1, a
-  // bank or tier that does not exist, an expiry in the past; LIMIT_EXCEEDED (storage/limits.h);
-  // DISK_FULL and the other errors of Database::Write.
-  absl::Status Put(const Pattern& pattern);
+  // Stores a pattern or replaces the one with its id, with a new stamp. A replaced one's uses and
+  // time of the last use stay where they are greater: retrievals go on meanwhile. With
+  // kProcessCrash it does not wait for the fsync: searches see the change, Sync makes it durable
+  // and watchers hear of it then. WRONG_DIMENSION; INVALID_ARGUMENT for an embedding that is not
+  // finite or all zero, a text that is not UTF-8, a quality outside 0 to 1, a bank or tier that
+  // does not exist, an expiry in the past; LIMIT_EXCEEDED (storage/limits.h); DISK_FULL and the
+  // other errors of Database::Write.
+  absl::Status Put(const Pattern& pattern, Durability durability = Durability::kPowerLoss);
 
-  // Takes a version that another node or an export made, with its stamp, where it is later than
-  // what is here, be it a pattern or its deletion: last writer wins, by stamp and then origin.
-  // False where what is here is as late. As Put; INVALID_ARGUMENT without a stamp or with one of
-  // the future (HybridClock::kMaxDriftMs).
-  absl::StatusOr<bool> Merge(const Pattern& pattern);
+  // Put where the stored version still has the stamp `expected`, or where nothing is stored
+  // (nullopt), so that a change or deletion that came after the caller's Get is not undone.
+  // Otherwise ABORTED with reason CHANGED: read again, decide again.
+  absl::Status Update(const Pattern& pattern, std::optional<HybridTime> expected,
+                      Durability durability = Durability::kPowerLoss);
+
+  // Makes every change before durable; calls at the same time share an fsync. Cheap where all are.
+  absl::Status Sync();
 
   // kNotFound with reason NOT_FOUND, also for one that expired.
   absl::StatusOr<Pattern> Get(const PatternId& id) const;
 
   // Leaves a tombstone, so that whoever takes patterns from peers can tell that this one is not
-  // wanted (WasDeleted), and drops embedding and payload. Put of the id makes it live again.
-  // NOT_FOUND.
+  // wanted (WasDeleted), and drops embedding and payload. Put of the id makes it live again. Of one
+  // that expired, too, until Maintain has removed it. NOT_FOUND.
   absl::Status Delete(const PatternId& id);
 
   // Up to `page_size` patterns (1 to limits::kMaxListPageSize) that the filter admits, in the order
@@ -179,22 +188,24 @@ class PatternStore {
 
   // The changes after number `after_sequence` (0: from the beginning), oldest first: those among
   // the next `limit` (1 to limits::kMaxListPageSize) that are of this collection. Retrievals are
-  // not among them. FAILED_PRECONDITION with LOG_TRUNCATED where the log does not go back so far,
-  // or never came so far: whoever follows lists all patterns then and goes on from the present end.
+  // not among them, nor changes that a power cut may still undo: their numbers would be given
+  // again. FAILED_PRECONDITION with LOG_TRUNCATED where the log does not go back so far, or never
+  // came so far: whoever follows lists all patterns then and goes on from the present end.
   absl::StatusOr<PatternChangePage> Changes(uint64_t after_sequence, size_t limit) const;
 
-  // Calls `listener` with the number of the last change after each change that searches can see, on
-  // the thread that made it, without locks of the store; numbers of concurrent changes may come out
-  // of order. Empty: nobody. When this returns, the former listener is not called any more; it must
-  // not be called from a listener.
+  // Calls `listener` with the number of the last change that Changes has after each change, on the
+  // thread that made it durable, without locks of the store; numbers of concurrent changes may come
+  // out of order. Empty: nobody. When this returns, the former listener is not called any more; a
+  // listener calls neither this nor what changes patterns.
   void SetChangeListener(std::function<void(uint64_t sequence)> listener);
 
   // Work off the request path, for about `budget`, in small steps between which writers get their
   // turn: removes what expired, evicts above the capacity, links new patterns, repairs the graph
   // around removed ones, forgets old tombstones, saves a checkpoint when one is due (which takes
-  // what it takes). Errors of Database::Write; a checkpoint that fails is only noted (Stats) and
-  // tried again later.
-  absl::StatusOr<PatternMaintenance> Maintain(Duration budget);
+  // what it takes). While the wall clock cannot be trusted (WallClockTrust) nothing is removed for
+  // its age; searches pass over expired patterns all the same. A database that refuses to write
+  // keeps no link waiting; a checkpoint that fails is only noted (Stats) and tried again later.
+  PatternMaintenance Maintain(Duration budget);
 
   // Saves the graph now, whether or not it is due; before the node stops, for example.
   absl::Status Checkpoint();
@@ -220,15 +231,16 @@ class PatternStore {
   // Opening, in this order (pattern_store_open.cc).
   absl::Status Bind();
   absl::Status LoadSlots();
-  absl::StatusOr<patterns::SlotRow> Complete(const patterns::SlotRow& row) const;
   absl::Status LoadVectors(patterns::VectorReader* vectors);
   absl::Status LoadSequence();
   void RestoreGraph();
 
   // Writing, under writer_ (pattern_store.cc).
   absl::Status Check(const Pattern& pattern) const;
-  absl::Status Store(const Pattern& pattern);
-  absl::StatusOr<bool> IsLater(const Pattern& pattern) const;
+  absl::Status CheckUnchanged(const PatternId& id, std::optional<HybridTime> expected) const;
+  absl::Status Store(Pattern pattern);
+  // Of a pattern that has not expired.
+  std::optional<uint32_t> LiveSlot(const PatternId& id) const;
   absl::Status RemoveSlots(std::span<const uint32_t> slots, PatternChangeKind kind);
   // Writes meta and slot rows of a pattern that stays where it is.
   absl::Status Rewrite(uint32_t slot, const patterns::MetaRow& meta, Batch batch);
@@ -238,10 +250,9 @@ class PatternStore {
   absl::StatusOr<uint32_t> SlotOf(const PatternId& id) const;
   absl::StatusOr<patterns::MetaRow> ReadMeta(const PatternId& id, uint32_t generation) const;
 
-  // After writing, without locks: makes the change durable as the options say, and tells the
-  // listener.
-  absl::Status Acknowledge();
-  void Notify();
+  // After writing, without locks: makes the change durable, as far as the options and the caller
+  // ask for it, and tells the listener.
+  absl::Status Acknowledge(Durability durability = Durability::kPowerLoss);
 
   // Reading (pattern_store_read.cc). `changed`: a writer may have come between, so that the answer
   // mixes two moments.
@@ -256,17 +267,18 @@ class PatternStore {
 
   // Maintain's steps (pattern_store_maintain.cc): each a bounded piece of one kind of work; how
   // much it did, 0 where there is nothing to do.
+  // Removes some of what expired or is too much.
+  absl::Status RemoveSome(bool ages_count, PatternMaintenance* done);
   absl::Status MaintainRows(TimePoint end, PatternMaintenance* done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   void MaintainGraph(TimePoint end, PatternMaintenance* done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::StatusOr<size_t> ExpireSome();
   absl::StatusOr<size_t> EvictSome();
-  absl::StatusOr<size_t> RewriteSome();
   size_t LinkSome();
   bool RepairSome();
   absl::StatusOr<size_t> ForgetSome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
-  absl::StatusOr<size_t> ForgetTombstones(const std::vector<PatternId>& ids);
+  absl::StatusOr<size_t> ForgetTombstones(std::span<const PatternId> ids);
   bool CheckpointIsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status SaveCheckpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   void NoteCheckpoint(std::string problem) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
@@ -281,7 +293,6 @@ class PatternStore {
   // maintenance_ and before state_. Fair, so that Maintain does not starve writers.
   mutable FairSharedMutex writer_;
   std::unique_ptr<HnswIndex> index_;  // labels are slots; changed under writer_
-  std::vector<uint32_t> outdated_;    // slots with rows of older programs; under writer_
 
   // Guards what follows, which changes under writer_ too: writers read it without.
   mutable FairSharedMutex state_;
@@ -295,13 +306,16 @@ class PatternStore {
   std::atomic<size_t> graph_changes_{0};  // since the last checkpoint
   TimePoint checkpoint_tried_at_ ABSL_GUARDED_BY(maintenance_);
   bool checkpoint_failed_ ABSL_GUARDED_BY(maintenance_) = false;
+  WallClockTrust wall_ ABSL_GUARDED_BY(maintenance_);
   // The walk over the rows that forgets tombstones: where it goes on, what it counted so far, when
   // the last one ended.
   std::string walk_key_ ABSL_GUARDED_BY(maintenance_);
   size_t walk_tombstones_ ABSL_GUARDED_BY(maintenance_) = 0;
   std::optional<TimePoint> walk_ended_at_ ABSL_GUARDED_BY(maintenance_);
 
-  std::shared_mutex listener_mutex_;
+  std::atomic<uint64_t> acknowledged_{0};  // the last change that no power cut undoes
+
+  FairSharedMutex listener_mutex_;
   std::function<void(uint64_t)> listener_;
 };
 

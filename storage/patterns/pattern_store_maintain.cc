@@ -22,7 +22,6 @@ using patterns::IdKey;
 constexpr size_t kLinksOfAStep = 1;
 constexpr size_t kRepairsOfAStep = 32;
 constexpr size_t kRemovalsOfAStep = 32;
-constexpr size_t kRewritesOfAStep = 32;
 // A checkpoint rewrites the whole graph: no sooner than for this part of its rows.
 constexpr size_t kCheckpointPart = 8;
 
@@ -49,22 +48,6 @@ absl::StatusOr<size_t> PatternStore::EvictSome() {
   return slots.size();
 }
 
-// Slot rows of older programs, in today's form; those that changed since have it already.
-absl::StatusOr<size_t> PatternStore::RewriteSome() {
-  const Writing writing(writer_);
-  size_t done = 0;
-  for (; done < kRewritesOfAStep && !outdated_.empty(); ++done) {
-    const uint32_t slot = outdated_.back();
-    const patterns::SlotState& state = slots_.at(slot);
-    if (state.live) {
-      ASSIGN_OR_RETURN(const patterns::MetaRow meta, ReadMeta(state.id, state.generation));
-      RETURN_IF_ERROR(Rewrite(slot, meta, Batch()));
-    }
-    outdated_.pop_back();
-  }
-  return done;
-}
-
 size_t PatternStore::LinkSome() {
   const Writing writing(writer_);
   const size_t linked = index_->LinkSome(kLinksOfAStep);
@@ -77,7 +60,7 @@ bool PatternStore::RepairSome() {
   return index_->RepairSome(kRepairsOfAStep);
 }
 
-absl::StatusOr<size_t> PatternStore::ForgetTombstones(const std::vector<PatternId>& ids) {
+absl::StatusOr<size_t> PatternStore::ForgetTombstones(std::span<const PatternId> ids) {
   const Writing writing(writer_);
   const int64_t oldest = database_.clock().WallMillis() - options_.tombstone_retention.count();
   Batch batch;
@@ -135,7 +118,14 @@ absl::StatusOr<size_t> PatternStore::ForgetSome() {
     const std::unique_lock state(state_);
     tombstones_ = std::exchange(walk_tombstones_, 0);
   }
-  return ForgetTombstones(old);
+  size_t forgotten = 0;
+  for (std::span<const PatternId> rest(old); !rest.empty();) {
+    const auto step = rest.first(std::min(rest.size(), kRemovalsOfAStep));
+    ASSIGN_OR_RETURN(const size_t gone, ForgetTombstones(step));
+    forgotten += gone;
+    rest = rest.subspan(step.size());
+  }
+  return forgotten;
 }
 
 bool PatternStore::CheckpointIsDue() const {
@@ -176,20 +166,26 @@ absl::Status PatternStore::Checkpoint() {
   return SaveCheckpoint();
 }
 
-absl::Status PatternStore::MaintainRows(TimePoint end, PatternMaintenance* done) {
-  do {
-    ASSIGN_OR_RETURN(const size_t expired, ExpireSome());
-    ASSIGN_OR_RETURN(const size_t evicted, EvictSome());
-    ASSIGN_OR_RETURN(const size_t rewritten, RewriteSome());
-    if (expired + evicted > 0) {
-      Notify();
-    }
+absl::Status PatternStore::RemoveSome(bool ages_count, PatternMaintenance* done) {
+  size_t expired = 0;
+  if (ages_count) {
+    ASSIGN_OR_RETURN(expired, ExpireSome());
     done->expired += expired;
-    done->evicted += evicted;
-    done->rewritten += rewritten;
-    done->more = expired + evicted + rewritten > 0;
+  }
+  ASSIGN_OR_RETURN(const size_t evicted, EvictSome());
+  done->evicted += evicted;
+  done->more = expired + evicted > 0;
+  return absl::OkStatus();
+}
+
+absl::Status PatternStore::MaintainRows(TimePoint end, PatternMaintenance* done) {
+  const bool ages_count = wall_.Trusted();
+  do {
+    RETURN_IF_ERROR(RemoveSome(ages_count, done));
   } while (done->more && database_.clock().Now() < end);
-  ASSIGN_OR_RETURN(done->forgotten, ForgetSome());
+  if (ages_count) {
+    ASSIGN_OR_RETURN(done->forgotten, ForgetSome());
+  }
   return absl::OkStatus();
 }
 
@@ -204,15 +200,19 @@ void PatternStore::MaintainGraph(TimePoint end, PatternMaintenance* done) {
   done->more = done->more || more;
 }
 
-absl::StatusOr<PatternMaintenance> PatternStore::Maintain(Duration budget) {
-  const MutexLock lock(maintenance_);
-  const TimePoint end = database_.clock().Now() + budget;
+PatternMaintenance PatternStore::Maintain(Duration budget) {
   PatternMaintenance done;
-  const absl::Status rows = MaintainRows(end, &done);
-  MaintainGraph(end, &done);  // needs no disk
-  RETURN_IF_ERROR(rows);
-  if (CheckpointIsDue()) {
-    done.saved = SaveCheckpoint().ok();
+  {
+    const MutexLock lock(maintenance_);
+    const TimePoint end = database_.clock().Now() + budget;
+    done.status = MaintainRows(end, &done);
+    MaintainGraph(end, &done);  // needs no disk
+    if (CheckpointIsDue()) {
+      done.saved = SaveCheckpoint().ok();
+    }
+  }
+  if (done.expired + done.evicted > 0) {
+    done.status.Update(Acknowledge());
   }
   return done;
 }

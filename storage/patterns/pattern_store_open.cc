@@ -22,16 +22,29 @@ absl::Status Corrupt(std::string_view what, uint32_t slot) {
                "pattern slot {} {}; restore the store from a backup", slot, what);
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<PatternStore>> PatternStore::Open(
-    Database& database, const PatternStoreOptions& options) {
+absl::Status CheckOptions(const PatternStoreOptions& options) {
   if (options.capacity == 0 || options.capacity > limits::kMaxPatterns ||
       options.half_life.count() <= 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "pattern store for {} patterns with a half-life of {} ms; use 1 to {} and a time",
                  options.capacity, options.half_life.count(), limits::kMaxPatterns);
   }
+  if (options.tombstone_retention.count() < 0 || options.checkpoint_changes == 0 ||
+      options.checkpoint_interval.count() <= 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "pattern store that keeps tombstones for {} ms and saves its graph after {} "
+                 "changes or {} ms; use times that are not negative and at least one change",
+                 options.tombstone_retention.count(), options.checkpoint_changes,
+                 options.checkpoint_interval.count());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PatternStore>> PatternStore::Open(
+    Database& database, const PatternStoreOptions& options) {
+  RETURN_IF_ERROR(CheckOptions(options));
   ASSIGN_OR_RETURN(std::unique_ptr<HnswIndex> index,
                    // Searches read the rows of their hits anyway and order them by these.
                    HnswIndex::Create({.dimension = options.dimension,
@@ -89,28 +102,13 @@ absl::Status PatternStore::Bind() {
   return database_.Write(std::move(batch), Durability::kPowerLoss);
 }
 
-// A slot row of an older program lacks what its meta row has.
-absl::StatusOr<patterns::SlotRow> PatternStore::Complete(const patterns::SlotRow& row) const {
-  ASSIGN_OR_RETURN(const patterns::MetaRow meta, ReadMeta(row.id, row.generation));
-  if (meta.tombstone || meta.pattern.bank != row.bank) {
-    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "pattern {} disagrees with its slot; restore the store from a backup",
-                 ToHex(row.id));
-  }
-  return SlotRowOf(meta.pattern, row.generation);
-}
-
 absl::Status PatternStore::LoadSlots() {
   const std::string prefix = patterns::CollectionPrefix(collection_);
   const auto load = [this](const RowView& row) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const uint32_t slot, patterns::SlotOfKey(row.key));
-    ASSIGN_OR_RETURN(patterns::SlotRow decoded, patterns::DecodeSlotRow(row.value));
+    ASSIGN_OR_RETURN(const patterns::SlotRow decoded, patterns::DecodeSlotRow(row.value));
     if (decoded.generation != row.generation) {
       return Corrupt("disagrees with its generation", slot);
-    }
-    if (!decoded.complete) {
-      ASSIGN_OR_RETURN(decoded, Complete(decoded));
-      outdated_.push_back(slot);
     }
     if (decoded.live && !slots_.HasRoomForTask(decoded.task)) {
       return Corrupt("has one task too many", slot);
@@ -150,7 +148,9 @@ absl::Status PatternStore::LoadSequence() {
     clock_.Observe(last.time);
     return false;
   };
-  return database_.ScanBackward(ColumnFamily::kOplog, "", "", take);
+  RETURN_IF_ERROR(database_.ScanBackward(ColumnFamily::kOplog, "", "", take));
+  acknowledged_ = next_sequence_ - 1;
+  return absl::OkStatus();
 }
 
 void PatternStore::RestoreGraph() {

@@ -28,11 +28,6 @@ using patterns::SlotKey;
 
 constexpr int kReadsBesideWriters = 3;
 
-absl::Status NoSuchPattern(const PatternId& id) {
-  return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "no pattern {}; list the patterns to see which there are", ToHex(id));
-}
-
 template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, format,
@@ -102,7 +97,7 @@ absl::Status LogTruncated(uint64_t after, uint64_t last) {
 absl::StatusOr<Pattern> PatternStore::ReadRows(const Place& place, bool with_payload) const {
   ASSIGN_OR_RETURN(patterns::MetaRow row, ReadMeta(place.id, place.generation));
   if (row.tombstone) {  // deleted meanwhile: a tombstone has the generation of what it was
-    return NoSuchPattern(place.id);
+    return patterns::NoSuchPattern(place.id);
   }
   ASSIGN_OR_RETURN(
       const std::string vec,
@@ -279,11 +274,7 @@ absl::StatusOr<PatternChangePage> PatternStore::Changes(uint64_t after_sequence,
   if (limit == 0 || limit > limits::kMaxListPageSize) {
     return Invalid("page of {} changes; ask for 1 to {}", limit, limits::kMaxListPageSize);
   }
-  uint64_t last = 0;
-  {
-    const std::shared_lock state(state_);
-    last = next_sequence_ - 1;
-  }
+  const uint64_t last = acknowledged_.load();
   if (after_sequence > last || after_sequence + 1 < OldestLogged(last)) {
     return LogTruncated(after_sequence, last);
   }
@@ -323,7 +314,8 @@ PatternStoreStats PatternStore::Stats() const {
   stats.patterns = slots_.live();
   stats.slots = slots_.size();
   stats.tombstones = tombstones_;
-  stats.last_sequence = next_sequence_ - 1;
+  stats.unindexed = stats.patterns - std::min(stats.patterns, counts.live);
+  stats.last_sequence = acknowledged_.load();
   stats.first_sequence = OldestLogged(stats.last_sequence);
   stats.checkpoint = checkpoint_stats_;
   for (uint32_t bank = 0; bank < limits::kMaxBanks; ++bank) {

@@ -98,7 +98,7 @@ class Tending {
   Tending(PatternStore& store, const Database& database)
       : thread_([this, &store, &database] {
           while (!stop_.load() && database.failure().ok()) {
-            if (!store.Maintain(Duration(0)).ok() || !store.Checkpoint().ok()) {
+            if (!store.Maintain(Duration(0)).status.ok() || !store.Checkpoint().ok()) {
               return;  // the power is gone
             }
             std::this_thread::yield();

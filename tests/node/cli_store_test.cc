@@ -75,7 +75,7 @@ TEST_F(CliStoreTest, VerifyCountsThePatternsAndTheirGraph) {
       ASSERT_TRUE(patterns->Put({.id = {i}, .embedding = {1, 2, 3, static_cast<float>(i)}}).ok());
     }
     ASSERT_TRUE(patterns->Delete({20}).ok());
-    ASSERT_TRUE(patterns->Maintain(std::chrono::seconds(10)).ok());
+    ASSERT_TRUE(patterns->Maintain(std::chrono::seconds(10)).status.ok());
     ASSERT_TRUE(patterns->Checkpoint().ok());
   }
   EXPECT_EQ(Run({"store", "verify"}), 0) << out_.str();

@@ -68,7 +68,7 @@ class CanaryTest : public StoreTest {
                            .adapter_name = kText,
                            .payload = LongText()})
                     .ok());
-    ASSERT_TRUE(patterns->Maintain(std::chrono::seconds(10)).ok());
+    ASSERT_TRUE(patterns->Maintain(std::chrono::seconds(10)).status.ok());
     ASSERT_TRUE(patterns->Checkpoint().ok());
     ASSERT_EQ(patterns->Stats().checkpoint.rows, 1U);
     ItemStore items(database);

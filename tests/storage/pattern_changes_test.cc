@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log of changes, its listener, stamps and merging by them.
+// The log of changes, its listener, stamps and updates by them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <limits>
 
 #include "storage/patterns/pattern_keys.h"
 #include "storage/patterns/pattern_rows.h"
@@ -126,38 +128,84 @@ TEST_F(PatternChangesTest, EveryChangeHasALaterStamp) {
   EXPECT_GT(changes[2].time, second);
 }
 
-TEST_F(PatternChangesTest, MergingKeepsTheLastWriter) {
-  Pattern mine = MakePattern(1);
-  ASSERT_TRUE(store_->Put(mine).ok());
-  mine = *store_->Get(Id(1));
-  EXPECT_FALSE(*store_->Merge(mine)) << "the same";
-  Pattern theirs = MakePattern(2);
-  theirs.id = Id(1);
-  theirs.stamp = {mine.stamp.packed - 1};
-  EXPECT_FALSE(*store_->Merge(theirs));
-  theirs.stamp = mine.stamp;
-  theirs.origin.fill(0xFF);
-  EXPECT_TRUE(*store_->Merge(theirs)) << "of the greater origin";
-  EXPECT_EQ(store_->Get(Id(1))->stamp, theirs.stamp);
-  ExpectSame(*store_->Get(Id(1)), theirs);
+// A writer that reads, decides and writes undoes nothing that came between.
+TEST_F(PatternChangesTest, AnUpdateUndoesNoChangeThatCameBetween) {
+  Pattern next = MakePattern(2);
+  next.id = Id(1);
+  EXPECT_EQ(ReasonOf(store_->Update(next, HybridTime{5})), reasons::kChanged) << "there is none";
+  ASSERT_TRUE(store_->Update(MakePattern(1), std::nullopt).ok());
+  EXPECT_EQ(ReasonOf(store_->Update(next, std::nullopt)), reasons::kChanged);
+  Pattern read = *store_->Get(Id(1));
+  ASSERT_TRUE(store_->SetTier(Id(1), SharingTier::kPrivate).ok());
+  EXPECT_EQ(ReasonOf(store_->Update(next, read.stamp)), reasons::kChanged);
+  ExpectSame(*store_->Get(Id(1)), [&] {
+    read.tier = SharingTier::kPrivate;
+    return read;
+  }());
+  ASSERT_TRUE(store_->Update(next, store_->Get(Id(1))->stamp).ok());
+  ExpectSame(*store_->Get(Id(1)), next);
+  read = *store_->Get(Id(1));
   ASSERT_TRUE(store_->Delete(Id(1)).ok());
-  theirs.stamp.packed += 1;
+  EXPECT_EQ(ReasonOf(store_->Update(next, read.stamp)), reasons::kChanged) << "deleted";
   EXPECT_TRUE(*store_->WasDeleted(Id(1)));
-  const HybridTime deleted = store_->Changes(0, 10)->changes.back().time;
-  theirs.stamp = {deleted.packed - 1};
-  EXPECT_FALSE(*store_->Merge(theirs)) << "deleted later";
-  theirs.stamp = {deleted.packed + 5};
-  EXPECT_TRUE(*store_->Merge(theirs));
-  ASSERT_TRUE(store_->Put(mine).ok());
-  EXPECT_GT(store_->Get(Id(1))->stamp, theirs.stamp) << "what was seen comes before";
 }
 
-TEST_F(PatternChangesTest, MergingRefusesStampsThatCannotBe) {
-  EXPECT_EQ(ReasonOf(store_->Merge(MakePattern(1)).status()), reasons::kInvalidArgument);
-  Pattern ahead = MakePattern(1);
-  ahead.stamp.packed = static_cast<uint64_t>(clock_.WallMillis() + HybridClock::kMaxDriftMs + 1)
-                       << 16;
-  EXPECT_EQ(ReasonOf(store_->Merge(ahead).status()), reasons::kInvalidArgument);
+TEST_F(PatternChangesTest, AnUpdateOfAPatternThatExpiredIsThatOfNone) {
+  Pattern brief = MakePattern(1);
+  brief.expires_ms = clock_.WallMillis() + 5;
+  ASSERT_TRUE(store_->Put(brief).ok());
+  ASSERT_TRUE(store_->RecordUse(Id(1)).ok());
+  const HybridTime stamp = store_->Get(Id(1))->stamp;
+  clock_.Advance(std::chrono::milliseconds(5));
+  EXPECT_EQ(ReasonOf(store_->Update(MakePattern(1), stamp)), reasons::kChanged);
+  ASSERT_TRUE(store_->Update(MakePattern(1), std::nullopt).ok());
+  EXPECT_EQ(store_->Get(Id(1))->uses, 0U) << "another one";
+}
+
+TEST_F(PatternChangesTest, RetrievalsOutliveAReplacement) {
+  ASSERT_TRUE(store_->Put(MakePattern(1)).ok());
+  const Pattern read = *store_->Get(Id(1));
+  ASSERT_TRUE(store_->RecordUse(Id(1)).ok());
+  clock_.Advance(std::chrono::milliseconds(5));
+  ASSERT_TRUE(store_->Update(read, read.stamp).ok()) << "a retrieval is no change";
+  EXPECT_EQ(store_->Get(Id(1))->uses, 1U);
+  EXPECT_EQ(store_->Get(Id(1))->last_used_ms, clock_.WallMillis() - 5);
+  Pattern imported = read;
+  imported.uses = std::numeric_limits<uint32_t>::max();
+  ASSERT_TRUE(store_->Put(imported).ok());
+  ASSERT_TRUE(store_->RecordUse(Id(1)).ok());
+  EXPECT_EQ(store_->Get(Id(1))->uses, imported.uses) << "it does not begin anew";
+}
+
+// A number that a power cut takes back would be given again, to another change.
+TEST_F(PatternChangesTest, WatchersHearOfAChangeOnceItIsDurable) {
+  std::vector<uint64_t> heard;
+  store_->SetChangeListener([&](uint64_t sequence) { heard.push_back(sequence); });
+  ASSERT_TRUE(store_->Put(MakePattern(1), Durability::kProcessCrash).ok());
+  ASSERT_TRUE(store_->Update(MakePattern(2), std::nullopt, Durability::kProcessCrash).ok());
+  EXPECT_TRUE(store_->Get(Id(2)).ok()) << "others see it";
+  EXPECT_EQ(store_->Stats().last_sequence, 0U);
+  EXPECT_THAT(ChangesAfter(0), IsEmpty());
+  EXPECT_THAT(heard, IsEmpty());
+  ASSERT_TRUE(store_->Sync().ok());
+  ASSERT_TRUE(store_->Sync().ok());
+  EXPECT_THAT(ChangesAfter(0), ElementsAre("put 1", "put 2"));
+  EXPECT_THAT(heard, ElementsAre(2)) << "once";
+}
+
+TEST_F(PatternChangesTest, AnExpiredPatternCanBeDeletedAtOnce) {
+  Pattern brief = MakePattern(1);
+  brief.expires_ms = clock_.WallMillis() + 5;
+  ASSERT_TRUE(store_->Put(brief).ok());
+  clock_.Advance(std::chrono::milliseconds(5));
+  ASSERT_TRUE(store_->Delete(Id(1)).ok());
+  EXPECT_THAT(ChangesAfter(1), ElementsAre("delete 1"));
+}
+
+TEST_F(PatternChangesTest, TextsThatCouldNotBeReadAgainAreRefused) {
+  Pattern pattern = MakePattern(1);
+  pattern.task = "\xff\xfe";
+  EXPECT_EQ(ReasonOf(store_->Put(pattern)), reasons::kInvalidArgument);
   EXPECT_EQ(store_->size(), 0U);
 }
 

@@ -247,7 +247,7 @@ TEST_F(PatternCheckpointTest, CollectionsHaveTheirOwn) {
     for (uint32_t n = 0; n < 100; ++n) {
       ASSERT_TRUE(store->Put(MakePattern(n)).ok());
     }
-    ASSERT_TRUE(store->Maintain(std::chrono::seconds(1)).ok());
+    ASSERT_TRUE(store->Maintain(std::chrono::seconds(1)).status.ok());
     ASSERT_TRUE(store->Checkpoint().ok());
     ASSERT_TRUE(store->Checkpoint().ok());
   }

@@ -90,7 +90,7 @@ TEST_F(PatternConcurrencyTest, ReadersNeverMissWhatIsThere) {
       [this](uint32_t round) { ComeAndGo(round); },
       {[this](uint32_t round) { SearchAll(round); }, [this](uint32_t round) { ReadAll(round); },
        [this](uint32_t) {
-         ASSERT_TRUE(store_->Maintain(Duration(0)).ok());
+         ASSERT_TRUE(store_->Maintain(Duration(0)).status.ok());
          ASSERT_TRUE(store_->Checkpoint().ok());
        }});
   Maintain();
@@ -122,7 +122,7 @@ TEST_F(PatternConcurrencyTest, WritersListenersAndFollowersGoTogether) {
                followed = page->last_sequence;
                seen += page->changes.size();
              },
-             [this](uint32_t) { ASSERT_TRUE(store_->Maintain(Duration(0)).ok()); }});
+             [this](uint32_t) { ASSERT_TRUE(store_->Maintain(Duration(0)).status.ok()); }});
   for (auto page = store_->Changes(followed, 1000); !page->changes.empty();
        page = store_->Changes(followed, 1000)) {
     followed = page->last_sequence;

@@ -95,10 +95,10 @@ class PatternTest : public StoreTest {
   }
   // Does all the work there is: the clock stands still meanwhile.
   PatternMaintenance Maintain() {
-    const auto done = store_->Maintain(std::chrono::seconds(1));
-    EXPECT_TRUE(done.ok()) << done.status();
-    EXPECT_FALSE(done.ok() && done->more);
-    return done.value_or(PatternMaintenance{});
+    const PatternMaintenance done = store_->Maintain(std::chrono::seconds(1));
+    EXPECT_TRUE(done.status.ok()) << done.status;
+    EXPECT_FALSE(done.more);
+    return done;
   }
   // The versions of the patterns that a search finds, nearest first.
   std::vector<uint32_t> Found(const Pattern& like, const PatternFilter& filter = {},

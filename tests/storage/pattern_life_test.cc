@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How patterns age: expiry, value, eviction, tombstones, rows of older programs.
+// How patterns age: expiry, value, eviction, tombstones, wrong clocks.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -80,7 +80,6 @@ TEST_F(PatternLifeTest, AnExpiredPatternIsNotFoundAndThenRemoved) {
     EXPECT_THAT(Found(brief, {}, 1), ElementsAre(2)) << "as many as asked for";
     EXPECT_EQ(ReasonOf(store_->Get(Id(1)).status()), reasons::kNotFound);
     EXPECT_EQ(ReasonOf(store_->RecordUse(Id(1))), reasons::kNotFound);
-    EXPECT_EQ(ReasonOf(store_->Delete(Id(1))), reasons::kNotFound);
     EXPECT_EQ(store_->List(10, "")->patterns.size(), 1U);
     EXPECT_TRUE(*store_->WasDeleted(Id(1)));
   }
@@ -160,33 +159,57 @@ TEST_F(PatternLifeTest, ForgetsTombstonesAfterTheirTime) {
   EXPECT_EQ(store_->size(), 0U);
 }
 
-// Slot rows and metadata as programs before expiry and filters wrote them.
-TEST_F(PatternLifeTest, RowsOfOlderProgramsAreReadAndRewritten) {
-  Pattern used = MakePattern(1, 2);
-  used.uses = 7;
-  ASSERT_TRUE(store_->Put(used).ok());
-  ASSERT_TRUE(store_->Put(MakePattern(2)).ok());
-  for (const uint32_t slot : {0U, 1U}) {
-    const std::string key = patterns::SlotKey(0, slot);
-    patterns::SlotRow row =
-        patterns::DecodeSlotRow(*database_->Get(ColumnFamily::kSlot, key)).value();
-    row.complete = false;
-    const std::string bytes = patterns::EncodeSlotRow(row);
-    ASSERT_EQ(bytes.size(), patterns::kShortSlotRowBytes);
-    ASSERT_TRUE(PutOne(*database_, ColumnFamily::kSlot, key, bytes, 1).ok());
-  }
-  for (const bool rewritten : {false, true}) {
-    if (rewritten) {
-      EXPECT_EQ(Maintain().rewritten, 2U);
-      EXPECT_GT(database_->Get(ColumnFamily::kSlot, patterns::SlotKey(0, 0))->size(),
-                patterns::kFullSlotRowBytes);
-    }
-    Reopen();
-    ExpectSame(*store_->Get(Id(1)), used);
-    EXPECT_THAT(Found(used, {.bank = 2, .task = "summary", .min_quality = 0.7F}), ElementsAre(1));
-    EXPECT_THAT(Found(used, {.task = "other"}), IsEmpty());
-  }
-  EXPECT_EQ(Maintain().rewritten, 0U);
+// A clock that jumps, for a minute or until somebody sets it, removes nothing.
+TEST_F(PatternLifeTest, AStepOfTheClockRemovesNothing) {
+  Pattern brief = Fresh(1);
+  brief.expires_ms = Now() + kMonthMs;
+  ASSERT_TRUE(store_->Put(brief).ok());
+  ASSERT_TRUE(store_->Put(Fresh(2)).ok());
+  ASSERT_TRUE(store_->Delete(Id(2)).ok());
+  Maintain();
+  constexpr int64_t kStep = 120 * kMonthMs;
+  clock_.StepWall(kStep);
+  EXPECT_FALSE(store_->Get(Id(1)).ok()) << "not found by that clock";
+  PatternMaintenance done = Maintain();
+  EXPECT_EQ(done.expired + done.forgotten, 0U);
+  clock_.StepWall(-kStep);
+  done = Maintain();
+  EXPECT_EQ(done.expired + done.forgotten, 0U);
+  EXPECT_TRUE(store_->Get(Id(1)).ok());
+  EXPECT_TRUE(*store_->WasDeleted(Id(2)));
+  clock_.StepWall(kStep);
+  Maintain();
+  clock_.Advance(WallClockTrust::kTrustedAfter + limits::kTombstoneWalkInterval);
+  done = Maintain();
+  EXPECT_EQ(done.expired, 1U) << "so it is that late";
+  EXPECT_EQ(done.forgotten, 1U);
+}
+
+// A device without a battery begins in 1970.
+TEST_F(PatternLifeTest, WhatIsDeletedOrUsedBeforeTheClockIsSetIsNotOld) {
+  options_.capacity = 1;
+  Reopen();
+  ASSERT_TRUE(store_->Put(Fresh(1)).ok());
+  ASSERT_TRUE(store_->Delete(Id(1)).ok());
+  ASSERT_TRUE(store_->Put(Fresh(2)).ok());
+  Pattern late = Fresh(3);
+  late.quality = Fresh(2).quality;
+  const int64_t now = Now();
+  Reopen();
+  clock_.StepWall(-now);
+  Reopen();
+  ASSERT_TRUE(store_->Put(Fresh(4)).ok());
+  ASSERT_TRUE(store_->Delete(Id(4)).ok());
+  ASSERT_TRUE(store_->RecordUse(Id(2)).ok());
+  clock_.StepWall(now);
+  Reopen();
+  Maintain();
+  EXPECT_TRUE(*store_->WasDeleted(Id(4)));
+  EXPECT_GE(store_->Get(Id(2))->last_used_ms, now);
+  late.updated_ms = late.created_ms = now - kMonthMs;
+  ASSERT_TRUE(store_->Put(late).ok());
+  EXPECT_EQ(Maintain().evicted, 1U);
+  EXPECT_TRUE(store_->Get(Id(2)).ok()) << "it was used after the other one was made";
 }
 
 TEST_F(PatternLifeTest, PayloadsAreKeptInBlobFiles) {

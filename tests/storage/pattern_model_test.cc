@@ -92,7 +92,7 @@ class PatternModelTest : public PatternTest, public testing::WithParamInterface<
     } else if (choice < 80) {
       Wait();
     } else if (choice < 90) {
-      ASSERT_TRUE(store_->Maintain(Duration(0)).ok());
+      ASSERT_TRUE(store_->Maintain(Duration(0)).status.ok());
     } else if (choice < 94) {
       ASSERT_TRUE(store_->Checkpoint().ok());
     } else if (choice < 97) {

@@ -190,11 +190,11 @@ TEST(RowsTest, EveryOtherLengthOfAVecRowIsRefused) {
 }
 
 RC_GTEST_PROP(RowsTest, SlotRowsReadAsTheyWereWritten,
-              (const PatternId& id, uint32_t generation, bool live, bool complete)) {
-  SlotRow row{.id = id, .generation = generation, .live = live, .complete = complete || !live};
+              (const PatternId& id, uint32_t generation, bool live)) {
+  SlotRow row{.id = id, .generation = generation, .live = live};
   row.bank = *rc::gen::inRange<uint32_t>(0, limits::kMaxBanks);
   row.tier = static_cast<SharingTier>(*rc::gen::inRange(0, 5));
-  if (live && complete) {
+  if (live) {
     row.quality = static_cast<float>(*rc::gen::inRange(0, 101)) / 100;
     row.uses = *rc::gen::arbitrary<uint32_t>();
     row.created_ms = *rc::gen::arbitrary<int64_t>();
@@ -204,8 +204,7 @@ RC_GTEST_PROP(RowsTest, SlotRowsReadAsTheyWereWritten,
     row.task.assign(*rc::gen::inRange<size_t>(0, limits::kMaxTaskBytes + 1), 't');
   }
   const std::string bytes = patterns::EncodeSlotRow(row);
-  RC_ASSERT(bytes.size() == (live && complete ? patterns::kFullSlotRowBytes + row.task.size()
-                                              : patterns::kShortSlotRowBytes));
+  RC_ASSERT(bytes.size() == (live ? 98 + row.task.size() : 32));
   const auto again = patterns::DecodeSlotRow(bytes);
   RC_ASSERT(again.ok());
   RC_ASSERT(*again == row);
