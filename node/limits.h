@@ -69,6 +69,13 @@ inline constexpr size_t kLearningMailbox = 256;
 inline constexpr size_t kFederationMailbox = 1024;
 // Queries of the witness log that wait for one another: more would keep a node from stopping.
 inline constexpr size_t kMaxWaitingQueries = 32;
+// Calls that read or write patterns: two imports of our own client fill it.
+inline constexpr size_t kMaxWaitingPatternCalls = 64;
+// Erasures and backups, of which one runs at a time.
+inline constexpr size_t kMaxWaitingUpkeep = 4;
+// What gRPC may hold for all calls of a port: large patterns that arrive together wait for each
+// other.
+inline constexpr size_t kMaxApiMemoryBytes = 512 << 20;
 // A round of looking after the store: batches of 128 values that are sealed anew, and the time that
 // the patterns get; others wait for the thread as long.
 inline constexpr size_t kMaintenanceMailbox = 4;

@@ -124,6 +124,8 @@ class NodeImpl final : public Node {
   ThreadPool io_pool_{{.name = "io", .threads = 2}};
   ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
   ThreadPool query_pool_{{.name = "queries", .threads = 1, .low_priority = true}};
+  // These wait for the disk, and share its waits.
+  ThreadPool pattern_pool_{{.name = "patterns", .threads = 4, .low_priority = true}};
   ThreadPool upkeep_pool_{{.name = "upkeep", .threads = 1, .low_priority = true}};
   ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
   std::atomic<bool> stopping_{false};  // ends what nobody waits for
@@ -348,7 +350,7 @@ absl::Status NodeImpl::StartServers() {
   }
   pattern_feed_ =
       std::make_unique<PatternFeed>(PatternFeed::Options{.patterns = patterns_.get(),
-                                                         .executor = &query_pool_,
+                                                         .executor = &pattern_pool_,
                                                          .max_streams = limits::kMaxPatternWatches,
                                                          .page = limits::kPatternWatchPage});
   ServiceDependencies dependencies;
@@ -365,6 +367,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.sessions = sessions_.get();
   dependencies.backup_dir = BackupDirOf(config_);
   dependencies.queries = &query_pool_;
+  dependencies.pattern_calls = &pattern_pool_;
   dependencies.upkeep = &upkeep_pool_;
   dependencies.federation = federation_.get();
   dependencies.fill_status = [this](NodeStatus* status) { FillStatus(status); };
@@ -451,6 +454,7 @@ void NodeImpl::StopNow() {
   }
   actors_.reset();  // by force whatever still runs; nobody asks them any more
   query_pool_.Shutdown();
+  pattern_pool_.Shutdown();
   upkeep_pool_.Shutdown();
   learning_pool_.Shutdown();
   compute_pool_.Shutdown();

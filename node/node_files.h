@@ -43,8 +43,8 @@ absl::StatusOr<std::string> StorePathOf(const NodeConfig& config);
 std::string BackupDirOf(const NodeConfig& config);
 
 // Opens the store with the source's key, and finishes or cancels a change of that key which a crash
-// interrupted. A loss that opening found is logged. The errors of SealKeySource::Load and
-// Database::Open.
+// interrupted. A loss that opening found is logged. FILE_NOT_FOUND for a store whose key is
+// missing: none is made then. The errors of SealKeySource::Load and Database::Open.
 absl::StatusOr<std::unique_ptr<Database>> OpenNodeStore(const NodeConfig& config,
                                                         SealKeySource& source, const Clock& clock);
 

@@ -9,5 +9,7 @@ namespace ruvd::reasons {
 
 // A file of `ruvd pattern import` is no export, was cut or altered.
 inline constexpr char kExportInvalid[] = "EXPORT_INVALID";
+// A backup of the running node's store is being made; one at a time.
+inline constexpr char kBackupRunning[] = "BACKUP_RUNNING";
 
 }  // namespace ruvd::reasons

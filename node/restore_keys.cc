@@ -7,12 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/cli/identity.h"
 #include "node/node_files.h"
+#include "privacy/seal/secret_file.h"
+#include "privacy/sodium.h"
 #include "storage/reasons.h"
 
 namespace ruvd {
@@ -28,11 +31,16 @@ bool Opens(const std::string& folder, const SealKey& key) {
   return ReadBackupManifest(folder, key).ok();
 }
 
+absl::StatusOr<SealKey> ReadKeyFile(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string bytes, ReadSecretFile(path, "seal key file"));
+  const absl::StatusOr<SealKey> key = SealKey::FromBytes(AsBytes(bytes));
+  SecureWipe({reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()});
+  return key.ok() ? key : Annotate(key.status(), "seal key file " + path);
+}
+
 absl::StatusOr<SealKey> KeyOfThen(const BackupAccess& access) {
   if (!access.key_file.empty()) {
-    const SealKeySource source({.kind = SealKeySource::Kind::kCredential, .path = access.key_file});
-    ASSIGN_OR_RETURN(const std::optional<SealKeys> keys, source.LoadExisting());
-    return keys->current;
+    return ReadKeyFile(access.key_file);
   }
   ASSIGN_OR_RETURN(const std::string derivation, DerivationOf(access.folder));
   if (derivation.empty()) {
@@ -47,8 +55,11 @@ absl::StatusOr<SealKey> KeyOfThen(const BackupAccess& access) {
 }
 
 absl::Status NoneOpens(const BackupAccess& access) {
-  // Where there is no manifest at all, that is what to say.
-  RETURN_IF_ERROR(ReadFile(access.folder + "/" + kBackupManifestFile, UINT64_MAX).status());
+  // Where there is no manifest at all, or none that could be one, that is what to say.
+  const absl::Status any = ReadBackupManifest(access.folder, SealKey::Generate()).status();
+  if (ReasonOf(any) != reasons::kBackupInvalid) {
+    return any;
+  }
   return Error(absl::StatusCode::kDataLoss, reasons::kBackupInvalid,
                "the backup in {} does not open with the node's seal key; give the key file or the "
                "passphrase that the node had when it was made (--backup-key, "

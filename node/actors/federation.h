@@ -63,7 +63,8 @@ class FederationActor {
   // A pattern of this node is new or has changed: offers it as far as consent allows.
   virtual void OnPatternStored(const PatternId& id) = 0;
 
-  virtual void View(std::function<void(FederationView)> done) = 0;
+  // An error where the actor does not answer: DEADLINE_EXCEEDED, ACTOR_STOPPED.
+  virtual void View(std::function<void(absl::StatusOr<FederationView>)> done) = 0;
   // Stores a signed consent record, then offers what it allows. PRIVATE withdraws.
   virtual void SetConsent(ConsentTier tier,
                           std::function<void(absl::StatusOr<ConsentAnswer>)> done) = 0;

@@ -47,14 +47,10 @@ class FederationActorImpl final : public FederationActor {
   }
   void OnPatternStored(const PatternId& id) override { Control(PatternStored{id}); }
 
-  void View(std::function<void(FederationView)> done) override {
+  void View(std::function<void(absl::StatusOr<FederationView>)> done) override {
     ref_.Ask<FederationView>(
         [](ReplyTo<FederationView> reply) { return ViewRequest{std::move(reply)}; },
-        clock_.Now() + kPatience,
-        [done = std::move(done)](absl::StatusOr<FederationView> view) {
-          done(view.ok() ? *std::move(view) : FederationView{});
-        },
-        Priority::kControl);
+        clock_.Now() + kPatience, std::move(done), Priority::kControl);
   }
   void SetConsent(ConsentTier tier,
                   std::function<void(absl::StatusOr<ConsentAnswer>)> done) override {

@@ -19,7 +19,7 @@ class IsolatedFederation final : public FederationActor {
   bool OnFrame(LinkId, std::shared_ptr<const federation::v1::Frame>) override { return false; }
   void OnClosed(LinkId) override {}
   void OnPatternStored(const PatternId&) override {}
-  void View(std::function<void(FederationView)> done) override {
+  void View(std::function<void(absl::StatusOr<FederationView>)> done) override {
     FederationView view;
     view.now = clock_.Now();
     done(view);

@@ -11,12 +11,15 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
 #include "node/cli/identity.h"
 #include "node/limits.h"
+#include "node/reasons.h"
 #include "node/status.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 
@@ -37,8 +40,7 @@ void WriteMember(const Member& member, TimePoint now, admin::v1::Member* message
   message->set_linked(member.linked);
 }
 
-void WriteStatus(const NodeStatus& node, const FederationView& view,
-                 admin::v1::GetStatusResponse* message) {
+void WriteStatus(const NodeStatus& node, admin::v1::GetStatusResponse* message) {
   message->set_node_id(node.node_id);
   message->set_name(node.name);
   message->set_version(node.version);
@@ -58,6 +60,9 @@ void WriteStatus(const NodeStatus& node, const FederationView& view,
   message->set_witness_crowded_out(node.witness_crowded_out);
   message->set_model_package(node.model_package);
   message->set_embedding_dimension(node.embedding_dimension);
+}
+
+void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* message) {
   message->set_federated_adapter_version(view.federated_adapter_version);
   uint32_t alive = 0;
   for (const Member& member : view.members) {
@@ -110,16 +115,20 @@ void WriteManifest(const BackupManifest& manifest, admin::v1::BackUpStoreRespons
 
 class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
  public:
-  explicit AdminServiceImpl(const ServiceDependencies& dependencies) : node_(dependencies) {}
+  explicit AdminServiceImpl(const ServiceDependencies& dependencies)
+      : node_(dependencies), lane_(dependencies.upkeep, limits::kMaxWaitingUpkeep) {}
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
                                       const admin::v1::GetStatusRequest*,
                                       admin::v1::GetStatusResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    node_.federation->View([this, reactor, response](const FederationView& view) {
+    node_.federation->View([this, reactor, response](const absl::StatusOr<FederationView>& view) {
       NodeStatus status;
       node_.fill_status(&status);
-      WriteStatus(status, view, response);
+      WriteStatus(status, response);
+      if (view.ok()) {  // the rest is worth knowing without it
+        WriteFederation(*view, response);
+      }
       reactor->Finish(grpc::Status::OK);
     });
     return reactor;
@@ -129,11 +138,13 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                         const admin::v1::ListMembersRequest*,
                                         admin::v1::ListMembersResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    node_.federation->View([reactor, response](const FederationView& view) {
-      for (const Member& member : view.members) {
-        WriteMember(member, view.now, response->add_members());
+    node_.federation->View([reactor, response](const absl::StatusOr<FederationView>& view) {
+      if (view.ok()) {
+        for (const Member& member : view->members) {
+          WriteMember(member, view->now, response->add_members());
+        }
       }
-      reactor->Finish(grpc::Status::OK);
+      reactor->Finish(ToRpcStatus(view.status()));
     });
     return reactor;
   }
@@ -167,11 +178,13 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                        const admin::v1::GetConsentRequest*,
                                        admin::v1::GetConsentResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    node_.federation->View([reactor, response](const FederationView& view) {
-      response->set_tier(static_cast<pattern::v1::SharingTier>(view.tier));
-      response->set_since_ms(view.consent_since_ms);
-      response->set_bytes_shared(view.bytes_shared);
-      reactor->Finish(grpc::Status::OK);
+    node_.federation->View([reactor, response](const absl::StatusOr<FederationView>& view) {
+      if (view.ok()) {
+        response->set_tier(static_cast<pattern::v1::SharingTier>(view->tier));
+        response->set_since_ms(view->consent_since_ms);
+        response->set_bytes_shared(view->bytes_shared);
+      }
+      reactor->Finish(ToRpcStatus(view.status()));
     });
     return reactor;
   }
@@ -180,8 +193,15 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                         const admin::v1::BackUpStoreRequest* request,
                                         admin::v1::BackUpStoreResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    node_.upkeep->Post([this, reactor, request, response] {
-      reactor->Finish(ToRpcStatus(BackUp(*request, response)));
+    if (const absl::Status status = CheckNoBackupRuns(); !status.ok()) {
+      reactor->Finish(ToRpcStatus(status));
+      return reactor;
+    }
+    lane_.Run(context, reactor, [this, request, response] {
+      SetRunningBackup(request->name().empty() ? "without a name" : request->name());
+      const absl::Status status = BackUp(*request, response);
+      SetRunningBackup("");
+      return status;
     });
     return reactor;
   }
@@ -190,13 +210,27 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                       const admin::v1::EraseUserRequest* request,
                                       admin::v1::EraseUserResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    node_.upkeep->Post([this, reactor, request, response] {
-      reactor->Finish(ToRpcStatus(Erase(request->user_id(), response)));
-    });
+    lane_.Run(context, reactor,
+              [this, request, response] { return Erase(request->user_id(), response); });
     return reactor;
   }
 
  private:
+  // A backup goes on when its caller has lost patience; one more would only add to its work.
+  absl::Status CheckNoBackupRuns() {
+    const MutexLock lock(mutex_);
+    return running_backup_.empty()
+               ? absl::OkStatus()
+               : Error(absl::StatusCode::kFailedPrecondition, reasons::kBackupRunning,
+                       "a backup ({}) runs already and goes on without whoever asked for it; wait "
+                       "for its folder in {}",
+                       running_backup_, node_.backup_dir);
+  }
+  void SetRunningBackup(const std::string& name) {
+    const MutexLock lock(mutex_);
+    running_backup_ = name;
+  }
+
   absl::Status BackUp(const admin::v1::BackUpStoreRequest& request,
                       admin::v1::BackUpStoreResponse* response) {
     ASSIGN_OR_RETURN(const std::string folder,
@@ -223,6 +257,9 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   }
 
   const ServiceDependencies node_;
+  QueryLane lane_;
+  Mutex mutex_;
+  std::string running_backup_ ABSL_GUARDED_BY(mutex_);  // empty: none runs
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ namespace {
 
 constexpr uint32_t kDefaultResults = 10;
 constexpr uint32_t kDefaultPage = 100;
+constexpr int32_t kAllBanks = -1;
 
 template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
@@ -90,6 +91,10 @@ absl::StatusOr<PatternFilter> ReadPatternFilter(const pattern::v1::PatternFilter
 absl::StatusOr<PatternSearchOptions> ReadPatternSearch(
     const pattern::v1::SearchPatternsRequest& message) {
   PatternSearchOptions options;
+  if (message.query_case() == pattern::v1::SearchPatternsRequest::QUERY_NOT_SET ||
+      (message.has_text() && message.text().empty())) {
+    return Invalid("there is nothing to search for; set text, which is not empty, or embedding");
+  }
   const uint32_t k = message.k() == 0 ? kDefaultResults : message.k();
   if (k > limits::kMaxSearchHits || message.ef() > limits::kMaxSearchEf) {
     return Invalid("k is {} and ef is {}; use at most {} and {}", k, message.ef(),
@@ -98,13 +103,17 @@ absl::StatusOr<PatternSearchOptions> ReadPatternSearch(
   options.k = k;
   options.ef = message.ef();
   ASSIGN_OR_RETURN(options.filter, ReadPatternFilter(message.filter()));
-  if (message.has_bank() && message.bank() >= 0) {
-    const auto bank = static_cast<uint32_t>(message.bank());
-    if (options.filter.bank.value_or(bank) != bank) {
-      return Invalid("bank is {} and filter.bank is {}; set one of them", bank,
-                     *options.filter.bank);
+  if (message.has_bank()) {
+    if (message.bank() < kAllBanks) {
+      return Invalid("bank is {}; use a bank, or {} for all", message.bank(), kAllBanks);
     }
-    options.filter.bank = bank;
+    if (message.filter().has_bank() && int64_t{message.filter().bank()} != message.bank()) {
+      return Invalid("bank is {} and filter.bank is {}; set one of them", message.bank(),
+                     message.filter().bank());
+    }
+    if (message.bank() != kAllBanks) {
+      options.filter.bank = static_cast<uint32_t>(message.bank());
+    }
   }
   if (message.has_min_similarity()) {
     if (!(message.min_similarity() >= -1 && message.min_similarity() <= 1)) {

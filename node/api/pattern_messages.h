@@ -16,7 +16,8 @@ namespace ruvd {
 // INVALID_ARGUMENT naming the condition that is wrong.
 absl::StatusOr<PatternFilter> ReadPatternFilter(const pattern::v1::PatternFilter& message);
 
-// Without the query. INVALID_ARGUMENT for numbers out of range and for banks that disagree.
+// Without the query, which is there. INVALID_ARGUMENT for none, for numbers out of range and for
+// banks that disagree.
 absl::StatusOr<PatternSearchOptions> ReadPatternSearch(
     const pattern::v1::SearchPatternsRequest& message);
 

@@ -11,20 +11,23 @@
 #include "node/api/pattern_feed.h"
 #include "node/api/pattern_messages.h"
 #include "node/api/pattern_upsert.h"
+#include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
+#include "node/limits.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 
 namespace ruvd {
 namespace {
 
-// Reads of the store take microseconds (2.6 us a cached row), so most methods answer on gRPC's
-// thread. The embedding of a text goes through the inference actor; storing a pattern, which
-// decodes its adapter and waits for the disk, runs on the thread for queries.
+// Every call but a watch runs on the lane of its own: it may read a thousand rows, open an adapter
+// of megabytes or wait for the disk. The embedding of a text goes through the inference actor
+// first.
 class PatternServiceImpl final : public pattern::v1::PatternService::CallbackService {
  public:
   explicit PatternServiceImpl(const ServiceDependencies& dependencies)
       : node_(dependencies),
+        lane_(dependencies.pattern_calls, limits::kMaxWaitingPatternCalls),
         upsert_({.clock = dependencies.clock,
                  .model = dependencies.model,
                  .patterns = dependencies.patterns,
@@ -34,34 +37,36 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   grpc::ServerUnaryReactor* UpsertPattern(grpc::CallbackServerContext* context,
                                           const pattern::v1::UpsertPatternRequest* request,
                                           pattern::v1::UpsertPatternResponse* response) override {
-    auto* reactor = context->DefaultReactor();
-    node_.queries->Post([this, reactor, request, response] {
-      reactor->Finish(ToRpcStatus(upsert_.Run(*request, response)));
-    });
-    return reactor;
+    return Run(context, [this, request, response] { return upsert_.Run(*request, response); });
   }
 
   grpc::ServerUnaryReactor* SearchPatterns(grpc::CallbackServerContext* context,
                                            const pattern::v1::SearchPatternsRequest* request,
                                            pattern::v1::SearchPatternsResponse* response) override {
+    if (request->query_case() != pattern::v1::SearchPatternsRequest::kText) {
+      return Run(context, [this, request, response]() -> absl::Status {
+        ASSIGN_OR_RETURN(const PatternSearchOptions options, ReadPatternSearch(*request));
+        const auto& values = request->embedding().values();
+        return Search({values.begin(), values.end()}, options, response);
+      });
+    }
     auto* reactor = context->DefaultReactor();
     absl::StatusOr<PatternSearchOptions> options = ReadPatternSearch(*request);
     absl::Status status = options.ok() ? CheckRequestBytes(*request) : options.status();
-    if (!status.ok()) {
-      reactor->Finish(ToRpcStatus(status));
-      return reactor;
+    if (status.ok()) {
+      status = node_.inference->Embed(
+          request->text(), [this, context, reactor, response,
+                            options = *std::move(options)](absl::StatusOr<EmbedAnswer> answer) {
+            if (!answer.ok()) {
+              reactor->Finish(ToRpcStatus(answer.status()));
+              return;
+            }
+            lane_.Run(context, reactor,
+                      [this, response, options, query = std::move(answer->embedding)] {
+                        return Search(query, options, response);
+                      });
+          });
     }
-    if (request->query_case() == pattern::v1::SearchPatternsRequest::kEmbedding) {
-      const auto& values = request->embedding().values();
-      reactor->Finish(ToRpcStatus(Search({values.begin(), values.end()}, *options, response)));
-      return reactor;
-    }
-    status = node_.inference->Embed(
-        request->text(), [this, reactor, response,
-                          options = *std::move(options)](absl::StatusOr<EmbedAnswer> answer) {
-          reactor->Finish(ToRpcStatus(answer.ok() ? Search(answer->embedding, options, response)
-                                                  : answer.status()));
-        });
     if (!status.ok()) {
       reactor->Finish(ToRpcStatus(status));
     }
@@ -71,26 +76,22 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   grpc::ServerUnaryReactor* ListPatterns(grpc::CallbackServerContext* context,
                                          const pattern::v1::ListPatternsRequest* request,
                                          pattern::v1::ListPatternsResponse* response) override {
-    auto* reactor = context->DefaultReactor();
-    reactor->Finish(ToRpcStatus(List(*request, response)));
-    return reactor;
+    return Run(context, [this, request, response] { return List(*request, response); });
   }
 
   grpc::ServerUnaryReactor* GetPattern(grpc::CallbackServerContext* context,
                                        const pattern::v1::GetPatternRequest* request,
                                        pattern::v1::GetPatternResponse* response) override {
-    auto* reactor = context->DefaultReactor();
-    reactor->Finish(ToRpcStatus(Get(*request, response)));
-    return reactor;
+    return Run(context, [this, request, response] { return Get(*request, response); });
   }
 
   grpc::ServerUnaryReactor* DeletePattern(grpc::CallbackServerContext* context,
                                           const pattern::v1::DeletePatternRequest* request,
                                           pattern::v1::DeletePatternResponse*) override {
-    auto* reactor = context->DefaultReactor();
-    absl::StatusOr<PatternId> id = ReadPatternId(request->id());
-    reactor->Finish(ToRpcStatus(id.ok() ? node_.patterns->Delete(*id) : id.status()));
-    return reactor;
+    return Run(context, [this, request]() -> absl::Status {
+      ASSIGN_OR_RETURN(const PatternId id, ReadPatternId(request->id()));
+      return node_.patterns->Delete(id);
+    });
   }
 
   grpc::ServerWriteReactor<pattern::v1::WatchPatternsResponse>* WatchPatterns(
@@ -99,6 +100,13 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   }
 
  private:
+  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context,
+                                std::function<absl::Status()> answer) {
+    auto* reactor = context->DefaultReactor();
+    lane_.Run(context, reactor, std::move(answer));
+    return reactor;
+  }
+
   absl::Status Get(const pattern::v1::GetPatternRequest& request,
                    pattern::v1::GetPatternResponse* response) {
     ASSIGN_OR_RETURN(const PatternId id, ReadPatternId(request.id()));
@@ -143,6 +151,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   }
 
   const ServiceDependencies node_;
+  QueryLane lane_;
   PatternUpsert upsert_;
 };
 

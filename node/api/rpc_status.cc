@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/reasons.h"
 #include "base/status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -28,7 +29,7 @@ grpc::Status ToRpcStatus(const absl::Status& status) {
   info.set_reason(ReasonOf(status));
   info.set_domain("ruvd");
   details.add_details()->PackFrom(info);
-  if (status.code() == absl::StatusCode::kResourceExhausted) {
+  if (ReasonOf(status) == reasons::kMailboxFull) {
     google::rpc::RetryInfo retry;
     retry.mutable_retry_delay()->set_nanos(kRetryNanos);
     details.add_details()->PackFrom(retry);

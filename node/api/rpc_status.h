@@ -10,8 +10,8 @@
 namespace ruvd {
 
 // An absl::Status as gRPC sends it: the same code and message, and in the details a
-// google.rpc.Status with ErrorInfo {reason, domain "ruvd"}; RESOURCE_EXHAUSTED also carries
-// RetryInfo.
+// google.rpc.Status with ErrorInfo {reason, domain "ruvd"}; MAILBOX_FULL also carries RetryInfo: a
+// full queue passes in moments, a full disk does not.
 grpc::Status ToRpcStatus(const absl::Status& status);
 
 // The reverse, for clients: code, message and reason of an answer.

@@ -10,6 +10,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/limits.h"
 
 namespace ruvd {
 namespace {
@@ -17,6 +18,10 @@ namespace {
 constexpr int kMaxStreams = 256;
 // A peer that pings more often than this is misbehaving.
 constexpr int kMinPingIntervalMs = 10'000;
+// A caller that vanished with a call under way is noticed after so much silence, and so much more
+// without an answer to a ping. Without it a stream would keep its place for hours.
+constexpr int kKeepaliveMs = 60'000;
+constexpr int kKeepaliveTimeoutMs = 20'000;
 
 }  // namespace
 
@@ -39,6 +44,9 @@ absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_mes
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kMinPingIntervalMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  builder.SetResourceQuota(grpc::ResourceQuota("ruvd").Resize(limits::kMaxApiMemoryBytes));
   // Two nodes on one port would each get half of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   for (grpc::Service* service : services) {

@@ -40,9 +40,10 @@ struct ServiceDependencies {
   WitnessLog* witness = nullptr;
   Database* database = nullptr;
   SessionIndex* sessions = nullptr;
-  std::string backup_dir;       // where BackUpStore makes folders
-  Executor* queries = nullptr;  // of calls that read many rows
-  Executor* upkeep = nullptr;   // of calls that take as long as the store is large
+  std::string backup_dir;             // where BackUpStore makes folders
+  Executor* queries = nullptr;        // of calls that read much of the witness log
+  Executor* pattern_calls = nullptr;  // of calls that read or write patterns
+  Executor* upkeep = nullptr;         // of calls that take as long as the store is large
   FederationActor* federation = nullptr;
   // The facts of GetStatus that the node itself knows.
   std::function<void(NodeStatus*)> fill_status;

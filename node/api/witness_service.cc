@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <atomic>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/api/messages.h"
+#include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
 #include "node/limits.h"
@@ -21,7 +21,40 @@ namespace {
 
 constexpr uint32_t kDefaultPage = 100;
 
+// NaN meets no condition: whoever asks for it gets nothing and is told nothing.
+absl::Status CheckNumbers(const witness::v1::Filter& message) {
+  for (const float quality : {message.min_quality(), message.max_quality()}) {
+    if (!(quality >= 0 && quality <= 1)) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "filter.min_quality is {} and max_quality is {}; quality goes from 0 to 1",
+                   message.min_quality(), message.max_quality());
+    }
+  }
+  for (const float total_ms : {message.min_total_ms(), message.max_total_ms()}) {
+    if (!(total_ms >= 0)) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "filter.min_total_ms is {} and max_total_ms is {}; a latency is 0 or more",
+                   message.min_total_ms(), message.max_total_ms());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSimilar(const witness::v1::ListEntriesRequest& request) {
+  if (request.similar_to().empty() && request.has_min_similarity()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "min_similarity is set, but similar_to is not; set both or none");
+  }
+  if (!request.similar_to().empty() && request.oldest_first()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "oldest_first and similar_to are set, but the most similar come first; set one of "
+                 "them");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<WitnessFilter> ReadFilter(const witness::v1::Filter& message) {
+  RETURN_IF_ERROR(CheckNumbers(message));
   WitnessFilter filter{.from_ms = message.from_ms(),
                        .session_id = message.session_id(),
                        .model = message.model(),
@@ -117,18 +150,21 @@ void WriteStats(const WitnessStats& stats, witness::v1::GetStatsResponse* messag
 // A query may look at many entries, so it runs on the thread for queries, not on gRPC's.
 class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackService {
  public:
-  explicit WitnessServiceImpl(const ServiceDependencies& dependencies) : node_(dependencies) {}
+  explicit WitnessServiceImpl(const ServiceDependencies& dependencies)
+      : node_(dependencies), lane_(dependencies.queries, limits::kMaxWaitingQueries) {}
 
   grpc::ServerUnaryReactor* ListEntries(grpc::CallbackServerContext* context,
                                         const witness::v1::ListEntriesRequest* request,
                                         witness::v1::ListEntriesResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    if (request->similar_to().empty()) {
-      Run(context, reactor,
-          [this, context, request, response] { return List(*context, *request, {}, response); });
+    absl::Status asked = CheckSimilar(*request);
+    if (asked.ok() && request->similar_to().empty()) {
+      lane_.Run(context, reactor, [this, context, request, response] {
+        return List(*context, *request, {}, response);
+      });
       return reactor;
     }
-    absl::Status asked = CheckRequestBytes(*request);
+    asked.Update(CheckRequestBytes(*request));
     if (asked.ok()) {
       asked = node_.inference->Embed(
           request->similar_to(),
@@ -137,10 +173,10 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
               reactor->Finish(ToRpcStatus(answer.status()));
               return;
             }
-            Run(context, reactor,
-                [this, context, request, response, embedding = std::move(answer->embedding)] {
-                  return List(*context, *request, embedding, response);
-                });
+            lane_.Run(context, reactor,
+                      [this, context, request, response, embedding = std::move(answer->embedding)] {
+                        return List(*context, *request, embedding, response);
+                      });
           });
     }
     if (!asked.ok()) {
@@ -153,7 +189,7 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
                                      const witness::v1::GetEntryRequest* request,
                                      witness::v1::GetEntryResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    Run(context, reactor, [this, request, response]() -> absl::Status {
+    lane_.Run(context, reactor, [this, request, response]() -> absl::Status {
       ASSIGN_OR_RETURN(const WitnessEntry entry, node_.witness->Get(request->request_id()));
       WriteEntry(entry, response->mutable_entry());
       return absl::OkStatus();
@@ -165,7 +201,7 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
                                      const witness::v1::GetStatsRequest* request,
                                      witness::v1::GetStatsResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    Run(context, reactor, [this, context, request, response]() -> absl::Status {
+    lane_.Run(context, reactor, [this, context, request, response]() -> absl::Status {
       WitnessStatsQuery query{.interval_ms = request->interval_ms(),
                               .cancelled = [context] { return context->IsCancelled(); }};
       ASSIGN_OR_RETURN(query.filter, ReadFilter(request->filter()));
@@ -177,29 +213,6 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
   }
 
  private:
-  // Queries run one after another. Those that wait are bounded, and those that nobody wants any
-  // more, because their callers left or the server stops, end at once: a stop waits for all of
-  // them.
-  void Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
-           std::function<absl::Status()> answer) {
-    if (waiting_.fetch_add(1) >= limits::kMaxWaitingQueries) {
-      waiting_.fetch_sub(1);
-      reactor->Finish(ToRpcStatus(
-          Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
-                "{} queries of the witness log wait already; ask again later, or for less time",
-                limits::kMaxWaitingQueries)));
-      return;
-    }
-    node_.queries->Post([this, context, reactor, answer = std::move(answer)] {
-      const absl::Status status = context->IsCancelled()
-                                      ? Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                                              "the caller cancelled the query")
-                                      : answer();
-      waiting_.fetch_sub(1);
-      reactor->Finish(ToRpcStatus(status));
-    });
-  }
-
   absl::Status List(const grpc::CallbackServerContext& context,
                     const witness::v1::ListEntriesRequest& request,
                     const std::vector<float>& similar_to,
@@ -229,7 +242,7 @@ class WitnessServiceImpl final : public witness::v1::WitnessService::CallbackSer
   }
 
   const ServiceDependencies node_;
-  std::atomic<size_t> waiting_{0};
+  QueryLane lane_;
 };
 
 }  // namespace

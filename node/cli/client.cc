@@ -116,6 +116,31 @@ absl::StatusOr<pattern::v1::UpsertPatternResponse> NodeClient::UpsertPattern(
   return stubs_->Call(*this, stubs_->patterns, &Stub::UpsertPattern, request);
 }
 
+void NodeClient::StartUpsertPattern(
+    pattern::v1::UpsertPatternRequest request,
+    std::function<void(absl::StatusOr<pattern::v1::UpsertPatternResponse>)> done) {
+  if (const absl::Status status = CheckRequestTexts(request); !status.ok()) {
+    done(status);
+    return;
+  }
+  struct Call {
+    grpc::ClientContext context;
+    pattern::v1::UpsertPatternRequest request;
+    pattern::v1::UpsertPatternResponse response;
+  };
+  const auto call = std::make_shared<Call>();
+  call->request = std::move(request);
+  call->context.set_deadline(std::chrono::system_clock::now() + timeout_);
+  stubs_->patterns.async()->UpsertPattern(
+      &call->context, &call->request, &call->response,
+      [this, call, done = std::move(done)](const grpc::Status& status) {
+        const absl::Status outcome = ToStatus(status, server_);
+        done(outcome.ok()
+                 ? absl::StatusOr<pattern::v1::UpsertPatternResponse>(std::move(call->response))
+                 : outcome);
+      });
+}
+
 absl::StatusOr<pattern::v1::SearchPatternsResponse> NodeClient::SearchPatterns(
     const pattern::v1::SearchPatternsRequest& request) {
   using Stub = pattern::v1::PatternService::Stub;

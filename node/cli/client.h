@@ -45,6 +45,11 @@ class NodeClient {
       const learning::v1::SubmitFeedbackRequest& request);
   absl::StatusOr<pattern::v1::UpsertPatternResponse> UpsertPattern(
       const pattern::v1::UpsertPatternRequest& request);
+  // The same without waiting: `done` is called once, on a thread of gRPC's or before this returns.
+  // The client outlives the call.
+  void StartUpsertPattern(
+      pattern::v1::UpsertPatternRequest request,
+      std::function<void(absl::StatusOr<pattern::v1::UpsertPatternResponse>)> done);
   absl::StatusOr<pattern::v1::SearchPatternsResponse> SearchPatterns(
       const pattern::v1::SearchPatternsRequest& request);
   absl::StatusOr<pattern::v1::ListPatternsResponse> ListPatterns(

@@ -12,6 +12,12 @@ namespace ruvd::limits {
 // After SIGTERM: long enough for a stream of a few hundred tokens, short enough for service
 // managers, which kill after 90 s by default, and for impatient people.
 inline constexpr std::chrono::seconds kDrainSeconds(15);
+// Calls of an import that the node answers at the same time, fewer where their patterns are large;
+// they share its waits for the disk. Half of what may wait at a node.
+inline constexpr size_t kImportCalls = 32;
+inline constexpr size_t kImportBytes = 16 << 20;
+// Patterns of an import that the node refused and that are named; all are counted.
+inline constexpr size_t kShownRefusals = 10;
 // A prompt read from standard input: what a request may hold.
 inline constexpr size_t kMaxPromptBytes = 1 << 20;
 // Nodes of `ruvd demo`: each holds its own copy of keys, store and caches.

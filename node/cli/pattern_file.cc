@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -15,6 +16,7 @@
 #include "base/base64.h"
 #include "base/bytes.h"
 #include "base/status.h"
+#include "inference/adapter/bank.h"
 #include "node/cli/flat_json.h"
 #include "node/cli/sharing_tier.h"
 #include "node/limits.h"
@@ -28,7 +30,9 @@ using pattern::v1::Pattern;
 
 constexpr char kVersionKey[] = "ruvd_patterns";
 constexpr char kCountKey[] = "patterns";
+constexpr char kWithoutAdaptersKey[] = "without_adapters";
 constexpr size_t kPatternIdBytes = 16;
+constexpr size_t kReadBytes = 64 << 10;
 constexpr int64_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 
@@ -69,6 +73,9 @@ absl::Status TakeEmbedding(FlatJson* object, uint32_t dimension, Pattern* patter
       return Wrong("\"embedding\" has a value that is not finite");
     }
   }
+  if (std::ranges::all_of(values, [](float value) { return value == 0; })) {
+    return Wrong("\"embedding\" is all zero, which is similar to nothing");
+  }
   pattern->mutable_embedding()->mutable_values()->Assign(values.begin(), values.end());
   return absl::OkStatus();
 }
@@ -79,11 +86,15 @@ absl::StatusOr<pattern::v1::SharingTier> TakeTier(FlatJson* object) {
   if (!tier) {
     return Wrong("\"tier\" is none of private, masked, dp and public");
   }
+  if (*tier != pattern::v1::SHARING_TIER_PRIVATE && *tier != pattern::v1::SHARING_TIER_PUBLIC) {
+    return Wrong("\"tier\" is {}, which no node of this version stores; use private or public",
+                 name);
+  }
   return *tier;
 }
 
 absl::Status TakeNumbers(FlatJson* object, Pattern* pattern) {
-  ASSIGN_OR_RETURN(const int64_t bank, object->TakeInteger("bank", 0, kMaxUint32));
+  ASSIGN_OR_RETURN(const int64_t bank, object->TakeInteger("bank", 0, kTimestepBanks - 1));
   ASSIGN_OR_RETURN(const int64_t uses, object->TakeInteger("uses", 0, kMaxUint32));
   ASSIGN_OR_RETURN(const int64_t examples, object->TakeInteger("examples", 0, kMaxUint32));
   ASSIGN_OR_RETURN(const int64_t created_ms, object->TakeInteger("created_ms", 0, kMaxInt64));
@@ -142,12 +153,14 @@ absl::Status PatternFileWriter::WriteLine(const std::string& line) {
 }
 
 absl::Status PatternFileWriter::Begin(const PatternFileHeader& header) {
-  return WriteLine(ToLine({{kVersionKey, kPatternFileVersion},
-                           {"model_package", header.model_package},
-                           {"model_name", header.model_name},
-                           {"dimension", header.dimension},
-                           {"node_id", header.node_id},
-                           {"exported_ms", header.exported_ms}}));
+  nlohmann::ordered_json line = {
+      {kVersionKey, kPatternFileVersion}, {"model_package", header.model_package},
+      {"model_name", header.model_name},  {"dimension", header.dimension},
+      {"node_id", header.node_id},        {"exported_ms", header.exported_ms}};
+  if (header.without_adapters) {
+    line[kWithoutAdaptersKey] = 1;
+  }
+  return WriteLine(ToLine(line));
 }
 
 absl::Status PatternFileWriter::Add(const Pattern& pattern) {
@@ -185,19 +198,41 @@ absl::StatusOr<PatternFileReader> PatternFileReader::Open(std::istream& in) {
   return reader;
 }
 
+// By istream::read, which turns the exceptions of a file buffer (an unreadable disk, a folder) into
+// a state; reading the buffer itself would throw them.
+absl::StatusOr<bool> PatternFileReader::HasByte() {
+  if (at_ < buffer_.size()) {
+    return true;
+  }
+  buffer_.resize(kReadBytes);
+  at_ = 0;
+  in_->read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  buffer_.resize(static_cast<size_t>(in_->gcount()));
+  if (in_->bad()) {
+    return Wrong("the file cannot be read here; check that it is one, and the disk");
+  }
+  return !buffer_.empty();
+}
+
 // A line without its line feed.
 absl::StatusOr<std::string> PatternFileReader::ReadLine() {
   ++line_;
   std::string line;
-  std::streambuf& bytes = *in_->rdbuf();
-  for (int next = bytes.sbumpc(); next != std::char_traits<char>::eof(); next = bytes.sbumpc()) {
-    if (next == '\n') {
-      return line;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool more, HasByte());
+    if (!more) {
+      break;
     }
-    if (line.size() >= limits::kMaxExportLineBytes) {
+    const size_t end = std::min(buffer_.find('\n', at_), buffer_.size());
+    if (line.size() + (end - at_) > limits::kMaxExportLineBytes) {
       return Wrong("it has more than {} bytes", limits::kMaxExportLineBytes);
     }
-    line += static_cast<char>(next);
+    line.append(buffer_, at_, end - at_);
+    at_ = end;
+    if (at_ < buffer_.size()) {
+      ++at_;  // the line feed
+      return line;
+    }
   }
   return line.empty() ? Wrong("it is missing: the file ends before its last line")
                       : Wrong("the file ends inside it");
@@ -205,6 +240,9 @@ absl::StatusOr<std::string> PatternFileReader::ReadLine() {
 
 absl::Status PatternFileReader::ReadHeader() {
   const absl::StatusOr<std::string> line = ReadLine();
+  if (in_->bad()) {
+    return line.status();
+  }
   absl::StatusOr<FlatJson> object = line.ok() ? FlatJson::Parse(*line) : line.status();
   if (!object.ok() || !object->Has(kVersionKey)) {
     return Wrong(
@@ -223,6 +261,10 @@ absl::Status PatternFileReader::ReadHeader() {
   header_.dimension = static_cast<uint32_t>(dimension);
   ASSIGN_OR_RETURN(header_.node_id, TakeHex(&*object, "node_id", sizeof(Digest)));
   ASSIGN_OR_RETURN(header_.exported_ms, object->TakeInteger("exported_ms", 0, kMaxInt64));
+  if (object->Has(kWithoutAdaptersKey)) {
+    ASSIGN_OR_RETURN(const int64_t without, object->TakeInteger(kWithoutAdaptersKey, 0, 1));
+    header_.without_adapters = without == 1;
+  }
   RETURN_IF_ERROR(object->CheckAllTaken());
   hash_.Add(*line);
   hash_.Add("\n");
@@ -236,7 +278,8 @@ absl::Status PatternFileReader::CheckEnd(uint64_t patterns, const std::string& s
   if (sha256 != ToHex(hash_.Current())) {
     return Wrong("the SHA-256 of the lines before is another one: the file was altered");
   }
-  if (in_->rdbuf()->sgetc() != std::char_traits<char>::eof()) {
+  ASSIGN_OR_RETURN(const bool more, HasByte());
+  if (more) {
     return Wrong("something follows, but this was the last line");
   }
   return absl::OkStatus();

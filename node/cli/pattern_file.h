@@ -28,6 +28,7 @@ struct PatternFileHeader {
   uint32_t dimension = 0;
   std::string node_id;  // that wrote the file, 64 hexadecimal digits
   int64_t exported_ms = 0;
+  bool without_adapters = false;  // they were left out, whether or not there were any
 };
 
 // Writes a file piece by piece. Not thread-safe.
@@ -61,8 +62,9 @@ class PatternFileReader {
 
   const PatternFileHeader& header() const { return header_; }
 
-  // The next pattern: its id, tier, numbers and lengths checked, its embedding finite and of the
-  // header's dimension. nullopt at the end, once the last line agreed and nothing followed it.
+  // The next pattern: its id, tier, bank, numbers and lengths checked, its embedding finite, not
+  // all zero and of the header's dimension. nullopt at the end, once the last line agreed and
+  // nothing followed it.
   absl::StatusOr<std::optional<pattern::v1::Pattern>> Next();
 
   // The number of the line that was read last, from 1.
@@ -71,10 +73,14 @@ class PatternFileReader {
  private:
   explicit PatternFileReader(std::istream& in) : in_(&in) {}
   absl::StatusOr<std::string> ReadLine();
+  // Whether there is another byte, at buffer_[at_]. An error where the file cannot be read.
+  absl::StatusOr<bool> HasByte();
   absl::Status ReadHeader();
   absl::Status CheckEnd(uint64_t patterns, const std::string& sha256);
 
   std::istream* in_;
+  std::string buffer_;
+  size_t at_ = 0;
   PatternFileHeader header_;
   Sha256Stream hash_;  // of the lines before the present one
   uint64_t line_ = 0;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/status.h"
@@ -96,7 +97,7 @@ absl::Status List(CommandContext& context, const ListFlags& flags) {
   }
   context.out << FormatTable(Header(), rows);
   if (!response.next_page_token().empty()) {
-    context.out << fmt::format("more: --page {}\n", response.next_page_token());
+    context.out << fmt::format("more: --page {}\n", PrintableLine(response.next_page_token()));
   }
   return absl::OkStatus();
 }
@@ -172,18 +173,29 @@ absl::Status Search(CommandContext& context, const SearchFlags& flags) {
   return absl::OkStatus();
 }
 
+// One that is missing does not keep those behind it. What was deleted is told in every case; the
+// first error is the answer.
 absl::Status Remove(CommandContext& context, const std::vector<std::string>& ids) {
   NodeClient client(context.server);
+  absl::Status first;
+  nlohmann::json deleted = nlohmann::json::array();
   for (const std::string& id : ids) {
     pattern::v1::DeletePatternRequest request;
     request.set_id(id);
-    RETURN_IF_ERROR(client.DeletePattern(request).status());
-    if (!context.json) {
-      context.out << fmt::format("deleted {}\n", Printable(id));
+    if (const absl::Status status = client.DeletePattern(request).status(); status.ok()) {
+      deleted.push_back(id);
+      context.out << (context.json ? "" : fmt::format("deleted {}\n", PrintableLine(id)));
+    } else if (absl::IsUnavailable(status)) {
+      first = status;
+      break;
+    } else {
+      first.Update(status);
     }
   }
-  context.out << (context.json ? "{}\n" : "");
-  return absl::OkStatus();
+  if (context.json) {
+    context.out << ToJsonLine(nlohmann::json{{"deleted", deleted}});
+  }
+  return first;
 }
 
 std::string KindName(WatchPatternsResponse::ChangeKind kind) {
@@ -220,14 +232,14 @@ absl::Status Watch(CommandContext& context, std::optional<uint64_t> after, uint6
       std::string about;
       if (change.has_pattern()) {
         const Pattern& pattern = change.pattern();
-        about =
-            fmt::format("  task {}  quality {:.2f}  tier {}  adapter {}",
-                        pattern.task().empty() ? "-" : Printable(pattern.task()), pattern.quality(),
-                        TierLabel(pattern.tier()), Printable(Adapter(pattern)));
+        about = fmt::format("  task {}  quality {:.2f}  tier {}  adapter {}",
+                            pattern.task().empty() ? "-" : PrintableLine(pattern.task()),
+                            pattern.quality(), TierLabel(pattern.tier()),
+                            PrintableLine(Adapter(pattern)));
       }
       context.out << fmt::format("{}  {}  {:<6}  {}{}\n", change.sequence(),
-                                 FormatTime(change.time_ms()), KindName(change.kind()), change.id(),
-                                 about)
+                                 FormatTime(change.time_ms()), KindName(change.kind()),
+                                 PrintableLine(change.id()), about)
                   << std::flush;
     }
     seen += event.has_change() ? 1 : 0;

@@ -16,6 +16,11 @@
 #include "base/status.h"
 
 namespace ruvd {
+namespace {
+
+constexpr int64_t kMaxPeriodMs = int64_t{36'500} * 86'400'000;  // a hundred years
+
+}  // namespace
 
 absl::StatusOr<int64_t> ParsePeriod(const std::string& text) {
   int64_t number = 0;
@@ -24,10 +29,13 @@ absl::StatusOr<int64_t> ParsePeriod(const std::string& text) {
   static const auto* const units = new std::map<std::string_view, int64_t>{
       {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
   const auto found = units->find(unit);
-  constexpr int64_t kMost = 36'500;  // days
-  if (error != std::errc() || number <= 0 || number > kMost || found == units->end()) {
+  if (error != std::errc() || number <= 0 || found == units->end()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kUsage,
                  "\"{}\" is no period; write a number and s, m, h or d, for example 2h", text);
+  }
+  if (number > kMaxPeriodMs / found->second) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUsage,
+                 "\"{}\" is longer than 36500d, the longest period there may be", text);
   }
   return number * found->second;
 }

@@ -75,8 +75,9 @@ std::string Describe(const learning::v1::SubmitFeedbackResponse& response) {
   return fmt::format(
       "learned in {:.1f} s: pattern {} -> adapter {}@{}\n"
       "held-out loss {:.3f} -> {:.3f} nats/token\n",
-      response.seconds(), Printable(response.pattern_id()), Printable(response.adapter_name()),
-      response.adapter_version(), response.held_out_loss_before(), response.held_out_loss_after());
+      response.seconds(), PrintableLine(response.pattern_id()),
+      PrintableLine(response.adapter_name()), response.adapter_version(),
+      response.held_out_loss_before(), response.held_out_loss_after());
 }
 
 absl::Status Rate(CommandContext& context, const RateFlags& flags) {

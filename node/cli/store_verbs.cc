@@ -6,6 +6,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/cli/client.h"
@@ -24,6 +26,8 @@
 #include "node/cli/verbs.h"
 #include "node/node_files.h"
 #include "node/restore_keys.h"
+#include "privacy/seal/secret_file.h"
+#include "privacy/sodium.h"
 #include "storage/db/backup.h"
 #include "storage/db/database.h"
 
@@ -33,6 +37,7 @@ namespace {
 using nlohmann::json;
 
 constexpr char kGroup[] = "Look after a node";
+constexpr uint32_t kOwnerOnly = 0600;
 
 struct StoreFlags {
   ConfigFlags config;
@@ -42,6 +47,7 @@ struct StoreFlags {
   bool data_keys = false;
   std::string user;
   std::string new_passphrase_file;
+  std::string keep_old_key;
   bool running = false;  // asks the node at --server
   std::string name;      // of a running node's backup
 };
@@ -135,18 +141,16 @@ absl::Status Status(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const uint64_t free, FreeBytesOfFileSystem(database.path()));
   const std::string health(HealthName(database.Health()));
   if (context.json) {
-    context.out << json{{"path", database.path()},
-                        {"schema", kSchemaVersion},
-                        {"health", health},
-                        {"bytes", bytes},
-                        {"free_bytes", free},
-                        {"missing_changes", recovery.missing()},
-                        {"mark_damaged", recovery.mark_damaged},
-                        {"closed", recovery.closed},
-                        {"last_loss", LossOf(recovery)},
-                        {"data_keys", keys}}
-                       .dump()
-                << "\n";
+    context.out << ToJsonLine(json{{"path", database.path()},
+                                   {"schema", kSchemaVersion},
+                                   {"health", health},
+                                   {"bytes", bytes},
+                                   {"free_bytes", free},
+                                   {"missing_changes", recovery.missing()},
+                                   {"mark_damaged", recovery.mark_damaged},
+                                   {"closed", recovery.closed},
+                                   {"last_loss", LossOf(recovery)},
+                                   {"data_keys", keys}});
     return absl::OkStatus();
   }
   PrintFields(context, {{"path", database.path()},
@@ -176,13 +180,11 @@ void PrintReport(CommandContext& context, const StoreReport& report,
                           {"erased", family.erased},
                           {"broken", family.broken}});
     }
-    context.out << json{{"ok", report.ok()},
-                        {"families", families},
-                        {"facts", facts},
-                        {"problem_count", report.problem_count},
-                        {"problems", report.problems}}
-                       .dump()
-                << "\n";
+    context.out << ToJsonLine(json{{"ok", report.ok()},
+                                   {"families", families},
+                                   {"facts", facts},
+                                   {"problem_count", report.problem_count},
+                                   {"problems", report.problems}});
     return;
   }
   std::vector<std::vector<std::string>> rows;
@@ -193,10 +195,10 @@ void PrintReport(CommandContext& context, const StoreReport& report,
   }
   context.out << FormatTable({"FAMILY", "ROWS", "BYTES", "ERASED", "BROKEN"}, rows);
   for (const std::string& fact : facts) {
-    context.out << Printable(fact) << "\n";
+    context.out << PrintableLine(fact) << "\n";
   }
   for (const std::string& problem : report.problems) {
-    context.out << Printable(problem) << "\n";
+    context.out << PrintableLine(problem) << "\n";
   }
   context.out << (report.ok() ? "everything is as it should be\n"
                               : fmt::format("{} problem(s)\n", report.problem_count));
@@ -234,9 +236,8 @@ absl::Status Compact(CommandContext& context, const StoreFlags& flags) {
   RETURN_IF_ERROR(Reseal(*store.database));
   RETURN_IF_ERROR(store.database->Compact());
   const uint64_t after = BytesOf(store.database->path());
-  context.out << (context.json
-                      ? json{{"bytes_before", before}, {"bytes_after", after}}.dump() + "\n"
-                      : fmt::format("{} bytes before, {} after\n", before, after));
+  context.out << (context.json ? ToJsonLine(json{{"bytes_before", before}, {"bytes_after", after}})
+                               : fmt::format("{} bytes before, {} after\n", before, after));
   return absl::OkStatus();
 }
 
@@ -246,15 +247,13 @@ void PrintManifest(CommandContext& context, const BackupManifest& manifest) {
     bytes += file.size;
   }
   if (context.json) {
-    context.out << json{{"store_id", ToHex(AsBytes(manifest.store_id))},
-                        {"schema", manifest.schema},
-                        {"created_ms", manifest.created_ms},
-                        {"sequence", manifest.sequence},
-                        {"boot_counter", manifest.boot_counter},
-                        {"files", manifest.files.size()},
-                        {"bytes", bytes}}
-                       .dump()
-                << "\n";
+    context.out << ToJsonLine(json{{"store_id", ToHex(AsBytes(manifest.store_id))},
+                                   {"schema", manifest.schema},
+                                   {"created_ms", manifest.created_ms},
+                                   {"sequence", manifest.sequence},
+                                   {"boot_counter", manifest.boot_counter},
+                                   {"files", manifest.files.size()},
+                                   {"bytes", bytes}});
     return;
   }
   PrintFields(context, {{"store", ToHex(AsBytes(manifest.store_id))},
@@ -311,34 +310,93 @@ absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
     context.out << fmt::format(
         "restored into {}; boot counter {}, {} newer entries of the privacy "
         "ledger kept\n",
-        options.store, report.boot_counter, report.ledger_rows_carried);
+        PrintableLine(options.store), report.boot_counter, report.ledger_rows_carried);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> NewPassphrase(const StoreFlags& flags, const NodeConfig& config) {
-  if (config.storage.seal_key != "passphrase") {
-    return std::string();
+void Wipe(std::string* secret) {
+  SecureWipe({reinterpret_cast<uint8_t*>(secret->data()), secret->size()});
+}
+
+// A flag that does nothing with this kind of key is refused: it would promise what is not done.
+absl::Status CheckRotation(const StoreFlags& flags, SealKeySource::Kind kind) {
+  if (!flags.new_passphrase_file.empty() && kind != SealKeySource::Kind::kPassphrase) {
+    return UsageError(
+        "--new-passphrase-file is for a store whose storage.seal_key is passphrase; give "
+        "--storage.seal_key passphrase or the node's configuration, or leave it out");
   }
-  return ReadPassphraseFile(flags.new_passphrase_file.empty() ? config.storage.passphrase_file
-                                                              : flags.new_passphrase_file);
+  if (!flags.keep_old_key.empty() && kind != SealKeySource::Kind::kFile) {
+    return UsageError(
+        "--keep-old-key is for a store whose storage.seal_key is file: a passphrase and a "
+        "credential are kept where they come from");
+  }
+  return absl::OkStatus();
+}
+
+// Durable before anything is changed.
+absl::Status KeepOldKey(const std::string& key_file, const std::string& copy) {
+  std::error_code error;
+  if (std::filesystem::exists(copy, error)) {
+    return UsageError(fmt::format("{} exists already; name a new file for --keep-old-key", copy));
+  }
+  ASSIGN_OR_RETURN(std::string key, ReadSecretFile(key_file, "seal key file"));
+  const absl::Status status = WriteFileAtomically(copy, key, kOwnerOnly);
+  Wipe(&key);
+  return status;
+}
+
+absl::StatusOr<SealKey> StartRotation(const StoreFlags& flags, const OpenedStore& store) {
+  if (store.source->kind() != SealKeySource::Kind::kPassphrase) {
+    return store.source->StartRotation("");
+  }
+  ASSIGN_OR_RETURN(
+      std::string passphrase,
+      ReadPassphraseFile(flags.new_passphrase_file.empty() ? store.config.storage.passphrase_file
+                                                           : flags.new_passphrase_file));
+  absl::StatusOr<SealKey> next = store.source->StartRotation(passphrase);
+  Wipe(&passphrase);
+  return next;
+}
+
+// What the operator has to do now.
+std::string AfterRotation(const StoreFlags& flags, SealKeySource::Kind kind) {
+  if (kind == SealKeySource::Kind::kPassphrase) {
+    return flags.new_passphrase_file.empty()
+               ? ""
+               : "storage.passphrase_file must hold the new passphrase before the next start; "
+                 "backups made before this open with the former one\n";
+  }
+  if (kind == SealKeySource::Kind::kCredential) {
+    return "backups made before this open with the former credential: keep it\n";
+  }
+  return flags.keep_old_key.empty()
+             ? "backups made before this need the former key, which is gone: make a new one now\n"
+             : fmt::format("backups made before this open with --backup-key {}\n",
+                           PrintableLine(flags.keep_old_key));
 }
 
 // The node's key first: data keys that are made now are never wrapped by the old one.
 absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
-  ASSIGN_OR_RETURN(const std::string passphrase, NewPassphrase(flags, store.config));
-  ASSIGN_OR_RETURN(const SealKey next, store.source->StartRotation(passphrase));
+  RETURN_IF_ERROR(CheckRotation(flags, store.source->kind()));
+  if (!flags.keep_old_key.empty()) {
+    RETURN_IF_ERROR(KeepOldKey(store.source->path(), flags.keep_old_key));
+  }
+  ASSIGN_OR_RETURN(const SealKey next, StartRotation(flags, store));
   RETURN_IF_ERROR(store.database->ChangeSealKey(next));
   RETURN_IF_ERROR(store.source->FinishRotation());
   if (flags.data_keys) {
     RETURN_IF_ERROR(store.database->RotateDataKeys(""));
     RETURN_IF_ERROR(Reseal(*store.database));
   }
-  const size_t keys = store.database->DataKeys().size();
+  const auto all = store.database->DataKeys();
+  const auto keys = std::ranges::count_if(
+      all, [](const DataKeyInfo& key) { return key.state != DataKeyInfo::State::kDestroyed; });
   context.out << (context.json
-                      ? json{{"data_keys", keys}}.dump() + "\n"
-                      : fmt::format("the node has a new seal key; it wraps {} data keys\n", keys));
+                      ? ToJsonLine(json{{"data_keys", keys}, {"kept_key", flags.keep_old_key}})
+                      : fmt::format("the node has a new seal key; it wraps {} data keys\n{}", keys,
+                                    AfterRotation(flags, store.source->kind())));
   return absl::OkStatus();
 }
 
@@ -355,10 +413,10 @@ absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {
 
 absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
   RETURN_IF_ERROR(flags.running ? EraseOnNode(context, flags) : EraseInStore(context, flags));
-  context.out << (context.json ? json{{"erased", flags.user}}.dump() + "\n"
+  context.out << (context.json ? ToJsonLine(json{{"erased", flags.user}})
                                : fmt::format("what was sealed for {} is unreadable and removed; "
                                              "backups of before still hold it\n",
-                                             flags.user));
+                                             PrintableLine(flags.user)));
   return absl::OkStatus();
 }
 
@@ -393,10 +451,13 @@ void AddStoreVerbs(VerbTable& verbs) {
       .add_option("--backup-passphrase-file", restore_flags.backup.passphrase_file,
                   "Its first line is the passphrase of the backup's time, where it was another one")
       ->excludes(key_file);
-  auto [rotate, rotate_flags] = add("store rotate", "Give the node a new seal key", Rotate);
+  auto [rotate, rotate_flags] =
+      add("store rotate", "Give the node a new seal key; earlier backups need the old one", Rotate);
   rotate.add_flag("--data-keys", rotate_flags.data_keys, "New data keys, too: seals all anew");
   rotate.add_option("--new-passphrase-file", rotate_flags.new_passphrase_file,
                     "Its first line becomes the passphrase; default: the same with a new salt");
+  rotate.add_option("--keep-old-key", rotate_flags.keep_old_key,
+                    "New file of mode 0600 for the old key, which earlier backups open with");
   auto [erase, erase_flags] =
       add("store erase", "Destroy a user's key: rows sealed with it become unreadable", Erase);
   erase.add_option("--user", erase_flags.user, "Whose")->required();

@@ -73,6 +73,12 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
+std::string PrintableLine(std::string_view text) {
+  std::string line = Printable(text);
+  std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return line;
+}
+
 size_t DisplayWidth(std::string_view text) {
   return SplitCharacters(text).size();
 }
@@ -85,8 +91,7 @@ std::string FormatTable(const std::vector<std::string>& header,
     std::vector<std::string>& cells = all.emplace_back();
     cells.reserve(row.size());
     for (const std::string& cell : row) {
-      cells.push_back(Printable(cell));
-      std::ranges::replace(cells.back(), '\n', ' ');
+      cells.push_back(PrintableLine(cell));
     }
   }
   std::vector<size_t> widths(header.size());
@@ -106,14 +111,13 @@ std::string FormatFields(const std::vector<std::pair<std::string, std::string>>&
   std::vector<std::string> names;  // of a file too, as "llama.block_count" is
   size_t width = 0;
   for (const auto& [name, value] : fields) {
-    names.push_back(Printable(name));
-    std::ranges::replace(names.back(), '\n', ' ');
+    names.push_back(PrintableLine(name));
     width = std::max(width, DisplayWidth(names.back()));
   }
   std::string out;
   for (size_t i = 0; i < fields.size(); ++i) {
     out += names[i] + std::string(width - DisplayWidth(names[i]) + 2, ' ') +
-           Printable(fields[i].second) + "\n";
+           PrintableLine(fields[i].second) + "\n";
   }
   return out;
 }

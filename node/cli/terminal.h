@@ -14,6 +14,10 @@ namespace ruvd {
 // tab become U+FFFD, so that nobody moves the cursor or sets the window's title from afar.
 std::string Printable(std::string_view text);
 
+// The same for what has to stay in its line: newlines and tabs become blanks, so that no name or
+// task forges a line of its own.
+std::string PrintableLine(std::string_view text);
+
 // Splits UTF-8 into its characters; a byte that starts none stands alone.
 std::vector<std::string_view> SplitCharacters(std::string_view text);
 
@@ -25,7 +29,7 @@ size_t DisplayWidth(std::string_view text);
 std::string FormatTable(const std::vector<std::string>& header,
                         const std::vector<std::vector<std::string>>& rows);
 
-// "name  value" lines with the names padded; both are made printable.
+// "name  value" lines with the names padded; both are made printable and stay in their line.
 std::string FormatFields(const std::vector<std::pair<std::string, std::string>>& fields);
 
 }  // namespace ruvd

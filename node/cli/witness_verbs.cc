@@ -112,7 +112,7 @@ absl::Status List(CommandContext& context, const FilterFlags& flags,
   }
   context.out << FormatTable(header, rows);
   if (!response.next_page_token().empty()) {
-    context.out << fmt::format("more: --page {}\n", response.next_page_token());
+    context.out << fmt::format("more: --page {}\n", PrintableLine(response.next_page_token()));
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,9 @@
 
 #include "node/config/address.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <charconv>
 
 namespace ruvd {
@@ -30,6 +33,19 @@ std::optional<HostPort> ParseHostPort(std::string_view text) {
   }
   result.host = host;
   return result;
+}
+
+bool IsLoopback(std::string_view host) {
+  const std::string text(host);
+  in_addr v4{};
+  if (inet_pton(AF_INET, text.c_str(), &v4) == 1) {
+    return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+  }
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
+    return IN6_IS_ADDR_LOOPBACK(&v6);
+  }
+  return text == "localhost";
 }
 
 }  // namespace ruvd

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/config/address.h"
 #include "node/config/closest.h"
 #include "node/config/keys.h"
 #include "node/config/toml.h"
@@ -97,6 +98,19 @@ absl::Status Missing(std::string_view key, std::string_view remedy) {
                key);
 }
 
+// The services ask for no credentials.
+absl::Status CheckApiAddress(const NodeConfig& config) {
+  const std::optional<HostPort> address = ParseHostPort(config.api.listen);
+  if (config.api.allow_remote || (address && IsLoopback(address->host))) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+               "api.listen = {} is not a loopback address: whoever reaches it may change consent, "
+               "erase users and read patterns without a password; listen on 127.0.0.1, or set "
+               "api.allow_remote = true where a firewall or a tunnel guards it",
+               config.api.listen);
+}
+
 }  // namespace
 
 absl::StatusOr<NodeConfig> LoadConfig(
@@ -125,6 +139,7 @@ absl::Status CheckConfig(const NodeConfig& config) {
   if (config.model.path.empty()) {
     return Missing("model.path", "name a GGUF file");
   }
+  RETURN_IF_ERROR(CheckApiAddress(config));
   if (config.federation.enabled && config.federation.authority.empty()) {
     return Missing("federation.authority",
                    "federation needs the cluster authority's public key, see `ruvd init`");

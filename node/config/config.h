@@ -27,6 +27,8 @@ struct NodeConfig {
   struct ApiSection {
     // Inference, learning, pattern and admin services. Port 0 picks a free one.
     std::string listen = "127.0.0.1:7420";
+    // Without credentials, so whoever reaches it may change consent, erase users and read patterns.
+    bool allow_remote = false;
   } api;
   struct ModelSection {
     std::string path;  // required; a GGUF file

@@ -39,6 +39,9 @@ const std::array kKeys = {
 
     ConfigKey{"api", "listen", "HOST:PORT of the gRPC services for clients; port 0 picks one.",
               RUVD_FIELD(std::string, api.listen), 0, 0, TextRule::kAddress},
+    ConfigKey{"api", "allow_remote",
+              "Let `listen` be other than loopback: whoever reaches it may do everything.",
+              RUVD_FIELD(bool, api.allow_remote)},
 
     ConfigKey{"model", "path", "GGUF file of the model. Required.",
               RUVD_FIELD(std::string, model.path)},

@@ -58,6 +58,25 @@ absl::Status MakeFolder(const std::string& folder) {
   return absl::OkStatus();
 }
 
+// Takes the folder of a backup that failed away again: without its manifest it is none, and only in
+// the way of the next.
+class UnfinishedBackup {
+ public:
+  explicit UnfinishedBackup(std::string folder) : folder_(std::move(folder)) {}
+  ~UnfinishedBackup() {
+    if (!folder_.empty()) {
+      std::error_code ignored;
+      fs::remove_all(folder_, ignored);
+    }
+  }
+  UnfinishedBackup(const UnfinishedBackup&) = delete;
+  UnfinishedBackup& operator=(const UnfinishedBackup&) = delete;
+  void Keep() { folder_.clear(); }
+
+ private:
+  std::string folder_;
+};
+
 absl::Status CompareFile(const std::string& folder, const BackupManifest::File& expected) {
   const absl::StatusOr<BackupManifest::File> found = db::HashFile(folder, expected.name);
   if (!found.ok()) {
@@ -169,6 +188,7 @@ absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& name) {
   const std::string folder = WithoutSlash(name);
   RETURN_IF_ERROR(CheckNotFailed());
   RETURN_IF_ERROR(MakeFolder(folder));
+  UnfinishedBackup unfinished(folder);
   BackupManifest manifest{
       .schema = kSchemaVersion, .store_id = store_id_, .created_ms = options_.clock->WallMillis()};
   // Before the checkpoint: what they name is in it for sure.
@@ -192,6 +212,7 @@ absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& name) {
   RETURN_IF_ERROR(WriteFileAtomically(folder + "/" + kBackupManifestFile,
                                       EncodeBackupManifest(manifest, key), 0600));
   RETURN_IF_ERROR(db::SyncFolder(fs::absolute(folder).parent_path()));
+  unfinished.Keep();
   return manifest;
 }
 

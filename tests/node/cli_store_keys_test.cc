@@ -180,5 +180,72 @@ TEST_F(CliStoreKeysTest, ARestoreMakesAKeyOnlyWhenItNeedsOne) {
   EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
 }
 
+// The only key of every earlier backup was overwritten without a word.
+TEST_F(CliStoreKeysTest, ARotationKeepsTheOldKeyOrSaysThatItIsGone) {
+  Put("a", "1");
+  const std::string backup = Backup();
+  const std::string kept = (folder_ / "old.key").string();
+  ASSERT_EQ(Run({"store", "rotate", "--keep-old-key", kept}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("--backup-key " + kept));
+  EXPECT_EQ(fs::status(kept).permissions() & fs::perms::all,
+            fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_NE(Run({"store", "restore", "--from", backup}), 0);
+  ASSERT_EQ(Run({"store", "restore", "--from", backup, "--backup-key", kept}), 0) << err_.str();
+  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_EQ(Run({"store", "rotate", "--keep-old-key", kept}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("exists already"));
+  ASSERT_EQ(Run({"store", "rotate"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("the former key, which is gone"));
+}
+
+// The operator believed that the passphrase protects the key.
+TEST_F(CliStoreKeysTest, APassphraseForAKeyFileIsRefused) {
+  Put("a", "1");
+  const std::string before = ReadFile(fs::path(config_.node.data_dir) / "seal.key", 64).value();
+  const std::string phrase = PassphraseFile("phrase", "a long enough phrase");
+  EXPECT_EQ(Run({"store", "rotate", "--new-passphrase-file", phrase}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("storage.seal_key is passphrase"));
+  EXPECT_EQ(ReadFile(fs::path(config_.node.data_dir) / "seal.key", 64).value(), before);
+}
+
+TEST_F(CliStoreKeysTest, ANewPassphraseIsToBePutIntoTheConfiguration) {
+  UsePassphrase("the first passphrase");
+  Put("a", "1");
+  const std::string second = PassphraseFile("second", "the second passphrase");
+  EXPECT_EQ(Run({"store", "rotate", "--keep-old-key", (folder_ / "k").string()}), 2);
+  ASSERT_EQ(Run({"store", "rotate", "--new-passphrase-file", second}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("storage.passphrase_file must hold the new passphrase"));
+}
+
+// A new key was made in the place of the missing one, and the store blamed for not opening.
+TEST_F(CliStoreKeysTest, AStoreWhoseKeyIsMissingGetsNoNewOne) {
+  Put("a", "1");
+  const fs::path key = fs::path(config_.node.data_dir) / "seal.key";
+  fs::rename(key, folder_ / "elsewhere");
+  for (const char* verb : {"status", "verify", "compact"}) {
+    EXPECT_NE(Run({"store", verb}), 0);
+    EXPECT_THAT(err_.str(), AllOf(HasSubstr("FILE_NOT_FOUND"), HasSubstr("seal.key is missing")));
+    EXPECT_FALSE(fs::exists(key));
+  }
+  fs::rename(folder_ / "elsewhere", key);
+  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+}
+
+TEST_F(CliStoreKeysTest, AWrongPathOfABackupKeyIsNamed) {
+  Put("a", "1");
+  const std::string backup = Backup();
+  EXPECT_NE(
+      Run({"store", "restore", "--from", backup, "--backup-key", (folder_ / "none").string()}), 0);
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("none does not exist"), testing::Not(HasSubstr("service manager"))));
+}
+
+// Names of folders need not be UTF-8; the library for JSON ended the process.
+TEST_F(CliStoreKeysTest, AFolderThatIsNotUtf8IsShownAllTheSame) {
+  config_.node.data_dir = (folder_ / "d\xFFta").string();
+  Put("a", "1");
+  EXPECT_THAT(RunJson({"store", "status"})["path"].get<std::string>(), HasSubstr("\uFFFDta"));
+}
+
 }  // namespace
 }  // namespace ruvd

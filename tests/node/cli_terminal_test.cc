@@ -7,7 +7,9 @@
 
 #include <sstream>
 
+#include "base/status.h"
 #include "node/cli/denoise_view.h"
+#include "node/cli/period.h"
 #include "node/cli/terminal.h"
 
 namespace ruvd {
@@ -23,6 +25,23 @@ TEST(CliTerminalTest, ControlCharactersNeverReachTheTerminal) {
   EXPECT_EQ(Printable("\xC2\x9B"), "\uFFFD");  // the one-character escape of C1
   EXPECT_EQ(Printable("\xFF"), "\uFFFD");
   EXPECT_EQ(Printable("žluťoučký 😀"), "žluťoučký 😀");
+}
+
+// A task of a peer's with a line feed printed a second field, or a whole change.
+TEST(CliTerminalTest, NoValueForgesALine) {
+  EXPECT_EQ(PrintableLine("a\nb\tc\x1b"), "a b c\uFFFD");
+  EXPECT_EQ(FormatFields({{"task", "x\norigin  me"}, {"id", "7"}}),
+            "task  x origin  me\nid    7\n");
+}
+
+TEST(CliTerminalTest, PeriodsOfAHundredYearsAndNoMore) {
+  EXPECT_EQ(ParsePeriod("90s").value(), 90'000);
+  EXPECT_EQ(ParsePeriod("86400s").value(), 86'400'000);  // it was "no period"
+  EXPECT_EQ(ParsePeriod("36500d").value(), int64_t{36'500} * 86'400'000);
+  EXPECT_THAT(MessageOf(ParsePeriod("36501d").status()), HasSubstr("36500d"));
+  EXPECT_THAT(MessageOf(ParsePeriod("9223372036854775807d").status()), HasSubstr("36500d"));
+  EXPECT_THAT(MessageOf(ParsePeriod("2w").status()), HasSubstr("no period"));
+  EXPECT_THAT(MessageOf(ParsePeriod("0h").status()), HasSubstr("no period"));
 }
 
 RC_GTEST_PROP(CliTerminalProperty, PrintableKeepsNoControlAndIsStable, (const std::string& text)) {

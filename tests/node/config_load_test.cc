@@ -190,6 +190,19 @@ TEST(ConfigCheckTest, NamesWhatIsMissingOrContradicts) {
   EXPECT_THAT(MessageOf(CheckConfig(config)), HasSubstr("model.path"));
   config.model.path = "m.gguf";
   EXPECT_TRUE(CheckConfig(config).ok());
+  for (const char* open :
+       {"0.0.0.0:7420", "[::]:7420", "192.168.0.7:7420", "128.0.0.1:1", "node:1", "[fe80::1]:1"}) {
+    config.api.listen = open;
+    EXPECT_THAT(MessageOf(CheckConfig(config)),
+                AllOf(HasSubstr(open), HasSubstr("api.allow_remote = true")));
+    config.api.allow_remote = true;
+    EXPECT_TRUE(CheckConfig(config).ok());
+    config.api.allow_remote = false;
+  }
+  for (const char* near : {"127.0.0.1:0", "127.8.9.1:1", "[::1]:7420", "localhost:7420"}) {
+    config.api.listen = near;
+    EXPECT_TRUE(CheckConfig(config).ok()) << near;
+  }
   config.federation.enabled = true;
   EXPECT_THAT(MessageOf(CheckConfig(config)), HasSubstr("federation.authority"));
   config.federation.authority = std::string(64, 'a');

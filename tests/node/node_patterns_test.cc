@@ -199,6 +199,71 @@ TEST_F(NodePatternsTest, NothingOfAFileThatIsWrongIsImported) {
   EXPECT_EQ(Status().patterns(), 0u);
 }
 
+// The line that a node refuses ended every import of the file at the same place.
+TEST_F(NodePatternsTest, AnImportGoesOnBehindWhatTheNodeRefuses) {
+  Start();
+  const std::string file = folder_ / "patterns.jsonl";
+  const auto status = Client().GetStatus().value();
+  std::string bytes;
+  PatternFileWriter writer([&bytes](std::string_view piece) {
+    bytes += piece;
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(writer
+                  .Begin({.model_package = status.model_package(),
+                          .model_name = status.model_name(),
+                          .dimension = status.embedding_dimension(),
+                          .node_id = status.node_id()})
+                  .ok());
+  constexpr int kPatterns = 100;
+  pattern::v1::Pattern pattern = Lesson(1).pattern();
+  pattern.clear_adapter();
+  for (int i = 0; i < kPatterns; ++i) {
+    pattern.set_tier(pattern::v1::SHARING_TIER_PRIVATE);
+    pattern.set_id(fmt::format("{:032x}", i));
+    pattern.set_origin(status.node_id());
+    // Of a node whose clock is years ahead.
+    pattern.set_updated_ms(i % 50 == 10 ? SystemClock().WallMillis() * 2 : 1);
+    ASSERT_TRUE(writer.Add(pattern).ok());
+  }
+  ASSERT_TRUE(writer.End().ok());
+  ASSERT_TRUE(WriteFileAtomically(file, bytes).ok());
+  EXPECT_THAT(Run({"pattern", "import", file}),
+              AllOf(HasSubstr("98 new"), HasSubstr("2 refused"), HasSubstr("line 12: "),
+                    HasSubstr("line 62: "), HasSubstr("the first is in line 12")));
+  EXPECT_EQ(exit_code_, 1);
+  EXPECT_EQ(Status().patterns(), 98u);
+}
+
+TEST_F(NodePatternsTest, AnImportWithoutAdaptersLeavesThoseOfTheNode) {
+  Start();
+  const std::string id = Upsert(Lesson(1));
+  const std::string name = RunJson({"pattern", "show", id})["adapter_name"];
+  const std::string file = folder_ / "patterns.jsonl";
+  Run({"pattern", "export", file, "--without-adapters"});
+  UpsertPatternRequest older = Lesson(1);
+  older.mutable_pattern()->set_id(id);
+  older.mutable_pattern()->set_task("sits");
+  older.mutable_pattern()->set_updated_ms(1);
+  Upsert(older);
+  EXPECT_THAT(Run({"pattern", "import", file}), HasSubstr("1 replaced"));
+  const json now = RunJson({"pattern", "show", id});
+  EXPECT_EQ(now["task"], "walks");
+  EXPECT_EQ(now["adapter_name"], name);
+}
+
+TEST_F(NodePatternsTest, FoldersAreNoExportsAndAMissingIdDoesNotKeepTheNext) {
+  Start();
+  EXPECT_THAT(Run({"pattern", "import", folder_}), HasSubstr("no regular file"));
+  const std::string a = Upsert(Lesson(1));
+  const std::string b = Upsert(Lesson(2));
+  const std::string out = Run({"pattern", "rm", a, std::string(32, '0'), b, "--format", "json"});
+  const json told = json::parse(out.substr(0, out.find('\n')));
+  EXPECT_EQ(told["deleted"], json::array({a, b}));
+  EXPECT_EQ(exit_code_, 1);
+  EXPECT_EQ(Status().patterns(), 0u);
+}
+
 TEST_F(NodePatternsTest, ListsPageByPageAndWatches) {
   Start();
   std::vector<std::string> ids;

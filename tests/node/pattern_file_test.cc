@@ -7,6 +7,7 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -181,6 +182,10 @@ TEST(PatternFileTest, ALineSaysWhatIsWrongWithIt) {
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AACAPwAAAM"; }), HasSubstr("no base64"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AACAPwAAwH8="; }),
               HasSubstr("not finite"));
+  // What no node stores: `import --check` found nothing wrong with it.
+  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["embedding"] = "AAAAAAAAAIA="; }), HasSubstr("all zero"));
+  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["bank"] = 3; }), HasSubstr("from 0 to 2"));
+  EXPECT_THAT(ErrorOf([](Json* j) { (*j)["tier"] = "dp"; }), HasSubstr("use private or public"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["quality"] = 1.5; }), HasSubstr("\"quality\" is 1.5"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["quality"] = "good"; }), HasSubstr("no number"));
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["uses"] = -1; }), HasSubstr("\"uses\""));
@@ -195,6 +200,24 @@ TEST(PatternFileTest, ALineSaysWhatIsWrongWithIt) {
   EXPECT_THAT(ErrorOf([](Json* j) { (*j)["task"] = std::string(257, 'x'); }),
               HasSubstr("has 257 bytes"));
   EXPECT_THAT(ErrorOf([](Json* j) { *j = 7; }), HasSubstr("no object"));
+}
+
+TEST(PatternFileTest, AFileSaysThatAdaptersWereLeftOut) {
+  PatternFileHeader header = TwoValues();
+  for (const bool without : {false, true}) {
+    header.without_adapters = without;
+    std::istringstream in(Written(header, {}));
+    EXPECT_EQ(PatternFileReader::Open(in)->header().without_adapters, without);
+  }
+}
+
+// The file buffer throws where the disk, or what is no file, cannot be read.
+TEST(PatternFileTest, WhatCannotBeReadIsAnError) {
+  std::ifstream folder(testing::TempDir(), std::ios::binary);
+  ASSERT_TRUE(folder.is_open());
+  const auto reader = PatternFileReader::Open(folder);
+  EXPECT_EQ(ReasonOf(reader.status()), reasons::kExportInvalid);
+  EXPECT_THAT(MessageOf(reader.status()), HasSubstr("cannot be read"));
 }
 
 TEST(PatternFileTest, AKeyThatIsThereTwiceIsRefused) {

@@ -66,7 +66,8 @@ class PatternServiceTest : public testing::Test {
     dependencies.self = self_;
     dependencies.patterns = patterns_.get();
     dependencies.pattern_feed = feed_.get();
-    dependencies.queries = &pool_;
+    dependencies.pattern_calls = calls_;
+    dependencies.inference = inference_;
     service_ = MakePatternService(dependencies);
     RunningServer running =
         StartServer("127.0.0.1:0", limits::kMaxApiMessageBytes, {service_.get()}).value();
@@ -135,6 +136,8 @@ class PatternServiceTest : public testing::Test {
   ManualClock clock_;
   std::filesystem::path folder_;
   ThreadPool pool_{{.name = "queries", .threads = 2}};
+  Executor* calls_ = &pool_;             // of every call but a watch
+  InferenceActor* inference_ = nullptr;  // of searches by text
   std::unique_ptr<Database> database_;
   std::unique_ptr<PatternStore> patterns_;
   std::unique_ptr<PatternFeed> feed_;

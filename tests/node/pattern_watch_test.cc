@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "storage/db/row_key.h"
+#include "storage/patterns/pattern_keys.h"
 #include "storage/reasons.h"
 #include "tests/node/pattern_service_fixture.h"
 
@@ -172,6 +174,50 @@ TEST_F(PatternServiceTest, WatchersAndWritersAtTheSameTime) {
   for (std::thread& thread : watchers) {
     thread.join();
   }
+}
+
+// A stream that could be woken before it had its place began at change 0.
+TEST_F(PatternServiceTest, AWatchFromNowOnBeginsThereWhileOthersWrite) {
+  std::atomic<bool> stop{false};
+  std::thread writer([this, &stop] {
+    for (uint64_t n = 0; !stop.load(); ++n) {
+      ASSERT_TRUE(patterns_
+                      ->Put({.id = {static_cast<uint8_t>(n), static_cast<uint8_t>(n >> 8)},
+                             .embedding = {1, 2, 3, static_cast<float>(n)}})
+                      .ok());
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    grpc::ClientContext context;
+    const Stream stream = Watch(&context);
+    WatchPatternsResponse event;
+    if (!stream->Read(&event)) {
+      continue;  // those before it have not gone yet
+    }
+    EXPECT_TRUE(event.has_started()) << event.ShortDebugString();
+    const uint64_t start = event.started().sequence();
+    EXPECT_EQ(Next(stream).change().sequence(), start + 1);
+    context.TryCancel();
+  }
+  stop.store(true);
+  writer.join();
+}
+
+// Nobody got past the change of such a pattern.
+TEST_F(PatternServiceTest, AWatchGoesOnBehindAPatternThatDoesNotOpen) {
+  Put(1);
+  Put(2);
+  const PatternId id = patterns_->List(1, "")->patterns[0].id;
+  Batch damage;
+  damage.Put(ColumnFamily::kMeta, patterns::IdKey(patterns_->collection(), id), "damage", 1);
+  ASSERT_TRUE(database_->Write(std::move(damage), Durability::kProcessCrash).ok());
+  ASSERT_FALSE(patterns_->Get(id).ok());
+  grpc::ClientContext context;
+  const Stream stream = Watch(&context, 0);
+  EXPECT_TRUE(Next(stream).has_started());
+  EXPECT_FALSE(Next(stream).change().has_pattern());
+  EXPECT_TRUE(Next(stream).change().has_pattern());
+  context.TryCancel();
 }
 
 }  // namespace

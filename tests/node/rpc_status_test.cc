@@ -50,6 +50,15 @@ TEST(RpcStatusTest, OverloadCarriesARetryDelay) {
   EXPECT_GT(retry.retry_delay().nanos() + retry.retry_delay().seconds(), 0);
 }
 
+// Trying again in a moment helps against a full queue, not against a full disk.
+TEST(RpcStatusTest, AFullDiskCarriesNoRetryDelay) {
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(
+      ToRpcStatus(Error(absl::StatusCode::kResourceExhausted, reasons::kDiskFull, "full"))
+          .error_details()));
+  EXPECT_EQ(details.details_size(), 1);
+}
+
 TEST(RpcStatusTest, AForeignServersErrorHasNoReason) {
   const absl::Status back =
       FromRpcStatus(grpc::Status(grpc::StatusCode::UNAVAILABLE, "connection refused"));

@@ -3,12 +3,14 @@
 
 // Queries of the witness log that wait for one another.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -20,41 +22,12 @@
 #include "node/api/services.h"
 #include "node/limits.h"
 #include "ruvd/witness/v1/witness.grpc.pb.h"
+#include "tests/node/holding_executor.h"
 
 namespace ruvd {
 namespace {
 
-// Holds what is posted until it is told to run it.
-class HoldingExecutor final : public Executor {
- public:
-  void Post(Task task, Priority /*priority*/) override {
-    const std::unique_lock lock(mutex_);
-    tasks_.push_back(std::move(task));
-    changed_.notify_all();
-  }
-  TimerHandle PostAt(TimePoint /*when*/, Task /*task*/) override { return {}; }
-  const Clock& clock() const override { return SystemClock(); }
-
-  void WaitFor(size_t tasks) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return tasks_.size() >= tasks; });
-  }
-  void RunAll() {
-    std::vector<Task> tasks;
-    {
-      const std::unique_lock lock(mutex_);
-      tasks.swap(tasks_);
-    }
-    for (const Task& task : tasks) {
-      task();
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Task> tasks_;
-};
+using testing::HasSubstr;
 
 // One call, whose end can be waited for.
 struct Call {
@@ -153,6 +126,42 @@ TEST_F(WitnessServiceTest, AStopCancelsTheQueriesThatWait) {
   }
   queries_.RunAll();
   stop.join();
+}
+
+// NaN met no condition, and what cannot be had together was passed over: empty answers without a
+// word.
+TEST_F(WitnessServiceTest, QuestionsThatMakeNoSenseAreRefusedByName) {
+  const auto error = [this](auto change) {
+    witness::v1::ListEntriesRequest request;
+    change(&request);
+    witness::v1::ListEntriesResponse response;
+    grpc::ClientContext context;
+    std::thread lane([this] {
+      queries_.WaitFor(1);
+      queries_.RunAll();
+    });
+    const absl::Status status = FromRpcStatus(stub_->ListEntries(&context, request, &response));
+    if (status.code() != absl::StatusCode::kInvalidArgument || response.hits_size() > 0) {
+      ADD_FAILURE() << status;
+    }
+    queries_.Post([] {}, Priority::kNormal);  // where the call never reached the lane
+    lane.join();
+    queries_.RunAll();
+    return MessageOf(status);
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(error([&](auto* r) { r->mutable_filter()->set_min_quality(nan); }),
+              HasSubstr("min_quality is nan"));
+  EXPECT_THAT(error([&](auto* r) { r->mutable_filter()->set_max_quality(2); }),
+              HasSubstr("max_quality is 2"));
+  EXPECT_THAT(error([&](auto* r) { r->mutable_filter()->set_max_total_ms(nan); }),
+              HasSubstr("max_total_ms is nan"));
+  EXPECT_THAT(error([&](auto* r) { r->set_min_similarity(0.5F); }), HasSubstr("similar_to"));
+  EXPECT_THAT(error([&](auto* r) {
+                r->set_similar_to("x");
+                r->set_oldest_first(true);
+              }),
+              HasSubstr("oldest_first"));
 }
 
 }  // namespace

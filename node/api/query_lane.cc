@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/query_lane.h"
+
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/api/rpc_status.h"
+
+namespace ruvd {
+
+void QueryLane::Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
+                    std::function<absl::Status()> answer) {
+  if (waiting_.fetch_add(1) >= capacity_) {
+    waiting_.fetch_sub(1);
+    reactor->Finish(
+        ToRpcStatus(Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
+                          "{} calls of this kind wait already; ask again in a moment", capacity_)));
+    return;
+  }
+  executor_.Post([this, context, reactor, answer = std::move(answer)] {
+    const absl::Status status = context->IsCancelled()
+                                    ? Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                                            "the caller cancelled the call, or its deadline passed")
+                                    : answer();
+    waiting_.fetch_sub(1);
+    reactor->Finish(ToRpcStatus(status));
+  });
+}
+
+}  // namespace ruvd

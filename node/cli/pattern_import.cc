@@ -1,0 +1,283 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/cli/pattern_import.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/cli/client.h"
+#include "node/cli/limits.h"
+#include "node/cli/output.h"
+#include "node/cli/pattern_file.h"
+#include "node/cli/terminal.h"
+
+namespace ruvd {
+namespace {
+
+using nlohmann::json;
+using pattern::v1::Pattern;
+using pattern::v1::UpsertPatternRequest;
+using pattern::v1::UpsertPatternResponse;
+
+struct ImportCounts {
+  uint64_t created = 0;
+  uint64_t replaced = 0;
+  uint64_t unchanged = 0;
+  uint64_t kept = 0;                          // the node's is newer
+  uint64_t expired = 0;                       // passed over
+  uint64_t refused = 0;                       // by the node
+  std::map<uint64_t, absl::Status> refusals;  // the first of them, by line
+};
+
+// Whether the node has something against this pattern, not against all of them.
+bool IsRefusal(const absl::Status& status) {
+  const std::string reason = ReasonOf(status);
+  return reason == reasons::kInvalidArgument || reason == reasons::kWrongDimension ||
+         reason == reasons::kAdapterInvalid || reason == reasons::kAdapterForOtherModel;
+}
+
+absl::Status Count(UpsertPatternResponse::Outcome outcome, ImportCounts* counts) {
+  switch (outcome) {
+    case UpsertPatternResponse::OUTCOME_CREATED:
+      ++counts->created;
+      return absl::OkStatus();
+    case UpsertPatternResponse::OUTCOME_REPLACED:
+      ++counts->replaced;
+      return absl::OkStatus();
+    case UpsertPatternResponse::OUTCOME_UNCHANGED:
+      ++counts->unchanged;
+      return absl::OkStatus();
+    case UpsertPatternResponse::OUTCOME_KEPT:
+      ++counts->kept;
+      return absl::OkStatus();
+    default:
+      return Error(absl::StatusCode::kInternal, reasons::kInternal,
+                   "the node answers with outcome {}, which this ruvd does not know; use the same "
+                   "version",
+                   static_cast<int>(outcome));
+  }
+}
+
+// Sends patterns, several at a time: the node makes durable together what comes together.
+class Uploader {
+ public:
+  Uploader(NodeClient& client, ImportCounts* counts) : client_(client), counts_(*counts) {}
+  ~Uploader() { Finish().IgnoreError(); }
+  Uploader(const Uploader&) = delete;
+  Uploader& operator=(const Uploader&) = delete;
+
+  // Waits for room first. False after an error: nothing is sent any more.
+  bool Send(UpsertPatternRequest request, uint64_t line) {
+    const size_t bytes = request.ByteSizeLong();
+    {
+      const MutexLock lock(mutex_);
+      while (calls_ > 0 && (calls_ >= limits::kImportCalls || bytes_ > limits::kImportBytes)) {
+        answered_.Wait(mutex_);
+      }
+      if (!error_.ok()) {
+        return false;
+      }
+      ++calls_;
+      bytes_ += bytes;
+    }
+    client_.StartUpsertPattern(
+        std::move(request),
+        [this, line, bytes](const absl::StatusOr<UpsertPatternResponse>& response) {
+          TakeAnswer(response, line, bytes);
+        });
+    return true;
+  }
+
+  // Waits for all answers. The error that ended it.
+  absl::Status Finish() {
+    const MutexLock lock(mutex_);
+    while (calls_ > 0) {
+      answered_.Wait(mutex_);
+    }
+    return error_;
+  }
+
+ private:
+  void TakeAnswer(const absl::StatusOr<UpsertPatternResponse>& response, uint64_t line,
+                  size_t bytes) {
+    const MutexLock lock(mutex_);
+    absl::Status status = response.ok() ? Count(response->outcome(), &counts_) : response.status();
+    if (IsRefusal(status)) {
+      ++counts_.refused;
+      counts_.refusals.emplace(line, std::move(status));
+      if (counts_.refusals.size() > limits::kShownRefusals) {
+        counts_.refusals.erase(std::prev(counts_.refusals.end()));
+      }
+    } else {
+      error_.Update(Annotate(status, fmt::format("line {}", line)));
+    }
+    --calls_;
+    bytes_ -= bytes;
+    answered_.NotifyAll();  // under the mutex: the waiting one may destroy this
+  }
+
+  NodeClient& client_;
+  Mutex mutex_;
+  CondVar answered_;
+  ImportCounts& counts_;  // but `expired` under the mutex
+  size_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::Status OpenExport(const std::string& path, std::ifstream* in) {
+  std::error_code error;
+  const std::filesystem::file_status found = std::filesystem::status(path, error);
+  if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found)) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnreadable,
+                 "{} is no regular file; an import reads it twice, so write it into one first",
+                 path);
+  }
+  in->open(path, std::ios::binary);
+  return in->is_open() ? absl::OkStatus()
+                       : Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
+                               "{} cannot be read; name a file of `ruvd pattern export`", path);
+}
+
+absl::StatusOr<PatternFileReader> FromTheBeginning(std::ifstream& in) {
+  in.clear();
+  in.seekg(0);
+  return PatternFileReader::Open(in);
+}
+
+// Reads the whole file and compares it with the node; nothing is sent. The number of patterns.
+absl::StatusOr<uint64_t> CheckExport(NodeClient& client, std::ifstream& in) {
+  ASSIGN_OR_RETURN(PatternFileReader reader, FromTheBeginning(in));
+  ASSIGN_OR_RETURN(const auto node, client.GetStatus());
+  const PatternFileHeader& header = reader.header();
+  if (header.model_package != node.model_package() ||
+      header.dimension != node.embedding_dimension()) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
+                 "the patterns are of model {} (package {}, {} values), the node at {} serves {} "
+                 "(package {}, {} values); embeddings of different models cannot be compared, so "
+                 "nothing was imported",
+                 header.model_name, header.model_package, header.dimension, client.server(),
+                 node.model_name(), node.model_package(), node.embedding_dimension());
+  }
+  for (uint64_t patterns = 0;; ++patterns) {
+    ASSIGN_OR_RETURN(const auto pattern, reader.Next());
+    if (!pattern) {
+      return patterns;
+    }
+  }
+}
+
+// A file without adapters says nothing about them: the node's own stays with its pattern.
+absl::Status KeepAdapter(NodeClient& client, Pattern* pattern) {
+  pattern::v1::GetPatternRequest request;
+  request.set_id(pattern->id());
+  request.set_with_adapter(true);
+  auto stored = client.GetPattern(request);
+  if (absl::IsNotFound(stored.status())) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(stored.status());
+  *pattern->mutable_adapter() = std::move(*stored->mutable_pattern()->mutable_adapter());
+  return absl::OkStatus();
+}
+
+absl::Status ImportAll(NodeClient& client, std::ifstream& in, ImportCounts* counts) {
+  ASSIGN_OR_RETURN(PatternFileReader reader, FromTheBeginning(in));
+  Uploader uploader(client, counts);
+  for (;;) {
+    ASSIGN_OR_RETURN(auto pattern, reader.Next());
+    if (!pattern) {
+      break;
+    }
+    // A long import passes moments at which patterns expire.
+    if (pattern->expires_ms() != 0 && pattern->expires_ms() <= SystemClock().WallMillis()) {
+      ++counts->expired;
+      continue;
+    }
+    if (reader.header().without_adapters) {
+      RETURN_IF_ERROR(KeepAdapter(client, &*pattern));
+    }
+    UpsertPatternRequest request;
+    *request.mutable_pattern() = *std::move(pattern);
+    request.set_model_package(reader.header().model_package);
+    request.set_only_if_newer(true);
+    if (!uploader.Send(std::move(request), reader.line())) {
+      break;
+    }
+  }
+  return uploader.Finish();
+}
+
+void Print(CommandContext& context, const ImportCounts& counts) {
+  if (context.json) {
+    json refusals = json::array();
+    for (const auto& [line, status] : counts.refusals) {
+      refusals.push_back({{"line", line}, {"message", MessageOf(status)}});
+    }
+    context.out << ToJsonLine(json{{"created", counts.created},
+                                   {"replaced", counts.replaced},
+                                   {"unchanged", counts.unchanged},
+                                   {"kept", counts.kept},
+                                   {"expired", counts.expired},
+                                   {"refused", counts.refused},
+                                   {"refusals", refusals}});
+    return;
+  }
+  context.out << fmt::format(
+      "{} new, {} replaced, {} unchanged, {} left as they are newer here, {} expired, {} refused\n",
+      counts.created, counts.replaced, counts.unchanged, counts.kept, counts.expired,
+      counts.refused);
+  for (const auto& [line, status] : counts.refusals) {
+    context.out << fmt::format("line {}: {}\n", line, PrintableLine(MessageOf(status)));
+  }
+}
+
+// The error of an import: the one that ended it, else that some were refused.
+absl::Status Judge(const absl::Status& status, const ImportCounts& counts) {
+  if (!status.ok()) {
+    return Annotate(status,
+                    "not all were imported; once it is mended, import the file again, what is "
+                    "there stays as it is");
+  }
+  if (counts.refused == 0) {
+    return absl::OkStatus();
+  }
+  return Annotate(counts.refusals.begin()->second,
+                  fmt::format("the node refused {} of the patterns, all others are imported; the "
+                              "first is in line {}",
+                              counts.refused, counts.refusals.begin()->first));
+}
+
+}  // namespace
+
+absl::Status ImportPatterns(CommandContext& context, const std::string& path, bool check_only) {
+  std::ifstream in;
+  RETURN_IF_ERROR(OpenExport(path, &in));
+  NodeClient client(context.server);
+  const absl::StatusOr<uint64_t> patterns = CheckExport(client, in);
+  if (!patterns.ok()) {
+    return Annotate(patterns.status(), path);
+  }
+  if (check_only) {
+    context.out << (context.json
+                        ? ToJsonLine(json{{"patterns", *patterns}})
+                        : fmt::format("{} patterns, nothing is wrong with the file\n", *patterns));
+    return absl::OkStatus();
+  }
+  ImportCounts counts;
+  const absl::Status status = ImportAll(client, in, &counts);
+  Print(context, counts);
+  return Annotate(Judge(status, counts), path);
+}
+
+}  // namespace ruvd

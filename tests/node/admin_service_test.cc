@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// ruvd.admin.v1 of a node whose parts do not answer or are busy.
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "node/actors/federation_actor.h"
+#include "node/api/rpc_status.h"
+#include "node/api/server.h"
+#include "node/api/services.h"
+#include "node/reasons.h"
+#include "ruvd/admin/v1/admin.grpc.pb.h"
+
+namespace ruvd {
+namespace {
+
+using namespace admin::v1;  // NOLINT(google-build-using-namespace): all messages of one package
+using testing::HasSubstr;
+
+// An actor that failed too often and is stopped.
+class StoppedFederation final : public FederationActor {
+ public:
+  LinkId OpenLink(std::shared_ptr<LinkSink>, std::string) override { return 1; }
+  void OnDialFailed(std::string) override {}
+  bool OnFrame(LinkId, std::shared_ptr<const federation::v1::Frame>) override { return false; }
+  void OnClosed(LinkId) override {}
+  void OnPatternStored(const PatternId&) override {}
+  void View(std::function<void(absl::StatusOr<FederationView>)> done) override { done(Stopped()); }
+  void SetConsent(ConsentTier, std::function<void(absl::StatusOr<ConsentAnswer>)> done) override {
+    done(Stopped());
+  }
+
+ private:
+  static absl::Status Stopped() {
+    return Error(absl::StatusCode::kUnavailable, reasons::kActorStopped, "the actor has stopped");
+  }
+};
+
+// Does something whenever it is asked for the time of day.
+class AskedClock final : public Clock {
+ public:
+  TimePoint Now() const override { return SystemClock().Now(); }
+  int64_t WallMillis() const override {
+    if (on_asked) {
+      on_asked();
+    }
+    return SystemClock().WallMillis();
+  }
+  std::function<void()> on_asked;
+};
+
+class AdminServiceTest : public testing::Test {
+ protected:
+  using Stub = AdminService::Stub;
+
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              ("admin_service_" + std::to_string(::getpid()) + "_" +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    database_ = Database::Open({.path = (folder_ / "store").string(),
+                                .seal_key = SealKey::Generate(),
+                                .soft_reserve_bytes = 0,
+                                .hard_reserve_bytes = 0})
+                    .value();
+    ServiceDependencies dependencies;
+    dependencies.clock = &clock_;
+    dependencies.database = database_.get();
+    dependencies.backup_dir = (folder_ / "backups").string();
+    dependencies.upkeep = &pool_;
+    dependencies.federation = &federation_;
+    dependencies.fill_status = [](NodeStatus* status) { status->patterns = 7; };
+    service_ = MakeAdminService(dependencies);
+    server_ = StartServer("127.0.0.1:0", 1 << 20, {service_.get()}).value();
+    stub_ = AdminService::NewStub(
+        grpc::CreateChannel(server_.address, grpc::InsecureChannelCredentials()));
+  }
+  void TearDown() override {
+    server_.server->Shutdown();
+    server_.server.reset();
+    pool_.Shutdown();
+    database_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  template <typename Request, typename Response>
+  absl::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                    const Request& request, Response* response) {
+    grpc::ClientContext context;
+    return FromRpcStatus((*stub_.*method)(&context, request, response));
+  }
+
+  std::filesystem::path folder_;
+  AskedClock clock_;
+  StoppedFederation federation_;
+  ThreadPool pool_{{.name = "upkeep"}};
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<grpc::Service> service_;
+  RunningServer server_;
+  std::unique_ptr<Stub> stub_;
+};
+
+// "private, since always" and no members at all is what an operator was told of a node that shares.
+TEST_F(AdminServiceTest, AFederationThatDoesNotAnswerIsNoPrivateOne) {
+  GetConsentResponse consent;
+  EXPECT_EQ(ReasonOf(Call(&Stub::GetConsent, GetConsentRequest(), &consent)),
+            reasons::kActorStopped);
+  ListMembersResponse members;
+  EXPECT_EQ(ReasonOf(Call(&Stub::ListMembers, ListMembersRequest(), &members)),
+            reasons::kActorStopped);
+  GetStatusResponse status;
+  EXPECT_TRUE(Call(&Stub::GetStatus, GetStatusRequest(), &status).ok());
+  EXPECT_EQ(status.patterns(), 7u);
+}
+
+// Each try of a client without patience queued one more copy of the whole store.
+TEST_F(AdminServiceTest, ASecondBackupIsRefusedWhileOneRuns) {
+  absl::Status second;
+  std::atomic<bool> asked{false};
+  clock_.on_asked = [&] {
+    if (!asked.exchange(true)) {
+      BackUpStoreResponse response;
+      second = Call(&Stub::BackUpStore, BackUpStoreRequest(), &response);
+    }
+  };
+  BackUpStoreRequest request;
+  request.set_name("first");
+  BackUpStoreResponse response;
+  ASSERT_TRUE(Call(&Stub::BackUpStore, request, &response).ok());
+  EXPECT_EQ(ReasonOf(second), reasons::kBackupRunning);
+  EXPECT_THAT(MessageOf(second), HasSubstr("(first)"));
+  EXPECT_TRUE(Call(&Stub::BackUpStore, BackUpStoreRequest(), &response).ok());
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Which thread the calls of ruvd.pattern.v1 run on, and how many of them wait.
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/node/holding_executor.h"
+#include "tests/node/pattern_service_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using pattern::v1::DeletePatternRequest;
+using pattern::v1::DeletePatternResponse;
+using pattern::v1::SearchPatternsRequest;
+using pattern::v1::SearchPatternsResponse;
+
+// Embeds at once, on the caller's thread, as the inference thread calls back.
+class InstantInference final : public InferenceActor {
+ public:
+  absl::Status Generate(GenerationJob) override { return absl::UnimplementedError(""); }
+  absl::Status Score(ScoreJob, std::function<void(absl::StatusOr<ScoreAnswer>)>) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status Embed(std::string, std::function<void(absl::StatusOr<EmbedAnswer>)> done) override {
+    done(EmbedAnswer{.embedding = {1, 1, 0, 0}});
+    return absl::OkStatus();
+  }
+  uint64_t running() const override { return 0; }
+};
+
+// One call, whose end can be waited for.
+template <typename Request, typename Response>
+struct Call {
+  grpc::ClientContext context;
+  Request request;
+  Response response;
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool done = false;
+  grpc::Status status;
+
+  absl::Status End() {
+    std::unique_lock lock(mutex);
+    ended.wait(lock, [this] { return done; });
+    return FromRpcStatus(status);
+  }
+  auto OnEnd() {
+    return [this](const grpc::Status& end) {
+      const std::unique_lock lock(mutex);
+      status = end;
+      done = true;
+      ended.notify_all();
+    };
+  }
+};
+using Deletion = Call<DeletePatternRequest, DeletePatternResponse>;
+using TextSearch = Call<SearchPatternsRequest, SearchPatternsResponse>;
+
+class PatternLaneTest : public PatternServiceTest {
+ protected:
+  PatternLaneTest() {
+    calls_ = &held_;
+    inference_ = &instant_;
+  }
+  std::unique_ptr<Deletion> AskToDelete(uint64_t n) {
+    auto call = std::make_unique<Deletion>();
+    call->request.set_id(Id(n));
+    stub_->async()->DeletePattern(&call->context, &call->request, &call->response, call->OnEnd());
+    return call;
+  }
+
+  HoldingExecutor held_;
+  InstantInference instant_;
+};
+
+// A deletion waits for writers and the disk: on gRPC's threads a few of them stopped everything.
+TEST_F(PatternLaneTest, ADeletionWaitsOnTheLaneForTheDisk) {
+  ASSERT_TRUE(patterns_->Put({.id = {1}, .embedding = {1, 2, 3, 4}}).ok());
+  Deletion call;
+  call.request.set_id(ToHex(patterns_->List(1, "")->patterns[0].id));
+  stub_->async()->DeletePattern(&call.context, &call.request, &call.response, call.OnEnd());
+  held_.WaitFor(1);
+  EXPECT_EQ(patterns_->size(), 1u);
+  held_.RunAll();
+  EXPECT_TRUE(call.End().ok());
+  EXPECT_EQ(patterns_->size(), 0u);
+}
+
+// The store was searched on the inference thread, while no completion made a step.
+TEST_F(PatternLaneTest, ASearchByTextLeavesTheInferenceThread) {
+  ASSERT_TRUE(patterns_->Put({.id = {1}, .embedding = {1, 1, 0, 0}}).ok());
+  TextSearch call;
+  call.request.set_text("a text");
+  stub_->async()->SearchPatterns(&call.context, &call.request, &call.response, call.OnEnd());
+  held_.WaitFor(1);
+  held_.RunAll();
+  EXPECT_TRUE(call.End().ok());
+  EXPECT_EQ(call.response.hits_size(), 1);
+}
+
+TEST_F(PatternLaneTest, OneCallTooManyIsRefusedAndThoseThatNobodyWantsDoNothing) {
+  ASSERT_TRUE(patterns_->Put({.id = {1}, .embedding = {1, 2, 3, 4}}).ok());
+  const std::string id = ToHex(patterns_->List(1, "")->patterns[0].id);
+  std::vector<std::unique_ptr<Deletion>> calls;
+  for (size_t i = 0; i < limits::kMaxWaitingPatternCalls; ++i) {
+    calls.push_back(std::make_unique<Deletion>());
+    calls.back()->request.set_id(id);
+    stub_->async()->DeletePattern(&calls.back()->context, &calls.back()->request,
+                                  &calls.back()->response, calls.back()->OnEnd());
+  }
+  held_.WaitFor(limits::kMaxWaitingPatternCalls);
+  EXPECT_EQ(ReasonOf(AskToDelete(1)->End()), reasons::kMailboxFull);
+  // The deadline has passed already: what waits is cancelled.
+  std::thread stop([this] { server_->Shutdown(std::chrono::system_clock::now()); });
+  for (const auto& call : calls) {
+    EXPECT_FALSE(call->End().ok());
+  }
+  held_.RunAll();
+  stop.join();
+  EXPECT_EQ(patterns_->size(), 1u);
+}
+
+}  // namespace
+}  // namespace ruvd
