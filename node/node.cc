@@ -200,6 +200,7 @@ absl::Status NodeImpl::OpenStores() {
   PatternStoreOptions patterns;
   patterns.dimension = static_cast<uint32_t>(model_->config().width);
   patterns.model_hash = package_.id;
+  patterns.capacity = static_cast<size_t>(config_.storage.patterns);
   patterns.m = static_cast<uint32_t>(config_.storage.hnsw_m);
   patterns.ef_construction = static_cast<uint32_t>(config_.storage.hnsw_ef_construction);
   ASSIGN_OR_RETURN(patterns_, PatternStore::Open(*database_, patterns));
@@ -393,7 +394,11 @@ void NodeImpl::FillStatus(NodeStatus* status) const {
   status->model_hash = ToHex(model_->hash());
   status->model_package = ToHex(package_.id);
   status->embedding_dimension = patterns_->dimension();
-  status->patterns = patterns_->size();
+  const PatternStoreStats patterns = patterns_->Stats();
+  status->patterns = patterns.patterns;
+  status->patterns_capacity = patterns.capacity;
+  status->patterns_pending = patterns.pending;
+  status->patterns_problem = patterns.checkpoint.problem;
   status->trajectories = trajectories_->size();
   status->sessions = sessions_->size();
   const WitnessLogCounts witness = witness_->counts();

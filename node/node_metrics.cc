@@ -51,6 +51,11 @@ void AddNodeMetrics(const MetricSources& sources, Metrics* metrics) {
         return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns.size())}};
       });
   metrics->AddReader(
+      "ruvd_patterns_pending", "Patterns that are not in the graph yet", "", false,
+      [&patterns = *sources.patterns] {
+        return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns.Stats().pending)}};
+      });
+  metrics->AddReader(
       "ruvd_requests_running", "Requests waiting or running", "", false,
       [&inference = *sources.inference] {
         return std::vector<Metrics::Sample>{{"", static_cast<double>(inference.running())}};

@@ -17,6 +17,9 @@ struct NodeStatus {
   std::string model_name;
   std::string model_hash;
   uint64_t patterns = 0;
+  uint64_t patterns_capacity = 0;
+  uint64_t patterns_pending = 0;  // not in the graph yet: searches scan them
+  std::string patterns_problem;   // of the last checkpoint of the graph; empty: none
   uint64_t trajectories = 0;
   uint64_t dead_letters = 0;
   std::string storage_health;

@@ -48,6 +48,9 @@ void WriteStatus(const NodeStatus& node, admin::v1::GetStatusResponse* message) 
   message->set_model_name(node.model_name);
   message->set_model_hash(node.model_hash);
   message->set_patterns(node.patterns);
+  message->set_patterns_capacity(node.patterns_capacity);
+  message->set_patterns_pending(node.patterns_pending);
+  message->set_patterns_problem(node.patterns_problem);
   message->set_trajectories(node.trajectories);
   message->set_dead_letters(node.dead_letters);
   message->set_storage_health(node.storage_health);

@@ -60,7 +60,7 @@ absl::Status Write(const PatternStore& patterns, const PatternChange& change,
   if (change.kind != PatternChangeKind::kPut) {
     return absl::OkStatus();
   }
-  const absl::StatusOr<Pattern> pattern = patterns.Get(change.id);
+  const absl::StatusOr<Pattern> pattern = patterns.GetWithoutPayload(change.id);
   if (pattern.ok()) {
     WritePattern(*pattern, out->mutable_pattern());
     return absl::OkStatus();

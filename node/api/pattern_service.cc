@@ -14,6 +14,7 @@
 #include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
+#include "node/api/synced_answers.h"
 #include "node/limits.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 
@@ -28,6 +29,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   explicit PatternServiceImpl(const ServiceDependencies& dependencies)
       : node_(dependencies),
         lane_(dependencies.pattern_calls, limits::kMaxWaitingPatternCalls),
+        synced_(dependencies.pattern_calls, dependencies.patterns),
         upsert_({.clock = dependencies.clock,
                  .model = dependencies.model,
                  .patterns = dependencies.patterns,
@@ -37,7 +39,11 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   grpc::ServerUnaryReactor* UpsertPattern(grpc::CallbackServerContext* context,
                                           const pattern::v1::UpsertPatternRequest* request,
                                           pattern::v1::UpsertPatternResponse* response) override {
-    return Run(context, [this, request, response] { return upsert_.Run(*request, response); });
+    auto* reactor = context->DefaultReactor();
+    lane_.Run(
+        context, reactor, [this, request, response] { return upsert_.Run(*request, response); },
+        [this, reactor] { synced_.Finish(reactor); });
+    return reactor;
   }
 
   grpc::ServerUnaryReactor* SearchPatterns(grpc::CallbackServerContext* context,
@@ -110,7 +116,9 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   absl::Status Get(const pattern::v1::GetPatternRequest& request,
                    pattern::v1::GetPatternResponse* response) {
     ASSIGN_OR_RETURN(const PatternId id, ReadPatternId(request.id()));
-    ASSIGN_OR_RETURN(const Pattern pattern, node_.patterns->Get(id));
+    ASSIGN_OR_RETURN(const Pattern pattern, request.with_adapter()
+                                                ? node_.patterns->Get(id)
+                                                : node_.patterns->GetWithoutPayload(id));
     WritePattern(pattern, response->mutable_pattern());
     if (request.with_embedding()) {
       WriteEmbedding(pattern, response->mutable_pattern());
@@ -152,6 +160,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
 
   const ServiceDependencies node_;
   QueryLane lane_;
+  SyncedAnswers synced_;
   PatternUpsert upsert_;
 };
 

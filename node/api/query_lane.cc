@@ -12,7 +12,7 @@
 namespace ruvd {
 
 void QueryLane::Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
-                    std::function<absl::Status()> answer) {
+                    std::function<absl::Status()> answer, std::function<void()> answered) {
   if (waiting_.fetch_add(1) >= capacity_) {
     waiting_.fetch_sub(1);
     reactor->Finish(
@@ -20,13 +20,18 @@ void QueryLane::Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReact
                           "{} calls of this kind wait already; ask again in a moment", capacity_)));
     return;
   }
-  executor_.Post([this, context, reactor, answer = std::move(answer)] {
+  executor_.Post([this, context, reactor, answer = std::move(answer),
+                  answered = std::move(answered)] {
     const absl::Status status = context->IsCancelled()
                                     ? Error(absl::StatusCode::kCancelled, reasons::kCancelled,
                                             "the caller cancelled the call, or its deadline passed")
                                     : answer();
     waiting_.fetch_sub(1);
-    reactor->Finish(ToRpcStatus(status));
+    if (status.ok() && answered != nullptr) {
+      answered();
+    } else {
+      reactor->Finish(ToRpcStatus(status));
+    }
   });
 }
 

@@ -25,9 +25,10 @@ class QueryLane {
   QueryLane& operator=(const QueryLane&) = delete;
 
   // Runs `answer` on the executor and finishes the call with its status: RESOURCE_EXHAUSTED
-  // (MAILBOX_FULL) at once where too many wait, CANCELLED for a call that ended meanwhile.
+  // (MAILBOX_FULL) at once where too many wait, CANCELLED for a call that ended meanwhile. Where
+  // `answered` is set, it finishes the call after an OK.
   void Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
-           std::function<absl::Status()> answer);
+           std::function<absl::Status()> answer, std::function<void()> answered = nullptr);
 
  private:
   Executor& executor_;

@@ -177,6 +177,19 @@ absl::StatusOr<uint64_t> CheckExport(NodeClient& client, std::ifstream& in) {
   }
 }
 
+// More patterns than the node keeps would push out those that it has, and one another.
+absl::Status CheckRoom(NodeClient& client, uint64_t patterns, const std::string& path) {
+  ASSIGN_OR_RETURN(const auto node, client.GetStatus());
+  if (patterns <= node.patterns_capacity()) {
+    return absl::OkStatus();
+  }
+  return Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
+      "{} has {} patterns, the node at {} keeps {} at most; raise its storage.patterns, or "
+      "export those of most use (--min-quality)",
+      path, patterns, client.server(), node.patterns_capacity());
+}
+
 // A file without adapters says nothing about them: the node's own stays with its pattern.
 absl::Status KeepAdapter(NodeClient& client, Pattern* pattern) {
   pattern::v1::GetPatternRequest request;
@@ -268,6 +281,7 @@ absl::Status ImportPatterns(CommandContext& context, const std::string& path, bo
   if (!patterns.ok()) {
     return Annotate(patterns.status(), path);
   }
+  RETURN_IF_ERROR(CheckRoom(client, *patterns, path));
   if (check_only) {
     context.out << (context.json
                         ? ToJsonLine(json{{"patterns", *patterns}})

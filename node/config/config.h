@@ -82,6 +82,7 @@ struct NodeConfig {
     // (Argon2id, parameters in DATA_DIR/seal.kdf) or "credential" (of systemd, ruvd.seal-key).
     std::string seal_key = "file";
     std::string passphrase_file;  // for "passphrase"; its first line
+    int patterns = 100'000;       // above this those of the least value are evicted
     int hnsw_m = 16;
     int hnsw_ef_construction = 100;
     int witness_days = 7;           // what requests did is kept as long

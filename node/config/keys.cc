@@ -6,6 +6,8 @@
 #include <array>
 #include <cctype>
 
+#include "storage/limits.h"
+
 namespace ruvd {
 namespace {
 
@@ -116,6 +118,8 @@ const std::array kKeys = {
               RUVD_FIELD(std::string, storage.seal_key), 0, 0, TextRule::kOneOf, kSealKeys},
     ConfigKey{"storage", "passphrase_file", "File of mode 0600 whose first line is the passphrase.",
               RUVD_FIELD(std::string, storage.passphrase_file)},
+    ConfigKey{"storage", "patterns", "Patterns that are kept; those worth least give way.",
+              RUVD_FIELD(int, storage.patterns), 1, limits::kMaxPatterns},
     ConfigKey{"storage", "hnsw_m", "Links of a node of the pattern index.",
               RUVD_FIELD(int, storage.hnsw_m), 2, 128},
     ConfigKey{"storage", "hnsw_ef_construction", "Breadth of the search on insertion.",

@@ -158,6 +158,8 @@ class PatternStore {
 
   // kNotFound with reason NOT_FOUND, also for one that expired.
   absl::StatusOr<Pattern> Get(const PatternId& id) const;
+  // The same without its payload, which may have megabytes.
+  absl::StatusOr<Pattern> GetWithoutPayload(const PatternId& id) const;
 
   // Leaves a tombstone, so that whoever takes patterns from peers can tell that this one is not
   // wanted (WasDeleted), and drops embedding and payload. Put of the id makes it live again. Of one

@@ -141,6 +141,10 @@ absl::StatusOr<Pattern> PatternStore::Get(const PatternId& id) const {
   return ReadLive(id, /*with_payload=*/true);
 }
 
+absl::StatusOr<Pattern> PatternStore::GetWithoutPayload(const PatternId& id) const {
+  return ReadLive(id, /*with_payload=*/false);
+}
+
 absl::StatusOr<PatternPage> PatternStore::List(uint32_t page_size, std::string_view page_token,
                                                const PatternFilter& filter) const {
   if (page_size == 0 || page_size > limits::kMaxListPageSize) {

@@ -28,6 +28,10 @@ class HoldingExecutor final : public Executor {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return tasks_.size() >= tasks; });
   }
+  size_t size() {
+    const std::unique_lock lock(mutex_);
+    return tasks_.size();
+  }
   void RunAll() {
     std::vector<Task> tasks;
     {

@@ -61,6 +61,7 @@ struct Call {
   }
 };
 using Deletion = Call<DeletePatternRequest, DeletePatternResponse>;
+using Upserting = Call<pattern::v1::UpsertPatternRequest, pattern::v1::UpsertPatternResponse>;
 using TextSearch = Call<SearchPatternsRequest, SearchPatternsResponse>;
 
 class PatternLaneTest : public PatternServiceTest {
@@ -91,6 +92,26 @@ TEST_F(PatternLaneTest, ADeletionWaitsOnTheLaneForTheDisk) {
   held_.RunAll();
   EXPECT_TRUE(call.End().ok());
   EXPECT_EQ(patterns_->size(), 0u);
+}
+
+// One fsync for each pattern of an import; and "stored already" was said of what a power cut undid.
+TEST_F(PatternLaneTest, UpsertsThatComeTogetherShareAnFsync) {
+  constexpr size_t kCalls = 16;
+  std::vector<std::unique_ptr<Upserting>> calls;
+  for (size_t i = 0; i < kCalls; ++i) {
+    calls.push_back(std::make_unique<Upserting>());
+    auto& call = *calls.back();
+    call.request = Some(static_cast<float>(i), Id(i / 2));
+    stub_->async()->UpsertPattern(&call.context, &call.request, &call.response, call.OnEnd());
+  }
+  held_.WaitFor(kCalls);
+  held_.RunAll();
+  EXPECT_EQ(patterns_->size(), kCalls / 2);
+  EXPECT_EQ(held_.size(), 1u) << "one fsync for all of them";
+  held_.RunAll();
+  for (const auto& call : calls) {
+    EXPECT_TRUE(call->End().ok());
+  }
 }
 
 // The store was searched on the inference thread, while no completion made a step.

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/synced_answers.h"
+
+#include "node/api/rpc_status.h"
+
+namespace ruvd {
+
+void SyncedAnswers::Finish(grpc::ServerUnaryReactor* reactor) {
+  {
+    const MutexLock lock(mutex_);
+    waiting_.push_back(reactor);
+    if (posted_) {
+      return;
+    }
+    posted_ = true;
+  }
+  executor_.Post([this] { SyncOnce(); });
+}
+
+// With the last call of a server that stops this may be destroyed: nothing of it is touched after
+// its calls are finished.
+void SyncedAnswers::SyncOnce() {
+  std::vector<grpc::ServerUnaryReactor*> calls;
+  {
+    const MutexLock lock(mutex_);
+    calls.swap(waiting_);
+  }
+  const grpc::Status status = ToRpcStatus(patterns_.Sync());
+  {
+    const MutexLock lock(mutex_);
+    posted_ = !waiting_.empty();
+    if (posted_) {
+      executor_.Post([this] { SyncOnce(); });
+    }
+  }
+  for (grpc::ServerUnaryReactor* call : calls) {
+    call->Finish(status);
+  }
+}
+
+}  // namespace ruvd
