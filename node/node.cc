@@ -47,6 +47,7 @@
 #include "node/version.h"
 #include "storage/consent/consent_store.h"
 #include "storage/counters/counter_store.h"
+#include "storage/counters/store_life.h"
 #include "storage/db/database.h"
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_store.h"
@@ -349,11 +350,13 @@ absl::Status NodeImpl::StartServers() {
     federation_server_ = std::move(running.server);
     federation_address_ = running.address;
   }
+  ASSIGN_OR_RETURN(const uint64_t life, StoreLife(*database_));
   pattern_feed_ =
       std::make_unique<PatternFeed>(PatternFeed::Options{.patterns = patterns_.get(),
                                                          .executor = &pattern_pool_,
                                                          .max_streams = limits::kMaxPatternWatches,
-                                                         .page = limits::kPatternWatchPage});
+                                                         .page = limits::kPatternWatchPage,
+                                                         .log_id = life});
   ServiceDependencies dependencies;
   dependencies.clock = &clock_;
   dependencies.model = model_.get();

@@ -200,7 +200,9 @@ void PatternFeed::Stream::Begin(const WatchPatternsRequest& request) {
     const MutexLock lock(mutex_);
     read_ = *first;
     sent_ = *first;
-    queue_.emplace_back().mutable_started()->set_sequence(*first);
+    auto& started = *queue_.emplace_back().mutable_started();
+    started.set_sequence(*first);
+    started.set_log_id(hub_->options().log_id);
   }
   if (const absl::Status status = hub_->Add(self_); !status.ok()) {
     End(status);
@@ -215,11 +217,14 @@ absl::StatusOr<uint64_t> PatternFeed::Stream::FirstPosition(
   if (!request.has_after_sequence()) {
     return newest;
   }
+  if (request.has_log_id() && request.log_id() != hub_->options().log_id) {
+    return Truncated(request.after_sequence(), newest);
+  }
   if (request.after_sequence() > newest) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "after_sequence is {}, but the newest change of this node is {}; the number must "
-                 "be one that this node gave",
-                 request.after_sequence(), newest);
+                 "after_sequence is {}, but the newest change of this node is {}; where its store "
+                 "was restored, list the patterns anew and watch with after_sequence = {}",
+                 request.after_sequence(), newest, newest);
   }
   return request.after_sequence();
 }

@@ -6,6 +6,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "base/executor.h"
@@ -25,6 +26,7 @@ class PatternFeed {
     Executor* executor = nullptr;      // wakes streams; writers of patterns never wait for them
     size_t max_streams = 0;            // more are refused with RESOURCE_EXHAUSTED
     size_t page = 0;                   // changes in memory for each stream
+    uint64_t log_id = 0;               // StoreLife: whose changes are numbered
   };
   // Becomes the store's change listener.
   explicit PatternFeed(const Options& options);

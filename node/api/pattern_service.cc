@@ -29,7 +29,7 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
   explicit PatternServiceImpl(const ServiceDependencies& dependencies)
       : node_(dependencies),
         lane_(dependencies.pattern_calls, limits::kMaxWaitingPatternCalls),
-        synced_(dependencies.pattern_calls, dependencies.patterns),
+        synced_(dependencies.pattern_calls, &lane_, dependencies.patterns),
         upsert_({.clock = dependencies.clock,
                  .model = dependencies.model,
                  .patterns = dependencies.patterns,

@@ -14,7 +14,7 @@ namespace ruvd {
 void QueryLane::Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
                     std::function<absl::Status()> answer, std::function<void()> answered) {
   if (waiting_.fetch_add(1) >= capacity_) {
-    waiting_.fetch_sub(1);
+    Leave();
     reactor->Finish(
         ToRpcStatus(Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull,
                           "{} calls of this kind wait already; ask again in a moment", capacity_)));
@@ -26,12 +26,12 @@ void QueryLane::Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReact
                                     ? Error(absl::StatusCode::kCancelled, reasons::kCancelled,
                                             "the caller cancelled the call, or its deadline passed")
                                     : answer();
-    waiting_.fetch_sub(1);
     if (status.ok() && answered != nullptr) {
       answered();
-    } else {
-      reactor->Finish(ToRpcStatus(status));
+      return;
     }
+    Leave();
+    reactor->Finish(ToRpcStatus(status));
   });
 }
 

@@ -26,9 +26,11 @@ class QueryLane {
 
   // Runs `answer` on the executor and finishes the call with its status: RESOURCE_EXHAUSTED
   // (MAILBOX_FULL) at once where too many wait, CANCELLED for a call that ended meanwhile. Where
-  // `answered` is set, it finishes the call after an OK.
+  // `answered` is set, it finishes the call after an OK, and calls Leave before.
   void Run(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
            std::function<absl::Status()> answer, std::function<void()> answered = nullptr);
+  // A call that Run left to `answered` ends: it counts as waiting until then.
+  void Leave() { waiting_.fetch_sub(1); }
 
  private:
   Executor& executor_;

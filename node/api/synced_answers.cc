@@ -36,6 +36,7 @@ void SyncedAnswers::SyncOnce() {
     }
   }
   for (grpc::ServerUnaryReactor* call : calls) {
+    lane_.Leave();
     call->Finish(status);
   }
 }

@@ -9,17 +9,18 @@
 
 #include "base/executor.h"
 #include "base/mutex.h"
+#include "node/api/query_lane.h"
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd {
 
-// Finishes calls once what they wrote is durable. Those that come while an fsync runs share the
-// next one, so that many writers cost few of them and no thread of a lane waits for the disk.
-// Thread-safe; outlives its calls, and what it is given outlives it.
+// Finishes calls of a lane once what they wrote is durable. Those that come while an fsync runs
+// share the next one, so that many writers cost few of them and no thread of a lane waits for the
+// disk. Thread-safe; outlives its calls, and what it is given outlives it.
 class SyncedAnswers {
  public:
-  SyncedAnswers(Executor* executor, PatternStore* patterns)
-      : executor_(*executor), patterns_(*patterns) {}
+  SyncedAnswers(Executor* executor, QueryLane* lane, PatternStore* patterns)
+      : executor_(*executor), lane_(*lane), patterns_(*patterns) {}
   SyncedAnswers(const SyncedAnswers&) = delete;
   SyncedAnswers& operator=(const SyncedAnswers&) = delete;
 
@@ -31,6 +32,7 @@ class SyncedAnswers {
   void SyncOnce();
 
   Executor& executor_;
+  QueryLane& lane_;
   PatternStore& patterns_;
   Mutex mutex_;
   std::vector<grpc::ServerUnaryReactor*> waiting_ ABSL_GUARDED_BY(mutex_);

@@ -213,19 +213,30 @@ std::string KindName(WatchPatternsResponse::ChangeKind kind) {
   }
 }
 
+struct WatchFlags {
+  std::optional<uint64_t> after;
+  std::optional<uint64_t> log;
+  uint64_t count = 0;
+};
+
 // A line for each change, flushed: somebody waits for it.
-absl::Status Watch(CommandContext& context, std::optional<uint64_t> after, uint64_t count) {
+absl::Status Watch(CommandContext& context, const WatchFlags& flags) {
   pattern::v1::WatchPatternsRequest request;
-  if (after) {
-    request.set_after_sequence(*after);
+  if (flags.after) {
+    request.set_after_sequence(*flags.after);
   }
+  if (flags.log) {
+    request.set_log_id(*flags.log);
+  }
+  const uint64_t count = flags.count;
   uint64_t seen = 0;
   NodeClient client(context.server);
   return client.WatchPatterns(request, [&](const WatchPatternsResponse& event) {
     if (context.json) {
       context.out << ToJsonLine(event) << std::flush;
     } else if (event.has_started()) {
-      context.out << fmt::format("watching behind change {}\n", event.started().sequence())
+      context.out << fmt::format("watching behind change {} of log {}\n",
+                                 event.started().sequence(), event.started().log_id())
                   << std::flush;
     } else {
       const auto& change = event.change();
@@ -269,15 +280,11 @@ void AddSearchVerb(VerbTable& verbs) {
 }
 
 void AddWatchVerb(VerbTable& verbs) {
-  struct Flags {
-    std::optional<uint64_t> after;
-    uint64_t count = 0;
-  };
-  auto flags = std::make_shared<Flags>();
-  CLI::App& watch = verbs.Add(
-      "pattern watch", kGroup, "Changes as they happen, until Ctrl-C",
-      [flags](CommandContext& context) { return Watch(context, flags->after, flags->count); });
+  auto flags = std::make_shared<WatchFlags>();
+  CLI::App& watch = verbs.Add("pattern watch", kGroup, "Changes as they happen, until Ctrl-C",
+                              [flags](CommandContext& context) { return Watch(context, *flags); });
   watch.add_option("--after", flags->after, "Behind this change; 0 is all that the log has");
+  watch.add_option("--log", flags->log, "The log that this number is of: fails after a restore");
   watch.add_option("--count", flags->count, "End after so many changes");
 }
 

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "storage/counters/store_life.h"
 #include "storage/db/backup.h"
 #include "storage/db/database.h"
 #include "storage/db/file_hash.h"
@@ -199,6 +200,7 @@ absl::Status Restore::OpenStaging(const SealKey& backup_key) {
   if (options_.backup_key) {
     RETURN_IF_ERROR(restored->ChangeSealKey(options_.key));
   }
+  RETURN_IF_ERROR(BeginStoreLife(*restored));  // numbers of changes are given again
   RETURN_IF_ERROR(KeepLedger(*restored));
   return restored->Close();
 }

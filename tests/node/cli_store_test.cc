@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/bytes.h"
+#include "storage/counters/store_life.h"
 #include "storage/db/row_key.h"
 #include "storage/patterns/pattern_store.h"
 #include "tests/node/cli_store_fixture.h"
@@ -100,8 +101,11 @@ TEST_F(CliStoreTest, BacksUpAndRestores) {
   Put("a", "after");
   EXPECT_EQ(Run({"store", "restore", "--verify", "--from", backup}), 0) << err_.str();
   EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "after");
+  const uint64_t life = StoreLife(*Open()).value();
+  EXPECT_EQ(StoreLife(*Open()).value(), life);
   EXPECT_EQ(Run({"store", "restore", "--from", backup}), 0) << err_.str();
   EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "before");
+  EXPECT_NE(StoreLife(*Open()).value(), life) << "numbers of changes are given again";
   fs::remove(folder_ / "backup" / "store" / "CURRENT");
   EXPECT_NE(Run({"store", "restore", "--verify", "--from", backup}), 0);
   EXPECT_THAT(err_.str(), HasSubstr("BACKUP_INVALID"));

@@ -96,7 +96,7 @@ TEST_F(PatternLaneTest, ADeletionWaitsOnTheLaneForTheDisk) {
 
 // One fsync for each pattern of an import; and "stored already" was said of what a power cut undid.
 TEST_F(PatternLaneTest, UpsertsThatComeTogetherShareAnFsync) {
-  constexpr size_t kCalls = 16;
+  constexpr size_t kCalls = limits::kMaxWaitingPatternCalls;
   std::vector<std::unique_ptr<Upserting>> calls;
   for (size_t i = 0; i < kCalls; ++i) {
     calls.push_back(std::make_unique<Upserting>());
@@ -108,6 +108,7 @@ TEST_F(PatternLaneTest, UpsertsThatComeTogetherShareAnFsync) {
   held_.RunAll();
   EXPECT_EQ(patterns_->size(), kCalls / 2);
   EXPECT_EQ(held_.size(), 1u) << "one fsync for all of them";
+  EXPECT_EQ(ReasonOf(Upsert(Some()).status()), reasons::kMailboxFull) << "they wait still";
   held_.RunAll();
   for (const auto& call : calls) {
     EXPECT_TRUE(call->End().ok());

@@ -58,8 +58,11 @@ class PatternServiceTest : public testing::Test {
                                                 .model_hash = package_,
                                                 .durability = Durability::kProcessCrash})
                     .value();
-    feed_ = std::make_unique<PatternFeed>(PatternFeed::Options{
-        .patterns = patterns_.get(), .executor = &pool_, .max_streams = kStreams, .page = 7});
+    feed_ = std::make_unique<PatternFeed>(PatternFeed::Options{.patterns = patterns_.get(),
+                                                               .executor = &pool_,
+                                                               .max_streams = kStreams,
+                                                               .page = 7,
+                                                               .log_id = 77});
     ServiceDependencies dependencies;
     dependencies.clock = &clock_;
     dependencies.package_id = package_;

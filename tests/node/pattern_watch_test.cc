@@ -91,6 +91,24 @@ TEST_F(PatternServiceTest, AWatcherBehindTheLogIsToldWhereToGoOn) {
   resumed.TryCancel();
 }
 
+// After a restore the numbers begin again lower: whoever went on with an old one missed changes.
+TEST_F(PatternServiceTest, ANumberOfAnotherLogIsRefused) {
+  Put(1);
+  WatchPatternsRequest request;
+  request.set_after_sequence(0);
+  request.set_log_id(77);
+  grpc::ClientContext context;
+  const Stream stream = stub_->WatchPatterns(&context, request);
+  EXPECT_EQ(Next(stream).started().log_id(), 77u);
+  EXPECT_TRUE(Next(stream).has_change());
+  context.TryCancel();
+  request.set_log_id(78);
+  grpc::ClientContext other;
+  const absl::Status status = EndOf(stub_->WatchPatterns(&other, request));
+  EXPECT_EQ(ReasonOf(status), reasons::kLogTruncated);
+  EXPECT_THAT(MessageOf(status), HasSubstr("after_sequence = 1"));
+}
+
 TEST_F(PatternServiceTest, AChangeThatNeverWasIsRefused) {
   grpc::ClientContext context;
   const absl::Status status = EndOf(Watch(&context, 99));

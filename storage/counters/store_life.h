@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/db/database.h"
+
+namespace ruvd {
+
+// The number of this life of the store: random, made when it is first asked for and new after every
+// restore, which takes the log of changes back. Numbers of changes are comparable within one life
+// only. STORE_CORRUPT, the errors of Database::Write.
+absl::StatusOr<uint64_t> StoreLife(Database& database);
+
+// Begins a new one: a restore calls it before anybody sees the store.
+absl::Status BeginStoreLife(Database& database);
+
+}  // namespace ruvd
