@@ -81,6 +81,8 @@ inline constexpr size_t kMaxApiMemoryBytes = 512 << 20;
 inline constexpr size_t kMaintenanceMailbox = 4;
 inline constexpr size_t kResealStepsPerRound = 16;
 inline constexpr std::chrono::milliseconds kMaintenanceBudget{20};
+// What left the pattern store on its own is said in sums.
+inline constexpr std::chrono::minutes kPatternReportInterval{1};
 // A backup's name, which becomes a folder's.
 inline constexpr size_t kMaxBackupNameBytes = 64;
 // Conversations of an erased user that are forgotten in one batch.

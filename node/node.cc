@@ -146,6 +146,7 @@ class NodeImpl final : public Node {
   std::string federation_address_;
   const TimePoint started_;
   bool stopped_ = false;
+  bool orderly_ = false;  // every message was finished before the stop
 };
 
 absl::Status NodeImpl::Start() {
@@ -428,6 +429,7 @@ absl::Status NodeImpl::Drain(Duration deadline) {
   // Left for closing the servers and the store.
   constexpr Duration kClosing = std::chrono::milliseconds(1500);
   const DrainReport report = actors_->DrainAndWait(end - kClosing);
+  orderly_ = report.complete;
   StopNow();
   if (!report.complete) {
     return Error(absl::StatusCode::kDeadlineExceeded, reasons::kNodeDraining,
@@ -470,6 +472,13 @@ void NodeImpl::StopNow() {
   if (witness_ != nullptr) {  // after a stop by force the actor has not
     if (absl::Status flushed = witness_->FlushAll(); !flushed.ok()) {
       spdlog::error("what the last requests did is lost: {}", MessageOf(flushed));
+    }
+  }
+  if (orderly_) {  // the next start links what is not saved; one that was interrupted has the
+                   // former
+    if (absl::Status saved = patterns_->Checkpoint(); !saved.ok()) {
+      spdlog::warn("the graph of the patterns is not saved, the next start links it anew: {}",
+                   MessageOf(saved));
     }
   }
   if (database_ != nullptr) {

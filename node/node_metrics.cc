@@ -71,6 +71,18 @@ void AddNodeMetrics(const MetricSources& sources, Metrics* metrics) {
         }
         return samples;
       });
+  metrics->AddReader("ruvd_patterns_removed_total", "Patterns that expired or were evicted",
+                     "cause", true, [&patterns = *sources.patterns] {
+                       const PatternStoreStats stats = patterns.Stats();
+                       return std::vector<Metrics::Sample>{
+                           {"expired", static_cast<double>(stats.expired)},
+                           {"evicted", static_cast<double>(stats.evicted)}};
+                     });
+  metrics->AddReader(
+      "ruvd_patterns_damaged", "Patterns with rows that cannot be read", "", false,
+      [&patterns = *sources.patterns] {
+        return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns.Stats().damaged)}};
+      });
 }
 
 }  // namespace ruvd

@@ -3,6 +3,8 @@
 
 #include "node/actors/adapter_source.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -70,7 +72,7 @@ absl::Status AdapterSource::Retrieve(std::span<const float> embedding, ChosenAda
                    index_.Search(embedding, BankOf(1), options_.max_adapters));
   std::erase_if(hits,
                 [&](const RetrievedPattern& hit) { return hit.similarity < options_.threshold; });
-  RETURN_IF_ERROR(Load(hits));
+  Load(hits);
   const Selection selection = SelectAdapters(hits, registry_, options_);
   for (size_t i = 0; i < selection.mix.parts.size(); ++i) {
     const AdapterMix::Part& part = selection.mix.parts[i];
@@ -81,10 +83,8 @@ absl::Status AdapterSource::Retrieve(std::span<const float> embedding, ChosenAda
                             .similarity = selection.hits[i].similarity});
     chosen->parts.push_back({.part = part});
     ASSIGN_OR_RETURN(const PatternId id, ParseId(selection.hits[i].pattern_id));
-    if (absl::Status used = patterns_.RecordUse(id); absl::IsDataLoss(used)) {
-      return used;  // a full disk or a pattern deleted meanwhile does not keep a request from its
-                    // answer
-    }
+    // A full disk or a pattern deleted meanwhile does not keep a request from its answer.
+    patterns_.RecordUse(id).IgnoreError();
   }
   return absl::OkStatus();
 }
@@ -94,26 +94,30 @@ void AdapterSource::SetFederated(std::shared_ptr<const Adapter> adapter) {
   federated_ = std::move(adapter);
 }
 
-absl::Status AdapterSource::Load(std::span<const RetrievedPattern> hits) {
+void AdapterSource::Load(std::span<const RetrievedPattern> hits) {
   for (const RetrievedPattern& hit : hits) {
     if (registry_.Get(hit.adapter, hit.version).ok()) {
       continue;
     }
     const absl::Status status = LoadOne(hit);
-    if (!status.ok() && !absl::IsNotFound(status)) {  // deleted or replaced since the search
-      return status;
+    if (status.ok() || absl::IsNotFound(status)) {  // deleted or replaced since the search
+      continue;
+    }
+    const MutexLock lock(mutex_);
+    if (reported_.size() < limits::kMaxCachedAdapters && reported_.insert(hit.pattern_id).second) {
+      spdlog::warn("the adapter of pattern {} cannot be used: {} [{}]", hit.pattern_id,
+                   MessageOf(status), ReasonOf(status));
     }
   }
-  return absl::OkStatus();
 }
 
 absl::Status AdapterSource::LoadOne(const RetrievedPattern& hit) {
   ASSIGN_OR_RETURN(const PatternId id, ParseId(hit.pattern_id));
   ASSIGN_OR_RETURN(const Pattern pattern, patterns_.Get(id));
-  if (pattern.payload.empty()) {
+  ASSIGN_OR_RETURN(const PatternPayload payload, DecodePatternPayload(pattern.payload));
+  if (payload.adapter.empty()) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const PatternPayload payload, DecodePatternPayload(pattern.payload));
   ASSIGN_OR_RETURN(std::shared_ptr<const Adapter> adapter, DecodeAdapter(AsBytes(payload.adapter)));
   RETURN_IF_ERROR(CheckAdapter(*adapter, model_));
   const std::pair<std::string, uint32_t> version(adapter->name, adapter->version);

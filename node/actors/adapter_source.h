@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -62,7 +63,8 @@ class AdapterSource {
   // Adds those of the patterns.
   absl::Status Retrieve(std::span<const float> embedding, ChosenAdapters* chosen);
   // Makes the registry hold the adapters of these hits, decoding from the store what is missing.
-  absl::Status Load(std::span<const RetrievedPattern> hits);
+  // One that cannot be used is passed over, as if the pattern had none.
+  void Load(std::span<const RetrievedPattern> hits);
   absl::Status LoadOne(const RetrievedPattern& hit);
 
   PatternStore& patterns_;
@@ -75,6 +77,8 @@ class AdapterSource {
   std::shared_ptr<const Adapter> federated_ ABSL_GUARDED_BY(mutex_);
   // What the registry holds, in order of loading: the oldest goes first.
   std::deque<std::pair<std::string, uint32_t>> loaded_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> reported_
+      ABSL_GUARDED_BY(mutex_);  // patterns that a line was written about
 };
 
 }  // namespace ruvd

@@ -3,6 +3,8 @@
 
 #include "node/actors/background_round.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -131,6 +133,7 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const BackgroundServic
                                                           Random& random) {
   std::vector<LessonCluster> clusters;
   RETURN_IF_ERROR(ForEachPatternOf(*services.patterns, services.origin, [&](Pattern& pattern) {
+    pattern.payload.clear();  // of all own patterns it would be too much
     clusters.push_back({.lessons = {}, .pattern = pattern});
     return absl::OkStatus();
   }));
@@ -253,33 +256,91 @@ Pattern NewPattern(const BackgroundServices& services, Random& random) {
   }
   pattern.origin = services.origin;
   pattern.created_ms = services.clock->WallMillis();
-  pattern.adapter_name = fmt::format("pattern-{}", ToHex(pattern.id).substr(0, 8));
   pattern.tier = SharingTier::kPrivate;
   // Trained over all t, retrieved at the beginning of a request.
   pattern.bank = static_cast<uint32_t>(BankOf(1));
   return pattern;
 }
 
-// What is stored of a trained cluster besides its embedding.
-absl::StatusOr<std::string> MakePayload(const BackgroundServices& services,
-                                        const BackgroundOptions& options,
-                                        const LessonCluster& cluster, const Adapter& adapter,
-                                        uint64_t seed) {
-  PatternPayload payload;
-  payload.adapter = EncodeAdapter(adapter);
-  ASSIGN_OR_RETURN(payload.core, TrainCore(services, options, cluster.lessons, seed));
+// What was learned of a cluster.
+struct Lessons {
+  Adapter adapter;
+  std::vector<float> core;
+  std::vector<float> centroid;
+  float quality = 0;
+  uint32_t examples = 0;
+};
+
+float MeanReward(const LessonCluster& cluster) {
+  float reward = 0;
+  for (const Lesson* lesson : cluster.lessons) {
+    reward += lesson->reward;
+  }
+  return reward / static_cast<float>(cluster.lessons.size());
+}
+
+// The pattern with what was learned in place of what was known.
+Pattern WithLessons(const BackgroundServices& services, Lessons lessons, Pattern pattern) {
+  // A row that does not decode is replaced; whether it was made private nobody knows.
+  const auto before = DecodePatternPayload(pattern.payload);
+  PatternPayload payload{.core = std::move(lessons.core),
+                         .withheld = !before.ok() || before->withheld};
   if (services.frame != nullptr) {
     payload.frame_id = services.frame->id;
   }
-  return EncodePatternPayload(payload);
+  lessons.adapter.name = PatternAdapterName(pattern.id, AdapterId(lessons.adapter));
+  lessons.adapter.version = pattern.adapter_version + 1;
+  payload.adapter = EncodeAdapter(lessons.adapter);
+  pattern.payload = EncodePatternPayload(payload);
+  pattern.adapter_name = lessons.adapter.name;
+  pattern.adapter_version = lessons.adapter.version;
+  pattern.embedding = std::move(lessons.centroid);
+  pattern.quality = lessons.quality;
+  pattern.examples = lessons.examples;
+  // Peers take what is later only, also from a node whose clock went back.
+  pattern.updated_ms = std::max(services.clock->WallMillis(), pattern.updated_ms + 1);
+  return pattern;
+}
+
+// Stores what was learned in the pattern as it is by now: training takes minutes, in which users
+// and peers change patterns. One that was deleted stays deleted.
+absl::Status StoreLessons(const BackgroundServices& services, const Lessons& lessons,
+                          std::optional<Pattern> known, const Pattern& fresh,
+                          LearnedPattern* learned) {
+  constexpr int kTries = 5;
+  absl::Status stored;
+  for (int i = 0; i < kTries && (i == 0 || absl::IsAborted(stored)); ++i) {
+    std::optional<HybridTime> expected;
+    if (known) {
+      absl::StatusOr<Pattern> current = services.patterns->Get(known->id);
+      if (absl::IsNotFound(current.status())) {
+        learned->kept = false;
+        return absl::OkStatus();
+      }
+      RETURN_IF_ERROR(current.status());
+      known = *std::move(current);
+      expected = known->stamp;
+    }
+    const Pattern pattern = WithLessons(services, lessons, known ? *known : fresh);
+    stored = services.patterns->Update(pattern, expected);
+    learned->adapter_name = pattern.adapter_name;
+    learned->adapter_version = pattern.adapter_version;
+  }
+  if (absl::IsInvalidArgument(stored)) {  // the other clusters can still be learned
+    spdlog::error("what was learned cannot be stored: {}", MessageOf(stored));
+    learned->kept = false;
+    return absl::OkStatus();
+  }
+  return stored;
 }
 
 absl::StatusOr<LearnedPattern> LearnCluster(const BackgroundServices& services,
                                             const BackgroundOptions& options,
                                             const LessonCluster& cluster, Random& random) {
   const Model& model = services.transformer->model();
-  Pattern pattern = cluster.pattern.has_value() ? *cluster.pattern : NewPattern(services, random);
-  LearnedPattern learned{.id = pattern.id, .adapter_name = pattern.adapter_name};
+  const Pattern pattern =
+      cluster.pattern.has_value() ? *cluster.pattern : NewPattern(services, random);
+  LearnedPattern learned{.id = pattern.id};
   learned.examples = static_cast<int>(cluster.lessons.size());
   for (const Lesson* lesson : cluster.lessons) {
     learned.responses.insert(lesson->trajectory.response_id);
@@ -294,31 +355,12 @@ absl::StatusOr<LearnedPattern> LearnCluster(const BackgroundServices& services,
   if (!learned.kept) {
     return learned;
   }
-  learned.adapter_version = pattern.adapter_version + 1;
-  Adapter adapter = *result.adapter;
-  adapter.name = pattern.adapter_name;
-  adapter.version = learned.adapter_version;
-  ASSIGN_OR_RETURN(pattern.payload, MakePayload(services, options, cluster, adapter, seed));
-  float reward = 0;
-  for (const Lesson* lesson : cluster.lessons) {
-    reward += lesson->reward;
-  }
-  pattern.embedding = CentroidOf(cluster);
-  pattern.quality = reward / static_cast<float>(cluster.lessons.size());
-  pattern.examples = static_cast<uint32_t>(cluster.lessons.size());
-  pattern.adapter_version = learned.adapter_version;
-  pattern.updated_ms = services.clock->WallMillis();
-  if (cluster.pattern.has_value()) {  // what happened to it while its adapter was trained
-    const absl::StatusOr<Pattern> current = services.patterns->Get(pattern.id);
-    if (absl::IsNotFound(current.status())) {
-      learned.kept = false;  // deleted by the user: stays deleted
-      return learned;
-    }
-    RETURN_IF_ERROR(current.status());
-    pattern.tier = current->tier;
-    pattern.uses = current->uses;
-  }
-  RETURN_IF_ERROR(services.patterns->Put(pattern));
+  Lessons lessons{.adapter = *result.adapter,
+                  .centroid = CentroidOf(cluster),
+                  .quality = MeanReward(cluster),
+                  .examples = static_cast<uint32_t>(cluster.lessons.size())};
+  ASSIGN_OR_RETURN(lessons.core, TrainCore(services, options, cluster.lessons, seed));
+  RETURN_IF_ERROR(StoreLessons(services, lessons, cluster.pattern, pattern, &learned));
   return learned;
 }
 

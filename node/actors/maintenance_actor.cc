@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -50,6 +51,44 @@ Round RunRound(const MaintenanceOptions& options) {
   return round;
 }
 
+// Says what nobody asked for and nobody would notice: patterns that left, damage, checkpoints that
+// are not saved. Sums, and no line twice.
+class PatternReport {
+ public:
+  void Look(const PatternStore& patterns, TimePoint now) {
+    if (looked_at_ && now - *looked_at_ < limits::kPatternReportInterval) {
+      return;
+    }
+    const PatternStoreStats stats = patterns.Stats();
+    const uint64_t expired = stats.expired - (looked_at_ ? expired_ : 0);
+    const uint64_t evicted = stats.evicted - (looked_at_ ? evicted_ : 0);
+    if (expired + evicted > 0) {
+      spdlog::info("patterns removed: {} expired, {} evicted above storage.patterns = {}", expired,
+                   evicted, stats.capacity);
+    }
+    if (stats.damaged > damaged_) {
+      spdlog::warn("{} patterns have damaged rows and are left out; `ruvd store verify` names them",
+                   stats.damaged);
+    }
+    if (!stats.checkpoint.problem.empty() && stats.checkpoint.problem != problem_) {
+      spdlog::warn("the graph of the patterns: {}; the next start links them anew",
+                   stats.checkpoint.problem);
+    }
+    looked_at_ = now;
+    expired_ = stats.expired;
+    evicted_ = stats.evicted;
+    damaged_ = stats.damaged;
+    problem_ = stats.checkpoint.problem;
+  }
+
+ private:
+  std::optional<TimePoint> looked_at_;
+  uint64_t expired_ = 0;
+  uint64_t evicted_ = 0;
+  size_t damaged_ = 0;
+  std::string problem_;
+};
+
 class MaintenanceActor final : public Actor<Message> {
  public:
   explicit MaintenanceActor(const MaintenanceOptions& options) : options_(options) {}
@@ -71,7 +110,8 @@ class MaintenanceActor final : public Actor<Message> {
         [this, round](Context& own) {
           running_ = false;
           Report("values are not sealed anew", round->reseal, &reported_reseal_);
-          Report("the patterns are not looked after", round->patterns, &reported_patterns_);
+          Report("the patterns are not all looked after", round->patterns, &reported_patterns_);
+          report_.Look(*options_.patterns, own.Now());
           if (round->more) {
             own.Self().TryTell(Tick{}).IgnoreError();  // the timer comes anyway
           }
@@ -95,6 +135,7 @@ class MaintenanceActor final : public Actor<Message> {
   bool running_ = false;
   std::string reported_reseal_;
   std::string reported_patterns_;
+  PatternReport report_;
 };
 
 }  // namespace

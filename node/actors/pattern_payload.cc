@@ -3,18 +3,33 @@
 
 #include "node/actors/pattern_payload.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "ruvd/storage/v1/storage.pb.h"
 
 namespace ruvd {
+namespace {
+
+// Digits of an id or a digest in an adapter's name.
+constexpr size_t kShortId = 16;
+
+}  // namespace
+
+std::string PatternAdapterName(const PatternId& id, const Digest& content) {
+  return fmt::format("pattern-{}-{}", ToHex(id).substr(0, kShortId),
+                     ToHex(content).substr(0, kShortId));
+}
 
 std::string EncodePatternPayload(const PatternPayload& payload) {
   storage::v1::PatternPayload message;
   message.set_adapter(payload.adapter);
   message.mutable_core()->Assign(payload.core.begin(), payload.core.end());
+  message.set_withheld(payload.withheld);
   message.set_frame_id(payload.frame_id.data(), payload.frame_id.size());
   return message.SerializeAsString();
 }
@@ -32,6 +47,7 @@ absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes) {
                  bytes.size());
   }
   payload.adapter = message.adapter();
+  payload.withheld = message.withheld();
   payload.core.assign(message.core().begin(), message.core().end());
   std::ranges::copy(message.frame_id(), payload.frame_id.begin());
   return payload;

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "inference/adapter/adapter.h"
+#include "storage/patterns/pattern.h"
 
 namespace ruvd {
 
@@ -20,7 +21,12 @@ struct PatternPayload {
   std::string adapter;
   std::vector<float> core;
   Digest frame_id{};
+  bool withheld = false;  // a client made the pattern private: never to be shared
 };
+
+// The name of a pattern's adapter, of its content's AdapterId: no two contents share one, because
+// those who serve adapters keep them by name and version.
+std::string PatternAdapterName(const PatternId& id, const Digest& content);
 
 std::string EncodePatternPayload(const PatternPayload& payload);
 // No bytes, as of a pattern without an adapter, are an empty payload. STORE_CORRUPT for bytes that

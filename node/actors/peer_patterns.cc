@@ -4,6 +4,7 @@
 #include "node/actors/peer_patterns.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace ruvd {
 namespace {
 
 constexpr uint32_t kPage = 256;
+// Others may change the pattern between reading and writing it so often.
+constexpr int kTries = 5;
 
 }  // namespace
 
@@ -35,6 +38,14 @@ absl::Status PeerPatterns::Load() {
 }
 
 absl::Status PeerPatterns::Store(const SharedPattern& shared, const NodeId& origin) {
+  absl::Status stored = StoreOnce(shared, origin);
+  for (int i = 1; i < kTries && absl::IsAborted(stored); ++i) {
+    stored = StoreOnce(shared, origin);
+  }
+  return stored;
+}
+
+absl::Status PeerPatterns::StoreOnce(const SharedPattern& shared, const NodeId& origin) {
   const absl::StatusOr<Pattern> existing = patterns_.Get(shared.id);
   if (existing.ok() && existing->origin != origin) {
     return Error(absl::StatusCode::kAlreadyExists, reasons::kUpdateInvalid,
@@ -48,8 +59,13 @@ absl::Status PeerPatterns::Store(const SharedPattern& shared, const NodeId& orig
     return absl::OkStatus();
   }
   const uint32_t version = existing.ok() ? existing->adapter_version + 1 : 1;
-  ASSIGN_OR_RETURN(const Pattern pattern, PatternFromShared(shared, origin, frame_, version));
-  RETURN_IF_ERROR(patterns_.Put(pattern));
+  ASSIGN_OR_RETURN(Pattern pattern, PatternFromShared(shared, origin, frame_, version));
+  std::optional<HybridTime> expected;
+  if (existing.ok()) {
+    pattern.expires_ms = existing->expires_ms;
+    expected = existing->stamp;
+  }
+  RETURN_IF_ERROR(patterns_.Update(pattern, expected));
   held_[origin][shared.id] = shared.created_ms;
   return Trim(origin);
 }

@@ -25,13 +25,15 @@ class PeerPatterns {
   // Reads which rows of which peers are stored. Before the first Store.
   absl::Status Load();
 
-  // Stores a checked pattern of `origin`. A version older than the stored one (peers pass items on
-  // in any order) and a deleted pattern change nothing. One pattern more than the limit removes the
-  // origin's oldest. ALREADY_EXISTS for an id that belongs to another node; the errors of
-  // PatternStore::Put.
+  // Stores a checked pattern of `origin`. The operator's expiry of it stays. A version older than
+  // the stored one (peers pass items on in any order) and a deleted pattern change nothing. One
+  // pattern more than the limit removes the origin's oldest. ALREADY_EXISTS for an id that belongs
+  // to another node; the errors of PatternStore::Put.
   absl::Status Store(const SharedPattern& shared, const NodeId& origin);
 
  private:
+  // ABORTED where the pattern changed between reading and writing.
+  absl::Status StoreOnce(const SharedPattern& shared, const NodeId& origin);
   absl::Status Trim(const NodeId& origin);
 
   PatternStore& patterns_;

@@ -3,6 +3,8 @@
 
 #include "node/actors/shared_items.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -47,13 +49,18 @@ CoreDelta CoreOf(const Frame& frame, uint32_t bank, std::vector<float> values) {
 }
 
 bool IsShareable(const PatternPayload& payload, const Frame& frame) {
-  return !payload.core.empty() && payload.frame_id == frame.id;
+  return !payload.withheld && !payload.core.empty() && payload.frame_id == frame.id;
 }
 
 }  // namespace
 
 absl::StatusOr<SharedPattern> ShareablePattern(const Pattern& pattern, const Frame& frame) {
   ASSIGN_OR_RETURN(PatternPayload payload, DecodePatternPayload(pattern.payload));
+  if (payload.withheld) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "pattern {} was made private; it is shared once it is stored as public",
+                 ToHex(pattern.id));
+  }
   if (!IsShareable(payload, frame)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
                  "pattern {} has no core in this cluster's frame; it can be shared once feedback "
@@ -108,14 +115,13 @@ absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,
                               const std::function<absl::Status(Pattern&)>& visit) {
   std::string token;
   do {
-    ASSIGN_OR_RETURN(auto page, patterns.List(kPage, token));
+    ASSIGN_OR_RETURN(const PatternPage page, patterns.List(kPage, token, {.origin = origin}));
     for (const Pattern& listed : page.patterns) {
-      if (listed.origin != origin) {
-        continue;
-      }
       absl::StatusOr<Pattern> pattern = patterns.Get(listed.id);  // a page has no payloads
       if (pattern.ok()) {
         RETURN_IF_ERROR(visit(*pattern));
+      } else if (absl::IsDataLoss(pattern.status())) {
+        spdlog::warn("left out: {}", MessageOf(pattern.status()));
       } else if (!absl::IsNotFound(pattern.status())) {
         return pattern.status();
       }

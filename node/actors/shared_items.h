@@ -20,7 +20,7 @@
 namespace ruvd {
 
 // What of a pattern may travel: its centroid and its core, never text. FAILED_PRECONDITION if it
-// has no core in this frame.
+// has no core in this frame, or a client made it private.
 absl::StatusOr<SharedPattern> ShareablePattern(const Pattern& pattern, const Frame& frame);
 
 // A peer's pattern as a row of ours: its core becomes an adapter in the frame. `version` numbers
@@ -43,7 +43,7 @@ absl::StatusOr<std::shared_ptr<const Adapter>> FederatedAdapter(const AdapterDel
 FederatedItem ToStored(const Item& item, int64_t received_ms);
 absl::StatusOr<Item> FromStored(const FederatedItem& stored);
 
-// Calls `visit` for every pattern of `origin`, in order of id.
+// Calls `visit` for every pattern of `origin`, in order of id. Passes over damaged ones.
 absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,
                               const std::function<absl::Status(Pattern&)>& visit);
 

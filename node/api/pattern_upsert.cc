@@ -24,8 +24,8 @@ namespace {
 
 using pattern::v1::UpsertPatternResponse;
 
-// Digits of an id or a digest in an adapter's name.
-constexpr size_t kShortId = 8;
+// Others may change the pattern between reading and writing it so often.
+constexpr int kTries = 5;
 
 template <typename... Args>
 absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
@@ -53,6 +53,30 @@ bool SameContent(const Pattern& a, const Pattern& b) {
          a.origin == b.origin && a.created_ms == b.created_ms && a.expires_ms == b.expires_ms &&
          a.adapter_name == b.adapter_name && a.adapter_version == b.adapter_version &&
          a.payload == b.payload;
+}
+
+// All that peers get of a pattern beside its core.
+bool SameToPeers(const Pattern& a, const Pattern& b) {
+  return a.embedding == b.embedding && a.bank == b.bank && a.task == b.task &&
+         a.quality == b.quality && a.examples == b.examples;
+}
+
+// What is kept beside the embedding; nothing of a row that does not decode.
+PatternPayload PayloadOf(const Pattern* pattern) {
+  return pattern != nullptr ? DecodePatternPayload(pattern->payload).value_or(PatternPayload{})
+                            : PatternPayload{};
+}
+
+// A client that names no tier leaves it to the operator's consent, or to what was said before. So
+// does a file that is imported over what is here: "private" in it may be nobody's choice.
+bool Withheld(const pattern::v1::UpsertPatternRequest& request, const Pattern* existing,
+              const PatternPayload& before) {
+  const pattern::v1::SharingTier tier = request.pattern().tier();
+  const bool said = tier != pattern::v1::SHARING_TIER_UNSPECIFIED &&
+                    (existing == nullptr || !request.only_if_newer());
+  return said || tier == pattern::v1::SHARING_TIER_PUBLIC
+             ? tier == pattern::v1::SHARING_TIER_PRIVATE
+             : before.withheld;
 }
 
 // The stored pattern, nullopt where there is none.
@@ -99,32 +123,39 @@ absl::Status PatternUpsert::ReadTimes(const pattern::v1::Pattern& message, const
   return absl::OkStatus();
 }
 
-absl::Status PatternUpsert::ReadAdapter(const pattern::v1::Pattern& message,
+absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest& request,
                                         const Pattern* existing, Pattern* pattern) const {
+  const pattern::v1::Pattern& message = request.pattern();
+  const PatternPayload held = PayloadOf(existing);
+  PatternPayload payload{.withheld = Withheld(request, existing, held)};
   if (message.adapter().empty()) {
+    if (payload.withheld) {
+      pattern->payload = EncodePatternPayload(payload);
+    }
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const std::shared_ptr<const Adapter> given,
                    DecodeAdapter(AsBytes(message.adapter())));
   RETURN_IF_ERROR(CheckAdapter(*given, *options_.model));
   const Digest content = AdapterId(*given);
-  if (existing != nullptr && !existing->payload.empty()) {
-    ASSIGN_OR_RETURN(const PatternPayload held, DecodePatternPayload(existing->payload));
-    ASSIGN_OR_RETURN(const auto stored, DecodeAdapter(AsBytes(held.adapter)));
-    if (AdapterId(*stored) == content) {  // with its name, and with what is shared of it
-      pattern->payload = existing->payload;
-      pattern->adapter_name = existing->adapter_name;
-      pattern->adapter_version = existing->adapter_version;
-      return absl::OkStatus();
+  const auto stored = DecodeAdapter(AsBytes(held.adapter));
+  if (stored.ok() && AdapterId(**stored) == content) {  // with its name
+    payload.adapter = held.adapter;
+    if (SameToPeers(*existing, *pattern)) {
+      payload.core = held.core;
+      payload.frame_id = held.frame_id;
     }
+    pattern->adapter_name = existing->adapter_name;
+    pattern->adapter_version = existing->adapter_version;
+  } else {
+    Adapter adapter = *given;
+    adapter.name = PatternAdapterName(pattern->id, content);
+    adapter.version = 1;
+    payload.adapter = EncodeAdapter(adapter);
+    pattern->adapter_name = std::move(adapter.name);
+    pattern->adapter_version = adapter.version;
   }
-  Adapter adapter = *given;
-  adapter.name = fmt::format("pattern-{}-{}", ToHex(pattern->id).substr(0, kShortId),
-                             ToHex(content).substr(0, kShortId));
-  adapter.version = 1;
-  pattern->payload = EncodePatternPayload({.adapter = EncodeAdapter(adapter)});
-  pattern->adapter_name = std::move(adapter.name);
-  pattern->adapter_version = adapter.version;
+  pattern->payload = EncodePatternPayload(payload);
   return absl::OkStatus();
 }
 
@@ -141,6 +172,7 @@ absl::StatusOr<Pattern> PatternUpsert::Read(const pattern::v1::Pattern& message,
   pattern.quality = message.quality();
   pattern.examples = message.examples();
   pattern.uses = std::max(message.uses(), existing != nullptr ? existing->uses : 0);
+  pattern.last_used_ms = existing != nullptr ? existing->last_used_ms : 0;
   ASSIGN_OR_RETURN(pattern.tier, ReadTier(message.tier()));
   pattern.origin = options_.self;
   if (!message.origin().empty()) {
@@ -169,23 +201,33 @@ absl::Status PatternUpsert::Run(const pattern::v1::UpsertPatternRequest& request
                  request.model_package().substr(0, package.size()), package);
   }
   ASSIGN_OR_RETURN(const PatternId id, IdOf(request.pattern()));
-  const MutexLock lock(writer_);
+  absl::Status done;
+  for (int i = 0; i < kTries && (i == 0 || absl::IsAborted(done)); ++i) {
+    response->Clear();
+    done = RunOnce(id, request, response);
+  }
+  return done;
+}
+
+absl::Status PatternUpsert::RunOnce(const PatternId& id,
+                                    const pattern::v1::UpsertPatternRequest& request,
+                                    UpsertPatternResponse* response) const {
   ASSIGN_OR_RETURN(const std::optional<Pattern> existing, Find(*options_.patterns, id));
   const Pattern* const stored = existing ? &*existing : nullptr;
   ASSIGN_OR_RETURN(Pattern pattern, Read(request.pattern(), stored));
   pattern.id = id;
-  RETURN_IF_ERROR(ReadAdapter(request.pattern(), stored, &pattern));
-  if (stored != nullptr && SameContent(*stored, pattern)) {
-    response->set_outcome(UpsertPatternResponse::OUTCOME_UNCHANGED);
+  RETURN_IF_ERROR(ReadAdapter(request, stored, &pattern));
+  const bool same = stored != nullptr && SameContent(*stored, pattern);
+  if (same ||
+      (stored != nullptr && request.only_if_newer() && stored->updated_ms >= pattern.updated_ms)) {
+    response->set_outcome(same ? UpsertPatternResponse::OUTCOME_UNCHANGED
+                               : UpsertPatternResponse::OUTCOME_KEPT);
     WritePattern(*stored, response->mutable_pattern());
     return absl::OkStatus();
   }
-  if (stored != nullptr && request.only_if_newer() && stored->updated_ms >= pattern.updated_ms) {
-    response->set_outcome(UpsertPatternResponse::OUTCOME_KEPT);
-    WritePattern(*stored, response->mutable_pattern());
-    return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(options_.patterns->Put(pattern));
+  const std::optional<HybridTime> expected =
+      stored != nullptr ? std::optional(stored->stamp) : std::nullopt;
+  RETURN_IF_ERROR(options_.patterns->Update(pattern, expected, Durability::kProcessCrash));
   response->set_outcome(stored != nullptr ? UpsertPatternResponse::OUTCOME_REPLACED
                                           : UpsertPatternResponse::OUTCOME_CREATED);
   WritePattern(pattern, response->mutable_pattern());

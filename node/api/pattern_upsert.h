@@ -6,7 +6,6 @@
 #include "absl/status/status.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/mutex.h"
 #include "inference/model/model.h"
 #include "privacy/identity/node_key.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
@@ -17,8 +16,10 @@ namespace ruvd {
 // Stores what a client says a pattern is. Its adapter is decoded, checked against the model and
 // named after pattern and content, so that no two contents ever share a name and a version: those
 // who serve adapters keep them by both. The form of an adapter that is shared with peers is never
-// taken from a client: what leaves the node comes from its own lessons, which passed their gate.
-// Thread-safe: calls take turns.
+// taken from a client, and dropped where a client changes what would be shared with it: what leaves
+// the node comes from its own lessons, which passed their gate. A pattern that a client made
+// private stays here whatever the operator consents to. Thread-safe: calls undo nothing that came
+// between their reading and writing.
 class PatternUpsert {
  public:
   struct Options {
@@ -31,21 +32,25 @@ class PatternUpsert {
   // Everything borrowed outlives it.
   explicit PatternUpsert(const Options& options) : options_(options) {}
 
-  // See UpsertPatternRequest. INVALID_ARGUMENT, WRONG_DIMENSION, LIMIT_EXCEEDED, MODEL_MISMATCH,
-  // ADAPTER_INVALID, ADAPTER_FOR_OTHER_MODEL, DISK_FULL, the errors of PatternStore::Put.
+  // See UpsertPatternRequest. What it answers, that nothing changed included, is durable only after
+  // PatternStore::Sync, which is the caller's: calls share it. INVALID_ARGUMENT, WRONG_DIMENSION,
+  // LIMIT_EXCEEDED, MODEL_MISMATCH, ADAPTER_INVALID, ADAPTER_FOR_OTHER_MODEL, CHANGED where others
+  // change the pattern all the time, DISK_FULL, the errors of PatternStore::Update.
   absl::Status Run(const pattern::v1::UpsertPatternRequest& request,
                    pattern::v1::UpsertPatternResponse* response);
 
  private:
+  // Reads, decides and writes, without the fsync. ABORTED where the pattern changed meanwhile.
+  absl::Status RunOnce(const PatternId& id, const pattern::v1::UpsertPatternRequest& request,
+                       pattern::v1::UpsertPatternResponse* response) const;
   // A given pattern with what the node fills in. `existing` is null for a new one.
   absl::StatusOr<Pattern> Read(const pattern::v1::Pattern& message, const Pattern* existing) const;
   absl::Status ReadTimes(const pattern::v1::Pattern& message, const Pattern* existing,
                          Pattern* pattern) const;
-  absl::Status ReadAdapter(const pattern::v1::Pattern& message, const Pattern* existing,
-                           Pattern* pattern) const;
+  absl::Status ReadAdapter(const pattern::v1::UpsertPatternRequest& request,
+                           const Pattern* existing, Pattern* pattern) const;
 
   const Options options_;
-  Mutex writer_;
 };
 
 }  // namespace ruvd

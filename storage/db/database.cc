@@ -101,17 +101,19 @@ absl::StatusOr<bool> Database::Contains(ColumnFamily family, std::string_view ke
 }
 
 absl::Status Database::Scan(ColumnFamily family, std::string_view start, std::string_view end,
-                            const RowCallback& callback) const {
-  return ScanRows(family, start, end, Direction::kForward, callback);
+                            const RowCallback& callback, const BrokenCallback& broken) const {
+  return ScanRows(family, start, end, Direction::kForward, callback, broken);
 }
 
 absl::Status Database::ScanBackward(ColumnFamily family, std::string_view start,
-                                    std::string_view end, const RowCallback& callback) const {
-  return ScanRows(family, start, end, Direction::kBackward, callback);
+                                    std::string_view end, const RowCallback& callback,
+                                    const BrokenCallback& broken) const {
+  return ScanRows(family, start, end, Direction::kBackward, callback, broken);
 }
 
 absl::Status Database::ScanRows(ColumnFamily family, std::string_view start, std::string_view end,
-                                Direction direction, const RowCallback& callback) const {
+                                Direction direction, const RowCallback& callback,
+                                const BrokenCallback& broken) const {
   RETURN_IF_ERROR(CheckReadable(family));
   rocksdb::ReadOptions read;
   read.fill_cache = false;  // a scan would push out what single reads need
@@ -129,13 +131,15 @@ absl::Status Database::ScanRows(ColumnFamily family, std::string_view start, std
     const std::string_view key = ViewOf(rows->key());
     const absl::StatusOr<OpenedValue> value =
         impl_->Decode(family, key, ViewOf(rows->value()), std::nullopt, keys);
-    if (!value.ok()) {
-      if (ReasonOf(value.status()) == reasons::kKeyDestroyed) {
-        continue;
-      }
+    if (ReasonOf(value.status()) == reasons::kKeyDestroyed) {
+      continue;
+    }
+    if (!value.ok() && !broken) {
       return value.status();
     }
-    ASSIGN_OR_RETURN(const bool more, callback({key, value->plaintext, value->generation}));
+    ASSIGN_OR_RETURN(const bool more, value.ok()
+                                          ? callback({key, value->plaintext, value->generation})
+                                          : broken(key));
     if (!more) {
       return absl::OkStatus();
     }

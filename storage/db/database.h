@@ -167,14 +167,17 @@ class Database {
   absl::StatusOr<bool> Contains(ColumnFamily family, std::string_view key) const;
 
   // Shows the rows with start <= key < end (to the last one where `end` is empty) in key order, as
-  // of one moment, until the callback returns false or an error. Passes over erased rows.
+  // of one moment, until the callback returns false or an error. Passes over erased rows. A row
+  // whose value does not open ends the scan with SEAL_BROKEN, or is shown to `broken`.
   using RowCallback = std::function<absl::StatusOr<bool>(const RowView& row)>;
+  using BrokenCallback = std::function<absl::StatusOr<bool>(std::string_view key)>;
   absl::Status Scan(ColumnFamily family, std::string_view start, std::string_view end,
-                    const RowCallback& callback) const;
+                    const RowCallback& callback, const BrokenCallback& broken = nullptr) const;
 
   // The same rows from the last one to the first.
   absl::Status ScanBackward(ColumnFamily family, std::string_view start, std::string_view end,
-                            const RowCallback& callback) const;
+                            const RowCallback& callback,
+                            const BrokenCallback& broken = nullptr) const;
 
   // The greatest key of a family, nullopt where it is empty.
   absl::StatusOr<std::optional<std::string>> LastKey(ColumnFamily family) const;
@@ -234,7 +237,8 @@ class Database {
  private:
   enum class Direction : uint8_t { kForward, kBackward };
   absl::Status ScanRows(ColumnFamily family, std::string_view start, std::string_view end,
-                        Direction direction, const RowCallback& callback) const;
+                        Direction direction, const RowCallback& callback,
+                        const BrokenCallback& broken) const;
   explicit Database(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -85,8 +85,15 @@ class CollectionCheck {
     report_->Complain(fmt::format("patterns {}: ", found_.collection) +
                       fmt::format(format, std::forward<Args>(args)...));
   }
-  // Shows the rows of the collection in a family. A value that does not open ends the scan, which
-  // is complained of and makes what follows from it unsure.
+  // Of a row without the one that it belongs to, which may be damaged.
+  template <typename... Args>
+  void ComplainOfStray(fmt::format_string<Args...> format, Args&&... args) {
+    if (scans_whole_) {
+      Complain(format, std::forward<Args>(args)...);
+    }
+  }
+  // Shows the rows of the collection in a family. Passes over values that do not open, which
+  // Database::Verify complains of: what follows from them is unsure.
   void Scan(ColumnFamily family, const std::function<void(const RowView&)>& look);
 
   void LookAtSlot(const RowView& row);
@@ -119,11 +126,15 @@ class CollectionCheck {
 
 void CollectionCheck::Scan(ColumnFamily family, const std::function<void(const RowView&)>& look) {
   const std::string prefix = patterns::CollectionPrefix(found_.collection);
-  const absl::Status status = database_.Scan(family, prefix, EndOfPrefix(prefix),
-                                             [&](const RowView& row) -> absl::StatusOr<bool> {
-                                               look(row);
-                                               return true;
-                                             });
+  const auto show = [&](const RowView& row) -> absl::StatusOr<bool> {
+    look(row);
+    return true;
+  };
+  const auto pass = [&](std::string_view) -> absl::StatusOr<bool> {
+    scans_whole_ = false;
+    return true;
+  };
+  const absl::Status status = database_.Scan(family, prefix, EndOfPrefix(prefix), show, pass);
   if (!status.ok()) {
     scans_whole_ = false;
     Complain("rows of {} could not all be read: {}", InfoOf(family).name, MessageOf(status));
@@ -136,6 +147,7 @@ void CollectionCheck::LookAtSlot(const RowView& row) {
   if (!slot || row.key.size() != 2 * sizeof(uint32_t) || !decoded.ok() ||
       decoded->generation != row.generation) {
     Complain("slot row {} is damaged", ToHex(AsBytes(row.key)));
+    scans_whole_ = false;
     return;
   }
   if (!decoded->live) {
@@ -154,6 +166,7 @@ void CollectionCheck::LookAtMeta(const RowView& row) {
   const auto meta = patterns::DecodeMetaRow(row.value, id.value_or(PatternId{}));
   if (!id || !meta.ok() || meta->generation != row.generation) {
     Complain("meta row {} is damaged", ToHex(AsBytes(row.key)));
+    scans_whole_ = false;
     return;
   }
   const auto slot = slot_of_.find(*id);
@@ -165,7 +178,7 @@ void CollectionCheck::LookAtMeta(const RowView& row) {
     return;
   }
   if (slot == slot_of_.end() || slot->second != meta->slot) {
-    Complain("pattern {} is not in its slot {}", ToHex(*id), meta->slot);
+    ComplainOfStray("pattern {} is not in its slot {}", ToHex(*id), meta->slot);
     return;
   }
   Held& held = held_[slot->second];
@@ -183,7 +196,7 @@ void CollectionCheck::LookAtPayload(const RowView& row) {
   const std::optional<PatternId> id = IdOfKey(row.key);
   const auto slot = id ? slot_of_.find(*id) : slot_of_.end();
   if (slot == slot_of_.end() || held_[slot->second].row.generation != row.generation) {
-    Complain("payload row {} belongs to no pattern", ToHex(AsBytes(row.key)));
+    ComplainOfStray("payload row {} belongs to no pattern", ToHex(AsBytes(row.key)));
     return;
   }
   held_[slot->second].has_payload = true;
@@ -193,7 +206,7 @@ void CollectionCheck::LookAtVector(const RowView& row) {
   const std::optional<uint32_t> slot = ReadKeyU32(row.key, sizeof(uint32_t));
   const auto found = slot ? held_.find(*slot) : held_.end();
   if (found == held_.end() || found->second.row.generation != row.generation) {
-    Complain("embedding {} belongs to no pattern", ToHex(AsBytes(row.key)));
+    ComplainOfStray("embedding {} belongs to no pattern", ToHex(AsBytes(row.key)));
     return;
   }
   Held& held = found->second;
@@ -243,7 +256,7 @@ absl::Status CollectionCheck::CheckGraph() {
     Complain("links lead to {} of the {} patterns in the graph; the next start links the others",
              found_.linked, found_.linked + found_.unreachable);
   }
-  if (found_.linked == 0 || options_.sample == 0) {
+  if (found_.linked == 0 || options_.sample == 0 || options_.neighbours == 0) {
     return absl::OkStatus();
   }
   ChooseSample();

@@ -221,6 +221,8 @@ absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternC
   const std::unique_lock state(state_);
   next_sequence_ = sequence;
   tombstones_ += slots.size();
+  expired_ += kind == PatternChangeKind::kExpire ? slots.size() : 0;
+  evicted_ += kind == PatternChangeKind::kEvict ? slots.size() : 0;
   graph_changes_ += slots.size();
   for (const uint32_t slot : slots) {
     // What was deleted or kept for a time is gone from memory too; the others make room, at

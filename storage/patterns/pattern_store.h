@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -83,13 +84,18 @@ struct PatternStoreStats {
   size_t patterns = 0;  // live, those that expired and wait for Maintain included
   size_t capacity = 0;
   size_t slots = 0;  // in use or free for reuse
-  // As of Maintain's last walk over the rows, and those since; 0 before the first.
+  // About: as of Maintain's last walk over the rows, and those since; 0 before the first.
   size_t tombstones = 0;
   size_t pending = 0;  // patterns that are not in a graph yet: searches scan them
   size_t removed = 0;  // rows that wait to leave the index's memory
   // Patterns without a row in the index, which no search finds: there was no memory for it. The
   // next start tries again.
   size_t unindexed = 0;
+  // Patterns with rows that cannot be read, as far as anybody noticed: searches and lists pass over
+  // them. Delete or Put of the id ends it; VerifyPatterns names all of them.
+  size_t damaged = 0;
+  uint64_t expired = 0;  // removed since the store was opened
+  uint64_t evicted = 0;
   size_t index_bytes = 0;  // memory of the index
   struct Bank {
     uint32_t bank = 0;
@@ -124,7 +130,8 @@ struct PatternMaintenance {
 // is in memory, filled from the rows at Open, its graph from a checkpoint. A pattern is found as
 // soon as Put has written it: until Maintain links it, searches scan it. Embeddings of different
 // models are not comparable: each model has a collection of its own, and an open store sees that of
-// its model only. At most one store may be open on a database.
+// its model only. At most one store may be open on a database. A damaged row costs the pattern that
+// it is of; the store opens without it, serves and looks after the others.
 //
 // Thread-safe. Readers wait for no fsync and for no link; a writer waits for other writers and for
 // at most one step of Maintain (one link, about half a millisecond). Writers share their fsyncs: a
@@ -156,7 +163,7 @@ class PatternStore {
   // Makes every change before durable; calls at the same time share an fsync. Cheap where all are.
   absl::Status Sync();
 
-  // kNotFound with reason NOT_FOUND, also for one that expired.
+  // kNotFound with reason NOT_FOUND, also for one that expired; DATA_LOSS for a damaged one.
   absl::StatusOr<Pattern> Get(const PatternId& id) const;
   // The same without its payload, which may have megabytes.
   absl::StatusOr<Pattern> GetWithoutPayload(const PatternId& id) const;
@@ -209,7 +216,8 @@ class PatternStore {
   // keeps no link waiting; a checkpoint that fails is only noted (Stats) and tried again later.
   PatternMaintenance Maintain(Duration budget);
 
-  // Saves the graph now, whether or not it is due; before the node stops, for example.
+  // Saves the graph now, whether or not it is due, unless the saved one is what it would save;
+  // before the node stops, for example.
   absl::Status Checkpoint();
 
   PatternStoreStats Stats() const;
@@ -233,6 +241,7 @@ class PatternStore {
   // Opening, in this order (pattern_store_open.cc).
   absl::Status Bind();
   absl::Status LoadSlots();
+  absl::Status LoadLostSlots(std::set<uint32_t> lost);
   absl::Status LoadVectors(patterns::VectorReader* vectors);
   absl::Status LoadSequence();
   void RestoreGraph();
@@ -261,11 +270,19 @@ class PatternStore {
   absl::StatusOr<Pattern> ReadRows(const Place& place, bool with_payload) const;
   absl::StatusOr<Pattern> ReadOnce(const PatternId& id, bool with_payload, bool* changed) const;
   absl::StatusOr<Pattern> ReadLive(const PatternId& id, bool with_payload) const;
+  // `alone`: under writer_, so that what does not go together is damage.
   absl::StatusOr<std::vector<PatternHit>> SearchOnce(std::span<const float> query,
                                                      const PatternSearchOptions& options,
-                                                     bool* changed) const;
-  // The versions that hits of the index are of, without those that expired.
+                                                     bool alone, bool* changed) const;
+  // The versions that the index finds, nearest first, without those that expired or are damaged.
+  absl::StatusOr<std::vector<Place>> FindPlaces(std::span<const float> query,
+                                                const PatternSearchOptions& options,
+                                                bool* changed) const;
   std::vector<Place> PlacesOf(std::span<const HnswHit> hits, bool* changed) const;
+  std::vector<PatternId> ListIds(std::optional<PatternId> after, const PatternFilter& filter,
+                                 size_t count) const;
+  // Under writer_.
+  void NoteDamage(uint32_t slot) const;
 
   // Maintain's steps (pattern_store_maintain.cc): each a bounded piece of one kind of work; how
   // much it did, 0 where there is nothing to do.
@@ -298,9 +315,11 @@ class PatternStore {
 
   // Guards what follows, which changes under writer_ too: writers read it without.
   mutable FairSharedMutex state_;
-  patterns::SlotTable slots_;
+  mutable patterns::SlotTable slots_;  // mutable: who reads notices damage
   uint64_t next_sequence_ = 1;
   size_t tombstones_ = 0;
+  uint64_t expired_ = 0;
+  uint64_t evicted_ = 0;
   PatternStoreStats::Checkpoint checkpoint_stats_;
 
   Mutex maintenance_;  // one call of Maintain or Checkpoint at a time

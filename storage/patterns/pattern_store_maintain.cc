@@ -68,9 +68,10 @@ absl::StatusOr<size_t> PatternStore::ForgetTombstones(std::span<const PatternId>
   for (const PatternId& id : ids) {
     const absl::StatusOr<std::string> stored =
         database_.Get(ColumnFamily::kMeta, IdKey(collection_, id));
-    RETURN_IF_ERROR(stored.status());
-    ASSIGN_OR_RETURN(const patterns::MetaRow row, patterns::DecodeMetaRow(*stored, id));
-    if (row.tombstone && row.pattern.updated_ms < oldest) {  // and not stored again meanwhile
+    const auto row = stored.ok() ? patterns::DecodeMetaRow(*stored, id)
+                                 : absl::StatusOr<patterns::MetaRow>(stored.status());
+    // Not stored again meanwhile; who looked before passes over damaged ones.
+    if (row.ok() && row->tombstone && row->pattern.updated_ms < oldest) {
       batch.Delete(ColumnFamily::kMeta, IdKey(collection_, id));
       ++forgotten;
     }
@@ -101,23 +102,25 @@ absl::StatusOr<size_t> PatternStore::ForgetSome() {
     if (row.key.size() == prefix.size() + id.size()) {
       std::copy_n(row.key.begin() + static_cast<ptrdiff_t>(prefix.size()), id.size(), id.begin());
     }
-    ASSIGN_OR_RETURN(const patterns::MetaRow meta, patterns::DecodeMetaRow(row.value, id));
-    if (meta.tombstone && meta.pattern.updated_ms < oldest) {
+    const auto meta = patterns::DecodeMetaRow(row.value, id);
+    if (meta.ok() && meta->tombstone && meta->pattern.updated_ms < oldest) {
       old.push_back(id);
-    } else if (meta.tombstone) {
+    } else if (meta.ok() && meta->tombstone) {
       ++tombstones;
     }
     return true;
   };
-  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kMeta, walk_key_.empty() ? prefix : walk_key_,
-                                 EndOfPrefix(prefix), look));
+  const auto pass = [](std::string_view) -> absl::StatusOr<bool> { return true; };
+  const absl::Status walked = database_.Scan(
+      ColumnFamily::kMeta, walk_key_.empty() ? prefix : walk_key_, EndOfPrefix(prefix), look, pass);
   walk_tombstones_ += tombstones;
-  walk_key_ = std::move(next);
+  walk_key_ = walked.ok() ? std::move(next) : "";  // behind what RocksDB cannot read is no way
   if (walk_key_.empty()) {
     walk_ended_at_ = now;
     const std::unique_lock state(state_);
     tombstones_ = std::exchange(walk_tombstones_, 0);
   }
+  RETURN_IF_ERROR(walked);
   size_t forgotten = 0;
   for (std::span<const PatternId> rest(old); !rest.empty();) {
     const auto step = rest.first(std::min(rest.size(), kRemovalsOfAStep));
@@ -163,6 +166,9 @@ absl::Status PatternStore::SaveCheckpoint() {
 
 absl::Status PatternStore::Checkpoint() {
   const MutexLock lock(maintenance_);
+  if (graph_changes_.load() == 0 && checkpoint_->row().epoch != 0 && !checkpoint_failed_) {
+    return absl::OkStatus();
+  }
   return SaveCheckpoint();
 }
 

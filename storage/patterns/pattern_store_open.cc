@@ -4,8 +4,9 @@
 // PatternStore::Open: binding to a model, and the state in memory from the rows.
 
 #include <algorithm>
-#include <functional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -16,11 +17,6 @@
 
 namespace ruvd {
 namespace {
-
-absl::Status Corrupt(std::string_view what, uint32_t slot) {
-  return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-               "pattern slot {} {}; restore the store from a backup", slot, what);
-}
 
 absl::Status CheckOptions(const PatternStoreOptions& options) {
   if (options.capacity == 0 || options.capacity > limits::kMaxPatterns ||
@@ -64,24 +60,42 @@ absl::StatusOr<std::unique_ptr<PatternStore>> PatternStore::Open(
 
 absl::Status PatternStore::Bind() {
   std::optional<uint32_t> found;
+  std::optional<uint32_t> damaged;
   uint32_t next = 0;
-  const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
-    ASSIGN_OR_RETURN(const patterns::CollectionRow collection,
-                     patterns::DecodeCollectionRow(row.value));
-    const std::optional<uint32_t> number = ReadKeyU32(row.key, patterns::kCollectionKeys.size());
+  const auto count = [&](std::string_view key) -> absl::Status {
+    const std::optional<uint32_t> number = ReadKeyU32(key, patterns::kCollectionKeys.size());
     if (!number || *number != next) {
       return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
                    "collection {} of the store is missing; restore it from a backup", next);
     }
-    if (collection.model_hash == options_.model_hash &&
-        collection.dimension == options_.dimension) {
-      found = *number;
-    }
     ++next;
+    return absl::OkStatus();
+  };
+  const auto pass = [&](std::string_view key) -> absl::StatusOr<bool> {
+    RETURN_IF_ERROR(count(key));
+    damaged = next - 1;
+    return true;
+  };
+  const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
+    const auto collection = patterns::DecodeCollectionRow(row.value);
+    if (!collection.ok()) {
+      return pass(row.key);
+    }
+    RETURN_IF_ERROR(count(row.key));
+    if (collection->model_hash == options_.model_hash &&
+        collection->dimension == options_.dimension) {
+      found = next - 1;
+    }
     return !found.has_value();
   };
   RETURN_IF_ERROR(database_.Scan(ColumnFamily::kDefault, patterns::kCollectionKeys,
-                                 EndOfPrefix(patterns::kCollectionKeys), look));
+                                 EndOfPrefix(patterns::kCollectionKeys), look, pass));
+  if (!found && damaged) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                 "whether collection {} of the store is this model's cannot be read; restore the "
+                 "store from a backup",
+                 *damaged);
+  }
   collection_ = found.value_or(next);
   if (found) {
     return absl::OkStatus();
@@ -104,51 +118,93 @@ absl::Status PatternStore::Bind() {
 
 absl::Status PatternStore::LoadSlots() {
   const std::string prefix = patterns::CollectionPrefix(collection_);
-  const auto load = [this](const RowView& row) -> absl::StatusOr<bool> {
-    ASSIGN_OR_RETURN(const uint32_t slot, patterns::SlotOfKey(row.key));
-    ASSIGN_OR_RETURN(const patterns::SlotRow decoded, patterns::DecodeSlotRow(row.value));
-    if (decoded.generation != row.generation) {
-      return Corrupt("disagrees with its generation", slot);
-    }
-    if (decoded.live && !slots_.HasRoomForTask(decoded.task)) {
-      return Corrupt("has one task too many", slot);
-    }
-    slots_.Load(slot, decoded);
+  std::set<uint32_t> lost;
+  const auto lose = [&](std::string_view key) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const uint32_t slot, patterns::SlotOfKey(key));
+    lost.insert(slot);
     return true;
   };
-  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kSlot, prefix, EndOfPrefix(prefix), load));
+  const auto load = [&](const RowView& row) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const uint32_t slot, patterns::SlotOfKey(row.key));
+    const auto decoded = patterns::DecodeSlotRow(row.value);
+    if (!decoded.ok() || decoded->generation != row.generation ||
+        (decoded->live && (!slots_.HasRoomForTask(decoded->task) || slots_.Find(decoded->id)))) {
+      return lose(row.key);
+    }
+    slots_.Load(slot, *decoded);
+    return true;
+  };
+  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kSlot, prefix, EndOfPrefix(prefix), load, lose));
+  if (!lost.empty()) {
+    RETURN_IF_ERROR(LoadLostSlots(std::move(lost)));
+  }
   slots_.Loaded();
   return absl::OkStatus();
 }
 
-absl::Status PatternStore::LoadVectors(patterns::VectorReader* vectors) {
-  RETURN_IF_ERROR(vectors->ForEach([this](const patterns::VectorReader::Row& row) -> absl::Status {
-    if (!slots_.Holds(row.slot, row.generation)) {
-      return Corrupt("has an embedding that is not its own", row.slot);
+// Takes slots whose rows are damaged from the meta rows of their patterns, which say the same. What
+// none speaks of may hold a pattern whose meta row is damaged too: its number is not used again.
+absl::Status PatternStore::LoadLostSlots(std::set<uint32_t> lost) {
+  const std::string prefix = patterns::CollectionPrefix(collection_);
+  const auto load = [&](const RowView& row) -> absl::StatusOr<bool> {
+    PatternId id{};
+    if (row.key.size() == prefix.size() + id.size()) {
+      std::copy_n(row.key.begin() + static_cast<ptrdiff_t>(prefix.size()), id.size(), id.begin());
     }
-    return index_->Put({.label = row.slot,
-                        .generation = row.generation,
-                        .vector = row.embedding,
-                        .attributes = slots_.AttributesOf(row.slot)});
-  }));
-  const size_t indexed = index_->Counts().live;
-  if (indexed != slots_.live()) {
-    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "the store has {} patterns but {} embeddings; restore it from a backup",
-                 slots_.live(), indexed);
+    const auto meta = patterns::DecodeMetaRow(row.value, id);
+    if (meta.ok() && !meta->tombstone && meta->generation == row.generation && !slots_.Find(id) &&
+        slots_.HasRoomForTask(meta->pattern.task) && lost.erase(meta->slot) == 1) {
+      slots_.Load(meta->slot, SlotRowOf(meta->pattern, meta->generation));
+    }
+    return !lost.empty();
+  };
+  const auto pass = [](std::string_view) -> absl::StatusOr<bool> { return true; };
+  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kMeta, prefix, EndOfPrefix(prefix), load, pass));
+  for (const uint32_t slot : lost) {
+    slots_.Withhold(slot);
   }
   return absl::OkStatus();
 }
 
-// The log has the last stamp: later ones are later, whatever the wall clock says now.
+absl::Status PatternStore::LoadVectors(patterns::VectorReader* vectors) {
+  std::vector<bool> seen(slots_.size());
+  RETURN_IF_ERROR(vectors->ForEach([&](const patterns::VectorReader::Row& row) -> absl::Status {
+    if (slots_.Holds(row.slot, row.generation)) {
+      // Fails for want of memory, or for an embedding that is none: Stats counts both.
+      seen[row.slot] = true;
+      index_
+          ->Put({.label = row.slot,
+                 .generation = row.generation,
+                 .vector = row.embedding,
+                 .attributes = slots_.AttributesOf(row.slot)})
+          .IgnoreError();
+    }
+    return absl::OkStatus();
+  }));
+  for (uint32_t slot = 0; slot < seen.size(); ++slot) {
+    if (slots_.at(slot).live && !seen[slot]) {
+      slots_.MarkDamaged(slot);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The log has the last stamp: later ones are later, whatever the wall clock says now. Where its
+// last row is damaged, the number still counts, and the stamp is that of the row before.
 absl::Status PatternStore::LoadSequence() {
-  const auto take = [this](const RowView& row) -> absl::StatusOr<bool> {
-    next_sequence_ = ReadKeyU64(row.key, 0).value_or(0) + 1;
-    ASSIGN_OR_RETURN(const patterns::OplogRow last, patterns::DecodeOplogRow(row.value));
-    clock_.Observe(last.time);
-    return false;
+  const auto pass = [this](std::string_view key) -> absl::StatusOr<bool> {
+    next_sequence_ = std::max(next_sequence_, ReadKeyU64(key, 0).value_or(0) + 1);
+    return true;
   };
-  RETURN_IF_ERROR(database_.ScanBackward(ColumnFamily::kOplog, "", "", take));
+  const auto take = [&](const RowView& row) -> absl::StatusOr<bool> {
+    const auto last = patterns::DecodeOplogRow(row.value);
+    RETURN_IF_ERROR(pass(row.key).status());
+    if (last.ok()) {
+      clock_.Observe(last->time);
+    }
+    return !last.ok();
+  };
+  RETURN_IF_ERROR(database_.ScanBackward(ColumnFamily::kOplog, "", "", take, pass));
   acknowledged_ = next_sequence_ - 1;
   return absl::OkStatus();
 }

@@ -80,6 +80,11 @@ void Order(const PatternSearchOptions& options, std::vector<PatternHit>* hits) {
   }
 }
 
+// Of a row that no writer is at: it does not open or decode, or is gone.
+bool IsDamage(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsNotFound(status);
+}
+
 uint64_t OldestLogged(uint64_t last) {
   return last > limits::kMaxOplogRows ? last - limits::kMaxOplogRows + 1 : 1;
 }
@@ -134,7 +139,20 @@ absl::StatusOr<Pattern> PatternStore::ReadLive(const PatternId& id, bool with_pa
     }
   }
   const Writing none_else(writer_);
-  return ReadOnce(id, with_payload, &changed);
+  absl::StatusOr<Pattern> pattern = ReadOnce(id, with_payload, &changed);
+  if (!changed || !IsDamage(pattern.status())) {
+    return pattern;
+  }
+  NoteDamage(*slots_.Find(id));
+  return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+               "rows of pattern {} cannot be read ({}); delete it, or restore the store from a "
+               "backup",
+               ToHex(id), MessageOf(pattern.status()));
+}
+
+void PatternStore::NoteDamage(uint32_t slot) const {
+  const std::unique_lock state(state_);
+  slots_.MarkDamaged(slot);
 }
 
 absl::StatusOr<Pattern> PatternStore::Get(const PatternId& id) const {
@@ -160,14 +178,7 @@ absl::StatusOr<PatternPage> PatternStore::List(uint32_t page_size, std::string_v
     }
     std::memcpy(after.emplace().data(), last->data(), last->size());
   }
-  std::vector<PatternId> ids;
-  {
-    const std::shared_lock state(state_);
-    for (const uint32_t slot :
-         slots_.List(after, filter, database_.clock().WallMillis(), page_size + size_t{1})) {
-      ids.push_back(slots_.at(slot).id);
-    }
-  }
+  std::vector<PatternId> ids = ListIds(after, filter, page_size + size_t{1});
   PatternPage page;
   if (ids.size() > page_size) {
     ids.pop_back();
@@ -177,11 +188,25 @@ absl::StatusOr<PatternPage> PatternStore::List(uint32_t page_size, std::string_v
     absl::StatusOr<Pattern> pattern = ReadLive(id, /*with_payload=*/false);
     if (pattern.ok() && filter.Admits(*pattern)) {
       page.patterns.push_back(*std::move(pattern));
-    } else if (!pattern.ok() && !absl::IsNotFound(pattern.status())) {
+    } else if (!pattern.ok() && !IsDamage(pattern.status())) {  // or removed meanwhile
       return pattern.status();
     }
   }
   return page;
+}
+
+// Writers get their turn between two pieces: a filter that admits little looks at all patterns.
+std::vector<PatternId> PatternStore::ListIds(std::optional<PatternId> after,
+                                             const PatternFilter& filter, size_t count) const {
+  const int64_t now = database_.clock().WallMillis();
+  std::vector<PatternId> ids;
+  do {
+    const std::shared_lock state(state_);
+    patterns::SlotTable::Listed piece = slots_.List(after, filter, now, count - ids.size());
+    ids.insert(ids.end(), piece.ids.begin(), piece.ids.end());
+    after = piece.after;
+  } while (after && ids.size() < count);
+  return ids;
 }
 
 std::vector<PatternStore::Place> PatternStore::PlacesOf(std::span<const HnswHit> hits,
@@ -192,37 +217,57 @@ std::vector<PatternStore::Place> PatternStore::PlacesOf(std::span<const HnswHit>
   for (const HnswHit& hit : hits) {
     if (!slots_.Holds(hit.label, hit.generation)) {
       *changed = true;
-    } else if (!slots_.at(hit.label).ExpiredAt(now)) {
+    } else if (!slots_.at(hit.label).damaged && !slots_.at(hit.label).ExpiredAt(now)) {
       places.push_back({slots_.at(hit.label).id, hit.label, hit.generation, hit.similarity});
     }
   }
   return places;
 }
 
-absl::StatusOr<std::vector<PatternHit>> PatternStore::SearchOnce(
+absl::StatusOr<std::vector<PatternStore::Place>> PatternStore::FindPlaces(
     std::span<const float> query, const PatternSearchOptions& options, bool* changed) const {
-  HnswQuery search{.vector = query, .ef = options.ef};
+  HnswQuery search{.vector = query,
+                   .k = std::min(options.k + kSpareHits, limits::kMaxSearchHits),
+                   .ef = options.ef};
   {
     const std::shared_lock state(state_);
     std::optional<HnswFilter> filter = slots_.Compile(options.filter);
     if (!filter) {
-      return std::vector<PatternHit>();
+      return std::vector<Place>();
     }
     search.filter = *std::move(filter);
-    // So many may be found that are not to be.
-    const size_t expired =
-        slots_.CountExpired(database_.clock().WallMillis(), limits::kMaxSearchHits);
-    search.k = std::min(options.k + kSpareHits + expired, limits::kMaxSearchHits);
   }
   ASSIGN_OR_RETURN(const std::vector<HnswHit> found, index_->Search(search));
+  std::vector<Place> places = PlacesOf(found, changed);
+  if (places.size() >= options.k || found.size() < search.k) {
+    return places;
+  }
+  {
+    const std::shared_lock state(state_);  // so many may be found that are not to be
+    const size_t hidden = slots_.damaged() + slots_.CountExpired(database_.clock().WallMillis(),
+                                                                 limits::kMaxSearchHits);
+    search.k = std::min(search.k + hidden, limits::kMaxSearchHits);
+  }
+  ASSIGN_OR_RETURN(const std::vector<HnswHit> more, index_->Search(search));
+  return PlacesOf(more, changed);
+}
+
+absl::StatusOr<std::vector<PatternHit>> PatternStore::SearchOnce(
+    std::span<const float> query, const PatternSearchOptions& options, bool alone,
+    bool* changed) const {
+  ASSIGN_OR_RETURN(const std::vector<Place> places, FindPlaces(query, options, changed));
   std::vector<PatternHit> hits;
   const float margin = CodeMargin(options_.dimension);
   float least = 1;
-  for (const Place& place : PlacesOf(found, changed)) {
+  for (const Place& place : places) {
     if (hits.size() >= options.k && place.similarity + margin < least) {
       break;  // those that follow are not more similar
     }
     absl::StatusOr<Pattern> pattern = ReadRows(place, /*with_payload=*/false);
+    if (!pattern.ok() && alone && IsDamage(pattern.status())) {
+      NoteDamage(place.slot);
+      continue;
+    }
     if (!pattern.ok()) {
       *changed = true;
       return pattern.status();
@@ -246,14 +291,15 @@ absl::StatusOr<std::vector<PatternHit>> PatternStore::Search(
   RETURN_IF_ERROR(index_->CheckVector(query));
   for (int i = 0; i < kReadsBesideWriters; ++i) {
     bool changed = false;
-    absl::StatusOr<std::vector<PatternHit>> hits = SearchOnce(query, options, &changed);
+    absl::StatusOr<std::vector<PatternHit>> hits =
+        SearchOnce(query, options, /*alone=*/false, &changed);
     if (!changed) {
       return hits;
     }
   }
   const Writing none_else(writer_);
   bool changed = false;
-  return SearchOnce(query, options, &changed);
+  return SearchOnce(query, options, /*alone=*/true, &changed);
 }
 
 absl::StatusOr<bool> PatternStore::WasDeleted(const PatternId& id) const {
@@ -288,16 +334,23 @@ absl::StatusOr<PatternChangePage> PatternStore::Changes(uint64_t after_sequence,
     if (sequence != page.last_sequence + 1) {  // cut off meanwhile
       return LogTruncated(after_sequence, last);
     }
-    ASSIGN_OR_RETURN(const patterns::OplogRow change, patterns::DecodeOplogRow(row.value));
-    if (change.collection == collection_) {
-      page.changes.push_back({sequence, change.kind, change.id, change.time});
+    const auto change = patterns::DecodeOplogRow(row.value);
+    if (!change.ok()) {
+      return LogTruncated(after_sequence, last);
+    }
+    if (change->collection == collection_) {
+      page.changes.push_back({sequence, change->kind, change->id, change->time});
     }
     page.last_sequence = sequence;
     return sequence - after_sequence < limit;
   };
+  // Nobody knows what a damaged row says: whoever follows lists all patterns, and is past it.
+  const auto broken = [&](std::string_view) -> absl::StatusOr<bool> {
+    return LogTruncated(after_sequence, last);
+  };
   if (after_sequence < last) {
     RETURN_IF_ERROR(database_.Scan(ColumnFamily::kOplog, OplogKey(after_sequence + 1),
-                                   OplogKey(last + 1), take));
+                                   OplogKey(last + 1), take, broken));
   }
   page.more = page.last_sequence < last;
   return page;
@@ -318,6 +371,9 @@ PatternStoreStats PatternStore::Stats() const {
   stats.patterns = slots_.live();
   stats.slots = slots_.size();
   stats.tombstones = tombstones_;
+  stats.damaged = slots_.damaged();
+  stats.expired = expired_;
+  stats.evicted = evicted_;
   stats.unindexed = stats.patterns - std::min(stats.patterns, counts.live);
   stats.last_sequence = acknowledged_.load();
   stats.first_sequence = OldestLogged(stats.last_sequence);

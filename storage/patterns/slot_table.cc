@@ -4,9 +4,13 @@
 #include "storage/patterns/slot_table.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ruvd::patterns {
 namespace {
+
+// What a list looks at while writers wait: about half a millisecond.
+constexpr size_t kListedAtOnce = 4096;
 
 bool Passes(const HnswAttributes& row, const HnswFilter& filter) {
   return ((filter.banks >> row.bank) & 1U) != 0 && ((filter.tiers >> row.tier) & 1U) != 0 &&
@@ -43,6 +47,7 @@ void SlotTable::Assign(uint32_t slot, const SlotRow& row) {
 }
 
 void SlotTable::Forget(const SlotState& state, uint32_t slot) {
+  damaged_ -= state.damaged ? 1 : 0;
   tasks_.Release(state.task);
   origins_.Release(state.origin);
   --banks_[state.bank];
@@ -59,9 +64,14 @@ void SlotTable::Load(uint32_t slot, const SlotRow& row) {
   }
 }
 
+void SlotTable::Withhold(uint32_t slot) {
+  slots_.resize(std::max<size_t>(slots_.size(), slot + size_t{1}));
+  slots_[slot].withheld = true;
+}
+
 void SlotTable::Loaded() {
   for (size_t slot = slots_.size(); slot-- > 0;) {
-    if (!slots_[slot].live) {
+    if (!slots_[slot].live && !slots_[slot].withheld) {
       free_.push_back(static_cast<uint32_t>(slot));
     }
   }
@@ -83,7 +93,13 @@ void SlotTable::Vacate(uint32_t slot) {
   Forget(state, slot);
   by_id_.erase(state.id);
   state.live = false;
+  state.damaged = false;
   free_.push_back(slot);
+}
+
+void SlotTable::MarkDamaged(uint32_t slot) {
+  damaged_ += slots_[slot].damaged ? 0 : 1;
+  slots_[slot].damaged = true;
 }
 
 std::optional<uint32_t> SlotTable::Find(const PatternId& id) const {
@@ -140,21 +156,26 @@ std::optional<HnswFilter> SlotTable::Compile(const PatternFilter& filter) const 
   return compiled;
 }
 
-std::vector<uint32_t> SlotTable::List(const std::optional<PatternId>& after,
-                                      const PatternFilter& filter, int64_t now_ms,
-                                      size_t count) const {
-  std::vector<uint32_t> found;
+SlotTable::Listed SlotTable::List(const std::optional<PatternId>& after,
+                                  const PatternFilter& filter, int64_t now_ms, size_t count) const {
+  Listed listed;
   const std::optional<HnswFilter> compiled = Compile(filter);
   if (!compiled) {
-    return found;
+    return listed;
   }
   auto next = after ? by_id_.upper_bound(*after) : by_id_.begin();
-  for (; next != by_id_.end() && found.size() < count; ++next) {
-    if (!slots_[next->second].ExpiredAt(now_ms) && Passes(AttributesOf(next->second), *compiled)) {
-      found.push_back(next->second);
+  for (size_t seen = 0; next != by_id_.end(); ++next, ++seen) {
+    const auto& [id, slot] = *next;
+    if (seen == kListedAtOnce || listed.ids.size() == count) {
+      listed.after = std::prev(next)->first;
+      return listed;
+    }
+    if (!slots_[slot].damaged && !slots_[slot].ExpiredAt(now_ms) &&
+        Passes(AttributesOf(slot), *compiled)) {
+      listed.ids.push_back(id);
     }
   }
-  return found;
+  return listed;
 }
 
 std::vector<uint32_t> SlotTable::Expired(int64_t now_ms, size_t count) const {

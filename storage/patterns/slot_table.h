@@ -33,6 +33,8 @@ struct SlotState {
   uint8_t bank = 0;
   SharingTier tier = SharingTier::kUnspecified;
   bool live = false;
+  bool damaged = false;   // its other rows cannot be read
+  bool withheld = false;  // nobody knows what is in it: not given away
   int64_t created_ms = 0;
   int64_t touched_ms = 0;
   int64_t expires_ms = 0;
@@ -48,11 +50,15 @@ class SlotTable {
 
   // A slot's row as a start reads it; in any order, each once. Dead ones are free from Loaded on.
   void Load(uint32_t slot, const SlotRow& row);
+  // One whose row says nothing any more.
+  void Withhold(uint32_t slot);
   void Loaded();
 
   // Takes the slot for a live row, whatever was in it before.
   void Occupy(uint32_t slot, const SlotRow& row);
   void Vacate(uint32_t slot);
+  // Searches and lists pass over a damaged pattern, until it is stored anew.
+  void MarkDamaged(uint32_t slot);
 
   // Where a pattern is; nothing where it is not.
   std::optional<uint32_t> Find(const PatternId& id) const;
@@ -77,14 +83,19 @@ class SlotTable {
   size_t size() const { return slots_.size(); }
   size_t live() const { return by_id_.size(); }
   size_t live_in_bank(uint32_t bank) const { return banks_[bank]; }
+  size_t damaged() const { return damaged_; }
 
   HnswAttributes AttributesOf(uint32_t slot) const;
   // What the vector index is to be asked; nothing where no pattern can match.
   std::optional<HnswFilter> Compile(const PatternFilter& filter) const;
-  // The first live slots in the order of ids, after `after` where given, that pass the filter and
-  // have not expired.
-  std::vector<uint32_t> List(const std::optional<PatternId>& after, const PatternFilter& filter,
-                             int64_t now_ms, size_t count) const;
+  struct Listed {
+    std::vector<PatternId> ids;
+    std::optional<PatternId> after;  // where the next piece goes on; nothing at the end
+  };
+  // The first patterns in the order of ids, after `after` where given, that pass the filter and
+  // have not expired: up to `count`, of a bounded number that it looks at.
+  Listed List(const std::optional<PatternId>& after, const PatternFilter& filter, int64_t now_ms,
+              size_t count) const;
 
   // Slots that have expired, the earliest first.
   std::vector<uint32_t> Expired(int64_t now_ms, size_t count) const;
@@ -105,6 +116,7 @@ class SlotTable {
   std::set<std::pair<int64_t, uint32_t>> by_expiry_;  // those that expire
   std::set<std::pair<double, uint32_t>> by_rank_;     // see PatternRank
   std::array<size_t, limits::kMaxBanks> banks_{};
+  size_t damaged_ = 0;
   NameTable<std::string> tasks_;
   NameTable<Digest> origins_;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <system_error>
 #include <utility>
 
 #include "base/status.h"
@@ -42,8 +43,11 @@ absl::Status VectorReader::Start() {
   const unsigned threads =
       std::clamp(std::thread::hardware_concurrency(), 2U, kMaxThreads + 1U) - 1;
   ahead_ = threads * kBlocksAhead;
-  for (unsigned i = 0; i < std::min(threads, blocks_); ++i) {
-    threads_.emplace_back([this] { Work(); });
+  try {
+    for (unsigned i = 0; i < std::min(threads, blocks_); ++i) {
+      threads_.emplace_back([this] { Work(); });
+    }
+  } catch (const std::system_error&) {  // no more threads: ForEach reads by itself
   }
   return absl::OkStatus();
 }
@@ -51,13 +55,14 @@ absl::Status VectorReader::Start() {
 absl::StatusOr<uint32_t> VectorReader::CountBlocks() const {
   uint32_t blocks = 0;
   const std::string prefix = CollectionPrefix(collection_);
-  RETURN_IF_ERROR(database_.ScanBackward(ColumnFamily::kVec, prefix, EndOfPrefix(prefix),
-                                         [&](const RowView& row) -> absl::StatusOr<bool> {
-                                           ASSIGN_OR_RETURN(const uint32_t last,
-                                                            SlotOfKey(row.key));
-                                           blocks = last / block_slots_ + 1;
-                                           return false;
-                                         }));
+  const auto take = [&](std::string_view key) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const uint32_t last, SlotOfKey(key));
+    blocks = last / block_slots_ + 1;
+    return false;
+  };
+  RETURN_IF_ERROR(database_.ScanBackward(
+      ColumnFamily::kVec, prefix, EndOfPrefix(prefix),
+      [&](const RowView& row) { return take(row.key); }, take));
   return blocks;
 }
 
@@ -67,12 +72,14 @@ absl::StatusOr<VectorReader::Block> VectorReader::Read(uint32_t block) const {
   const auto take = [&](const RowView& row) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const uint32_t slot, SlotOfKey(row.key));
     const auto place = std::span(read.values).subspan(read.rows.size() * dimension_, dimension_);
-    RETURN_IF_ERROR(DecodeVecRow(row.value, place));
-    read.rows.push_back({slot, row.generation, place});
+    if (DecodeVecRow(row.value, place).ok()) {
+      read.rows.push_back({slot, row.generation, place});
+    }
     return true;
   };
+  const auto pass = [](std::string_view) -> absl::StatusOr<bool> { return true; };
   RETURN_IF_ERROR(database_.Scan(ColumnFamily::kVec, SlotKey(collection_, block * block_slots_),
-                                 SlotKey(collection_, (block + 1) * block_slots_), take));
+                                 SlotKey(collection_, (block + 1) * block_slots_), take, pass));
   return read;
 }
 

@@ -8,6 +8,7 @@
 
 #include "storage/db/row_key.h"
 #include "storage/ledger/privacy_ledger_store.h"
+#include "storage/patterns/pattern_rows.h"
 #include "storage/policies/policy_rows.h"
 #include "storage/sessions/session_rows.h"
 #include "storage/trajectories/trajectory_rows.h"
@@ -31,11 +32,29 @@ absl::Status CheckPolicy(const Database& database, const RowView& row, const Pol
   if (absl::IsNotFound(stored.status())) {
     return complaints->Expect(database, ColumnFamily::kPolicy, row.key, fisher_key);
   }
-  RETURN_IF_ERROR(stored.status());
+  if (!stored.ok()) {
+    return absl::OkStatus();  // Database::Verify complains of it
+  }
   const auto fisher = policies::DecodeFisher(*stored);
   if (complaints->Ok(fisher_key, fisher.status()) && fisher->size() != policy->fisher_values) {
     complaints->Add(fisher_key, fmt::format("{} values, its policy says {}", fisher->size(),
                                             policy->fisher_values));
+  }
+  return absl::OkStatus();
+}
+
+// The row that finds a trajectory by its time; one that does not decode is complained of itself.
+absl::Status CheckTimeRow(const Database& database, const RowView& row, RowComplaints* complaints) {
+  const std::string key = trajectories::IdKey(trajectories::IdOfTimeKey(row.key));
+  const absl::StatusOr<std::string> stored = database.Get(ColumnFamily::kTrajectory, key);
+  if (absl::IsNotFound(stored.status())) {
+    return complaints->Expect(database, ColumnFamily::kTrajectory, row.key, key);
+  }
+  const auto trajectory = stored.ok() ? trajectories::DecodeTrajectory(*stored)
+                                      : absl::StatusOr<Trajectory>(stored.status());
+  if (trajectory.ok() &&
+      row.key != trajectories::TimeKey(trajectory->created_ms, trajectory->response_id)) {
+    complaints->Add(row.key, "its trajectory is of another time");
   }
   return absl::OkStatus();
 }
@@ -45,10 +64,9 @@ absl::Status CheckPolicy(const Database& database, const RowView& row, const Pol
 absl::Status CheckTrajectoryRows(Database& database, StoreReport* report) {
   RowComplaints complaints("trajectory", report);
   constexpr ColumnFamily kFamily = ColumnFamily::kTrajectory;
-  return database.Scan(kFamily, "", "", [&](const RowView& row) -> absl::StatusOr<bool> {
+  const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
     if (row.key.starts_with(trajectories::kTimePrefix)) {
-      RETURN_IF_ERROR(complaints.Expect(database, kFamily, row.key,
-                                        trajectories::IdKey(trajectories::IdOfTimeKey(row.key))));
+      RETURN_IF_ERROR(CheckTimeRow(database, row, &complaints));
       return true;
     }
     const absl::StatusOr<Trajectory> trajectory = trajectories::DecodeTrajectory(row.value);
@@ -62,26 +80,27 @@ absl::Status CheckTrajectoryRows(Database& database, StoreReport* report) {
         complaints.Expect(database, kFamily, row.key,
                           trajectories::TimeKey(trajectory->created_ms, trajectory->response_id)));
     return true;
-  });
+  };
+  return database.Scan(kFamily, "", "", check, RowComplaints::PassOver);
 }
 
 absl::Status CheckSessionRows(Database& database, StoreReport* report) {
   RowComplaints complaints("session", report);
-  return database.Scan(
-      ColumnFamily::kSession, "", "", [&](const RowView& row) -> absl::StatusOr<bool> {
-        const absl::StatusOr<SessionState> session = sessions::DecodeSession(row.value);
-        if (complaints.Ok(row.key, session.status()) &&
-            row.key != sessions::SessionKey(session->session_id)) {
-          complaints.Add(row.key, "it holds another session");
-        }
-        return true;
-      });
+  const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
+    const absl::StatusOr<SessionState> session = sessions::DecodeSession(row.value);
+    if (complaints.Ok(row.key, session.status()) &&
+        row.key != sessions::SessionKey(session->session_id)) {
+      complaints.Add(row.key, "it holds another session");
+    }
+    return true;
+  };
+  return database.Scan(ColumnFamily::kSession, "", "", check, RowComplaints::PassOver);
 }
 
 absl::Status CheckPolicyRows(Database& database, StoreReport* report) {
   RowComplaints complaints("policy", report);
   constexpr ColumnFamily kFamily = ColumnFamily::kPolicy;
-  return database.Scan(kFamily, "", "", [&](const RowView& row) -> absl::StatusOr<bool> {
+  const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
     const std::optional<PolicyId> id = policies::IdOfKey(row.key);
     if (!id) {
       complaints.Add(row.key, "the key is none of a policy");
@@ -96,7 +115,31 @@ absl::Status CheckPolicyRows(Database& database, StoreReport* report) {
     }
     RETURN_IF_ERROR(complaints.Expect(database, kFamily, row.key, policies::PolicyKey(*id)));
     return true;
-  });
+  };
+  return database.Scan(kFamily, "", "", check, RowComplaints::PassOver);
+}
+
+absl::Status CheckOplogRows(Database& database, StoreReport* report) {
+  RowComplaints complaints("oplog", report);
+  uint64_t expected = 0;
+  const auto follow = [&](std::string_view key) {
+    const uint64_t sequence = ReadKeyU64(key, 0).value_or(0);
+    if (expected != 0 && sequence != expected) {
+      complaints.Add(key,
+                     fmt::format("the log goes on with {} where {} was next", sequence, expected));
+    }
+    expected = sequence + 1;
+  };
+  const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
+    follow(row.key);
+    complaints.Ok(row.key, patterns::DecodeOplogRow(row.value).status());
+    return true;
+  };
+  const auto pass = [&](std::string_view key) -> absl::StatusOr<bool> {
+    follow(key);
+    return true;
+  };
+  return database.Scan(ColumnFamily::kOplog, "", "", check, pass);
 }
 
 absl::Status CheckLedger(Database& database, StoreReport* report) {
@@ -114,6 +157,7 @@ std::vector<StoreCheck> RowChecks() {
           {"session", CheckSessionRows},
           {"policy", CheckPolicyRows},
           {"edge", CheckEdgeRows},
+          {"oplog", CheckOplogRows},
           {"ledger", CheckLedger}};
 }
 

@@ -28,6 +28,8 @@ class RowComplaints {
     }
     return status.ok();
   }
+  // A row whose value does not open: Database::Verify complains of it, the others are looked at.
+  static absl::StatusOr<bool> PassOver(std::string_view /*key*/) { return true; }
   // Complains where a row that belongs to `key` is missing.
   absl::Status Expect(const Database& database, ColumnFamily family, std::string_view key,
                       std::string_view companion) {

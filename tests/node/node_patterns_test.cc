@@ -111,6 +111,28 @@ TEST_F(NodePatternsTest, AnAdapterThatAClientStoresServesTheNextRequest) {
   EXPECT_THAT(Run({"pattern", "search", kPrompt, "--task", "runs"}), ::testing::Not(HasSubstr(id)));
 }
 
+// Found by review: what was learned had no name, did not decode, and failed every request nearby.
+TEST_F(NodePatternsTest, APatternWithoutAnAdapterLearns) {
+  Start();
+  UpsertPatternRequest request = Lesson(1);
+  request.mutable_pattern()->clear_adapter();
+  const std::string id = Upsert(request);
+  const Completion completion = Generate(Request(kPrompt, 24));
+  ASSERT_TRUE(completion.status.ok()) << completion.status;
+  learning::v1::SubmitFeedbackRequest edit;
+  edit.set_response_id(completion.finished.response_id());
+  edit.set_edited_text(" counted the ships every evening and wrote their names in a blue book.");
+  edit.set_idempotency_key("once");
+  learning::v1::SubmitFeedbackResponse answer;
+  ASSERT_TRUE(Rate(edit, &answer).ok());
+  ASSERT_TRUE(answer.learned()) << answer.explanation();
+  EXPECT_EQ(answer.pattern_id(), id);
+  const Completion adapted = Generate(Request(kPrompt, 24));
+  ASSERT_TRUE(adapted.status.ok()) << adapted.status;
+  ASSERT_EQ(adapted.finished.adapters_used_size(), 1);
+  EXPECT_EQ(adapted.finished.adapters_used(0).name(), answer.adapter_name());
+}
+
 TEST_F(NodePatternsTest, AnAdapterOfAnotherModelIsRefused) {
   Start();
   UpsertPatternRequest request = Lesson(1);

@@ -86,6 +86,21 @@ TEST_F(PeerPatternsTest, TheNewestVersionStaysWhateverTheOrderOfArrival) {
   EXPECT_EQ(StoredTime(1), 300);
 }
 
+// What this node knows of a peer's pattern is not the peer's to forget.
+TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  Pattern mine = *store_->Get(Shared(1, 0).id);
+  mine.expires_ms = SystemClock().WallMillis() + 1'000'000;
+  ASSERT_TRUE(store_->Put(mine).ok());
+  ASSERT_TRUE(store_->RecordUse(mine.id).ok());
+  ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2)).ok());
+  const Pattern stored = *store_->Get(mine.id);
+  EXPECT_EQ(stored.updated_ms, 300);
+  EXPECT_EQ(stored.expires_ms, mine.expires_ms);
+  EXPECT_EQ(stored.uses, 1U);
+  EXPECT_GT(stored.last_used_ms, 0);
+}
+
 TEST_F(PeerPatternsTest, NobodyReplacesThePatternOfAnother) {
   ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
   EXPECT_EQ(ReasonOf(peers_->Store(Shared(1, 300), Node(3))), reasons::kUpdateInvalid);

@@ -237,6 +237,17 @@ TEST_F(PatternCheckpointTest, IsSavedAfterManyChangesOrMuchTime) {
   EXPECT_EQ(Epochs().size(), 1U) << "the former ones are gone";
 }
 
+// As at the stop of a node: what is saved already is not saved again.
+TEST_F(PatternCheckpointTest, AGraphThatIsSavedIsNotSavedAgain) {
+  FillAndSave();
+  const uint64_t epoch = store_->Stats().checkpoint.epoch;
+  ASSERT_TRUE(store_->Checkpoint().ok());
+  EXPECT_EQ(store_->Stats().checkpoint.epoch, epoch);
+  ASSERT_TRUE(store_->Delete(Id(1)).ok());
+  ASSERT_TRUE(store_->Checkpoint().ok());
+  EXPECT_GT(store_->Stats().checkpoint.epoch, epoch);
+}
+
 TEST_F(PatternCheckpointTest, CollectionsHaveTheirOwn) {
   FillAndSave();
   store_.reset();

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/pattern_upsert.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "node/actors/pattern_payload.h"
+#include "node/actors/shared_items.h"
+#include "tests/inference/text_model.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint32_t kDimension = 4;
+constexpr PatternId kId{1, 2, 3};
+
+class PatternUpsertTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              ("upsert_" + std::to_string(::getpid()) + "_" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    model_ = Model::Load(kSmallModel).value();
+    frame_.id.fill(7);
+    frame_.target = "blk.0.attn_output.weight";
+    frame_.rank = 2;
+    database_ = Database::Open({.path = folder_.string(),
+                                .seal_key = SealKey::Generate(),
+                                .clock = &clock_,
+                                .soft_reserve_bytes = 0,
+                                .hard_reserve_bytes = 0})
+                    .value();
+    patterns_ = PatternStore::Open(*database_, {.dimension = kDimension}).value();
+    upsert_ = std::make_unique<PatternUpsert>(PatternUpsert::Options{
+        .clock = &clock_, .model = model_.get(), .patterns = patterns_.get()});
+  }
+  void TearDown() override {
+    upsert_.reset();
+    patterns_.reset();
+    database_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  std::shared_ptr<const Adapter> AdapterOf(uint64_t seed, const std::string& name) const {
+    const std::string target = "blk.1.attn_output.weight";
+    auto adapter = std::make_shared<Adapter>(
+        *testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, seed));
+    adapter->name = name;
+    return adapter;
+  }
+  // A pattern that the node learned, with what it may share.
+  void StoreLearned(const std::string& adapter) {
+    PatternPayload payload{.adapter = adapter, .core = {1, 2, 3, 4}, .frame_id = frame_.id};
+    ASSERT_TRUE(patterns_
+                    ->Put({.id = kId,
+                           .embedding = {1, 2, 3, 4},
+                           .task = "walks",
+                           .quality = 0.5F,
+                           .examples = 3,
+                           .created_ms = 1,
+                           .adapter_name = "learned",
+                           .adapter_version = 7,
+                           .payload = EncodePatternPayload(payload)})
+                    .ok());
+  }
+  // The stored pattern as a client says it again.
+  pattern::v1::UpsertPatternRequest Again() {
+    const Pattern stored = *patterns_->Get(kId);
+    pattern::v1::UpsertPatternRequest request;
+    auto& pattern = *request.mutable_pattern();
+    pattern.set_id(ToHex(kId));
+    pattern.mutable_embedding()->mutable_values()->Add(stored.embedding.begin(),
+                                                       stored.embedding.end());
+    pattern.set_task(stored.task);
+    pattern.set_quality(stored.quality);
+    pattern.set_examples(stored.examples);
+    pattern.set_adapter(EncodeAdapter(*AdapterOf(1, "anything")));
+    return request;
+  }
+  absl::Status Upsert(const pattern::v1::UpsertPatternRequest& request) {
+    pattern::v1::UpsertPatternResponse response;
+    return upsert_->Run(request, &response);
+  }
+  bool Shareable() { return ShareablePattern(*patterns_->Get(kId), frame_).ok(); }
+
+  std::filesystem::path folder_;
+  ManualClock clock_;
+  std::shared_ptr<const Model> model_;
+  Frame frame_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<PatternUpsert> upsert_;
+};
+
+TEST_F(PatternUpsertTest, WhatAClientChangesIsNotSharedAsLearned) {
+  StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+  ASSERT_TRUE(Shareable());
+  auto request = Again();
+  request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_TRUE(Shareable()) << "peers get the same";
+  request.mutable_pattern()->set_examples(4'000'000'000);
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_FALSE(Shareable());
+  EXPECT_EQ(patterns_->Get(kId)->adapter_name, "learned") << "the adapter is the same";
+  EXPECT_EQ(patterns_->Get(kId)->adapter_version, 7U);
+}
+
+TEST_F(PatternUpsertTest, APatternThatAClientMadePrivateIsNotShared) {
+  StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+  auto request = Again();
+  request.mutable_pattern()->set_tier(pattern::v1::SHARING_TIER_PRIVATE);
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_FALSE(Shareable());
+  request.mutable_pattern()->clear_tier();
+  request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_FALSE(Shareable()) << "who names no tier changes nothing of it";
+  request.mutable_pattern()->set_tier(pattern::v1::SHARING_TIER_PUBLIC);
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_TRUE(Shareable());
+}
+
+TEST_F(PatternUpsertTest, AStoredAdapterThatDoesNotDecodeIsReplaced) {
+  StoreLearned("no adapter");
+  ASSERT_TRUE(Upsert(Again()).ok());
+  const Pattern stored = *patterns_->Get(kId);
+  EXPECT_EQ(stored.adapter_name,
+            PatternAdapterName(kId, AdapterId(*AdapterOf(1, "whatever its name"))));
+  EXPECT_EQ(stored.adapter_version, 1U);
+}
+
+TEST_F(PatternUpsertTest, AReplacementKeepsTheTimeOfTheLastUse) {
+  StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+  ASSERT_TRUE(patterns_->RecordUse(kId).ok());
+  const int64_t used_ms = patterns_->Get(kId)->last_used_ms;
+  EXPECT_GT(used_ms, 0);
+  auto request = Again();
+  request.mutable_pattern()->set_task("runs");
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_EQ(patterns_->Get(kId)->last_used_ms, used_ms);
+  EXPECT_EQ(patterns_->Get(kId)->uses, 1U);
+}
+
+}  // namespace
+}  // namespace ruvd
