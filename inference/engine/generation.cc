@@ -99,7 +99,8 @@ uint64_t MostPages(const Plan& plan) {
       shares = false;
       break;
     case DecodingMode::kBlock:  // the last block is never added
-      tokens = static_cast<uint64_t>((plan.open_end - 1) / plan.block_length * plan.block_length);
+      tokens = static_cast<uint64_t>((plan.open_end - 1) / plan.block_length) *
+               static_cast<uint64_t>(plan.block_length);
       break;
     case DecodingMode::kAutoregressive:  // nor is the last token
       tokens = static_cast<uint64_t>(plan.open_end - 1);

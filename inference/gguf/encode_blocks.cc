@@ -66,7 +66,8 @@ bool EncodeQ8_0(const float* values, uint8_t* out) {
 // The extreme maps to -levels / 2 whatever its sign, so the scale may be negative and the other end
 // is clipped. Quants are 0 to levels - 1.
 bool SymmetricQuants(const float* values, int levels, uint8_t* scale_out, int* quants) {
-  const auto half = static_cast<float>(levels / 2);
+  const int middle = levels / 2;
+  const auto half = static_cast<float>(middle);
   const float scale = Extreme(values) / -half;
   const float inverse = Inverse(scale);
   if (!StoreHalf(scale, scale_out)) {
