@@ -244,18 +244,14 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     return absl::OkStatus();
   }
 
-  // The rows first: what a conversation writes meanwhile is sealed with a new key and forgotten
-  // with the rest.
   absl::Status Erase(const std::string& user_id, admin::v1::EraseUserResponse* response) {
     if (user_id.empty() || user_id.size() > limits::kMaxUserIdBytes) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                    "user_id has {} bytes; it has 1 to {}", user_id.size(), limits::kMaxUserIdBytes);
     }
-    RETURN_IF_ERROR(node_.database->Erase(KeyScope::User(user_id)));
-    for (size_t forgotten = limits::kForgottenPerBatch; forgotten == limits::kForgottenPerBatch;) {
-      ASSIGN_OR_RETURN(forgotten, node_.sessions->ForgetUser(user_id, limits::kForgottenPerBatch));
-      response->set_sessions_forgotten(response->sessions_forgotten() + forgotten);
-    }
+    ASSIGN_OR_RETURN(const size_t forgotten,
+                     node_.sessions->EraseUser(user_id, limits::kForgottenPerBatch));
+    response->set_sessions_forgotten(forgotten);
     return absl::OkStatus();
   }
 

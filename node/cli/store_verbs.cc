@@ -44,6 +44,7 @@ struct StoreFlags {
   std::string folder;  // of a backup
   BackupAccess backup;
   bool verify_only = false;
+  bool accept_older_ledger = false;
   bool data_keys = false;
   std::string user;
   std::string new_passphrase_file;
@@ -301,7 +302,9 @@ absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
     PrintManifest(context, manifest);
     return absl::OkStatus();
   }
-  RestoreOptions options{.backup = flags.backup.folder, .key = keys.backup};
+  RestoreOptions options{.backup = flags.backup.folder,
+                         .key = keys.backup,
+                         .accept_older_ledger = flags.accept_older_ledger};
   RETURN_IF_ERROR(ChooseRestoreKeys(keys, config, *source, &options));
   ASSIGN_OR_RETURN(options.store, StorePathOf(config));
   ASSIGN_OR_RETURN(const RestoreReport report, RestoreBackup(options));
@@ -309,8 +312,9 @@ absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
   if (!context.json) {
     context.out << fmt::format(
         "restored into {}; boot counter {}, {} newer entries of the privacy "
-        "ledger kept\n",
-        PrintableLine(options.store), report.boot_counter, report.ledger_rows_carried);
+        "ledger kept, which ends at entry {}\n",
+        PrintableLine(options.store), report.boot_counter, report.ledger_rows_carried,
+        report.ledger_entries);
   }
   return absl::OkStatus();
 }
@@ -444,6 +448,10 @@ void AddStoreVerbs(VerbTable& verbs) {
       add("store restore", "Put a backup in the place of the store", Restore);
   restore.add_option("--from", restore_flags.backup.folder, "Folder of the backup")->required();
   restore.add_flag("--verify", restore_flags.verify_only, "Check the backup, restore nothing");
+  restore.add_flag(
+      "--accept-older-ledger", restore_flags.accept_older_ledger,
+      "Where no store is there to compare with, take the backup's privacy ledger: what "
+      "was spent since is forgotten");
   CLI::Option* const key_file =
       restore.add_option("--backup-key", restore_flags.backup.key_file,
                          "Seal key file of the backup's time, where it was another one");

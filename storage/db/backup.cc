@@ -6,8 +6,11 @@
 #include "storage/db/backup.h"
 
 #include <rocksdb/utilities/checkpoint.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -49,12 +52,11 @@ std::string WithoutSlash(const std::string& folder) {
 absl::Status MakeFolder(const std::string& folder) {
   std::error_code error;
   fs::create_directories(fs::path(folder).parent_path(), error);
-  if (!fs::create_directory(folder, error) || error) {
+  if (::mkdir(folder.c_str(), S_IRWXU) != 0) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
                  "cannot make the folder {} for the backup: {}; name one that does not exist yet",
-                 folder, error ? error.message() : "it exists");
+                 folder, std::strerror(errno));
   }
-  fs::permissions(folder, fs::perms::owner_all, error);
   return absl::OkStatus();
 }
 

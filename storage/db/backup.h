@@ -59,12 +59,16 @@ struct RestoreOptions {
   std::optional<SealKey> other_key = std::nullopt;
   // The node key of the backup's time, where it was another one.
   std::optional<SealKey> backup_key = std::nullopt;
+  // Takes a backup's privacy ledger where no store is there to compare it with: what was spent
+  // since the backup is forgotten.
+  bool accept_older_ledger = false;
 };
 
 struct RestoreReport {
   BackupManifest manifest;
   uint64_t boot_counter = 0;         // as it is now: never less than before
   uint64_t ledger_rows_carried = 0;  // entries newer than the backup, kept
+  uint64_t ledger_entries = 0;       // of the ledger as it is now
 };
 
 // Puts a backup in the place of a store. The backup is verified and copied beside the store, opened
@@ -72,8 +76,9 @@ struct RestoreReport {
 // ledger that the present store has and the backup has not. Then the two folders change places in
 // one step, so that an interrupted restore leaves the old store as it was. BACKUP_INVALID;
 // LEDGER_WOULD_GO_BACK where the present store's ledger is newer and cannot be read, where neither
-// of the two is a continuation of the other, or where nothing of a present one can be read, neither
-// its rows nor its head file; STORE_LOCKED where a node runs; the errors of Database::Open.
+// of the two is a continuation of the other, where a present one may have lost its end, or where
+// there is nothing to compare the backup's with, which accept_older_ledger allows if the whole
+// store is missing; STORE_LOCKED where a node runs; the errors of Database::Open.
 absl::StatusOr<RestoreReport> RestoreBackup(const RestoreOptions& options);
 
 }  // namespace ruvd

@@ -7,6 +7,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/sodium.h"
 #include "storage/db/database_impl.h"
 #include "storage/reasons.h"
 
@@ -64,7 +65,13 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(DatabaseOptions options
 }
 
 absl::Status Database::Write(Batch batch, Durability durability) {
-  return impl_->Write(batch.changes_, batch.frees_space_, durability);
+  const absl::Status written = impl_->Write(batch.changes_, batch.frees_space_, durability);
+  for (Batch::Change& change : batch.changes_) {
+    if (change.plaintext) {  // some are secrets
+      SecureWipe({reinterpret_cast<uint8_t*>(change.plaintext->data()), change.plaintext->size()});
+    }
+  }
+  return written;
 }
 
 absl::Status Database::Sync() {

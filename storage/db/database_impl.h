@@ -122,13 +122,17 @@ class Database::Impl {
 
   // Keys (key_changes.cc).
   absl::Status PutKeyRow(uint64_t id, const KeyRecord& record, rocksdb::WriteBatch* batch) const;
-  absl::Status WriteKeyRows(const std::vector<std::pair<uint64_t, KeyRecord>>& rows);
-  absl::Status RemoveKeyRows(const std::vector<std::pair<uint64_t, KeyRecord>>& rows);
-  absl::Status WrapKeysWith(const SealKey& next);
-  absl::Status ForgetWrappedKeys();
+  absl::Status WriteKeyRows(const std::vector<std::pair<uint64_t, KeyRecord>>& rows)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  absl::Status RemoveKeyRows(const std::vector<std::pair<uint64_t, KeyRecord>>& rows)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  absl::Status WrapKeysWith(const SealKey& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  // Notes that what a batch removes or replaces has to be forgotten, also after a crash.
+  absl::Status PutForgetRow(const SealKey& node_key, rocksdb::WriteBatch* batch) const;
+  absl::Status ForgetWrappedKeys() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status CopyStore(const std::string& folder, uint64_t sequence) const;
   absl::StatusOr<SpaceClaim> ClaimForRewriting(rocksdb::ColumnFamilyHandle* family);
-  absl::Status SweepErased();
+  absl::Status SweepErased() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
 
   DatabaseOptions options_;
   DiskReserve reserve_;
@@ -153,6 +157,7 @@ class Database::Impl {
   Mutex key_creation_;
   // One of those at a time, from what it found to what it made of it.
   Mutex maintenance_;
+  bool keys_to_forget_ ABSL_GUARDED_BY(maintenance_) = false;  // kForgetKeysRow is there
   KeyRing ring_;
   mutable Mutex node_key_mutex_;
   SealKey node_key_ ABSL_GUARDED_BY(node_key_mutex_);

@@ -67,8 +67,11 @@ absl::StatusOr<std::unique_ptr<Database::Impl>> Database::Impl::Open(DatabaseOpt
   RETURN_IF_ERROR(impl->CheckHighWater());
   RETURN_IF_ERROR(impl->Migrate(impl->found_version_));
   RETURN_IF_ERROR(impl->CheckModel());
-  if (impl->opened_with_next_key_) {
-    // The change of the node's key may have been interrupted before this. A full disk refuses it.
+  ASSIGN_OR_RETURN(const auto to_forget, impl->GetRaw(ColumnFamily::kDefault, kForgetKeysRow));
+  if (to_forget) {
+    // A change of keys was interrupted. A full disk refuses the rest of it once more.
+    const MutexLock maintenance(impl->maintenance_);
+    impl->keys_to_forget_ = true;
     impl->ForgetWrappedKeys().IgnoreError();
     RETURN_IF_ERROR(impl->failure());
   }
@@ -77,7 +80,7 @@ absl::StatusOr<std::unique_ptr<Database::Impl>> Database::Impl::Open(DatabaseOpt
 
 absl::Status Database::Impl::OpenRocks() {
   files_ = options_.file_system ? options_.file_system : rocksdb::FileSystem::Default();
-  env_ = rocksdb::NewCompositeEnv(db::MakeGuardedFiles(files_, latch_));
+  env_ = rocksdb::NewCompositeEnv(db::MakeGuardedFiles(files_, latch_, options_.path));
   rocksdb::DBOptions options = db::MakeDbOptions(latch_);
   options.env = env_.get();
   rocksdb::DB* raw = nullptr;

@@ -3,6 +3,7 @@
 
 #include "storage/db/guarded_files.h"
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,11 @@ using rocksdb::Slice;
 
 bool IsLog(std::string_view name) {
   return name.ends_with(".log");
+}
+
+// "a//b/" and "a/b" are one folder.
+std::filesystem::path FolderOf(const std::string& name) {
+  return std::filesystem::path(name).lexically_normal().parent_path();
 }
 
 IOStatus Refused() {
@@ -100,14 +106,20 @@ class OtherFile final : public rocksdb::FSWritableFileOwnerWrapper {
 
 class GuardedFiles final : public rocksdb::FileSystemWrapper {
  public:
-  GuardedFiles(std::shared_ptr<rocksdb::FileSystem> files, std::shared_ptr<FailureLatch> latch)
-      : FileSystemWrapper(std::move(files)), latch_(std::move(latch)) {}
+  GuardedFiles(std::shared_ptr<rocksdb::FileSystem> files, std::shared_ptr<FailureLatch> latch,
+               const std::string& store)
+      : FileSystemWrapper(std::move(files)),
+        latch_(std::move(latch)),
+        store_(FolderOf(store + "/")) {}
 
   const char* Name() const override { return "ruvd.GuardedFiles"; }
 
   IOStatus NewWritableFile(const std::string& name, const FileOptions& options,
                            std::unique_ptr<FSWritableFile>* result,
                            IODebugContext* debug) override {
+    if (FolderOf(name) != store_) {
+      return target()->NewWritableFile(name, options, result, debug);
+    }
     if (latch_->failed()) {
       return Refused();
     }
@@ -126,13 +138,15 @@ class GuardedFiles final : public rocksdb::FileSystemWrapper {
 
  private:
   const std::shared_ptr<FailureLatch> latch_;
+  const std::filesystem::path store_;
 };
 
 }  // namespace
 
 std::shared_ptr<rocksdb::FileSystem> MakeGuardedFiles(std::shared_ptr<rocksdb::FileSystem> files,
-                                                      std::shared_ptr<FailureLatch> latch) {
-  return std::make_shared<GuardedFiles>(std::move(files), std::move(latch));
+                                                      std::shared_ptr<FailureLatch> latch,
+                                                      const std::string& store) {
+  return std::make_shared<GuardedFiles>(std::move(files), std::move(latch), store);
 }
 
 }  // namespace ruvd::db

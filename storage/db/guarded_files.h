@@ -6,6 +6,7 @@
 #include <rocksdb/file_system.h>
 
 #include <memory>
+#include <string>
 
 #include "storage/db/rocks_options.h"
 
@@ -16,8 +17,10 @@ namespace ruvd::db {
 // The first error of a log file goes into `latch` and RocksDB is told that all is well; from then
 // on nothing more is written to any log, and table files and the manifest can no longer grow, so
 // that what RocksDB takes for written never becomes durable in part. Every caller of DB::Write must
-// look at the latch before it acknowledges. `latch` outlives the file system.
+// look at the latch before it acknowledges. Files outside `store`, such as those of a backup, are
+// left alone: their errors are those of whoever writes them.
 std::shared_ptr<rocksdb::FileSystem> MakeGuardedFiles(std::shared_ptr<rocksdb::FileSystem> files,
-                                                      std::shared_ptr<FailureLatch> latch);
+                                                      std::shared_ptr<FailureLatch> latch,
+                                                      const std::string& store);
 
 }  // namespace ruvd::db

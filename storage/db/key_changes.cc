@@ -33,16 +33,31 @@ absl::Status Database::Impl::PutKeyRow(uint64_t id, const KeyRecord& record,
   return db::FromRocks(batch->Put(handle(ColumnFamily::kKey), key, stored), "writing a data key");
 }
 
+absl::Status Database::Impl::PutForgetRow(const SealKey& node_key,
+                                          rocksdb::WriteBatch* batch) const {
+  return db::FromRocks(
+      batch->Put(kForgetKeysRow, EncodeStoredValue(node_key, ColumnFamily::kDefault, kForgetKeysRow,
+                                                   kSchemaVersion, /*generation=*/0, "")),
+      "changing keys");
+}
+
 absl::Status Database::Impl::WriteKeyRows(const Rows& rows) {
   rocksdb::WriteBatch batch;
+  bool destroys = false;
   for (const auto& [id, record] : rows) {
     RETURN_IF_ERROR(PutKeyRow(id, record, &batch));
+    destroys = destroys || record.state == KeyRecord::State::kDestroyed;
+  }
+  if (destroys) {
+    RETURN_IF_ERROR(PutForgetRow(node_key(), &batch));
   }
   // Whatever is sealed or swept from now on is another set of values.
   RETURN_IF_ERROR(db::FromRocks(batch.Delete(SweepCursorKey(kResealSweep)), "writing a data key"));
   RETURN_IF_ERROR(db::FromRocks(batch.Delete(SweepCursorKey(kEraseSweep)), "writing a data key"));
   ASSIGN_OR_RETURN(const SpaceClaim space, Admit(batch.GetDataSize(), /*bulk=*/false));
-  return CommitAndSync(&batch);
+  RETURN_IF_ERROR(CommitAndSync(&batch));
+  keys_to_forget_ = keys_to_forget_ || destroys;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<KeyRing::Held> Database::Impl::ActiveOrNewKey(const std::string& scope) {
@@ -100,8 +115,10 @@ absl::Status Database::Impl::WrapKeysWith(const SealKey& next) {
     }
     RETURN_IF_ERROR(db::FromRocks(rows->status(), "changing the seal key"));
   }
+  RETURN_IF_ERROR(PutForgetRow(next, &batch));
   ASSIGN_OR_RETURN(const SpaceClaim space, Admit(batch.GetDataSize(), /*bulk=*/false));
   RETURN_IF_ERROR(CommitAndSync(&batch));
+  keys_to_forget_ = true;
   const MutexLock lock(node_key_mutex_);
   node_key_ = next;
   return absl::OkStatus();
@@ -128,6 +145,12 @@ absl::Status Database::Impl::RotateDataKeys(std::string_view scope) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
                  "the store has no data key of {}; `ruvd store status` lists them", scope);
   }
+  if (ring_.size() + rows.size() / 2 > limits::kMaxDataKeys) {  // half of them are new
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "the store has {} data keys and may have {}: {} more are too many at once; rotate "
+                 "them scope by scope, and let the old ones go in between",
+                 ring_.size(), limits::kMaxDataKeys, rows.size() / 2);
+  }
   RETURN_IF_ERROR(WriteKeyRows(rows));
   for (auto& [id, record] : rows) {
     ring_.Set(id, std::move(record));
@@ -137,6 +160,9 @@ absl::Status Database::Impl::RotateDataKeys(std::string_view scope) {
 
 absl::StatusOr<bool> Database::Impl::ResealStep() {
   const MutexLock maintenance(maintenance_);
+  if (keys_to_forget_) {
+    RETURN_IF_ERROR(ForgetWrappedKeys());
+  }
   Rows retired = ring_.List("");
   std::erase_if(retired,
                 [](const auto& row) { return row.second.state != KeyRecord::State::kRetired; });
@@ -205,9 +231,16 @@ absl::Status Database::Impl::ForgetWrappedKeys() {
   RETURN_IF_ERROR(Flush());
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
-  const absl::Status status = db::FromRocks(
-      db_->CompactRange(options, handle(ColumnFamily::kKey), nullptr, nullptr), "compacting");
-  return status.ok() ? CheckNotFailed() : status;
+  RETURN_IF_ERROR(db::FromRocks(
+      db_->CompactRange(options, handle(ColumnFamily::kKey), nullptr, nullptr), "compacting"));
+  RETURN_IF_ERROR(CheckNotFailed());
+  if (keys_to_forget_) {
+    rocksdb::WriteBatch batch;
+    RETURN_IF_ERROR(db::FromRocks(batch.Delete(kForgetKeysRow), "changing keys"));
+    RETURN_IF_ERROR(Commit(&batch));
+    keys_to_forget_ = false;
+  }
+  return absl::OkStatus();
 }
 
 // Deletes the rows of destroyed keys, then what is kept of those keys.
@@ -229,9 +262,8 @@ absl::Status Database::Impl::SweepErased() {
   for (bool more = true; more;) {
     ASSIGN_OR_RETURN(more, SweepStep(sweep));
   }
-  // First: with its row goes the record that somebody may still have to do this.
-  RETURN_IF_ERROR(ForgetWrappedKeys());
-  return RemoveKeyRows(destroyed);
+  RETURN_IF_ERROR(RemoveKeyRows(destroyed));
+  return ForgetWrappedKeys();
 }
 
 absl::Status Database::Impl::RemoveKeyRows(const Rows& rows) {
@@ -243,7 +275,9 @@ absl::Status Database::Impl::RemoveKeyRows(const Rows& rows) {
                                   "removing a data key"));
     ids.push_back(id);
   }
+  RETURN_IF_ERROR(PutForgetRow(node_key(), &batch));
   RETURN_IF_ERROR(CommitAndSync(&batch));
+  keys_to_forget_ = true;
   ring_.Remove(ids);
   return absl::OkStatus();
 }

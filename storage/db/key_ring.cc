@@ -3,6 +3,7 @@
 
 #include "storage/db/key_ring.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "base/reasons.h"
@@ -20,6 +21,7 @@ void KeyRing::Set(uint64_t id, KeyRecord record) {
     active_.erase(active);
   }
   records_.insert_or_assign(id, std::move(record));
+  next_id_ = std::max(next_id_, id + 1);
 }
 
 void KeyRing::Remove(std::span<const uint64_t> ids) {
@@ -100,7 +102,7 @@ std::vector<std::pair<uint64_t, KeyRecord>> KeyRing::List(std::string_view scope
 
 uint64_t KeyRing::NextId() const {
   const std::shared_lock lock(mutex_);
-  return records_.empty() ? 1 : records_.rbegin()->first + 1;
+  return next_id_;
 }
 
 size_t KeyRing::size() const {

@@ -60,7 +60,7 @@ class KeyRing {
   std::optional<Held> Active(std::string_view scope) const;
   // Keys of a scope in any state, or all where `scope` is empty; by number.
   std::vector<std::pair<uint64_t, KeyRecord>> List(std::string_view scope) const;
-  // A number greater than every one in the ring.
+  // A number greater than every one that was in the ring: a reader may hold a removed one.
   uint64_t NextId() const;
   size_t size() const;
 
@@ -75,6 +75,7 @@ class KeyRing {
 
   mutable std::shared_mutex mutex_;  // guards all of it, epochs too
   std::map<uint64_t, KeyRecord> records_;
+  uint64_t next_id_ = 1;
   StringMap<uint64_t> active_;
   std::shared_ptr<Epoch> epoch_ = std::make_shared<Epoch>();
 };

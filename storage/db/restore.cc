@@ -38,8 +38,8 @@ absl::Status WouldGoBack(std::string_view cause) {
   return Error(
       absl::StatusCode::kFailedPrecondition, reasons::kLedgerWouldGoBack,
       "restoring might forget privacy budget that this node has spent: {}; restore a newer "
-      "backup, or give the node a new identity and an empty data folder. A node that never "
-      "released anything under a privacy budget may restore into an empty folder as it is",
+      "backup, or give the node a new identity and an empty data folder. Where the store is gone "
+      "and the backup is known to be as new as it was, restore with --accept-older-ledger",
       cause);
 }
 
@@ -56,8 +56,9 @@ std::optional<LedgerHead> ReadHeadFile(const std::string& store) {
 // What is known of the present store's ledger.
 struct PresentLedger {
   std::optional<LedgerHead> filed;
-  absl::Status opened;    // the store
-  bool complete = false;  // the store opened, and nothing says that its last changes are missing
+  absl::Status opened;  // the store
+  // The store opened, and nothing says that it ever lost changes: opening it settles a loss.
+  bool complete = false;
   ledger::Chain chain;
 };
 
@@ -86,14 +87,22 @@ absl::Status CheckContinues(const PresentLedger& present, const ledger::Chain& b
   return absl::OkStatus();
 }
 
-// Whether the present chain is whole and continues the backup's.
+// Whether the present chain is surely whole and continues the backup's.
 bool GoesOn(const PresentLedger& present, const ledger::Chain& backup) {
   const ledger::Chain& chain = present.chain;
-  return present.opened.ok() && chain.intact && chain.head.sequence > backup.head.sequence &&
+  return present.opened.ok() && (present.filed || present.complete) && chain.intact &&
+         chain.head.sequence > backup.head.sequence &&
          chain.Contains(present.filed.value_or(LedgerHead{})) &&
          std::all_of(backup.hashes.begin(), backup.hashes.end(), [&chain](const auto& entry) {
            return chain.Contains({entry.first, entry.second});
          });
+}
+
+// Whether a backup's ledger ever had an entry.
+bool HasEntries(const ledger::Chain& chain, const BackupManifest& manifest) {
+  const absl::StatusOr<LedgerHead> filed = ledger::ParseHead(manifest.ledger_head);
+  const bool head_says = filed.ok() ? filed->sequence > 0 : !manifest.ledger_head.empty();
+  return head_says || !chain.hashes.empty() || chain.head_row.value_or(LedgerHead{}).sequence > 0;
 }
 
 class Restore {
@@ -225,7 +234,7 @@ absl::StatusOr<PresentLedger> Restore::ReadPresent() {
     return present;
   }
   present_ = *std::move(database);
-  present.complete = !present_->recovery().loss();
+  present.complete = !present_->recovery().loss() && !present_->recovery().last_loss;
   present.chain = ledger::ReadChain(*present_);
   return present;
 }
@@ -234,6 +243,12 @@ absl::StatusOr<PresentLedger> Restore::ReadPresent() {
 absl::Status Restore::KeepLedger(Database& restored) {
   const ledger::Chain backup = ledger::ReadChain(restored);
   if (!exists_) {
+    if (HasEntries(backup, report_.manifest) && !options_.accept_older_ledger) {
+      return WouldGoBack(fmt::format(
+          "there is no store whose ledger could be compared, and the backup's ends at entry {}",
+          backup.head.sequence));
+    }
+    report_.ledger_entries = backup.head.sequence;
     return WriteHead(backup);
   }
   ASSIGN_OR_RETURN(const PresentLedger present, ReadPresent());
@@ -246,6 +261,7 @@ absl::Status Restore::KeepLedger(Database& restored) {
     ASSIGN_OR_RETURN(lock_, db::FolderLock::Acquire(options_.store));
   }
   RETURN_IF_ERROR(kept);
+  report_.ledger_entries = (carry ? present.chain : backup).head.sequence;
   return WriteHead(carry ? present.chain : backup);
 }
 

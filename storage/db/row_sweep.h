@@ -38,6 +38,9 @@ std::string SweepCursorKey(std::string_view name);
 std::string EncodeSweepCursor(const SweepCursor& cursor);
 // STORE_CORRUPT for other bytes.
 absl::StatusOr<SweepCursor> DecodeSweepCursor(std::string_view bytes);
+// There from a change after which wrapped keys are left in older tables and in the log until they
+// are in none of the files any more. Its value is empty.
+inline constexpr char kForgetKeysRow[] = "sweep/forget-keys";
 // Rows of the family "default" that belong to the store itself.
 bool IsStoreRow(ColumnFamily family, std::string_view key);
 

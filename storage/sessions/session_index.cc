@@ -285,6 +285,22 @@ absl::StatusOr<size_t> SessionIndex::ForgetUser(std::string_view user_id, size_t
   return ids.size();
 }
 
+absl::StatusOr<size_t> SessionIndex::EraseUser(std::string_view user_id, size_t batch) {
+  const auto forget = [&]() -> absl::StatusOr<size_t> {
+    size_t sessions = 0;
+    for (size_t forgotten = batch; forgotten == batch; sessions += forgotten) {
+      ASSIGN_OR_RETURN(forgotten, ForgetUser(user_id, batch));
+    }
+    return sessions;
+  };
+  // First: a turn that ends while the keys go would write the whole session again, with a new key.
+  ASSIGN_OR_RETURN(const size_t sessions, forget());
+  RETURN_IF_ERROR(database_.Erase(KeyScope::User(user_id)));
+  // Sessions that began in between: their rows may be unreadable by now.
+  RETURN_IF_ERROR(forget().status());
+  return sessions;
+}
+
 size_t SessionIndex::size() const {
   const std::shared_lock lock(state_);
   return sessions_.size();

@@ -47,7 +47,8 @@ struct SessionHit {
 
 // Conversation state by session id. Every state is in memory, for the request path, and in a row,
 // which survives kill -9 once Put returns. The rows of a user are one scope of keys: erasing it
-// (Database::Erase) makes them unreadable, ForgetUser drops them here.
+// makes them unreadable. What a session stored before it had a user is sealed by the family's key
+// and stays in the tables until they are compacted.
 // Thread-safe: readers run at the same time and never wait for the disk; writers take turns.
 class SessionIndex {
  public:
@@ -89,6 +90,11 @@ class SessionIndex {
 
   // Deletes at most `limit` sessions of a user; returns how many.
   absl::StatusOr<size_t> ForgetUser(std::string_view user_id, size_t limit);
+
+  // Forgets a user's sessions, `batch` at a time, and destroys the user's keys; returns how many
+  // sessions there were. What the user says meanwhile begins a new session. NOT_FOUND, and the
+  // other errors of Database::Erase; where it fails, call it again.
+  absl::StatusOr<size_t> EraseUser(std::string_view user_id, size_t batch);
 
   size_t size() const;
   // Rows that Open passed over; `ruvd store verify` names them.

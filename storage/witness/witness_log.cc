@@ -124,12 +124,13 @@ absl::Status WitnessLog::WriteEntries(const std::vector<WitnessEntry>& entries) 
 
 absl::StatusOr<int64_t> WitnessLog::NewestMs() const {
   int64_t newest = 0;
+  const auto take = [&newest](std::string_view key) -> absl::StatusOr<bool> {
+    newest = std::max<int64_t>(0, witness::TimeOfRecordKey(key));
+    return false;
+  };
   RETURN_IF_ERROR(database_.ScanBackward(
       ColumnFamily::kWitness, witness::kRecordPrefix, EndOfPrefix(witness::kRecordPrefix),
-      [&newest](const RowView& row) -> absl::StatusOr<bool> {
-        newest = std::max<int64_t>(0, witness::TimeOfRecordKey(row.key));
-        return false;
-      }));
+      [&](const RowView& row) { return take(row.key); }, take));
   return newest;
 }
 
@@ -183,7 +184,7 @@ absl::Status WitnessLog::SetQuality(std::string_view request_id, float quality) 
   return database_.Write(std::move(batch), Durability::kProcessCrash);
 }
 
-absl::StatusOr<WitnessExpired> WitnessLog::ExpireSome(int64_t now_ms) {
+absl::StatusOr<WitnessExpired> WitnessLog::ExpireSome(std::optional<int64_t> now_ms) {
   const MutexLock writer(writer_);
   const uint64_t stored = counts().stored;
   ASSIGN_OR_RETURN(const bool due, retention_.Begin(now_ms, stored));

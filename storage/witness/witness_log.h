@@ -74,16 +74,17 @@ class WitnessLog {
   // Notes the quality of a request, 0 to 1. NOT_FOUND, INVALID_ARGUMENT.
   absl::Status SetQuality(std::string_view request_id, float quality);
 
-  // INVALID_ARGUMENT, see CheckQuery; CANCELLED, here and below. Rows that do not decode are passed
-  // over and counted: one of them must not hide all others.
+  // INVALID_ARGUMENT, see CheckQuery; CANCELLED, here and below. Rows that do not open or decode
+  // are passed over and counted: one of them must not hide all others.
   absl::StatusOr<WitnessPage> Query(const WitnessQuery& query) const;
   // INVALID_ARGUMENT for a negative interval.
   absl::StatusOr<WitnessStats> Stats(const WitnessStatsQuery& query) const;
 
   // Takes one batch of entries out that are older than the retention at `now_ms` (UTC) or too many:
-  // into an archive, where there is a folder for them, and out of the store. Bounded work. After an
-  // error the next call takes the batch up again. Works below the soft disk reserve.
-  absl::StatusOr<WitnessExpired> ExpireSome(int64_t now_ms);
+  // into an archive, where there is a folder for them, and out of the store. Without a time, while
+  // the clock cannot be trusted, only those that are too many. Bounded work. After an error the
+  // next call takes the batch up again. Works below the soft disk reserve.
+  absl::StatusOr<WitnessExpired> ExpireSome(std::optional<int64_t> now_ms);
 
   WitnessLogCounts counts() const;
 

@@ -87,10 +87,25 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryByTime(const WitnessQuery& query) c
   }
   std::string last_key;
   size_t looked_at = 0;
-  const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
+  const auto go_on = [&]() -> absl::StatusOr<bool> {
     RETURN_IF_ERROR(CheckWanted(query.cancelled, looked_at));
     if (looked_at++ >= limits::kMaxWitnessScan) {
       page.next_page_token = ToHex(AsBytes(last_key));
+      return false;
+    }
+    return true;
+  };
+  const auto broken = [&](std::string_view key) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const bool more, go_on());
+    if (more) {
+      ++page.undecodable;
+      last_key = key;
+    }
+    return more;
+  };
+  const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const bool more, go_on());
+    if (!more) {
       return false;
     }
     absl::StatusOr<WitnessEntry> entry = witness::DecodeRecord(row.value);
@@ -107,8 +122,8 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryByTime(const WitnessQuery& query) c
   };
   RETURN_IF_ERROR(
       query.oldest_first
-          ? database_.Scan(ColumnFamily::kWitness, range.start, range.end, look)
-          : database_.ScanBackward(ColumnFamily::kWitness, range.start, range.end, look));
+          ? database_.Scan(ColumnFamily::kWitness, range.start, range.end, look, broken)
+          : database_.ScanBackward(ColumnFamily::kWitness, range.start, range.end, look, broken));
   return page;
 }
 
@@ -160,7 +175,12 @@ absl::StatusOr<WitnessPage> WitnessLog::QueryBySimilarity(const WitnessQuery& qu
     }
     return true;
   };
-  RETURN_IF_ERROR(database_.ScanBackward(ColumnFamily::kWitness, range.start, range.end, look));
+  const auto broken = [&](std::string_view) -> absl::StatusOr<bool> {
+    ++page.undecodable;
+    return true;
+  };
+  RETURN_IF_ERROR(
+      database_.ScanBackward(ColumnFamily::kWitness, range.start, range.end, look, broken));
   std::sort_heap(page.hits.begin(), page.hits.end(), MoreSimilar);
   return page;
 }
@@ -182,8 +202,12 @@ absl::StatusOr<WitnessStats> WitnessLog::Stats(const WitnessStatsQuery& query) c
     }
     return !Matches(query.filter, *entry) || counter.Add(*entry);
   };
+  const auto broken = [&](std::string_view) -> absl::StatusOr<bool> {
+    counter.AddUndecodable();
+    return true;
+  };
   if (range.start < range.end) {
-    RETURN_IF_ERROR(database_.Scan(ColumnFamily::kWitness, range.start, range.end, count));
+    RETURN_IF_ERROR(database_.Scan(ColumnFamily::kWitness, range.start, range.end, count, broken));
   }
   return counter.Take();
 }

@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <system_error>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "storage/db/row_key.h"
+#include "storage/reasons.h"
 #include "storage/witness/witness_archive.h"
 
 namespace ruvd {
@@ -32,6 +35,14 @@ std::string After(const std::string& key) {
   return key + '\0';
 }
 
+// The keys of records, also of those that do not open: they leave like the others.
+absl::Status ScanKeys(const Database& database, std::string_view start, std::string_view end,
+                      const Database::BrokenCallback& callback) {
+  return database.Scan(
+      ColumnFamily::kWitness, start, end, [&](const RowView& row) { return callback(row.key); },
+      callback);
+}
+
 }  // namespace
 
 absl::StatusOr<WitnessRetention> WitnessRetention::Open(Database& database,
@@ -48,27 +59,30 @@ absl::StatusOr<WitnessRetention> WitnessRetention::Open(Database& database,
   return retention;
 }
 
-absl::StatusOr<bool> WitnessRetention::Begin(int64_t now_ms, uint64_t stored) {
+int64_t WitnessRetention::Cutoff(std::optional<int64_t> now_ms) const {
+  return now_ms ? *now_ms - options_.retention.count() : std::numeric_limits<int64_t>::min();
+}
+
+absl::StatusOr<bool> WitnessRetention::Begin(std::optional<int64_t> now_ms, uint64_t stored) {
   if (pending_) {
     return true;
   }
-  const int64_t cutoff = now_ms - options_.retention.count();
+  const int64_t cutoff = Cutoff(now_ms);
   const uint64_t surplus = stored - std::min<uint64_t>(stored, options_.capacity);
   uint64_t count = 0;
   witness::Expiry expiry;
-  RETURN_IF_ERROR(database_->Scan(
-      ColumnFamily::kWitness, witness::kRecordPrefix, EndOfPrefix(witness::kRecordPrefix),
-      [&](const RowView& row) -> absl::StatusOr<bool> {
-        if (count >= options_.batch ||
-            (count >= surplus && witness::TimeOfRecordKey(row.key) >= cutoff)) {
-          return false;
-        }
-        if (count++ == 0) {
-          expiry.first_key = row.key;
-        }
-        expiry.last_key = row.key;
-        return true;
-      }));
+  RETURN_IF_ERROR(ScanKeys(*database_, witness::kRecordPrefix, EndOfPrefix(witness::kRecordPrefix),
+                           [&](std::string_view key) -> absl::StatusOr<bool> {
+                             if (count >= options_.batch ||
+                                 (count >= surplus && witness::TimeOfRecordKey(key) >= cutoff)) {
+                               return false;
+                             }
+                             if (count++ == 0) {
+                               expiry.first_key = key;
+                             }
+                             expiry.last_key = key;
+                             return true;
+                           }));
   if (count == 0) {
     return false;
   }
@@ -97,16 +111,12 @@ bool WitnessRetention::ReadExistingFile() {
   return summary.ok();
 }
 
-absl::Status WitnessRetention::ScanPending(const Database::RowCallback& callback) const {
-  return database_->Scan(ColumnFamily::kWitness, pending_->first_key, After(pending_->last_key),
-                         callback);
-}
-
 absl::StatusOr<WitnessEntry> WitnessRetention::ReadEntry(const RowView& row) const {
   ASSIGN_OR_RETURN(WitnessEntry entry, witness::DecodeRecord(row.value));
   const absl::StatusOr<std::string> embeddings =
       database_->Get(ColumnFamily::kWitness, witness::EmbeddingsKey(row.key));
-  if (!embeddings.ok() && !absl::IsNotFound(embeddings.status())) {
+  if (!embeddings.ok() && !absl::IsNotFound(embeddings.status()) &&
+      ReasonOf(embeddings.status()) != reasons::kSealBroken) {
     return embeddings.status();
   }
   // An entry without its embeddings is worth more than none.
@@ -118,12 +128,16 @@ absl::StatusOr<WitnessEntry> WitnessRetention::ReadEntry(const RowView& row) con
 }
 
 absl::Status WitnessRetention::FindUndecodable() {
-  return ScanPending([this](const RowView& row) -> absl::StatusOr<bool> {
-    if (!witness::DecodeRecord(row.value).ok()) {
-      undecodable_.emplace(row.key);
-    }
+  const auto broken = [this](std::string_view key) -> absl::StatusOr<bool> {
+    undecodable_.emplace(key);
     return true;
-  });
+  };
+  return database_->Scan(
+      ColumnFamily::kWitness, pending_->first_key, After(pending_->last_key),
+      [&](const RowView& row) -> absl::StatusOr<bool> {
+        return witness::DecodeRecord(row.value).ok() || *broken(row.key);
+      },
+      broken);
 }
 
 absl::Status WitnessRetention::WriteFile() {
@@ -145,28 +159,32 @@ absl::Status WitnessRetention::WriteFile() {
     archived_.emplace(row.key);
     return true;
   };
-  RETURN_IF_ERROR(ScanPending(add));
+  RETURN_IF_ERROR(database_->Scan(ColumnFamily::kWitness, pending_->first_key,
+                                  After(pending_->last_key), add,
+                                  [](std::string_view) -> absl::StatusOr<bool> { return true; }));
   return writer->Commit();
 }
 
-absl::StatusOr<WitnessRetention::Finished> WitnessRetention::Finish(int64_t now_ms, Batch* batch) {
+absl::StatusOr<WitnessRetention::Finished> WitnessRetention::Finish(std::optional<int64_t> now_ms,
+                                                                    Batch* batch) {
   const bool check = archives() && !pending_->file.empty();
-  const int64_t cutoff = now_ms - options_.retention.count();
+  const int64_t cutoff = Cutoff(now_ms);
   Finished finished;
   std::vector<std::string> keys;
   bool others = false;  // came into the range after the file was made
-  RETURN_IF_ERROR(ScanPending([&](const RowView& row) -> absl::StatusOr<bool> {
-    const bool undecodable = undecodable_.contains(row.key);
-    if (check && !undecodable && !archived_.contains(row.key)) {
+  const auto take = [&](std::string_view key) -> absl::StatusOr<bool> {
+    const bool undecodable = undecodable_.contains(key);
+    if (check && !undecodable && !archived_.contains(key)) {
       others = true;
       return true;
     }
-    keys.emplace_back(row.key);
-    finished.crowded_out += witness::TimeOfRecordKey(row.key) >= cutoff ? 1 : 0;
+    keys.emplace_back(key);
+    finished.crowded_out += now_ms && witness::TimeOfRecordKey(key) >= cutoff ? 1 : 0;
     finished.undecodable += undecodable ? 1 : 0;
-    batch->Delete(ColumnFamily::kWitness, witness::IdKey(witness::IdOfRecordKey(row.key)));
+    batch->Delete(ColumnFamily::kWitness, witness::IdKey(witness::IdOfRecordKey(key)));
     return true;
-  }));
+  };
+  RETURN_IF_ERROR(ScanKeys(*database_, pending_->first_key, After(pending_->last_key), take));
   if (others) {
     for (const std::string& key : keys) {
       batch->Delete(ColumnFamily::kWitness, key);

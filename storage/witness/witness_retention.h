@@ -42,16 +42,17 @@ class WitnessRetention {
   static absl::StatusOr<WitnessRetention> Open(Database& database, WitnessRetentionOptions options);
 
   // Whether a batch is due at `now_ms`, or one is under way, given how many entries are stored.
-  absl::StatusOr<bool> Begin(int64_t now_ms, uint64_t stored);
+  // Without a time, of a clock that cannot be trusted, only what is above the capacity is due.
+  absl::StatusOr<bool> Begin(std::optional<int64_t> now_ms, uint64_t stored);
   // After Begin returned true. FILE_UNWRITABLE, DISK_FULL: the batch stays under way.
   absl::Status WriteFile();
   struct Finished {
     uint64_t entries = 0;
-    uint64_t crowded_out = 0;  // younger than the retention at `now_ms`
+    uint64_t crowded_out = 0;  // younger than the retention at `now_ms`; 0 without a time
     uint64_t undecodable = 0;  // no archive could take them
   };
   // After WriteFile. Adds the deletions to `batch`. Once the batch is written, call Done.
-  absl::StatusOr<Finished> Finish(int64_t now_ms, Batch* batch);
+  absl::StatusOr<Finished> Finish(std::optional<int64_t> now_ms, Batch* batch);
   void Done() {
     pending_.reset();
     archived_.clear();
@@ -70,14 +71,17 @@ class WitnessRetention {
   // The entry of a record with its embeddings, as far as they decode.
   absl::StatusOr<WitnessEntry> ReadEntry(const RowView& row) const;
   absl::Status FindUndecodable();
-  absl::Status ScanPending(const Database::RowCallback& callback) const;
+  // Before this time entries are too old.
+  int64_t Cutoff(std::optional<int64_t> now_ms) const;
 
   Database* database_;
   WitnessRetentionOptions options_;
   std::optional<witness::Expiry> pending_;
   using Keys = std::set<std::string, std::less<>>;
-  Keys archived_;     // of the records in the pending file
-  Keys undecodable_;  // of those that no file can take: they leave with the others, counted
+  Keys archived_;  // of the records in the pending file
+  // Of those that no file can take, since they do not open or decode: they leave with the others,
+  // counted.
+  Keys undecodable_;
 };
 
 }  // namespace ruvd

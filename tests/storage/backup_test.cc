@@ -3,6 +3,7 @@
 
 #include "storage/db/backup.h"
 
+#include <atomic>
 #include <fstream>
 #include <thread>
 
@@ -12,6 +13,7 @@
 #include "storage/ledger/ledger_rows.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/reasons.h"
+#include "tests/storage/hooked_files.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ruvd {
@@ -219,8 +221,78 @@ TEST_F(BackupTest, AStoreOfWhichNothingSaysWhatItSpentIsNotReplaced) {
   fs::remove(Store() + "/ledger-head");
   fs::remove(Store() + "/CURRENT");
   EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
-  fs::remove_all(Store());  // as the message advises
-  EXPECT_TRUE(Restore().ok());
+}
+
+// A new disk, or a folder that was removed: what was spent since the backup is not known.
+TEST_F(BackupTest, ALedgerIsNotTakenBackUnseenWhereTheStoreIsGone) {
+  auto database = OpenStore();
+  WriteLedger(*database, 2);
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  WriteLedger(*database, 5);
+  database.reset();
+  fs::remove_all(Store());
+  const auto refused = Restore();
+  EXPECT_EQ(ReasonOf(refused.status()), reasons::kLedgerWouldGoBack);
+  EXPECT_THAT(MessageOf(refused.status()), testing::HasSubstr("entry 2"));
+  EXPECT_FALSE(fs::exists(Store()));
+  const auto taken = RestoreBackup(
+      {.backup = Folder(), .store = Store(), .key = key_, .accept_older_ledger = true});
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_EQ(taken->ledger_entries, 2U);
+  EXPECT_EQ(OpenedHead().sequence, 2U);
+}
+
+// The refusal opens the present store, which settles its loss: it holds for the next try, too.
+TEST_F(BackupTest, ALedgerThatLostItsEndWithItsHeadFileIsNotMadeValid) {
+  auto database = OpenStore();
+  WriteLedger(*database, 2);
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  WriteLedger(*database, 4);
+  WriteLedger(*database, 5);
+  database.reset();
+  fs::path log;
+  for (const auto& entry : fs::directory_iterator(Store())) {
+    log = entry.path().extension() == ".log" ? std::max(log, entry.path()) : log;
+  }
+  fs::resize_file(log, fs::file_size(log) - 1);
+  fs::remove(Store() + "/ledger-head");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack) << i;
+  }
+  EXPECT_TRUE(OpenStore()->Contains(ColumnFamily::kLedger, ledger::EntryKey(4)).value());
+}
+
+// What is written while a backup flushes is in a log, which is copied through the store's own file
+// system.
+TEST_F(BackupTest, AnErrorOfTheBackupsDiskLeavesTheStoreWritable) {
+  const auto files = std::make_shared<HookedFiles>();
+  files->before_write = [](const std::string& name) {
+    return name.find("/backup/") != std::string::npos && name.ends_with(".log")
+               ? rocksdb::IOStatus::NoSpace("the stick is full")
+               : rocksdb::IOStatus::OK();
+  };
+  std::unique_ptr<Database> database;
+  std::atomic<bool> armed = false;
+  // Into the family that is flushed first.
+  files->before_new = [&](const std::string& name) {
+    if (name.ends_with(".sst") && armed) {
+      EXPECT_TRUE(PutOne(*database, ColumnFamily::kDefault, "b", "1").ok());
+    }
+    return rocksdb::IOStatus::OK();
+  };
+  DatabaseOptions options = Options();
+  options.path += "/";
+  options.file_system = files;
+  database = OpenStore(options);
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
+  armed = true;
+  EXPECT_FALSE(database->Backup(Folder()).ok());
+  armed = false;
+  EXPECT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "2").ok());
+  EXPECT_EQ(database->Health(), StoreHealth::kOk);
+  files->before_write = nullptr;
+  EXPECT_TRUE(database->Backup(Folder()).ok());  // its name is free
+  database.reset();
 }
 
 // Found by review: a shorter ledger of another history was dropped unseen.

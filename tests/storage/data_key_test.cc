@@ -11,6 +11,7 @@
 #include "storage/db/row_key.h"
 #include "storage/db/stored_value.h"
 #include "storage/reasons.h"
+#include "tests/storage/hooked_files.h"
 #include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
@@ -180,6 +181,44 @@ TEST_F(DataKeyTest, AnInterruptedErasureIsDoneWhenCalledAgain) {
   database = OpenStore();
   ASSERT_TRUE(database->Erase(KeyScope::User("alice")).ok());
   EXPECT_THAT(FilesContaining(folder_, hers), IsEmpty());
+}
+
+// The rows of the keys are gone, the tables that still hold them are not rewritten.
+TEST_F(DataKeyTest, AnInterruptedRotationIsForgottenByTheNextStart) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
+  database.reset();
+  const std::string wrapped = StoredValues(ColumnFamily::kKey).at(0);
+  const auto files = std::make_shared<HookedFiles>();
+  files->before_new = [](const std::string& name) {
+    return name.ends_with(".sst") ? rocksdb::IOStatus::IOError("the power is gone")
+                                  : rocksdb::IOStatus::OK();
+  };
+  DatabaseOptions options = Options();
+  options.file_system = files;
+  database = OpenStore(options);
+  ASSERT_TRUE(database->RotateDataKeys("family/meta").ok());
+  absl::StatusOr<bool> step = true;
+  while (step.ok() && *step) {
+    step = database->ResealStep();
+  }
+  EXPECT_FALSE(step.ok());
+  EXPECT_EQ(Count(*database, DataKeyInfo::State::kRetired), 0U);
+  database.reset();
+  ASSERT_THAT(FilesContaining(folder_, wrapped), Not(IsEmpty()));
+  database = OpenStore();
+  EXPECT_THAT(FilesContaining(folder_, wrapped), IsEmpty());
+  EXPECT_EQ(database->Get(ColumnFamily::kMeta, "a").value(), "1");
+  EXPECT_FALSE(database->Contains(ColumnFamily::kDefault, "sweep/forget-keys").value());
+}
+
+TEST_F(DataKeyTest, ANumberOfAKeyIsNotGivenAgainWhileAReaderMayHoldIt) {
+  KeyRing ring;
+  ring.Set(1, {.scope = "family/meta", .key = DataKey::Generate()});
+  ring.Set(2, {.scope = "user/u", .key = DataKey::Generate()});
+  const uint64_t two = 2;
+  ring.Remove({&two, 1});
+  EXPECT_EQ(ring.NextId(), 3U);
 }
 
 TEST_F(DataKeyTest, AScanOpensEveryRowItBeganWithWhileKeysAreReplaced) {

@@ -9,11 +9,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <map>
 
 #include "base/random.h"
 #include "storage/sessions/session_rows.h"
+#include "tests/storage/hooked_files.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ruvd {
@@ -314,6 +316,45 @@ TEST(SessionRowsTest, OtherBytesAreRefused) {
   for (const char* bytes : {"", "\xFF\xFF", "text"}) {
     EXPECT_EQ(ReasonOf(sessions::DecodeSession(bytes).status()), reasons::kStoreCorrupt);
   }
+}
+
+// A turn that ended while the keys went wrote the whole conversation again, under a new key.
+TEST_F(SessionIndexTest, AUserWhoTalksWhileErasedBeginsAnew) {
+  const auto files = std::make_shared<HookedFiles>();
+  std::atomic<bool> armed = false;
+  uint64_t turns_known = 0;
+  files->before_new = [&](const std::string& name) {
+    if (name.ends_with(".sst") && armed.exchange(false)) {
+      EXPECT_TRUE(index_
+                      ->Update("s", 500,
+                               [&](SessionState* session) {
+                                 turns_known = session->turn_count;
+                                 session->user_id = "alice";
+                                 session->turn_count = 1;
+                                 session->last_active_ms = 500;
+                               })
+                      .ok());
+    }
+    return rocksdb::IOStatus::OK();
+  };
+  index_.reset();
+  database_.reset();
+  DatabaseOptions options = Options();
+  options.file_system = files;
+  database_ = OpenStore(options);
+  index_ = SessionIndex::Open(*database_, options_).value();
+  SessionState old = MakeSession("s", 400);
+  old.user_id = "alice";
+  old.turn_count = 7;
+  ASSERT_TRUE(index_->Put(old).ok());
+  armed = true;
+  EXPECT_EQ(index_->EraseUser("alice", 1).value(), 1U);
+  EXPECT_FALSE(armed);  // it did talk
+  EXPECT_EQ(turns_known, 0U);
+  EXPECT_EQ(index_->size(), 0U);
+  EXPECT_EQ(ReasonOf(index_->EraseUser("bob", 1).status()), reasons::kNotFound);
+  index_.reset();
+  database_.reset();
 }
 
 }  // namespace

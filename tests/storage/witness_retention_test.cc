@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "storage/witness/witness_archive.h"
+#include "tests/storage/raw_store.h"
 #include "tests/storage/witness_fixture.h"
 
 namespace ruvd {
@@ -101,6 +102,49 @@ TEST_F(WitnessRetentionTest, CountsWhatLeavesBeforeItsAge) {
   EXPECT_THAT(StoredIds(), ElementsAre("e3", "e4", "e5", "e6", "e7"));
   EXPECT_EQ(log_->counts().expired, 3U);
   EXPECT_EQ(log_->counts().crowded_out, 1U);
+}
+
+// A laptop that sleeps every hour never has a clock to trust, and its disk is not endless.
+TEST_F(WitnessRetentionTest, WithoutAClockToTrustOnlyTheSurplusLeaves) {
+  options_.retention = {.retention = milliseconds(1), .capacity = 5};
+  Reopen();
+  StoreMany(8);
+  EXPECT_EQ(log_->ExpireSome(std::nullopt)->entries, 3U);
+  EXPECT_FALSE(log_->ExpireSome(std::nullopt)->more);
+  EXPECT_THAT(StoredIds(), ElementsAre("e3", "e4", "e5", "e6", "e7"));
+  EXPECT_EQ(log_->counts().crowded_out, 0U);
+}
+
+// One of them stopped expiry for ever, until the log filled the disk.
+TEST_F(WitnessRetentionTest, RowsThatDoNotOpenLeaveWithTheOthers) {
+  Archive(10);
+  StoreMany(6);
+  log_.reset();
+  database_.reset();
+  std::vector<std::string> names;
+  for (const ColumnFamilyInfo& info : kColumnFamilies) {
+    names.emplace_back(info.name);
+  }
+  WithRocks(Options().path, names, [](rocksdb::DB& raw, RawHandles& handles) {
+    auto* family = handles[static_cast<size_t>(ColumnFamily::kWitness)];
+    for (const std::string& key :
+         {witness::RecordKey(1000, "e1"), witness::EmbeddingsKey(witness::RecordKey(2000, "e2"))}) {
+      std::string value;
+      ASSERT_TRUE(raw.Get({}, family, key, &value).ok());
+      value.back() = static_cast<char>(value.back() ^ 1);
+      ASSERT_TRUE(raw.Put({}, family, key, value).ok());
+    }
+  });
+  Reopen();
+  const auto page = log_->Query({.limit = 100, .oldest_first = true});
+  EXPECT_EQ(IdsOf(page).size(), 5U);
+  EXPECT_EQ(page->undecodable, 1U);
+  EXPECT_EQ(log_->Stats({})->undecodable, 1U);
+  ExpireAll(14'500);
+  EXPECT_THAT(ArchivedIds(), ElementsAre("e0", "e2", "e3", "e4"));
+  EXPECT_THAT(StoredIds(), ElementsAre("e5"));
+  EXPECT_EQ(log_->counts().undecodable, 1U);
+  EXPECT_EQ(log_->NewestMs().value(), 5000);
 }
 
 // Found by review: removing old entries was refused for want of the space that it frees.
