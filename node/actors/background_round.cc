@@ -326,7 +326,8 @@ absl::Status StoreLessons(const BackgroundServices& services, const Lessons& les
     learned->adapter_name = pattern.adapter_name;
     learned->adapter_version = pattern.adapter_version;
   }
-  if (absl::IsInvalidArgument(stored)) {  // the other clusters can still be learned
+  // The other clusters can still be learned.
+  if (absl::IsInvalidArgument(stored) || ReasonOf(stored) == reasons::kLimitExceeded) {
     spdlog::error("what was learned cannot be stored: {}", MessageOf(stored));
     learned->kept = false;
     return absl::OkStatus();

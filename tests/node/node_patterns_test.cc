@@ -17,6 +17,7 @@
 #include "node/limits.h"
 #include "node/node_files.h"
 #include "storage/db/backup.h"
+#include "storage/patterns/pattern_keys.h"
 #include "storage/sessions/session_index.h"
 #include "tests/inference/text_model.h"
 #include "tests/node/node_fixture.h"
@@ -322,6 +323,17 @@ TEST_F(NodePatternsTest, AStopOfTheNodeEndsAWatchInGoodOrder) {
   started.get_future().wait();
   EXPECT_TRUE(node_->Drain(kDrain).ok());
   EXPECT_EQ(ReasonOf(end.get()), reasons::kNodeDraining);
+}
+
+// Otherwise the next start would link again what was linked since the last time it was due.
+TEST_F(NodePatternsTest, AStopInGoodOrderSavesTheGraph) {
+  Start();
+  Upsert(Lesson(1));
+  ASSERT_TRUE(node_->Drain(kDrain).ok());
+  node_.reset();
+  auto files = OpenNodeFiles(config_).value();
+  auto database = OpenNodeStore(config_, *files.seal_source, SystemClock()).value();
+  EXPECT_TRUE(database->Contains(ColumnFamily::kDefault, patterns::CheckpointKey(0)).value());
 }
 
 TEST_F(NodePatternsTest, ABackupOfARunningNodeIsRestored) {
