@@ -113,7 +113,7 @@ std::optional<std::string> SplitterOf(const json& root) {
 // The value of tokenizer.ggml.pre. Llama 3's takes words that are tokens whole, and so does
 // Mistral's, where merging leads to every token anyway; no other does.
 std::optional<std::string> PreTokenizerOf(const json& root, const json& model) {
-  const std::optional<std::string> splitter = SplitterOf(root);
+  std::optional<std::string> splitter = SplitterOf(root);
   if (splitter == "tekken" || !JsonBool(model, "ignore_merges").value_or(false)) {
     return splitter;
   }

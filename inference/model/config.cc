@@ -62,11 +62,12 @@ absl::Status ReadSizes(const ConfigKeys& keys, ModelConfig* config) {
                    keys.Count("attention.key_length", limits::kMaxHeadSize, natural));
   ASSIGN_OR_RETURN(const int value_length,
                    keys.Count("attention.value_length", limits::kMaxHeadSize, natural));
-  if (config->head_size < 2 || config->head_size % 2 != 0) {
+  if (config->head_size < 2 || config->head_size % 2 != 0 ||
+      static_cast<uint64_t>(config->head_size) > limits::kMaxHeadSize) {
     return CorruptModel(
-        fmt::format("heads of size {}; rotary embedding needs an even size of at least "
-                    "2",
-                    config->head_size));
+        fmt::format("heads of size {}; it must be even and from 2 to {}: see the keys "
+                    "embedding_length, attention.head_count and attention.key_length",
+                    config->head_size, limits::kMaxHeadSize));
   }
   if (value_length != config->head_size) {
     return UnsupportedModel(fmt::format("value heads of size {} beside key heads of size {}",

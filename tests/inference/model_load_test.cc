@@ -195,6 +195,14 @@ TEST_F(ModelLoadTest, NamesTheKeyThatIsWrong) {
   ExpectRefused(block, reasons::kModelCorrupt, "ruvd.block_length is 49");
 }
 
+// Found by fuzzing: only a size that the file names was checked, not the one that follows from the
+// width. Attention has room for the limit.
+TEST_F(ModelLoadTest, HeadsTooLargeWithoutAKeyForTheirSizeAreRefused) {
+  FileContents wide;
+  wide.numbers["embedding_length"] = 8192;
+  ExpectRefused(wide, reasons::kModelCorrupt, "heads of size 2048");
+}
+
 TEST_F(ModelLoadTest, NamesWhatItDoesNotSupport) {
   FileContents gemma;
   gemma.architecture = "gemma";
