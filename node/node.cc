@@ -370,6 +370,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.witness = witness_.get();
   dependencies.database = database_.get();
   dependencies.sessions = sessions_.get();
+  dependencies.trajectories = trajectories_.get();
   dependencies.backup_dir = BackupDirOf(config_);
   dependencies.queries = &query_pool_;
   dependencies.pattern_calls = &pattern_pool_;

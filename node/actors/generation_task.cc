@@ -94,6 +94,7 @@ GenerationTask::GenerationTask(GenerationServices services, std::string response
       trace_(services_.recorder, *services_.clock,
              {.request_id = response_id_,
               .session_id = job_.session_id,
+              .user_id = job_.user_id,
               .model = services_.model_name,
               .embedded_by = std::string(AsText(services_.package_id))}) {}
 
@@ -277,6 +278,7 @@ Trajectory GenerationTask::MakeTrajectory() const {
   Trajectory trajectory;
   trajectory.response_id = response_id_;
   trajectory.session_id = job_.session_id;
+  trajectory.user_id = job_.user_id;
   trajectory.prompt = chat_.tokens.empty() ? job_.prompt : chat_.text;
   trajectory.prompt_tokens = chat_.tokens;
   trajectory.completion = generation_->text();

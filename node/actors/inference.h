@@ -91,6 +91,7 @@ struct GenerationJob {
   bool use_adapters = true;
   std::vector<AdapterChoice> adapters = {};  // empty: as configured
   std::string session_id;
+  std::string user_id;  // empty: nobody's
   std::optional<TimePoint> deadline;
   std::shared_ptr<GenerationListener> listener;
 };

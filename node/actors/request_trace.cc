@@ -34,6 +34,7 @@ RequestTrace::RequestTrace(RequestRecorder* recorder, const Clock& clock, Traced
     : recorder_(recorder), clock_(clock), admitted_(clock.Now()), last_(admitted_) {
   entry_.request_id = std::move(request.request_id);
   entry_.session_id = TextOf(request.session_id);
+  entry_.user_id = std::move(request.user_id);
   entry_.model_used = TextOf(request.model);
   entry_.embedded_by = std::move(request.embedded_by);
 }

@@ -26,6 +26,7 @@ class RequestRecorder {
 struct TracedRequest {
   std::string request_id;
   std::string session_id;
+  std::string user_id;
   std::string model;        // that serves it
   std::string embedded_by;  // id of the model package that embeds its prompt
 };

@@ -30,6 +30,7 @@ constexpr size_t kSessionsPerTick = 64;
 
 struct Turn {
   std::string session_id;
+  std::string user_id;  // empty: none
   std::string response_id;
   std::vector<float> context;
   std::string embedded_by;
@@ -57,6 +58,12 @@ class WitnessActor final : public Actor<Message> {
   absl::Status On(Turn& turn, Context&) override {
     Report(kTurns,
            options_.sessions->Update(turn.session_id, turn.ended_ms, [&](SessionState* session) {
+             if (session->turn_count == 0 && !turn.user_id.empty()) {
+               session->user_id = turn.user_id;
+             }
+             if (session->user_id.value_or("") != turn.user_id) {
+               return;  // somebody else's: nothing of one user under the key of another
+             }
              ++session->turn_count;
              session->last_active_ms = turn.ended_ms;
              session->history_reference = turn.response_id;
@@ -192,6 +199,7 @@ class WitnessRecorder final : public RequestRecorder {
     if (!entry.session_id.empty() && !entry.error) {
       // A node that stops takes no more turns; the next one of the session begins it anew.
       ref_.TryTell(Turn{.session_id = entry.session_id,
+                        .user_id = entry.user_id,
                         .response_id = entry.request_id,
                         .context = entry.query_embedding,
                         .embedded_by = entry.embedded_by,

@@ -249,10 +249,11 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                    "user_id has {} bytes; it has 1 to {}", user_id.size(), limits::kMaxUserIdBytes);
     }
+    RETURN_IF_ERROR(node_.witness->FlushAll());  // entries that wait are sealed with the same key
     ASSIGN_OR_RETURN(const size_t forgotten,
                      node_.sessions->EraseUser(user_id, limits::kForgottenPerBatch));
     response->set_sessions_forgotten(forgotten);
-    return absl::OkStatus();
+    return node_.trajectories->ForgetErased().status();
   }
 
   const ServiceDependencies node_;

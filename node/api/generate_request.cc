@@ -109,6 +109,10 @@ absl::StatusOr<GenerationJob> ReadGenerate(const GenerateRequest& request) {
     return Refused("session_id has {} bytes; use at most {}", request.session_id().size(),
                    limits::kMaxSessionIdBytes);
   }
+  if (request.user_id().size() > limits::kMaxUserIdBytes) {
+    return Refused("user_id has {} bytes; use at most {}", request.user_id().size(),
+                   limits::kMaxUserIdBytes);
+  }
   ASSIGN_OR_RETURN(job.parts, ReadParts(request));
   ASSIGN_OR_RETURN(job.conversation, ReadConversation(request));
   job.prompt = request.parts_size() > 0 && request.parts(0).has_text() ? request.parts(0).text()
@@ -116,6 +120,7 @@ absl::StatusOr<GenerationJob> ReadGenerate(const GenerateRequest& request) {
   job.use_adapters = !request.adapters().disabled();
   ASSIGN_OR_RETURN(job.adapters, ReadAdapters(request.adapters()));
   job.session_id = request.session_id();
+  job.user_id = request.user_id();
   return job;
 }
 

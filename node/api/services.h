@@ -23,6 +23,7 @@
 #include "storage/db/database.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/sessions/session_index.h"
+#include "storage/trajectories/trajectory_store.h"
 #include "storage/witness/witness_log.h"
 
 namespace ruvd {
@@ -40,6 +41,7 @@ struct ServiceDependencies {
   WitnessLog* witness = nullptr;
   Database* database = nullptr;
   SessionIndex* sessions = nullptr;
+  TrajectoryStore* trajectories = nullptr;
   std::string backup_dir;             // where BackUpStore makes folders
   Executor* queries = nullptr;        // of calls that read much of the witness log
   Executor* pattern_calls = nullptr;  // of calls that read or write patterns

@@ -30,6 +30,7 @@ struct RunFlags {
   std::string suffix;
   std::string mode = "auto";
   std::string session;
+  std::string user;
   // Written by the flags; what no flag names stays unset, which is the server's own default.
   inference::v1::SamplingOptions sampling;
   std::vector<std::string> stop;
@@ -73,6 +74,7 @@ absl::StatusOr<inference::v1::GenerateRequest> MakeRequest(const RunFlags& flags
   }
   request.set_suffix(flags.suffix);
   request.set_session_id(flags.session);
+  request.set_user_id(flags.user);
   RETURN_IF_ERROR(ReadAdapterFlags(flags.adapters, request.mutable_adapters()));
   *request.mutable_sampling() = flags.sampling;
   request.mutable_sampling()->set_mode(DecodingModeByName(flags.mode));
@@ -237,6 +239,8 @@ void AddRunVerb(VerbTable& verbs) {
   AddChatFlags(verb, *flags);
   AddAdapterFlags(verb, flags->adapters);
   verb.add_option("--session", flags->session, "Groups the requests of one conversation");
+  verb.add_option("--user", flags->user,
+                  "Whose words these are: sealed under a key of their own (ruvd store erase)");
   verb.add_flag("--quiet", flags->quiet, "No footer");
   verb.add_option("--timeout", flags->timeout_seconds, "Seconds to wait")->capture_default_str();
 }

@@ -84,7 +84,8 @@ absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> PrivacyLedgerStore::Open(
 // it does not reach.
 absl::Status PrivacyLedgerStore::VerifyChain(std::map<uint64_t, Digest>* hashes_at) {
   const MutexLock lock(mutex_);
-  const auto verify = [&](const RowView& view) -> absl::StatusOr<bool> {
+  const auto verify = [&](const RowView& view)
+                          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const ledger::LedgerRow row, ledger::DecodeRow(view.value));
     ASSIGN_OR_RETURN(const LedgerEntry entry, ledger::DecodeEntry(row.entry));
     if (entry.sequence != head_.sequence + 1 || view.key != ledger::EntryKey(entry.sequence)) {

@@ -9,6 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "storage/db/row_key.h"
+#include "storage/reasons.h"
 #include "storage/row_text.h"
 #include "storage/trajectories/trajectory_rows.h"
 
@@ -62,8 +63,12 @@ absl::Status Check(const Trajectory& trajectory) {
   for (const std::string& adapter : trajectory.adapters) {
     RETURN_IF_ERROR(CheckTexts(kTrajectory, {adapter}));
   }
-  return CheckTexts(kTrajectory, {trajectory.response_id, trajectory.session_id, trajectory.prompt,
-                                  trajectory.completion, trajectory.edited_text.value_or("")});
+  if (trajectory.user_id.size() > limits::kMaxUserIdBytes) {
+    return TooLong("a user id", trajectory.user_id.size(), limits::kMaxUserIdBytes);
+  }
+  return CheckTexts(
+      kTrajectory, {trajectory.response_id, trajectory.session_id, trajectory.user_id,
+                    trajectory.prompt, trajectory.completion, trajectory.edited_text.value_or("")});
 }
 
 }  // namespace
@@ -83,6 +88,10 @@ absl::StatusOr<std::unique_ptr<TrajectoryStore>> TrajectoryStore::Open(
   store->size_ = count;
   store->order_ = OrderedTime(newest_ms);
   return store;
+}
+
+KeyScope TrajectoryStore::ScopeOf(const Trajectory& trajectory) {
+  return trajectory.user_id.empty() ? KeyScope() : KeyScope::User(trajectory.user_id);
 }
 
 absl::Status TrajectoryStore::TrimTo(size_t count, Batch* batch, size_t* trimmed) const {
@@ -117,7 +126,7 @@ absl::Status TrajectoryStore::Put(Trajectory trajectory) {
   size_t trimmed = 0;
   RETURN_IF_ERROR(TrimTo(size_ + grown, &batch, &trimmed));
   batch.Put(ColumnFamily::kTrajectory, IdKey(trajectory.response_id),
-            trajectories::EncodeTrajectory(trajectory));
+            trajectories::EncodeTrajectory(trajectory), 0, ScopeOf(trajectory));
   batch.Put(ColumnFamily::kTrajectory, TimeKey(trajectory.created_ms, trajectory.response_id), "");
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
   size_ = size_ + grown - trimmed;
@@ -157,7 +166,7 @@ absl::Status TrajectoryStore::SetFeedback(std::string_view response_id,
   RETURN_IF_ERROR(Check(trajectory));
   Batch batch;
   batch.Put(ColumnFamily::kTrajectory, IdKey(response_id),
-            trajectories::EncodeTrajectory(trajectory));
+            trajectories::EncodeTrajectory(trajectory), 0, ScopeOf(trajectory));
   return database_.Write(std::move(batch), Durability::kPowerLoss);
 }
 
@@ -174,6 +183,29 @@ absl::Status TrajectoryStore::ForEachSince(
                           RETURN_IF_ERROR(trajectory.status());
                           return callback(*trajectory);
                         });
+}
+
+absl::StatusOr<size_t> TrajectoryStore::ForgetErased() {
+  const MutexLock lock(mutex_);
+  Batch batch;
+  size_t erased = 0;
+  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kTrajectory, kTimePrefix, EndOfPrefix(kTimePrefix),
+                                 [&](const RowView& row) -> absl::StatusOr<bool> {
+                                   const std::string id_key = IdKey(IdOfTimeKey(row.key));
+                                   const auto value =
+                                       database_.Get(ColumnFamily::kTrajectory, id_key);
+                                   if (ReasonOf(value.status()) == reasons::kKeyDestroyed) {
+                                     batch.Delete(ColumnFamily::kTrajectory, row.key);
+                                     batch.Delete(ColumnFamily::kTrajectory, id_key);
+                                     ++erased;
+                                   }
+                                   return true;
+                                 }));
+  if (erased > 0) {
+    RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
+    size_ -= erased;
+  }
+  return erased;
 }
 
 size_t TrajectoryStore::size() const {

@@ -26,6 +26,7 @@ namespace ruvd {
 struct Trajectory {
   std::string response_id;
   std::string session_id;
+  std::string user_id;  // whose key seals it; empty: that of all trajectories without a user
   std::string prompt;
   // Of a conversation, whose control tokens `prompt` only spells; empty: those of `prompt`.
   std::vector<uint32_t> prompt_tokens;
@@ -80,12 +81,16 @@ class TrajectoryStore {
   absl::Status ForEachSince(int64_t created_ms,
                             const std::function<bool(const Trajectory&)>& callback) const;
 
+  // Removes what is left of trajectories whose user was erased; says of how many.
+  absl::StatusOr<size_t> ForgetErased();
+
   size_t size() const;
 
  private:
   TrajectoryStore(Database& database, const TrajectoryStoreOptions& options)
       : database_(database), options_(options) {}
 
+  static KeyScope ScopeOf(const Trajectory& trajectory);
   absl::Status TrimTo(size_t count, Batch* batch, size_t* trimmed) const;
 
   Database& database_;

@@ -47,6 +47,9 @@ using RetrievedId = std::array<uint8_t, 16>;
 struct WitnessEntry {
   std::string request_id;  // 1 to limits::kMaxResponseIdBytes bytes; the response id
   std::string session_id;
+  // Whose key seals the embeddings; not stored, so that nothing names an erased user. Empty:
+  // none's.
+  std::string user_id;
   std::vector<float> query_embedding;
   std::string embedded_by;  // id of the model package that made the embeddings
   WitnessRouting routing;

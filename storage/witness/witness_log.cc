@@ -10,6 +10,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "storage/db/row_key.h"
+#include "storage/reasons.h"
 #include "storage/witness/witness_rows.h"
 
 namespace ruvd {
@@ -109,8 +110,8 @@ absl::Status WitnessLog::WriteEntries(const std::vector<WitnessEntry>& entries) 
     }
     const std::string key = witness::RecordKey(entry.timestamp_ms, entry.request_id);
     batch.Put(ColumnFamily::kWitness, key, witness::EncodeRecord(entry));
-    batch.Put(ColumnFamily::kWitness, witness::EmbeddingsKey(key),
-              witness::EncodeEmbeddings(entry));
+    batch.Put(ColumnFamily::kWitness, witness::EmbeddingsKey(key), witness::EncodeEmbeddings(entry),
+              0, entry.user_id.empty() ? KeyScope() : KeyScope::User(entry.user_id));
     batch.Put(ColumnFamily::kWitness, id_key, key);
   }
   const uint64_t stored = counts().stored + ids.size();
@@ -146,9 +147,13 @@ absl::StatusOr<WitnessEntry> WitnessLog::GetStored(std::string_view request_id) 
   RETURN_IF_ERROR(key.status());
   ASSIGN_OR_RETURN(const std::string record, database_.Get(ColumnFamily::kWitness, *key));
   ASSIGN_OR_RETURN(WitnessEntry entry, witness::DecodeRecord(record));
-  ASSIGN_OR_RETURN(const std::string embeddings,
-                   database_.Get(ColumnFamily::kWitness, witness::EmbeddingsKey(*key)));
-  RETURN_IF_ERROR(witness::DecodeEmbeddings(embeddings, &entry));
+  const absl::StatusOr<std::string> embeddings =
+      database_.Get(ColumnFamily::kWitness, witness::EmbeddingsKey(*key));
+  if (ReasonOf(embeddings.status()) == reasons::kKeyDestroyed) {
+    return entry;  // its user was erased
+  }
+  RETURN_IF_ERROR(embeddings.status());
+  RETURN_IF_ERROR(witness::DecodeEmbeddings(*embeddings, &entry));
   return entry;
 }
 

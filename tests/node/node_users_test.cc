@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a node keeps of a user's requests, and that it can be made to forget it.
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "node/cli/client.h"
+#include "node/cli/command.h"
+#include "ruvd/witness/v1/witness.grpc.pb.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kPrompt[] = "The old man walked";
+
+class NodeUsersTest : public NodeTest {
+ protected:
+  std::string Say(const std::string& user, const std::string& session) {
+    auto request = Request(kPrompt, 8);
+    request.set_user_id(user);
+    request.set_session_id(session);
+    const Completion completion = Generate(request);
+    EXPECT_TRUE(completion.status.ok()) << completion.status;
+    return completion.finished.response_id();
+  }
+  absl::Status Like(const std::string& response_id) {
+    learning::v1::SubmitFeedbackRequest request;
+    request.set_response_id(response_id);
+    request.set_rating(1);
+    learning::v1::SubmitFeedbackResponse response;
+    return Rate(request, &response);
+  }
+  // The ids of requests whose embeddings can still be compared.
+  std::vector<std::string> Similar() {
+    witness::v1::ListEntriesRequest request;
+    request.set_similar_to(kPrompt);
+    request.set_page_size(50);
+    witness::v1::ListEntriesResponse response;
+    grpc::ClientContext context;
+    const auto stub = witness::v1::WitnessService::NewStub(channel_);
+    EXPECT_TRUE(stub->ListEntries(&context, request, &response).ok());
+    std::vector<std::string> ids;
+    for (const auto& hit : response.hits()) {
+      ids.push_back(hit.entry().request_id());
+    }
+    return ids;
+  }
+  void Erase(const std::string& user) {
+    std::ostringstream out;
+    CommandContext context{.out = out, .err = out, .environment = {}, .start_node = nullptr};
+    EXPECT_EQ(RunCommandLine(
+                  {"store", "erase", "--running", "--user", user, "--server", node_->api_address()},
+                  context),
+              0)
+        << out.str();
+  }
+};
+
+TEST_F(NodeUsersTest, AnErasedUsersRequestsAreGoneAndNobodyElses) {
+  Start();
+  const std::string hers = Say("alice", "a");
+  const std::string his = Say("bob", "b");
+  const std::string nobodys = Say("", "");
+  Restart();  // all of it is on the disk
+  const std::string queued = Say("alice", "a");
+  ASSERT_TRUE(Like(hers).ok());
+  EXPECT_THAT(Similar(), testing::IsSupersetOf({hers, his, nobodys}));
+
+  Erase("alice");
+  for (const bool restarted : {false, true}) {
+    SCOPED_TRACE(restarted ? "after a restart" : "at once");
+    EXPECT_EQ(Status().sessions(), 1u);
+    EXPECT_EQ(Status().trajectories(), 2u);
+    EXPECT_EQ(Status().witness_stored(), 4u) << "what it cost is still counted";
+    EXPECT_EQ(ReasonOf(Like(hers)), reasons::kUnknownResponse);
+    EXPECT_EQ(ReasonOf(Like(queued)), reasons::kUnknownResponse);
+    EXPECT_TRUE(Like(his).ok());
+    EXPECT_TRUE(Like(nobodys).ok());
+    EXPECT_THAT(Similar(), testing::UnorderedElementsAre(his, nobodys));
+    Restart();
+  }
+  // Whoever comes back begins anew.
+  const std::string again = Say("alice", "a");
+  EXPECT_TRUE(Like(again).ok());
+}
+
+TEST_F(NodeUsersTest, ASessionIsOfItsFirstUserOnly) {
+  Start();
+  Say("alice", "shared");
+  Say("bob", "shared");
+  Say("", "shared");
+  Restart();
+  EXPECT_EQ(Status().sessions(), 1u);
+  Erase("bob");
+  EXPECT_EQ(Status().sessions(), 1u);
+  Erase("alice");
+  EXPECT_EQ(Status().sessions(), 0u);
+}
+
+TEST_F(NodeUsersTest, AUserIdThatIsTooLongIsRefused) {
+  Start();
+  auto request = Request(kPrompt, 8);
+  request.set_user_id(std::string(129, 'u'));
+  const Completion completion = Generate(request);
+  EXPECT_EQ(ReasonOf(completion.status), reasons::kInvalidArgument);
+  EXPECT_THAT(MessageOf(completion.status), HasSubstr("user_id has 129 bytes; use at most 128"));
+}
+
+}  // namespace
+}  // namespace ruvd
