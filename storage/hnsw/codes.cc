@@ -90,6 +90,11 @@ float BiasOf(HnswMetric metric, double squares, double mean, size_t dimension) {
   return static_cast<float>(squares);
 }
 
+// The sum of squares about the mean.
+double AboutMean(double squares, double sum, size_t values) {
+  return std::max(0.0, squares - sum * sum / static_cast<double>(values));
+}
+
 // How often a row has each 8-bit code.
 using CodeCounts = std::array<uint32_t, 256>;
 
@@ -158,7 +163,7 @@ void FitHigh(const CodeCounts& counts, const CodeSums& sums, size_t dimension, R
       tells ? std::sqrt(std::max(errors / n, weighted / std::max(squares, 1.0))) : certain;
   constexpr double kLeastSpread = 0.0625;  // more than what rounding makes of an exact fit
   header->slope = static_cast<float>(slope);
-  header->offset = static_cast<float>(mean_code - slope * (mean_high + 8));
+  header->offset = static_cast<float>(-slope * (mean_high + 8));
   header->spread = static_cast<float>(std::max(std::min(likely, certain), kLeastSpread));
 }
 
@@ -166,19 +171,23 @@ void FitHigh(const CodeCounts& counts, const CodeSums& sums, size_t dimension, R
 void SetHeader(std::span<const uint16_t> codes, HnswMetric metric, bool with_residual,
                RowHeader* header) {
   CodeCounts counts{};
+  int32_t fine_sum = 0;  // the largest dimension times 2^11 fits
   int64_t fine_squares = 0;
   for (const uint16_t code : codes) {
     ++counts[code >> 4];
     const int32_t fine = code - 16 * 128 - 8;
+    fine_sum += fine;
     fine_squares += fine * fine;
   }
   const CodeSums sums = SumsOf(counts);
+  const size_t n = codes.size();
   const double unit = double{header->scale} * double{header->scale};
-  const double fine_unit = unit * static_cast<double>(fine_squares) / 256.0;
-  header->bias =
-      BiasOf(metric, unit * static_cast<double>(sums.code_squares), header->mean, codes.size());
-  header->fine_bias =
-      with_residual ? BiasOf(metric, fine_unit, header->mean, codes.size()) : header->bias;
+  const double squares =
+      AboutMean(static_cast<double>(sums.code_squares), static_cast<double>(sums.codes), n);
+  const double fine = AboutMean(static_cast<double>(fine_squares), fine_sum, n) / 256.0;
+  header->mean_code = static_cast<float>(static_cast<double>(sums.codes) / static_cast<double>(n));
+  header->bias = BiasOf(metric, unit * squares, header->mean, n);
+  header->fine_bias = with_residual ? BiasOf(metric, unit * fine, header->mean, n) : header->bias;
   FitHigh(counts, sums, codes.size(), header);
 }
 
@@ -190,11 +199,12 @@ void SetMetric(HnswMetric metric, const CodeLayout& layout, double squares, doub
   const bool l2 = metric == HnswMetric::kL2;
   query->factor = l2 ? 2.0F : 1.0F;
   query->weight = (l2 ? 1.0F : 0.5F) * static_cast<float>(layout.dimension);
-  query->base = BiasOf(metric, unit * squares, query->mean, layout.dimension);
-  query->fine_base = BiasOf(metric, unit * wide_squares / 65536.0, query->mean, layout.dimension);
-  const double sum = query->sum_high;
-  query->deviation = static_cast<float>(
-      std::sqrt(unit * std::max(0.0, squares - sum * sum / static_cast<double>(layout.dimension))));
+  const double high = AboutMean(squares, query->sum_high, layout.dimension);
+  const double wide =
+      AboutMean(wide_squares, 256.0 * query->sum_high + query->sum_low, layout.dimension);
+  query->base = BiasOf(metric, unit * high, query->mean, layout.dimension);
+  query->fine_base = BiasOf(metric, unit * wide / 65536.0, query->mean, layout.dimension);
+  query->deviation = static_cast<float>(std::sqrt(unit * high));
 }
 
 }  // namespace

@@ -11,9 +11,10 @@
 #include "storage/hnsw/kernels/nibble_kernels.h"
 #include "storage/hnsw/metric.h"
 
-// Rows as codes: a value x of a row is m + s (c + (r - 8) / 16) with the row's mean m and scale s,
-// an 8-bit code c from -127 to 127 and a residual r from 0 to 15. The bits lie in three planes of
-// nibbles:
+// Rows as codes: a value x of a row is about m + s (c + (r - 8) / 16) with the row's mean m and
+// scale s, an 8-bit code c from -127 to 127 and a residual r from 0 to 15. Where most values of a
+// row are equal they are all rounded to one side, so codes are taken about their own mean: as
+// coded, too, a row has the mean m. The bits lie in three planes of nibbles:
 //
 //   high      (c + 128) >> 4      coarse distances, enough to reject most candidates
 //   low       (c + 128) & 15      with high: the 8-bit code, for traversal
@@ -47,13 +48,14 @@ inline constexpr float kMarginDeviations = 2.5F;
 // Of a row, beside its planes. Distances take the norm of the row as it is coded, not as it was
 // given: with the exact norm the error of a product, which grows with the norms, would not cancel
 // and would drown the differences between rows far from the origin.
-struct RowHeader {
+struct alignas(32) RowHeader {
   float scale = 0;      // s above
   float mean = 0;       // m above
+  float mean_code = 0;  // of the 8-bit codes
   float bias = 0;       // added to every distance to the 8-bit code
   float fine_bias = 0;  // and to the 12-bit one
-  // The 8-bit code as far as the high nibble h tells it, slope * h + offset, and the standard
-  // deviation of what it does not tell.
+  // The 8-bit code about its mean as far as the high nibble h tells it, slope * h + offset, and the
+  // standard deviation of what it does not tell.
   float slope = 0;
   float offset = 0;
   float spread = 0;
@@ -66,11 +68,10 @@ RowHeader EncodeRow(std::span<const float> row, const CodeLayout& layout, HnswMe
 
 // A query in 16 bits: value = mean + scale (high + low / 256). Distances are
 //
-//   base + bias of the row + weight (mean - mean of the row)^2 - factor * product of the codes
+//   base + bias of the row + weight (mean - mean of the row)^2 - factor * product of the codes,
 //
-// which for what both are coded as is half the squared distance of unit vectors (1 - cosine), minus
-// the inner product, or the squared distance. Codes sum to nearly nothing, so that products of
-// means and codes are left away.
+// both about their means, which for what both are coded as is half the squared distance of unit
+// vectors (1 - cosine), minus the inner product, or the squared distance.
 struct EncodedQuery {
   std::vector<int8_t> high;  // padded values
   std::vector<int8_t> low;

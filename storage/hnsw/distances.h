@@ -37,7 +37,8 @@ class Distances {
  private:
   float CodeDistance(uint32_t node, int32_t high, int32_t low) const {
     const RowHeader& header = nodes_.header(node);
-    const auto product = static_cast<float>(16 * high + low - 128 * query_.sum_high);
+    const float product =
+        static_cast<float>(16 * high + low - 128 * query_.sum_high) - header.mean_code * sum_high_;
     return Constant(header) - header.scale * (per_product_ * product);
   }
   // What does not depend on the product of the codes.

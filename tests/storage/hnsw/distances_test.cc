@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -101,14 +102,15 @@ class DistancesTest : public testing::TestWithParam<Kind> {
     return {buffers.distances.begin(), buffers.distances.begin() + static_cast<ptrdiff_t>(n)};
   }
 
-  // What a row's 8-bit code says of a value.
+  // What a row's 8-bit code says of a value, about the row's mean.
   double Value(uint32_t node, size_t i) const {
     const size_t bytes = nodes_.layout().plane_bytes;
     const auto nibble = [&](const uint8_t* plane) {
       return i < bytes ? plane[i] & 15 : plane[i - bytes] >> 4;
     };
-    return double{nodes_.header(node).scale} *
-           (16 * nibble(nodes_.high(node)) + nibble(nodes_.low(node)) - 128);
+    const RowHeader& header = nodes_.header(node);
+    return double{header.scale} *
+           (16 * nibble(nodes_.high(node)) + nibble(nodes_.low(node)) - 128 - header.mean_code);
   }
 
   NodeStore nodes_{CodeLayout(kDimension), 2, true};
@@ -183,6 +185,48 @@ TEST_P(DistancesTest, ARowIsAtDistanceNothingFromItselfAndFarRowsAreAsFarAsTheir
         squares += difference * difference;
       }
       EXPECT_NEAR(all[other], squares, 1e-5 * (1.0 + double{nodes_.header(node).bias}));
+    }
+  }
+}
+
+// Where most values of a row are equal, rounding moves all of them to one side.
+TEST(DistancesOfMixedRowsTest, RowsRoundedToOneSideAreAsFarFromOthersAsTheyAre) {
+  constexpr size_t kValues = 768;
+  constexpr double kNonZero = 0.22;
+  Random random(8);
+  Rows rows;
+  for (const size_t filled : {1, 3, 20, 100, 700}) {
+    rows.emplace_back(kValues, 0.0F);
+    for (size_t i = 0; i < filled; ++i) {
+      rows.back()[7 * i % kValues] = static_cast<float>(kNonZero / std::sqrt(filled / 20.0));
+    }
+  }
+  rows.push_back(hnsw_test::Normal(random, kValues, 0.02));
+  for (float& value : rows.back()) {
+    value += 0.03F;
+  }
+  for (const HnswMetric metric : {HnswMetric::kDot, HnswMetric::kL2}) {
+    NodeStore nodes(CodeLayout(kValues), 2, true);
+    ASSERT_TRUE(nodes.Reserve(rows.size()).ok());
+    std::vector<uint32_t> ids;
+    for (const std::vector<float>& row : rows) {
+      ids.push_back(*nodes.Allocate({}));
+      nodes.header(ids.back()) = EncodeRow(row, nodes.layout(), metric, nodes.high(ids.back()),
+                                           nodes.low(ids.back()), nodes.residual(ids.back()));
+    }
+    for (const std::vector<float>& values : rows) {
+      EncodedQuery query;
+      EncodeQuery(values, nodes.layout(), metric, &query);
+      DistanceBuffers buffers;
+      const Distances distances(nodes, query, buffers);
+      std::vector<float> fine(ids.size());
+      distances.Fine(ids, fine);
+      ASSERT_EQ(distances.Within(ids, kAny), ids.size());
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const double right = -hnsw_test::Similarity(rows[i], values, metric);
+        EXPECT_NEAR(buffers.distances[i], right, 1e-2) << i;
+        EXPECT_NEAR(fine[i], right, 8e-4) << i;
+      }
     }
   }
 }
