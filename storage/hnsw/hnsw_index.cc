@@ -204,12 +204,18 @@ void HnswIndex::Publish(uint32_t node) {
   ++live_;
   if (old != kNoNode) {
     core_.recent.Add(node);
+    if (core_.in_graph.Get(old)) {
+      former_[node] = old;
+    } else if (const auto before = former_.find(old); before != former_.end()) {
+      former_[node] = before->second;
+    }
     Kill(old);
   }
 }
 
 // Takes a node out of searches; its label is the caller's to move.
 void HnswIndex::Kill(uint32_t node) {
+  former_.erase(node);
   hnsw::BankGraph& bank = core_.banks[core_.nodes.info(node).bank];
   core_.live.Set(node, false);
   hnsw::Add(bank.live, -1);
@@ -265,6 +271,20 @@ absl::Status HnswIndex::SetAttributes(uint32_t label, const HnswAttributes& attr
   return absl::OkStatus();
 }
 
+void HnswIndex::Link(uint32_t node) {
+  const auto found = former_.find(node);
+  const uint32_t former = found == former_.end() ? kNoNode : found->second;
+  if (former != kNoNode) {
+    former_.erase(found);
+  }
+  // Its number may be another row's by now.
+  const bool there = former != kNoNode && core_.in_graph.Get(former) && !core_.live.Get(former) &&
+                     core_.nodes.info(former).label == core_.nodes.info(node).label;
+  if (!there || !linker_.TakeOver(node, former)) {
+    linker_.Link(node);
+  }
+}
+
 size_t HnswIndex::LinkSome(size_t count) {
   Reclaim();
   size_t taken = 0;
@@ -274,7 +294,7 @@ size_t HnswIndex::LinkSome(size_t count) {
     if (!core_.pending.Get(node)) {  // removed meanwhile, and perhaps reused and linked
       continue;
     }
-    linker_.Link(node);
+    Link(node);
     hnsw::BankGraph& bank = core_.banks[core_.nodes.info(node).bank];
     hnsw::Add(bank.linked, 1);
     core_.in_graph.Set(node, true);

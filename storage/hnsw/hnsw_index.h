@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -99,9 +100,10 @@ class HnswIndex {
   absl::Status SetAttributes(uint32_t label, const HnswAttributes& attributes);
 
   // Takes up to `count` rows of the tail into their graphs, the oldest first; about half a
-  // millisecond each. Returns how many it took: fewer than `count` where none is left to take,
-  // which may be before HnswCounts::pending is 0. Rows that did not stay reachable after two tries
-  // remain in the tail until the index has changed by a quarter.
+  // millisecond each, a hundredth of it for a row that was put again with the same vector. Returns
+  // how many it took: fewer than `count` where none is left to take, which may be before
+  // HnswCounts::pending is 0. Rows that did not stay reachable after two tries remain in the tail
+  // until the index has changed by a quarter.
   size_t LinkSome(size_t count);
 
   // Goes on with taking removed rows out of the graphs and their memory back, for about `nodes`
@@ -158,6 +160,8 @@ class HnswIndex {
   bool MostAreFree() const;
   void MoveSome();
   bool MoveDown(uint32_t from);
+  // Takes a node into its graph, at the place of its label's former one where that is equal.
+  void Link(uint32_t node);
   // Lets searches find a node that is written; the label's former one is out of them then.
   void Publish(uint32_t node);
 
@@ -180,6 +184,8 @@ class HnswIndex {
   std::vector<uint32_t> loose_;    // nodes in the tail that links did not hold twice
   size_t changed_since_retry_ = 0;
   std::deque<uint32_t> tail_;  // nodes to link, some of them out of date
+  // By a node of the tail: the removed node of its label that is in the graph.
+  std::unordered_map<uint32_t, uint32_t> former_;
   struct Retired {
     uint64_t epoch;
     uint32_t node;

@@ -4,6 +4,7 @@
 #include "storage/hnsw/linker.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "storage/hnsw/mix.h"
@@ -157,6 +158,64 @@ bool Linker::LinkBackEqual(uint32_t from, uint32_t to, size_t level) {
     return false;
   }
   list.Replace(out, to);
+  return true;
+}
+
+bool Linker::SameCodes(uint32_t a, uint32_t b) const {
+  const NodeStore& nodes = core_.nodes;
+  const size_t bytes = nodes.layout().plane_bytes;
+  return nodes.header(a).scale == nodes.header(b).scale &&
+         nodes.header(a).mean == nodes.header(b).mean &&
+         std::memcmp(nodes.high(a), nodes.high(b), bytes) == 0 &&
+         std::memcmp(nodes.low(a), nodes.low(b), bytes) == 0;
+}
+
+bool Linker::LinksToTakeOver(uint32_t removed, size_t level) {
+  ids_.clear();
+  links_.clear();
+  core_.nodes.Links(removed, level).AppendTo(&ids_);
+  bool back = ids_.empty();
+  for (const uint32_t id : ids_) {
+    const uint32_t successor = core_.nodes.Links(id, level).At(0);
+    const uint32_t now = core_.live.Get(id) || successor == kNoNode ? id : successor;
+    if (!core_.live.Get(now) || (now != id && !SameCodes(now, id)) || Contains(links_, now)) {
+      continue;
+    }
+    links_.push_back(now);
+    chosen_.clear();
+    core_.nodes.Links(now, level).AppendTo(&chosen_);
+    back = back || Contains(chosen_, removed);
+  }
+  return back && 2 * links_.size() >= ids_.size();
+}
+
+bool Linker::TakeOver(uint32_t node, uint32_t removed) {
+  const NodeStore& nodes = core_.nodes;
+  const NodeInfo& info = nodes.info(node);
+  const NodeInfo& former = nodes.info(removed);
+  if (former.bank != info.bank || former.level != info.level || !SameCodes(node, removed)) {
+    return false;
+  }
+  for (size_t level = 0; level <= info.level; ++level) {
+    if (!LinksToTakeOver(removed, level)) {
+      return false;
+    }
+  }
+  for (size_t level = 0; level <= info.level; ++level) {
+    LinksToTakeOver(removed, level);
+    nodes.Links(node, level).Write(links_);
+    for (const uint32_t neighbour : links_) {
+      nodes.Links(neighbour, level).Replace(removed, node);
+    }
+    // Who comes by the removed one is led on; see LinksToTakeOver.
+    links_.resize(std::min(links_.size(), nodes.Links(removed, level).width() - 1));
+    links_.insert(links_.begin(), node);
+    nodes.Links(removed, level).Write(links_);
+  }
+  BankGraph& bank = core_.banks[info.bank];
+  if (bank.entry().node == removed) {
+    bank.set_entry({node, info.level});
+  }
   return true;
 }
 

@@ -15,12 +15,15 @@
 namespace ruvd {
 namespace {
 
+using hnsw_test::All;
 using hnsw_test::Build;
 using hnsw_test::Clustered;
 using hnsw_test::MakeIndex;
 using hnsw_test::PutRow;
+using hnsw_test::Recall;
 using hnsw_test::Rows;
 using hnsw_test::Settle;
+using hnsw_test::Walk;
 
 // How many links, on all levels, lead to nodes that are not in a graph.
 size_t LinksOutOfTheGraph(const HnswIndex& index) {
@@ -109,6 +112,25 @@ TEST(HnswRepairTest, RowsThatAreLinkedWhileAPassLooksForOrphansAreNone) {
   while (index->RepairSome(64, true)) {
   }
   EXPECT_LE(index->Counts().pending, 3U);
+}
+
+TEST(HnswRepairTest, RowsPutAgainAndAgainTakeTheirFormerPlacesAndAreFoundAsWell) {
+  const Rows rows = Clustered(3000, 16, 1, 84);
+  const Rows queries = Clustered(60, 16, 1, 85);
+  const auto index = Build(rows, {.dimension = 16, .m = 8, .ef_construction = 60});
+  const double before = Recall(*index, rows, queries, Walk(32), All);
+  for (uint32_t round = 0; round < 6; ++round) {
+    for (uint32_t i = 0; i < rows.size(); ++i) {
+      PutRow(*index, i, rows[i], {}, 2 + round);
+      EXPECT_EQ(index->LinkSome(1), 1U);
+      index->RepairSome(16);
+    }
+  }
+  while (index->RepairSome(512, true)) {
+  }
+  EXPECT_EQ(LinksOutOfTheGraph(*index), 0U);
+  EXPECT_LE(index->Counts().pending, 3U);
+  EXPECT_GE(Recall(*index, rows, queries, Walk(32), All), before - 0.005);
 }
 
 TEST(HnswRepairTest, ErasingARowOfTheTailNeedsNoPass) {
