@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/status.h"
 #include "inference/kernels/packed.h"
 
 namespace ruvd {
@@ -178,8 +179,9 @@ void PackGroup(const PackSource& source, const uint8_t* rows, size_t outputs, ui
 }  // namespace
 
 void PackGroups(const PackSource& source, size_t first_group, size_t groups, uint8_t* out) {
-  const size_t bytes =
-      PackedGroupBytes(PackedFormatOf(source.type), source.columns / kBlockColumns);
+  const PackedFormat format = PackedFormatOf(source.type);
+  RUVD_CHECK(format.unit_blocks > 0);  // a type that is packed
+  const size_t bytes = PackedGroupBytes(format, source.columns / kBlockColumns);
   std::memset(out, 0, groups * bytes);
   for (size_t i = 0; i < groups; ++i) {
     const size_t first = (first_group + i) * kGroupOutputs;

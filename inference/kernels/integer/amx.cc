@@ -105,8 +105,8 @@ RUVD_INLINE void StoreSums(const TileOperands<kKind>& at, size_t steps, int32_t*
 
 // Sums of `kRows` rows, or of `rows` where kRows is 0, scaled and added to the totals.
 struct ScaleStep {
-  const int32_t* sums;
   __m512 scales;
+  const int32_t* sums;
   const float* x_scales;
 };
 
@@ -167,8 +167,8 @@ __attribute__((noinline)) void MultiplyTile(const uint8_t* codes, const float* s
       RUVD_UNROLL
       for (size_t half = 0; half < kKind.halves; ++half) {
         const size_t step = b * kKind.halves + half;
-        AddStep<kUnrolled>({.sums = sums[step],
-                            .scales = _mm512_loadu_ps(scales + step * kGroupOutputs),
+        AddStep<kUnrolled>({.scales = _mm512_loadu_ps(scales + step * kGroupOutputs),
+                            .sums = sums[step],
                             .x_scales = x.scales + b * x.stride},
                            rows, totals);
       }
