@@ -312,7 +312,9 @@ absl::StatusOr<std::vector<float>> DecodeFisher(std::string_view bytes) {
     return CorruptRow("a policy's Fisher diagonal");
   }
   std::vector<float> diagonal(*count);
-  std::memcpy(diagonal.data(), bytes.data() + reader.offset(), reader.remaining());
+  if (*count > 0) {  // memcpy takes no null pointer, not even for nothing
+    std::memcpy(diagonal.data(), bytes.data() + reader.offset(), reader.remaining());
+  }
   return diagonal;
 }
 

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "storage/patterns/pattern_keys.h"
@@ -37,6 +38,9 @@ class PatternModelTest : public PatternTest, public testing::WithParamInterface<
       pattern.expires_ms = clock_.WallMillis() + 1 + static_cast<int64_t>(random_.Below(3000));
     }
     ASSERT_TRUE(store_->Put(pattern).ok());
+    if (const auto replaced = model_.find(pattern.id); replaced != model_.end()) {
+      pattern.uses = std::max(pattern.uses, replaced->second.uses);
+    }
     model_[pattern.id] = pattern;
   }
   void DeleteOne() {

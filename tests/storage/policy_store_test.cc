@@ -351,5 +351,12 @@ TEST(PolicyRowsTest, OtherBytesAreRefused) {
   }
 }
 
+// Found by fuzzing under UBSan: the copy of nothing from nowhere.
+TEST(PolicyRowsTest, AnEmptyFisherDiagonalComesBack) {
+  const auto diagonal = policies::DecodeFisher(policies::EncodeFisher({}));
+  ASSERT_TRUE(diagonal.ok()) << diagonal.status();
+  EXPECT_TRUE(diagonal->empty());
+}
+
 }  // namespace
 }  // namespace ruvd
