@@ -203,7 +203,9 @@ absl::Status AdapterStack::Check(const AdapterMix& mix) const {
     }
     for (const auto& [name, change] : part.adapter->targets) {
       absl::Status status = CheckChange(name, change);
-      if (status.ok() && (ranks[name] += change.rank) > limits::kMaxStackedRank) {
+      int& rank = ranks[name];
+      rank += status.ok() ? change.rank : 0;
+      if (rank > limits::kMaxStackedRank) {
         status = Error(absl::StatusCode::kInvalidArgument, reasons::kAdapterInvalid,
                        "the mix changes {} with a total rank above {}; use fewer adapters", name,
                        limits::kMaxStackedRank);

@@ -70,6 +70,7 @@ class Round {
       return;
     }
     std::vector<Generation*> generations;
+    generations.reserve(batch_.size());
     for (const size_t i : batch_) {
       generations.push_back(tasks_[i].task->generation());
     }

@@ -26,6 +26,7 @@ class ComputeTask {
   // The completion to step, or null.
   virtual Generation* generation() { return nullptr; }
   // Takes the outcome of a round of generation(). True when the task has ended.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): overriders keep it
   virtual bool TakeRound(RoundResult /*round*/) { return true; }
 };
 
