@@ -9,6 +9,7 @@
 #include <numbers>
 #include <vector>
 
+#include "base/status.h"
 #include "inference/kernels/kernel_table.h"
 #include "inference/model/limits.h"
 
@@ -326,6 +327,7 @@ void Attend(ParallelRunner& runner, std::span<const AttentionInput> inputs) {
     return;
   }
   const size_t head_size = inputs.front().head_size;
+  RUVD_CHECK(head_size > 0);
   const size_t tile_floats = LaidOutTile::Floats(head_size);
   thread_local std::vector<float> kept;  // too large to be made anew for every layer
   // Twice what short sequences of so many tokens need, as their last tiles are not full.

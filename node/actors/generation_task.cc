@@ -87,7 +87,7 @@ absl::StatusOr<ChatPrompt> WriteConversation(const Model& model, const Conversat
 
 GenerationTask::GenerationTask(GenerationServices services, std::string response_id,
                                GenerationJob job)
-    : services_(services),
+    : services_(std::move(services)),
       response_id_(std::move(response_id)),
       job_(std::move(job)),
       admitted_(services_.clock->Now()),

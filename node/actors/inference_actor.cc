@@ -62,6 +62,7 @@ struct Visit {
 
 void Run(Transformer& transformer, Visit* visit) {
   std::vector<RoundTask> tasks;
+  tasks.reserve(visit->tasks.size());
   for (const std::shared_ptr<AdmittedTask>& task : visit->tasks) {
     tasks.push_back(task->round());
   }
