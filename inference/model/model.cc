@@ -24,17 +24,17 @@ namespace {
 // Tensors that llama.cpp loads for these architectures and never uses: names, or their ends within
 // a block.
 struct Ignored {
-  Architecture architecture;
   std::string_view name;
+  Architecture architecture;
   bool in_block = false;
 };
 constexpr Ignored kIgnored[] = {
-    {Architecture::kDream, "output.bias"},
-    {Architecture::kLlada, "rope_freqs.weight"},
-    {Architecture::kLlada, "attn_output.bias", true},
-    {Architecture::kLlada, "ffn_gate.bias", true},
-    {Architecture::kLlada, "ffn_up.bias", true},
-    {Architecture::kLlada, "ffn_down.bias", true},
+    {"output.bias", Architecture::kDream},
+    {"rope_freqs.weight", Architecture::kLlada},
+    {"attn_output.bias", Architecture::kLlada, true},
+    {"ffn_gate.bias", Architecture::kLlada, true},
+    {"ffn_up.bias", Architecture::kLlada, true},
+    {"ffn_down.bias", Architecture::kLlada, true},
 };
 
 // Whether `name` is "blk.N.<part>" with N below `layers`.

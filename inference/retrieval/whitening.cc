@@ -48,8 +48,9 @@ std::vector<double> MeanOf(std::span<const float> rows, size_t width) {
   for (size_t i = 0; i < rows.size(); ++i) {
     mean[i % width] += rows[i];
   }
+  const size_t count = rows.size() / width;
   for (double& value : mean) {
-    value /= static_cast<double>(rows.size() / width);
+    value /= static_cast<double>(count);
   }
   return mean;
 }
@@ -69,9 +70,10 @@ std::vector<double> CovarianceOf(std::span<const float> rows, std::span<const do
       }
     }
   }
-  const auto count = static_cast<double>(rows.size() / width);
+  const size_t count = rows.size() / width;
+  RUVD_CHECK(count > 1);
   for (double& value : covariance) {
-    value /= count - 1;
+    value /= static_cast<double>(count - 1);
   }
   return covariance;
 }

@@ -85,6 +85,7 @@ absl::StatusOr<std::vector<Proposal>> ProposeAll(const WindowLogits& logits,
   RETURN_IF_ERROR(logits(tokens, rows, values));
   Proposer proposer({.choice = {.excluded = run.mask}});
   std::vector<Proposal> proposals;
+  proposals.reserve(positions.size());
   for (size_t i = 0; i < positions.size(); ++i) {
     proposals.push_back(
         proposer.Propose(positions[i], std::span(values).subspan(i * width, width)));

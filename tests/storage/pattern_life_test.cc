@@ -122,7 +122,8 @@ TEST_F(PatternLifeTest, EvictsWhatIsWorthLeast) {
     EXPECT_TRUE(*store_->WasDeleted(Id(5)));
   }
   std::vector<PatternId> evicted;
-  for (const PatternChange& change : store_->Changes(0, 100)->changes) {
+  const PatternChangePage page = store_->Changes(0, 100).value();
+  for (const PatternChange& change : page.changes) {
     if (change.kind == PatternChangeKind::kEvict) {
       evicted.push_back(change.id);
     }
