@@ -3,15 +3,14 @@
 //
 // `ruvd store`: the store of a node that does not run, and what a running one does with its own.
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/file.h"
@@ -22,6 +21,7 @@
 #include "node/cli/config_flags.h"
 #include "node/cli/output.h"
 #include "node/cli/store_checks.h"
+#include "node/cli/store_status.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
 #include "node/node_files.h"
@@ -30,6 +30,7 @@
 #include "privacy/sodium.h"
 #include "storage/db/backup.h"
 #include "storage/db/database.h"
+#include "storage/patterns/pattern_collections.h"
 
 namespace ruvd {
 namespace {
@@ -47,6 +48,7 @@ struct StoreFlags {
   bool accept_older_ledger = false;
   bool data_keys = false;
   std::string user;
+  std::optional<uint32_t> collection;
   std::string new_passphrase_file;
   std::string keep_old_key;
   bool running = false;  // asks the node at --server
@@ -81,93 +83,14 @@ absl::StatusOr<OpenedStore> OpenStore(const CommandContext& context, const Store
   return store;
 }
 
-uint64_t BytesOf(const std::string& folder) {
-  uint64_t bytes = 0;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entries(folder, error), end; !error && entries != end;
-       entries.increment(error)) {
-    std::error_code unreadable;
-    const uint64_t size = entries->file_size(unreadable);
-    bytes += unreadable ? 0 : size;
-  }
-  return bytes;
-}
-
-std::string_view StateName(DataKeyInfo::State state) {
-  switch (state) {
-    case DataKeyInfo::State::kActive:
-      return "active";
-    case DataKeyInfo::State::kRetired:
-      return "retired";
-    case DataKeyInfo::State::kDestroyed:
-      return "destroyed";
-  }
-  return "destroyed";
-}
-
 void PrintFields(CommandContext& context,
                  const std::vector<std::pair<std::string, std::string>>& fields) {
   context.out << FormatFields(fields);
 }
 
-json LossOf(const RecoveryReport& recovery) {
-  return recovery.last_loss
-             ? json{{"at_ms", recovery.last_loss->at_ms}, {"changes", recovery.last_loss->changes}}
-             : json(nullptr);
-}
-
-std::string DescribeLoss(const RecoveryReport& recovery) {
-  if (!recovery.last_loss) {
-    return "none";
-  }
-  const RecoveryReport::Loss& loss = *recovery.last_loss;
-  const std::string when = fmt::format("found {:%Y-%m-%d %H:%M:%S} UTC",
-                                       fmt::gmtime(static_cast<std::time_t>(loss.at_ms / 1000)));
-  return loss.changes > 0 ? fmt::format("{} changes, {}", loss.changes, when)
-                          : "the mark was damaged, " + when;
-}
-
 absl::Status Status(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags, /*with_reserve=*/true));
-  const Database& database = *store.database;
-  const RecoveryReport& recovery = database.recovery();
-  json keys = json::array();
-  for (const DataKeyInfo& key : database.DataKeys()) {
-    keys.push_back({{"id", key.id},
-                    {"scope", key.scope},
-                    {"state", StateName(key.state)},
-                    {"created_ms", key.created_ms}});
-  }
-  const uint64_t bytes = BytesOf(database.path());
-  ASSIGN_OR_RETURN(const uint64_t free, FreeBytesOfFileSystem(database.path()));
-  const std::string health(HealthName(database.Health()));
-  if (context.json) {
-    context.out << ToJsonLine(json{{"path", database.path()},
-                                   {"schema", kSchemaVersion},
-                                   {"health", health},
-                                   {"bytes", bytes},
-                                   {"free_bytes", free},
-                                   {"missing_changes", recovery.missing()},
-                                   {"mark_damaged", recovery.mark_damaged},
-                                   {"closed", recovery.closed},
-                                   {"last_loss", LossOf(recovery)},
-                                   {"data_keys", keys}});
-    return absl::OkStatus();
-  }
-  PrintFields(context, {{"path", database.path()},
-                        {"schema", std::to_string(kSchemaVersion)},
-                        {"health", health},
-                        {"bytes", std::to_string(bytes)},
-                        {"free bytes", std::to_string(free)},
-                        {"missing changes", std::to_string(recovery.missing())},
-                        {"last loss", DescribeLoss(recovery)},
-                        {"was closed", recovery.closed ? "yes" : "no"}});
-  std::vector<std::vector<std::string>> rows;
-  for (const DataKeyInfo& key : database.DataKeys()) {
-    rows.push_back({std::to_string(key.id), key.scope, std::string(StateName(key.state))});
-  }
-  context.out << "\n" << FormatTable({"DATA KEY", "SCOPE", "STATE"}, rows);
-  return absl::OkStatus();
+  return PrintStoreStatus(context, *store.database);
 }
 
 void PrintReport(CommandContext& context, const StoreReport& report,
@@ -233,10 +156,10 @@ absl::Status Reseal(Database& database) {
 
 absl::Status Compact(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
-  const uint64_t before = BytesOf(store.database->path());
+  const uint64_t before = BytesOfFolder(store.database->path());
   RETURN_IF_ERROR(Reseal(*store.database));
   RETURN_IF_ERROR(store.database->Compact());
-  const uint64_t after = BytesOf(store.database->path());
+  const uint64_t after = BytesOfFolder(store.database->path());
   context.out << (context.json ? ToJsonLine(json{{"bytes_before", before}, {"bytes_after", after}})
                                : fmt::format("{} bytes before, {} after\n", before, after));
   return absl::OkStatus();
@@ -406,21 +329,34 @@ absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
 
 absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
-  RETURN_IF_ERROR(store.database->Erase(KeyScope::User(flags.user)));
+  RETURN_IF_ERROR(flags.collection ? ErasePatternCollection(*store.database, *flags.collection)
+                                   : store.database->Erase(KeyScope::User(flags.user)));
   return store.database->Compact();
 }
 
 absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {
+  if (flags.collection) {
+    return UsageError(
+        "--running is for --user: a collection is erased while the node does not run; stop it, or "
+        "remove single patterns with `ruvd pattern rm`");
+  }
   NodeClient client(context.server);
   return client.EraseUser(flags.user).status();
 }
 
 absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
+  if (flags.user.empty() && !flags.collection) {
+    return UsageError("say what to erase: --user ID or --collection N");
+  }
   RETURN_IF_ERROR(flags.running ? EraseOnNode(context, flags) : EraseInStore(context, flags));
-  context.out << (context.json ? ToJsonLine(json{{"erased", flags.user}})
+  const json erased =
+      flags.collection ? json{{"collection", *flags.collection}} : json{{"erased", flags.user}};
+  context.out << (context.json ? ToJsonLine(erased)
                                : fmt::format("what was sealed for {} is unreadable and removed; "
                                              "backups of before still hold it\n",
-                                             PrintableLine(flags.user)));
+                                             flags.collection
+                                                 ? fmt::format("collection {}", *flags.collection)
+                                                 : PrintableLine(flags.user)));
   return absl::OkStatus();
 }
 
@@ -466,9 +402,13 @@ void AddStoreVerbs(VerbTable& verbs) {
                     "Its first line becomes the passphrase; default: the same with a new salt");
   rotate.add_option("--keep-old-key", rotate_flags.keep_old_key,
                     "New file of mode 0600 for the old key, which earlier backups open with");
-  auto [erase, erase_flags] =
-      add("store erase", "Destroy a user's key: rows sealed with it become unreadable", Erase);
-  erase.add_option("--user", erase_flags.user, "Whose")->required();
+  auto [erase, erase_flags] = add(
+      "store erase", "Destroy the key of a user or of a collection: what it sealed is lost", Erase);
+  CLI::Option* const user = erase.add_option("--user", erase_flags.user, "Whose rows");
+  erase
+      .add_option("--collection", erase_flags.collection,
+                  "Number of a collection of patterns, see `ruvd store status`")
+      ->excludes(user);
   erase.add_flag("--running", erase_flags.running,
                  "On the node at --server, which goes on serving");
 }

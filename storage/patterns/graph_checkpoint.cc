@@ -103,7 +103,7 @@ absl::Status GraphCheckpoint::WriteChunks(const HnswIndex& index, uint64_t epoch
   Batch batch;
   for (std::optional<HnswChunk> chunk = writer.Next(); chunk; chunk = writer.Next()) {
     batch.Put(ColumnFamily::kGraph, ChunkKey(collection_, epoch, chunk->section, chunk->chunk),
-              chunk->bytes);
+              chunk->bytes, 0, KeyScope::Collection(collection_));
     ++row->chunks;
     row->bytes += chunk->bytes.size();
     if (row->chunks % kChunksOfABatch == 0) {

@@ -148,12 +148,14 @@ absl::Status PatternStore::Store(Pattern pattern) {
                                .content_hash = ContentHash(vec, pattern.payload)};
   const patterns::SlotRow row = SlotRowOf(pattern, generation);
   Batch batch;
-  batch.Put(ColumnFamily::kVec, SlotKey(collection_, slot), vec, generation);
+  const KeyScope scope = KeyScope::Collection(collection_);
+  batch.Put(ColumnFamily::kVec, SlotKey(collection_, slot), vec, generation, scope);
   batch.Put(ColumnFamily::kMeta, IdKey(collection_, pattern.id), patterns::EncodeMetaRow(meta),
-            generation);
+            generation, scope);
   batch.Put(ColumnFamily::kSlot, SlotKey(collection_, slot), patterns::EncodeSlotRow(row),
-            generation);
-  batch.Put(ColumnFamily::kPayload, IdKey(collection_, pattern.id), pattern.payload, generation);
+            generation, scope);
+  batch.Put(ColumnFamily::kPayload, IdKey(collection_, pattern.id), pattern.payload, generation,
+            scope);
   Log(PatternChangeKind::kPut, pattern.id, pattern.stamp, next_sequence_, &batch);
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
   const std::unique_lock state(state_);
@@ -201,6 +203,7 @@ absl::StatusOr<uint32_t> PatternStore::SlotOf(const PatternId& id) const {
 
 absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternChangeKind kind) {
   Batch batch;
+  const KeyScope scope = KeyScope::Collection(collection_);
   uint64_t sequence = next_sequence_;
   for (const uint32_t slot : slots) {
     const patterns::SlotState& old = slots_.at(slot);
@@ -210,9 +213,9 @@ absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternC
     meta.pattern.updated_ms = meta.pattern.stamp.wall_ms();  // not before what the node knew of
     const patterns::SlotRow row{.id = old.id, .generation = old.generation, .bank = old.bank};
     batch.Put(ColumnFamily::kMeta, IdKey(collection_, old.id), patterns::EncodeMetaRow(meta),
-              old.generation);
+              old.generation, scope);
     batch.Put(ColumnFamily::kSlot, SlotKey(collection_, slot), patterns::EncodeSlotRow(row),
-              old.generation);
+              old.generation, scope);
     batch.Delete(ColumnFamily::kVec, SlotKey(collection_, slot));
     batch.Delete(ColumnFamily::kPayload, IdKey(collection_, old.id));
     Log(kind, old.id, meta.pattern.stamp, sequence++, &batch);
@@ -254,10 +257,11 @@ absl::StatusOr<patterns::MetaRow> PatternStore::ReadMeta(const PatternId& id,
 
 absl::Status PatternStore::Rewrite(uint32_t slot, const patterns::MetaRow& meta, Batch batch) {
   const patterns::SlotRow row = SlotRowOf(meta.pattern, meta.generation);
+  const KeyScope scope = KeyScope::Collection(collection_);
   batch.Put(ColumnFamily::kMeta, IdKey(collection_, meta.pattern.id), patterns::EncodeMetaRow(meta),
-            meta.generation);
+            meta.generation, scope);
   batch.Put(ColumnFamily::kSlot, SlotKey(collection_, slot), patterns::EncodeSlotRow(row),
-            meta.generation);
+            meta.generation, scope);
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
   const std::unique_lock state(state_);
   slots_.Occupy(slot, row);

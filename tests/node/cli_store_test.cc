@@ -111,6 +111,42 @@ TEST_F(CliStoreTest, BacksUpAndRestores) {
   EXPECT_THAT(err_.str(), HasSubstr("BACKUP_INVALID"));
 }
 
+TEST_F(CliStoreTest, ListsAndErasesCollectionsOfPatterns) {
+  {
+    const auto database = Open();
+    for (const char* model : {"former", "present"}) {
+      const auto store =
+          PatternStore::Open(*database, {.dimension = 2, .model_hash = Sha256(model)}).value();
+      ASSERT_TRUE(store->Put({.embedding = {1, 2}, .task = "t", .quality = 0.5F}).ok());
+    }
+  }
+  json collections = RunJson({"store", "status"})["collections"];
+  ASSERT_EQ(collections.size(), 2U);
+  EXPECT_EQ(collections[0]["model_package"], ToHex(Sha256("former")));
+  EXPECT_EQ(collections[0]["patterns"], 1);
+  EXPECT_EQ(Run({"store", "status"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("MODEL PACKAGE"));
+  EXPECT_THAT(out_.str(), HasSubstr("collection/1"));
+
+  EXPECT_EQ(Run({"store", "erase", "--collection", "0"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("collection 0"));
+  collections = RunJson({"store", "status"})["collections"];
+  EXPECT_EQ(collections[0]["patterns"], 0);
+  EXPECT_EQ(collections[1]["patterns"], 1);
+  EXPECT_EQ(Run({"store", "verify"}), 0) << out_.str();
+  EXPECT_NE(Run({"store", "erase", "--collection", "2"}), 0);
+  EXPECT_THAT(err_.str(), HasSubstr("NOT_FOUND"));
+}
+
+TEST_F(CliStoreTest, EraseWantsOneThingToErase) {
+  Put("a", "1");
+  EXPECT_EQ(Run({"store", "erase"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--collection"));
+  EXPECT_EQ(Run({"store", "erase", "--user", "a", "--collection", "0"}), 2);
+  EXPECT_EQ(Run({"store", "erase", "--running", "--collection", "0"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("does not run"));
+}
+
 TEST_F(CliStoreTest, RotatesCompactsAndErases) {
   Put("a", "1");
   Put("b", "2", KeyScope::User("alice"));

@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collections of patterns: what there is, and erasing one.
+
+#include "storage/patterns/pattern_collections.h"
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/counters/store_life.h"
+#include "storage/db/row_key.h"
+#include "storage/patterns/pattern_keys.h"
+#include "storage/reasons.h"
+#include "tests/storage/pattern_fixture.h"
+#include "tests/storage/raw_store.h"
+
+namespace ruvd {
+namespace {
+
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr std::array<ColumnFamily, 5> kFamilies = {ColumnFamily::kSlot, ColumnFamily::kVec,
+                                                   ColumnFamily::kMeta, ColumnFamily::kPayload,
+                                                   ColumnFamily::kGraph};
+
+class PatternCollectionsTest : public PatternTest {
+ protected:
+  void Serve(std::string_view model) {
+    options_.model_hash = Sha256(model);
+    Reopen();
+  }
+  void PutAll(uint32_t first, uint32_t count) {
+    for (uint32_t n = first; n < first + count; ++n) {
+      ASSERT_TRUE(store_->Put(MakePattern(n)).ok());
+    }
+    Maintain();
+  }
+  // Collection 0 with three patterns, collection 1 with two.
+  void PutInTwo() {
+    Serve("model");
+    PutAll(0, 3);
+    Serve("other model");
+    PutAll(10, 2);
+  }
+  void ExpectAll(uint32_t first, uint32_t count) {
+    EXPECT_EQ(store_->Stats().patterns, count);
+    for (uint32_t n = first; n < first + count; ++n) {
+      const auto pattern = store_->Get(Id(n));
+      ASSERT_TRUE(pattern.ok()) << pattern.status();
+      ExpectSame(*pattern, MakePattern(n));
+      EXPECT_EQ(Found(MakePattern(n)).at(0), n);
+    }
+  }
+  // As programs wrote them before collections had keys of their own.
+  void SealByFamily() {
+    for (const ColumnFamily family : kFamilies) {
+      Batch batch;
+      ASSERT_TRUE(database_
+                      ->Scan(family, "", "",
+                             [&](const RowView& row) -> absl::StatusOr<bool> {
+                               batch.Put(family, row.key, row.value, row.generation);
+                               return true;
+                             })
+                      .ok());
+      ASSERT_TRUE(database_->Write(std::move(batch), Durability::kPowerLoss).ok());
+    }
+  }
+  // The stored values of the family `key`, by scope: what the node's key wrapped.
+  std::string WrappedKeyOf(std::string_view scope) {
+    uint64_t id = 0;
+    for (const DataKeyInfo& key : database_->DataKeys()) {
+      id = key.scope == scope ? key.id : id;
+    }
+    EXPECT_NE(id, 0U) << scope;
+    Close();
+    std::string wrapped;
+    std::vector<std::string> names;
+    for (const ColumnFamilyInfo& info : kColumnFamilies) {
+      names.emplace_back(info.name);
+    }
+    WithRocks((folder_ / "store").string(), names, [&](rocksdb::DB& rocks, RawHandles& handles) {
+      EXPECT_TRUE(rocks
+                      .Get({}, handles[static_cast<size_t>(ColumnFamily::kKey)],
+                           RowKey().U64(id).Take(), &wrapped)
+                      .ok());
+    });
+    database_ = OpenStore();
+    return wrapped;
+  }
+};
+
+TEST_F(PatternCollectionsTest, EveryModelHasOne) {
+  PutInTwo();
+  ASSERT_TRUE(store_->Delete(Id(10)).ok());
+  const auto collections = ListPatternCollections(*database_);
+  ASSERT_TRUE(collections.ok()) << collections.status();
+  ASSERT_THAT(*collections, SizeIs(2));
+  EXPECT_EQ((*collections)[0].number, 0U);
+  EXPECT_EQ((*collections)[0].model_hash, Sha256("model"));
+  EXPECT_EQ((*collections)[0].dimension, kPatternDimension);
+  EXPECT_EQ((*collections)[0].patterns, 3U);
+  EXPECT_EQ((*collections)[1].model_hash, Sha256("other model"));
+  EXPECT_EQ((*collections)[1].patterns, 1U);
+}
+
+TEST_F(PatternCollectionsTest, ARowThatCannotBeReadIsListed) {
+  PutInTwo();
+  ASSERT_TRUE(
+      PutOne(*database_, ColumnFamily::kDefault, patterns::CollectionKey(0), "no message \xff")
+          .ok());
+  const auto collections = ListPatternCollections(*database_);
+  ASSERT_TRUE(collections.ok()) << collections.status();
+  ASSERT_THAT(*collections, SizeIs(2));
+  EXPECT_TRUE((*collections)[0].damaged);
+  EXPECT_EQ((*collections)[0].patterns, 3U);
+}
+
+TEST_F(PatternCollectionsTest, ErasingOneLeavesTheOthers) {
+  PutInTwo();
+  store_.reset();
+  const std::string wrapped = WrappedKeyOf("collection/0");
+  ASSERT_THAT(FilesContaining(folder_, wrapped), Not(IsEmpty()));
+  const uint64_t life = StoreLife(*database_).value();
+  ASSERT_TRUE(ErasePatternCollection(*database_, 0).ok());
+  EXPECT_THAT(FilesContaining(folder_, wrapped), IsEmpty());
+  EXPECT_NE(StoreLife(*database_).value(), life);  // its watchers list everything anew
+  const auto collections = ListPatternCollections(*database_);
+  ASSERT_TRUE(collections.ok()) << collections.status();
+  ASSERT_THAT(*collections, SizeIs(2));
+  EXPECT_EQ((*collections)[0].patterns, 0U);
+  EXPECT_EQ((*collections)[1].patterns, 2U);
+  Serve("other model");
+  ExpectAll(10, 2);
+  Serve("model");
+  ExpectAll(0, 0);
+  PutAll(1, 1);
+  Reopen();
+  ExpectAll(1, 1);
+  EXPECT_TRUE(store_->Stats().checkpoint.problem.empty()) << store_->Stats().checkpoint.problem;
+}
+
+TEST_F(PatternCollectionsTest, RowsUnderTheKeysOfTheirFamiliesGoToo) {
+  PutInTwo();
+  store_.reset();
+  SealByFamily();
+  std::vector<std::string> wrapped;
+  for (const ColumnFamily family : kFamilies) {
+    wrapped.push_back(WrappedKeyOf("family/" + std::string(InfoOf(family).name)));
+    ASSERT_THAT(FilesContaining(folder_, wrapped.back()), Not(IsEmpty()));
+  }
+  ASSERT_TRUE(ErasePatternCollection(*database_, 0).ok());
+  for (const std::string& key : wrapped) {
+    EXPECT_THAT(FilesContaining(folder_, key), IsEmpty());
+  }
+  Serve("other model");
+  ExpectAll(10, 2);
+  Serve("model");
+  ExpectAll(0, 0);
+}
+
+TEST_F(PatternCollectionsTest, AnInterruptedErasureIsDoneWhenCalledAgain) {
+  PutInTwo();
+  store_.reset();
+  ASSERT_TRUE(database_->Erase(KeyScope::Collection(0)).ok());  // came no further
+  Serve("model");
+  ExpectAll(0, 0);
+  store_.reset();
+  ASSERT_TRUE(ErasePatternCollection(*database_, 0).ok());
+  ASSERT_TRUE(ErasePatternCollection(*database_, 0).ok());
+  Serve("other model");
+  ExpectAll(10, 2);
+}
+
+TEST_F(PatternCollectionsTest, ErasingWhatIsNotThereIsRefused) {
+  PutInTwo();
+  const absl::Status erased = ErasePatternCollection(*database_, 2);
+  EXPECT_TRUE(absl::IsNotFound(erased));
+  EXPECT_THAT(MessageOf(erased), testing::HasSubstr("no collection 2"));
+}
+
+}  // namespace
+}  // namespace ruvd
