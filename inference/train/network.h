@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "inference/model/attention.h"
+#include "inference/model/model.h"
+
+// What training sees of a transformer: its shape, its frozen weights and where changes may sit. All
+// is generic over the float type T: training runs in float, the gradient tests in double.
+namespace ruvd::train {
+
+// The linear layers of a transformer in the order they run; the last one follows all layers.
+enum class Linear : uint8_t { kQuery, kKey, kValue, kAttentionOutput, kGate, kUp, kDown, kHead };
+inline constexpr size_t kLayerLinears = 7;
+
+// One linear layer of a model. The head's `layer` is the number of layers, so that sites are in the
+// order they run.
+struct Site {
+  size_t layer = 0;
+  Linear linear = Linear::kQuery;
+  auto operator<=>(const Site&) const = default;
+};
+
+// Part of the tensor's name: "attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up",
+// "ffn_down" or "output".
+std::string_view LinearName(Linear linear);
+// The name of the weight matrix in the file, e.g. "blk.7.attn_output.weight" or "output.weight".
+std::string TensorOf(const Site& site);
+// The site of that tensor; INVALID_ARGUMENT, naming the possible ones, for any other name.
+absl::StatusOr<Site> SiteOf(const ModelConfig& config, std::string_view tensor);
+// Every linear layer from layer `first` on, in the order they run; with `head` the output matrix,
+// too.
+std::vector<Site> SitesFrom(const ModelConfig& config, size_t first, bool head);
+
+struct NetworkShape {
+  size_t layers = 0;
+  size_t width = 0;
+  size_t heads = 0;
+  size_t kv_heads = 0;
+  size_t head_size = 0;
+  size_t ffn = 0;
+  size_t vocabulary = 0;
+  double epsilon = 0;                    // of RMSNorm
+  std::vector<double> rope_frequencies;  // of the rotated pairs, as RopeFrequencies gives them
+  double rope_magnitude = 1;
+  size_t sliding_window = 0;   // of causal attention; 0: all tokens before
+  bool rope_adjacent = false;  // pairs (2i, 2i + 1) instead of half the rotated values apart
+
+  static NetworkShape Of(const ModelConfig& config);
+  size_t q_width() const { return heads * head_size; }
+  size_t kv_width() const { return kv_heads * head_size; }
+  size_t In(Linear linear) const;
+  size_t Out(Linear linear) const;
+  bool Has(const Site& site) const {
+    return site.linear == Linear::kHead ? site.layer == layers : site.layer < layers;
+  }
+};
+
+// The frozen weights, quantised or not, with whatever adapters are active beneath the trained
+// changes. Vectors are empty where the model has none. Not thread-safe.
+template <typename T>
+class NetworkWeights {
+ public:
+  virtual ~NetworkWeights() = default;
+  virtual const NetworkShape& shape() const = 0;
+  // x (tokens x width) = rows of the token embedding.
+  virtual void Embed(std::span<const TokenId> tokens, std::span<T> x) = 0;
+  virtual std::span<const T> attn_norm(size_t layer) const = 0;
+  virtual std::span<const T> ffn_norm(size_t layer) const = 0;
+  virtual std::span<const T> output_norm() const = 0;
+  // Norms of each head's query or key before RoPE, head_size long (Qwen3).
+  virtual std::span<const T> q_norm(size_t layer) const = 0;
+  virtual std::span<const T> k_norm(size_t layer) const = 0;
+  // Of kQuery, kKey and kValue.
+  virtual std::span<const T> Bias(const Site& site) const = 0;
+  // y (rows x Out) = x (rows x In) W^T.
+  virtual void Multiply(const Site& site, std::span<const T> x, std::span<T> y) = 0;
+  // dx (rows x In) = dy (rows x Out) W; added to dx with `accumulate`.
+  virtual void MultiplyTransposed(const Site& site, std::span<const T> dy, std::span<T> dx,
+                                  bool accumulate) = 0;
+};
+
+// A row whose logits predict a token, and what its cross-entropy counts in the loss.
+struct Prediction {
+  uint32_t row = 0;  // index into the sequence's tokens
+  TokenId target = 0;
+  double weight = 1;
+};
+
+// One sequence of a batch. Sequences are packed one after the other, without padding.
+struct TrainingSequence {
+  std::vector<TokenId> tokens;  // as the network reads them: corrupted, or [x_t ; x_0]
+  Attention attention;          // its window left at zero: a sliding window is the model's
+  std::vector<Prediction> predictions;
+};
+
+// What a linear layer got and what came back, for statistics such as the covariances that a frame
+// is made of. Borrowed for the call; rows belong to one or more sequences in their order, and the
+// same linear may be seen several times for one batch, each time with other rows.
+template <typename T>
+class LinearObserver {
+ public:
+  virtual ~LinearObserver() = default;
+  // x: rows x In, the input activations. dy: rows x Out, the derivative of the loss (the sum over
+  // the batch of weight times cross-entropy) by the layer's output. Rows that the loss does not
+  // depend on are left out in the last layer. Called on the thread that runs the pass.
+  virtual void Observe(const Site& site, size_t rows, std::span<const T> x,
+                       std::span<const T> dy) = 0;
+};
+
+}  // namespace ruvd::train
