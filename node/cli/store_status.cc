@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "node/cli/output.h"
+#include "node/cli/terminal.h"
 #include "storage/db/disk_reserve.h"
 #include "storage/patterns/pattern_collections.h"
 

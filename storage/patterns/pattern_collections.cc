@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<PatternCollection>> ListPatternCollections(const Data
     }
     return &collections.emplace_back(PatternCollection{.number = *number, .damaged = true});
   };
-  RETURN_IF_ERROR(database.Scan(
+  const absl::Status scanned = database.Scan(
       ColumnFamily::kDefault, patterns::kCollectionKeys, EndOfPrefix(patterns::kCollectionKeys),
       [&](const RowView& row) -> absl::StatusOr<bool> {
         ASSIGN_OR_RETURN(PatternCollection* const collection, add(row.key));
@@ -92,7 +92,8 @@ absl::StatusOr<std::vector<PatternCollection>> ListPatternCollections(const Data
       [&](std::string_view key) -> absl::StatusOr<bool> {
         RETURN_IF_ERROR(add(key).status());
         return true;
-      }));
+      });
+  RETURN_IF_ERROR(scanned);
   for (PatternCollection& collection : collections) {
     RETURN_IF_ERROR(CountPatterns(database, &collection));
   }
