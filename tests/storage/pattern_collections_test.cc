@@ -31,6 +31,10 @@ constexpr std::array<ColumnFamily, 5> kFamilies = {ColumnFamily::kSlot, ColumnFa
 
 class PatternCollectionsTest : public PatternTest {
  protected:
+  void SetUp() override {
+    PatternTest::SetUp();
+    options_.checkpoint_changes = 1;  // saves the graph with every Maintain
+  }
   void Serve(std::string_view model) {
     options_.model_hash = Sha256(model);
     Reopen();
