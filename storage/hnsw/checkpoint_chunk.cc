@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "storage/hnsw/node_id.h"
 #include "storage/limits.h"
 
 namespace ruvd::hnsw {
@@ -155,7 +156,7 @@ absl::StatusOr<std::vector<NodeRecord>> DecodeRecords(std::string_view payload, 
     record.live = live == 1;
     const size_t links = reader.Read<uint16_t>().value_or(0);
     if (reader.failed() || record.node >= nodes || record.label >= limits::kMaxPatterns ||
-        record.bank >= limits::kMaxBanks || live > 1 || links > width ||
+        record.bank >= limits::kMaxBanks || record.level > kMaxLevel || live > 1 || links > width ||
         (!records.empty() && record.node <= records.back().node)) {
       return Corrupt("has a node out of range or order");
     }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "base/reasons.h"
@@ -38,7 +37,7 @@ absl::Status HnswCheckpointReader::Add(uint8_t section, uint32_t chunk, std::str
     RETURN_IF_ERROR(AddRecords(section - size_t{1}, opened.payload));
   }
   complete_ = opened.end.of_checkpoint;
-  constexpr uint8_t kLastSection = std::numeric_limits<uint8_t>::max();
+  constexpr uint8_t kLastSection = 1 + hnsw::kMaxLevel;
   if (section == 0 ? !opened.end.of_section : section == kLastSection && !complete_) {
     return Refused("has two manifests or too many levels");
   }

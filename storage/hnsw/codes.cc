@@ -77,13 +77,13 @@ void WritePlanes(const std::vector<uint16_t>& codes, size_t plane_bytes, uint8_t
   }
 }
 
-// What is added to distances for one side: for the squared norm of its codes, scaled, and its mean.
-float BiasOf(HnswMetric metric, double squares, double mean, size_t dimension) {
+// What is added to distances for one side: for the squared norm of its codes, scaled.
+float BiasOf(HnswMetric metric, double squares) {
   switch (metric) {
     case HnswMetric::kCosine:
       return static_cast<float>(0.5 * squares);
-    case HnswMetric::kDot:  // what the squared difference of the means has too much
-      return static_cast<float>(-0.5 * static_cast<double>(dimension) * mean * mean);
+    case HnswMetric::kDot:
+      return 0;
     case HnswMetric::kL2:
       break;
   }
@@ -186,8 +186,8 @@ void SetHeader(std::span<const uint16_t> codes, HnswMetric metric, bool with_res
       AboutMean(static_cast<double>(sums.code_squares), static_cast<double>(sums.codes), n);
   const double fine = AboutMean(static_cast<double>(fine_squares), fine_sum, n) / 256.0;
   header->mean_code = static_cast<float>(static_cast<double>(sums.codes) / static_cast<double>(n));
-  header->bias = BiasOf(metric, unit * squares, header->mean, n);
-  header->fine_bias = with_residual ? BiasOf(metric, unit * fine, header->mean, n) : header->bias;
+  header->bias = BiasOf(metric, unit * squares);
+  header->fine_bias = with_residual ? BiasOf(metric, unit * fine) : header->bias;
   FitHigh(counts, sums, codes.size(), header);
 }
 
@@ -198,13 +198,19 @@ void SetMetric(HnswMetric metric, const CodeLayout& layout, double squares, doub
   const double unit = double{query->scale} * double{query->scale};
   const bool l2 = metric == HnswMetric::kL2;
   query->factor = l2 ? 2.0F : 1.0F;
-  query->weight = (l2 ? 1.0F : 0.5F) * static_cast<float>(layout.dimension);
+  // A product of means is no difference of squares: where the means of rows are large, those would
+  // cancel to nothing but rounding.
+  const auto n = static_cast<float>(layout.dimension);
+  query->weight = metric == HnswMetric::kDot ? 0.0F : (l2 ? 1.0F : 0.5F) * n;
+  query->cross = metric == HnswMetric::kDot ? -n * query->mean : 0.0F;
   const double high = AboutMean(squares, query->sum_high, layout.dimension);
   const double wide =
       AboutMean(wide_squares, 256.0 * query->sum_high + query->sum_low, layout.dimension);
-  query->base = BiasOf(metric, unit * high, query->mean, layout.dimension);
-  query->fine_base = BiasOf(metric, unit * wide / 65536.0, query->mean, layout.dimension);
+  query->base = BiasOf(metric, unit * high);
+  query->fine_base = BiasOf(metric, unit * wide / 65536.0);
   query->deviation = static_cast<float>(std::sqrt(unit * high));
+  const double mean = query->mean;
+  query->norm = static_cast<float>(std::sqrt(unit * high + double{n} * mean * mean));
 }
 
 }  // namespace
@@ -236,7 +242,6 @@ RowHeader EncodeRow(std::span<const float> row, const CodeLayout& layout, HnswMe
     if (residual != nullptr) {
       std::memset(residual, kZeroResiduals, layout.plane_bytes);
     }
-    header.bias = header.fine_bias = BiasOf(metric, 0.0, header.mean, row.size());
     return header;
   }
   header.scale = scale;

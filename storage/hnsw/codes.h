@@ -68,7 +68,8 @@ RowHeader EncodeRow(std::span<const float> row, const CodeLayout& layout, HnswMe
 
 // A query in 16 bits: value = mean + scale (high + low / 256). Distances are
 //
-//   base + bias of the row + weight (mean - mean of the row)^2 - factor * product of the codes,
+//   base + bias of the row + weight (mean - mean of the row)^2 + cross * mean of the row
+//   - factor * product of the codes,
 //
 // both about their means, which for what both are coded as is half the squared distance of unit
 // vectors (1 - cosine), minus the inner product, or the squared distance.
@@ -80,10 +81,12 @@ struct EncodedQuery {
   float scale = 0;
   float mean = 0;
   float weight = 0;
+  float cross = 0;      // minus the dimension times the mean for inner products, else 0
   float base = 0;       // for products with the high part
   float fine_base = 0;  // and with both
   float factor = 1;
   float deviation = 0;  // norm of the high part about its mean
+  float norm = 0;       // and about zero
 };
 
 // `values` has layout.dimension finite values, of norm 1 for cosine.

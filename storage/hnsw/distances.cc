@@ -87,8 +87,7 @@ void Distances::Fine(std::span<const uint32_t> ids, std::span<float> out) const 
     Products(query_.high.data(), planes[p], ids, of_plane);
     Products(query_.low.data(), planes[p], ids, of_plane + ids.size());
   }
-  // Codes c = 16 high + low - 128 and residuals r - 8, in sixteenths. The 16 bits of a query sum to
-  // nearly nothing, so that the row's mean code makes no difference.
+  // Codes c = 16 high + low - 128 and residuals r - 8, in sixteenths.
   const auto by = [&](size_t p, size_t part, size_t i) {
     return int64_t{products[(2 * p + part) * ids.size() + i]};
   };
@@ -99,13 +98,16 @@ void Distances::Fine(std::span<const uint32_t> ids, std::span<float> out) const 
       sixteenths[part] = 16 * (16 * by(0, part, i) + by(1, part, i) - 128 * sums[part]);
       sixteenths[part] += used == 3 ? by(2, part, i) - 8 * sums[part] : 0;
     }
-    const auto product = static_cast<double>(256 * sixteenths[0] + sixteenths[1]) / 4096.0;
     const RowHeader& header = nodes_.header(ids[i]);
+    const auto query_sum = static_cast<double>(256 * sums[0] + sums[1]) / 256.0;
+    const double product = static_cast<double>(256 * sixteenths[0] + sixteenths[1]) / 4096.0 -
+                           double{header.mean_code} * query_sum;
     const double dot =
         product * static_cast<double>(query_.scale) * static_cast<double>(header.scale);
     const double difference = double{query_.mean} - double{header.mean};
     out[i] = static_cast<float>(double{query_.fine_base} + double{header.fine_bias} +
-                                double{query_.weight} * difference * difference -
+                                double{query_.weight} * difference * difference +
+                                double{query_.cross} * double{header.mean} -
                                 double{query_.factor} * dot);
   }
 }

@@ -44,7 +44,8 @@ class Distances {
   // What does not depend on the product of the codes.
   float Constant(const RowHeader& header) const {
     const float difference = query_.mean - header.mean;
-    return query_.base + header.bias + query_.weight * difference * difference;
+    return query_.base + header.bias + query_.weight * difference * difference +
+           query_.cross * header.mean;
   }
   // The distance that the high plane's product leaves likely, less or more than it by the margin.
   float Coarse(const RowHeader& header, int32_t high, float margin) const {

@@ -15,12 +15,11 @@
 namespace ruvd {
 namespace {
 
+using hnsw::kMaxLevel;
 using hnsw::kNoNode;
 using hnsw::Mix;
 using hnsw::SquaredNorm;
 
-// 16^16 rows would reach it with M = 16.
-constexpr size_t kMaxLevel = 16;
 // A bank is repaired when more than one row in this many of its graph was removed.
 constexpr size_t kVacuumPart = 5;
 // Orphans are looked for when more than one row in this many was linked since, and no fewer than
@@ -35,6 +34,8 @@ constexpr size_t kSpareNodes = 1024;
 constexpr size_t kMovesOfAPass = 1024;
 // None are moved while the tail is longer: a row is moved by way of the tail, which searches scan.
 constexpr size_t kTailForMoves = 4096;
+// Nodes that one call gives back: about a microsecond each.
+constexpr size_t kFreedAtOnce = 256;
 
 }  // namespace
 
@@ -204,7 +205,8 @@ void HnswIndex::Publish(uint32_t node) {
   ++live_;
   if (old != kNoNode) {
     core_.recent.Add(node);
-    if (core_.in_graph.Get(old)) {
+    // One that links do not hold has no place to give.
+    if (core_.in_graph.Get(old) && !core_.pending.Get(old)) {
       former_[node] = old;
     } else if (const auto before = former_.find(old); before != former_.end()) {
       former_[node] = before->second;
@@ -249,8 +251,9 @@ bool HnswIndex::Remove(uint32_t label) {
 
 bool HnswIndex::Erase(uint32_t label) {
   const uint32_t node = NodeOf(label);
-  // A row of the tail needs no pass: nothing leads to it.
-  pass_wanted_ = pass_wanted_ || (node != kNoNode && core_.in_graph.Get(node));
+  // A row of the tail needs no pass, for nothing leads to it, unless its former self has to go too.
+  pass_wanted_ =
+      pass_wanted_ || (node != kNoNode && (core_.in_graph.Get(node) || former_.contains(node)));
   return Remove(label);
 }
 
@@ -271,18 +274,24 @@ absl::Status HnswIndex::SetAttributes(uint32_t label, const HnswAttributes& attr
   return absl::OkStatus();
 }
 
-void HnswIndex::Link(uint32_t node) {
+bool HnswIndex::MostAreRemoved(const hnsw::BankGraph& bank) {
+  return bank.linked_dead.load() > std::max<size_t>(bank.linked.load(), kMinGrowth);
+}
+
+bool HnswIndex::Link(uint32_t node) {
   const auto found = former_.find(node);
   const uint32_t former = found == former_.end() ? kNoNode : found->second;
-  if (former != kNoNode) {
-    former_.erase(found);
-  }
   // Its number may be another row's by now.
   const bool there = former != kNoNode && core_.in_graph.Get(former) && !core_.live.Get(former) &&
                      core_.nodes.info(former).label == core_.nodes.info(node).label;
-  if (!there || !linker_.TakeOver(node, former)) {
-    linker_.Link(node);
+  bool linked = there && linker_.TakeOver(node, former);
+  if (!linked && MostAreRemoved(core_.banks[core_.nodes.info(node).bank])) {
+    return false;
   }
+  former_.erase(node);
+  linked = linked || linker_.Link(node);
+  core_.in_graph.Set(node, true);
+  return linked;
 }
 
 size_t HnswIndex::LinkSome(size_t count) {
@@ -294,10 +303,13 @@ size_t HnswIndex::LinkSome(size_t count) {
     if (!core_.pending.Get(node)) {  // removed meanwhile, and perhaps reused and linked
       continue;
     }
-    Link(node);
+    if (!Link(node)) {
+      tail_.push_back(node);
+      pass_wanted_ = true;
+      break;
+    }
     hnsw::BankGraph& bank = core_.banks[core_.nodes.info(node).bank];
     hnsw::Add(bank.linked, 1);
-    core_.in_graph.Set(node, true);
     SetPending(node, false);
     repairer_.Linked(node);
     ++linked_since_pass_;
@@ -318,13 +330,13 @@ bool HnswIndex::PassIsDue() const {
 }
 
 bool HnswIndex::RepairSome(size_t nodes, bool now) {
-  Reclaim();
+  const bool more = Reclaim();
   if (!repairer_.in_pass()) {
     if (repairer_.waiting() == 0) {
       MoveSome();
     }
     if (!PassIsDue() && !(now && repairer_.waiting() > 0)) {
-      return false;
+      return more;
     }
     linked_since_pass_ = 0;
     pass_wanted_ = false;
@@ -333,12 +345,11 @@ bool HnswIndex::RepairSome(size_t nodes, bool now) {
   }
   const hnsw::Repairer::Outcome outcome = repairer_.Step(nodes);
   Apply(outcome);
-  Reclaim();
   if (outcome.finished) {
     core_.nodes.Trim();
     MoveSome();
   }
-  return repairer_.in_pass();
+  return Reclaim() || repairer_.in_pass();
 }
 
 void HnswIndex::Apply(const hnsw::Repairer::Outcome& outcome) {
@@ -391,12 +402,13 @@ size_t HnswIndex::FindOrphans() {
   }
 }
 
-void HnswIndex::Reclaim() {
+bool HnswIndex::Reclaim() {
   if (retired_.empty()) {
-    return;
+    return false;
   }
   const uint64_t oldest = core_.epochs.OldestReader();
-  while (!retired_.empty() && retired_.front().epoch < oldest) {
+  const auto free = [&] { return !retired_.empty() && retired_.front().epoch < oldest; };
+  for (size_t freed = 0; freed < kFreedAtOnce && free(); ++freed) {
     core_.nodes.Free(retired_.front().node);
     core_.attributes.Set(retired_.front().node, {});
     core_.moved.Set(retired_.front().node, false);
@@ -404,6 +416,7 @@ void HnswIndex::Reclaim() {
     --removed_;
     freed_since_move_ = true;
   }
+  return free();
 }
 
 bool HnswIndex::MostAreFree() const {

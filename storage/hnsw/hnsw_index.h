@@ -46,6 +46,7 @@ struct HnswHit {
   uint32_t generation = 0;
   // The cosine (-1 to 1), the inner product, or minus the squared distance: more is nearer.
   float similarity = 0;
+  float error = 0;  // standard deviation of what coding adds to it; 0: from the row itself
 };
 
 struct HnswCounts {
@@ -102,7 +103,8 @@ class HnswIndex {
   // Takes up to `count` rows of the tail into their graphs, the oldest first; about half a
   // millisecond each, a hundredth of it for a row that was put again with the same vector. Returns
   // how many it took: fewer than `count` where none is left to take, which may be before
-  // HnswCounts::pending is 0. Rows that did not stay reachable after two tries remain in the tail
+  // HnswCounts::pending is 0, or where most of a graph was removed and repairs have to come first.
+  // Rows that did not stay reachable after two tries remain in the tail
   // until the index has changed by a quarter.
   size_t LinkSome(size_t count);
 
@@ -111,7 +113,8 @@ class HnswIndex {
   // once where `now`. Also looks for rows that no links lead to any more, which go back to the
   // tail: with every pass, and when the graphs have grown by a quarter. Where more nodes are free
   // than in use, rows move to lower numbers, by way of the tail, and memory goes back to the
-  // system: that takes several passes with LinkSome between them. True while a pass goes on.
+  // system: that takes several passes with LinkSome between them. True while a pass goes on, or
+  // while nodes wait that can be given back.
   bool RepairSome(size_t nodes, bool now = false);
 
   // The k nearest rows that the filter admits, nearest first. Fewer where fewer match, which is no
@@ -148,7 +151,8 @@ class HnswIndex {
   void AddToTail(uint32_t node);
   // Drops places of the tail whose rows are gone.
   void CompactTail();
-  void Reclaim();
+  // Gives back some of the nodes that no reader can come to; true where there are more.
+  bool Reclaim();
   bool PassIsDue() const;
   // Takes what a step of repairs found: unlinked nodes and orphans.
   void Apply(const hnsw::Repairer::Outcome& outcome);
@@ -160,18 +164,20 @@ class HnswIndex {
   bool MostAreFree() const;
   void MoveSome();
   bool MoveDown(uint32_t from);
-  // Takes a node into its graph, at the place of its label's former one where that is equal.
-  void Link(uint32_t node);
+  // Takes a node into its graph, at the place of its label's former one where that is equal. False
+  // where repairs have to come first: it stays in the tail.
+  bool Link(uint32_t node);
+  // Whether a walk for links would go over removed rows most of the time.
+  static bool MostAreRemoved(const hnsw::BankGraph& bank);
   // Lets searches find a node that is written; the label's former one is out of them then.
   void Publish(uint32_t node);
 
   absl::Status CheckQuery(const HnswQuery& query) const;
-  bool TakeLive(std::span<const hnsw::Candidate> found, size_t k, std::vector<HnswHit>* hits) const;
   std::vector<HnswHit> SearchPinned(std::span<const float> vector, const HnswQuery& query, size_t k,
                                     HnswTrace* trace) const;
   // The first k of `found` that are still there.
-  bool TakeHits(std::span<const hnsw::Candidate> found, const HnswFilter& filter, size_t k,
-                std::vector<HnswHit>* hits) const;
+  bool TakeHits(std::span<const hnsw::Candidate> found, const hnsw::EncodedQuery& encoded,
+                const HnswFilter& filter, size_t k, std::vector<HnswHit>* hits) const;
 
   hnsw::IndexCore core_;
   hnsw::Linker linker_;

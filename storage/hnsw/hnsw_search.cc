@@ -46,6 +46,23 @@ float ExactDistance(std::span<const float> a, std::span<const float> b, HnswMetr
   return static_cast<float>(aa + bb - 2 * dot);
 }
 
+// Rounding errs by a twelfth of a step squared for each value, alike on both sides of it, so what
+// it adds to a product with a difference of two vectors grows with the norm of that difference.
+float CodingError(const hnsw::IndexCore& core, const hnsw::EncodedQuery& query,
+                  const Candidate& candidate) {
+  if (core.options.rows != nullptr) {
+    return 0;
+  }
+  constexpr float kResidualSteps = 16;
+  const float step =
+      core.nodes.header(candidate.node).scale / (core.nodes.has_residual() ? kResidualSteps : 1);
+  const float distance = std::max(candidate.distance, 0.0F);
+  const float norm = core.options.metric == HnswMetric::kCosine ? std::sqrt(2 * distance)
+                     : core.options.metric == HnswMetric::kL2   ? 2 * std::sqrt(distance)
+                                                                : query.norm;
+  return step * norm / std::sqrt(12.0F);
+}
+
 // Puts the results into their final order: by finer codes, and from the rows where there is a
 // source.
 std::vector<Candidate> Rescore(const hnsw::IndexCore& core, std::span<const float> vector,
@@ -102,8 +119,14 @@ std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, cons
       went = searcher.Run(request);
       continue;
     }
-    if (TakeHits(Rescore(core_, vector, scratch), query.filter, k, &hits) || turn >= kMaxTurns ||
-        core_.recent.count() == seen) {
+    const bool whole =
+        TakeHits(Rescore(core_, vector, scratch), scratch.query, query.filter, k, &hits);
+    if (whole || turn >= kMaxTurns) {
+      break;
+    }
+    if (hits.size() < k) {  // what was removed meanwhile hid others that were farther
+      went = searcher.Run(request);
+    } else if (core_.recent.count() == seen) {
       break;
     }
   }
@@ -114,8 +137,8 @@ std::vector<HnswHit> HnswIndex::SearchPinned(std::span<const float> vector, cons
 }
 
 // False where a row was left out because it was removed or replaced during the search.
-bool HnswIndex::TakeHits(std::span<const Candidate> found, const HnswFilter& filter, size_t k,
-                         std::vector<HnswHit>* hits) const {
+bool HnswIndex::TakeHits(std::span<const Candidate> found, const hnsw::EncodedQuery& encoded,
+                         const HnswFilter& filter, size_t k, std::vector<HnswHit>* hits) const {
   const bool filtered = !filter.admits_all_of_its_banks();
   bool whole = true;
   hits->clear();
@@ -135,8 +158,9 @@ bool HnswIndex::TakeHits(std::span<const Candidate> found, const HnswFilter& fil
         (filtered && !core_.attributes.Admits(node, filter))) {
       continue;
     }
-    hits->push_back(
-        {info.label, info.generation, SimilarityOf(candidate.distance, core_.options.metric)});
+    hits->push_back({info.label, info.generation,
+                     SimilarityOf(candidate.distance, core_.options.metric),
+                     CodingError(core_, encoded, candidate)});
   }
   return whole;
 }

@@ -19,6 +19,9 @@ constexpr size_t kCutDenominator = 5;
 
 constexpr float kAny = std::numeric_limits<float>::infinity();
 
+// Candidates that a walk for links keeps for each one wanted, removed ones included.
+constexpr size_t kPoolPart = 16;
+
 // Of a list of links, those that may lead to rows equal to the node's own.
 size_t EqualsOf(size_t width) {
   return std::max<size_t>(width / 4, 1);
@@ -174,7 +177,9 @@ bool Linker::LinksToTakeOver(uint32_t removed, size_t level) {
   ids_.clear();
   links_.clear();
   core_.nodes.Links(removed, level).AppendTo(&ids_);
-  bool back = ids_.empty();
+  // Nothing leads to a node without links but the way in.
+  const bool entry = core_.banks[core_.nodes.info(removed).bank].entry().node == removed;
+  bool back = ids_.empty() && (level > 0 || entry);
   for (const uint32_t id : ids_) {
     const uint32_t successor = core_.nodes.Links(id, level).At(0);
     const uint32_t now = core_.live.Get(id) || successor == kNoNode ? id : successor;
@@ -187,6 +192,22 @@ bool Linker::LinksToTakeOver(uint32_t removed, size_t level) {
     back = back || Contains(chosen_, removed);
   }
   return back && 2 * links_.size() >= ids_.size();
+}
+
+void Linker::Refill(uint32_t node, size_t level, const std::vector<uint32_t>& former) {
+  const std::vector<uint32_t> kept = links_;
+  for (const uint32_t id : former) {
+    if (!core_.live.Get(id)) {
+      core_.nodes.Links(id, level).AppendTo(&links_);
+    }
+  }
+  std::erase_if(links_, [&](uint32_t id) { return id == node || !core_.live.Get(id); });
+  std::sort(links_.begin(), links_.end());
+  links_.erase(std::unique(links_.begin(), links_.end()), links_.end());
+  Measure(node, links_);
+  chosen_ = kept;
+  Fill(candidates_, former.size(), &chosen_);
+  links_ = chosen_;
 }
 
 bool Linker::TakeOver(uint32_t node, uint32_t removed) {
@@ -203,14 +224,22 @@ bool Linker::TakeOver(uint32_t node, uint32_t removed) {
   }
   for (size_t level = 0; level <= info.level; ++level) {
     LinksToTakeOver(removed, level);
-    nodes.Links(node, level).Write(links_);
-    for (const uint32_t neighbour : links_) {
+    const std::vector<uint32_t> neighbours = links_;
+    if (const std::vector<uint32_t> list = ids_; links_.size() < list.size()) {
+      Refill(node, level, list);
+    }
+    std::vector<uint32_t> links = links_;
+    nodes.Links(node, level).Write(links);
+    for (const uint32_t neighbour : neighbours) {
       nodes.Links(neighbour, level).Replace(removed, node);
     }
+    for (size_t i = neighbours.size(); i < links.size(); ++i) {
+      LinkBack(links[i], node, level);
+    }
     // Who comes by the removed one is led on; see LinksToTakeOver.
-    links_.resize(std::min(links_.size(), nodes.Links(removed, level).width() - 1));
-    links_.insert(links_.begin(), node);
-    nodes.Links(removed, level).Write(links_);
+    links.resize(std::min(links.size(), nodes.Links(removed, level).width() - 1));
+    links.insert(links.begin(), node);
+    nodes.Links(removed, level).Write(links);
   }
   BankGraph& bank = core_.banks[info.bank];
   if (bank.entry().node == removed) {
@@ -251,18 +280,19 @@ void Linker::LinkLevel(uint32_t node, size_t level) {
                                                   : LinkBack(neighbour, node, level);
     reachable = back || reachable;
   }
-  if (!reachable) {  // where a list was too good for the node, it was cut and has room
-    core_.nodes.Links(neighbours.front(), level).Append(node);
+  // Where a list was too good for the node, it was cut and has room.
+  for (size_t i = 0; i < neighbours.size() && !reachable; ++i) {
+    reachable = core_.nodes.Links(neighbours[i], level).Append(node);
   }
 }
 
-void Linker::Link(uint32_t node) {
+bool Linker::Link(uint32_t node) {
   const NodeInfo& info = core_.nodes.info(node);
   BankGraph& bank = core_.banks[info.bank];
   const EntryPoint entry = bank.entry();
   if (entry.node == kNoNode || entry.node == node) {
     bank.set_entry({node, info.level});
-    return;
+    return true;
   }
   QueryFrom(node);
   const EncodedQuery own = scratch_.query;  // choosing links overwrites the one in scratch_
@@ -270,7 +300,8 @@ void Linker::Link(uint32_t node) {
   const size_t top = std::min<size_t>(entry.level, info.level);
   std::vector<Candidate> entries = {walker.Descend(entry, top)};
   for (size_t level = top + 1; level-- > 0;) {
-    walker.Walk(entries, {.level = level, .ef = core_.options.ef_construction},
+    const size_t ef = core_.options.ef_construction;
+    walker.Walk(entries, {.level = level, .ef = ef, .pool_limit = kPoolPart * ef},
                 AcceptLive{core_.live});
     entries.assign(scratch_.walk.entries().begin(), scratch_.walk.entries().end());
     candidates_.clear();
@@ -279,9 +310,12 @@ void Linker::Link(uint32_t node) {
         candidates_.push_back(found);
       }
     }
-    if (level == 0 && candidates_.empty()) {  // all that the entry leads to was removed
-      bank.set_entry({node, info.level});
-      return;
+    if (level == 0 && candidates_.empty()) {
+      if (scratch_.walk.full()) {
+        return false;
+      }
+      bank.set_entry({node, info.level});  // all that the entry leads to was removed
+      return true;
     }
     MeasureSelf(node, walker.distances());
     LinkLevel(node, level);
@@ -289,6 +323,7 @@ void Linker::Link(uint32_t node) {
   if (info.level > entry.level) {
     bank.set_entry({node, info.level});
   }
+  return true;
 }
 
 }  // namespace ruvd::hnsw

@@ -19,8 +19,9 @@ class Linker {
   explicit Linker(IndexCore& core) : core_(core) {}
 
   // Links a node on its levels and makes it reachable from its neighbours; a node that was linked
-  // before gets new links. It is in the graph when this returns.
-  void Link(uint32_t node);
+  // before gets new links. It is in the graph when this returns. False where the nodes around it
+  // were all removed, so that level 0 does not lead to it: repairs have to take them out first.
+  bool Link(uint32_t node);
 
   // Gives a node the place in the graph of a removed one that has the same codes: its links, and
   // those of its neighbours that led to it. A hundredth of the time of Link. False where the two
@@ -56,6 +57,9 @@ class Linker {
   // taken over are replaced by their successors. False where less than half of them are left or
   // none leads back.
   bool LinksToTakeOver(uint32_t removed, size_t level);
+  // Fills links_, of a node that takes a place over, up to the number of `former` links with what
+  // those of them that are gone led to, so that rows put again and again keep their links.
+  void Refill(uint32_t node, size_t level, const std::vector<uint32_t>& former);
 
   IndexCore& core_;
   SearchScratch scratch_;

@@ -3,11 +3,15 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace ruvd::hnsw {
 
 // Nodes are numbered from 0; this is the number of none.
 inline constexpr uint32_t kNoNode = 0xFFFFFFFF;
+
+// The highest level of a graph: 16^16 rows would reach it with M = 16.
+inline constexpr size_t kMaxLevel = 16;
 
 }  // namespace ruvd::hnsw

@@ -29,7 +29,8 @@ Plan MakePlan(const PlanInput& input, HnswPath forced) {
     return {.path = HnswPath::kScan};
   }
   const auto matching = static_cast<double>(input.matching);
-  const double selectivity = matching / static_cast<double>(input.rows);
+  // Removed rows are walked over as those are that do not match.
+  const double selectivity = matching / static_cast<double>(input.rows + input.removed);
   const auto links = static_cast<double>(input.ef * input.width);
   const double walk = kDescent + links * kLinkCost / selectivity;
   const double hops = kDescent + links * kTwoHopLinkCost;
@@ -41,10 +42,10 @@ Plan MakePlan(const PlanInput& input, HnswPath forced) {
   } else if (scan <= (step_over ? hops : walk)) {
     plan.path = HnswPath::kScan;
   }
-  // Without a filter there is nothing to give up for: the walk ends by itself.
-  plan.budget = input.matching >= input.rows || forced != HnswPath::kAuto
-                    ? std::numeric_limits<size_t>::max()
-                    : static_cast<size_t>(scan);
+  // Where every node is a result there is nothing to give up for: the walk ends by itself.
+  const bool all = input.matching >= input.rows && input.removed == 0;
+  plan.budget = all || forced != HnswPath::kAuto ? std::numeric_limits<size_t>::max()
+                                                 : static_cast<size_t>(scan);
   return plan;
 }
 

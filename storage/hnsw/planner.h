@@ -33,6 +33,7 @@ struct PlanInput {
   size_t matching = 0;  // rows of the bank that the filter admits
   size_t rows = 0;      // live rows of the bank
   size_t linked = 0;    // of them in the graph
+  size_t removed = 0;   // removed rows that are still in the graph
   size_t ef = 0;
   size_t width = 0;  // links of a node
 };

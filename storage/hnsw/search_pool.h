@@ -27,20 +27,25 @@ struct Candidate {
 };
 
 // The candidates of a walk in order of distance: up to `ef` accepted ones and whatever lies between
-// them. An array with insertion, which for the usual ef is faster than two heaps.
+// them, up to a limit. An array with insertion, which for the usual ef is faster than two heaps.
 class SearchPool {
  public:
-  void Begin(size_t ef) {
+  // Of more than `limit` candidates the farthest are forgotten: insertion costs their number.
+  void Begin(size_t ef, size_t limit = std::numeric_limits<size_t>::max()) {
     ef_ = ef;
+    limit_ = std::max(limit, ef);
     accepted_ = 0;
     next_ = 0;
     entries_.clear();
   }
 
-  // Candidates at this distance or farther are of no use: there are `ef` better.
+  // Candidates at this distance or farther are of no use: there are `ef` better, or no room.
   float bound() const {
-    return accepted_ < ef_ ? std::numeric_limits<float>::infinity() : entries_.back().distance;
+    const bool all = accepted_ < ef_ && entries_.size() < limit_;
+    return all ? std::numeric_limits<float>::infinity() : entries_.back().distance;
   }
+  // Whether there may have been candidates that it has forgotten for want of room.
+  bool full() const { return entries_.size() >= limit_; }
 
   // Adds what is within the bound; a node that is there already is not added again.
   void Insert(float distance, uint32_t node, bool accepted) {
@@ -85,13 +90,15 @@ class SearchPool {
  private:
   // Where there are `ef` accepted candidates, the last of them ends the pool.
   void DropUseless() {
-    while (accepted_ > ef_ || (accepted_ == ef_ && !entries_.back().accepted)) {
+    while (accepted_ > ef_ || entries_.size() > limit_ ||
+           (accepted_ == ef_ && !entries_.back().accepted)) {
       accepted_ -= entries_.back().accepted ? 1 : 0;
       entries_.pop_back();
     }
   }
 
   size_t ef_ = 0;
+  size_t limit_ = 0;
   size_t accepted_ = 0;
   size_t next_ = 0;  // nothing before it is unexpanded
   std::vector<Candidate> entries_;

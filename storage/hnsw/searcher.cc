@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 namespace ruvd::hnsw {
 namespace {
@@ -13,6 +14,9 @@ constexpr size_t kScanBatch = 256;
 // So few rows are scanned faster than a graph of theirs is walked; small banks share one scan.
 constexpr size_t kSmallBank = 1000;
 constexpr size_t kMinRescored = 40;
+// Candidates that a walk keeps for each result, those not accepted included. The planner walks
+// where one row in sixteen and more match, in an index of the largest size one in thirty.
+constexpr size_t kPoolPart = 32;
 
 }  // namespace
 
@@ -96,8 +100,12 @@ bool Searcher::WalkBank(const SearchRequest& request, const BankGraph& bank, con
     return false;
   }
   const Candidate near = walker_.Descend(entry, 0);
+  const bool bounded = request.path == HnswPath::kAuto;
   const WalkOptions options{
-      .ef = request.ef, .two_hop = plan.path == HnswPath::kTwoHop, .budget = plan.budget};
+      .ef = request.ef,
+      .two_hop = plan.path == HnswPath::kTwoHop,
+      .budget = plan.budget,
+      .pool_limit = bounded ? kPoolPart * request.ef : std::numeric_limits<size_t>::max()};
   bool finished = false;
   if (filtered) {
     finished = walker_.Walk(std::span(&near, 1), options, AcceptMatches{scratch_.matches});
@@ -130,6 +138,7 @@ bool Searcher::SearchBank(const SearchRequest& request, size_t bank_number) {
   const Plan plan = MakePlan({.matching = matching.rows,
                               .rows = rows,
                               .linked = linked,
+                              .removed = bank.linked_dead.load(std::memory_order_relaxed),
                               .ef = request.ef,
                               .width = 2 * core_.options.m},
                              request.path);

@@ -78,7 +78,7 @@ bool Walker::Walk(std::span<const Candidate> entries, const WalkOptions& options
                   const Accept& accept) {
   SearchPool& pool = scratch_.walk;
   const DistanceBuffers& buffers = scratch_.buffers;
-  pool.Begin(options.ef);
+  pool.Begin(options.ef, options.pool_limit);
   scratch_.visited.Begin(core_.nodes.size());
   for (const Candidate& entry : entries) {
     if (scratch_.visited.Visit(entry.node)) {

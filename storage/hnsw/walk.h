@@ -40,6 +40,8 @@ struct WalkOptions {
   bool two_hop = false;
   // The walk gives up beyond this much work; a distance is one unit, a look at a link an eighth.
   size_t budget = std::numeric_limits<size_t>::max();
+  // Candidates that are kept, accepted or not; what lies behind is not walked over.
+  size_t pool_limit = std::numeric_limits<size_t>::max();
 };
 
 // Best-first walks over one bank's graph (algorithm 2 of Malkov and Yashunin, "Efficient and robust

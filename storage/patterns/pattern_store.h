@@ -232,6 +232,7 @@ class PatternStore {
     uint32_t slot = 0;
     uint32_t generation = 0;
     float similarity = 0;  // to a query, as far as the index knows it
+    float error = 0;       // standard deviation of what it does not know
   };
   using Writing = std::lock_guard<FairSharedMutex>;
 

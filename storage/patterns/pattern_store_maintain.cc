@@ -198,8 +198,8 @@ absl::Status PatternStore::MaintainRows(TimePoint end, PatternMaintenance* done)
 void PatternStore::MaintainGraph(TimePoint end, PatternMaintenance* done) {
   bool more = false;
   do {
+    const bool repairing = RepairSome();  // first: links between removed rows cost most
     const size_t linked = LinkSome();
-    const bool repairing = RepairSome();
     done->linked += linked;
     more = linked > 0 || repairing;
   } while (more && database_.clock().Now() < end);

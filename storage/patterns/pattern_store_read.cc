@@ -60,11 +60,8 @@ absl::Status CheckSearch(const PatternSearchOptions& options) {
 // codes, so those that may be nearer are read, too.
 constexpr size_t kSpareHits = 8;
 
-// Four standard deviations of that error: of 8-bit codes of a unit vector whose largest value is
-// 3.2 times the root of the mean square, 3.2 / 127 / sqrt(12 dimensions).
-float CodeMargin(size_t dimension) {
-  return 0.03F / std::sqrt(static_cast<float>(dimension));
-}
+// Standard deviations of that error within which a row is read.
+constexpr float kMarginDeviations = 4;
 
 // The most similar first, no more than asked for.
 void Order(const PatternSearchOptions& options, std::vector<PatternHit>* hits) {
@@ -218,7 +215,8 @@ std::vector<PatternStore::Place> PatternStore::PlacesOf(std::span<const HnswHit>
     if (!slots_.Holds(hit.label, hit.generation)) {
       *changed = true;
     } else if (!slots_.at(hit.label).damaged && !slots_.at(hit.label).ExpiredAt(now)) {
-      places.push_back({slots_.at(hit.label).id, hit.label, hit.generation, hit.similarity});
+      places.push_back(
+          {slots_.at(hit.label).id, hit.label, hit.generation, hit.similarity, hit.error});
     }
   }
   return places;
@@ -257,11 +255,10 @@ absl::StatusOr<std::vector<PatternHit>> PatternStore::SearchOnce(
     bool* changed) const {
   ASSIGN_OR_RETURN(const std::vector<Place> places, FindPlaces(query, options, changed));
   std::vector<PatternHit> hits;
-  const float margin = CodeMargin(options_.dimension);
   float least = 1;
   for (const Place& place : places) {
-    if (hits.size() >= options.k && place.similarity + margin < least) {
-      break;  // those that follow are not more similar
+    if (hits.size() >= options.k && place.similarity + kMarginDeviations * place.error < least) {
+      continue;
     }
     absl::StatusOr<Pattern> pattern = ReadRows(place, /*with_payload=*/false);
     if (!pattern.ok() && alone && IsDamage(pattern.status())) {

@@ -36,15 +36,24 @@ uint32_t SimilarityIndex::LabelOf(std::string_view id) {
     free_.pop_back();
   }
   holders_[label].id = id;
+  holders_[label].since = holders_[label].generation + 1;
   labels_.emplace(std::string(id), label);
   return label;
 }
 
+void SimilarityIndex::Release(uint32_t label) {
+  labels_.erase(holders_[label].id);
+  holders_[label].id.clear();
+  // A search that found a row of its does not name the next holder.
+  holders_[label].since = holders_[label].generation + 1;
+  free_.push_back(label);
+}
+
 void SimilarityIndex::Tend() {
+  index_->RepairSome(kRepairsOfAChange);
   if (index_->Counts().pending > options_.max_tail) {
     index_->LinkSome(kLinksOfAChange);
   }
-  index_->RepairSome(kRepairsOfAChange);
 }
 
 absl::Status SimilarityIndex::Put(std::string_view id, std::span<const float> vector) {
@@ -56,7 +65,12 @@ absl::Status SimilarityIndex::Put(std::string_view id, std::span<const float> ve
     row.label = LabelOf(id);
     row.generation = ++holders_[row.label].generation;
   }
-  RETURN_IF_ERROR(index_->Put(row));
+  if (const absl::Status put = index_->Put(row); !put.ok()) {
+    index_->Erase(row.label);  // the former row is not what the owner has now
+    const MutexLock lock(names_);
+    Release(row.label);
+    return put;
+  }
   Tend();
   return absl::OkStatus();
 }
@@ -71,12 +85,9 @@ void SimilarityIndex::Remove(std::string_view id) {
       return;
     }
     label = known->second;
-    holders_[label].id.clear();
-    ++holders_[label].generation;  // a search that found it does not name the next holder
-    free_.push_back(label);
-    labels_.erase(known);
+    Release(label);
   }
-  index_->Remove(label);
+  index_->Erase(label);
   Tend();
 }
 
@@ -87,7 +98,8 @@ absl::StatusOr<std::vector<SimilarityHit>> SimilarityIndex::Search(std::span<con
   hits.reserve(found.size());
   const MutexLock lock(names_);
   for (const HnswHit& hit : found) {
-    if (holders_[hit.label].generation == hit.generation) {
+    // An older row of the same holder: it was replaced during the search.
+    if (!holders_[hit.label].id.empty() && hit.generation >= holders_[hit.label].since) {
       hits.push_back({holders_[hit.label].id, hit.similarity});
     }
   }

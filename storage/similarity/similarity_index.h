@@ -44,7 +44,7 @@ class SimilarityIndex {
   absl::Status Check(std::span<const float> vector) const;
 
   // Adds the vector of an id or replaces it. WRONG_DIMENSION; INVALID_ARGUMENT for values that are
-  // not finite or all zero; LIMIT_EXCEEDED.
+  // not finite or all zero; LIMIT_EXCEEDED, after which the id has no vector.
   absl::Status Put(std::string_view id, std::span<const float> vector);
 
   // Does nothing where the id is not there.
@@ -58,16 +58,18 @@ class SimilarityIndex {
   HnswCounts Counts() const { return index_->Counts(); }
 
  private:
-  // Who has a label, since which generation of it; no id: nobody.
+  // Who has a label; no id: nobody.
   struct Holder {
     std::string id;
-    uint32_t generation = 0;
+    uint32_t since = 0;       // the first generation of its rows
+    uint32_t generation = 0;  // of the newest row that was put
   };
 
   SimilarityIndex(std::unique_ptr<HnswIndex> index, const SimilarityIndexOptions& options)
       : options_(options), index_(std::move(index)) {}
   // The label of an id, a new one where it has none.
   uint32_t LabelOf(std::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(names_);
+  void Release(uint32_t label) ABSL_EXCLUSIVE_LOCKS_REQUIRED(names_);
   void Tend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
 
   const SimilarityIndexOptions options_;

@@ -9,9 +9,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <thread>
 
 #include "base/random.h"
 #include "base/reasons.h"
@@ -96,6 +98,37 @@ TEST(SimilarityIndexTest, LinksWhatTheTailDoesNotHold) {
     ASSERT_EQ(hits->size(), 1U);
     EXPECT_EQ(hits->front().id, id);
   }
+}
+
+// Found by review: a session that went on vanished from searches beside its updates.
+TEST(SimilarityIndexTest, ARowIsFoundWhileItIsReplaced) {
+  constexpr uint32_t kSize = 16;
+  const auto index = SimilarityIndex::Create(kSize).value();
+  std::vector<Vector> rows;
+  Random random(9);
+  for (int i = 0; i < 200; ++i) {
+    Vector& row = rows.emplace_back(kSize);
+    for (float& value : row) {
+      value = static_cast<float>(random.Normal());
+    }
+  }
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    ASSERT_TRUE(index->Put(std::to_string(i), rows[i]).ok());
+  }
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    while (!stop) {
+      EXPECT_TRUE(index->Put("7", rows[7]).ok());
+    }
+  });
+  size_t missed = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const auto hits = index->Search(rows[7], 1);
+    missed += hits.ok() && hits->size() == 1 && hits->front().id == "7" ? 0 : 1;
+  }
+  stop = true;
+  writer.join();
+  EXPECT_EQ(missed, 0U);
 }
 
 TEST(SimilarityIndexTest, RefusesVectorsWithoutDirection) {

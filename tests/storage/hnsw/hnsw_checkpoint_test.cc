@@ -153,7 +153,9 @@ TEST_F(HnswCheckpointTest, ACheckpointLeavesOutNodesThatItDoesNotHoldBack) {
   HnswCheckpointWriter writer(*index, kCollection, kEpoch);
   std::vector<HnswChunk> chunks = {*writer.Next(), *writer.Next()};
   old_reader.reset();
-  PutRow(*index, 5000, queries_[0]);  // frees them
+  PutRow(*index, 5000, queries_[0]);  // frees them, in steps
+  while (index->RepairSome(1000)) {
+  }
   EXPECT_EQ(index->Counts().removed, 0U);
   while (auto chunk = writer.Next()) {
     chunks.push_back(std::move(*chunk));
@@ -228,7 +230,6 @@ TEST_F(HnswCheckpointTest, ChunksOfOtherPlacesMissingOnesAndOtherOptionsAreRefus
   EXPECT_TRUE(Restore(*again, chunks).ok());
 }
 
-// Numbers of sections have eight bits.
 TEST_F(HnswCheckpointTest, AnotherManifestAndSectionsWithoutEndAreRefused) {
   const std::string manifest = hnsw::EncodeManifest(
       {.dimension = kDimension, .m = kOptions.m, .seed = kOptions.seed, .nodes = 10});
@@ -242,7 +243,7 @@ TEST_F(HnswCheckpointTest, AnotherManifestAndSectionsWithoutEndAreRefused) {
   EXPECT_EQ(ReasonOf(add(twice, place, {}, manifest)), reasons::kStoreCorrupt);
   HnswCheckpointReader reader(*index, kCollection, kEpoch);
   ASSERT_TRUE(add(reader, place, {.of_section = true}, manifest).ok());
-  for (place.section = 1; place.section < 255; ++place.section) {
+  for (place.section = 1; place.section < 1 + hnsw::kMaxLevel; ++place.section) {
     ASSERT_TRUE(add(reader, place, {.of_section = true}, "").ok());
   }
   EXPECT_EQ(ReasonOf(add(reader, place, {.of_section = true}, "")), reasons::kStoreCorrupt);
@@ -303,6 +304,15 @@ RC_GTEST_PROP(CheckpointChunkTest, RecordsComeBackAsTheyWere, ()) {
               (*decoded)[i].label == records[i].label && (*decoded)[i].live == records[i].live);
   }
   RC_ASSERT(!hnsw::DecodeRecords(payload, of_level_0, 50, 8).ok());
+}
+
+// Found by review: records of six bytes made the reader allocate kilobytes each.
+TEST(CheckpointChunkTest, LevelsThatNoGraphHasAreRefused) {
+  std::string payload;
+  hnsw::AppendRecord({.node = 1, .level = hnsw::kMaxLevel, .live = true}, true, &payload);
+  EXPECT_TRUE(hnsw::DecodeRecords(payload, true, 100, 8).ok());
+  hnsw::AppendRecord({.node = 2, .level = hnsw::kMaxLevel + 1, .live = true}, true, &payload);
+  EXPECT_EQ(ReasonOf(hnsw::DecodeRecords(payload, true, 100, 8).status()), reasons::kStoreCorrupt);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST(HnswChurnTest, FewRemovedRowsWaitForAVacuum) {
 }
 
 TEST(HnswChurnTest, RemovingAllAndStartingAnew) {
-  const Rows rows = Clustered(1500, kDimension, 1, 36);
+  const Rows rows = Clustered(900, kDimension, 1, 36);
   const std::unique_ptr<HnswIndex> index = Build(rows, kOptions);
   for (uint32_t i = 0; i < rows.size(); ++i) {
     EXPECT_TRUE(index->Remove(i));

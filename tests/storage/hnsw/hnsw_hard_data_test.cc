@@ -172,6 +172,18 @@ TEST(HnswHardDataTest, ProductsWithRowsOfAllLengths) {
   EXPECT_GE(Recall(*index, rows, queries, Walk(150), All, 2.0), 0.95);
 }
 
+// Found by review: the product of two means was made of squares that cancel.
+TEST(HnswHardDataTest, ProductsWithRowsFarFromTheQuery) {
+  Rows rows = Iso(500, 24, 80);
+  for (std::vector<float>& row : rows) {
+    for (float& value : row) {
+      value += 30'000.0F;
+    }
+  }
+  const auto index = Put(rows, {.dimension = 24, .metric = HnswMetric::kDot});
+  EXPECT_GE(Recall(*index, rows, Iso(40, 24, 81), {.path = HnswPath::kScan}, All, 0.5), 0.95);
+}
+
 // Around a centre whose list is full comes a row that is farther than all others: the list is cut
 // and has room for it, so that the cut is all that is lost.
 TEST(HnswHardDataTest, ARowThatNoListHasRoomForTakesNobodysPlace) {
