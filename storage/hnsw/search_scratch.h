@@ -24,12 +24,13 @@ struct DistanceBuffers {
 struct SearchScratch {
   EncodedQuery query;
   VisitedMarks visited;
-  SearchPool walk;                // of one graph
-  SearchPool results;             // of all graphs, the scan and the tail
-  std::vector<uint64_t> matches;  // by word: nodes that a filter admits
-  std::vector<uint64_t> tail;     // by word: rows that were in no graph when the search began
-  std::vector<uint32_t> ids;      // nodes whose distance is asked for
-  std::vector<uint32_t> links;    // of one node
+  SearchPool walk;                 // of one graph
+  SearchPool results;              // of all graphs, the scan and the tail
+  std::vector<uint64_t> matches;   // by word: nodes that a filter admits
+  std::vector<uint64_t> tail;      // by word: rows that were in no graph when the search began
+  std::vector<Candidate> entries;  // of a walk on level 0
+  std::vector<uint32_t> ids;       // nodes whose distance is asked for
+  std::vector<uint32_t> links;     // of one node
   DistanceBuffers buffers;
 };
 

@@ -17,6 +17,9 @@ constexpr size_t kMinRescored = 40;
 // Candidates that a walk keeps for each result, those not accepted included. The planner walks
 // where one row in sixteen and more match, in an index of the largest size one in thirty.
 constexpr size_t kPoolPart = 32;
+// Nodes of level 1 from which level 0 is entered: with one of them a walk of breadth 24 finds 0.947
+// of the nearest among 100,000 clustered rows, with 4, 8 and 16 of them 0.953, 0.959 and 0.969.
+constexpr size_t kEntries = 16;
 
 }  // namespace
 
@@ -93,13 +96,25 @@ bool Searcher::Offer(const HnswFilter& filter, uint64_t begin, uint64_t end) {
   return true;
 }
 
+// One way down ends in the wrong cluster now and then: level 1 is walked with some breadth, and all
+// that it finds are ways into level 0.
+const std::vector<Candidate>& Searcher::Enter(const EntryPoint& entry) {
+  scratch_.entries.assign(1, walker_.Descend(entry, std::min<size_t>(entry.level, 1)));
+  if (entry.level > 0) {
+    walker_.Walk(scratch_.entries, {.level = 1, .ef = kEntries}, AcceptAll());
+    const auto found = scratch_.walk.entries();
+    scratch_.entries.assign(found.begin(), found.end());
+  }
+  return scratch_.entries;
+}
+
 bool Searcher::WalkBank(const SearchRequest& request, const BankGraph& bank, const Plan& plan,
                         bool filtered) {
   const EntryPoint entry = bank.entry();
   if (entry.node == kNoNode) {
     return false;
   }
-  const Candidate near = walker_.Descend(entry, 0);
+  const std::vector<Candidate>& near = Enter(entry);
   const bool bounded = request.path == HnswPath::kAuto;
   const WalkOptions options{
       .ef = request.ef,
@@ -108,11 +123,11 @@ bool Searcher::WalkBank(const SearchRequest& request, const BankGraph& bank, con
       .pool_limit = bounded ? kPoolPart * request.ef : std::numeric_limits<size_t>::max()};
   bool finished = false;
   if (filtered) {
-    finished = walker_.Walk(std::span(&near, 1), options, AcceptMatches{scratch_.matches});
+    finished = walker_.Walk(near, options, AcceptMatches{scratch_.matches});
   } else if (bank.linked_dead.load(std::memory_order_relaxed) > 0) {
-    finished = walker_.Walk(std::span(&near, 1), options, AcceptLive{core_.live});
+    finished = walker_.Walk(near, options, AcceptLive{core_.live});
   } else {
-    finished = walker_.Walk(std::span(&near, 1), options, AcceptAll());
+    finished = walker_.Walk(near, options, AcceptAll());
   }
   trace_.walked = true;
   trace_.two_hop = trace_.two_hop || options.two_hop;

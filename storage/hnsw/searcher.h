@@ -57,6 +57,8 @@ class Searcher {
   };
   // The rows of one bank that the filter admits, into scratch.matches.
   Matching Match(const HnswFilter& filter, size_t bank);
+  // The nodes from which a bank's level 0 is walked.
+  const std::vector<Candidate>& Enter(const EntryPoint& entry);
   bool WalkBank(const SearchRequest& request, const BankGraph& bank, const Plan& plan,
                 bool filtered);
 

@@ -136,7 +136,11 @@ class HnswLargeBankTest : public testing::Test {
     rows_ = new Rows(Clustered(kCount, kWide, 1, 23));
     index_ = MakeIndex({.dimension = kWide, .m = 8, .ef_construction = 60}).release();
     for (uint32_t i = 0; i < kCount; ++i) {
-      PutRow(*index_, i, (*rows_)[i], {.task = i % 2, .tier = IsRight(i) ? 1U : 0U, .owner = 1});
+      PutRow(*index_, i, (*rows_)[i],
+             {.task = i % 2,
+              .tier = IsRight(i) ? 1U : 0U,
+              .owner = 1,
+              .quality = IsFarRight(i) ? 1.0F : 0.0F});
     }
     Settle(*index_);
   }
@@ -145,6 +149,7 @@ class HnswLargeBankTest : public testing::Test {
     delete index_;
   }
   static bool IsRight(uint32_t i) { return (*rows_)[i][0] > 0; }
+  static bool IsFarRight(uint32_t i) { return (*rows_)[i][0] > 2; }
   // Queries far on the left of the plane.
   static Rows FarLeft() {
     Rows queries = Clustered(30, kWide, 1, 24);
@@ -191,11 +196,13 @@ TEST_F(HnswLargeBankTest, AWalkGivesUpBeforeItCostsMoreThanAScan) {
 // Rows of the tail count for a walk only where the filter admits them.
 TEST_F(HnswLargeBankTest, PendingRowsThatTheFilterRefusesDoNotMakeAnAnswerComplete) {
   for (uint32_t i = 0; i < 10; ++i) {
-    PutRow(*index_, kCount + i, FarLeft()[i], {.owner = 2});
+    PutRow(*index_, kCount + i, FarLeft()[i], {.owner = 2, .quality = 1.0F});
   }
-  const HnswQuery how{.ef = 16, .filter = {.tiers = 0b10, .owner = 1}, .path = HnswPath::kTwoHop};
+  const HnswQuery how{
+      .ef = 16, .filter = {.owner = 1, .min_quality = 0.5F}, .path = HnswPath::kTwoHop};
   size_t gave_up = 0;
-  Recall(*index_, *rows_, FarLeft(), how, IsRight, 1e-3, &gave_up);  // wants k hits of each search
+  Recall(*index_, *rows_, FarLeft(), how, IsFarRight, 1e-3,
+         &gave_up);  // wants k hits of each search
   EXPECT_GT(gave_up, 0U);
   for (uint32_t i = 0; i < 10; ++i) {
     index_->Remove(kCount + i);
