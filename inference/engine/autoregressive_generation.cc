@@ -31,6 +31,7 @@ class AutoregressiveGeneration final : public Base {
   int rows_together() const override { return 1; }
   void TakeLogits(std::span<float> logits) override {
     proposer_.Observe(tokens_);
+    AdjustLogits(prefix_->last_hidden, 1, logits);
     proposal_ = proposer_.Propose(static_cast<int>(tokens_.size()), logits);
   }
 
@@ -41,9 +42,14 @@ class AutoregressiveGeneration final : public Base {
     RETURN_IF_ERROR(CheckSound(proposal_));
     in_step_ = false;
     tokens_.push_back(proposal_.token);
+    NoteCommit(proposal_, prefix_->last_hidden);
+    const PositionUncertainty uncertainty = Assess(proposal_);
     const int end = static_cast<int>(tokens_.size());
     StepResult result;
     result.step = steps_++;
+    if (watched()) {
+      ShowSignals(1, std::span(&uncertainty, 1), prefix_->last_hidden);
+    }
     result.t = 1.0F;
     result.mean_entropy = proposal_.entropy;
     result.masked = plan_.open_end - end;

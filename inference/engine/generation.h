@@ -15,7 +15,10 @@
 #include "inference/adapter/adapter.h"
 #include "inference/cache/prefix_tree.h"
 #include "inference/engine/sampling_options.h"
+#include "inference/instant/commit_trail.h"
+#include "inference/instant/instant_memory.h"
 #include "inference/model/transformer.h"
+#include "inference/retrieval/uncertainty.h"
 #include "inference/sampler/proposal.h"
 
 namespace ruvd {
@@ -53,6 +56,15 @@ using RoundResult = absl::StatusOr<std::optional<StepResult>>;
 
 enum class FinishReason : uint8_t { kLength, kEndOfText, kStop };
 
+// How sure the model was of the positions that a step evaluated, and the final hidden states that
+// it read them from. Valid during the call that shows them.
+struct StepSignals {
+  int step = 0;
+  float t = 0;
+  std::span<const PositionUncertainty> positions;
+  std::span<const float> hidden;  // positions x width
+};
+
 struct StepScratch;
 
 // One completion, advanced a step at a time so that the caller can cancel, re-schedule and stream
@@ -84,6 +96,19 @@ class Generation {
   virtual ~Generation();
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
+
+  // Must be called before the first step, if at all. `memory` changes the logits of every position
+  // before its token is chosen; null: nothing does. With `record`, trail() gets what is committed.
+  // Without memory every token and probability stays what it was, bit for bit.
+  virtual void Remember(std::shared_ptr<const InstantMemory> memory, bool record) = 0;
+  // What was committed so far; empty unless it is recorded. Given tokens are not in it.
+  virtual const CommitTrail& trail() const = 0;
+
+  // Must be called before the first step, if at all. Shows every step's uncertainty once its tokens
+  // are committed; what the watcher changes of the adapters counts from the next step on. The
+  // completion stays the same, bit for bit, if it changes nothing.
+  using StepWatcher = std::function<void(const StepSignals&)>;
+  virtual void Watch(StepWatcher watcher) = 0;
 
   // Runs one denoising step or decodes one token, alone. Must not be called once done. After
   // KV_BUDGET_EXCEEDED the step may be tried again, once others have given memory back; after

@@ -3,6 +3,7 @@
 
 #include "inference/engine/generation_base.h"
 
+#include <cmath>
 #include <utility>
 
 #include "base/reasons.h"
@@ -10,6 +11,8 @@
 
 namespace ruvd::generation {
 namespace {
+
+constexpr int kStabilityTokens = 16;  // hold nearly all the mass of a position that is settled
 
 ProposerOptions ProposerOf(const Plan& plan) {
   const SamplingOptions& options = plan.options;
@@ -26,7 +29,6 @@ ProposerOptions ProposerOf(const Plan& plan) {
                         .no_repeat_ngram = options.no_repeat_ngram};
   proposer.seed = options.seed;
   proposer.logprobs = options.logprobs;
-  constexpr int kStabilityTokens = 16;  // hold nearly all the mass of a position that is settled
   const bool stable =
       plan.mode != DecodingMode::kAutoregressive && plan.rule.kind == SamplerKind::kKlass;
   proposer.stability_tokens = stable ? kStabilityTokens : 0;
@@ -86,6 +88,49 @@ absl::Status Base::CheckSound(const Proposal& proposal) const {
                "the logits of position {} are not finite, so no token can be chosen; try without "
                "adapters, and if that does not help verify the model file",
                proposal.position);
+}
+
+void Base::Remember(std::shared_ptr<const InstantMemory> memory, bool record) {
+  RUVD_CHECK(steps_ == 0);
+  memory_ = std::move(memory);
+  record_ = record;
+  if (record) {
+    proposer_.AskForCandidates();
+    trail_ = CommitTrail(plan_.config.width);
+    trail_.Reserve(static_cast<size_t>(window()));
+  }
+}
+
+void Base::AdjustLogits(std::span<const float> hidden, size_t rows, std::span<float> logits) const {
+  if (memory_ != nullptr && rows > 0) {
+    memory_->Adjust(hidden, rows, logits);
+  }
+}
+
+void Base::NoteCommit(const Proposal& proposal, std::span<const float> hidden) {
+  if (record_) {
+    trail_.Add(proposal.position - plan_.first_open, proposal.token, proposal.probability, hidden,
+               proposal.candidates);
+  }
+}
+
+void Base::Watch(StepWatcher watcher) {
+  RUVD_CHECK(steps_ == 0);
+  watcher_ = std::move(watcher);
+  proposer_.AskForMovements(kStabilityTokens);
+}
+
+PositionUncertainty Base::Assess(const Proposal& proposal) const {
+  const float most = std::log(static_cast<float>(plan_.config.vocabulary));
+  return {.entropy = proposal.entropy / most,
+          .margin = proposal.margin,
+          .confidence = proposal.confidence,
+          .movement = proposal.movement};
+}
+
+void Base::ShowSignals(float t, std::span<const PositionUncertainty> positions,
+                       std::span<const float> hidden) const {
+  watcher_({.step = steps_ - 1, .t = t, .positions = positions, .hidden = hidden});
 }
 
 std::string Base::AdvanceText(int end, bool complete) {

@@ -32,6 +32,10 @@ class Base : public Generation {
   int forwards() const final { return forwards_; }
   const std::string& text() const final { return text_.text(); }
 
+  void Remember(std::shared_ptr<const InstantMemory> memory, bool record) final;
+  const CommitTrail& trail() const final { return trail_; }
+  void Watch(StepWatcher watcher) final;
+
   std::span<const ForwardInput> NextForward() final;
   void TakeOutputs(std::span<const ForwardOutput> outputs) final;
   size_t pages_held() const override { return 0; }
@@ -47,6 +51,15 @@ class Base : public Generation {
   AdapterMix AdaptersFor(float t) const { return policy_ ? policy_(t) : AdapterMix(); }
   // Errors as EndRound's.
   absl::Status CheckSound(const Proposal& proposal) const;
+  // Lets the session's memory change rows of logits, made from these hidden states.
+  void AdjustLogits(std::span<const float> hidden, size_t rows, std::span<float> logits) const;
+  // Notes a commit for trail(), where it is recorded.
+  void NoteCommit(const Proposal& proposal, std::span<const float> hidden);
+  bool watched() const { return watcher_ != nullptr; }
+  // `hidden`: one row for each proposal.
+  void ShowSignals(float t, std::span<const PositionUncertainty> positions,
+                   std::span<const float> hidden) const;
+  PositionUncertainty Assess(const Proposal& proposal) const;
   // Hands the tokens before `end` that the text does not have yet to the text. `complete`: no token
   // follows. Returns what became final and sets done.
   std::string AdvanceText(int end, bool complete);
@@ -60,6 +73,10 @@ class Base : public Generation {
 
  private:
   AdapterPolicy policy_;
+  std::shared_ptr<const InstantMemory> memory_;  // null: none
+  bool record_ = false;
+  CommitTrail trail_;
+  StepWatcher watcher_;  // null: nobody watches
   CompletionText text_;
   int text_position_;      // first token not handed to the text
   bool prepared_ = false;  // inputs_ wait for their outputs
@@ -119,6 +136,12 @@ class MaskedBase : public Base {
   // Open positions of the scope before the active end that are masked or committed, ascending.
   std::vector<int> Open(bool masked) const;
   void CommitAll(std::span<const size_t> chosen, StepResult* result);
+  // Of the step's proposals.
+  std::vector<PositionUncertainty> Uncertainty() const;
+  // Hidden states of the step's proposals, row by row, without those of guidance.
+  std::vector<float> UnguidedHidden() const;
+  // The hidden state that proposal `index` of the step was read from, without guidance.
+  std::span<const float> HiddenOf(size_t index) const;
   void Remask();
   void FindActiveEnd();
   void EndStep(StepResult* result);

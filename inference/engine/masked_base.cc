@@ -124,8 +124,13 @@ LogitsInput MaskedBase::WantedLogits() const {
 void MaskedBase::TakeLogits(std::span<float> logits) {
   const auto vocabulary = static_cast<size_t>(plan_.config.vocabulary);
   const auto group = static_cast<size_t>(branches());
+  const auto width = static_cast<size_t>(plan_.config.width);
   if (proposals_.empty()) {
     proposer_.Observe(tokens_);
+  }
+  if (group == 1) {
+    const size_t rows = logits.size() / vocabulary;
+    AdjustLogits(std::span(hidden_).subspan(proposals_.size() * width, rows * width), rows, logits);
   }
   for (size_t first = 0; first < logits.size(); first += group * vocabulary) {
     const std::span<float> row = logits.subspan(first, vocabulary);
@@ -135,12 +140,18 @@ void MaskedBase::TakeLogits(std::span<float> logits) {
       for (size_t i = 0; i < vocabulary; ++i) {
         row[i] = other[i] + factor * (row[i] - other[i]);
       }
+      AdjustLogits(HiddenOf(proposals_.size()), 1, row);
     }
     const int position = evaluate_[proposals_.size()];
     const bool must_go_on = position < plan_.given_end;
     proposals_.push_back(proposer_.Propose(
         position, row, must_go_on ? std::span(plan_.end_tokens) : std::span<TokenId>()));
   }
+}
+
+std::span<const float> MaskedBase::HiddenOf(size_t index) const {
+  const auto width = static_cast<size_t>(plan_.config.width);
+  return std::span(hidden_).subspan(index * static_cast<size_t>(branches()) * width, width);
 }
 
 RoundResult MaskedBase::EndRound() {
@@ -159,6 +170,9 @@ RoundResult MaskedBase::EndRound() {
   }
   result.mean_entropy = static_cast<float>(entropy / static_cast<double>(proposals_.size()));
   CommitAll(rule_->Choose(Scope(), proposals_, random_), &result);
+  if (watched()) {
+    ShowSignals(t_, Uncertainty(), UnguidedHidden());
+  }
   proposals_.clear();
   Remask();
   ++scope_step_;
@@ -178,6 +192,23 @@ RoundResult MaskedBase::EndRound() {
   return result;
 }
 
+std::vector<PositionUncertainty> MaskedBase::Uncertainty() const {
+  std::vector<PositionUncertainty> uncertainty;
+  for (const Proposal& proposal : proposals_) {
+    uncertainty.push_back(Assess(proposal));
+  }
+  return uncertainty;
+}
+
+std::vector<float> MaskedBase::UnguidedHidden() const {
+  std::vector<float> rows;
+  for (size_t i = 0; i < proposals_.size(); ++i) {
+    const std::span<const float> row = HiddenOf(i);
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  return rows;
+}
+
 void MaskedBase::CommitAll(std::span<const size_t> chosen, StepResult* result) {
   for (const size_t index : chosen) {
     Proposal& proposal = proposals_[index];
@@ -186,6 +217,7 @@ void MaskedBase::CommitAll(std::span<const size_t> chosen, StepResult* result) {
       continue;
     }
     tokens_[static_cast<size_t>(proposal.position)] = proposal.token;
+    NoteCommit(proposal, HiddenOf(index));
     // Masked again by a step without a result, and already committed anew.
     std::erase(remasked_, proposal.position - plan_.first_open);
     result->commits.push_back({.position = proposal.position - plan_.first_open,

@@ -4,6 +4,7 @@
 #include "inference/sampler/penalties.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ruvd {
 
@@ -43,6 +44,26 @@ float Penalties::OriginalLogit(TokenId token, std::span<const float> logits) con
   const auto found = std::find_if(originals_.begin(), originals_.end(),
                                   [token](const TokenLogit& t) { return t.token == token; });
   return found == originals_.end() ? logits[token] : found->logit;
+}
+
+float Penalties::Undo(std::span<float> logits, const RowSummary& summary) {
+  float largest = summary.maximum;
+  for (const TokenLogit& original : originals_) {
+    largest = std::max(largest, original.logit);
+  }
+  masses_.clear();  // what comes back, then what goes
+  for (auto change = originals_.rbegin(); change != originals_.rend(); ++change) {
+    float& logit = logits[change->token];
+    masses_.push_back(change->logit - largest);
+    masses_.push_back(std::min(logit, largest) - largest);
+    logit = change->logit;
+  }
+  ExpNonPositive(masses_);
+  double mass = std::exp(static_cast<double>(summary.maximum + summary.log_mass - largest));
+  for (size_t i = 0; i < masses_.size(); i += 2) {
+    mass += static_cast<double>(masses_[i]) - masses_[i + 1];
+  }
+  return static_cast<float>(std::log(mass)) + largest - summary.maximum;
 }
 
 void Penalties::Change(TokenId token, float logit, std::span<float> logits) {

@@ -46,6 +46,9 @@ class Penalties {
   bool Repeats(std::span<const TokenId> tokens, int position, TokenId token) const;
   // What the logit of a token was before the last Apply to these logits.
   float OriginalLogit(TokenId token, std::span<const float> logits) const;
+  // Takes the last Apply back. `summary` is that of `logits` as they are; returns the log_mass that
+  // belongs to its maximum afterwards.
+  float Undo(std::span<float> logits, const RowSummary& summary);
 
  private:
   struct Count {
@@ -62,6 +65,7 @@ class Penalties {
   std::vector<TokenId> sorted_;  // scratch
   std::vector<Count> counts_;
   std::vector<TokenLogit> originals_;  // of the changed tokens, the first of a token counts
+  std::vector<float> masses_;          // scratch
 };
 
 }  // namespace ruvd

@@ -4,7 +4,11 @@
 #include "inference/sampler/proposal.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "inference/instant/limits.h"
+#include "inference/kernels/kernel_table.h"
 
 namespace ruvd {
 
@@ -57,7 +61,51 @@ Proposal Proposer::Propose(int position, std::span<float> logits,
   if (options_.stability_tokens > 0) {
     proposal.movement = stability_.Movement(position, logits, summary);
   }
+  if (candidates_ && proposal.sound) {
+    RowSummary before = summary;
+    if (penalised) {
+      before.log_mass = penalties_.Undo(logits, summary);
+    }
+    ReadCandidates(logits, before, &proposal);
+  }
   return proposal;
+}
+
+void Proposer::AskForMovements(int tokens) {
+  if (options_.stability_tokens == 0) {
+    options_.stability_tokens = tokens;
+    stability_ = StabilityTracker(static_cast<size_t>(tokens));
+  }
+}
+
+void Proposer::ReadCandidates(std::span<float> logits, const RowSummary& summary,
+                              Proposal* proposal) {
+  const float scale = summary.maximum + summary.log_mass;
+  if (places_.size() < logits.size()) {
+    places_.resize(logits.size());
+  }
+  const size_t found = Kernels().find_above(
+      logits.data(), logits.size(), scale + std::log(limits::kMinCandidate), places_.data());
+  std::span<TokenId> kept = std::span(places_).first(found);
+  kept = kept.first(static_cast<size_t>(
+      std::remove(kept.begin(), kept.end(), options_.choice.excluded) - kept.begin()));
+  if (kept.size() > limits::kMaxCandidates) {
+    std::nth_element(kept.begin(), kept.begin() + limits::kMaxCandidates, kept.end(),
+                     [logits](TokenId a, TokenId b) {
+                       return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+                     });
+    kept = kept.first(limits::kMaxCandidates);
+  }
+  std::array<float, limits::kMaxCandidates> probabilities{};
+  for (size_t i = 0; i < kept.size(); ++i) {
+    probabilities[i] = std::min(0.0F, logits[kept[i]] - scale);
+  }
+  ExpNonPositive(probabilities);
+  proposal->candidates.reserve(kept.size());
+  for (size_t i = 0; i < kept.size(); ++i) {
+    proposal->candidates.push_back({kept[i], probabilities[i]});
+  }
+  proposal->probability = summary.Probability(logits[proposal->token]);
 }
 
 std::vector<TokenLogprob> Proposer::ReadLikeliest(std::span<const float> logits,

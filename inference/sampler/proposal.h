@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "inference/instant/commit_trail.h"
 #include "inference/sampler/penalties.h"
 #include "inference/sampler/stability.h"
 #include "inference/sampler/token_choice.h"
@@ -39,6 +40,10 @@ struct Proposal {
   // Where log-probabilities are asked for.
   float logprob = 0;
   std::vector<TokenLogprob> likeliest = {};
+  // Where candidates are asked for: the tokens that hold most of the mass, and the probability of
+  // `token`, both under the softmax at temperature 1 before penalties.
+  std::vector<TokenProbability> candidates = {};
+  float probability = 0;
 };
 
 // In which order masked positions are committed, best first. Ties go to the lower position.
@@ -72,10 +77,16 @@ class Proposer {
   bool Repeats(std::span<const TokenId> tokens, int position, TokenId token) const {
     return penalties_.Repeats(tokens, position, token);
   }
+  // Gives the next proposals their candidates, at most limits::kMaxCandidates of at least
+  // limits::kMinCandidate each. Their tokens stay the same.
+  void AskForCandidates() { candidates_ = true; }
+  // Measures movements from now on, by so many of the likeliest tokens, if it does not yet.
+  void AskForMovements(int tokens);
   // What is known of positions no longer holds.
   void ForgetMovements() { stability_.Forget(); }
 
  private:
+  void ReadCandidates(std::span<float> logits, const RowSummary& summary, Proposal* proposal);
   std::vector<TokenLogprob> ReadLikeliest(std::span<const float> logits,
                                           const RowSummary& summary) const;
 
@@ -84,6 +95,8 @@ class Proposer {
   Penalties penalties_;
   StabilityTracker stability_;
   Random random_;
+  bool candidates_ = false;
+  std::vector<uint32_t> places_;  // scratch
 };
 
 // What a ranking sorts by, largest first.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "base/random.h"
@@ -58,6 +59,31 @@ TEST(PenaltiesTest, ForbidsTokensAndRemembersWhatTheyWere) {
   EXPECT_EQ(row[1], kForbidden);
   EXPECT_EQ(penalties.OriginalLogit(1, row), 6.0F);
   EXPECT_EQ(penalties.OriginalLogit(0, row), 5.0F);
+}
+
+RC_GTEST_PROP(PenaltiesTest, UndoBringsBackTheRowAndItsMass, (uint64_t seed)) {
+  Random random(seed);
+  std::vector<float> row(40);
+  for (float& logit : row) {
+    logit = static_cast<float>(4 * random.Normal());
+  }
+  std::vector<TokenId> tokens(random.Below(30));
+  for (TokenId& token : tokens) {
+    token = static_cast<TokenId>(random.Below(row.size()));
+  }
+  Penalties penalties({.repetition = 1.5F, .presence = random.Chance(0.5) ? -1.0F : 1.0F}, 39);
+  const std::vector<float> before = row;
+  const std::vector<TokenId> forbidden = {3, static_cast<TokenId>(random.Below(row.size()))};
+  penalties.Observe(tokens);
+  penalties.Apply(0, row, forbidden);
+  const RowSummary summary = Summarise(row, 39);
+  RowSummary undone = summary;
+  undone.log_mass = penalties.Undo(row, summary);
+  RC_ASSERT(row == before);
+  const RowSummary expected = Summarise(before, 39);
+  for (const float logit : before) {
+    RC_ASSERT(std::abs(undone.LogProbability(logit) - expected.LogProbability(logit)) < 1e-3F);
+  }
 }
 
 // A mask between tokens has n-grams on both sides.

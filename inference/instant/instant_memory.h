@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "inference/instant/instant_step.h"
+#include "inference/instant/limits.h"
+
+namespace ruvd {
+
+struct InstantMemoryOptions {
+  // p = (1 - s) p_LM + s p_kNN (kNN-LM, arXiv 1911.00172), where p_kNN gives each of the nearest
+  // positions exp(cos / temperature), and s = neighbour_share * W / (W + prior) with W the sum of
+  // their exp((cos - 1) / temperature): positions that are less like the query count for less. A
+  // prior of 0 is the fixed share of kNN-LM; a share of 0, which is below 1, lets nobody vote.
+  // The defaults did well on the tuning slice of bench/experiments/learn_instant. At most
+  // limits::kMaxInstantNeighbours vote.
+  float neighbour_share = 0.4F;
+  int neighbours = 256;
+  float temperature = 0.08F;
+  float prior = 1;
+  // Whether the steps' changes of the output rows are applied.
+  bool rows = true;
+  // By which they shrink with every later step.
+  float decay = 0.999F;
+  // Positions kept; the oldest steps go when there are more.
+  size_t capacity = limits::kMaxInstantPositions;
+};
+
+// What a session has learned: steps in the order they were learned. Immutable, so a completion that
+// began with one keeps it whatever is learned meanwhile; a change makes a new memory that shares
+// the steps. Leaving out a step gives, bit for bit, the memory that never had it. Thread-safe.
+class InstantMemory {
+ public:
+  explicit InstantMemory(const InstantMemoryOptions& options) : options_(options) {}
+
+  // With `step` behind the others, in place of one of its id. Steps of another width are dropped.
+  std::shared_ptr<const InstantMemory> With(std::shared_ptr<const InstantStep> step) const;
+  // Without the step of this id.
+  std::shared_ptr<const InstantMemory> Without(std::string_view id) const;
+  bool Has(std::string_view id) const;
+
+  size_t steps() const { return steps_.size(); }
+  size_t positions() const { return positions_; }
+  // Those of all steps, shared ones included.
+  size_t bytes() const;
+
+  // Changes rows of logits (rows x vocabulary) by what was learned at hidden states like those that
+  // made them (rows x width): first the output rows' changes, then the neighbours' votes, as logits
+  // of the mixed distribution up to a constant. A row without finite probabilities stays as it is.
+  // A row's result does not depend on the others. Nothing happens where the memory is empty or its
+  // steps have another width.
+  void Adjust(std::span<const float> hidden, size_t rows, std::span<float> logits) const;
+
+ private:
+  struct Neighbour {
+    float similarity = 0;
+    uint32_t position = 0;
+  };
+
+  void Score(std::span<const float> hidden, size_t rows, std::span<float> scores) const;
+  void ApplyRows(std::span<const float> scores, float length, std::span<float> logits) const;
+  void MixNeighbours(std::span<const float> scores, std::span<float> logits) const;
+  // The nearest positions that vote, nearest first, ties to the older one.
+  std::vector<Neighbour> Nearest(std::span<const float> scores) const;
+  void Append(std::shared_ptr<const InstantStep> step);
+
+  InstantMemoryOptions options_;
+  std::vector<std::shared_ptr<const InstantStep>> steps_;
+  std::vector<InstantStep::Vote> votes_;  // of all positions, in the order of the scores
+  size_t positions_ = 0;
+};
+
+}  // namespace ruvd
