@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/router/router.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/router/limits.h"
+
+namespace ruvd {
+namespace {
+
+absl::Status Invalid(std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+               "a router has {}; train it again", what);
+}
+
+// log2(1 + x) of a count, by ten, so that a thousand is one.
+double LogCount(double x) {
+  constexpr double kBitsOfAThousand = 10;
+  return std::log2(1 + std::max(0.0, x)) / kBitsOfAThousand;
+}
+
+}  // namespace
+
+std::array<double, kRouterFeatures> RouterFeatures(const RequestFacts& facts) {
+  constexpr double kBitsOfAToken = 13;  // of a vocabulary of 8192 where all are alike
+  const auto flag = [](bool value) { return value ? 1.0 : 0.0; };
+  return {LogCount(facts.prompt_tokens),
+          LogCount(facts.max_tokens),
+          flag(facts.diffusion),
+          flag(facts.block),
+          flag(facts.autoregressive),
+          flag(facts.infill),
+          flag(facts.chat),
+          facts.temperature,
+          facts.unigram_surprise / kBitsOfAToken,
+          facts.pattern_similarity,
+          facts.queue_share,
+          facts.kv_share,
+          LogCount(facts.deadline_s),
+          flag(facts.first_entropy.has_value()),
+          facts.first_entropy.value_or(1),
+          facts.first_confidence.value_or(0)};
+}
+
+absl::StatusOr<Router> Router::Create(std::vector<Entry> entries, const RouterOptions& options) {
+  if (entries.empty() || entries.size() > limits::kMaxRoutes) {
+    return Invalid("no route or too many");
+  }
+  if (!(options.exploration >= 0 && options.exploration <= 1) || !std::isfinite(options.value)) {
+    return Invalid("an exploration outside 0 to 1, or a value that is no number");
+  }
+  for (const Entry& entry : entries) {
+    if (!(entry.route.cost >= 0) || !std::isfinite(entry.route.cost)) {
+      return Invalid("a route of negative cost");
+    }
+    if (entry.scorer == nullptr ||
+        entry.scorer->shape().inputs != entries.front().scorer->shape().inputs) {
+      return Invalid("scorers of different features");
+    }
+  }
+  return Router(std::move(entries), options);
+}
+
+RoutingDecision Router::Choose(std::span<const double> features, Random& random) const {
+  RoutingDecision best;
+  double most = 0;
+  std::vector<double> probabilities;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    probabilities.push_back(entry.calibration.Probability(entry.scorer->Logit(features)));
+    const double worth = options_.value * probabilities.back() - entry.route.cost;
+    const bool cheaper = worth == most && entry.route.cost < entries_[best.route].route.cost;
+    if (i == 0 || worth > most || cheaper) {
+      best.route = i;
+      most = worth;
+    }
+  }
+  const auto count = static_cast<double>(entries_.size());
+  const double at_random = options_.exploration / count;
+  best.propensity = 1 - options_.exploration + at_random;
+  if (random.Chance(options_.exploration)) {
+    const size_t drawn = random.Below(entries_.size());
+    best.explored = true;
+    best.propensity = drawn == best.route ? best.propensity : at_random;
+    best.route = drawn;
+  }
+  best.probability = probabilities[best.route];
+  return best;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/router/train_scorer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/router/limits.h"
+
+namespace ruvd {
+namespace {
+
+class Adam {
+ public:
+  Adam(size_t parameters, double learning_rate)
+      : rate_(learning_rate), first_(parameters), second_(parameters) {}
+
+  void Step(std::span<const double> gradient, std::span<double> parameters) {
+    constexpr double kBeta1 = 0.9;
+    constexpr double kBeta2 = 0.999;
+    constexpr double kEpsilon = 1e-8;
+    ++steps_;
+    const double correct1 = 1 - std::pow(kBeta1, steps_);
+    const double correct2 = 1 - std::pow(kBeta2, steps_);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      first_[i] = kBeta1 * first_[i] + (1 - kBeta1) * gradient[i];
+      second_[i] = kBeta2 * second_[i] + (1 - kBeta2) * gradient[i] * gradient[i];
+      parameters[i] -=
+          rate_ * (first_[i] / correct1) / (std::sqrt(second_[i] / correct2) + kEpsilon);
+    }
+  }
+
+ private:
+  double rate_;
+  int steps_ = 0;
+  std::vector<double> first_;
+  std::vector<double> second_;
+};
+
+// Which parameters may differ from 0.
+class Support {
+ public:
+  Support(const Scorer& scorer, double density) : matrices_(scorer.matrices()), density_(density) {
+    kept_.assign(scorer.parameters().size(), true);
+  }
+
+  // Keeps the largest entries of each matrix.
+  void Choose(std::span<const double> parameters) {
+    for (const Scorer::Range& matrix : matrices_) {
+      std::vector<size_t> order(matrix.size);
+      std::iota(order.begin(), order.end(), matrix.begin);
+      std::stable_sort(order.begin(), order.end(), [parameters](size_t a, size_t b) {
+        return std::abs(parameters[a]) > std::abs(parameters[b]);
+      });
+      const auto kept = static_cast<size_t>(std::ceil(density_ * static_cast<double>(matrix.size)));
+      for (size_t i = 0; i < order.size(); ++i) {
+        kept_[order[i]] = i < kept;
+      }
+    }
+  }
+  void Apply(std::span<double> parameters) const {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      parameters[i] = kept_[i] ? parameters[i] : 0;
+    }
+  }
+
+ private:
+  std::vector<Scorer::Range> matrices_;
+  double density_;
+  std::vector<bool> kept_;
+};
+
+absl::Status Invalid(std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+               "a router cannot be trained: {}", what);
+}
+
+absl::Status Check(std::span<const RoutingExample> examples, const ScorerTraining& options,
+                   const Scorer& scorer) {
+  if (examples.empty() || examples.size() > limits::kMaxRouterExamples) {
+    return Invalid("there are no examples or too many");
+  }
+  if (options.epochs < 1 || options.epochs > limits::kMaxRouterEpochs || options.batch < 1 ||
+      !(options.learning_rate > 0) || !(options.density > 0) || options.density > 1 ||
+      !(options.weight_decay >= 0)) {
+    return Invalid("an option is out of range");
+  }
+  for (const RoutingExample& example : examples) {
+    const bool finite = std::all_of(example.features.begin(), example.features.end(),
+                                    [](double value) { return std::isfinite(value); });
+    if (example.features.size() != scorer.shape().inputs || !finite || !(example.weight > 0) ||
+        !std::isfinite(example.weight)) {
+      return Invalid(
+          "an example has other features than the scorer, or values that are no numbers");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// One step on a batch.
+void Step(std::span<const RoutingExample> examples, std::span<const size_t> batch,
+          const ScorerTraining& options, Adam* adam, Scorer* scorer) {
+  std::vector<double> gradient(scorer->parameters().size());
+  double weights = 0;
+  for (const size_t index : batch) {
+    weights += examples[index].weight;
+  }
+  for (const size_t index : batch) {
+    const RoutingExample& example = examples[index];
+    const double error = Sigmoid(scorer->Logit(example.features)) - (example.good ? 1 : 0);
+    scorer->AddGradient(example.features, error * example.weight / weights, gradient);
+  }
+  for (const Scorer::Range& matrix : scorer->matrices()) {
+    for (double& value : scorer->parameters().subspan(matrix.begin, matrix.size)) {
+      value -= options.learning_rate * options.weight_decay * value;
+    }
+  }
+  adam->Step(gradient, scorer->parameters());
+}
+
+}  // namespace
+
+double LogisticLoss(double logit, bool good) {
+  const double margin = good ? logit : -logit;
+  return margin > 0 ? std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin)) - margin;
+}
+
+absl::Status TrainScorer(std::span<const RoutingExample> examples, const ScorerTraining& options,
+                         Random& random, Scorer* scorer) {
+  RETURN_IF_ERROR(Check(examples, options, *scorer));
+  Adam adam(scorer->parameters().size(), options.learning_rate);
+  Support support(*scorer, options.density);
+  std::vector<size_t> order(examples.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  constexpr int kStages = 3;
+  for (int epoch = 0; epoch < options.epochs; ++epoch) {
+    const int stage = options.density < 1 ? epoch * kStages / options.epochs : 0;
+    random.Shuffle(std::span(order));
+    for (size_t first = 0; first < order.size(); first += static_cast<size_t>(options.batch)) {
+      const size_t count = std::min(static_cast<size_t>(options.batch), order.size() - first);
+      Step(examples, std::span(order).subspan(first, count), options, &adam, scorer);
+      if (stage == 1) {
+        support.Choose(scorer->parameters());
+      }
+      if (stage > 0) {
+        support.Apply(scorer->parameters());
+      }
+    }
+  }
+  if (options.density < 1 && options.epochs < kStages) {  // no epoch was left for the stages
+    support.Choose(scorer->parameters());
+    support.Apply(scorer->parameters());
+  }
+  return absl::OkStatus();
+}
+
+Calibration FitCalibration(const Scorer& scorer, std::span<const RoutingExample> examples) {
+  constexpr int kMaxIterations = 50;
+  constexpr double kRidge = 1e-9;
+  double good = 0;
+  double bad = 0;
+  std::vector<double> logits;
+  for (const RoutingExample& example : examples) {
+    (example.good ? good : bad) += example.weight;
+    logits.push_back(scorer.Logit(example.features));
+  }
+  if (examples.empty()) {
+    return {};
+  }
+  const double target_good = (good + 1) / (good + 2);
+  const double target_bad = 1 / (bad + 2);
+  const auto loss_of = [&](const Calibration& calibration) {
+    double loss = 0;
+    for (size_t i = 0; i < logits.size(); ++i) {
+      const double target = examples[i].good ? target_good : target_bad;
+      const double scaled = calibration.slope * logits[i] + calibration.offset;
+      loss += examples[i].weight *
+              (target * LogisticLoss(scaled, true) + (1 - target) * LogisticLoss(scaled, false));
+    }
+    return loss;
+  };
+  Calibration best{.slope = 0, .offset = std::log((good + 1) / (bad + 1))};
+  double loss = loss_of(best);
+  for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
+    double g_slope = 0;
+    double g_offset = 0;
+    double h_slope = kRidge;
+    double h_both = 0;
+    double h_offset = kRidge;
+    for (size_t i = 0; i < logits.size(); ++i) {
+      const double p = best.Probability(logits[i]);
+      const double error = examples[i].weight * (p - (examples[i].good ? target_good : target_bad));
+      const double curvature = examples[i].weight * p * (1 - p);
+      g_slope += error * logits[i];
+      g_offset += error;
+      h_slope += curvature * logits[i] * logits[i];
+      h_both += curvature * logits[i];
+      h_offset += curvature;
+    }
+    const double determinant = h_slope * h_offset - h_both * h_both;
+    const double d_slope = (h_offset * g_slope - h_both * g_offset) / determinant;
+    const double d_offset = (h_slope * g_offset - h_both * g_slope) / determinant;
+    // Halved until it helps.
+    double share = 1;
+    Calibration next;
+    double next_loss = loss;
+    constexpr double kLeastShare = 1e-6;
+    for (; share > kLeastShare; share /= 2) {
+      next = {.slope = best.slope - share * d_slope, .offset = best.offset - share * d_offset};
+      next_loss = loss_of(next);
+      if (next_loss < loss) {
+        break;
+      }
+    }
+    if (!(next_loss < loss)) {
+      break;
+    }
+    best = next;
+    loss = next_loss;
+  }
+  return best;
+}
+
+}  // namespace ruvd

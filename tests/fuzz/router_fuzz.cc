@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "inference/router/router.h"
+
+// Bytes behind which their checksum stands are refused, or make a router that decides and whose own
+// bytes are read again.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  const ruvd::Digest digest = ruvd::Sha256(bytes);
+  bytes += ruvd::AsText(digest);
+  const auto router = ruvd::Router::Parse(bytes, {});
+  if (!router.ok()) {
+    return 0;
+  }
+  const std::vector<double> x(router->entries().front().scorer->shape().inputs, 0.5);
+  ruvd::Random random(1);
+  RUVD_CHECK(router->Choose(x, random).route < router->entries().size());
+  RUVD_CHECK(ruvd::Router::Parse(router->Serialize(), {}).ok());
+  return 0;
+}
