@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/experiments/instant_arms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "inference/instant/limits.h"
+#include "inference/kernels/kernel_table.h"
+#include "inference/sampler/distribution.h"
+
+namespace ruvd::bench {
+namespace {
+
+class Frozen final : public InstantArm {
+ public:
+  void Adjust(std::span<const float>, size_t, std::span<float>) override {}
+  void Learn(const RequestOutputs&, std::span<const float>) override {}
+};
+
+class Unigram final : public InstantArm {
+ public:
+  explicit Unigram(float share) : share_(share) {}
+
+  void Adjust(std::span<const float>, size_t rows, std::span<float> logits) override {
+    if (total_ == 0) {
+      return;
+    }
+    const size_t vocabulary = logits.size() / rows;
+    const double factor = share_ / (1 - share_) / total_;
+    for (size_t row = 0; row < rows; ++row) {
+      const std::span<float> own = logits.subspan(row * vocabulary, vocabulary);
+      const float largest = Kernels().max(own.data(), own.size());
+      const float log_mass = largest + std::log(Kernels().sum_exp(own.data(), own.size(), largest));
+      for (const auto& [token, count] : counts_) {
+        const double p = std::exp(static_cast<double>(own[token] - log_mass));
+        own[token] = log_mass + static_cast<float>(std::log(p + factor * count));
+      }
+    }
+  }
+
+  void Learn(const RequestOutputs& outputs, std::span<const float>) override {
+    for (const Prediction& prediction : outputs.predictions) {
+      counts_[prediction.target] += 1;
+      total_ += 1;
+    }
+  }
+
+ private:
+  double share_;
+  double total_ = 0;
+  std::map<TokenId, double> counts_;
+};
+
+class Memory final : public InstantArm {
+ public:
+  Memory(const InstantMemoryOptions& options, const InstantStepOptions& step)
+      : step_(step), memory_(std::make_shared<const InstantMemory>(options)) {}
+
+  void Adjust(std::span<const float> hidden, size_t rows, std::span<float> logits) override {
+    memory_->Adjust(hidden, rows, logits);
+  }
+
+  void Learn(const RequestOutputs& outputs, std::span<const float> logits) override {
+    const size_t rows = outputs.predictions.size();
+    const size_t width = outputs.hidden.size() / rows;
+    const size_t vocabulary = logits.size() / rows;
+    std::vector<std::vector<TokenProbability>> candidates(rows);
+    std::vector<InstantLesson> lessons(rows);
+    for (size_t row = 0; row < rows; ++row) {
+      const std::span<const float> own = logits.subspan(row * vocabulary, vocabulary);
+      const RowSummary summary = Summarise(own, kNoToken);
+      const float least = summary.maximum + summary.log_mass + std::log(limits::kMinCandidate);
+      for (const TokenLogit& entry :
+           LikeliestTokens(own, limits::kMaxCandidates, least, kNoToken)) {
+        candidates[row].push_back({entry.token, summary.Probability(entry.logit)});
+      }
+      const TokenId target = outputs.predictions[row].target;
+      lessons[row] = {.token = target,
+                      .weight = 1,
+                      .hidden = std::span(outputs.hidden).subspan(row * width, width),
+                      .candidates = candidates[row],
+                      .probability = summary.Probability(own[target])};
+    }
+    memory_ = memory_->With(
+        InstantStep::Make(fmt::format("{}", requests_++), static_cast<int>(width), lessons, step_));
+  }
+
+ private:
+  InstantStepOptions step_;
+  std::shared_ptr<const InstantMemory> memory_;
+  int requests_ = 0;
+};
+
+}  // namespace
+
+ArmSettings FrozenArm() {
+  return {"frozen", "frozen", [] { return std::make_unique<Frozen>(); }};
+}
+
+ArmSettings UnigramArm(float share) {
+  return {"unigram", fmt::format("unigram cache, share {}", share),
+          [share] { return std::make_unique<Unigram>(share); }};
+}
+
+ArmSettings MemoryArm(const std::string& family, float step, float share, float temperature,
+                      int neighbours, float prior) {
+  const InstantMemoryOptions options{.neighbour_share = share,
+                                     .neighbours = neighbours,
+                                     .temperature = temperature,
+                                     .prior = prior,
+                                     .rows = step > 0};
+  return {family,
+          fmt::format("{}, step {}, share {}, temperature {}, neighbours {}, prior {}", family,
+                      step, share, temperature, neighbours, prior),
+          [=] { return std::make_unique<Memory>(options, InstantStepOptions{.step = step}); }};
+}
+
+}  // namespace ruvd::bench
