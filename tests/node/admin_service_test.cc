@@ -6,10 +6,8 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,6 +21,7 @@
 #include "node/api/services.h"
 #include "node/reasons.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
+#include "tests/node/database_fixture.h"
 
 namespace ruvd {
 namespace {
@@ -62,22 +61,14 @@ class AskedClock final : public Clock {
   std::function<void()> on_asked;
 };
 
-class AdminServiceTest : public testing::Test {
+class AdminServiceTest : public DatabaseTest {
  protected:
   using Stub = AdminService::Stub;
 
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              ("admin_service_" + std::to_string(::getpid()) + "_" +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(folder_);
-    database_ = Database::Open({.path = (folder_ / "store").string(),
-                                .seal_key = SealKey::Generate(),
-                                .soft_reserve_bytes = 0,
-                                .hard_reserve_bytes = 0})
-                    .value();
+    DatabaseTest::SetUp();
     ServiceDependencies dependencies;
-    dependencies.clock = &clock_;
+    dependencies.clock = &asked_clock_;
     dependencies.database = database_.get();
     dependencies.backup_dir = (folder_ / "backups").string();
     dependencies.upkeep = &pool_;
@@ -92,8 +83,6 @@ class AdminServiceTest : public testing::Test {
     server_.server->Shutdown();
     server_.server.reset();
     pool_.Shutdown();
-    database_.reset();
-    std::filesystem::remove_all(folder_);
   }
   template <typename Request, typename Response>
   absl::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
@@ -102,11 +91,9 @@ class AdminServiceTest : public testing::Test {
     return FromRpcStatus((*stub_.*method)(&context, request, response));
   }
 
-  std::filesystem::path folder_;
-  AskedClock clock_;
+  AskedClock asked_clock_;
   StoppedFederation federation_;
   ThreadPool pool_{{.name = "upkeep"}};
-  std::unique_ptr<Database> database_;
   std::unique_ptr<grpc::Service> service_;
   RunningServer server_;
   std::unique_ptr<Stub> stub_;
@@ -129,7 +116,7 @@ TEST_F(AdminServiceTest, AFederationThatDoesNotAnswerIsNoPrivateOne) {
 TEST_F(AdminServiceTest, ASecondBackupIsRefusedWhileOneRuns) {
   absl::Status second;
   std::atomic<bool> asked{false};
-  clock_.on_asked = [&] {
+  asked_clock_.on_asked = [&] {
     if (!asked.exchange(true)) {
       BackUpStoreResponse response;
       second = Call(&Stub::BackUpStore, BackUpStoreRequest(), &response);

@@ -6,10 +6,8 @@
 #include "node/actors/background_round.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <memory>
 
@@ -19,6 +17,7 @@
 #include "inference/adapter/bank.h"
 #include "inference/model/cpu_transformer.h"
 #include "node/actors/pattern_payload.h"
+#include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd {
@@ -26,22 +25,13 @@ namespace {
 
 constexpr PatternId kId{1, 2, 3};
 
-class BackgroundRoundTest : public ::testing::Test {
+class BackgroundRoundTest : public DatabaseTest {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              ("round_" + std::to_string(::getpid()) + "_" +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(folder_);
+    DatabaseTest::SetUp();
     model_ = Model::Load(kSmallModel).value();
     const auto width = static_cast<uint32_t>(model_->config().width);
     transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
-    database_ = Database::Open({.path = folder_.string(),
-                                .seal_key = SealKey::Generate(),
-                                .clock = &clock_,
-                                .soft_reserve_bytes = 0,
-                                .hard_reserve_bytes = 0})
-                    .value();
     patterns_ = PatternStore::Open(*database_, {.dimension = width}).value();
     trajectories_ = TrajectoryStore::Open(*database_, {}).value();
     embedding_.assign(width, 1 / std::sqrt(static_cast<float>(width)));
@@ -63,12 +53,6 @@ class BackgroundRoundTest : public ::testing::Test {
                            .updated_ms = clock_.WallMillis() + 1000,
                            .adapter_version = 4})
                     .ok());
-  }
-  void TearDown() override {
-    trajectories_.reset();
-    patterns_.reset();
-    database_.reset();
-    std::filesystem::remove_all(folder_);
   }
   // A round; `meanwhile` happens once while it trains.
   LearnedPattern Learn(const std::function<void()>& meanwhile) {
@@ -93,11 +77,8 @@ class BackgroundRoundTest : public ::testing::Test {
     return learned.ok() && !learned->empty() ? learned->front() : LearnedPattern{};
   }
 
-  std::filesystem::path folder_;
-  ManualClock clock_;
   std::shared_ptr<const Model> model_;
   std::unique_ptr<CpuTransformer> transformer_;
-  std::unique_ptr<Database> database_;
   std::unique_ptr<PatternStore> patterns_;
   std::unique_ptr<TrajectoryStore> trajectories_;
   std::vector<float> embedding_;

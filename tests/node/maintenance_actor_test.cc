@@ -6,36 +6,27 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "base/sim_executor.h"
 #include "base/status.h"
+#include "tests/node/database_fixture.h"
 
 namespace ruvd {
 namespace {
 
-class MaintenanceActorTest : public testing::Test {
+class MaintenanceActorTest : public DatabaseTest {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-    database_ = Database::Open({.path = folder_.string(),
-                                .seal_key = SealKey::Generate(),
-                                .clock = &executor_.clock(),
-                                .soft_reserve_bytes = 0,
-                                .hard_reserve_bytes = 0})
-                    .value();
+    DatabaseTest::SetUp();
     patterns_ =
         PatternStore::Open(*database_, {.dimension = 4, .model_hash = Sha256("model")}).value();
   }
-  void TearDown() override {
-    system_.reset();
-    patterns_.reset();
-    database_.reset();
-    std::filesystem::remove_all(folder_);
+  DatabaseOptions Options() override {
+    DatabaseOptions options = DatabaseTest::Options();
+    options.clock = &executor_.clock();
+    return options;
   }
   void Start() {
     system_ = std::make_unique<ActorSystem>(executor_, ActorSystemOptions{});
@@ -57,10 +48,8 @@ class MaintenanceActorTest : public testing::Test {
         std::ranges::count(keys, DataKeyInfo::State::kRetired, &DataKeyInfo::state));
   }
 
-  std::filesystem::path folder_;
   SimExecutor executor_{1};
   bool cancelled_ = false;
-  std::unique_ptr<Database> database_;
   std::unique_ptr<PatternStore> patterns_;
   std::unique_ptr<ActorSystem> system_;
 };

@@ -3,13 +3,12 @@
 
 // Which thread the calls of ruvd.pattern.v1 run on, and how many of them wait.
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tests/node/async_call.h"
 #include "tests/node/holding_executor.h"
 #include "tests/node/pattern_service_fixture.h"
 
@@ -35,34 +34,9 @@ class InstantInference final : public InferenceActor {
   uint64_t running() const override { return 0; }
 };
 
-// One call, whose end can be waited for.
-template <typename Request, typename Response>
-struct Call {
-  grpc::ClientContext context;
-  Request request;
-  Response response;
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool done = false;
-  grpc::Status status;
-
-  absl::Status End() {
-    std::unique_lock lock(mutex);
-    ended.wait(lock, [this] { return done; });
-    return FromRpcStatus(status);
-  }
-  auto OnEnd() {
-    return [this](const grpc::Status& end) {
-      const std::unique_lock lock(mutex);
-      status = end;
-      done = true;
-      ended.notify_all();
-    };
-  }
-};
-using Deletion = Call<DeletePatternRequest, DeletePatternResponse>;
-using Upserting = Call<pattern::v1::UpsertPatternRequest, pattern::v1::UpsertPatternResponse>;
-using TextSearch = Call<SearchPatternsRequest, SearchPatternsResponse>;
+using Deletion = AsyncCall<DeletePatternRequest, DeletePatternResponse>;
+using Upserting = AsyncCall<pattern::v1::UpsertPatternRequest, pattern::v1::UpsertPatternResponse>;
+using TextSearch = AsyncCall<SearchPatternsRequest, SearchPatternsResponse>;
 
 class PatternLaneTest : public PatternServiceTest {
  protected:

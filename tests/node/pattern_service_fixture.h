@@ -6,9 +6,7 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +21,7 @@
 #include "node/api/services.h"
 #include "node/limits.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
+#include "tests/node/database_fixture.h"
 
 namespace ruvd {
 
@@ -30,29 +29,16 @@ inline constexpr uint32_t kDimension = 4;
 inline constexpr size_t kStreams = 3;
 
 // ruvd.pattern.v1 over a store of four values, without a model.
-class PatternServiceTest : public testing::Test {
+class PatternServiceTest : public DatabaseTest {
  protected:
   using Stub = pattern::v1::PatternService::Stub;
   using Stream = std::unique_ptr<grpc::ClientReader<pattern::v1::WatchPatternsResponse>>;
 
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              ("pattern_service_" + std::to_string(::getpid()) + "_" +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(folder_);
-    database_ = Database::Open({.path = folder_.string(),
-                                .seal_key = SealKey::Generate(),
-                                .clock = &clock_,
-                                .soft_reserve_bytes = 0,
-                                .hard_reserve_bytes = 0})
-                    .value();
+    DatabaseTest::SetUp();
     Open();
   }
-  void TearDown() override {
-    Close();
-    database_.reset();
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { Close(); }
   void Open() {
     patterns_ = PatternStore::Open(*database_, {.dimension = kDimension,
                                                 .model_hash = package_,
@@ -136,12 +122,9 @@ class PatternServiceTest : public testing::Test {
 
   const Digest package_ = Sha256("package");
   const NodeId self_ = Sha256("self");
-  ManualClock clock_;
-  std::filesystem::path folder_;
   ThreadPool pool_{{.name = "queries", .threads = 2}};
   Executor* calls_ = &pool_;             // of every call but a watch
   InferenceActor* inference_ = nullptr;  // of searches by text
-  std::unique_ptr<Database> database_;
   std::unique_ptr<PatternStore> patterns_;
   std::unique_ptr<PatternFeed> feed_;
   std::unique_ptr<grpc::Service> service_;

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "base/reasons.h"
@@ -14,6 +13,7 @@
 #include "node/actors/pattern_payload.h"
 #include "node/actors/shared_items.h"
 #include "tests/inference/text_model.h"
+#include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd {
@@ -22,32 +22,17 @@ namespace {
 constexpr uint32_t kDimension = 4;
 constexpr PatternId kId{1, 2, 3};
 
-class PatternUpsertTest : public ::testing::Test {
+class PatternUpsertTest : public DatabaseTest {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              ("upsert_" + std::to_string(::getpid()) + "_" +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(folder_);
+    DatabaseTest::SetUp();
     model_ = Model::Load(kSmallModel).value();
     frame_.id.fill(7);
     frame_.target = "blk.0.attn_output.weight";
     frame_.rank = 2;
-    database_ = Database::Open({.path = folder_.string(),
-                                .seal_key = SealKey::Generate(),
-                                .clock = &clock_,
-                                .soft_reserve_bytes = 0,
-                                .hard_reserve_bytes = 0})
-                    .value();
     patterns_ = PatternStore::Open(*database_, {.dimension = kDimension}).value();
     upsert_ = std::make_unique<PatternUpsert>(PatternUpsert::Options{
         .clock = &clock_, .model = model_.get(), .patterns = patterns_.get()});
-  }
-  void TearDown() override {
-    upsert_.reset();
-    patterns_.reset();
-    database_.reset();
-    std::filesystem::remove_all(folder_);
   }
   std::shared_ptr<const Adapter> AdapterOf(uint64_t seed, const std::string& name) const {
     const std::string target = "blk.1.attn_output.weight";
@@ -91,11 +76,8 @@ class PatternUpsertTest : public ::testing::Test {
   }
   bool Shareable() { return ShareablePattern(*patterns_->Get(kId), frame_).ok(); }
 
-  std::filesystem::path folder_;
-  ManualClock clock_;
   std::shared_ptr<const Model> model_;
   Frame frame_;
-  std::unique_ptr<Database> database_;
   std::unique_ptr<PatternStore> patterns_;
   std::unique_ptr<PatternUpsert> upsert_;
 };

@@ -5,14 +5,13 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <filesystem>
 #include <memory>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/limits.h"
-#include "storage/db/database.h"
+#include "storage/patterns/pattern_store.h"
+#include "tests/node/database_fixture.h"
 
 namespace ruvd {
 namespace {
@@ -36,20 +35,10 @@ SharedPattern Shared(uint16_t n, int64_t created_ms) {
   return shared;
 }
 
-class PeerPatternsTest : public testing::Test {
+class PeerPatternsTest : public DatabaseTest {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-    constexpr std::array<uint8_t, kSealKeyBytes> kKey{7};
-    DatabaseOptions options{.path = folder_ / "store", .seal_key = *SealKey::FromBytes(kKey)};
-    options.clock = &SystemClock();
-    options.soft_reserve_bytes = 2;
-    options.hard_reserve_bytes = 1;
-    auto database = Database::Open(std::move(options));
-    ASSERT_TRUE(database.ok()) << database.status();
-    database_ = *std::move(database);
+    DatabaseTest::SetUp();
     PatternStoreOptions patterns;
     patterns.dimension = kDimension;
     patterns.durability = Durability::kProcessCrash;
@@ -58,12 +47,6 @@ class PeerPatternsTest : public testing::Test {
     store_ = *std::move(store);
     Load();
   }
-  void TearDown() override {
-    peers_.reset();
-    store_.reset();
-    database_.reset();
-    std::filesystem::remove_all(folder_);
-  }
   // As after a restart.
   void Load() {
     peers_ = std::make_unique<PeerPatterns>(*store_, frame_, Node(1));
@@ -71,9 +54,7 @@ class PeerPatternsTest : public testing::Test {
   }
   int64_t StoredTime(uint16_t n) { return store_->Get(Shared(n, 0).id)->updated_ms; }
 
-  std::filesystem::path folder_;
   const Frame frame_;
-  std::unique_ptr<Database> database_;
   std::unique_ptr<PatternStore> store_;
   std::unique_ptr<PeerPatterns> peers_;
 };
@@ -90,7 +71,7 @@ TEST_F(PeerPatternsTest, TheNewestVersionStaysWhateverTheOrderOfArrival) {
 TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
   ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
   Pattern mine = *store_->Get(Shared(1, 0).id);
-  mine.expires_ms = SystemClock().WallMillis() + 1'000'000;
+  mine.expires_ms = clock_.WallMillis() + 1'000'000;
   ASSERT_TRUE(store_->Put(mine).ok());
   ASSERT_TRUE(store_->RecordUse(mine.id).ok());
   ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2)).ok());

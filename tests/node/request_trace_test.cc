@@ -10,7 +10,6 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
-#include <filesystem>
 #include <sstream>
 
 #include "base/reasons.h"
@@ -20,6 +19,7 @@
 #include "node/actors/witness_actor.h"
 #include "storage/limits.h"
 #include "storage/witness/witness_rows.h"
+#include "tests/node/database_fixture.h"
 
 namespace ruvd {
 namespace {
@@ -124,22 +124,10 @@ TEST(RequestTraceTest, NobodyMayWantToKnow) {
   trace.Finished(1);
 }
 
-class WitnessActorTest : public testing::Test {
+class WitnessActorTest : public DatabaseTest {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-    database_ =
-        Database::Open({.path = folder_.string(),
-                        .seal_key = SealKey::Generate(),
-                        .clock = &executor_.clock(),
-                        .soft_reserve_bytes = 1 << 20,
-                        .hard_reserve_bytes = 100,
-                        .free_bytes = [this](const std::string&) -> absl::StatusOr<uint64_t> {
-                          return free_bytes_;
-                        }})
-            .value();
+    DatabaseTest::SetUp();
     log_ = WitnessLog::Open(*database_).value();
     sessions_ = SessionIndex::Open(*database_, {.dimension = 2}).value();
     system_ = std::make_unique<ActorSystem>(executor_, ActorSystemOptions{});
@@ -148,12 +136,15 @@ class WitnessActorTest : public testing::Test {
             *system_, {.clock = &executor_.clock(), .log = log_.get(), .sessions = sessions_.get()})
             .value();
   }
-  void TearDown() override {
-    system_.reset();
-    sessions_.reset();
-    log_.reset();
-    database_.reset();
-    std::filesystem::remove_all(folder_);
+  DatabaseOptions Options() override {
+    DatabaseOptions options = DatabaseTest::Options();
+    options.clock = &executor_.clock();
+    options.soft_reserve_bytes = 1 << 20;
+    options.hard_reserve_bytes = 100;
+    options.free_bytes = [this](const std::string&) -> absl::StatusOr<uint64_t> {
+      return free_bytes_;
+    };
+    return options;
   }
   WitnessEntry Entry(const std::string& id, const std::string& session) {
     return {.request_id = id,
@@ -169,10 +160,8 @@ class WitnessActorTest : public testing::Test {
     executor_.RunFor(WallClockTrust::kTrustedAfter + std::chrono::minutes(3));
   }
 
-  std::filesystem::path folder_;
   uint64_t free_bytes_ = uint64_t{1} << 40;
   SimExecutor executor_{1};
-  std::unique_ptr<Database> database_;
   std::unique_ptr<WitnessLog> log_;
   std::unique_ptr<SessionIndex> sessions_;
   std::unique_ptr<ActorSystem> system_;

@@ -5,13 +5,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
-#include <filesystem>
 #include <limits>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -22,6 +18,8 @@
 #include "node/api/services.h"
 #include "node/limits.h"
 #include "ruvd/witness/v1/witness.grpc.pb.h"
+#include "tests/node/async_call.h"
+#include "tests/node/database_fixture.h"
 #include "tests/node/holding_executor.h"
 
 namespace ruvd {
@@ -29,34 +27,12 @@ namespace {
 
 using testing::HasSubstr;
 
-// One call, whose end can be waited for.
-struct Call {
-  grpc::ClientContext context;
-  witness::v1::GetStatsRequest request;
-  witness::v1::GetStatsResponse response;
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool done = false;
-  grpc::Status status;
+using Call = AsyncCall<witness::v1::GetStatsRequest, witness::v1::GetStatsResponse>;
 
-  std::string Reason() {
-    std::unique_lock lock(mutex);
-    ended.wait(lock, [this] { return done; });
-    return ReasonOf(FromRpcStatus(status));
-  }
-};
-
-class WitnessServiceTest : public testing::Test {
+class WitnessServiceTest : public DatabaseTest {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              ("witness_service_" + std::to_string(::getpid()));
-    std::filesystem::remove_all(folder_);
-    database_ = Database::Open({.path = folder_.string(),
-                                .seal_key = SealKey::Generate(),
-                                .soft_reserve_bytes = 0,
-                                .hard_reserve_bytes = 0})
-                    .value();
+    DatabaseTest::SetUp();
     log_ = WitnessLog::Open(*database_).value();
     ServiceDependencies dependencies;
     dependencies.witness = log_.get();
@@ -66,26 +42,12 @@ class WitnessServiceTest : public testing::Test {
     stub_ = witness::v1::WitnessService::NewStub(
         grpc::CreateChannel(server_.address, grpc::InsecureChannelCredentials()));
   }
-  void TearDown() override {
-    server_.server.reset();
-    log_.reset();
-    database_.reset();
-    std::filesystem::remove_all(folder_);
-  }
   std::unique_ptr<Call> Ask() {
     auto call = std::make_unique<Call>();
-    stub_->async()->GetStats(&call->context, &call->request, &call->response,
-                             [held = call.get()](const grpc::Status& status) {
-                               const std::unique_lock lock(held->mutex);
-                               held->status = status;
-                               held->done = true;
-                               held->ended.notify_all();
-                             });
+    stub_->async()->GetStats(&call->context, &call->request, &call->response, call->OnEnd());
     return call;
   }
 
-  std::filesystem::path folder_;
-  std::unique_ptr<Database> database_;
   std::unique_ptr<WitnessLog> log_;
   HoldingExecutor queries_;
   std::unique_ptr<grpc::Service> service_;
@@ -100,15 +62,15 @@ TEST_F(WitnessServiceTest, OneQueryTooManyIsRefusedAtOnce) {
     calls.push_back(Ask());
   }
   queries_.WaitFor(limits::kMaxWaitingQueries);
-  EXPECT_EQ(Ask()->Reason(), reasons::kMailboxFull);
+  EXPECT_EQ(ReasonOf(Ask()->End()), reasons::kMailboxFull);
   queries_.RunAll();
   for (const auto& call : calls) {
-    EXPECT_EQ(call->Reason(), "");
+    EXPECT_TRUE(call->End().ok());
   }
   const auto again = Ask();
   queries_.WaitFor(1);
   queries_.RunAll();
-  EXPECT_EQ(again->Reason(), "");
+  EXPECT_TRUE(again->End().ok());
 }
 
 // Found by review: a stop waited for every query that anybody had asked.
@@ -121,8 +83,7 @@ TEST_F(WitnessServiceTest, AStopCancelsTheQueriesThatWait) {
   // The deadline has passed already: what still runs is cancelled.
   std::thread stop([this] { server_.server->Shutdown(std::chrono::system_clock::now()); });
   for (const auto& call : calls) {
-    call->Reason();  // waits
-    EXPECT_FALSE(call->status.ok());
+    EXPECT_FALSE(call->End().ok());
   }
   queries_.RunAll();
   stop.join();

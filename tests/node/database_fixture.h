@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "base/clock.h"
+#include "storage/db/database.h"
+
+namespace ruvd {
+
+// A folder of its own for every test, and in it a database that refuses no write. Both go after the
+// members of the test that derives from this: what a test opens on the database needs no TearDown.
+class DatabaseTest : public ::testing::Test {
+ protected:
+  DatabaseTest() { std::filesystem::remove_all(folder_); }
+  ~DatabaseTest() override {
+    database_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void SetUp() override { OpenDatabase(Options()); }
+
+  // What SetUp opens, for those whose time or disk is another.
+  virtual DatabaseOptions Options() {
+    return {.path = (folder_ / "store").string(),
+            .seal_key = SealKey::Generate(),
+            .clock = &clock_,
+            .soft_reserve_bytes = 0,
+            .hard_reserve_bytes = 0};
+  }
+
+  const std::filesystem::path folder_ = FolderOfTest();
+  ManualClock clock_;
+  std::unique_ptr<Database> database_;
+
+ private:
+  static std::filesystem::path FolderOfTest() {
+    const auto& test = *::testing::UnitTest::GetInstance()->current_test_info();
+    return std::filesystem::path(::testing::TempDir()) /
+           fmt::format("{}_{}_{}", test.test_suite_name(), test.name(), ::getpid());
+  }
+  void OpenDatabase(DatabaseOptions options) {
+    auto database = Database::Open(std::move(options));
+    ASSERT_TRUE(database.ok()) << database.status();
+    database_ = *std::move(database);
+  }
+};
+
+}  // namespace ruvd
