@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/core_state.h"
@@ -187,6 +188,19 @@ absl::StatusOr<Actions> GossipCore::OfferPattern(const SharedPattern& pattern, I
   SortCores(sorted.cores);
   auto offered = state_->exchange.Offer(ItemKind::kPattern, 0, EncodeSharedPattern(sorted), now);
   RETURN_IF_ERROR(offered.status());
+  return state_->outbox.Take();
+}
+
+Actions GossipCore::WithdrawPattern(const std::array<uint8_t, 16>& id) {
+  state_->exchange.Withdraw(ItemKind::kPattern, [&](const Item& item) {
+    const auto offered = DecodeSharedPattern(AsBytes(*item.payload));
+    return offered.ok() && offered->id == id;
+  });
+  return state_->outbox.Take();
+}
+
+Actions GossipCore::WithdrawAdapterDeltas() {
+  state_->exchange.Withdraw(ItemKind::kAdapterDelta);
   return state_->outbox.Take();
 }
 

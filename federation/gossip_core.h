@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -90,6 +91,10 @@ class GossipCore {
   // LIMIT_EXCEEDED. ItemAccepted with own = true is among the actions.
   absl::StatusOr<Actions> OfferAdapterDelta(uint64_t round, AdapterDelta delta, Instant now);
   absl::StatusOr<Actions> OfferPattern(const SharedPattern& pattern, Instant now);
+  // Stops giving away every version of an own pattern, or all own updates: peers that ask get
+  // nothing, and what they already have stays with them until it expires.
+  Actions WithdrawPattern(const std::array<uint8_t, 16>& id);
+  Actions WithdrawAdapterDeltas();
   // Says goodbye: a signed LEFT record and Goaway to every link. The core is then only destroyed.
   Actions Leave(Instant now);
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -60,8 +61,8 @@ class ItemExchange {
   void Restore(std::vector<Item> items, Instant now);
   // Signs and spreads a checked payload.
   absl::StatusOr<Digest> Offer(ItemKind kind, uint64_t round, std::string payload, Instant now);
-  // Drops this node's own items of a kind.
-  void Withdraw(ItemKind kind);
+  // Drops this node's own items of a kind, or those of them that `which` picks.
+  void Withdraw(ItemKind kind, const std::function<bool(const Item&)>& which = nullptr);
   const std::map<Digest, Item>& items() const { return table_.items(); }
 
  private:

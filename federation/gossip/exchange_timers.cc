@@ -4,6 +4,7 @@
 // The parts of ItemExchange that time, anti-entropy and this node itself drive.
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/reasons.h"
@@ -152,10 +153,10 @@ absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::s
   return id;
 }
 
-void ItemExchange::Withdraw(ItemKind kind) {
+void ItemExchange::Withdraw(ItemKind kind, const std::function<bool(const Item&)>& which) {
   std::vector<Item> own;
   for (const auto& [id, item] : table_.items()) {
-    if (item.kind == kind && item.origin == local_->key->id()) {
+    if (item.kind == kind && item.origin == local_->key->id() && (!which || which(item))) {
       own.push_back(item);
     }
   }

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <variant>
 
@@ -17,6 +16,7 @@
 #include "base/status.h"
 #include "federation/daf/aggregate.h"
 #include "node/actors/general_text_gate.h"
+#include "node/actors/own_patterns.h"
 #include "node/actors/peer_patterns.h"
 #include "node/actors/shared_items.h"
 #include "privacy/sodium.h"
@@ -32,7 +32,9 @@ constexpr Duration kTick = std::chrono::milliseconds(200);
 class GossipActor final : public Actor<Message> {
  public:
   explicit GossipActor(const FederationActorOptions& options)
-      : options_(options), peer_patterns_(*options.patterns, *options.frame, options.key->id()) {}
+      : options_(options),
+        peer_patterns_(*options.patterns, *options.frame, options.key->id()),
+        own_patterns_(*options.patterns, *options.frame, options.key->id()) {}
   // After a failure or a forced stop nobody else would end these streams.
   ~GossipActor() override {
     for (const auto& [link, sink] : sinks_) {
@@ -50,7 +52,7 @@ class GossipActor final : public Actor<Message> {
     LogFailure("the patterns of peers could not be counted", peer_patterns_.Load());
     RETURN_IF_ERROR(Restore(context));
     // A crash between storing a pattern and offering it is made good here.
-    LogFailure("own patterns could not be offered", OfferOwnPatterns(context));
+    Perform("own patterns could not be offered", own_patterns_.RefreshAll(*core_, Now()), context);
     RETURN_IF_ERROR(context.StartPeriodicTimer(kTick, [] { return Message(Tick{}); }).status());
     return absl::OkStatus();
   }
@@ -84,19 +86,15 @@ class GossipActor final : public Actor<Message> {
   }
   absl::Status On(Tick&, Context& context) override {
     Perform(core_->OnTick(Now()), context);
-    if (delta_changed_ && context.Now() >= next_offer_) {
+    Perform("changes of own patterns could not be followed",
+            own_patterns_.FollowChanges(*core_, Now()), context);
+    if (own_patterns_.delta_changed() && context.Now() >= next_offer_) {
       OfferOwnDelta(context);
     }
     return absl::OkStatus();
   }
   absl::Status On(PatternStored& message, Context& context) override {
-    delta_changed_ = true;
-    if (core_->consent() == ConsentTier::kPublic) {
-      absl::StatusOr<Pattern> pattern = options_.patterns->Get(message.id);
-      if (pattern.ok()) {
-        OfferPatternRow(*pattern, OfferedVersions(), context);
-      }
-    }
+    Perform(own_patterns_.Refresh(message.id, *core_, Now()), context);
     return absl::OkStatus();
   }
   absl::Status On(ViewRequest& message, Context& context) override {
@@ -118,8 +116,6 @@ class GossipActor final : public Actor<Message> {
   }
 
  private:
-  using Versions = std::set<std::pair<PatternId, int64_t>>;  // ids and their updated_ms
-
   Instant Now() const { return Instant::Of(*options_.clock); }
 
   // Items, consent and the federated adapter as they were before the restart.
@@ -135,6 +131,9 @@ class GossipActor final : public Actor<Message> {
       }
       return true;
     }));
+    for (const Digest& id : own_patterns_.RemoveTakenBack(&items)) {
+      LogFailure("an item could not be deleted", options_.items->Delete(id));
+    }
     Perform(core_->Restore(std::move(items), Now()), context);
     Aggregate(context);
     return absl::OkStatus();
@@ -182,6 +181,13 @@ class GossipActor final : public Actor<Message> {
     }
     if (deltas_changed) {
       Aggregate(context);
+    }
+  }
+
+  void Perform(std::string_view what, absl::StatusOr<Actions> actions, Context& context) {
+    LogFailure(what, actions.status());
+    if (actions.ok()) {
+      Perform(*std::move(actions), context);
     }
   }
 
@@ -318,7 +324,8 @@ class GossipActor final : public Actor<Message> {
                       "be stored; repeat it once the store takes writes again");
     }
     const uint64_t before = core_->counters().offered_items;
-    RETURN_IF_ERROR(OfferOwnPatterns(context));
+    ASSIGN_OR_RETURN(Actions offers, own_patterns_.RefreshAll(*core_, Now()));
+    Perform(std::move(offers), context);
     OfferOwnDelta(context);
     return ConsentAnswer{
         .tier = tier,
@@ -326,77 +333,13 @@ class GossipActor final : public Actor<Message> {
         .items_offered = static_cast<uint32_t>(core_->counters().offered_items - before)};
   }
 
-  // Offers every own pattern that peers cannot get yet, if consent allows it.
-  absl::Status OfferOwnPatterns(Context& context) {
-    if (core_->consent() != ConsentTier::kPublic) {
-      return absl::OkStatus();
-    }
-    const Versions offered = OfferedVersions();
-    return ForEachPatternOf(*options_.patterns, options_.key->id(), [&](const Pattern& pattern) {
-      OfferPatternRow(pattern, offered, context);
-      return absl::OkStatus();
-    });
-  }
-
-  void OfferPatternRow(const Pattern& pattern, const Versions& offered, Context& context) {
-    if (pattern.origin != options_.key->id() ||
-        offered.contains({pattern.id, pattern.updated_ms})) {
-      return;
-    }
-    absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, *options_.frame);
-    if (!shared.ok()) {
-      spdlog::info("a pattern stays here: {}", MessageOf(shared.status()));
-      return;
-    }
-    absl::StatusOr<Actions> actions = core_->OfferPattern(*shared, Now());
-    if (!actions.ok()) {
-      LogFailure("a pattern could not be offered", actions.status());
-      return;
-    }
-    LogFailure("a pattern's tier could not be stored",
-               options_.patterns->SetTier(pattern.id, SharingTier::kPublic));
-    delta_changed_ = true;
-    Perform(*std::move(actions), context);
-  }
-
-  // The versions of own patterns that peers can already get.
-  Versions OfferedVersions() const {
-    Versions versions;
-    for (const Item& item : core_->Items()) {
-      if (item.kind == ItemKind::kPattern && item.origin == options_.key->id()) {
-        const absl::StatusOr<SharedPattern> offered = DecodeSharedPattern(AsBytes(*item.payload));
-        if (offered.ok()) {
-          versions.emplace(offered->id, offered->created_ms);
-        }
-      }
-    }
-    return versions;
-  }
-
   void OfferOwnDelta(Context& context) {
     next_offer_ = context.Now() + options_.round;
-    if (core_->consent() != ConsentTier::kPublic) {
-      return;
-    }
-    absl::StatusOr<AdapterDelta> delta =
-        OwnDelta(*options_.patterns, options_.key->id(), *options_.frame);
-    if (!delta.ok()) {
-      LogFailure("the own delta could not be computed", delta.status());
-      return;
-    }
-    delta_changed_ = false;
-    if (delta->cores.empty()) {
-      return;
-    }
     // Wall milliseconds number the rounds: they grow over restarts without another counter to
     // persist.
     const auto round = static_cast<uint64_t>(options_.clock->WallMillis());
-    absl::StatusOr<Actions> actions = core_->OfferAdapterDelta(round, *std::move(delta), Now());
-    if (!actions.ok()) {
-      LogFailure("the own delta could not be offered", actions.status());
-      return;
-    }
-    Perform(*std::move(actions), context);
+    Perform("the own delta could not be offered", own_patterns_.OfferDelta(round, *core_, Now()),
+            context);
   }
 
   static void LogFailure(std::string_view what, const absl::Status& status) {
@@ -407,6 +350,7 @@ class GossipActor final : public Actor<Message> {
 
   const FederationActorOptions options_;
   PeerPatterns peer_patterns_;
+  OwnPatterns own_patterns_;
   std::unique_ptr<GossipCore> core_;
   std::map<LinkId, std::shared_ptr<LinkSink>> sinks_;
   const std::shared_ptr<GeneralTextGate> gate_ = std::make_shared<GeneralTextGate>();
@@ -414,7 +358,6 @@ class GossipActor final : public Actor<Message> {
   uint32_t federated_candidates_ = 0;  // numbered, served or not
   bool gate_running_ = false;
   bool aggregate_again_ = false;
-  bool delta_changed_ = false;
   TimePoint next_offer_{};
   int64_t consent_since_ms_ = 0;
 };

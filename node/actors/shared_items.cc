@@ -92,9 +92,6 @@ absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const Nod
   pattern.origin = origin;
   pattern.created_ms = shared.created_ms;
   pattern.updated_ms = shared.created_ms;
-  pattern.adapter_name =
-      fmt::format("peer-{}-{}", ToHex(origin).substr(0, 8), ToHex(shared.id).substr(0, 8));
-  pattern.adapter_version = version;
   const auto core = std::ranges::find_if(shared.cores, [&](const CoreDelta& candidate) {
     return candidate.target == frame.target && candidate.bank == shared.bank;
   });
@@ -102,10 +99,13 @@ absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const Nod
     PatternPayload payload;
     payload.core = core->values;
     payload.frame_id = frame.id;
-    ASSIGN_OR_RETURN(
-        const std::shared_ptr<const Adapter> adapter,
-        AdapterFromCore(frame, payload.core, pattern.adapter_name, version, kCoreScale));
-    payload.adapter = EncodeAdapter(*adapter);
+    ASSIGN_OR_RETURN(const std::shared_ptr<const Adapter> unnamed,
+                     AdapterFromCore(frame, payload.core, "", version, kCoreScale));
+    Adapter adapter = *unnamed;
+    adapter.name = PatternAdapterName(shared.id, AdapterId(adapter));
+    pattern.adapter_name = adapter.name;
+    pattern.adapter_version = version;
+    payload.adapter = EncodeAdapter(adapter);
     pattern.payload = EncodePatternPayload(payload);
   }
   return pattern;
@@ -131,30 +131,34 @@ absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,
   return absl::OkStatus();
 }
 
-absl::StatusOr<AdapterDelta> OwnDelta(PatternStore& patterns, const NodeId& self,
-                                      const Frame& frame) {
+absl::StatusOr<OwnCores> OwnDelta(PatternStore& patterns, const NodeId& self, const Frame& frame) {
+  OwnCores own;
   std::vector<double> sum(static_cast<size_t>(frame.rank) * frame.rank, 0.0);
   double examples = 0;
   RETURN_IF_ERROR(ForEachPatternOf(patterns, self, [&](Pattern& pattern) -> absl::Status {
-    ASSIGN_OR_RETURN(const PatternPayload payload, DecodePatternPayload(pattern.payload));
-    if (IsShareable(payload, frame) && payload.core.size() == sum.size()) {
+    const absl::StatusOr<PatternPayload> payload = DecodePatternPayload(pattern.payload);
+    if (!payload.ok()) {
+      spdlog::warn("left out: pattern {}: {}", ToHex(pattern.id), MessageOf(payload.status()));
+      return absl::OkStatus();
+    }
+    if (IsShareable(*payload, frame) && payload->core.size() == sum.size()) {
+      own.patterns.insert(pattern.id);
       const double weight = std::max<uint32_t>(pattern.examples, 1);
       for (size_t i = 0; i < sum.size(); ++i) {
-        sum[i] += weight * payload.core[i];
+        sum[i] += weight * payload->core[i];
       }
       examples += weight;
     }
     return absl::OkStatus();
   }));
-  AdapterDelta delta;
   if (examples > 0) {
     std::vector<float> mean(sum.size());
     for (size_t i = 0; i < sum.size(); ++i) {
       mean[i] = static_cast<float>(sum[i] / examples);
     }
-    delta.cores.push_back(CoreOf(frame, static_cast<uint32_t>(BankOf(1)), std::move(mean)));
+    own.delta.cores.push_back(CoreOf(frame, static_cast<uint32_t>(BankOf(1)), std::move(mean)));
   }
-  return delta;
+  return own;
 }
 
 absl::StatusOr<std::shared_ptr<const Adapter>> FederatedAdapter(const AdapterDelta& delta,

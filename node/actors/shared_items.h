@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -28,10 +29,16 @@ absl::StatusOr<SharedPattern> ShareablePattern(const Pattern& pattern, const Fra
 absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const NodeId& origin,
                                           const Frame& frame, uint32_t version);
 
+// The mean of this node's cores, and whose they are.
+struct OwnCores {
+  AdapterDelta delta;
+  std::set<PatternId> patterns;
+};
+
 // The node's own delta: the mean of its patterns' cores weighted by their examples. Exact, because
-// a core is linear in its frame. No cores if the node has learned nothing it can share.
-absl::StatusOr<AdapterDelta> OwnDelta(PatternStore& patterns, const NodeId& self,
-                                      const Frame& frame);
+// a core is linear in its frame. No cores if the node has learned nothing it can share. Passes over
+// patterns that are damaged.
+absl::StatusOr<OwnCores> OwnDelta(PatternStore& patterns, const NodeId& self, const Frame& frame);
 
 // The served adapter of an aggregate of deltas: its core for the bank of t = 1, the one that every
 // node contributes to. A core of another bank may come from a single node, past the robust mean,

@@ -52,6 +52,11 @@ absl::Status CheckSizes(const Pattern& pattern) {
   return absl::OkStatus();
 }
 
+absl::Status Changed(const PatternId& id) {
+  return Error(absl::StatusCode::kAborted, reasons::kChanged,
+               "pattern {} was changed or removed meanwhile; read it again", ToHex(id));
+}
+
 std::string ContentHash(std::string_view vec_row, std::string_view payload) {
   return std::string(AsText(Sha256({AsBytes(vec_row), AsBytes(payload)})));
 }
@@ -123,11 +128,7 @@ absl::Status PatternStore::CheckUnchanged(const PatternId& id,
     ASSIGN_OR_RETURN(const patterns::MetaRow meta, ReadMeta(id, slots_.at(*slot).generation));
     stored = meta.pattern.stamp;
   }
-  if (stored != expected) {
-    return Error(absl::StatusCode::kAborted, reasons::kChanged,
-                 "pattern {} was changed or removed meanwhile; read it again", ToHex(id));
-  }
-  return absl::OkStatus();
+  return stored == expected ? absl::OkStatus() : Changed(id);
 }
 
 absl::Status PatternStore::Store(Pattern pattern) {
@@ -279,12 +280,16 @@ absl::Status PatternStore::RecordUse(const PatternId& id) {
   return Rewrite(slot, meta, Batch());
 }
 
-absl::Status PatternStore::SetTier(const PatternId& id, SharingTier tier) {
+absl::Status PatternStore::SetTier(const PatternId& id, SharingTier tier,
+                                   std::optional<HybridTime> expected) {
   RETURN_IF_ERROR(CheckTier(tier));
   {
     const Writing writing(writer_);
     ASSIGN_OR_RETURN(const uint32_t slot, SlotOf(id));
     ASSIGN_OR_RETURN(patterns::MetaRow meta, ReadMeta(id, slots_.at(slot).generation));
+    if (expected && meta.pattern.stamp != *expected) {
+      return Changed(id);
+    }
     if (meta.pattern.tier != tier) {
       meta.pattern.tier = tier;
       meta.pattern.stamp = clock_.Now();

@@ -189,8 +189,11 @@ class PatternStore {
   absl::Status RecordUse(const PatternId& id);
 
   // Changes nothing but the tier, whatever version of the pattern is stored by now: a Put of a row
-  // read earlier would undo a change that came between. NOT_FOUND.
-  absl::Status SetTier(const PatternId& id, SharingTier tier);
+  // read earlier would undo a change that came between. With `expected` only where the stored
+  // version still has that stamp, otherwise ABORTED with CHANGED: who read the row decided for that
+  // version. NOT_FOUND.
+  absl::Status SetTier(const PatternId& id, SharingTier tier,
+                       std::optional<HybridTime> expected = std::nullopt);
 
   // Whether a pattern of this id was deleted, expired or evicted, and not stored again.
   absl::StatusOr<bool> WasDeleted(const PatternId& id) const;

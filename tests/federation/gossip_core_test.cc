@@ -16,6 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 std::string ReasonOfStart(std::function<void(GossipConfig&)> change) {
   const NodeKey key = NodeKey::FromSeed(SeedOf(0));
@@ -114,6 +115,29 @@ TEST(GossipCore, RestoreKeepsWhatMayStillLeave) {
   Answers expired;
   expired.Add(consenting.core().OnTick(consenting.now()));
   EXPECT_THAT(expired.dropped, ElementsAre(own.id));
+}
+
+// One pattern of several can be taken back, in all of its versions; it is not fetched from peers
+// again, who may have it still.
+TEST(GossipCore, AWithdrawnPatternIsGivenToNobody) {
+  CoreUnderTest node;
+  Consent(node, ConsentTier::kPublic);
+  SharedPattern later = PatternOf(1);
+  later.created_ms += 5;
+  Answers offered;
+  offered.Add(*node.core().OfferPattern(PatternOf(1), node.now()));
+  offered.Add(*node.core().OfferPattern(later, node.now()));
+  offered.Add(*node.core().OfferPattern(PatternOf(2), node.now()));
+  offered.Add(*node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()));
+  Answers withdrawn;
+  withdrawn.Add(node.core().WithdrawPattern(PatternOf(1).id));
+  EXPECT_THAT(withdrawn.dropped,
+              UnorderedElementsAre(offered.accepted[0].id, offered.accepted[1].id));
+  EXPECT_EQ(node.core().Items().size(), 2U);
+  Answers deltas;
+  deltas.Add(node.core().WithdrawAdapterDeltas());
+  EXPECT_THAT(deltas.dropped, ElementsAre(offered.accepted[3].id));
+  EXPECT_EQ(node.core().Items().size(), 1U);
 }
 
 TEST(GossipCore, StoredPartsThatDoNotBelongTogetherAreRefused) {

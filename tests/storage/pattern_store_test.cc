@@ -145,6 +145,19 @@ TEST_F(PatternStoreTest, CountsUses) {
   EXPECT_EQ(store_->Get(Id(1))->uses, 2U);
 }
 
+TEST_F(PatternStoreTest, ATierThatWasDecidedForAnOlderVersionIsNotSet) {
+  ASSERT_TRUE(store_->Put(MakePattern(1)).ok());
+  const HybridTime read = store_->Get(Id(1))->stamp;
+  Pattern changed = MakePattern(1);
+  changed.tier = SharingTier::kPrivate;
+  changed.task = "changed";
+  ASSERT_TRUE(store_->Put(changed).ok());
+  EXPECT_EQ(ReasonOf(store_->SetTier(Id(1), SharingTier::kPublic, read)), reasons::kChanged);
+  EXPECT_EQ(store_->Get(Id(1))->tier, SharingTier::kPrivate);
+  EXPECT_TRUE(store_->SetTier(Id(1), SharingTier::kPublic, store_->Get(Id(1))->stamp).ok());
+  EXPECT_EQ(store_->Get(Id(1))->tier, SharingTier::kPublic);
+}
+
 TEST_F(PatternStoreTest, ChangesTheTierAndNothingElse) {
   Pattern pattern = MakePattern(1);
   pattern.tier = SharingTier::kPrivate;
