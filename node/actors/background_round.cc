@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -69,31 +70,61 @@ absl::Status EmbedAnew(const BackgroundServices& services, std::vector<Lesson>& 
   return absl::OkStatus();
 }
 
+// Whether the pattern that learned it was removed. Patterns of other models are elsewhere.
+bool IsForgotten(const BackgroundServices& services, const Trajectory& trajectory) {
+  return trajectory.learned_in && trajectory.learned_by == AsText(services.package_id) &&
+         absl::IsNotFound(services.patterns->GetWithoutPayload(*trajectory.learned_in).status());
+}
+
+// Fresh lessons, oldest first, then the newest of the others; as many as a round takes. Those of
+// `fresh` that found no room are added to `waiting`.
 absl::StatusOr<std::vector<Lesson>> CollectLessons(const BackgroundServices& services,
-                                                   float min_rating) {
+                                                   float min_rating,
+                                                   const std::set<std::string>& fresh,
+                                                   std::set<std::string>* waiting) {
   std::vector<Lesson> lessons;
+  std::deque<Lesson> others;
   RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
     std::string wanted = WantedText(trajectory, min_rating);
-    if (!wanted.empty()) {
-      lessons.push_back({trajectory, std::move(wanted), RewardOf(trajectory)});
+    const bool is_fresh = fresh.contains(trajectory.response_id);
+    if (!wanted.empty() && is_fresh && lessons.size() == limits::kMaxRoundTrajectories) {
+      waiting->insert(trajectory.response_id);
+    } else if (!wanted.empty() && (is_fresh || !IsForgotten(services, trajectory))) {
+      Lesson lesson{trajectory, std::move(wanted), RewardOf(trajectory)};
+      if (is_fresh) {
+        lessons.push_back(std::move(lesson));
+      } else {
+        others.push_front(std::move(lesson));
+      }
+      others.resize(std::min(others.size(), limits::kMaxRoundTrajectories - lessons.size()));
     }
     return CheckCancelled(services).ok();
   }));
   RETURN_IF_ERROR(CheckCancelled(services));
-  std::ranges::stable_sort(lessons, {}, [](const Lesson& l) { return -l.trajectory.created_ms; });
-  if (lessons.size() > limits::kMaxRoundTrajectories) {
-    lessons.resize(limits::kMaxRoundTrajectories);
-  }
+  std::ranges::move(others, std::back_inserter(lessons));
   RETURN_IF_ERROR(EmbedAnew(services, lessons));
   return lessons;
 }
 
+// Clients may store embeddings of any length.
 float Cosine(std::span<const float> a, std::span<const float> b) {
-  double sum = 0;
+  double dot = 0;
+  double squares_a = 0;
+  double squares_b = 0;
   for (size_t i = 0; i < a.size(); ++i) {
-    sum += static_cast<double>(a[i]) * b[i];
+    dot += static_cast<double>(a[i]) * b[i];
+    squares_a += static_cast<double>(a[i]) * a[i];
+    squares_b += static_cast<double>(b[i]) * b[i];
   }
-  return static_cast<float>(sum);  // both have length one
+  const double lengths = std::sqrt(squares_a * squares_b);
+  return lengths > 0 ? static_cast<float>(dot / lengths) : 0;
+}
+
+// Whether learning may go on in a pattern: completions find it, and it has no adapter that somebody
+// else made.
+bool IsLearnedHere(const Pattern& pattern) {
+  return pattern.bank == static_cast<uint32_t>(BankOf(1)) &&
+         (pattern.examples > 0 || pattern.adapter_name.empty());
 }
 
 // The fewest clusters of new lessons whose members are all near their centroid.
@@ -133,8 +164,10 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const BackgroundServic
                                                           Random& random) {
   std::vector<LessonCluster> clusters;
   RETURN_IF_ERROR(ForEachPatternOf(*services.patterns, services.origin, [&](Pattern& pattern) {
-    pattern.payload.clear();  // of all own patterns it would be too much
-    clusters.push_back({.lessons = {}, .pattern = pattern});
+    if (IsLearnedHere(pattern)) {
+      pattern.payload.clear();  // of all own patterns it would be too much
+      clusters.push_back({.lessons = {}, .pattern = pattern});
+    }
     return absl::OkStatus();
   }));
   std::vector<const Lesson*> new_lessons;
@@ -302,26 +335,38 @@ Pattern WithLessons(const BackgroundServices& services, Lessons lessons, Pattern
   return pattern;
 }
 
+// Whether what was learned of `begun` is about `current`, too.
+bool SameToLearning(const Pattern& begun, const Pattern& current) {
+  return begun.embedding == current.embedding && begun.bank == current.bank &&
+         begun.adapter_name == current.adapter_name &&
+         begun.adapter_version == current.adapter_version;
+}
+
 // Stores what was learned in the pattern as it is by now: training takes minutes, in which users
-// and peers change patterns. One that was deleted stays deleted.
+// and peers change patterns. One that was deleted stays deleted, what somebody else taught stays.
 absl::Status StoreLessons(const BackgroundServices& services, const Lessons& lessons,
-                          std::optional<Pattern> known, const Pattern& fresh,
+                          const std::optional<Pattern>& begun, const Pattern& fresh,
                           LearnedPattern* learned) {
   constexpr int kTries = 5;
   absl::Status stored;
   for (int i = 0; i < kTries && (i == 0 || absl::IsAborted(stored)); ++i) {
+    Pattern known = fresh;
     std::optional<HybridTime> expected;
-    if (known) {
-      absl::StatusOr<Pattern> current = services.patterns->Get(known->id);
+    if (begun) {
+      absl::StatusOr<Pattern> current = services.patterns->Get(begun->id);
       if (absl::IsNotFound(current.status())) {
-        learned->kept = false;
+        learned->outcome = RoundOutcome::kDeleted;
         return absl::OkStatus();
       }
       RETURN_IF_ERROR(current.status());
+      if (!SameToLearning(*begun, *current)) {
+        learned->outcome = RoundOutcome::kChanged;
+        return absl::OkStatus();
+      }
       known = *std::move(current);
-      expected = known->stamp;
+      expected = known.stamp;
     }
-    const Pattern pattern = WithLessons(services, lessons, known ? *known : fresh);
+    const Pattern pattern = WithLessons(services, lessons, std::move(known));
     stored = services.patterns->Update(pattern, expected);
     learned->adapter_name = pattern.adapter_name;
     learned->adapter_version = pattern.adapter_version;
@@ -329,40 +374,96 @@ absl::Status StoreLessons(const BackgroundServices& services, const Lessons& les
   // The other clusters can still be learned.
   if (absl::IsInvalidArgument(stored) || ReasonOf(stored) == reasons::kLimitExceeded) {
     spdlog::error("what was learned cannot be stored: {}", MessageOf(stored));
-    learned->kept = false;
+    learned->outcome = RoundOutcome::kRefused;
     return absl::OkStatus();
   }
-  return stored;
+  RETURN_IF_ERROR(stored);
+  learned->outcome = RoundOutcome::kKept;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<LearnedPattern> LearnCluster(const BackgroundServices& services,
-                                            const BackgroundOptions& options,
-                                            const LessonCluster& cluster, Random& random) {
+absl::Status LearnCluster(const BackgroundServices& services, const BackgroundOptions& options,
+                          const LessonCluster& cluster, const Pattern& pattern, uint64_t seed,
+                          LearnedPattern* learned) {
   const Model& model = services.transformer->model();
-  const Pattern pattern =
-      cluster.pattern.has_value() ? *cluster.pattern : NewPattern(services, random);
-  LearnedPattern learned{.id = pattern.id};
-  learned.examples = static_cast<int>(cluster.lessons.size());
-  for (const Lesson* lesson : cluster.lessons) {
-    learned.responses.insert(lesson->trajectory.response_id);
-  }
-  const uint64_t seed = random.Next();
   ASSIGN_OR_RETURN(const TrainingResult result,
                    TrainLastLayerLora(*services.transformer, MakeExamples(model, cluster.lessons),
                                       nullptr, MakeTrainingOptions(services, options, seed)));
-  learned.held_out_before = result.held_out_before;
-  learned.held_out_after = result.held_out_after;
-  learned.kept = result.held_out_before - result.held_out_after > options.min_improvement;
-  if (!learned.kept) {
-    return learned;
+  learned->held_out_before = result.held_out_before;
+  learned->held_out_after = result.held_out_after;
+  if (!(result.held_out_before - result.held_out_after > options.min_improvement)) {
+    learned->outcome = RoundOutcome::kNoImprovement;
+    return absl::OkStatus();
   }
   Lessons lessons{.adapter = *result.adapter,
                   .centroid = CentroidOf(cluster),
                   .quality = MeanReward(cluster),
                   .examples = static_cast<uint32_t>(cluster.lessons.size())};
   ASSIGN_OR_RETURN(lessons.core, TrainCore(services, options, cluster.lessons, seed));
-  RETURN_IF_ERROR(StoreLessons(services, lessons, cluster.pattern, pattern, &learned));
-  return learned;
+  return StoreLessons(services, lessons, cluster.pattern, pattern, learned);
+}
+
+// Notes with the trajectories that this round took them, so that no start takes them again.
+absl::Status SettleLessons(const BackgroundServices& services, const LessonCluster& cluster,
+                           const LearnedPattern& learned) {
+  const bool has_pattern =
+      learned.outcome == RoundOutcome::kKept || learned.outcome == RoundOutcome::kDeleted;
+  for (const Lesson* lesson : cluster.lessons) {
+    RETURN_IF_ERROR(
+        services.trajectories->SetLearned(lesson->trajectory, AsText(services.package_id),
+                                          has_pattern ? std::optional(learned.id) : std::nullopt));
+  }
+  return absl::OkStatus();
+}
+
+// Learns a cluster; what fails is noted with it. An error ends the round: others would fail, too.
+absl::Status TakeCluster(const BackgroundServices& services, const BackgroundOptions& options,
+                         const LessonCluster& cluster, Random& random, BackgroundRound* round) {
+  const Pattern pattern =
+      cluster.pattern.has_value() ? *cluster.pattern : NewPattern(services, random);
+  LearnedPattern& learned = round->patterns.emplace_back();
+  learned.id = pattern.id;
+  learned.examples = static_cast<int>(cluster.lessons.size());
+  for (const Lesson* lesson : cluster.lessons) {
+    learned.responses.insert(lesson->trajectory.response_id);
+  }
+  learned.failure = LearnCluster(services, options, cluster, pattern, random.Next(), &learned);
+  if (!learned.failure.ok()) {
+    learned.outcome = RoundOutcome::kFailed;
+  }
+  if (learned.outcome == RoundOutcome::kFailed || learned.outcome == RoundOutcome::kChanged) {
+    // Of the latter is a disk that is full.
+    const bool others_would_fail =
+        absl::IsCancelled(learned.failure) || absl::IsResourceExhausted(learned.failure);
+    return others_would_fail ? learned.failure : absl::OkStatus();
+  }
+  for (const std::string& response : learned.responses) {
+    round->waiting.erase(response);
+  }
+  return SettleLessons(services, cluster, learned);
+}
+
+absl::Status RunRound(const BackgroundServices& services, const BackgroundOptions& options,
+                      const std::set<std::string>& fresh, Random& random, BackgroundRound* round) {
+  round->waiting = fresh;  // until it is known which of them teach anything
+  std::set<std::string> without_room;
+  ASSIGN_OR_RETURN(const std::vector<Lesson> lessons,
+                   CollectLessons(services, options.min_rating, fresh, &without_room));
+  round->waiting = std::move(without_room);
+  for (const Lesson& lesson : lessons) {
+    if (fresh.contains(lesson.trajectory.response_id)) {
+      round->waiting.insert(lesson.trajectory.response_id);
+    }
+  }
+  if (round->waiting.empty()) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::vector<LessonCluster> clusters,
+                   ClusterLessons(services, options, lessons, fresh, random));
+  for (const LessonCluster& cluster : clusters) {
+    RETURN_IF_ERROR(TakeCluster(services, options, cluster, random, round));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -377,22 +478,12 @@ std::string WantedText(const Trajectory& trajectory, float min_rating) {
   return "";
 }
 
-absl::StatusOr<std::vector<LearnedPattern>> RunBackgroundRound(const BackgroundServices& services,
-                                                               const BackgroundOptions& options,
-                                                               const std::set<std::string>& fresh,
-                                                               Random& random) {
-  ASSIGN_OR_RETURN(const std::vector<Lesson> lessons, CollectLessons(services, options.min_rating));
-  std::vector<LearnedPattern> patterns;
-  if (lessons.empty()) {
-    return patterns;
-  }
-  ASSIGN_OR_RETURN(const std::vector<LessonCluster> clusters,
-                   ClusterLessons(services, options, lessons, fresh, random));
-  for (const LessonCluster& cluster : clusters) {
-    ASSIGN_OR_RETURN(LearnedPattern learned, LearnCluster(services, options, cluster, random));
-    patterns.push_back(std::move(learned));
-  }
-  return patterns;
+BackgroundRound RunBackgroundRound(const BackgroundServices& services,
+                                   const BackgroundOptions& options,
+                                   const std::set<std::string>& fresh, Random& random) {
+  BackgroundRound round;
+  round.status = RunRound(services, options, fresh, random, &round);
+  return round;
 }
 
 }  // namespace ruvd

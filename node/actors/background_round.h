@@ -3,12 +3,13 @@
 
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "inference/adapter/frame.h"
@@ -42,6 +43,16 @@ struct BackgroundOptions {
   float min_improvement = 0;
 };
 
+// What became of a cluster of lessons.
+enum class RoundOutcome : uint8_t {
+  kKept,
+  kNoImprovement,  // the held-out loss did not fall enough
+  kDeleted,        // the pattern was deleted meanwhile, and stays so
+  kChanged,        // embedding, bank or adapter are a user's by now: a later round begins with them
+  kRefused,        // the store takes no such pattern
+  kFailed,         // `failure`; a later round tries again
+};
+
 // One cluster of good trajectories and what became of it.
 struct LearnedPattern {
   PatternId id{};
@@ -50,18 +61,27 @@ struct LearnedPattern {
   int examples = 0;
   double held_out_before = 0;
   double held_out_after = 0;
-  bool kept = false;  // false: the held-out loss did not fall enough, nothing was stored
+  RoundOutcome outcome = RoundOutcome::kFailed;
+  absl::Status failure;
   std::set<std::string> responses;
 };
 
-// The background loop of SONA (DESIGN section 6), once: takes the good trajectories, clusters their
-// embeddings, and for every cluster that holds one of `fresh` trains a MicroLoRA on re-noised
-// accepted text, keeps it if its held-out loss falls, and stores it as a new pattern or as the next
-// version of the near pattern it had already learned.
-absl::StatusOr<std::vector<LearnedPattern>> RunBackgroundRound(const BackgroundServices& services,
-                                                               const BackgroundOptions& options,
-                                                               const std::set<std::string>& fresh,
-                                                               Random& random);
+struct BackgroundRound {
+  std::vector<LearnedPattern> patterns;
+  // Those of `fresh` that a later round has to learn.
+  std::set<std::string> waiting;
+  absl::Status status;  // why the round ended before its end; `patterns` has what came before
+};
+
+// The background loop of SONA (DESIGN section 6), once: takes the good trajectories, those of
+// `fresh` before others, clusters their embeddings, and for every cluster that holds one of `fresh`
+// trains a MicroLoRA on re-noised accepted text, keeps it if its held-out loss falls, and stores it
+// as a new pattern or as the next version of the near pattern it had already learned. What was
+// learned in a pattern that is gone by now is not taught again: who deletes a pattern means it.
+// Notes with the trajectories what became of them.
+BackgroundRound RunBackgroundRound(const BackgroundServices& services,
+                                   const BackgroundOptions& options,
+                                   const std::set<std::string>& fresh, Random& random);
 
 // The text a trajectory teaches: the user's edit, or the completion if it was accepted or rated
 // well. Empty if it teaches nothing.

@@ -18,7 +18,6 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/actors/shared_items.h"
 #include "node/limits.h"
 
 namespace ruvd {
@@ -37,8 +36,6 @@ struct Waiter {
   std::string idempotency_key;
   ReplyTo<FeedbackAnswer> reply;
 };
-
-using RoundResult = absl::StatusOr<std::vector<LearnedPattern>>;
 
 std::string_view SignalName(const Feedback& feedback) {
   return feedback.edited_text.has_value() ? "edit"
@@ -74,7 +71,9 @@ class BackgroundActor final : public Actor<Message> {
   explicit BackgroundActor(const LearningActorOptions& options) : options_(options) {}
 
   absl::Status OnStart(Context& context) override {
-    ASSIGN_OR_RETURN(fresh_, FindUnlearned());
+    if (options_.enabled) {
+      ASSIGN_OR_RETURN(fresh_, FindUnlearned());
+    }
     return context.StartPeriodicTimer(options_.round_after_age, [] { return AgeCheck{}; }).status();
   }
 
@@ -143,24 +142,17 @@ class BackgroundActor final : public Actor<Message> {
     }
   }
 
-  // Feedback that came in after the last pattern was stored: a crash may have kept it from being
-  // learned.
+  // What no round has taken: a stop or a crash may have kept it from being learned, or it was
+  // another model that learned it.
   absl::StatusOr<std::set<std::string>> FindUnlearned() const {
-    int64_t last_learned_ms = 0;
-    RETURN_IF_ERROR(ForEachPatternOf(
-        *options_.services.patterns, options_.services.origin, [&](Pattern& pattern) {
-          if (pattern.examples > 0) {  // others came over the API
-            last_learned_ms = std::max(last_learned_ms, pattern.updated_ms);
-          }
-          return absl::OkStatus();
-        }));
     std::set<std::string> unlearned;
-    RETURN_IF_ERROR(options_.services.trajectories->ForEachSince(
-        last_learned_ms, [&](const Trajectory& trajectory) {
-          if (!WantedText(trajectory, options_.round.min_rating).empty()) {
+    RETURN_IF_ERROR(
+        options_.services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
+          if (trajectory.learned_by != AsText(options_.services.package_id) &&
+              !WantedText(trajectory, options_.round.min_rating).empty()) {
             unlearned.insert(trajectory.response_id);
           }
-          return unlearned.size() < limits::kMaxRoundTrajectories;
+          return true;
         }));
     return unlearned;
   }
@@ -183,7 +175,7 @@ class BackgroundActor final : public Actor<Message> {
     fresh_.clear();
     auto waiters = std::make_shared<std::vector<Waiter>>(std::move(waiting_));
     waiting_.clear();
-    auto result = std::make_shared<RoundResult>(absl::UnknownError("not run"));
+    auto result = std::make_shared<BackgroundRound>();
     auto random = std::make_shared<Random>(context.Rng().Fork());
     const TimePoint begun = context.Now();
     return context.Offload(
@@ -196,56 +188,77 @@ class BackgroundActor final : public Actor<Message> {
           round_running_ = false;
           const double seconds = std::chrono::duration<double>(own.Now() - begun).count();
           options_.metrics->LearningRound(seconds);
+          fresh_.merge(result->waiting);
           Settle(*result, *waiters, seconds);
+          // Without waiters what is left waits for the next AgeCheck: a failure may last.
           return fresh_.empty() || waiting_.empty() ? absl::OkStatus() : MaybeStartRound(own);
         });
   }
 
-  void Settle(const RoundResult& result, const std::vector<Waiter>& waiters, double seconds) {
-    if (result.ok()) {
-      for (const LearnedPattern& pattern : *result) {
-        if (pattern.kept) {
-          options_.on_pattern(pattern.id);
-        }
+  void Settle(const BackgroundRound& round, const std::vector<Waiter>& waiters, double seconds) {
+    if (!round.status.ok()) {
+      spdlog::error("a round of learning ended early: {} [{}]", MessageOf(round.status),
+                    ReasonOf(round.status));
+    }
+    for (const LearnedPattern& pattern : round.patterns) {
+      if (pattern.outcome == RoundOutcome::kKept) {
+        options_.on_pattern(pattern.id);
+      } else if (pattern.outcome == RoundOutcome::kFailed) {
+        spdlog::error("{} lesson(s) wait for the next round: {} [{}]", pattern.responses.size(),
+                      MessageOf(pattern.failure), ReasonOf(pattern.failure));
       }
     }
     for (const Waiter& waiter : waiters) {
-      if (!result.ok()) {
-        waiter.reply.Send(Annotate(result.status(), "the feedback is stored, but learning failed"));
+      absl::StatusOr<FeedbackAnswer> answer = AnswerFor(round, waiter.response_id);
+      if (!answer.ok()) {
+        waiter.reply.Send(Annotate(answer.status(), "the feedback is stored, but learning failed"));
         continue;
       }
-      FeedbackAnswer answer = AnswerFor(*result, waiter.response_id);
-      answer.seconds = seconds;
-      memory_.Remember(waiter.idempotency_key, answer);
-      waiter.reply.Send(answer);
+      answer->seconds = seconds;
+      memory_.Remember(waiter.idempotency_key, *answer);
+      waiter.reply.Send(*answer);
     }
   }
 
-  static FeedbackAnswer AnswerFor(const std::vector<LearnedPattern>& patterns,
-                                  const std::string& response_id) {
+  static absl::StatusOr<FeedbackAnswer> AnswerFor(const BackgroundRound& round,
+                                                  const std::string& response_id) {
     FeedbackAnswer answer;
-    for (const LearnedPattern& pattern : patterns) {
+    for (const LearnedPattern& pattern : round.patterns) {
       if (!pattern.responses.contains(response_id)) {
         continue;
       }
-      answer.learned = pattern.kept;
+      RETURN_IF_ERROR(pattern.failure);
+      answer.learned = pattern.outcome == RoundOutcome::kKept;
       answer.held_out_before = pattern.held_out_before;
       answer.held_out_after = pattern.held_out_after;
-      if (pattern.kept) {
+      if (answer.learned) {
         answer.pattern_id = ToHex(pattern.id);
         answer.adapter_name = pattern.adapter_name;
         answer.adapter_version = pattern.adapter_version;
-        answer.explanation =
-            fmt::format("trained on {} example(s) like this one", pattern.examples);
-      } else {
-        answer.explanation =
-            "recorded, but an adapter trained on it did not lower the held-out loss, so it was "
-            "not kept";
       }
+      answer.explanation = Explain(pattern);
       return answer;
     }
+    RETURN_IF_ERROR(round.status);
     answer.explanation = "recorded; a later round learns it";
     return answer;
+  }
+
+  static std::string Explain(const LearnedPattern& pattern) {
+    switch (pattern.outcome) {
+      case RoundOutcome::kKept:
+        return fmt::format("trained on {} example(s) like this one", pattern.examples);
+      case RoundOutcome::kDeleted:
+        return "recorded, but the pattern that it belongs to was deleted while it was learned";
+      case RoundOutcome::kChanged:
+        return "recorded; the pattern that it belongs to was changed while it was learned, a later "
+               "round learns it anew";
+      case RoundOutcome::kRefused:
+        return "recorded, but the store took no such pattern; the node's log says why";
+      default:
+        return "recorded, but an adapter trained on it did not lower the held-out loss, so it was "
+               "not kept";
+    }
   }
 
   const LearningActorOptions options_;

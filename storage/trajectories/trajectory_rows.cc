@@ -59,13 +59,20 @@ std::string EncodeTrajectory(const Trajectory& trajectory) {
   if (trajectory.accepted) {
     row.set_accepted(*trajectory.accepted);
   }
+  row.set_learned_by(trajectory.learned_by);
+  if (trajectory.learned_in) {
+    row.set_learned_in(trajectory.learned_in->data(), trajectory.learned_in->size());
+  }
   return row.SerializeAsString();
 }
 
 absl::StatusOr<Trajectory> DecodeTrajectory(std::string_view bytes) {
   constexpr char kRow[] = "a trajectory row";
   ASSIGN_OR_RETURN(const auto row, ParseRow<storage::v1::Trajectory>(bytes, kRow));
-  if (row.response_id().empty() || row.created_ms() < 0) {
+  constexpr size_t kIdBytes = sizeof(PatternId);
+  const size_t learned_bytes = row.learned_in().size();
+  if (row.response_id().empty() || row.created_ms() < 0 ||
+      (learned_bytes != 0 && learned_bytes != kIdBytes)) {
     return CorruptRow(kRow);
   }
   Trajectory trajectory{.response_id = row.response_id(),
@@ -89,6 +96,10 @@ absl::StatusOr<Trajectory> DecodeTrajectory(std::string_view bytes) {
   }
   if (row.has_accepted()) {
     trajectory.accepted = row.accepted();
+  }
+  trajectory.learned_by = row.learned_by();
+  if (learned_bytes != 0) {
+    std::ranges::copy(row.learned_in(), trajectory.learned_in.emplace().begin());
   }
   return trajectory;
 }

@@ -34,6 +34,10 @@ absl::Status CheckRating(const std::optional<float>& rating) {
   return absl::OkStatus();
 }
 
+bool SameFeedback(const Trajectory& a, const Trajectory& b) {
+  return a.rating == b.rating && a.edited_text == b.edited_text && a.accepted == b.accepted;
+}
+
 absl::Status Check(const Trajectory& trajectory) {
   if (trajectory.response_id.empty() ||
       trajectory.response_id.size() > limits::kMaxResponseIdBytes || trajectory.created_ms < 0) {
@@ -163,11 +167,30 @@ absl::Status TrajectoryStore::SetFeedback(std::string_view response_id,
   if (feedback.accepted) {
     trajectory.accepted = feedback.accepted;
   }
+  trajectory.learned_by.clear();
   RETURN_IF_ERROR(Check(trajectory));
   Batch batch;
   batch.Put(ColumnFamily::kTrajectory, IdKey(response_id),
             trajectories::EncodeTrajectory(trajectory), 0, ScopeOf(trajectory));
   return database_.Write(std::move(batch), Durability::kPowerLoss);
+}
+
+absl::Status TrajectoryStore::SetLearned(const Trajectory& taken, std::string_view by,
+                                         const std::optional<PatternId>& pattern) {
+  const MutexLock lock(mutex_);
+  absl::StatusOr<Trajectory> trajectory = Get(taken.response_id);
+  if (!trajectory.ok() || !SameFeedback(*trajectory, taken) ||
+      (trajectory->learned_by == by && (!pattern || trajectory->learned_in == pattern))) {
+    return absl::OkStatus();
+  }
+  trajectory->learned_by = by;
+  if (pattern) {
+    trajectory->learned_in = pattern;
+  }
+  Batch batch;
+  batch.Put(ColumnFamily::kTrajectory, IdKey(trajectory->response_id),
+            trajectories::EncodeTrajectory(*trajectory), 0, ScopeOf(*trajectory));
+  return database_.Write(std::move(batch), Durability::kProcessCrash);
 }
 
 absl::Status TrajectoryStore::ForEachSince(

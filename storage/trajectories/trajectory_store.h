@@ -18,6 +18,7 @@
 #include "base/steady_time.h"
 #include "storage/db/database.h"
 #include "storage/limits.h"
+#include "storage/patterns/pattern.h"
 
 namespace ruvd {
 
@@ -41,6 +42,10 @@ struct Trajectory {
   std::optional<float> rating;
   std::optional<std::string> edited_text;
   std::optional<bool> accepted;
+  // Id of the model package whose round of learning took its feedback; empty: none did yet.
+  std::string learned_by;
+  // The pattern that learned it, which may be gone by now.
+  std::optional<PatternId> learned_in;
 };
 
 // What a user thinks of a completion. Members that are set replace those of the trajectory.
@@ -73,13 +78,20 @@ class TrajectoryStore {
   // kNotFound with reason UNKNOWN_RESPONSE.
   absl::StatusOr<Trajectory> Get(std::string_view response_id) const;
 
-  // UNKNOWN_RESPONSE; INVALID_ARGUMENT for a rating outside 0 to 1; LIMIT_EXCEEDED.
+  // Nobody has learned from it then, whatever was learned before. UNKNOWN_RESPONSE;
+  // INVALID_ARGUMENT for a rating outside 0 to 1; LIMIT_EXCEEDED.
   absl::Status SetFeedback(std::string_view response_id, const TrajectoryFeedback& feedback);
 
   // Shows the trajectories created at or after `created_ms`, oldest first, until the callback
   // returns false; passes over rows that do not decode. The callback may call this store.
   absl::Status ForEachSince(int64_t created_ms,
                             const std::function<bool(const Trajectory&)>& callback) const;
+
+  // A round of the model package `by` took this one, as it was read, and `pattern` learned it
+  // (none: it keeps the one it had). Does nothing where it is gone or its feedback is another by
+  // now. Survives kill -9. The errors of Database::Write.
+  absl::Status SetLearned(const Trajectory& taken, std::string_view by,
+                          const std::optional<PatternId>& pattern);
 
   // Removes what is left of trajectories whose user was erased; says of how many.
   absl::StatusOr<size_t> ForgetErased();
