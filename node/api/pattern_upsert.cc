@@ -33,9 +33,11 @@ absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
                std::forward<Args>(args)...);
 }
 
-absl::StatusOr<SharingTier> ReadTier(pattern::v1::SharingTier tier) {
+// Where none is given, what it says stays.
+absl::StatusOr<SharingTier> ReadTier(pattern::v1::SharingTier tier, const Pattern* existing) {
   switch (tier) {
     case pattern::v1::SHARING_TIER_UNSPECIFIED:
+      return existing != nullptr ? existing->tier : SharingTier::kPrivate;
     case pattern::v1::SHARING_TIER_PRIVATE:
       return SharingTier::kPrivate;
     case pattern::v1::SHARING_TIER_PUBLIC:
@@ -79,14 +81,28 @@ bool Withheld(const pattern::v1::UpsertPatternRequest& request, const Pattern* e
              : before.withheld;
 }
 
-// The stored pattern, nullopt where there is none.
-absl::StatusOr<std::optional<Pattern>> Find(const PatternStore& patterns, const PatternId& id) {
+// What is stored. Of a damaged pattern as much as can be read, for it is to be replaced.
+struct Stored {
+  std::optional<Pattern> pattern;
+  bool damaged = false;
+};
+
+absl::StatusOr<Stored> Find(const PatternStore& patterns, const PatternId& id) {
+  Stored stored;
   absl::StatusOr<Pattern> pattern = patterns.Get(id);
-  if (absl::IsNotFound(pattern.status())) {
-    return std::nullopt;
+  if (absl::IsDataLoss(pattern.status())) {
+    stored.damaged = true;
+    pattern = patterns.GetWithoutPayload(id);
   }
-  RETURN_IF_ERROR(pattern.status());
-  return *std::move(pattern);
+  if (pattern.ok()) {
+    stored.pattern = *std::move(pattern);
+  } else if (!absl::IsNotFound(pattern.status()) && !absl::IsDataLoss(pattern.status())) {
+    return pattern.status();
+  }
+  if (stored.damaged && stored.pattern) {  // whether it was private nobody knows
+    stored.pattern->payload = EncodePatternPayload({.withheld = true});
+  }
+  return stored;
 }
 
 absl::StatusOr<PatternId> IdOf(const pattern::v1::Pattern& message) {
@@ -173,7 +189,7 @@ absl::StatusOr<Pattern> PatternUpsert::Read(const pattern::v1::Pattern& message,
   pattern.examples = message.examples();
   pattern.uses = std::max(message.uses(), existing != nullptr ? existing->uses : 0);
   pattern.last_used_ms = existing != nullptr ? existing->last_used_ms : 0;
-  ASSIGN_OR_RETURN(pattern.tier, ReadTier(message.tier()));
+  ASSIGN_OR_RETURN(pattern.tier, ReadTier(message.tier(), existing));
   pattern.origin = options_.self;
   if (!message.origin().empty()) {
     ASSIGN_OR_RETURN(pattern.origin, ReadOrigin(message.origin()));
@@ -212,24 +228,29 @@ absl::Status PatternUpsert::Run(const pattern::v1::UpsertPatternRequest& request
 absl::Status PatternUpsert::RunOnce(const PatternId& id,
                                     const pattern::v1::UpsertPatternRequest& request,
                                     UpsertPatternResponse* response) const {
-  ASSIGN_OR_RETURN(const std::optional<Pattern> existing, Find(*options_.patterns, id));
-  const Pattern* const stored = existing ? &*existing : nullptr;
+  ASSIGN_OR_RETURN(const Stored found, Find(*options_.patterns, id));
+  const Pattern* const stored = found.pattern ? &*found.pattern : nullptr;
   ASSIGN_OR_RETURN(Pattern pattern, Read(request.pattern(), stored));
   pattern.id = id;
   RETURN_IF_ERROR(ReadAdapter(request, stored, &pattern));
-  const bool same = stored != nullptr && SameContent(*stored, pattern);
-  if (same ||
-      (stored != nullptr && request.only_if_newer() && stored->updated_ms >= pattern.updated_ms)) {
+  const bool whole = stored != nullptr && !found.damaged;
+  const bool same = whole && SameContent(*stored, pattern);
+  if (same || (whole && request.only_if_newer() && stored->updated_ms >= pattern.updated_ms)) {
     response->set_outcome(same ? UpsertPatternResponse::OUTCOME_UNCHANGED
                                : UpsertPatternResponse::OUTCOME_KEPT);
     WritePattern(*stored, response->mutable_pattern());
     return absl::OkStatus();
   }
-  const std::optional<HybridTime> expected =
-      stored != nullptr ? std::optional(stored->stamp) : std::nullopt;
-  RETURN_IF_ERROR(options_.patterns->Update(pattern, expected, Durability::kProcessCrash));
-  response->set_outcome(stored != nullptr ? UpsertPatternResponse::OUTCOME_REPLACED
-                                          : UpsertPatternResponse::OUTCOME_CREATED);
+  if (stored == nullptr && found.damaged) {  // its stamp cannot be read: nothing to compare with
+    RETURN_IF_ERROR(options_.patterns->Put(pattern, Durability::kProcessCrash));
+  } else {
+    const std::optional<HybridTime> expected =
+        stored != nullptr ? std::optional(stored->stamp) : std::nullopt;
+    RETURN_IF_ERROR(options_.patterns->Update(pattern, expected, Durability::kProcessCrash));
+  }
+  response->set_outcome(stored != nullptr || found.damaged
+                            ? UpsertPatternResponse::OUTCOME_REPLACED
+                            : UpsertPatternResponse::OUTCOME_CREATED);
   WritePattern(pattern, response->mutable_pattern());
   return absl::OkStatus();
 }

@@ -9,11 +9,12 @@
 #include "base/status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "storage/reasons.h"
 
 namespace ruvd {
 namespace {
 
-// Queues drain within a few denoising steps.
+// Queues drain within a few denoising steps; whoever changes a pattern all the time stops sometime.
 constexpr int kRetryNanos = 200'000'000;
 
 }  // namespace
@@ -29,7 +30,7 @@ grpc::Status ToRpcStatus(const absl::Status& status) {
   info.set_reason(ReasonOf(status));
   info.set_domain("ruvd");
   details.add_details()->PackFrom(info);
-  if (ReasonOf(status) == reasons::kMailboxFull) {
+  if (ReasonOf(status) == reasons::kMailboxFull || ReasonOf(status) == reasons::kChanged) {
     google::rpc::RetryInfo retry;
     retry.mutable_retry_delay()->set_nanos(kRetryNanos);
     details.add_details()->PackFrom(retry);

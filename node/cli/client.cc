@@ -117,22 +117,22 @@ absl::StatusOr<pattern::v1::UpsertPatternResponse> NodeClient::UpsertPattern(
 }
 
 void NodeClient::StartUpsertPattern(
-    pattern::v1::UpsertPatternRequest request,
+    const std::shared_ptr<const pattern::v1::UpsertPatternRequest>& request,
     std::function<void(absl::StatusOr<pattern::v1::UpsertPatternResponse>)> done) {
-  if (const absl::Status status = CheckRequestTexts(request); !status.ok()) {
+  if (const absl::Status status = CheckRequestTexts(*request); !status.ok()) {
     done(status);
     return;
   }
   struct Call {
     grpc::ClientContext context;
-    pattern::v1::UpsertPatternRequest request;
+    std::shared_ptr<const pattern::v1::UpsertPatternRequest> request;
     pattern::v1::UpsertPatternResponse response;
   };
   const auto call = std::make_shared<Call>();
-  call->request = std::move(request);
+  call->request = request;
   call->context.set_deadline(std::chrono::system_clock::now() + timeout_);
   stubs_->patterns.async()->UpsertPattern(
-      &call->context, &call->request, &call->response,
+      &call->context, call->request.get(), &call->response,
       [this, call, done = std::move(done)](const grpc::Status& status) {
         const absl::Status outcome = ToStatus(status, server_);
         done(outcome.ok()

@@ -46,9 +46,9 @@ class NodeClient {
   absl::StatusOr<pattern::v1::UpsertPatternResponse> UpsertPattern(
       const pattern::v1::UpsertPatternRequest& request);
   // The same without waiting: `done` is called once, on a thread of gRPC's or before this returns.
-  // The client outlives the call.
+  // The client and the request, which is not null, outlive the call.
   void StartUpsertPattern(
-      pattern::v1::UpsertPatternRequest request,
+      const std::shared_ptr<const pattern::v1::UpsertPatternRequest>& request,
       std::function<void(absl::StatusOr<pattern::v1::UpsertPatternResponse>)> done);
   absl::StatusOr<pattern::v1::SearchPatternsResponse> SearchPatterns(
       const pattern::v1::SearchPatternsRequest& request);

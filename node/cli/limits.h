@@ -16,6 +16,10 @@ inline constexpr std::chrono::seconds kDrainSeconds(15);
 // they share its waits for the disk. Half of what may wait at a node.
 inline constexpr size_t kImportCalls = 32;
 inline constexpr size_t kImportBytes = 16 << 20;
+// Calls for patterns that find the node busy come again when it says, so often: half a minute with
+// the 200 ms of our nodes. Another node may name any time.
+inline constexpr int kBusyTries = 150;
+inline constexpr std::chrono::milliseconds kMaxRetryDelay(5000);
 // Patterns of an import that the node refused and that are named; all are counted.
 inline constexpr size_t kShownRefusals = 10;
 // A prompt read from standard input: what a request may hold.

@@ -5,20 +5,26 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/cli/busy.h"
 #include "node/cli/client.h"
 #include "node/cli/limits.h"
 #include "node/cli/output.h"
 #include "node/cli/pattern_file.h"
+#include "node/cli/rpc_error.h"
 #include "node/cli/terminal.h"
 
 namespace ruvd {
@@ -43,7 +49,8 @@ struct ImportCounts {
 bool IsRefusal(const absl::Status& status) {
   const std::string reason = ReasonOf(status);
   return reason == reasons::kInvalidArgument || reason == reasons::kWrongDimension ||
-         reason == reasons::kAdapterInvalid || reason == reasons::kAdapterForOtherModel;
+         reason == reasons::kAdapterInvalid || reason == reasons::kAdapterForOtherModel ||
+         reason == reasons::kLimitExceeded || reason == reasons::kStoreCorrupt;
 }
 
 absl::Status Count(UpsertPatternResponse::Outcome outcome, ImportCounts* counts) {
@@ -68,7 +75,8 @@ absl::Status Count(UpsertPatternResponse::Outcome outcome, ImportCounts* counts)
   }
 }
 
-// Sends patterns, several at a time: the node makes durable together what comes together.
+// Sends patterns, several at a time: the node makes durable together what comes together. What
+// finds the node busy is sent again when the node says, before anything new.
 class Uploader {
  public:
   Uploader(NodeClient& client, ImportCounts* counts) : client_(client), counts_(*counts) {}
@@ -78,51 +86,79 @@ class Uploader {
 
   // Waits for room first. False after an error: nothing is sent any more.
   bool Send(UpsertPatternRequest request, uint64_t line) {
-    const size_t bytes = request.ByteSizeLong();
-    {
-      const MutexLock lock(mutex_);
-      while (calls_ > 0 && (calls_ >= limits::kImportCalls || bytes_ > limits::kImportBytes)) {
-        answered_.Wait(mutex_);
-      }
-      if (!error_.ok()) {
-        return false;
-      }
-      ++calls_;
-      bytes_ += bytes;
+    if (!WaitForLessThan(limits::kImportCalls).ok()) {
+      return false;
     }
-    client_.StartUpsertPattern(
-        std::move(request),
-        [this, line, bytes](const absl::StatusOr<UpsertPatternResponse>& response) {
-          TakeAnswer(response, line, bytes);
-        });
+    Start({.bytes = request.ByteSizeLong(),
+           .request = std::make_shared<const UpsertPatternRequest>(std::move(request)),
+           .line = line});
     return true;
   }
 
   // Waits for all answers. The error that ended it.
-  absl::Status Finish() {
-    const MutexLock lock(mutex_);
-    while (calls_ > 0) {
-      answered_.Wait(mutex_);
-    }
-    return error_;
-  }
+  absl::Status Finish() { return WaitForLessThan(1); }
 
  private:
-  void TakeAnswer(const absl::StatusOr<UpsertPatternResponse>& response, uint64_t line,
-                  size_t bytes) {
+  struct Upload {
+    size_t bytes = 0;
+    std::shared_ptr<const UpsertPatternRequest> request;
+    uint64_t line = 0;
+    int tries = 1;
+    std::chrono::milliseconds delay{};  // before the next
+  };
+
+  absl::Status WaitForLessThan(size_t calls) {
+    for (;;) {
+      Upload again;
+      {
+        const MutexLock lock(mutex_);
+        while (busy_.empty() && calls_ > 0 && (calls_ >= calls || bytes_ > limits::kImportBytes)) {
+          answered_.Wait(mutex_);
+        }
+        if (busy_.empty()) {
+          return error_;
+        }
+        again = std::move(busy_.front());
+        busy_.pop_front();
+      }
+      std::this_thread::sleep_for(again.delay);
+      Start(std::move(again));
+    }
+  }
+
+  void Start(Upload upload) {
+    {
+      const MutexLock lock(mutex_);
+      ++calls_;
+      bytes_ += upload.bytes;
+    }
+    const auto& request = upload.request;
+    client_.StartUpsertPattern(
+        request, [this, upload](const absl::StatusOr<UpsertPatternResponse>& response) {
+          TakeAnswer(response, upload);
+        });
+  }
+
+  void TakeAnswer(const absl::StatusOr<UpsertPatternResponse>& response, const Upload& upload) {
     const MutexLock lock(mutex_);
     absl::Status status = response.ok() ? Count(response->outcome(), &counts_) : response.status();
-    if (IsRefusal(status)) {
+    const auto delay = RetryDelayOf(status);
+    if (delay && upload.tries < limits::kBusyTries && error_.ok()) {
+      busy_.push_back(upload);
+      busy_.back().delay = *delay;
+      ++busy_.back().tries;
+    } else if (IsRefusal(status)) {
       ++counts_.refused;
-      counts_.refusals.emplace(line, std::move(status));
+      counts_.refusals.emplace(upload.line, std::move(status));
       if (counts_.refusals.size() > limits::kShownRefusals) {
         counts_.refusals.erase(std::prev(counts_.refusals.end()));
       }
     } else {
-      error_.Update(Annotate(status, fmt::format("line {}", line)));
+      error_.Update(Annotate(status, fmt::format("line {}", upload.line)));
+      busy_.clear();
     }
     --calls_;
-    bytes_ -= bytes;
+    bytes_ -= upload.bytes;
     answered_.NotifyAll();  // under the mutex: the waiting one may destroy this
   }
 
@@ -132,6 +168,7 @@ class Uploader {
   ImportCounts& counts_;  // but `expired` under the mutex
   size_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<Upload> busy_ ABSL_GUARDED_BY(mutex_);  // to be sent again
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -177,10 +214,23 @@ absl::StatusOr<uint64_t> CheckExport(NodeClient& client, std::ifstream& in) {
   }
 }
 
-// More patterns than the node keeps would push out those that it has, and one another.
-absl::Status CheckRoom(NodeClient& client, uint64_t patterns, const std::string& path) {
+// More patterns than the node keeps would push out one another. Those that it has are pushed out
+// by fewer, unless they are the same: that is said. A node that does not tell its capacity takes
+// all.
+absl::Status CheckRoom(CommandContext& context, NodeClient& client, uint64_t patterns,
+                       const std::string& path) {
   ASSIGN_OR_RETURN(const auto node, client.GetStatus());
+  if (node.patterns_capacity() == 0) {
+    return absl::OkStatus();
+  }
   if (patterns <= node.patterns_capacity()) {
+    if (patterns + node.patterns() > node.patterns_capacity()) {
+      context.err << fmt::format(
+          "the node has {} patterns and keeps {}; with the {} of the file it forgets those that "
+          "are "
+          "worth least, unless they are the same\n",
+          node.patterns(), node.patterns_capacity(), patterns);
+    }
     return absl::OkStatus();
   }
   return Error(
@@ -195,9 +245,9 @@ absl::Status KeepAdapter(NodeClient& client, Pattern* pattern) {
   pattern::v1::GetPatternRequest request;
   request.set_id(pattern->id());
   request.set_with_adapter(true);
-  auto stored = client.GetPattern(request);
-  if (absl::IsNotFound(stored.status())) {
-    return absl::OkStatus();
+  auto stored = CallWhileBusy([&] { return client.GetPattern(request); });
+  if (absl::IsNotFound(stored.status()) || absl::IsDataLoss(stored.status())) {
+    return absl::OkStatus();  // there is none, or none that can be read
   }
   RETURN_IF_ERROR(stored.status());
   *pattern->mutable_adapter() = std::move(*stored->mutable_pattern()->mutable_adapter());
@@ -281,7 +331,7 @@ absl::Status ImportPatterns(CommandContext& context, const std::string& path, bo
   if (!patterns.ok()) {
     return Annotate(patterns.status(), path);
   }
-  RETURN_IF_ERROR(CheckRoom(client, *patterns, path));
+  RETURN_IF_ERROR(CheckRoom(context, client, *patterns, path));
   if (check_only) {
     context.out << (context.json
                         ? ToJsonLine(json{{"patterns", *patterns}})

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/cli/busy.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/output.h"
@@ -39,7 +40,9 @@ struct ExportFlags {
   bool without_adapters = false;
 };
 
-absl::Status WriteAll(NodeClient& client, const ExportFlags& flags, PatternFileWriter* writer) {
+// `damaged` counts the patterns that were left out, since the node cannot read them.
+absl::Status WriteAll(NodeClient& client, const ExportFlags& flags, PatternFileWriter* writer,
+                      uint64_t* damaged) {
   pattern::v1::ListPatternsRequest request;
   RETURN_IF_ERROR(flags.filter.Write(request.mutable_filter()));
   request.set_with_embedding(true);
@@ -58,9 +61,13 @@ absl::Status WriteAll(NodeClient& client, const ExportFlags& flags, PatternFileW
     get.set_id(listed.id());
     get.set_with_embedding(true);
     get.set_with_adapter(true);
-    const auto response = client.GetPattern(get);
+    const auto response = CallWhileBusy([&] { return client.GetPattern(get); });
     if (absl::IsNotFound(response.status())) {
       return absl::OkStatus();  // deleted since it was listed
+    }
+    if (absl::IsDataLoss(response.status())) {
+      ++*damaged;
+      return absl::OkStatus();
     }
     RETURN_IF_ERROR(response.status());
     return writer->Add(response->pattern());
@@ -69,16 +76,29 @@ absl::Status WriteAll(NodeClient& client, const ExportFlags& flags, PatternFileW
   return writer->End();
 }
 
-absl::Status ExportToFile(NodeClient& client, const ExportFlags& flags, uint64_t* patterns) {
+absl::Status ExportToFile(NodeClient& client, const ExportFlags& flags, uint64_t* patterns,
+                          uint64_t* damaged) {
   ASSIGN_OR_RETURN(const auto file, AtomicFile::Create(flags.file, kOwnerOnly));
   PatternFileWriter writer([&](std::string_view bytes) { return file->Append(AsBytes(bytes)); });
-  RETURN_IF_ERROR(WriteAll(client, flags, &writer));
+  RETURN_IF_ERROR(WriteAll(client, flags, &writer, damaged));
   *patterns = writer.patterns();
   return file->Commit();
 }
 
+// On stderr: what was asked for may be standard output.
+void TellDamaged(CommandContext& context, uint64_t damaged) {
+  if (damaged > 0) {
+    context.err << fmt::format(
+        "{} patterns are damaged and left out; `ruvd store verify` names them, `ruvd pattern rm` "
+        "or "
+        "an import of an earlier export ends it\n",
+        damaged);
+  }
+}
+
 absl::Status Export(CommandContext& context, const ExportFlags& flags) {
   NodeClient client(context.server);
+  uint64_t damaged = 0;
   if (flags.file == kStandardOutput) {
     const auto state = [&] {
       return context.out ? absl::OkStatus()
@@ -89,14 +109,17 @@ absl::Status Export(CommandContext& context, const ExportFlags& flags) {
       context.out << bytes;
       return state();
     });
-    RETURN_IF_ERROR(WriteAll(client, flags, &writer));
+    RETURN_IF_ERROR(WriteAll(client, flags, &writer, &damaged));
+    TellDamaged(context, damaged);
     context.out << std::flush;  // what is still buffered may find a full disk
     return state();
   }
   uint64_t patterns = 0;
-  RETURN_IF_ERROR(ExportToFile(client, flags, &patterns));
+  RETURN_IF_ERROR(ExportToFile(client, flags, &patterns, &damaged));
+  TellDamaged(context, damaged);
   if (context.json) {
-    context.out << ToJsonLine(json{{"file", flags.file}, {"patterns", patterns}});
+    context.out << ToJsonLine(
+        json{{"file", flags.file}, {"patterns", patterns}, {"damaged", damaged}});
     return absl::OkStatus();
   }
   context.out << fmt::format(

@@ -3,27 +3,44 @@
 
 #include "node/cli/rpc_error.h"
 
+#include <algorithm>
+
+#include "absl/strings/cord.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "node/cli/limits.h"
 
 namespace ruvd {
 namespace {
 
-// "" where the details hold no ErrorInfo or are damaged.
-std::string ReasonIn(const std::string& details) {
+constexpr char kRetryUrl[] = "ruvd.retry_ms";
+
+struct Details {
+  std::string reason;  // "" where there is no ErrorInfo, or where they are damaged
+  std::optional<int64_t> retry_ms;
+};
+
+Details Read(const std::string& bytes) {
+  Details details;
   google::rpc::Status rich;
-  if (details.empty() || !rich.ParseFromString(details)) {
-    return "";
+  if (bytes.empty() || !rich.ParseFromString(bytes)) {
+    return details;
   }
   for (const auto& any : rich.details()) {
     google::rpc::ErrorInfo info;
-    if (any.Is<google::rpc::ErrorInfo>() && any.UnpackTo(&info)) {
-      return info.reason();
+    google::rpc::RetryInfo retry;
+    if (details.reason.empty() && any.Is<google::rpc::ErrorInfo>() && any.UnpackTo(&info)) {
+      details.reason = info.reason();
+    } else if (any.Is<google::rpc::RetryInfo>() && any.UnpackTo(&retry)) {
+      const int64_t seconds = std::clamp<int64_t>(retry.retry_delay().seconds(), 0,
+                                                  limits::kMaxRetryDelay.count() / 1000);
+      const int64_t millis = std::max(retry.retry_delay().nanos(), 0) / 1'000'000;
+      details.retry_ms = std::min<int64_t>(1000 * seconds + millis, limits::kMaxRetryDelay.count());
     }
   }
-  return "";
+  return details;
 }
 
 }  // namespace
@@ -34,9 +51,13 @@ absl::Status StatusOfCall(int code, std::string_view message, const std::string&
     return absl::OkStatus();
   }
   const auto status_code = static_cast<absl::StatusCode>(code);
-  const std::string reason = ReasonIn(details);
-  if (!reason.empty()) {
-    return MakeError(status_code, reason, message);
+  const Details read = Read(details);
+  if (!read.reason.empty()) {
+    absl::Status status = MakeError(status_code, read.reason, message);
+    if (read.retry_ms) {
+      status.SetPayload(kRetryUrl, absl::Cord(std::to_string(*read.retry_ms)));
+    }
+    return status;
   }
   if (status_code == absl::StatusCode::kUnavailable) {
     return Error(status_code, reasons::kNodeUnreachable,
@@ -56,6 +77,12 @@ absl::Status StatusOfCall(int code, std::string_view message, const std::string&
         absl::StatusCodeToString(status_code), server);
   }
   return Error(status_code, "", "{} (from {})", message, server);
+}
+
+std::optional<std::chrono::milliseconds> RetryDelayOf(const absl::Status& status) {
+  const auto millis = status.GetPayload(kRetryUrl);
+  return millis ? std::optional(std::chrono::milliseconds(std::stoll(std::string(*millis))))
+                : std::nullopt;
 }
 
 }  // namespace ruvd

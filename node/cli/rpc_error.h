@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,5 +17,9 @@ namespace ruvd {
 // anything. UNAVAILABLE without a reason means that nobody listens at `server`.
 absl::Status StatusOfCall(int code, std::string_view message, const std::string& details,
                           std::string_view server);
+
+// When to call again, where the node was busy and said so (google.rpc.RetryInfo); at most
+// limits::kMaxRetryDelay. nullopt: calling again does not help.
+std::optional<std::chrono::milliseconds> RetryDelayOf(const absl::Status& status);
 
 }  // namespace ruvd

@@ -15,10 +15,12 @@
 #include "base/status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "node/api/rpc_status.h"
 #include "node/cli/client.h"
 #include "node/cli/demo/child_process.h"
 #include "node/cli/demo/ports.h"
 #include "node/cli/last_response.h"
+#include "node/cli/limits.h"
 #include "node/cli/request_text.h"
 #include "node/cli/rpc_error.h"
 #include "node/metrics/log.h"
@@ -140,6 +142,27 @@ TEST(CliRpcErrorTest, TheReasonOfTheNodeIsKept) {
   EXPECT_EQ(ReasonOf(status), "CONTEXT_TOO_LONG");
   EXPECT_EQ(MessageOf(status), "too long; shorten");
   EXPECT_EQ(ReasonOf(StatusOfCall(14, "draining", Details("NODE_DRAINING"), "s")), "NODE_DRAINING");
+}
+
+TEST(CliRpcErrorTest, ABusyNodeSaysWhenToComeAgain) {
+  const auto delay = [](const absl::Status& status) {
+    const grpc::Status rpc = ToRpcStatus(status);
+    return RetryDelayOf(StatusOfCall(static_cast<int>(rpc.error_code()), rpc.error_message(),
+                                     rpc.error_details(), "s"));
+  };
+  EXPECT_EQ(delay(Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull, "full")),
+            std::chrono::milliseconds(200));
+  EXPECT_EQ(delay(Error(absl::StatusCode::kInternal, reasons::kInternal, "no")), std::nullopt);
+  google::rpc::Status rich;
+  google::rpc::ErrorInfo info;
+  info.set_reason("MAILBOX_FULL");
+  rich.add_details()->PackFrom(info);
+  google::rpc::RetryInfo retry;
+  retry.mutable_retry_delay()->set_seconds(1LL << 62);
+  retry.mutable_retry_delay()->set_nanos(-5);
+  rich.add_details()->PackFrom(retry);
+  EXPECT_EQ(RetryDelayOf(StatusOfCall(8, "full", rich.SerializeAsString(), "s")),
+            limits::kMaxRetryDelay);
 }
 
 TEST(CliRpcErrorTest, DamagedOrMissingDetailsStillGiveAnError) {

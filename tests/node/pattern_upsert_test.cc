@@ -12,6 +12,7 @@
 #include "inference/adapter/adapter_bytes.h"
 #include "node/actors/pattern_payload.h"
 #include "node/actors/shared_items.h"
+#include "storage/patterns/pattern_keys.h"
 #include "tests/inference/text_model.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
@@ -109,6 +110,39 @@ TEST_F(PatternUpsertTest, APatternThatAClientMadePrivateIsNotShared) {
   request.mutable_pattern()->set_tier(pattern::v1::SHARING_TIER_PUBLIC);
   ASSERT_TRUE(Upsert(request).ok());
   EXPECT_TRUE(Shareable());
+}
+
+// "private" was shown of a pattern that went on being shared.
+TEST_F(PatternUpsertTest, WhoNamesNoTierLeavesItAsItWas) {
+  StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+  ASSERT_TRUE(patterns_->SetTier(kId, SharingTier::kPublic).ok());
+  auto request = Again();
+  request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_EQ(patterns_->Get(kId)->tier, SharingTier::kPublic);
+  EXPECT_TRUE(Shareable());
+}
+
+// No client could mend a pattern whose rows cannot be read: to import an export of before is what
+// suggests itself.
+TEST_F(PatternUpsertTest, ADamagedPatternIsReplacedWhateverItsTime) {
+  constexpr uint32_t kOtherGeneration = 99;  // than the row has: it does not open
+  for (const ColumnFamily family : {ColumnFamily::kPayload, ColumnFamily::kMeta}) {
+    StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+    auto request = Again();
+    request.mutable_pattern()->set_updated_ms(1);
+    request.set_only_if_newer(true);
+    Batch damage;
+    damage.Put(family, patterns::IdKey(patterns_->collection(), kId), "damage", kOtherGeneration);
+    ASSERT_TRUE(database_->Write(std::move(damage), Durability::kProcessCrash).ok());
+    ASSERT_TRUE(absl::IsDataLoss(patterns_->Get(kId).status()));
+    pattern::v1::UpsertPatternResponse response;
+    ASSERT_TRUE(upsert_->Run(request, &response).ok());
+    EXPECT_EQ(response.outcome(), pattern::v1::UpsertPatternResponse::OUTCOME_REPLACED);
+    ASSERT_TRUE(patterns_->Get(kId).ok());
+    EXPECT_EQ(patterns_->Get(kId)->task, "walks");
+    EXPECT_FALSE(Shareable());
+  }
 }
 
 TEST_F(PatternUpsertTest, AStoredAdapterThatDoesNotDecodeIsReplaced) {
