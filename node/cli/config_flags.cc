@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "node/config/keys.h"
 
 namespace ruvd {
@@ -20,6 +22,12 @@ void ConfigFlags::AddTo(CLI::App& verb) {
                         fmt::format("{} ({})", keys[i].doc, DescribeConfigType(keys[i])))
             ->group("Configuration"));
   }
+}
+
+bool ConfigFlags::given() const {
+  return !file_.empty() || std::ranges::any_of(options_, [](const CLI::Option* option) {
+    return option->count() > 0;
+  });
 }
 
 absl::StatusOr<NodeConfig> ConfigFlags::Load(const CommandContext& context,

@@ -17,6 +17,8 @@ class ConfigFlags {
  public:
   // The verb refers to this object until it is parsed.
   void AddTo(CLI::App& verb);
+  // Whether the command line has any of them: a verb that asks a running node has no use for them.
+  bool given() const;
   // Flag > environment > file > default; see LoadConfig. `origins` may be null.
   absl::StatusOr<NodeConfig> Load(const CommandContext& context, ConfigOrigins* origins) const;
 

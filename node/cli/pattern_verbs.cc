@@ -283,8 +283,10 @@ void AddWatchVerb(VerbTable& verbs) {
   auto flags = std::make_shared<WatchFlags>();
   CLI::App& watch = verbs.Add("pattern watch", kGroup, "Changes as they happen, until Ctrl-C",
                               [flags](CommandContext& context) { return Watch(context, *flags); });
-  watch.add_option("--after", flags->after, "Behind this change; 0 is all that the log has");
-  watch.add_option("--log", flags->log, "The log that this number is of: fails after a restore");
+  CLI::Option* const after =
+      watch.add_option("--after", flags->after, "Behind this change; 0 is all that the log has");
+  watch.add_option("--log", flags->log, "The log that this number is of: fails after a restore")
+      ->needs(after);
   watch.add_option("--count", flags->count, "End after so many changes");
 }
 

@@ -49,8 +49,9 @@ struct StoreFlags {
   bool data_keys = false;
   std::string user;
   std::optional<uint32_t> collection;
-  std::string new_passphrase_file;
-  std::string keep_old_key;
+  // An empty name is an unset variable of somebody's script, not a flag that was left out.
+  std::optional<std::string> new_passphrase_file;
+  std::optional<std::string> keep_old_key;
   bool running = false;  // asks the node at --server
   std::string name;      // of a running node's backup
 };
@@ -165,28 +166,45 @@ absl::Status Compact(CommandContext& context, const StoreFlags& flags) {
   return absl::OkStatus();
 }
 
-void PrintManifest(CommandContext& context, const BackupManifest& manifest) {
+uint64_t BytesOf(const BackupManifest& manifest) {
   uint64_t bytes = 0;
   for (const BackupManifest::File& file : manifest.files) {
     bytes += file.size;
   }
+  return bytes;
+}
+
+json ManifestJson(const BackupManifest& manifest) {
+  return json{{"store_id", ToHex(AsBytes(manifest.store_id))},
+              {"schema", manifest.schema},
+              {"created_ms", manifest.created_ms},
+              {"sequence", manifest.sequence},
+              {"boot_counter", manifest.boot_counter},
+              {"files", manifest.files.size()},
+              {"bytes", BytesOf(manifest)}};
+}
+
+void PrintManifest(CommandContext& context, const BackupManifest& manifest) {
   if (context.json) {
-    context.out << ToJsonLine(json{{"store_id", ToHex(AsBytes(manifest.store_id))},
-                                   {"schema", manifest.schema},
-                                   {"created_ms", manifest.created_ms},
-                                   {"sequence", manifest.sequence},
-                                   {"boot_counter", manifest.boot_counter},
-                                   {"files", manifest.files.size()},
-                                   {"bytes", bytes}});
+    context.out << ToJsonLine(ManifestJson(manifest));
     return;
   }
   PrintFields(context, {{"store", ToHex(AsBytes(manifest.store_id))},
                         {"files", std::to_string(manifest.files.size())},
-                        {"bytes", std::to_string(bytes)},
+                        {"bytes", std::to_string(BytesOf(manifest))},
                         {"sequence", std::to_string(manifest.sequence)}});
 }
 
+absl::Status CheckRunning(const StoreFlags& flags) {
+  return flags.config.given()
+             ? UsageError(
+                   "--running asks the node at --server, which has its own configuration; "
+                   "leave --config and configuration keys out")
+             : absl::OkStatus();
+}
+
 absl::Status BackUpRunning(CommandContext& context, const StoreFlags& flags) {
+  RETURN_IF_ERROR(CheckRunning(flags));
   NodeClient client(context.server);
   ASSIGN_OR_RETURN(const auto backup, client.BackUpStore(flags.name));
   if (context.json) {
@@ -231,14 +249,20 @@ absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
   RETURN_IF_ERROR(ChooseRestoreKeys(keys, config, *source, &options));
   ASSIGN_OR_RETURN(options.store, StorePathOf(config));
   ASSIGN_OR_RETURN(const RestoreReport report, RestoreBackup(options));
-  PrintManifest(context, report.manifest);
-  if (!context.json) {
-    context.out << fmt::format(
-        "restored into {}; boot counter {}, {} newer entries of the privacy "
-        "ledger kept, which ends at entry {}\n",
-        PrintableLine(options.store), report.boot_counter, report.ledger_rows_carried,
-        report.ledger_entries);
+  if (context.json) {
+    json restored = ManifestJson(report.manifest);
+    restored["node_boot_counter"] = report.boot_counter;
+    restored["ledger_rows_carried"] = report.ledger_rows_carried;
+    restored["ledger_entries"] = report.ledger_entries;
+    context.out << ToJsonLine(restored);
+    return absl::OkStatus();
   }
+  PrintManifest(context, report.manifest);
+  context.out << fmt::format(
+      "restored into {}; boot counter {}, {} newer entries of the privacy "
+      "ledger kept, which ends at entry {}\n",
+      PrintableLine(options.store), report.boot_counter, report.ledger_rows_carried,
+      report.ledger_entries);
   return absl::OkStatus();
 }
 
@@ -247,16 +271,35 @@ void Wipe(std::string* secret) {
 }
 
 // A flag that does nothing with this kind of key is refused: it would promise what is not done.
-absl::Status CheckRotation(const StoreFlags& flags, SealKeySource::Kind kind) {
-  if (!flags.new_passphrase_file.empty() && kind != SealKeySource::Kind::kPassphrase) {
+absl::Status CheckRotation(const StoreFlags& flags, const SealKeySource& source) {
+  for (const auto& [flag, file] : {std::pair("--new-passphrase-file", flags.new_passphrase_file),
+                                   std::pair("--keep-old-key", flags.keep_old_key)}) {
+    if (file && file->empty()) {
+      return UsageError(fmt::format("{} names no file; give one, or leave the flag out", flag));
+    }
+  }
+  const SealKeySource::Kind kind = source.kind();
+  if (flags.new_passphrase_file && kind != SealKeySource::Kind::kPassphrase) {
     return UsageError(
         "--new-passphrase-file is for a store whose storage.seal_key is passphrase; give "
         "--storage.seal_key passphrase or the node's configuration, or leave it out");
   }
-  if (!flags.keep_old_key.empty() && kind != SealKeySource::Kind::kFile) {
+  if (flags.keep_old_key && kind != SealKeySource::Kind::kFile) {
     return UsageError(
         "--keep-old-key is for a store whose storage.seal_key is file: a passphrase and a "
         "credential are kept where they come from");
+  }
+  // The files of the rotation itself: a copy there is overwritten and moved.
+  const auto place = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  if (flags.keep_old_key && (place(*flags.keep_old_key) == place(source.path()) ||
+                             place(*flags.keep_old_key) == place(source.next_path()))) {
+    return UsageError(
+        fmt::format("{} is a file of the rotation itself; name another one for "
+                    "--keep-old-key",
+                    *flags.keep_old_key));
   }
   return absl::OkStatus();
 }
@@ -279,8 +322,7 @@ absl::StatusOr<SealKey> StartRotation(const StoreFlags& flags, const OpenedStore
   }
   ASSIGN_OR_RETURN(
       std::string passphrase,
-      ReadPassphraseFile(flags.new_passphrase_file.empty() ? store.config.storage.passphrase_file
-                                                           : flags.new_passphrase_file));
+      ReadPassphraseFile(flags.new_passphrase_file.value_or(store.config.storage.passphrase_file)));
   absl::StatusOr<SealKey> next = store.source->StartRotation(passphrase);
   Wipe(&passphrase);
   return next;
@@ -289,7 +331,7 @@ absl::StatusOr<SealKey> StartRotation(const StoreFlags& flags, const OpenedStore
 // What the operator has to do now.
 std::string AfterRotation(const StoreFlags& flags, SealKeySource::Kind kind) {
   if (kind == SealKeySource::Kind::kPassphrase) {
-    return flags.new_passphrase_file.empty()
+    return !flags.new_passphrase_file
                ? ""
                : "storage.passphrase_file must hold the new passphrase before the next start; "
                  "backups made before this open with the former one\n";
@@ -297,34 +339,47 @@ std::string AfterRotation(const StoreFlags& flags, SealKeySource::Kind kind) {
   if (kind == SealKeySource::Kind::kCredential) {
     return "backups made before this open with the former credential: keep it\n";
   }
-  return flags.keep_old_key.empty()
+  return !flags.keep_old_key
              ? "backups made before this need the former key, which is gone: make a new one now\n"
              : fmt::format("backups made before this open with --backup-key {}\n",
-                           PrintableLine(flags.keep_old_key));
+                           PrintableLine(*flags.keep_old_key));
+}
+
+// Seals what the store holds under new data keys. The node's key is new by then, whatever becomes
+// of this.
+absl::Status RotateDataKeys(Database& database) {
+  absl::Status status = database.RotateDataKeys("");
+  if (status.ok()) {
+    status = Reseal(database);
+  }
+  return Annotate(status,
+                  "the node's seal key is new already, only the data keys are not all replaced");
 }
 
 // The node's key first: data keys that are made now are never wrapped by the old one.
 absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
-  RETURN_IF_ERROR(CheckRotation(flags, store.source->kind()));
-  if (!flags.keep_old_key.empty()) {
-    RETURN_IF_ERROR(KeepOldKey(store.source->path(), flags.keep_old_key));
+  RETURN_IF_ERROR(CheckRotation(flags, *store.source));
+  if (flags.keep_old_key) {
+    RETURN_IF_ERROR(KeepOldKey(store.source->path(), *flags.keep_old_key));
   }
   ASSIGN_OR_RETURN(const SealKey next, StartRotation(flags, store));
   RETURN_IF_ERROR(store.database->ChangeSealKey(next));
   RETURN_IF_ERROR(store.source->FinishRotation());
-  if (flags.data_keys) {
-    RETURN_IF_ERROR(store.database->RotateDataKeys(""));
-    RETURN_IF_ERROR(Reseal(*store.database));
+  // Before anything else can fail: the operator has to know, or the next start fails.
+  if (!context.json) {
+    context.out << "the node has a new seal key\n"
+                << AfterRotation(flags, store.source->kind()) << std::flush;
   }
+  const absl::Status data_keys =
+      flags.data_keys ? RotateDataKeys(*store.database) : absl::OkStatus();
   const auto all = store.database->DataKeys();
   const auto keys = std::ranges::count_if(
       all, [](const DataKeyInfo& key) { return key.state != DataKeyInfo::State::kDestroyed; });
-  context.out << (context.json
-                      ? ToJsonLine(json{{"data_keys", keys}, {"kept_key", flags.keep_old_key}})
-                      : fmt::format("the node has a new seal key; it wraps {} data keys\n{}", keys,
-                                    AfterRotation(flags, store.source->kind())));
-  return absl::OkStatus();
+  context.out << (context.json ? ToJsonLine(json{{"data_keys", keys},
+                                                 {"kept_key", flags.keep_old_key.value_or("")}})
+                               : fmt::format("it wraps {} data keys\n", keys));
+  return data_keys;
 }
 
 absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
@@ -340,6 +395,7 @@ absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {
         "--running is for --user: a collection is erased while the node does not run; stop it, or "
         "remove single patterns with `ruvd pattern rm`");
   }
+  RETURN_IF_ERROR(CheckRunning(flags));
   NodeClient client(context.server);
   return client.EraseUser(flags.user).status();
 }
@@ -383,11 +439,13 @@ void AddStoreVerbs(VerbTable& verbs) {
   auto [restore, restore_flags] =
       add("store restore", "Put a backup in the place of the store", Restore);
   restore.add_option("--from", restore_flags.backup.folder, "Folder of the backup")->required();
-  restore.add_flag("--verify", restore_flags.verify_only, "Check the backup, restore nothing");
-  restore.add_flag(
-      "--accept-older-ledger", restore_flags.accept_older_ledger,
-      "Where no store is there to compare with, take the backup's privacy ledger: what "
-      "was spent since is forgotten");
+  CLI::Option* const verify =
+      restore.add_flag("--verify", restore_flags.verify_only, "Check the backup, restore nothing");
+  restore
+      .add_flag("--accept-older-ledger", restore_flags.accept_older_ledger,
+                "Where no store is there to compare with, take the backup's privacy ledger: what "
+                "was spent since is forgotten")
+      ->excludes(verify);
   CLI::Option* const key_file =
       restore.add_option("--backup-key", restore_flags.backup.key_file,
                          "Seal key file of the backup's time, where it was another one");

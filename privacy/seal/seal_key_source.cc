@@ -103,8 +103,8 @@ absl::StatusOr<std::optional<SealKeys>> SealKeySource::LoadExisting() const {
   }
   ASSIGN_OR_RETURN(SealKey current, LoadCurrent());
   SealKeys keys{.current = std::move(current), .next = std::nullopt};
-  if (Exists(NextPath())) {
-    ASSIGN_OR_RETURN(keys.next, LoadFrom(NextPath(), options_.passphrase));
+  if (Exists(next_path())) {
+    ASSIGN_OR_RETURN(keys.next, LoadFrom(next_path(), options_.passphrase));
   }
   return keys;
 }
@@ -124,35 +124,35 @@ absl::Status SealKeySource::Adopt(std::string_view derivation) {
 
 absl::StatusOr<SealKey> SealKeySource::StartRotation(std::string_view new_passphrase) {
   if (options_.kind == Kind::kCredential) {
-    if (!Exists(NextPath())) {
+    if (!Exists(next_path())) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                    "the seal key is a credential, which only the service manager can replace; "
                    "provide the new one as {} beside the old one and rotate again",
-                   NextPath());
+                   next_path());
     }
-    return LoadFrom(NextPath(), "");
+    return LoadFrom(next_path(), "");
   }
   next_passphrase_ = new_passphrase;
   if (options_.kind == Kind::kPassphrase) {
     // Checked before anything is written.
     RETURN_IF_ERROR(
         SealKeyFromPassphrase(new_passphrase, PassphraseParameters::Generate()).status());
-    RETURN_IF_ERROR(WriteFileAtomically(NextPath(), PassphraseParameters::Generate().Encode(),
+    RETURN_IF_ERROR(WriteFileAtomically(next_path(), PassphraseParameters::Generate().Encode(),
                                         seal::kKeyFileMode));
   } else {
-    RETURN_IF_ERROR(WriteRandomKey(NextPath()));
+    RETURN_IF_ERROR(WriteRandomKey(next_path()));
   }
-  return LoadFrom(NextPath(), next_passphrase_);
+  return LoadFrom(next_path(), next_passphrase_);
 }
 
 absl::Status SealKeySource::FinishRotation() {
   if (options_.kind == Kind::kCredential) {
     return absl::OkStatus();
   }
-  if (std::rename(NextPath().c_str(), options_.path.c_str()) != 0) {
+  if (std::rename(next_path().c_str(), options_.path.c_str()) != 0) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
                  "cannot put {} in the place of {}: {}; rename it yourself, the store needs it",
-                 NextPath(), options_.path, std::strerror(errno));
+                 next_path(), options_.path, std::strerror(errno));
   }
   if (!next_passphrase_.empty()) {
     std::swap(options_.passphrase, next_passphrase_);
@@ -162,12 +162,12 @@ absl::Status SealKeySource::FinishRotation() {
 }
 
 absl::Status SealKeySource::CancelRotation() {
-  if (options_.kind == Kind::kCredential || !Exists(NextPath())) {
+  if (options_.kind == Kind::kCredential || !Exists(next_path())) {
     return absl::OkStatus();
   }
-  if (std::remove(NextPath().c_str()) != 0) {
+  if (std::remove(next_path().c_str()) != 0) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
-                 "cannot remove {}: {}; check its permissions", NextPath(), std::strerror(errno));
+                 "cannot remove {}: {}; check its permissions", next_path(), std::strerror(errno));
   }
   return seal::SyncFolderOf(options_.path);
 }

@@ -57,6 +57,8 @@ class SealKeySource {
   // kPassphrase: makes these parameters the source's own, where it has none yet.
   absl::Status Adopt(std::string_view derivation);
   const std::string& path() const { return options_.path; }
+  // Of the next key, between StartRotation and FinishRotation.
+  std::string next_path() const { return options_.path + ".next"; }
   Kind kind() const { return options_.kind; }
 
   // Makes the next key. `new_passphrase` for kPassphrase (the same one gives another key, too).
@@ -66,7 +68,6 @@ class SealKeySource {
   absl::Status CancelRotation();
 
  private:
-  std::string NextPath() const { return options_.path + ".next"; }
   absl::StatusOr<SealKey> LoadFrom(const std::string& path, std::string_view passphrase) const;
   absl::StatusOr<SealKey> LoadCurrent() const;
   absl::Status CreateIfMissing() const;

@@ -111,6 +111,11 @@ TEST_F(CliCommandTest, UnknownVerbsAndMissingArgumentsAreUsageErrors) {
   EXPECT_EQ(Run({"status", "--format", "xml"}), 2);
   EXPECT_EQ(Run({"consent", "grant"}), 2);
   EXPECT_EQ(Run({"demo", "--nodes", "0"}), 2);
+  // Flags that would do nothing.
+  EXPECT_EQ(Run({"pattern", "watch", "--log", "1"}), 2);
+  EXPECT_EQ(Run({"store", "restore", "--from", "x", "--verify", "--accept-older-ledger"}), 2);
+  EXPECT_EQ(Run({"store", "backup", "--running", "--node.data_dir", "x"}), 2);
+  EXPECT_EQ(Run({"store", "erase", "--running", "--user", "a", "--config", "x"}), 2);
 }
 
 TEST_F(CliCommandTest, NobodyListeningIsNotReadyAndSaysWhatToStart) {

@@ -66,6 +66,20 @@ TEST_F(CliStoreKeysTest, DataKeysMadeByARotationAreNeverWrappedByTheOldKey) {
   EXPECT_EQ(Unwrapped(before), 0U);
 }
 
+// An unset variable of a script destroyed the only key of all earlier backups.
+TEST_F(CliStoreKeysTest, AnEmptyNameForTheOldKeyIsNotTakenAsNone) {
+  Put("a", "1");
+  const fs::path key = fs::path(config_.node.data_dir) / "seal.key";
+  const std::string before = ReadFile(key, 1000).value();
+  EXPECT_EQ(Run({"store", "rotate", "--keep-old-key", ""}), 2);
+  EXPECT_EQ(Run({"store", "rotate", "--new-passphrase-file", ""}), 2);
+  // It was overwritten by the rotation, moved by it, and then recommended for backups.
+  const std::string next = (fs::path(config_.node.data_dir) / "." / "seal.key.next").string();
+  EXPECT_EQ(Run({"store", "rotate", "--keep-old-key", next}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("of the rotation itself"));
+  EXPECT_EQ(ReadFile(key, 1000).value(), before);
+}
+
 TEST_F(CliStoreKeysTest, ARotationThatWasInterruptedIsSettledAtTheNextOpen) {
   Put("a", "1");
   const fs::path data = config_.node.data_dir;
