@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/steady_time.h"
+
 namespace ruvd {
 namespace {
 
@@ -20,6 +22,14 @@ HybridTime HybridClock::Now() {
     next = std::max(wall, last + 1);  // a full counter runs over into the milliseconds
   } while (!last_.compare_exchange_weak(last, next));
   return {next};
+}
+
+int64_t HybridClock::WallMillis() const {
+  const int64_t wall = wall_.WallMillis();
+  const int64_t ahead = last().wall_ms() - wall;
+  const bool bridged =
+      wall < OrderedTime::kFirstPossibleMs || ahead <= OrderedTime::kMaxBridge.count();
+  return ahead > 0 && bridged ? wall + ahead : wall;
 }
 
 void HybridClock::Observe(HybridTime seen) {

@@ -34,6 +34,10 @@ class HybridClock {
   void Observe(HybridTime seen);
   // The latest stamp given or seen.
   HybridTime last() const { return {last_.load()}; }
+  // What time it is, in milliseconds since 1970, for dates that are compared with the wall clock:
+  // it says so itself, unless it was never set or is behind the latest stamp by no more than
+  // OrderedTime::kMaxBridge, which the stamp says then. A stamp further ahead was of a wrong clock.
+  int64_t WallMillis() const;
 
  private:
   const Clock& wall_;

@@ -50,7 +50,8 @@ absl::Status Truncated(uint64_t after, uint64_t newest) {
                after, newest);
 }
 
-// A pattern whose rows do not open is left out: nobody would get past its change.
+// A pattern whose rows do not open is left out: nobody would get past its change. So is one that
+// was changed again since: that version may not be durable yet, and its own change shows it.
 absl::Status Write(const PatternStore& patterns, const PatternChange& change,
                    WatchPatternsResponse::Change* out) {
   out->set_sequence(change.sequence);
@@ -62,7 +63,9 @@ absl::Status Write(const PatternStore& patterns, const PatternChange& change,
   }
   const absl::StatusOr<Pattern> pattern = patterns.GetWithoutPayload(change.id);
   if (pattern.ok()) {
-    WritePattern(*pattern, out->mutable_pattern());
+    if (pattern->stamp <= change.time) {
+      WritePattern(*pattern, out->mutable_pattern());
+    }
     return absl::OkStatus();
   }
   return absl::IsNotFound(pattern.status()) || absl::IsDataLoss(pattern.status())

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/random.h"
@@ -85,16 +86,13 @@ class CollectionCheck {
     report_->Complain(fmt::format("patterns {}: ", found_.collection) +
                       fmt::format(format, std::forward<Args>(args)...));
   }
-  // Of a row without the one that it belongs to, which may be damaged.
-  template <typename... Args>
-  void ComplainOfStray(fmt::format_string<Args...> format, Args&&... args) {
-    if (scans_whole_) {
-      Complain(format, std::forward<Args>(args)...);
-    }
-  }
-  // Shows the rows of the collection in a family. Passes over values that do not open, which
-  // Database::Verify complains of: what follows from them is unsure.
-  void Scan(ColumnFamily family, const std::function<void(const RowView&)>& look);
+  // Shows the rows of the collection in a family, and the keys of those whose values do not open,
+  // which Database::Verify complains of. Where not all could be read nothing is said to be missing.
+  void Scan(ColumnFamily family, const std::function<void(const RowView&)>& look,
+            const std::function<void(std::string_view key)>& damaged);
+  // What a damaged row may have said is no reason to complain of others.
+  void LoseSlot(std::string_view key);
+  void LoseMeta(std::string_view key);
 
   void LookAtSlot(const RowView& row);
   void LookAtMeta(const RowView& row);
@@ -122,16 +120,23 @@ class CollectionCheck {
   std::unique_ptr<HnswIndex> index_;
   std::vector<Sampled> sample_;
   bool scans_whole_ = true;
+  // Whose rows are damaged: of the families slot, meta, payload and vec.
+  std::set<uint32_t> lost_slots_;
+  std::set<PatternId> lost_metas_;
+  std::set<PatternId> lost_payloads_;
+  std::set<uint32_t> lost_vectors_;
+  std::set<PatternId> in_lost_slots_;  // patterns that are said to be in one
 };
 
-void CollectionCheck::Scan(ColumnFamily family, const std::function<void(const RowView&)>& look) {
+void CollectionCheck::Scan(ColumnFamily family, const std::function<void(const RowView&)>& look,
+                           const std::function<void(std::string_view key)>& damaged) {
   const std::string prefix = patterns::CollectionPrefix(found_.collection);
   const auto show = [&](const RowView& row) -> absl::StatusOr<bool> {
     look(row);
     return true;
   };
-  const auto pass = [&](std::string_view) -> absl::StatusOr<bool> {
-    scans_whole_ = false;
+  const auto pass = [&](std::string_view key) -> absl::StatusOr<bool> {
+    damaged(key);
     return true;
   };
   const absl::Status status = database_.Scan(family, prefix, EndOfPrefix(prefix), show, pass);
@@ -141,13 +146,25 @@ void CollectionCheck::Scan(ColumnFamily family, const std::function<void(const R
   }
 }
 
+void CollectionCheck::LoseSlot(std::string_view key) {
+  if (const auto slot = ReadKeyU32(key, sizeof(uint32_t))) {
+    lost_slots_.insert(*slot);
+  }
+}
+
+void CollectionCheck::LoseMeta(std::string_view key) {
+  if (const auto id = IdOfKey(key)) {
+    lost_metas_.insert(*id);
+  }
+}
+
 void CollectionCheck::LookAtSlot(const RowView& row) {
   const std::optional<uint32_t> slot = ReadKeyU32(row.key, sizeof(uint32_t));
   const auto decoded = patterns::DecodeSlotRow(row.value);
   if (!slot || row.key.size() != 2 * sizeof(uint32_t) || !decoded.ok() ||
       decoded->generation != row.generation) {
     Complain("slot row {} is damaged", ToHex(AsBytes(row.key)));
-    scans_whole_ = false;
+    LoseSlot(row.key);
     return;
   }
   if (!decoded->live) {
@@ -166,7 +183,7 @@ void CollectionCheck::LookAtMeta(const RowView& row) {
   const auto meta = patterns::DecodeMetaRow(row.value, id.value_or(PatternId{}));
   if (!id || !meta.ok() || meta->generation != row.generation) {
     Complain("meta row {} is damaged", ToHex(AsBytes(row.key)));
-    scans_whole_ = false;
+    LoseMeta(row.key);
     return;
   }
   const auto slot = slot_of_.find(*id);
@@ -178,7 +195,11 @@ void CollectionCheck::LookAtMeta(const RowView& row) {
     return;
   }
   if (slot == slot_of_.end() || slot->second != meta->slot) {
-    ComplainOfStray("pattern {} is not in its slot {}", ToHex(*id), meta->slot);
+    if (lost_slots_.contains(meta->slot)) {
+      in_lost_slots_.insert(*id);
+    } else if (scans_whole_) {
+      Complain("pattern {} is not in its slot {}", ToHex(*id), meta->slot);
+    }
     return;
   }
   Held& held = held_[slot->second];
@@ -196,7 +217,12 @@ void CollectionCheck::LookAtPayload(const RowView& row) {
   const std::optional<PatternId> id = IdOfKey(row.key);
   const auto slot = id ? slot_of_.find(*id) : slot_of_.end();
   if (slot == slot_of_.end() || held_[slot->second].row.generation != row.generation) {
-    ComplainOfStray("payload row {} belongs to no pattern", ToHex(AsBytes(row.key)));
+    // One whose meta row is damaged, too, may be in any of the slots that are.
+    const bool unsure =
+        id && (in_lost_slots_.contains(*id) || (lost_metas_.contains(*id) && !lost_slots_.empty()));
+    if (scans_whole_ && !unsure) {
+      Complain("payload row {} belongs to no pattern", ToHex(AsBytes(row.key)));
+    }
     return;
   }
   held_[slot->second].has_payload = true;
@@ -206,7 +232,9 @@ void CollectionCheck::LookAtVector(const RowView& row) {
   const std::optional<uint32_t> slot = ReadKeyU32(row.key, sizeof(uint32_t));
   const auto found = slot ? held_.find(*slot) : held_.end();
   if (found == held_.end() || found->second.row.generation != row.generation) {
-    ComplainOfStray("embedding {} belongs to no pattern", ToHex(AsBytes(row.key)));
+    if (scans_whole_ && !(slot && lost_slots_.contains(*slot))) {
+      Complain("embedding {} belongs to no pattern", ToHex(AsBytes(row.key)));
+    }
     return;
   }
   Held& held = found->second;
@@ -231,12 +259,15 @@ void CollectionCheck::LookAtVector(const RowView& row) {
 void CollectionCheck::Count() {
   found_.patterns = held_.size();
   if (!scans_whole_) {
-    return;  // every row behind the damage would be missing
+    return;  // every row that was not read would be missing
   }
   for (const auto& [slot, held] : held_) {
-    if (!held.has_meta || !held.has_payload || !held.has_vector) {
+    const bool meta = held.has_meta || lost_metas_.contains(held.row.id);
+    const bool vector = held.has_vector || lost_vectors_.contains(slot);
+    const bool payload = held.has_payload || lost_payloads_.contains(held.row.id);
+    if (!meta || !vector || !payload) {
       Complain("pattern {} in slot {} lacks its {}", ToHex(held.row.id), slot,
-               !held.has_meta ? "meta row" : (!held.has_vector ? "embedding" : "payload"));
+               !meta ? "meta row" : (!vector ? "embedding" : "payload"));
     }
   }
 }
@@ -280,7 +311,7 @@ void CollectionCheck::ChooseSample() {
       sample_.push_back({slot, held_[slot].row.bank, *std::move(embedding), {}});
     }
   }
-  Scan(ColumnFamily::kVec, [&](const RowView& row) {
+  const auto offer = [&](const RowView& row) {
     const auto found = held_.find(ReadKeyU32(row.key, sizeof(uint32_t)).value_or(0));
     const auto embedding = patterns::DecodeVecRow(row.value, found_.dimension);
     if (found == held_.end() || !embedding.ok()) {
@@ -291,7 +322,8 @@ void CollectionCheck::ChooseSample() {
         sampled.Offer(Cosine(sampled.embedding, *embedding), options_.neighbours);
       }
     }
-  });
+  };
+  Scan(ColumnFamily::kVec, offer, [](std::string_view) {});
 }
 
 absl::Status CollectionCheck::Recall() {
@@ -328,10 +360,26 @@ absl::StatusOr<PatternCollectionCheck> CollectionCheck::Run(const patterns::Coll
   const auto checkpoint = patterns::DecodeCheckpointRow(stored.value_or(""));
   const uint32_t m = checkpoint.ok() && checkpoint->m != 0 ? checkpoint->m : row.m;
   ASSIGN_OR_RETURN(index_, HnswIndex::Create({.dimension = row.dimension, .m = m}));
-  Scan(ColumnFamily::kSlot, [this](const RowView& view) { LookAtSlot(view); });
-  Scan(ColumnFamily::kMeta, [this](const RowView& view) { LookAtMeta(view); });
-  Scan(ColumnFamily::kPayload, [this](const RowView& view) { LookAtPayload(view); });
-  Scan(ColumnFamily::kVec, [this](const RowView& view) { LookAtVector(view); });
+  Scan(
+      ColumnFamily::kSlot, [this](const RowView& view) { LookAtSlot(view); },
+      [this](std::string_view key) { LoseSlot(key); });
+  Scan(
+      ColumnFamily::kMeta, [this](const RowView& view) { LookAtMeta(view); },
+      [this](std::string_view key) { LoseMeta(key); });
+  Scan(
+      ColumnFamily::kPayload, [this](const RowView& view) { LookAtPayload(view); },
+      [this](std::string_view key) {
+        if (const auto id = IdOfKey(key)) {
+          lost_payloads_.insert(*id);
+        }
+      });
+  Scan(
+      ColumnFamily::kVec, [this](const RowView& view) { LookAtVector(view); },
+      [this](std::string_view key) {
+        if (const auto slot = ReadKeyU32(key, sizeof(uint32_t))) {
+          lost_vectors_.insert(*slot);
+        }
+      });
   Count();
   RETURN_IF_ERROR(CheckGraph());
   return found_;
@@ -356,7 +404,9 @@ absl::StatusOr<std::vector<PatternCollectionCheck>> VerifyPatterns(
                                  *collection});
         }
         return true;
-      });
+      },
+      // Database::Verify complains of it; those behind are looked at.
+      [](std::string_view) -> absl::StatusOr<bool> { return true; });
   if (!scanned.ok()) {
     report->Complain("patterns: collections could not all be read: " + MessageOf(scanned));
   }

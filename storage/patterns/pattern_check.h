@@ -40,8 +40,9 @@ struct PatternCollectionCheck {
 // meta and payload belong together, one of each for every pattern, with the same generation, the
 // same fields and the content that was hashed; whether the checkpoint of the graph is whole;
 // whether its links lead to every pattern of it; and whether searches over it find what an exact
-// scan of a sample finds. Complains in `report` of everything that is wrong. Changes nothing. An
-// error is for what kept it from looking.
+// scan of a sample finds. Complains in `report` of everything that is wrong, but for rows whose
+// values do not open, which Database::Verify names, and for what only follows from those. Changes
+// nothing. An error is for what kept it from looking.
 absl::StatusOr<std::vector<PatternCollectionCheck>> VerifyPatterns(
     Database& database, const PatternCheckOptions& options, StoreReport* report);
 

@@ -107,12 +107,13 @@ absl::Status ErasePatternCollection(Database& database, uint32_t number) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
                  "the store has no collection {}; `ruvd store status` lists those it has", number);
   }
+  // First: killed behind what follows, whoever watches must be told that nothing is as it was.
+  RETURN_IF_ERROR(BeginStoreLife(database));
   const absl::Status erased = database.Erase(KeyScope::Collection(number));
   if (!absl::IsNotFound(erased)) {  // no value was ever sealed in its scope
     RETURN_IF_ERROR(erased);
   }
   RETURN_IF_ERROR(DeleteRows(database, number));
-  RETURN_IF_ERROR(BeginStoreLife(database));
   return ReplaceFamilyKeys(database);
 }
 

@@ -57,6 +57,17 @@ absl::Status Changed(const PatternId& id) {
                "pattern {} was changed or removed meanwhile; read it again", ToHex(id));
 }
 
+// Of slots whose rows were lost: above what any slot was given away with before, so that no row of
+// then is taken for one of later.
+constexpr uint32_t kGenerationAfterLoss = uint32_t{1} << 31;
+
+absl::Status LostPattern(const PatternId& id) {
+  return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+               "the rows of pattern {} that say what it was and where it is cannot be read; delete "
+               "it, or restore the store from a backup",
+               ToHex(id));
+}
+
 std::string ContentHash(std::string_view vec_row, std::string_view payload) {
   return std::string(AsText(Sha256({AsBytes(vec_row), AsBytes(payload)})));
 }
@@ -113,11 +124,10 @@ void PatternStore::Log(PatternChangeKind kind, const PatternId& id, HybridTime t
 }
 
 // A time of the future, which a peer may send, would keep a pattern from ever losing value. Where
-// the wall clock says less than a stamp did, it went back or was never set: that is no future.
+// the wall clock says a little less than a stamp did, or was never set, that is no future.
 patterns::SlotRow PatternStore::SlotRowOf(const Pattern& pattern, uint32_t generation) const {
   patterns::SlotRow row = patterns::SlotRowOf(pattern, generation);
-  row.touched_ms =
-      std::min(row.touched_ms, std::max(database_.clock().WallMillis(), clock_.last().wall_ms()));
+  row.touched_ms = std::min(row.touched_ms, clock_.WallMillis());
   return row;
 }
 
@@ -158,10 +168,12 @@ absl::Status PatternStore::Store(Pattern pattern) {
   batch.Put(ColumnFamily::kPayload, IdKey(collection_, pattern.id), pattern.payload, generation,
             scope);
   Log(PatternChangeKind::kPut, pattern.id, pattern.stamp, next_sequence_, &batch);
+  CleanWithheld(pattern.id, &batch);
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
   const std::unique_lock state(state_);
   ++next_sequence_;
   slots_.Occupy(slot, row);
+  SettleLost(pattern.id);
   const absl::Status indexed = index_->Put({.label = slot,
                                             .generation = generation,
                                             .vector = pattern.embedding,
@@ -199,7 +211,47 @@ std::optional<uint32_t> PatternStore::LiveSlot(const PatternId& id) const {
 
 absl::StatusOr<uint32_t> PatternStore::SlotOf(const PatternId& id) const {
   const std::optional<uint32_t> slot = LiveSlot(id);
+  if (!slot && IsLost(id)) {
+    return LostPattern(id);
+  }
   return slot ? absl::StatusOr<uint32_t>(*slot) : patterns::NoSuchPattern(id);
+}
+
+void PatternStore::CleanWithheld(const PatternId& lost, Batch* batch) const {
+  if (lost_.size() != 1 || !IsLost(lost)) {
+    return;
+  }
+  for (const uint32_t slot : slots_.withheld()) {
+    batch->Delete(ColumnFamily::kVec, SlotKey(collection_, slot));
+    batch->Put(ColumnFamily::kSlot, SlotKey(collection_, slot),
+               patterns::EncodeSlotRow({.generation = kGenerationAfterLoss}), kGenerationAfterLoss,
+               KeyScope::Collection(collection_));
+  }
+}
+
+void PatternStore::SettleLost(const PatternId& lost) {
+  if (lost_.erase(lost) == 1 && lost_.empty()) {
+    slots_.ReleaseWithheld(kGenerationAfterLoss);
+  }
+}
+
+absl::Status PatternStore::RemoveLost(const PatternId& id) {
+  patterns::MetaRow meta{.generation = kGenerationAfterLoss, .tombstone = true};
+  meta.pattern.id = id;
+  meta.pattern.stamp = clock_.Now();
+  meta.pattern.updated_ms = clock_.WallMillis();
+  Batch batch;
+  batch.Put(ColumnFamily::kMeta, IdKey(collection_, id), patterns::EncodeMetaRow(meta),
+            meta.generation, KeyScope::Collection(collection_));
+  batch.Delete(ColumnFamily::kPayload, IdKey(collection_, id));
+  Log(PatternChangeKind::kDelete, id, meta.pattern.stamp, next_sequence_, &batch);
+  CleanWithheld(id, &batch);
+  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
+  const std::unique_lock state(state_);
+  ++next_sequence_;
+  ++tombstones_;
+  SettleLost(id);
+  return absl::OkStatus();
 }
 
 absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternChangeKind kind) {
@@ -211,7 +263,7 @@ absl::Status PatternStore::RemoveSlots(std::span<const uint32_t> slots, PatternC
     patterns::MetaRow meta{.slot = slot, .generation = old.generation, .tombstone = true};
     meta.pattern.id = old.id;
     meta.pattern.stamp = clock_.Now();
-    meta.pattern.updated_ms = meta.pattern.stamp.wall_ms();  // not before what the node knew of
+    meta.pattern.updated_ms = clock_.WallMillis();  // not before what the node knew of
     const patterns::SlotRow row{.id = old.id, .generation = old.generation, .bank = old.bank};
     batch.Put(ColumnFamily::kMeta, IdKey(collection_, old.id), patterns::EncodeMetaRow(meta),
               old.generation, scope);
@@ -241,10 +293,11 @@ absl::Status PatternStore::Delete(const PatternId& id) {
   {
     const Writing writing(writer_);
     const std::optional<uint32_t> slot = slots_.Find(id);
-    if (!slot) {
+    if (!slot && !IsLost(id)) {
       return patterns::NoSuchPattern(id);
     }
-    RETURN_IF_ERROR(RemoveSlots(std::span(&*slot, 1), PatternChangeKind::kDelete));
+    RETURN_IF_ERROR(slot ? RemoveSlots(std::span(&*slot, 1), PatternChangeKind::kDelete)
+                         : RemoveLost(id));
   }
   return Acknowledge();
 }
@@ -276,7 +329,7 @@ absl::Status PatternStore::RecordUse(const PatternId& id) {
   ASSIGN_OR_RETURN(const uint32_t slot, SlotOf(id));
   ASSIGN_OR_RETURN(patterns::MetaRow meta, ReadMeta(id, slots_.at(slot).generation));
   meta.pattern.uses += meta.pattern.uses < std::numeric_limits<uint32_t>::max() ? 1 : 0;
-  meta.pattern.last_used_ms = clock_.Now().wall_ms();
+  meta.pattern.last_used_ms = clock_.WallMillis();
   return Rewrite(slot, meta, Batch());
 }
 

@@ -155,8 +155,9 @@ class PatternStore {
   absl::Status Put(const Pattern& pattern, Durability durability = Durability::kPowerLoss);
 
   // Put where the stored version still has the stamp `expected`, or where nothing is stored
-  // (nullopt), so that a change or deletion that came after the caller's Get is not undone.
-  // Otherwise ABORTED with reason CHANGED: read again, decide again.
+  // (nullopt), so that a change that came after the caller's Get is not undone, nor a deletion of
+  // what Get showed. Otherwise ABORTED with reason CHANGED: read again, decide again. With nullopt
+  // a tombstone counts as nothing, also one of a pattern that came and went since the caller's Get.
   absl::Status Update(const Pattern& pattern, std::optional<HybridTime> expected,
                       Durability durability = Durability::kPowerLoss);
 
@@ -244,10 +245,10 @@ class PatternStore {
 
   // Opening, in this order (pattern_store_open.cc).
   absl::Status Bind();
+  absl::Status LoadSequence();
   absl::Status LoadSlots();
   absl::Status LoadLostSlots(std::set<uint32_t> lost);
   absl::Status LoadVectors(patterns::VectorReader* vectors);
-  absl::Status LoadSequence();
   void RestoreGraph();
 
   // Writing, under writer_ (pattern_store.cc).
@@ -257,6 +258,13 @@ class PatternStore {
   // Of a pattern that has not expired.
   std::optional<uint32_t> LiveSlot(const PatternId& id) const;
   absl::Status RemoveSlots(std::span<const uint32_t> slots, PatternChangeKind kind);
+  // Of patterns of which only the id is known.
+  bool IsLost(const PatternId& id) const { return lost_.contains(id); }
+  absl::Status RemoveLost(const PatternId& id);
+  // Removes what the withheld slots hold, where the pattern is the last one that is lost.
+  void CleanWithheld(const PatternId& lost, Batch* batch) const;
+  // After the batch: under state_.
+  void SettleLost(const PatternId& lost);
   // Writes meta and slot rows of a pattern that stays where it is.
   absl::Status Rewrite(uint32_t slot, const patterns::MetaRow& meta, Batch batch);
   patterns::SlotRow SlotRowOf(const Pattern& pattern, uint32_t generation) const;
@@ -320,6 +328,9 @@ class PatternStore {
   // Guards what follows, which changes under writer_ too: writers read it without.
   mutable FairSharedMutex state_;
   mutable patterns::SlotTable slots_;  // mutable: who reads notices damage
+  // Patterns whose slot rows and meta rows are both damaged: they are in withheld slots, nobody
+  // knows in which.
+  std::set<PatternId> lost_;
   uint64_t next_sequence_ = 1;
   size_t tombstones_ = 0;
   uint64_t expired_ = 0;

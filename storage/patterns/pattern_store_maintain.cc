@@ -173,6 +173,7 @@ absl::Status PatternStore::Checkpoint() {
 }
 
 absl::Status PatternStore::RemoveSome(bool ages_count, PatternMaintenance* done) {
+  done->more = false;  // what fails is not tried again at once
   size_t expired = 0;
   if (ages_count) {
     ASSIGN_OR_RETURN(expired, ExpireSome());

@@ -50,10 +50,10 @@ absl::StatusOr<std::unique_ptr<PatternStore>> PatternStore::Open(
   std::unique_ptr<PatternStore> store(new PatternStore(database, options, std::move(index)));
   RETURN_IF_ERROR(store->Bind());
   patterns::VectorReader vectors(database, store->collection_, options.dimension);
-  RETURN_IF_ERROR(vectors.Start());  // reads beside what follows
+  RETURN_IF_ERROR(vectors.Start());        // reads beside what follows
+  RETURN_IF_ERROR(store->LoadSequence());  // the clock, by which slots are dated
   RETURN_IF_ERROR(store->LoadSlots());
   RETURN_IF_ERROR(store->LoadVectors(&vectors));
-  RETURN_IF_ERROR(store->LoadSequence());
   store->RestoreGraph();
   return store;
 }
@@ -118,6 +118,7 @@ absl::Status PatternStore::Bind() {
 
 absl::Status PatternStore::LoadSlots() {
   const std::string prefix = patterns::CollectionPrefix(collection_);
+  const int64_t now = clock_.WallMillis();
   std::set<uint32_t> lost;
   const auto lose = [&](std::string_view key) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const uint32_t slot, patterns::SlotOfKey(key));
@@ -126,11 +127,12 @@ absl::Status PatternStore::LoadSlots() {
   };
   const auto load = [&](const RowView& row) -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const uint32_t slot, patterns::SlotOfKey(row.key));
-    const auto decoded = patterns::DecodeSlotRow(row.value);
+    auto decoded = patterns::DecodeSlotRow(row.value);
     if (!decoded.ok() || decoded->generation != row.generation ||
         (decoded->live && (!slots_.HasRoomForTask(decoded->task) || slots_.Find(decoded->id)))) {
       return lose(row.key);
     }
+    decoded->touched_ms = std::min(decoded->touched_ms, now);  // of a clock that was ahead
     slots_.Load(slot, *decoded);
     return true;
   };
@@ -143,25 +145,42 @@ absl::Status PatternStore::LoadSlots() {
 }
 
 // Takes slots whose rows are damaged from the meta rows of their patterns, which say the same. What
-// none speaks of may hold a pattern whose meta row is damaged too: its number is not used again.
+// none speaks of may hold a pattern whose meta row is damaged too: its number is not used again
+// until those are deleted or stored anew.
 absl::Status PatternStore::LoadLostSlots(std::set<uint32_t> lost) {
   const std::string prefix = patterns::CollectionPrefix(collection_);
-  const auto load = [&](const RowView& row) -> absl::StatusOr<bool> {
+  const auto id_of = [&](std::string_view key) {
     PatternId id{};
-    if (row.key.size() == prefix.size() + id.size()) {
-      std::copy_n(row.key.begin() + static_cast<ptrdiff_t>(prefix.size()), id.size(), id.begin());
+    if (key.size() == prefix.size() + id.size()) {
+      std::copy_n(key.begin() + static_cast<ptrdiff_t>(prefix.size()), id.size(), id.begin());
     }
+    return id;
+  };
+  const auto lose = [&](std::string_view key) -> absl::StatusOr<bool> {
+    const PatternId id = id_of(key);
+    if (!slots_.Find(id)) {
+      lost_.insert(id);
+    }
+    return true;
+  };
+  const auto load = [&](const RowView& row) -> absl::StatusOr<bool> {
+    const PatternId id = id_of(row.key);
     const auto meta = patterns::DecodeMetaRow(row.value, id);
-    if (meta.ok() && !meta->tombstone && meta->generation == row.generation && !slots_.Find(id) &&
-        slots_.HasRoomForTask(meta->pattern.task) && lost.erase(meta->slot) == 1) {
+    if (!meta.ok() || meta->generation != row.generation) {
+      return lose(row.key);
+    }
+    if (!meta->tombstone && !slots_.Find(id) && slots_.HasRoomForTask(meta->pattern.task) &&
+        lost.erase(meta->slot) == 1) {
       slots_.Load(meta->slot, SlotRowOf(meta->pattern, meta->generation));
     }
     return !lost.empty();
   };
-  const auto pass = [](std::string_view) -> absl::StatusOr<bool> { return true; };
-  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kMeta, prefix, EndOfPrefix(prefix), load, pass));
+  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kMeta, prefix, EndOfPrefix(prefix), load, lose));
   for (const uint32_t slot : lost) {
     slots_.Withhold(slot);
+  }
+  if (lost.empty()) {
+    lost_.clear();  // damaged tombstones
   }
   return absl::OkStatus();
 }

@@ -368,7 +368,7 @@ PatternStoreStats PatternStore::Stats() const {
   stats.patterns = slots_.live();
   stats.slots = slots_.size();
   stats.tombstones = tombstones_;
-  stats.damaged = slots_.damaged();
+  stats.damaged = slots_.damaged() + std::min(lost_.size(), slots_.withheld().size());
   stats.expired = expired_;
   stats.evicted = evicted_;
   stats.unindexed = stats.patterns - std::min(stats.patterns, counts.live);

@@ -67,6 +67,15 @@ void SlotTable::Load(uint32_t slot, const SlotRow& row) {
 void SlotTable::Withhold(uint32_t slot) {
   slots_.resize(std::max<size_t>(slots_.size(), slot + size_t{1}));
   slots_[slot].withheld = true;
+  withheld_.push_back(slot);
+}
+
+void SlotTable::ReleaseWithheld(uint32_t generation) {
+  for (const uint32_t slot : withheld_) {
+    slots_[slot] = {.generation = generation};
+    free_.push_back(slot);
+  }
+  withheld_.clear();
 }
 
 void SlotTable::Loaded() {

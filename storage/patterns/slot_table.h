@@ -53,6 +53,9 @@ class SlotTable {
   // One whose row says nothing any more.
   void Withhold(uint32_t slot);
   void Loaded();
+  const std::vector<uint32_t>& withheld() const { return withheld_; }
+  // Makes those free whose patterns are accounted for: later generations are above this one.
+  void ReleaseWithheld(uint32_t generation);
 
   // Takes the slot for a live row, whatever was in it before.
   void Occupy(uint32_t slot, const SlotRow& row);
@@ -112,6 +115,7 @@ class SlotTable {
   const int64_t half_life_ms_;
   std::vector<SlotState> slots_;
   std::vector<uint32_t> free_;
+  std::vector<uint32_t> withheld_;
   std::map<PatternId, uint32_t> by_id_;
   std::set<std::pair<int64_t, uint32_t>> by_expiry_;  // those that expire
   std::set<std::pair<double, uint32_t>> by_rank_;     // see PatternRank

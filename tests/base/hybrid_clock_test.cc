@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/steady_time.h"
+
 namespace ruvd {
 namespace {
 
@@ -43,6 +45,21 @@ TEST(HybridClockTest, GivesLaterStampsThanItSaw) {
   EXPECT_EQ(clock.last(), ahead);
   clock.Observe({uint64_t{100} << 16});
   EXPECT_EQ(clock.Now().packed, ahead.packed + 1);
+}
+
+TEST(HybridClockTest, SaysWhatTimeItIsUnlessTheWallClockCannotKnow) {
+  constexpr int64_t kNow = OrderedTime::kFirstPossibleMs + 1'000'000'000'000;
+  constexpr int64_t kBridge = OrderedTime::kMaxBridge.count();
+  ManualClock wall(kNow);
+  HybridClock clock(wall);
+  EXPECT_EQ(clock.WallMillis(), kNow) << "no stamp yet";
+  clock.Now();
+  wall.StepWall(-kBridge);
+  EXPECT_EQ(clock.WallMillis(), kNow) << "a step back";
+  wall.StepWall(-1);
+  EXPECT_EQ(clock.WallMillis(), kNow - kBridge - 1) << "the stamp was of a wrong clock";
+  wall.StepWall(-(kNow - kBridge - 1));
+  EXPECT_EQ(clock.WallMillis(), kNow) << "a clock that was never set";
 }
 
 TEST(HybridClockTest, ThreadsNeverShareAStamp) {

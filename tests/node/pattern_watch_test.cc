@@ -241,5 +241,24 @@ TEST_F(PatternServiceTest, AWatchGoesOnBehindAPatternThatDoesNotOpen) {
   context.TryCancel();
 }
 
+// A power cut takes the second version back, and no later change would tell the watcher.
+TEST_F(PatternServiceTest, AChangeIsNotShownWithAVersionThatMayBeUndone) {
+  Pattern pattern{.id = {1}, .embedding = {1, 2, 3, 4}, .quality = 0.25F};
+  ASSERT_TRUE(patterns_->Put(pattern).ok());
+  pattern.quality = 0.5F;
+  ASSERT_TRUE(patterns_->Put(pattern, Durability::kProcessCrash).ok());
+  grpc::ClientContext context;
+  const Stream stream = Watch(&context, 0);
+  EXPECT_TRUE(Next(stream).has_started());
+  const auto first = Next(stream).change();
+  EXPECT_EQ(first.sequence(), 1u);
+  EXPECT_FALSE(first.has_pattern());
+  ASSERT_TRUE(patterns_->Sync().ok());
+  const auto second = Next(stream).change();
+  EXPECT_EQ(second.sequence(), 2u);
+  EXPECT_EQ(second.pattern().quality(), 0.5F);
+  context.TryCancel();
+}
+
 }  // namespace
 }  // namespace ruvd

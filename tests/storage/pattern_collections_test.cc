@@ -6,6 +6,8 @@
 #include "storage/patterns/pattern_collections.h"
 
 #include <array>
+#include <atomic>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "storage/db/row_key.h"
 #include "storage/patterns/pattern_keys.h"
 #include "storage/reasons.h"
+#include "tests/storage/hooked_files.h"
 #include "tests/storage/pattern_fixture.h"
 #include "tests/storage/raw_store.h"
 
@@ -147,6 +150,28 @@ TEST_F(PatternCollectionsTest, ErasingOneLeavesTheOthers) {
   Reopen();
   ExpectAll(1, 1);
   EXPECT_TRUE(store_->Stats().checkpoint.problem.empty()) << store_->Stats().checkpoint.problem;
+}
+
+// Whoever watched would never hear that the patterns are gone.
+TEST_F(PatternCollectionsTest, AnErasureThatIsInterruptedHasBegunANewLife) {
+  PutInTwo();
+  const uint64_t life = StoreLife(*database_).value();
+  Close();
+  const auto files = std::make_shared<HookedFiles>();
+  std::atomic<bool> armed = false;
+  files->before_new = [&](const std::string& name) {
+    return armed && name.ends_with(".sst") ? rocksdb::IOStatus::IOError("the disk fails")
+                                           : rocksdb::IOStatus::OK();
+  };
+  DatabaseOptions options = Options();
+  options.file_system = files;
+  database_ = OpenStore(options);
+  armed = true;
+  EXPECT_FALSE(ErasePatternCollection(*database_, 0).ok());
+  database_.reset();
+  database_ = OpenStore();
+  EXPECT_NE(StoreLife(*database_).value(), life);
+  ASSERT_TRUE(ErasePatternCollection(*database_, 0).ok());
 }
 
 TEST_F(PatternCollectionsTest, RowsUnderTheKeysOfTheirFamiliesGoToo) {

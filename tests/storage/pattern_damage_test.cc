@@ -34,15 +34,7 @@ class PatternDamageTest : public PatternTest {
   // Damages rows as a disk does: their values do not open. Opens the database, not the patterns.
   void Break(const std::vector<std::pair<ColumnFamily, std::string>>& rows) {
     Close();
-    std::vector<std::string> names;
-    for (const ColumnFamilyInfo& info : kColumnFamilies) {
-      names.emplace_back(info.name);
-    }
-    WithRocks(Options().path, names, [&](rocksdb::DB& raw, RawHandles& handles) {
-      for (const auto& [family, key] : rows) {
-        ASSERT_TRUE(raw.Put({}, handles[static_cast<size_t>(family)], key, "damage").ok());
-      }
-    });
+    DamageRows(Options().path, rows);
     database_ = OpenStore();
   }
   std::vector<uint32_t> Listed() {
@@ -130,6 +122,32 @@ TEST_F(PatternDamageTest, ADamagedSlotIsReadFromItsPattern) {
   }
 }
 
+// Neither row says where it is; its embedding would stay in a slot that nobody names.
+TEST_F(PatternDamageTest, APatternWithoutSlotAndMetaIsCountedAndCanBeDeleted) {
+  for (const bool stored_anew : {false, true}) {
+    Break({{ColumnFamily::kSlot, patterns::SlotKey(0, 1)},
+           {ColumnFamily::kMeta, patterns::IdKey(0, Id(1))}});
+    store_ = OpenPatterns();
+    ASSERT_NE(store_, nullptr);
+    EXPECT_EQ(store_->Stats().damaged, 1U);
+    EXPECT_TRUE(absl::IsDataLoss(store_->Get(Id(1)).status()));
+    ASSERT_TRUE(stored_anew ? store_->Put(MakePattern(1)).ok() : store_->Delete(Id(1)).ok());
+    EXPECT_EQ(store_->Stats().damaged, 0U);
+    EXPECT_FALSE(*database_->Contains(ColumnFamily::kVec, patterns::SlotKey(0, 1)));
+    Reopen();
+    EXPECT_EQ(store_->Stats().damaged, 0U);
+    if (!stored_anew) {
+      EXPECT_TRUE(*store_->WasDeleted(Id(1)));
+      EXPECT_THAT(Listed(), ElementsAre(0, 2, 3));
+      ASSERT_TRUE(store_->Put(MakePattern(1)).ok()) << "into the slot that is free again";
+      EXPECT_EQ(store_->Stats().slots, 4U);
+    }
+    ExpectSame(*store_->Get(Id(1)), MakePattern(1));
+    EXPECT_THAT(Listed(), ElementsAre(0, 1, 2, 3));
+    EXPECT_TRUE(database_->Verify()->ok());
+  }
+}
+
 TEST_F(PatternDamageTest, ADamagedLogSendsItsFollowersToTheList) {
   Break({{ColumnFamily::kOplog, patterns::OplogKey(4)}});
   store_ = OpenPatterns();
@@ -152,17 +170,46 @@ TEST_F(PatternDamageTest, AnotherModelsDamagedCollectionIsNoHindrance) {
       << "not a second collection of one model";
 }
 
-// One damaged row does not make all others look wrong.
+// One damaged row neither makes all others look wrong nor hides what is wrong with them.
 TEST_F(PatternDamageTest, TheCheckComplainsOfNothingElse) {
+  ASSERT_TRUE(store_->Put(MakePattern(4)).ok());
   Break({{ColumnFamily::kSlot, patterns::SlotKey(0, 0)},
          {ColumnFamily::kMeta, patterns::IdKey(0, Id(1))},
-         {ColumnFamily::kVec, patterns::SlotKey(0, 2)}});
+         {ColumnFamily::kVec, patterns::SlotKey(0, 2)},
+         {ColumnFamily::kPayload, patterns::IdKey(0, Id(3))}});
   StoreReport report;
   const auto checks = VerifyPatterns(*database_, {}, &report);
   ASSERT_TRUE(checks.ok()) << checks.status();
   EXPECT_THAT(report.problems, IsEmpty()) << "Database::Verify names the rows";
   const auto whole = database_->Verify();
-  EXPECT_EQ(whole->problem_count, 3U);
+  EXPECT_EQ(whole->problem_count, 4U);
+  const auto drop = [this](ColumnFamily family, const std::string& key) {
+    Batch batch;
+    batch.Delete(family, key);
+    ASSERT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
+  };
+  drop(ColumnFamily::kVec, patterns::SlotKey(0, 1));
+  drop(ColumnFamily::kSlot, patterns::SlotKey(0, 4));
+  StoreReport second;
+  ASSERT_TRUE(VerifyPatterns(*database_, {}, &second).ok());
+  EXPECT_THAT(second.problems,
+              ElementsAre(HasSubstr(ToHex(Id(4)) + " is not in its slot 4"),
+                          HasSubstr("payload row"), HasSubstr("embedding 0000000000000004"),
+                          HasSubstr("slot 1 lacks its embedding")));
+}
+
+TEST_F(PatternDamageTest, ADamagedCollectionHidesNoneBehindIt) {
+  store_.reset();
+  options_.model_hash = Sha256("another model");
+  store_ = OpenPatterns();
+  ASSERT_TRUE(store_->Put(MakePattern(7)).ok());
+  Break({{ColumnFamily::kDefault, patterns::CollectionKey(0)}});
+  Batch batch;
+  batch.Delete(ColumnFamily::kVec, patterns::SlotKey(1, 0));
+  ASSERT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
+  StoreReport report;
+  ASSERT_TRUE(VerifyPatterns(*database_, {}, &report).ok());
+  EXPECT_THAT(report.problems, ElementsAre(HasSubstr("slot 0 lacks its embedding")));
 }
 
 }  // namespace

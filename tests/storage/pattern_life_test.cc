@@ -9,10 +9,12 @@
 
 #include <cmath>
 #include <filesystem>
+#include <memory>
 
 #include "storage/patterns/pattern_keys.h"
 #include "storage/patterns/pattern_rows.h"
 #include "storage/patterns/pattern_value.h"
+#include "tests/storage/hooked_files.h"
 #include "tests/storage/pattern_fixture.h"
 
 namespace ruvd {
@@ -211,6 +213,58 @@ TEST_F(PatternLifeTest, WhatIsDeletedOrUsedBeforeTheClockIsSetIsNotOld) {
   ASSERT_TRUE(store_->Put(late).ok());
   EXPECT_EQ(Maintain().evicted, 1U);
   EXPECT_TRUE(store_->Get(Id(2)).ok()) << "it was used after the other one was made";
+}
+
+// One change under a date of 2040: the hybrid clock never goes back, and every start takes it from
+// the log.
+TEST_F(PatternLifeTest, AClockThatWasFarAheadOnceDecidesNothing) {
+  options_.capacity = 2;
+  Reopen();
+  const auto put = [this](uint32_t n, float quality) {
+    Pattern pattern = Fresh(n);
+    pattern.quality = quality;
+    ASSERT_TRUE(store_->Put(pattern).ok());
+  };
+  put(1, 0.2F);
+  constexpr int64_t kAhead = 170 * kMonthMs;
+  clock_.StepWall(kAhead);
+  put(2, 0.5F);
+  clock_.StepWall(-kAhead);
+  Reopen();
+  ASSERT_TRUE(store_->RecordUse(Id(1)).ok());
+  EXPECT_EQ(store_->Get(Id(1))->last_used_ms, Now());
+  clock_.Advance(milliseconds(2 * kMonthMs));
+  put(3, 0.9F);
+  put(4, 0.9F);
+  EXPECT_EQ(Maintain().evicted, 2U);
+  EXPECT_TRUE(store_->Get(Id(3)).ok());
+  EXPECT_TRUE(store_->Get(Id(4)).ok());
+  clock_.Advance(limits::kTombstoneRetention + limits::kTombstoneWalkInterval);
+  EXPECT_EQ(Maintain().forgotten, 2U);
+}
+
+// The caller would try again at once, for as long as the disk is full.
+TEST_F(PatternLifeTest, WorkThatFailsIsNotGoneOnWithAtOnce) {
+  Close();
+  const auto files = std::make_shared<HookedFiles>();
+  files->before_write = [this](const std::string& name) {
+    return name.ends_with(".log") && store_ != nullptr && store_->Stats().evicted > 0
+               ? rocksdb::IOStatus::NoSpace("the disk is full")
+               : rocksdb::IOStatus::OK();
+  };
+  DatabaseOptions options = Options();
+  options.file_system = files;
+  database_ = OpenStore(options);
+  options_.capacity = 1;
+  store_ = OpenPatterns();
+  for (uint32_t n = 0; n < 100; ++n) {
+    ASSERT_TRUE(store_->Put(Fresh(n), Durability::kProcessCrash).ok());
+  }
+  const PatternMaintenance done = store_->Maintain(std::chrono::seconds(1));
+  EXPECT_FALSE(done.status.ok());
+  EXPECT_GT(done.evicted, 0U);
+  EXPECT_FALSE(done.more);
+  Close();
 }
 
 TEST_F(PatternLifeTest, PayloadsAreKeptInBlobFiles) {

@@ -13,7 +13,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "storage/db/column_family.h"
 
 namespace ruvd {
 
@@ -39,6 +42,20 @@ inline void WithRocks(const std::string& path, const std::vector<std::string>& n
     ASSERT_TRUE(database->DestroyColumnFamilyHandle(handle).ok());
   }
   ASSERT_TRUE(database->Close().ok());
+}
+
+// Damages rows of a closed store as a disk does: their values do not open.
+inline void DamageRows(const std::string& path,
+                       const std::vector<std::pair<ColumnFamily, std::string>>& rows) {
+  std::vector<std::string> names;
+  for (const ColumnFamilyInfo& info : kColumnFamilies) {
+    names.emplace_back(info.name);
+  }
+  WithRocks(path, names, [&](rocksdb::DB& raw, RawHandles& handles) {
+    for (const auto& [family, key] : rows) {
+      ASSERT_TRUE(raw.Put({}, handles[static_cast<size_t>(family)], key, "damage").ok());
+    }
+  });
 }
 
 // The files under a folder that contain the bytes.
