@@ -128,6 +128,7 @@ class NodeImpl final : public Node {
   // These wait for the disk, and share its waits.
   ThreadPool pattern_pool_{{.name = "patterns", .threads = 4, .low_priority = true}};
   ThreadPool upkeep_pool_{{.name = "upkeep", .threads = 1, .low_priority = true}};
+  ThreadPool backup_pool_{{.name = "backup", .threads = 1, .low_priority = true}};
   ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
   std::atomic<bool> stopping_{false};  // ends what nobody waits for
   std::atomic<bool> aborting_{false};  // ends what requests wait for, too
@@ -195,6 +196,10 @@ absl::Status NodeImpl::OpenStores() {
   ASSIGN_OR_RETURN(NodeFiles files, OpenNodeFiles(config_));
   files_ = std::make_unique<NodeFiles>(std::move(files));
   ASSIGN_OR_RETURN(database_, OpenNodeStore(config_, *files_->seal_source, clock_));
+  if (const size_t removed = RemoveUnfinishedBackups(BackupDirOf(config_)); removed > 0) {
+    spdlog::warn("{} backup(s) in {} were interrupted before they were whole, and are removed",
+                 removed, BackupDirOf(config_));
+  }
   ASSIGN_OR_RETURN(trajectories_, TrajectoryStore::Open(*database_, {}));
   items_ = std::make_unique<ItemStore>(*database_);
   consent_ = std::make_unique<ConsentStore>(*database_);
@@ -375,6 +380,8 @@ absl::Status NodeImpl::StartServers() {
   dependencies.queries = &query_pool_;
   dependencies.pattern_calls = &pattern_pool_;
   dependencies.upkeep = &upkeep_pool_;
+  dependencies.backups = &backup_pool_;
+  dependencies.stopping = [this] { return stopping_.load(); };
   dependencies.federation = federation_.get();
   dependencies.fill_status = [this](NodeStatus* status) { FillStatus(status); };
   std::vector<grpc::Service*> api;
@@ -467,6 +474,7 @@ void NodeImpl::StopNow() {
   query_pool_.Shutdown();
   pattern_pool_.Shutdown();
   upkeep_pool_.Shutdown();
+  backup_pool_.Shutdown();
   learning_pool_.Shutdown();
   compute_pool_.Shutdown();
   io_pool_.Shutdown();

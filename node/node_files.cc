@@ -42,21 +42,6 @@ absl::Status SettleRotation(const Database& database, SealKeySource& source) {
   return database.opened_with_next_key() ? source.FinishRotation() : source.CancelRotation();
 }
 
-// Not to make a key where a store waits for another one: a copied or half mounted folder would keep
-// the new key in the way of the right one.
-absl::Status CheckKeyIsThere(const std::string& store, const SealKeySource& source) {
-  std::error_code error;
-  const bool has_store = std::filesystem::exists(std::filesystem::path(store) / "CURRENT", error);
-  if (!has_store || source.kind() == SealKeySource::Kind::kCredential ||
-      std::filesystem::exists(source.path(), error)) {
-    return absl::OkStatus();
-  }
-  return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
-               "there is a store in {}, but its seal key {} is missing; put it back, or restore a "
-               "backup into another folder",
-               store, source.path());
-}
-
 void LogRecovery(const RecoveryReport& recovery) {
   if (recovery.missing() > 0) {
     spdlog::error(
@@ -110,6 +95,19 @@ absl::StatusOr<std::unique_ptr<SealKeySource>> MakeSealKeySource(const NodeConfi
 absl::StatusOr<std::string> StorePathOf(const NodeConfig& config) {
   RETURN_IF_ERROR(CheckDataDir(config));
   return (std::filesystem::path(config.node.data_dir) / kStoreFolder).string();
+}
+
+absl::Status CheckKeyIsThere(const std::string& store, const SealKeySource& source) {
+  std::error_code error;
+  const bool has_store = std::filesystem::exists(std::filesystem::path(store) / "CURRENT", error);
+  if (!has_store || source.kind() == SealKeySource::Kind::kCredential ||
+      std::filesystem::exists(source.path(), error)) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
+               "there is a store in {}, but its seal key {} is missing; put it back, or restore a "
+               "backup into another folder",
+               store, source.path());
 }
 
 std::string BackupDirOf(const NodeConfig& config) {

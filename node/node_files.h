@@ -39,6 +39,10 @@ absl::StatusOr<std::string> ReadPassphraseFile(const std::string& path);
 // DATA_DIR/store.
 absl::StatusOr<std::string> StorePathOf(const NodeConfig& config);
 
+// FILE_NOT_FOUND for a store whose seal key's file is missing. No key may be made there: a copied
+// or half mounted folder would keep the new one in the way of the right one.
+absl::Status CheckKeyIsThere(const std::string& store, const SealKeySource& source);
+
 // DATA_DIR/backups: where a running node puts copies of its store.
 std::string BackupDirOf(const NodeConfig& config);
 

@@ -96,13 +96,20 @@ absl::StatusOr<RestoreKeys> FindRestoreKeys(const SealKeySource& source,
 
 absl::Status ChooseRestoreKeys(const RestoreKeys& keys, const NodeConfig& config,
                                SealKeySource& source, RestoreOptions* options) {
-  std::optional<SealKeys> present = keys.present;
+  const std::optional<SealKeys>& present = keys.present;
   if (!present) {
+    ASSIGN_OR_RETURN(const std::string store, StorePathOf(config));
+    RETURN_IF_ERROR(CheckKeyIsThere(store, source));
     RETURN_IF_ERROR(MakeDataFolder(config.node.data_dir));
-    if (!keys.adopt.empty()) {
-      RETURN_IF_ERROR(source.Adopt(keys.adopt));
-    }
-    ASSIGN_OR_RETURN(present, source.Load());
+    options->key = keys.backup;
+    options->make_key = [&source, adopt = keys.adopt]() -> absl::StatusOr<SealKey> {
+      if (!adopt.empty()) {
+        RETURN_IF_ERROR(source.Adopt(adopt));
+      }
+      ASSIGN_OR_RETURN(const SealKeys made, source.Load());
+      return made.current;
+    };
+    return absl::OkStatus();
   }
   // The next start tries both keys of an interrupted change, so the restored store may stay sealed
   // with whichever opens it; for any other it is sealed with the present one.

@@ -36,7 +36,9 @@ struct RestoreKeys {
 absl::StatusOr<RestoreKeys> FindRestoreKeys(const SealKeySource& source,
                                             const BackupAccess& access);
 
-// The keys of `options` for a restore. Only now a node without a key gets one, in its data folder.
+// The keys of `options` for a restore. A node without a key gets one, in its data folder, once the
+// restore comes that far; `source` outlives `options`. FILE_NOT_FOUND where there is a store whose
+// key is missing.
 absl::Status ChooseRestoreKeys(const RestoreKeys& keys, const NodeConfig& config,
                                SealKeySource& source, RestoreOptions* options);
 

@@ -7,8 +7,10 @@
 #include <cctype>
 #include <chrono>
 #include <ctime>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/mutex.h"
@@ -119,7 +121,10 @@ void WriteManifest(const BackupManifest& manifest, admin::v1::BackUpStoreRespons
 class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
  public:
   explicit AdminServiceImpl(const ServiceDependencies& dependencies)
-      : node_(dependencies), lane_(dependencies.upkeep, limits::kMaxWaitingUpkeep) {}
+      : node_(dependencies),
+        lane_(dependencies.upkeep, limits::kMaxWaitingUpkeep),
+        // The one that runs; the next may come before the former has left.
+        backups_(dependencies.backups, /*capacity=*/2) {}
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
                                       const admin::v1::GetStatusRequest*,
@@ -196,14 +201,14 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                         const admin::v1::BackUpStoreRequest* request,
                                         admin::v1::BackUpStoreResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    if (const absl::Status status = CheckNoBackupRuns(); !status.ok()) {
-      reactor->Finish(ToRpcStatus(status));
+    absl::StatusOr<std::shared_ptr<BackupTurn>> turn = TakeTurn(request->name());
+    if (!turn.ok()) {
+      reactor->Finish(ToRpcStatus(turn.status()));
       return reactor;
     }
-    lane_.Run(context, reactor, [this, request, response] {
-      SetRunningBackup(request->name().empty() ? "without a name" : request->name());
+    backups_.Run(context, reactor, [this, request, response, turn = *std::move(turn)] {
       const absl::Status status = BackUp(*request, response);
-      SetRunningBackup("");
+      turn->End();  // before the caller hears of it
       return status;
     });
     return reactor;
@@ -220,25 +225,43 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
 
  private:
   // A backup goes on when its caller has lost patience; one more would only add to its work.
-  absl::Status CheckNoBackupRuns() {
+  // The one backup that runs or waits, from the call on; ends at the latest when the call is over
+  // without it.
+  class BackupTurn {
+   public:
+    explicit BackupTurn(AdminServiceImpl& service) : service_(service) {}
+    ~BackupTurn() { End(); }
+    BackupTurn(const BackupTurn&) = delete;
+    BackupTurn& operator=(const BackupTurn&) = delete;
+    void End() {
+      if (!std::exchange(ended_, true)) {
+        const MutexLock lock(service_.mutex_);
+        service_.running_backup_.clear();
+      }
+    }
+
+   private:
+    AdminServiceImpl& service_;
+    bool ended_ = false;
+  };
+
+  absl::StatusOr<std::shared_ptr<BackupTurn>> TakeTurn(const std::string& name) {
     const MutexLock lock(mutex_);
-    return running_backup_.empty()
-               ? absl::OkStatus()
-               : Error(absl::StatusCode::kFailedPrecondition, reasons::kBackupRunning,
-                       "a backup ({}) runs already and goes on without whoever asked for it; wait "
-                       "for its folder in {}",
-                       running_backup_, node_.backup_dir);
-  }
-  void SetRunningBackup(const std::string& name) {
-    const MutexLock lock(mutex_);
-    running_backup_ = name;
+    if (!running_backup_.empty()) {
+      return Error(absl::StatusCode::kFailedPrecondition, reasons::kBackupRunning,
+                   "a backup ({}) runs already and goes on without whoever asked for it; wait for "
+                   "its folder in {}",
+                   running_backup_, node_.backup_dir);
+    }
+    running_backup_ = name.empty() ? "without a name" : name;
+    return std::make_shared<BackupTurn>(*this);
   }
 
   absl::Status BackUp(const admin::v1::BackUpStoreRequest& request,
                       admin::v1::BackUpStoreResponse* response) {
     ASSIGN_OR_RETURN(const std::string folder,
                      NewBackupFolder(node_.backup_dir, request.name(), node_.clock->WallMillis()));
-    ASSIGN_OR_RETURN(const BackupManifest manifest, node_.database->Backup(folder));
+    ASSIGN_OR_RETURN(const BackupManifest manifest, node_.database->Backup(folder, node_.stopping));
     response->set_folder(folder);
     WriteManifest(manifest, response);
     return absl::OkStatus();
@@ -259,8 +282,9 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   const ServiceDependencies node_;
   QueryLane lane_;
   Mutex mutex_;
-  std::string running_backup_ ABSL_GUARDED_BY(mutex_);  // empty: none runs
+  std::string running_backup_ ABSL_GUARDED_BY(mutex_);  // empty: none runs or waits
 };
+  QueryLane backups_;
 
 }  // namespace
 

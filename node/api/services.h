@@ -46,6 +46,8 @@ struct ServiceDependencies {
   Executor* queries = nullptr;        // of calls that read much of the witness log
   Executor* pattern_calls = nullptr;  // of calls that read or write patterns
   Executor* upkeep = nullptr;         // of calls that take as long as the store is large
+  Executor* backups = nullptr;        // of copies of the store; upkeep does not wait for them
+  std::function<bool()> stopping = nullptr;  // ends a backup between two files; may be null
   FederationActor* federation = nullptr;
   // The facts of GetStatus that the node itself knows.
   std::function<void(NodeStatus*)> fill_status;

@@ -246,23 +246,31 @@ absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
   RestoreOptions options{.backup = flags.backup.folder,
                          .key = keys.backup,
                          .accept_older_ledger = flags.accept_older_ledger};
+  std::error_code error;
+  const bool had_folder = std::filesystem::exists(config.node.data_dir, error);
   RETURN_IF_ERROR(ChooseRestoreKeys(keys, config, *source, &options));
   ASSIGN_OR_RETURN(options.store, StorePathOf(config));
-  ASSIGN_OR_RETURN(const RestoreReport report, RestoreBackup(options));
+  const absl::StatusOr<RestoreReport> report = RestoreBackup(options);
+  if (!report.ok()) {
+    if (!had_folder) {
+      std::filesystem::remove(config.node.data_dir, error);  // an empty one
+    }
+    return report.status();
+  }
   if (context.json) {
-    json restored = ManifestJson(report.manifest);
-    restored["node_boot_counter"] = report.boot_counter;
-    restored["ledger_rows_carried"] = report.ledger_rows_carried;
-    restored["ledger_entries"] = report.ledger_entries;
+    json restored = ManifestJson(report->manifest);
+    restored["node_boot_counter"] = report->boot_counter;
+    restored["ledger_rows_carried"] = report->ledger_rows_carried;
+    restored["ledger_entries"] = report->ledger_entries;
     context.out << ToJsonLine(restored);
     return absl::OkStatus();
   }
-  PrintManifest(context, report.manifest);
+  PrintManifest(context, report->manifest);
   context.out << fmt::format(
       "restored into {}; boot counter {}, {} newer entries of the privacy "
       "ledger kept, which ends at entry {}\n",
-      PrintableLine(options.store), report.boot_counter, report.ledger_rows_carried,
-      report.ledger_entries);
+      PrintableLine(options.store), report->boot_counter, report->ledger_rows_carried,
+      report->ledger_entries);
   return absl::OkStatus();
 }
 
@@ -443,8 +451,8 @@ void AddStoreVerbs(VerbTable& verbs) {
       restore.add_flag("--verify", restore_flags.verify_only, "Check the backup, restore nothing");
   restore
       .add_flag("--accept-older-ledger", restore_flags.accept_older_ledger,
-                "Where no store is there to compare with, take the backup's privacy ledger: what "
-                "was spent since is forgotten")
+                "Where the present store says nothing of what was spent since, take the backup's "
+                "privacy ledger: that is forgotten")
       ->excludes(verify);
   CLI::Option* const key_file =
       restore.add_option("--backup-key", restore_flags.backup.key_file,

@@ -4,6 +4,7 @@
 #include "storage/counters/store_life.h"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,22 +16,27 @@
 namespace ruvd {
 namespace {
 
-constexpr char kLifeKey[] = "life";
+// Nullopt for a row that is not there or damaged: both end a life.
+absl::StatusOr<std::optional<uint64_t>> ReadLife(const Database& database) {
+  const absl::StatusOr<std::string> row = database.Get(ColumnFamily::kDefault, kStoreLifeRow);
+  if (absl::IsNotFound(row.status()) || absl::IsDataLoss(row.status())) {
+    return std::nullopt;
+  }
+  RETURN_IF_ERROR(row.status());
+  return ByteReader(AsBytes(*row)).Read<uint64_t>();
+}
 
 }  // namespace
 
 absl::StatusOr<uint64_t> StoreLife(Database& database) {
-  absl::StatusOr<std::string> row = database.Get(ColumnFamily::kDefault, kLifeKey);
-  if (absl::IsNotFound(row.status())) {
+  ASSIGN_OR_RETURN(std::optional<uint64_t> life, ReadLife(database));
+  if (!life) {
     RETURN_IF_ERROR(BeginStoreLife(database));
-    row = database.Get(ColumnFamily::kDefault, kLifeKey);
+    ASSIGN_OR_RETURN(life, ReadLife(database));
   }
-  RETURN_IF_ERROR(row.status());
-  const auto life = ByteReader(AsBytes(*row)).Read<uint64_t>();
   if (!life) {
     return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "the row with the number of the store's life does not decode; restore the store "
-                 "from a backup");
+                 "the number of the store's life was written and cannot be read; check the disk");
   }
   return *life;
 }
@@ -39,7 +45,7 @@ absl::Status BeginStoreLife(Database& database) {
   std::array<uint8_t, sizeof(uint64_t)> life;
   SecureRandomBytes(life);
   Batch batch;
-  batch.Put(ColumnFamily::kDefault, kLifeKey, AsText(life));
+  batch.Put(ColumnFamily::kDefault, kStoreLifeRow, AsText(life));
   return database.Write(std::move(batch), Durability::kPowerLoss);
 }
 

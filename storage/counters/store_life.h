@@ -11,9 +11,10 @@
 
 namespace ruvd {
 
-// The number of this life of the store: random, made when it is first asked for and new after every
-// restore, which takes the log of changes back. Numbers of changes are comparable within one life
-// only. STORE_CORRUPT, the errors of Database::Write.
+// The number of this life of the store: random, made when it is first asked for, and new where
+// numbers of the log of changes may be given again: after a restore, after an open that found a
+// loss (RecoveryReport), after the erasure of a collection, and where its row is damaged. Numbers
+// of changes are comparable within one life only. The errors of Database.
 absl::StatusOr<uint64_t> StoreLife(Database& database);
 
 // Begins a new one: a restore calls it before anybody sees the store.

@@ -170,27 +170,7 @@ absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder, const Sea
   return manifest;
 }
 
-absl::Status Database::Impl::CopyStore(const std::string& folder, uint64_t sequence) const {
-  rocksdb::Checkpoint* raw = nullptr;
-  rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &raw);
-  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
-  if (status.ok()) {
-    status = checkpoint->CreateCheckpoint(folder);
-  }
-  RETURN_IF_ERROR(db::FromRocks(status, "a backup"));
-  ASSIGN_OR_RETURN(const auto mark,
-                   db::HighWaterFile::Create(*rocksdb::FileSystem::Default(), folder));
-  return mark->Write(sequence, /*clean=*/false, /*sync=*/true);
-}
-
-absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& name) {
-  // The key that seals the manifest is the one that the copied store opens with.
-  const MutexLock maintenance(maintenance_);
-  const SealKey key = node_key();
-  const std::string folder = WithoutSlash(name);
-  RETURN_IF_ERROR(CheckNotFailed());
-  RETURN_IF_ERROR(MakeFolder(folder));
-  UnfinishedBackup unfinished(folder);
+absl::StatusOr<BackupManifest> Database::Impl::CopyStore(const std::string& store) {
   BackupManifest manifest{
       .schema = kSchemaVersion, .store_id = store_id_, .created_ms = options_.clock->WallMillis()};
   // Before the checkpoint: what they name is in it for sure.
@@ -199,23 +179,77 @@ absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& name) {
   if (const auto head = ReadFile(options_.path + "/ledger-head", kMaxHeadBytes); head.ok()) {
     manifest.ledger_head = *head;
   }
+  rocksdb::Checkpoint* raw = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &raw);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
+  if (status.ok()) {
+    status = checkpoint->CreateCheckpoint(store);
+  }
+  RETURN_IF_ERROR(db::FromRocks(status, "a backup"));
+  ASSIGN_OR_RETURN(const auto mark,
+                   db::HighWaterFile::Create(*rocksdb::FileSystem::Default(), store));
+  RETURN_IF_ERROR(mark->Write(manifest.sequence, /*clean=*/false, /*sync=*/true));
+  return manifest;
+}
+
+absl::StatusOr<BackupManifest> Database::Impl::Backup(const std::string& name,
+                                                      const std::function<bool()>& cancelled) {
+  const std::string folder = WithoutSlash(name);
+  RETURN_IF_ERROR(CheckNotFailed());
+  RETURN_IF_ERROR(MakeFolder(folder));
+  UnfinishedBackup unfinished(folder);
   const std::string store = fs::absolute(folder) / kBackupStoreFolder;
-  RETURN_IF_ERROR(CopyStore(store, manifest.sequence));
+  std::optional<SealKey> key;
+  BackupManifest manifest;
+  {
+    // The key that seals the manifest is the one that the copied store opens with. From then on the
+    // copy is on its own.
+    const MutexLock maintenance(maintenance_);
+    key = node_key();
+    ASSIGN_OR_RETURN(manifest, CopyStore(store));
+  }
   ASSIGN_OR_RETURN(const std::vector<std::string> names, db::StoreFiles(store));
   for (const std::string& file_name : names) {
+    if (cancelled && cancelled()) {
+      return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                   "the backup in {} was given up after {} of {} files; make another one", folder,
+                   manifest.files.size(), names.size());
+    }
     ASSIGN_OR_RETURN(BackupManifest::File file, db::HashFile(store, file_name));
     manifest.files.push_back(std::move(file));
   }
   RETURN_IF_ERROR(CheckNotFailed());
-  if (!key.derivation().empty()) {
+  if (!key->derivation().empty()) {
     RETURN_IF_ERROR(
-        WriteFileAtomically(folder + "/" + kBackupDerivationFile, key.derivation(), 0600));
+        WriteFileAtomically(folder + "/" + kBackupDerivationFile, key->derivation(), 0600));
   }
   RETURN_IF_ERROR(WriteFileAtomically(folder + "/" + kBackupManifestFile,
-                                      EncodeBackupManifest(manifest, key), 0600));
+                                      EncodeBackupManifest(manifest, *key), 0600));
   RETURN_IF_ERROR(db::SyncFolder(fs::absolute(folder).parent_path()));
   unfinished.Keep();
   return manifest;
+}
+
+size_t RemoveUnfinishedBackups(const std::string& parent) {
+  std::error_code error;
+  std::vector<fs::path> unfinished;
+  for (fs::directory_iterator entries(parent, error), end; !error && entries != end;
+       entries.increment(error)) {
+    std::error_code ignored;
+    const fs::path& folder = entries->path();
+    if (!fs::is_symlink(folder, ignored) &&
+        fs::is_directory(folder / kBackupStoreFolder, ignored) &&
+        !fs::exists(folder / kBackupManifestFile, ignored) && !ignored) {
+      unfinished.push_back(folder);
+    }
+  }
+  size_t removed = 0;
+  for (const fs::path& folder : unfinished) {
+    std::error_code failed;
+    fs::remove_all(folder, failed);
+    removed += failed ? 0 : 1;
+  }
+  return removed;
 }
 
 }  // namespace ruvd

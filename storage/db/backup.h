@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +52,11 @@ absl::StatusOr<BackupManifest> ReadBackupManifest(const std::string& folder, con
 // many or altered, FILE_NOT_FOUND where there is no manifest. Changes nothing.
 absl::StatusOr<BackupManifest> VerifyBackup(const std::string& folder, const SealKey& key);
 
+// Removes the folders below `parent` that an interrupted Database::Backup left: with a store, but
+// without a manifest. They are no backups, pin tables and hold wrapped keys that an erasure does
+// not reach. Says how many; one that cannot be removed stays. Not while a backup is made there.
+size_t RemoveUnfinishedBackups(const std::string& parent);
+
 struct RestoreOptions {
   std::string backup;  // the folder that Database::Backup made
   std::string store;   // the store's folder; may be missing or damaged
@@ -59,7 +65,11 @@ struct RestoreOptions {
   std::optional<SealKey> other_key = std::nullopt;
   // The node key of the backup's time, where it was another one.
   std::optional<SealKey> backup_key = std::nullopt;
-  // Takes a backup's privacy ledger where no store is there to compare it with: what was spent
+  // Of a node that has no key yet: makes it, once nothing refuses the restore any more, and the
+  // restored store opens with it instead of `key`, which opens the backup then.
+  std::function<absl::StatusOr<SealKey>()> make_key = nullptr;
+  // Takes a backup's privacy ledger where the present store says nothing of what was spent since:
+  // it is gone, was begun anew, or neither opens nor has a readable ledger-head. What was spent
   // since the backup is forgotten.
   bool accept_older_ledger = false;
 };
@@ -77,8 +87,8 @@ struct RestoreReport {
 // one step, so that an interrupted restore leaves the old store as it was. BACKUP_INVALID;
 // LEDGER_WOULD_GO_BACK where the present store's ledger is newer and cannot be read, where neither
 // of the two is a continuation of the other, where a present one may have lost its end, or where
-// there is nothing to compare the backup's with, which accept_older_ledger allows if the whole
-// store is missing; STORE_LOCKED where a node runs; the errors of Database::Open.
+// there is nothing to compare the backup's with (accept_older_ledger); STORE_LOCKED where a node
+// runs; the errors of Database::Open.
 absl::StatusOr<RestoreReport> RestoreBackup(const RestoreOptions& options);
 
 }  // namespace ruvd

@@ -210,8 +210,9 @@ absl::Status Database::Compact() {
   return impl_->Compact();
 }
 
-absl::StatusOr<BackupManifest> Database::Backup(const std::string& folder) {
-  return impl_->Backup(folder);
+absl::StatusOr<BackupManifest> Database::Backup(const std::string& folder,
+                                                const std::function<bool()>& cancelled) {
+  return impl_->Backup(folder, cancelled);
 }
 
 absl::StatusOr<StoreReport> Database::Verify() const {
@@ -220,6 +221,10 @@ absl::StatusOr<StoreReport> Database::Verify() const {
 
 const RecoveryReport& Database::recovery() const {
   return impl_->recovery();
+}
+
+const std::string& Database::store_id() const {
+  return impl_->store_id();
 }
 
 StoreHealth Database::Health() const {

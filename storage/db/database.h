@@ -89,6 +89,10 @@ struct RecoveryReport {
   bool loss() const { return missing() > 0 || mark_damaged; }
 };
 
+// The row of the family `default` with the number of the store's life (counters/store_life.h). An
+// open that finds a loss removes it: numbers of changes will be given again.
+inline constexpr char kStoreLifeRow[] = "life";
+
 // A data key, without its secret.
 struct DataKeyInfo {
   enum class State : uint8_t { kActive, kRetired, kDestroyed };
@@ -213,14 +217,18 @@ class Database {
 
   // Copies the store as of one moment into `folder`, which must not exist, while it goes on:
   // RocksDB checkpoint (hard links on the same file system) and a sealed manifest, see backup.h.
-  // Changes of keys, erasures and Compact wait for it.
+  // Changes of keys, erasures and Compact wait for the checkpoint, not for the manifest, for which
+  // every file is read. Asks `cancelled` between two files, and leaves no folder then: CANCELLED.
   // FILE_UNWRITABLE, DISK_FULL and the errors of reading.
-  absl::StatusOr<BackupManifest> Backup(const std::string& folder);
+  absl::StatusOr<BackupManifest> Backup(const std::string& folder,
+                                        const std::function<bool()>& cancelled = nullptr);
   // Walks all rows, opens every seal and lets RocksDB check every block; finds everything that is
   // wrong instead of stopping at the first. See store_check.h for the checks of single stores.
   absl::StatusOr<StoreReport> Verify() const;
 
   const RecoveryReport& recovery() const;
+  // 16 random bytes, made with the store; backups and restored stores have the same.
+  const std::string& store_id() const;
   StoreHealth Health() const;
   // The error behind kFailed, else OK.
   absl::Status failure() const;

@@ -65,7 +65,8 @@ class Database::Impl {
   absl::StatusOr<bool> ResealStep();
   absl::Status Erase(std::string_view scope);
   absl::Status Compact();
-  absl::StatusOr<BackupManifest> Backup(const std::string& folder);
+  absl::StatusOr<BackupManifest> Backup(const std::string& folder,
+                                        const std::function<bool()>& cancelled);
   absl::StatusOr<StoreReport> Verify() const;
 
   // The key that seals new values of a scope, made where it has none.
@@ -130,7 +131,8 @@ class Database::Impl {
   // Notes that what a batch removes or replaces has to be forgotten, also after a crash.
   absl::Status PutForgetRow(const SealKey& node_key, rocksdb::WriteBatch* batch) const;
   absl::Status ForgetWrappedKeys() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
-  absl::Status CopyStore(const std::string& folder, uint64_t sequence) const;
+  // A checkpoint in `store` and what the manifest says of that moment.
+  absl::StatusOr<BackupManifest> CopyStore(const std::string& store);
   absl::StatusOr<SpaceClaim> ClaimForRewriting(rocksdb::ColumnFamilyHandle* family);
   absl::Status SweepErased() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
 

@@ -302,6 +302,8 @@ absl::Status Database::Impl::CheckHighWater() {
       db::FromRocks(batch.Put(kLogCutKey, EncodeStoredValue(node_key(), ColumnFamily::kDefault,
                                                             kLogCutKey, kSchemaVersion, 0, row)),
                     "opening"));
+  // Numbers of the log of changes are given again, too: whoever follows it must not go on.
+  RETURN_IF_ERROR(db::FromRocks(batch.Delete(kStoreLifeRow), "opening"));
   const absl::StatusOr<SpaceClaim> space = Admit(batch.GetDataSize(), /*bulk=*/false);
   if (!space.ok()) {
     return absl::OkStatus();  // a full disk: the next open reports the loss again

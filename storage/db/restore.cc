@@ -35,12 +35,32 @@ constexpr size_t kRowsPerBatch = 1000;
 constexpr uint64_t kBootMargin = 1'000'000;
 
 absl::Status WouldGoBack(std::string_view cause) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kLedgerWouldGoBack,
+               "restoring might forget privacy budget that this node has spent: {}; restore a "
+               "newer backup, or give the node a new identity and an empty data folder",
+               cause);
+}
+
+absl::Status NothingToCompare(std::string_view cause, const ledger::Chain& backup) {
   return Error(
       absl::StatusCode::kFailedPrecondition, reasons::kLedgerWouldGoBack,
-      "restoring might forget privacy budget that this node has spent: {}; restore a newer "
-      "backup, or give the node a new identity and an empty data folder. Where the store is gone "
-      "and the backup is known to be as new as it was, restore with --accept-older-ledger",
-      cause);
+      "restoring might forget privacy budget that this node has spent: {}, and the backup's ledger "
+      "ends at entry {}; restore a newer backup, or give the node a new identity and an empty data "
+      "folder. Where the backup is known to be as new as the store was, restore with "
+      "--accept-older-ledger",
+      cause, backup.head.sequence);
+}
+
+// Whether a folder holds nothing but the file that locks it.
+bool IsEmptyStore(const std::string& store) {
+  std::error_code error;
+  for (fs::directory_iterator entries(store, error), end; !error && entries != end;
+       entries.increment(error)) {
+    if (entries->path().filename() != db::kLockFile) {
+      return false;
+    }
+  }
+  return !error;
 }
 
 // The head that a store's file names; nullopt where it is missing or garbled.
@@ -53,21 +73,43 @@ std::optional<LedgerHead> ReadHeadFile(const std::string& store) {
   return head.ok() ? std::optional(*head) : std::nullopt;
 }
 
-// What is known of the present store's ledger.
+// What is known of the present store and its ledger.
 struct PresentLedger {
+  bool exists = false;  // the store: its folder, with something in it
   std::optional<LedgerHead> filed;
   absl::Status opened;  // the store
+  // The store opened, and it is the one that the backup is of, not one that was begun anew.
+  bool same_store = false;
   // The store opened, and nothing says that it ever lost changes: opening it settles a loss.
   bool complete = false;
   ledger::Chain chain;
+
+  // Whether its boot counter is the one that the backup's went on as.
+  bool counts() const {
+    return opened.ok() ? same_store : filed.has_value() && filed->sequence > 0;
+  }
+  bool HasEntries() const {
+    return filed.value_or(LedgerHead{}).sequence > 0 || !chain.hashes.empty() ||
+           chain.head_row.value_or(LedgerHead{}).sequence > 0;
+  }
+  // Why it says nothing of what was spent since the backup; empty where it does. A store that is
+  // gone is often replaced by an empty one, which a start makes, before anybody restores.
+  std::string Silence() const {
+    if (!exists) {
+      return "there is no store whose ledger could be compared";
+    }
+    if (!opened.ok() && !filed) {
+      return "the present store has no readable ledger-head and does not open (" +
+             MessageOf(opened) + ")";
+    }
+    return !(opened.ok() && same_store) && !HasEntries()
+               ? "the present store was begun anew and has no ledger to compare"
+               : "";
+  }
 };
 
 // Why the backup's ledger cannot follow the present one; OK where it can.
 absl::Status CheckContinues(const PresentLedger& present, const ledger::Chain& backup) {
-  if (!present.filed && !present.opened.ok()) {
-    return WouldGoBack("the present store has no readable ledger-head and does not open (" +
-                       MessageOf(present.opened) + ")");
-  }
   if (!present.filed && !present.complete) {
     return WouldGoBack("the present store lost its last changes and has no readable ledger-head");
   }
@@ -123,9 +165,10 @@ class Restore {
     const SealKey& backup_key = options_.backup_key ? *options_.backup_key : options_.key;
     ASSIGN_OR_RETURN(report_.manifest, VerifyBackup(options_.backup, backup_key));
     RETURN_IF_ERROR(LockPresent());
+    ASSIGN_OR_RETURN(const PresentLedger present, ReadPresent());
     RETURN_IF_ERROR(CopyToStaging());
-    RETURN_IF_ERROR(KeepCounter());
-    RETURN_IF_ERROR(OpenStaging(backup_key));
+    RETURN_IF_ERROR(KeepCounter(present));
+    RETURN_IF_ERROR(OpenStaging(backup_key, present));
     RETURN_IF_ERROR(Exchange());
     return std::move(report_);
   }
@@ -133,10 +176,11 @@ class Restore {
  private:
   absl::Status LockPresent();
   absl::Status CopyToStaging();
-  absl::Status KeepCounter();
-  absl::Status OpenStaging(const SealKey& backup_key);
-  absl::Status KeepLedger(Database& restored);
+  absl::Status KeepCounter(const PresentLedger& present);
+  absl::Status OpenStaging(const SealKey& backup_key, const PresentLedger& present);
+  absl::Status KeepLedger(Database& restored, const PresentLedger& present);
   absl::StatusOr<PresentLedger> ReadPresent();
+  absl::Status ClosePresent();
   absl::Status CarryForward(Database& restored, const ledger::Chain& backup);
   absl::Status WriteHead(const ledger::Chain& chain) const;
   absl::Status Exchange();
@@ -187,15 +231,16 @@ absl::Status Restore::CopyToStaging() {
   return absl::OkStatus();
 }
 
-absl::Status Restore::KeepCounter() {
-  const std::optional<uint64_t> present = db::ReadBootCounter(options_.store);
+absl::Status Restore::KeepCounter(const PresentLedger& present) {
+  const std::optional<uint64_t> counted = db::ReadBootCounter(options_.store);
   const uint64_t backed_up = report_.manifest.boot_counter;
-  report_.boot_counter = present ? std::max(*present, backed_up) : backed_up + kBootMargin;
+  const uint64_t last = std::max(counted.value_or(0), backed_up);
+  report_.boot_counter = counted && present.counts() ? last : last + kBootMargin;
   return WriteFileAtomically(staging_ + "/boot-counter", fmt::format("{}\n", report_.boot_counter),
                              0600);
 }
 
-absl::Status Restore::OpenStaging(const SealKey& backup_key) {
+absl::Status Restore::OpenStaging(const SealKey& backup_key, const PresentLedger& present) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Database> restored,
                    Database::Open({.path = staging_,
                                    .seal_key = backup_key,
@@ -210,12 +255,20 @@ absl::Status Restore::OpenStaging(const SealKey& backup_key) {
     RETURN_IF_ERROR(restored->ChangeSealKey(options_.key));
   }
   RETURN_IF_ERROR(BeginStoreLife(*restored));  // numbers of changes are given again
-  RETURN_IF_ERROR(KeepLedger(*restored));
+  RETURN_IF_ERROR(KeepLedger(*restored, present));
+  if (options_.make_key) {
+    ASSIGN_OR_RETURN(const SealKey made, options_.make_key());
+    RETURN_IF_ERROR(restored->ChangeSealKey(made));
+  }
   return restored->Close();
 }
 
 absl::StatusOr<PresentLedger> Restore::ReadPresent() {
-  PresentLedger present{.filed = ReadHeadFile(options_.store)};
+  PresentLedger present{.exists = exists_ && !IsEmptyStore(options_.store)};
+  if (!present.exists) {
+    return present;
+  }
+  present.filed = ReadHeadFile(options_.store);
   std::error_code error;
   if (!fs::exists(options_.store + "/CURRENT", error)) {  // opening would begin a new, empty store
     present.opened =
@@ -234,33 +287,38 @@ absl::StatusOr<PresentLedger> Restore::ReadPresent() {
     return present;
   }
   present_ = *std::move(database);
+  present.same_store = present_->store_id() == report_.manifest.store_id;
   present.complete = !present_->recovery().loss() && !present_->recovery().last_loss;
   present.chain = ledger::ReadChain(*present_);
   return present;
 }
 
+absl::Status Restore::ClosePresent() {
+  if (present_ == nullptr) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(present_->Close());
+  present_.reset();
+  ASSIGN_OR_RETURN(lock_, db::FolderLock::Acquire(options_.store));
+  return absl::OkStatus();
+}
+
 // Every entry of the lower of the two ledgers must be in the higher one; that one is kept.
-absl::Status Restore::KeepLedger(Database& restored) {
+absl::Status Restore::KeepLedger(Database& restored, const PresentLedger& present) {
   const ledger::Chain backup = ledger::ReadChain(restored);
-  if (!exists_) {
-    if (HasEntries(backup, report_.manifest) && !options_.accept_older_ledger) {
-      return WouldGoBack(fmt::format(
-          "there is no store whose ledger could be compared, and the backup's ends at entry {}",
-          backup.head.sequence));
+  if (const std::string silence = present.Silence(); !silence.empty()) {
+    // Of a store that is there and does not open nobody knows whether it had a ledger at all.
+    const bool unknown = present.exists && !present.opened.ok() && !present.filed;
+    if ((unknown || HasEntries(backup, report_.manifest)) && !options_.accept_older_ledger) {
+      return NothingToCompare(silence, backup);
     }
     report_.ledger_entries = backup.head.sequence;
+    RETURN_IF_ERROR(ClosePresent());
     return WriteHead(backup);
   }
-  ASSIGN_OR_RETURN(const PresentLedger present, ReadPresent());
   const bool carry = GoesOn(present, backup);
-  const absl::Status kept =
-      carry ? CarryForward(restored, backup) : CheckContinues(present, backup);
-  if (present_ != nullptr) {
-    RETURN_IF_ERROR(present_->Close());
-    present_.reset();
-    ASSIGN_OR_RETURN(lock_, db::FolderLock::Acquire(options_.store));
-  }
-  RETURN_IF_ERROR(kept);
+  RETURN_IF_ERROR(carry ? CarryForward(restored, backup) : CheckContinues(present, backup));
+  RETURN_IF_ERROR(ClosePresent());
   report_.ledger_entries = (carry ? present.chain : backup).head.sequence;
   return WriteHead(carry ? present.chain : backup);
 }

@@ -43,7 +43,7 @@ absl::Status CreateStoreFolder(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Acquire(const std::string& path) {
-  const std::string file = path + "/ruvd.lock";
+  const std::string file = path + "/" + kLockFile;
   const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) {
     return Unwritable(path, std::strerror(errno));

@@ -14,6 +14,9 @@ namespace ruvd::db {
 // Creates the folder with mode 0700 where it is missing. FILE_UNWRITABLE.
 absl::Status CreateStoreFolder(const std::string& path);
 
+// The file in a store's folder that locks it.
+inline constexpr char kLockFile[] = "ruvd.lock";
+
 // Holds the store's folder for one process at a time (flock on a file in it), released when
 // destroyed or when the process dies. RocksDB has such a lock too, but reports it as text only.
 class FolderLock {

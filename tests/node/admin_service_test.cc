@@ -8,10 +8,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
@@ -72,6 +76,8 @@ class AdminServiceTest : public DatabaseTest {
     dependencies.database = database_.get();
     dependencies.backup_dir = (folder_ / "backups").string();
     dependencies.upkeep = &pool_;
+    dependencies.backups = &backup_pool_;
+    dependencies.stopping = [this] { return stopping_.load(); };
     dependencies.federation = &federation_;
     dependencies.fill_status = [](NodeStatus* status) { status->patterns = 7; };
     service_ = MakeAdminService(dependencies);
@@ -83,6 +89,7 @@ class AdminServiceTest : public DatabaseTest {
     server_.server->Shutdown();
     server_.server.reset();
     pool_.Shutdown();
+    backup_pool_.Shutdown();
   }
   template <typename Request, typename Response>
   absl::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
@@ -94,6 +101,8 @@ class AdminServiceTest : public DatabaseTest {
   AskedClock asked_clock_;
   StoppedFederation federation_;
   ThreadPool pool_{{.name = "upkeep"}};
+  ThreadPool backup_pool_{{.name = "backup"}};
+  std::atomic<bool> stopping_{false};
   std::unique_ptr<grpc::Service> service_;
   RunningServer server_;
   std::unique_ptr<Stub> stub_;
@@ -129,6 +138,57 @@ TEST_F(AdminServiceTest, ASecondBackupIsRefusedWhileOneRuns) {
   EXPECT_EQ(ReasonOf(second), reasons::kBackupRunning);
   EXPECT_THAT(MessageOf(second), HasSubstr("(first)"));
   EXPECT_TRUE(Call(&Stub::BackUpStore, BackUpStoreRequest(), &response).ok());
+}
+
+// One that waited for its thread let others wait behind it, each to copy the store once more.
+TEST_F(AdminServiceTest, ASecondBackupIsRefusedWhileOneWaits) {
+  Mutex mutex;
+  CondVar changed;
+  bool free = false;
+  std::vector<absl::Status> ended;
+  backup_pool_.Post([&] {  // an errand before them
+    const MutexLock lock(mutex);
+    while (!free) {
+      changed.Wait(mutex);
+    }
+  });
+  std::vector<std::jthread> callers;
+  for (const char* name : {"one", "other"}) {
+    callers.emplace_back([&, name] {
+      BackUpStoreRequest request;
+      request.set_name(name);
+      BackUpStoreResponse response;
+      const absl::Status status = Call(&Stub::BackUpStore, request, &response);
+      const MutexLock lock(mutex);
+      ended.push_back(status);
+      changed.NotifyAll();
+    });
+  }
+  {
+    const MutexLock lock(mutex);
+    while (ended.empty()) {
+      changed.Wait(mutex);
+    }
+    EXPECT_EQ(ReasonOf(ended[0]), reasons::kBackupRunning);
+    free = true;
+    changed.NotifyAll();
+  }
+  callers.clear();
+  ASSERT_EQ(ended.size(), 2u);
+  EXPECT_TRUE(ended[1].ok()) << ended[1];
+  BackUpStoreResponse response;
+  EXPECT_TRUE(Call(&Stub::BackUpStore, BackUpStoreRequest(), &response).ok());
+}
+
+// A stop waited until the whole store was read.
+TEST_F(AdminServiceTest, AStopEndsABackup) {
+  stopping_.store(true);
+  BackUpStoreRequest request;
+  request.set_name("late");
+  BackUpStoreResponse response;
+  const absl::Status status = Call(&Stub::BackUpStore, request, &response);
+  EXPECT_EQ(ReasonOf(status), reasons::kCancelled) << status;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "backups" / "late"));
 }
 
 }  // namespace

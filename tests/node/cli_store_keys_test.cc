@@ -194,6 +194,28 @@ TEST_F(CliStoreKeysTest, ARestoreMakesAKeyOnlyWhenItNeedsOne) {
   EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
 }
 
+// A key that was made for nothing is in the way of the right one.
+TEST_F(CliStoreKeysTest, ARefusedRestoreMakesNoKey) {
+  Put("a", "1");
+  const std::string backup = Backup();
+  const fs::path data = config_.node.data_dir;
+  const std::string key_file = (folder_ / "kept.key").string();
+  fs::copy(data / "seal.key", key_file);
+  const std::vector<std::string> restore = {"store", "restore",      "--from",
+                                            backup,  "--backup-key", key_file};
+  fs::remove(data / "seal.key");
+  EXPECT_NE(Run(restore), 0);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("FILE_NOT_FOUND"), HasSubstr("seal.key is missing")));
+  EXPECT_FALSE(fs::exists(data / "seal.key"));
+  fs::remove_all(data);
+  fs::rename(fs::path(backup) / "store" / "CURRENT", folder_ / "CURRENT");
+  EXPECT_NE(Run(restore), 0);
+  EXPECT_FALSE(fs::exists(data));
+  fs::rename(folder_ / "CURRENT", fs::path(backup) / "store" / "CURRENT");
+  ASSERT_EQ(Run(restore), 0) << err_.str();
+  EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+}
+
 // The only key of every earlier backup was overwritten without a word.
 TEST_F(CliStoreKeysTest, ARotationKeepsTheOldKeyOrSaysThatItIsGone) {
   Put("a", "1");

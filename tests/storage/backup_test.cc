@@ -242,6 +242,56 @@ TEST_F(BackupTest, ALedgerIsNotTakenBackUnseenWhereTheStoreIsGone) {
   EXPECT_EQ(OpenedHead().sequence, 2U);
 }
 
+// The store was lost and the node began with an empty one before anybody restored: it knows nothing
+// of what was spent, nor of how far the boot counter came.
+TEST_F(BackupTest, AStoreThatWasBegunAnewTakesNeitherLedgerNorCounterBack) {
+  auto database = OpenStore();
+  WriteLedger(*database, 2);
+  for (uint64_t boot = 1; boot <= 50; ++boot) {
+    ASSERT_EQ(CounterStore(*database).NextBoot().value(), boot);
+  }
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  WriteLedger(*database, 5);
+  database.reset();
+  fs::remove_all(Store());
+  database = OpenStore();
+  ASSERT_EQ(CounterStore(*database).NextBoot().value(), 1U);
+  database.reset();
+  EXPECT_EQ(ReasonOf(Restore().status()), reasons::kLedgerWouldGoBack);
+  const auto taken = RestoreBackup(
+      {.backup = Folder(), .store = Store(), .key = key_, .accept_older_ledger = true});
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_EQ(taken->boot_counter, 1'000'050U);
+  EXPECT_EQ(OpenedHead().sequence, 2U);
+}
+
+// `rm -rf store/*`, or a store that does not open: the refusal recommends a flag, which counts
+// then.
+TEST_F(BackupTest, AnOlderLedgerIsAcceptedWhereTheRefusalSaysSo) {
+  auto database = OpenStore();
+  WriteLedger(*database, 2);
+  ASSERT_EQ(CounterStore(*database).NextBoot().value(), 1U);
+  ASSERT_TRUE(database->Backup(Folder()).ok());
+  database.reset();
+  for (const bool emptied : {false, true}) {
+    if (emptied) {
+      fs::remove_all(Store());
+      fs::create_directory(Store());
+    } else {
+      fs::remove(Store() + "/ledger-head");
+      fs::remove(Store() + "/CURRENT");
+    }
+    const auto refused = Restore();
+    EXPECT_EQ(ReasonOf(refused.status()), reasons::kLedgerWouldGoBack);
+    EXPECT_THAT(MessageOf(refused.status()), testing::HasSubstr("--accept-older-ledger"));
+    const auto taken = RestoreBackup(
+        {.backup = Folder(), .store = Store(), .key = key_, .accept_older_ledger = true});
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    EXPECT_EQ(taken->boot_counter, 1'000'001U) << "how far it came is not known";
+    EXPECT_EQ(OpenedHead().sequence, 2U);
+  }
+}
+
 // The refusal opens the present store, which settles its loss: it holds for the next try, too.
 TEST_F(BackupTest, ALedgerThatLostItsEndWithItsHeadFileIsNotMadeValid) {
   auto database = OpenStore();

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "ruvd/storage/v1/storage.pb.h"
+#include "storage/counters/store_life.h"
 #include "storage/db/high_water.h"
 #include "storage/db/row_key.h"
 #include "storage/db/stored_value.h"
@@ -93,6 +94,37 @@ TEST_F(RecoveryTest, ACutLogIsReportedOnceWithTheNumberOfMissingChanges) {
   EXPECT_TRUE(database->Get(ColumnFamily::kMeta, "after").ok());
   ASSERT_TRUE(database->recovery().last_loss.has_value());  // remembered, not repeated
   EXPECT_EQ(database->recovery().last_loss->changes, missing);
+}
+
+// Whoever followed the log of changes would miss those that get the lost numbers.
+TEST_F(RecoveryTest, ALossBeginsANewLife) {
+  auto database = OpenStore();
+  const uint64_t life = StoreLife(*database).value();
+  ASSERT_TRUE(PutSynced(*database, "a").ok());
+  database.reset();
+  database = OpenStore();
+  EXPECT_EQ(StoreLife(*database).value(), life);
+  ASSERT_TRUE(PutSynced(*database, "b").ok());
+  database.reset();
+  fs::resize_file(Log(), fs::file_size(Log()) - 1);
+  database = OpenStore();
+  ASSERT_TRUE(database->recovery().loss());
+  EXPECT_NE(StoreLife(*database).value(), life);
+}
+
+TEST_F(RecoveryTest, ADamagedLifeIsReplaced) {
+  auto database = OpenStore();
+  const uint64_t life = StoreLife(*database).value();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kDefault, kStoreLifeRow, "short").ok());
+  const uint64_t second = StoreLife(*database).value();
+  EXPECT_NE(second, life);
+  database.reset();
+  DamageRows(Options().path, {{ColumnFamily::kDefault, kStoreLifeRow}});
+  database = OpenStore();
+  const auto third = StoreLife(*database);
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_NE(*third, second);
+  EXPECT_EQ(StoreLife(*database).value(), *third);
 }
 
 TEST_F(RecoveryTest, EvenTheLastUnsyncedChangeIsMissedAfterAProperClose) {

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Restores that are refused, interrupted or made under other keys; backup_test.cc has the rest.
+// Backups that end early, and restores that are refused, interrupted or made under other keys;
+// backup_test.cc has the rest.
 
 #include <array>
 #include <atomic>
@@ -59,6 +60,56 @@ TEST_F(RestoreTest, ABackupIsSealedByTheKeyThatItsStoreOpensWith) {
   changes.join();
 }
 
+// A stop must not wait until gigabytes are read.
+TEST_F(RestoreTest, ABackupThatIsGivenUpLeavesNoFolder) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
+  int asked = 0;
+  const auto given_up = database->Backup(Folder(), [&] { return ++asked > 1; });
+  EXPECT_TRUE(absl::IsCancelled(given_up.status())) << given_up.status();
+  EXPECT_EQ(asked, 2);
+  EXPECT_FALSE(fs::exists(Folder()));
+  EXPECT_TRUE(database->Backup(Folder(), [] { return false; }).ok());
+}
+
+// Hashing takes minutes: who changes keys or erases a user meanwhile waits for the copy only.
+TEST_F(RestoreTest, KeysChangeWhileABackupReadsItsFiles) {
+  auto database = OpenStore();
+  ASSERT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "1").ok());
+  const SealKey old = key_;
+  key_ = SealKey::Generate();
+  bool changed = false;
+  const auto manifest = database->Backup(Folder(), [&] {
+    if (!changed) {
+      changed = true;
+      EXPECT_TRUE(database->ChangeSealKey(key_).ok());
+      EXPECT_TRUE(PutOne(*database, ColumnFamily::kMeta, "a", "2").ok());
+    }
+    return false;
+  });
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_TRUE(changed);
+  database.reset();
+  ASSERT_TRUE(
+      RestoreBackup({.backup = Folder(), .store = Store(), .key = key_, .backup_key = old}).ok());
+  EXPECT_EQ(OpenStore()->Get(ColumnFamily::kMeta, "a").value(), "1");
+}
+
+// A kill leaves a folder that pins tables and holds wrapped keys, which no list shows.
+TEST_F(RestoreTest, WhatAnInterruptedBackupLeftIsRemoved) {
+  auto database = OpenStore();
+  const fs::path parent = folder_ / "backups";
+  ASSERT_TRUE(database->Backup((parent / "whole").string()).ok());
+  ASSERT_TRUE(database->Backup((parent / "killed").string()).ok());
+  fs::remove(parent / "killed" / kBackupManifestFile);
+  fs::create_directories(parent / "notes");
+  EXPECT_EQ(RemoveUnfinishedBackups(parent.string()), 1U);
+  EXPECT_FALSE(fs::exists(parent / "killed"));
+  EXPECT_TRUE(fs::exists(parent / "notes"));
+  EXPECT_TRUE(VerifyBackup((parent / "whole").string(), key_).ok());
+  EXPECT_EQ(RemoveUnfinishedBackups((folder_ / "none").string()), 0U);
+}
+
 TEST_F(RestoreTest, AFolderMayBeNamedWithASlash) {
   auto database = OpenStore();
   const auto manifest = database->Backup(Folder() + "/");
@@ -112,6 +163,27 @@ TEST_F(RestoreTest, AnUnknownPresentCounterIsPassedByAMargin) {
   ASSERT_TRUE(WriteFileAtomically(counter, "12\n").ok());
   EXPECT_EQ(Restore()->boot_counter, 12U);
   EXPECT_EQ(db::ReadBootCounter(Store()), 12U);
+}
+
+TEST_F(RestoreTest, ANodeWithoutAKeyGetsOneOnlyWhenNothingRefuses) {
+  BackUp();
+  fs::remove_all(Store());
+  int made = 0;
+  const SealKey fresh = SealKey::Generate();
+  RestoreOptions options{.backup = Folder(), .store = Store(), .key = key_, .make_key = [&] {
+                           ++made;
+                           return absl::StatusOr<SealKey>(fresh);
+                         }};
+  const std::string manifest = Folder() + "/" + kBackupManifestFile;
+  const std::string bytes = ReadFile(manifest, 1 << 20).value();
+  ASSERT_TRUE(WriteFileAtomically(manifest, bytes.substr(1)).ok());
+  EXPECT_FALSE(RestoreBackup(options).ok());
+  EXPECT_EQ(made, 0);
+  ASSERT_TRUE(WriteFileAtomically(manifest, bytes).ok());
+  ASSERT_TRUE(RestoreBackup(options).ok());
+  EXPECT_EQ(made, 1);
+  key_ = fresh;
+  EXPECT_EQ(OpenStore()->Get(ColumnFamily::kMeta, "a").value(), "before");
 }
 
 TEST_F(RestoreTest, AStoreThatCannotBeLookedAtIsAnErrorAndNoException) {
