@@ -85,8 +85,6 @@ inline constexpr std::chrono::milliseconds kMaintenanceBudget{20};
 inline constexpr std::chrono::minutes kPatternReportInterval{1};
 // A backup's name, which becomes a folder's.
 inline constexpr size_t kMaxBackupNameBytes = 64;
-// Conversations of an erased user that are forgotten in one batch.
-inline constexpr size_t kForgottenPerBatch = 256;
 // Turns of conversations waiting to be noted.
 inline constexpr size_t kWitnessMailbox = 256;
 // Records of requests that leave in one step: some 3 MiB to compress and seal.

@@ -87,6 +87,7 @@ class NodeImpl final : public Node {
   absl::Status MakePrefixTree();
   absl::Status OpenStores();
   absl::Status OpenRecords();
+  void ExpectUser(const std::string& user_id);
   absl::Status LoadModel();
   absl::Status StartActors();
   const SimilarityScale& Scale() const {
@@ -222,6 +223,14 @@ absl::Status NodeImpl::OpenStores() {
   return OpenRecords();
 }
 
+// The first value of a user waits for an fsync of the user's key, which is not to be the inference
+// thread's wait. Where it fails, storing the value says why.
+void NodeImpl::ExpectUser(const std::string& user_id) {
+  pattern_pool_.Post([database = database_.get(), scope = KeyScope::User(user_id)] {
+    database->EnsureKey(scope).IgnoreError();
+  });
+}
+
 absl::Status NodeImpl::OpenRecords() {
   SessionIndexOptions sessions;
   sessions.dimension = static_cast<uint32_t>(model_->config().width);
@@ -229,7 +238,7 @@ absl::Status NodeImpl::OpenRecords() {
   sessions.idle_limit = std::chrono::hours(24) * config_.storage.session_days;
   ASSIGN_OR_RETURN(sessions_, SessionIndex::Open(*database_, sessions));
   if (sessions_->undecodable() > 0) {
-    spdlog::warn("{} conversations do not decode and are left out; `ruvd store verify` names them",
+    spdlog::warn("{} conversations cannot be read and are left out; `ruvd store verify` names them",
                  sessions_->undecodable());
   }
   WitnessLogOptions witness;
@@ -276,7 +285,8 @@ absl::Status NodeImpl::StartActors() {
                               .prefixes = prefixes_,
                               .sampler = SamplerByName(config_.inference.sampler),
                               .max_tokens_limit = config_.inference.max_tokens_limit,
-                              .recorder = recorder_.get()},
+                              .recorder = recorder_.get(),
+                              .expect_user = [this](const std::string& id) { ExpectUser(id); }},
                  .transformer = serving_.get(),
                  .exact = scoring_.get(),
                  .compute = &compute_pool_,

@@ -23,6 +23,17 @@ inline constexpr size_t kMaxScopeNameBytes = kMaxScopeIdBytes + 16;
 // All are in locked memory while the store is open (32 bytes each, of 8 MiB that a process may lock
 // by default) and wrapped anew in one batch when the node's key changes.
 inline constexpr size_t kMaxDataKeys = 65'536;
+// Of them, those that no user's key takes: of families and collections, without which nothing
+// works.
+inline constexpr size_t kReservedDataKeys = 2048;
+// A rotation of all keys makes as many again, until the values of the old ones are sealed anew.
+inline constexpr size_t kMaxDataKeysInRotation = 2 * kMaxDataKeys;
+// Users whose rows have all left, by age or because newer ones took their place, need no key any
+// more. A key is left alone for so long, because its user may just be about to write; the walk that
+// counts uses reads the whole store, so it is rare unless half of the keys are taken.
+inline constexpr std::chrono::hours kKeyReclaimAge{6};
+inline constexpr std::chrono::hours kKeyReclaimInterval{24};
+inline constexpr std::chrono::minutes kScarceKeyReclaimInterval{10};
 // What is sealed again, migrated or swept in one go while writers wait: about a millisecond.
 inline constexpr size_t kMaxSweepRows = 128;
 inline constexpr size_t kMaxSweepBytes = 1 << 20;
@@ -131,6 +142,8 @@ inline constexpr size_t kMaxArchiveFrameBytes = 1 << 20;
 inline constexpr size_t kMaxSessions = 10'000;
 inline constexpr std::chrono::hours kSessionIdle{7 * 24};
 inline constexpr size_t kMaxStoredSessionIdBytes = 128;
+// Sessions of an erased user that leave in one batch, while turns of others wait.
+inline constexpr size_t kForgottenSessions = 128;
 inline constexpr size_t kMaxUserIdBytes = 128;
 // Names, locations and metadata of one session.
 inline constexpr size_t kMaxSessionTextBytes = 16 << 10;

@@ -96,7 +96,11 @@ GenerationTask::GenerationTask(GenerationServices services, std::string response
               .session_id = job_.session_id,
               .user_id = job_.user_id,
               .model = services_.model_name,
-              .embedded_by = std::string(AsText(services_.package_id))}) {}
+              .embedded_by = std::string(AsText(services_.package_id))}) {
+  if (services_.expect_user && !job_.user_id.empty()) {
+    services_.expect_user(job_.user_id);
+  }
+}
 
 bool GenerationTask::RunSlice(Transformer& transformer) {
   const absl::Status status = Begin(transformer);

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ struct GenerationServices {
   std::optional<SamplerKind> sampler = std::nullopt;
   int max_tokens_limit = 0;  // new tokens of one completion; 0: whatever fits the context
   RequestRecorder* recorder = nullptr;  // null: nobody wants to know
+  // Hears of a request's user when it is admitted, to make the user's key meanwhile; must not wait.
+  std::function<void(const std::string& user_id)> expect_user = nullptr;
 };
 
 // A conversation as the model sees it: the text for people, and the tokens, in which markers are

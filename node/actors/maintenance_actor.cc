@@ -24,6 +24,7 @@ using Message = std::variant<Tick>;
 // What a round found.
 struct Round {
   absl::Status reseal;
+  absl::Status reclaim;
   absl::Status patterns;
   bool more = false;  // go on without waiting
 };
@@ -43,6 +44,9 @@ Round RunRound(const MaintenanceOptions& options) {
   const absl::StatusOr<bool> unsealed = Reseal(options);
   round.reseal = unsealed.status();
   round.more = unsealed.ok() && *unsealed;
+  if (!options.cancelled()) {  // one step a round: nobody waits for it
+    round.reclaim = options.database->ReclaimKeysStep().status();
+  }
   if (!options.cancelled()) {
     const PatternMaintenance done = options.patterns->Maintain(limits::kMaintenanceBudget);
     round.patterns = done.status;
@@ -110,6 +114,7 @@ class MaintenanceActor final : public Actor<Message> {
         [this, round](Context& own) {
           running_ = false;
           Report("values are not sealed anew", round->reseal, &reported_reseal_);
+          Report("keys of users without rows are not removed", round->reclaim, &reported_reclaim_);
           Report("the patterns are not all looked after", round->patterns, &reported_patterns_);
           report_.Look(*options_.patterns, own.Now());
           if (round->more) {
@@ -134,6 +139,7 @@ class MaintenanceActor final : public Actor<Message> {
   const MaintenanceOptions options_;
   bool running_ = false;
   std::string reported_reseal_;
+  std::string reported_reclaim_;
   std::string reported_patterns_;
   PatternReport report_;
 };

@@ -23,10 +23,10 @@ struct MaintenanceOptions {
 
 // Starts the actor that looks after the store while the node serves, in short rounds off the
 // request path: seals values of retired data keys anew (also where a rotation was interrupted
-// before the node started), and lets the pattern store link, repair, expire, evict and write
-// checkpoints. A store that refuses is reported once per reason and tried again; what was removed
-// without a request is reported in sums, at most once a minute. Everything borrowed outlives the
-// system.
+// before the node started), removes keys of users without rows, and lets the pattern store link,
+// repair, expire, evict and write checkpoints. A store that refuses is reported once per reason and
+// tried again; what was removed without a request is reported in sums, at most once a minute.
+// Everything borrowed outlives the system.
 void StartMaintenanceActor(ActorSystem& system, const MaintenanceOptions& options);
 
 }  // namespace ruvd

@@ -24,6 +24,7 @@
 #include "node/reasons.h"
 #include "node/status.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
+#include "storage/erasure/user_erasure.h"
 
 namespace ruvd {
 namespace {
@@ -224,7 +225,6 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   }
 
  private:
-  // A backup goes on when its caller has lost patience; one more would only add to its work.
   // The one backup that runs or waits, from the call on; ends at the latest when the call is over
   // without it.
   class BackupTurn {
@@ -245,6 +245,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     bool ended_ = false;
   };
 
+  // A backup goes on when its caller has lost patience; one more would only add to its work.
   absl::StatusOr<std::shared_ptr<BackupTurn>> TakeTurn(const std::string& name) {
     const MutexLock lock(mutex_);
     if (!running_backup_.empty()) {
@@ -272,19 +273,21 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                    "user_id has {} bytes; it has 1 to {}", user_id.size(), limits::kMaxUserIdBytes);
     }
-    RETURN_IF_ERROR(node_.witness->FlushAll());  // entries that wait are sealed with the same key
-    ASSIGN_OR_RETURN(const size_t forgotten,
-                     node_.sessions->EraseUser(user_id, limits::kForgottenPerBatch));
-    response->set_sessions_forgotten(forgotten);
-    return node_.trajectories->ForgetErased().status();
+    ASSIGN_OR_RETURN(const UserErasure erasure, ruvd::EraseUser({.database = node_.database,
+                                                                 .sessions = node_.sessions,
+                                                                 .trajectories = node_.trajectories,
+                                                                 .witness = node_.witness},
+                                                                user_id));
+    response->set_sessions_forgotten(erasure.sessions);
+    return absl::OkStatus();
   }
 
   const ServiceDependencies node_;
   QueryLane lane_;
+  QueryLane backups_;
   Mutex mutex_;
   std::string running_backup_ ABSL_GUARDED_BY(mutex_);  // empty: none runs or waits
 };
-  QueryLane backups_;
 
 }  // namespace
 

@@ -31,6 +31,7 @@
 #include "storage/db/backup.h"
 #include "storage/db/database.h"
 #include "storage/patterns/pattern_collections.h"
+#include "storage/trajectories/trajectory_store.h"
 
 namespace ruvd {
 namespace {
@@ -155,11 +156,18 @@ absl::Status Reseal(Database& database) {
   return absl::OkStatus();
 }
 
+// Once the rows of erased users are gone nothing says any more whose their companions were.
+absl::Status CompactWithoutErased(Database& database) {
+  ASSIGN_OR_RETURN(const auto trajectories, TrajectoryStore::Open(database));
+  RETURN_IF_ERROR(trajectories->ForgetErased().status());
+  return database.Compact();
+}
+
 absl::Status Compact(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
   const uint64_t before = BytesOfFolder(store.database->path());
   RETURN_IF_ERROR(Reseal(*store.database));
-  RETURN_IF_ERROR(store.database->Compact());
+  RETURN_IF_ERROR(CompactWithoutErased(*store.database));
   const uint64_t after = BytesOfFolder(store.database->path());
   context.out << (context.json ? ToJsonLine(json{{"bytes_before", before}, {"bytes_after", after}})
                                : fmt::format("{} bytes before, {} after\n", before, after));
@@ -394,7 +402,7 @@ absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
   RETURN_IF_ERROR(flags.collection ? ErasePatternCollection(*store.database, *flags.collection)
                                    : store.database->Erase(KeyScope::User(flags.user)));
-  return store.database->Compact();
+  return CompactWithoutErased(*store.database);
 }
 
 absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {
@@ -415,12 +423,16 @@ absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
   RETURN_IF_ERROR(flags.running ? EraseOnNode(context, flags) : EraseInStore(context, flags));
   const json erased =
       flags.collection ? json{{"collection", *flags.collection}} : json{{"erased", flags.user}};
-  context.out << (context.json ? ToJsonLine(erased)
-                               : fmt::format("what was sealed for {} is unreadable and removed; "
-                                             "backups of before still hold it\n",
-                                             flags.collection
-                                                 ? fmt::format("collection {}", *flags.collection)
-                                                 : PrintableLine(flags.user)));
+  if (context.json) {
+    context.out << ToJsonLine(erased);
+    return absl::OkStatus();
+  }
+  const std::string what = flags.collection ? fmt::format("collection {}", *flags.collection)
+                                            : PrintableLine(flags.user);
+  context.out << fmt::format(
+      "what was sealed for {} is unreadable{}; backups of before still hold it\n", what,
+      flags.running ? ", and what is left of its rows leaves with `ruvd store compact`"
+                    : " and removed");
   return absl::OkStatus();
 }
 

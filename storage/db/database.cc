@@ -198,12 +198,21 @@ absl::StatusOr<bool> Database::ResealStep() {
   return impl_->ResealStep();
 }
 
-absl::Status Database::Erase(const KeyScope& scope) {
+absl::Status Database::Erase(const KeyScope& scope,
+                             const std::function<absl::Status(const DestroyKeys&)>& around) {
   if (scope.name().empty()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "name the user or the collection whose values are to be erased");
   }
-  return impl_->Erase(scope.name());
+  return impl_->Erase(scope.name(), around);
+}
+
+absl::Status Database::EnsureKey(const KeyScope& scope) {
+  return impl_->EnsureKey(scope.name());
+}
+
+absl::StatusOr<bool> Database::ReclaimKeysStep() {
+  return impl_->ReclaimKeysStep();
 }
 
 absl::Status Database::Compact() {

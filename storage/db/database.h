@@ -50,6 +50,8 @@ struct DatabaseOptions {
   std::optional<Digest> model_hash = std::nullopt;
   // Flushed at this size; tests flush earlier.
   size_t memtable_bytes = limits::kMemtableBytes;
+  // Users get no new key where the store has so many; tests have fewer.
+  size_t max_user_keys = limits::kMaxDataKeys - limits::kReservedDataKeys;
   // The disk; null is the operating system's. Tests cut its power and fill it.
   std::shared_ptr<rocksdb::FileSystem> file_system = nullptr;
 };
@@ -209,7 +211,20 @@ class Database {
   // get a new key. INVALID_ARGUMENT for the default scope, NOT_FOUND for one that has no key, for
   // example because it was erased and its rows removed. Backups keep their own wrapped keys:
   // they age out, or are worthless once the node key of their time is destroyed.
-  absl::Status Erase(const KeyScope& scope);
+  // `around` calls what it is given, which destroys the keys in a moment, and returns its status or
+  // another: it locks out whoever would write what was read before with a new key. It is called
+  // once nothing has to be waited for but writes under way, and must not write itself.
+  using DestroyKeys = std::function<absl::Status()>;
+  absl::Status Erase(const KeyScope& scope,
+                     const std::function<absl::Status(const DestroyKeys&)>& around = nullptr);
+  // Makes the key of a scope that has none, so that the next write in it does not wait for its
+  // fsync. LIMIT_EXCEEDED where there are too many keys (limits::kMaxDataKeys), the errors of
+  // Write.
+  absl::Status EnsureKey(const KeyScope& scope);
+  // A bounded part of a walk over all rows that finds keys of users without any, because these
+  // expired or gave way, and removes the keys; false where there is nothing to do for now. Other
+  // calls may run meanwhile. After a restart it begins anew.
+  absl::StatusOr<bool> ReclaimKeysStep();
   // Removes erased rows and rewrites the tables of every family without what was deleted. Takes as
   // long as copying the store, and as much space as its largest family (DISK_FULL where that is not
   // there); other calls may run meanwhile.

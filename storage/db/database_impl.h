@@ -7,7 +7,11 @@
 #include <rocksdb/env.h>
 #include <rocksdb/write_batch.h>
 
+#include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,13 +67,18 @@ class Database::Impl {
   absl::Status ChangeSealKey(const SealKey& next);
   absl::Status RotateDataKeys(std::string_view scope);
   absl::StatusOr<bool> ResealStep();
-  absl::Status Erase(std::string_view scope);
+  using Around = std::function<absl::Status(const DestroyKeys&)>;
+  absl::Status Erase(std::string_view scope, const Around& around);
+  absl::Status EnsureKey(const std::string& scope);
+  absl::StatusOr<bool> ReclaimKeysStep();
   absl::Status Compact();
   absl::StatusOr<BackupManifest> Backup(const std::string& folder,
                                         const std::function<bool()>& cancelled);
   absl::StatusOr<StoreReport> Verify() const;
 
-  // The key that seals new values of a scope, made where it has none.
+  // The key that seals new values of a scope, nullopt where it has none; or made then. Whoever
+  // seals with it holds the gate.
+  std::optional<KeyRing::Held> ActiveKey(const std::string& scope);
   absl::StatusOr<KeyRing::Held> ActiveOrNewKey(const std::string& scope);
   // One bounded batch of a sweep over all rows; false at the end. See row_sweep.h.
   absl::StatusOr<bool> SweepStep(const RowSweep& sweep);
@@ -110,6 +119,19 @@ class Database::Impl {
   absl::StatusOr<std::optional<std::string>> GetRaw(ColumnFamily family,
                                                     std::string_view key) const;
 
+  // Keys that seal nothing any more (key_reclaim.cc): a walk that looks for them, where it goes on,
+  // and those of which it found no use so far.
+  struct Reclaim {
+    size_t family = 0;
+    std::string key;
+    std::set<uint64_t> unused;
+    bool finished() const { return family >= kColumnFamilies.size() || unused.empty(); }
+  };
+  void NoteUse(uint64_t key_id);
+  absl::StatusOr<bool> BeginReclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  absl::Status CountUses() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  absl::Status EndReclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+
   // Writing (database_impl.cc).
   absl::Status CheckNotFailed() const;
   // Whether there is room for a write; hold the claim until it is done.
@@ -127,6 +149,10 @@ class Database::Impl {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status RemoveKeyRows(const std::vector<std::pair<uint64_t, KeyRecord>>& rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  // Under the gate.
+  absl::Status RemoveKeyRowsLocked(const std::vector<std::pair<uint64_t, KeyRecord>>& rows)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  absl::Status Destroy(std::string_view scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status WrapKeysWith(const SealKey& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   // Notes that what a batch removes or replaces has to be forgotten, also after a crash.
   absl::Status PutForgetRow(const SealKey& node_key, rocksdb::WriteBatch* batch) const;
@@ -160,6 +186,12 @@ class Database::Impl {
   // One of those at a time, from what it found to what it made of it.
   Mutex maintenance_;
   bool keys_to_forget_ ABSL_GUARDED_BY(maintenance_) = false;  // kForgetKeysRow is there
+  std::optional<Reclaim> reclaim_ ABSL_GUARDED_BY(maintenance_);
+  std::optional<TimePoint> reclaimed_at_ ABSL_GUARDED_BY(maintenance_);
+  // Keys that sealed something while a walk counts uses; noted under the gate.
+  std::atomic<bool> noting_uses_{false};
+  Mutex uses_mutex_;
+  std::set<uint64_t> used_ ABSL_GUARDED_BY(uses_mutex_);
   KeyRing ring_;
   mutable Mutex node_key_mutex_;
   SealKey node_key_ ABSL_GUARDED_BY(node_key_mutex_);

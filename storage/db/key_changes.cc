@@ -60,19 +60,29 @@ absl::Status Database::Impl::WriteKeyRows(const Rows& rows) {
   return absl::OkStatus();
 }
 
+std::optional<KeyRing::Held> Database::Impl::ActiveKey(const std::string& scope) {
+  std::optional<KeyRing::Held> held = ring_.Active(scope);
+  if (held) {
+    NoteUse(held->id);
+  }
+  return held;
+}
+
 absl::StatusOr<KeyRing::Held> Database::Impl::ActiveOrNewKey(const std::string& scope) {
-  if (auto held = ring_.Active(scope)) {
+  if (auto held = ActiveKey(scope)) {
     return *std::move(held);
   }
   const MutexLock lock(key_creation_);
-  if (auto held = ring_.Active(scope)) {
+  if (auto held = ActiveKey(scope)) {
     return *std::move(held);
   }
-  if (ring_.size() >= limits::kMaxDataKeys) {
+  const size_t most = IsUserScope(scope) ? options_.max_user_keys : limits::kMaxDataKeys;
+  if (ring_.size() >= most) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "the store has {} data keys, the most it may have, so {} cannot get one; erase "
-                 "users who are gone and compact the store",
-                 ring_.size(), scope);
+                 "the store has {} data keys, the most it may have, so {} cannot get one; keys of "
+                 "users without rows leave by themselves, and `ruvd store erase --user` with "
+                 "`ruvd store compact` removes those of users who are gone",
+                 ring_.size(), IsUserScope(scope) ? "a new user" : scope);
   }
   const uint64_t id = ring_.NextId();
   const KeyRecord record{.state = KeyRecord::State::kActive,
@@ -145,11 +155,13 @@ absl::Status Database::Impl::RotateDataKeys(std::string_view scope) {
     return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
                  "the store has no data key of {}; `ruvd store status` lists them", scope);
   }
-  if (ring_.size() + rows.size() / 2 > limits::kMaxDataKeys) {  // half of them are new
-    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "the store has {} data keys and may have {}: {} more are too many at once; rotate "
-                 "them scope by scope, and let the old ones go in between",
-                 ring_.size(), limits::kMaxDataKeys, rows.size() / 2);
+  if (ring_.size() + rows.size() / 2 > limits::kMaxDataKeysInRotation) {  // half of them are new
+    return Error(
+        absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+        "the store has {} data keys, retired ones among them, and may have {}: {} more are "
+        "too many; let the values of the retired ones be sealed anew first, which `ruvd "
+        "store compact` or a running node does",
+        ring_.size(), limits::kMaxDataKeysInRotation, rows.size() / 2);
   }
   RETURN_IF_ERROR(WriteKeyRows(rows));
   for (auto& [id, record] : rows) {
@@ -180,7 +192,7 @@ absl::StatusOr<bool> Database::Impl::ResealStep() {
           return RowSweep::Verdict{};
         }
         const auto value = Decode(family, key, stored, std::nullopt);
-        const auto active = ring_.Active(old->second.scope);
+        const auto active = ActiveKey(old->second.scope);
         if (!value.ok() || !active) {
           return RowSweep::Verdict{};  // damaged, or erased meanwhile
         }
@@ -198,30 +210,36 @@ absl::StatusOr<bool> Database::Impl::ResealStep() {
   return false;
 }
 
-absl::Status Database::Impl::Erase(std::string_view scope) {
-  const MutexLock maintenance(maintenance_);
-  {
-    const std::unique_lock gate(key_gate_);
-    Rows rows = ring_.List(scope);
-    if (rows.empty()) {
-      return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                   "the store holds nothing that is sealed for {}: it never did, or it was erased "
-                   "and removed; `ruvd store status` lists the scopes it has",
-                   scope);
-    }
-    std::erase_if(rows,
-                  [](const auto& row) { return row.second.state == KeyRecord::State::kDestroyed; });
-    for (auto& [id, record] : rows) {
-      record.state = KeyRecord::State::kDestroyed;
-      record.key.reset();
-    }
-    if (!rows.empty()) {
-      RETURN_IF_ERROR(WriteKeyRows(rows));
-    }
-    for (auto& [id, record] : rows) {
-      ring_.Set(id, std::move(record));
-    }
+absl::Status Database::Impl::Destroy(std::string_view scope) {
+  const std::unique_lock gate(key_gate_);
+  Rows rows = ring_.List(scope);
+  if (rows.empty()) {
+    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                 "the store holds nothing that is sealed for {}: it never did, or it was erased "
+                 "and removed; `ruvd store status` lists the scopes it has",
+                 scope);
   }
+  std::erase_if(rows,
+                [](const auto& row) { return row.second.state == KeyRecord::State::kDestroyed; });
+  for (auto& [id, record] : rows) {
+    record.state = KeyRecord::State::kDestroyed;
+    record.key.reset();
+  }
+  if (!rows.empty()) {
+    RETURN_IF_ERROR(WriteKeyRows(rows));
+  }
+  for (auto& [id, record] : rows) {
+    ring_.Set(id, std::move(record));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Database::Impl::Erase(std::string_view scope, const Around& around) {
+  const MutexLock maintenance(maintenance_);
+  const auto destroy = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS -> absl::Status {
+    return Destroy(scope);  // under maintenance_, which is held for all of this
+  };
+  RETURN_IF_ERROR(around ? around(destroy) : destroy());
   // Also where they were destroyed before: whoever did it may not have come this far.
   return ForgetWrappedKeys();
 }
@@ -268,6 +286,10 @@ absl::Status Database::Impl::SweepErased() {
 
 absl::Status Database::Impl::RemoveKeyRows(const Rows& rows) {
   const std::unique_lock gate(key_gate_);
+  return RemoveKeyRowsLocked(rows);
+}
+
+absl::Status Database::Impl::RemoveKeyRowsLocked(const Rows& rows) {
   rocksdb::WriteBatch batch;
   std::vector<uint64_t> ids;
   for (const auto& [id, record] : rows) {

@@ -10,6 +10,12 @@
 
 namespace ruvd {
 
+// How the names of users' scopes begin.
+inline constexpr char kUserScopes[] = "user/";
+inline bool IsUserScope(std::string_view name) {
+  return name.starts_with(kUserScopes);
+}
+
 // Whose data key seals a value. Values of one scope become unreadable together when its key is
 // destroyed (erasure on request). Reading needs no scope: every value names its key. A value type.
 class KeyScope {
@@ -17,7 +23,7 @@ class KeyScope {
   // The data key of the row's own column family.
   KeyScope() = default;
   // All of a user's values, whatever family they are in. `id` is at most kMaxScopeIdBytes long.
-  static KeyScope User(std::string_view id) { return KeyScope("user/" + std::string(id)); }
+  static KeyScope User(std::string_view id) { return KeyScope(kUserScopes + std::string(id)); }
   static KeyScope Collection(uint32_t number) {
     return KeyScope("collection/" + std::to_string(number));
   }

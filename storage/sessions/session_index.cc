@@ -60,8 +60,12 @@ absl::StatusOr<std::unique_ptr<SessionIndex>> SessionIndex::Open(
     index->Insert(std::make_shared<const SessionState>(*std::move(session)));
     return true;
   };
+  const auto pass = [&index](std::string_view) -> absl::StatusOr<bool> {
+    ++index->undecodable_;
+    return true;
+  };
   RETURN_IF_ERROR(database.Scan(ColumnFamily::kSession, sessions::kSessionPrefix,
-                                EndOfPrefix(sessions::kSessionPrefix), load));
+                                EndOfPrefix(sessions::kSessionPrefix), load, pass));
   return index;
 }
 
@@ -285,7 +289,8 @@ absl::StatusOr<size_t> SessionIndex::ForgetUser(std::string_view user_id, size_t
   return ids.size();
 }
 
-absl::StatusOr<size_t> SessionIndex::EraseUser(std::string_view user_id, size_t batch) {
+absl::StatusOr<size_t> SessionIndex::EraseUser(std::string_view user_id, size_t batch,
+                                               const std::function<absl::Status()>& erase) {
   const auto forget = [&]() -> absl::StatusOr<size_t> {
     size_t sessions = 0;
     for (size_t forgotten = batch; forgotten == batch; sessions += forgotten) {
@@ -295,7 +300,7 @@ absl::StatusOr<size_t> SessionIndex::EraseUser(std::string_view user_id, size_t 
   };
   // First: a turn that ends while the keys go would write the whole session again, with a new key.
   ASSIGN_OR_RETURN(const size_t sessions, forget());
-  RETURN_IF_ERROR(database_.Erase(KeyScope::User(user_id)));
+  RETURN_IF_ERROR(erase());
   // Sessions that began in between: their rows may be unreadable by now.
   RETURN_IF_ERROR(forget().status());
   return sessions;

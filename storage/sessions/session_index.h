@@ -52,8 +52,8 @@ struct SessionHit {
 // Thread-safe: readers run at the same time and never wait for the disk; writers take turns.
 class SessionIndex {
  public:
-  // Reads all sessions; drops nothing, but passes over rows that do not decode. `database` outlives
-  // the index.
+  // Reads all sessions; drops nothing, but passes over rows that do not open or decode. `database`
+  // outlives the index.
   static absl::StatusOr<std::unique_ptr<SessionIndex>> Open(Database& database,
                                                             const SessionIndexOptions& options);
 
@@ -91,10 +91,11 @@ class SessionIndex {
   // Deletes at most `limit` sessions of a user; returns how many.
   absl::StatusOr<size_t> ForgetUser(std::string_view user_id, size_t limit);
 
-  // Forgets a user's sessions, `batch` at a time, and destroys the user's keys; returns how many
-  // sessions there were. What the user says meanwhile begins a new session. NOT_FOUND, and the
-  // other errors of Database::Erase; where it fails, call it again.
-  absl::StatusOr<size_t> EraseUser(std::string_view user_id, size_t batch);
+  // Forgets a user's sessions, `batch` at a time, around `erase`, which destroys the user's keys;
+  // returns how many sessions there were. What the user says meanwhile begins a new session. The
+  // errors of `erase`; where it fails, call it again.
+  absl::StatusOr<size_t> EraseUser(std::string_view user_id, size_t batch,
+                                   const std::function<absl::Status()>& erase);
 
   size_t size() const;
   // Rows that Open passed over; `ruvd store verify` names them.

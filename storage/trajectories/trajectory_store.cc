@@ -21,6 +21,9 @@ using trajectories::IdOfTimeKey;
 using trajectories::kTimePrefix;
 using trajectories::TimeKey;
 
+// While generations wait to store their trajectories.
+constexpr size_t kForgottenAtOnce = 256;
+
 absl::Status TooLong(std::string_view what, size_t size, size_t limit) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                "trajectory with {} of {}, the limit is {}; store a shorter one", what, size, limit);
@@ -82,16 +85,26 @@ absl::StatusOr<std::unique_ptr<TrajectoryStore>> TrajectoryStore::Open(
   std::unique_ptr<TrajectoryStore> store(new TrajectoryStore(database, options));
   size_t count = 0;
   int64_t newest_ms = 0;
-  RETURN_IF_ERROR(database.Scan(ColumnFamily::kTrajectory, kTimePrefix, EndOfPrefix(kTimePrefix),
-                                [&](const RowView& row) -> absl::StatusOr<bool> {
-                                  ++count;
-                                  newest_ms = trajectories::TimeOfTimeKey(row.key);
-                                  return true;
-                                }));
-  const MutexLock lock(store->mutex_);
-  store->size_ = count;
-  store->order_ = OrderedTime(newest_ms);
+  RETURN_IF_ERROR(store->ScanTimes(0, [&](std::string_view key) -> absl::StatusOr<bool> {
+    ++count;
+    newest_ms = trajectories::TimeOfTimeKey(key);
+    return true;
+  }));
+  {
+    const MutexLock lock(store->mutex_);
+    store->size_ = count;
+    store->order_ = OrderedTime(newest_ms);
+  }
+  store->ForgetErased().IgnoreError();  // a full disk: the next start does it
   return store;
+}
+
+// The keys say all: a row that does not open is shown like the others.
+absl::Status TrajectoryStore::ScanTimes(int64_t created_ms,
+                                        const Database::BrokenCallback& callback) const {
+  return database_.Scan(
+      ColumnFamily::kTrajectory, TimeKey(std::max<int64_t>(created_ms, 0), ""),
+      EndOfPrefix(kTimePrefix), [&](const RowView& row) { return callback(row.key); }, callback);
 }
 
 KeyScope TrajectoryStore::ScopeOf(const Trajectory& trajectory) {
@@ -100,17 +113,16 @@ KeyScope TrajectoryStore::ScopeOf(const Trajectory& trajectory) {
 
 absl::Status TrajectoryStore::TrimTo(size_t count, Batch* batch, size_t* trimmed) const {
   size_t left = count;
-  return database_.Scan(ColumnFamily::kTrajectory, kTimePrefix, EndOfPrefix(kTimePrefix),
-                        [&](const RowView& row) -> absl::StatusOr<bool> {
-                          if (left <= options_.capacity) {
-                            return false;
-                          }
-                          batch->Delete(ColumnFamily::kTrajectory, row.key);
-                          batch->Delete(ColumnFamily::kTrajectory, IdKey(IdOfTimeKey(row.key)));
-                          --left;
-                          ++*trimmed;
-                          return true;
-                        });
+  return ScanTimes(0, [&](std::string_view key) -> absl::StatusOr<bool> {
+    if (left <= options_.capacity) {
+      return false;
+    }
+    batch->Delete(ColumnFamily::kTrajectory, key);
+    batch->Delete(ColumnFamily::kTrajectory, IdKey(IdOfTimeKey(key)));
+    --left;
+    ++*trimmed;
+    return true;
+  });
 }
 
 absl::Status TrajectoryStore::Put(Trajectory trajectory) {
@@ -195,40 +207,61 @@ absl::Status TrajectoryStore::SetLearned(const Trajectory& taken, std::string_vi
 
 absl::Status TrajectoryStore::ForEachSince(
     int64_t created_ms, const std::function<bool(const Trajectory&)>& callback) const {
-  const std::string start = TimeKey(std::max<int64_t>(created_ms, 0), "");
-  return database_.Scan(ColumnFamily::kTrajectory, start, EndOfPrefix(kTimePrefix),
-                        [&](const RowView& row) -> absl::StatusOr<bool> {
-                          const absl::StatusOr<Trajectory> trajectory = Get(IdOfTimeKey(row.key));
-                          if (absl::IsNotFound(trajectory.status()) ||
-                              ReasonOf(trajectory.status()) == reasons::kStoreCorrupt) {
-                            return true;  // trimmed while we scan, or a row that hides no others
-                          }
-                          RETURN_IF_ERROR(trajectory.status());
-                          return callback(*trajectory);
-                        });
+  return ScanTimes(created_ms, [&](std::string_view key) -> absl::StatusOr<bool> {
+    const absl::StatusOr<Trajectory> trajectory = Get(IdOfTimeKey(key));
+    if (absl::IsNotFound(trajectory.status()) || absl::IsDataLoss(trajectory.status())) {
+      return true;  // trimmed while we scan, or a row that hides no others
+    }
+    RETURN_IF_ERROR(trajectory.status());
+    return callback(*trajectory);
+  });
+}
+
+absl::Status TrajectoryStore::WhileStill(const std::function<absl::Status()>& erase) {
+  const MutexLock lock(mutex_);
+  return erase();
 }
 
 absl::StatusOr<size_t> TrajectoryStore::ForgetErased() {
+  std::vector<std::string> stale;
+  RETURN_IF_ERROR(ScanTimes(0, [&](std::string_view key) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const bool there,
+                     database_.Contains(ColumnFamily::kTrajectory, IdKey(IdOfTimeKey(key))));
+    if (!there) {
+      stale.emplace_back(key);
+    }
+    return true;
+  }));
+  size_t forgotten = 0;
+  for (std::span<const std::string> rest(stale); !rest.empty();) {
+    const auto piece = rest.first(std::min(rest.size(), kForgottenAtOnce));
+    ASSIGN_OR_RETURN(const size_t gone, ForgetSome(piece));
+    forgotten += gone;
+    rest = rest.subspan(piece.size());
+  }
+  return forgotten;
+}
+
+// Looks again, now that nobody writes: the row by time goes where its trajectory is not there.
+absl::StatusOr<size_t> TrajectoryStore::ForgetSome(std::span<const std::string> time_keys) {
   const MutexLock lock(mutex_);
   Batch batch;
-  size_t erased = 0;
-  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kTrajectory, kTimePrefix, EndOfPrefix(kTimePrefix),
-                                 [&](const RowView& row) -> absl::StatusOr<bool> {
-                                   const std::string id_key = IdKey(IdOfTimeKey(row.key));
-                                   const auto value =
-                                       database_.Get(ColumnFamily::kTrajectory, id_key);
-                                   if (ReasonOf(value.status()) == reasons::kKeyDestroyed) {
-                                     batch.Delete(ColumnFamily::kTrajectory, row.key);
-                                     batch.Delete(ColumnFamily::kTrajectory, id_key);
-                                     ++erased;
-                                   }
-                                   return true;
-                                 }));
-  if (erased > 0) {
-    RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
-    size_ -= erased;
+  size_t gone = 0;
+  for (const std::string& key : time_keys) {
+    const std::string id_key = IdKey(IdOfTimeKey(key));
+    ASSIGN_OR_RETURN(const bool listed, database_.Contains(ColumnFamily::kTrajectory, key));
+    ASSIGN_OR_RETURN(const bool there, database_.Contains(ColumnFamily::kTrajectory, id_key));
+    if (listed && !there) {
+      batch.Delete(ColumnFamily::kTrajectory, key);
+      batch.Delete(ColumnFamily::kTrajectory, id_key);
+      ++gone;
+    }
   }
-  return erased;
+  if (gone > 0) {
+    RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
+    size_ -= gone;
+  }
+  return gone;
 }
 
 size_t TrajectoryStore::size() const {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,7 +65,8 @@ struct TrajectoryStoreOptions {
 // Thread-safe; one writer at a time.
 class TrajectoryStore {
  public:
-  // `database` outlives the store.
+  // Removes what is left of trajectories whose user was erased meanwhile. `database` outlives the
+  // store.
   static absl::StatusOr<std::unique_ptr<TrajectoryStore>> Open(
       Database& database, const TrajectoryStoreOptions& options = {});
 
@@ -83,7 +85,7 @@ class TrajectoryStore {
   absl::Status SetFeedback(std::string_view response_id, const TrajectoryFeedback& feedback);
 
   // Shows the trajectories created at or after `created_ms`, oldest first, until the callback
-  // returns false; passes over rows that do not decode. The callback may call this store.
+  // returns false; passes over rows that do not open or decode. The callback may call this store.
   absl::Status ForEachSince(int64_t created_ms,
                             const std::function<bool(const Trajectory&)>& callback) const;
 
@@ -93,7 +95,12 @@ class TrajectoryStore {
   absl::Status SetLearned(const Trajectory& taken, std::string_view by,
                           const std::optional<PatternId>& pattern);
 
-  // Removes what is left of trajectories whose user was erased; says of how many.
+  // Runs `erase`, which destroys a user's keys, while no trajectory is read to be written again:
+  // feedback that comes meanwhile finds the trajectory erased, and does not seal it with a new key.
+  absl::Status WhileStill(const std::function<absl::Status()>& erase);
+
+  // Removes what is left of trajectories whose user was erased; says of how many. Other calls wait
+  // for a piece of it at most.
   absl::StatusOr<size_t> ForgetErased();
 
   size_t size() const;
@@ -104,6 +111,9 @@ class TrajectoryStore {
 
   static KeyScope ScopeOf(const Trajectory& trajectory);
   absl::Status TrimTo(size_t count, Batch* batch, size_t* trimmed) const;
+  // Shows the keys of the rows by time, from that of `created_ms` on.
+  absl::Status ScanTimes(int64_t created_ms, const Database::BrokenCallback& callback) const;
+  absl::StatusOr<size_t> ForgetSome(std::span<const std::string> time_keys);
 
   Database& database_;
   const TrajectoryStoreOptions options_;

@@ -10,6 +10,7 @@
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/patterns/pattern_rows.h"
 #include "storage/policies/policy_rows.h"
+#include "storage/reasons.h"
 #include "storage/sessions/session_rows.h"
 #include "storage/trajectories/trajectory_rows.h"
 #include "storage/verify/row_complaints.h"
@@ -47,6 +48,9 @@ absl::Status CheckPolicy(const Database& database, const RowView& row, const Pol
 absl::Status CheckTimeRow(const Database& database, const RowView& row, RowComplaints* complaints) {
   const std::string key = trajectories::IdKey(trajectories::IdOfTimeKey(row.key));
   const absl::StatusOr<std::string> stored = database.Get(ColumnFamily::kTrajectory, key);
+  if (ReasonOf(stored.status()) == reasons::kKeyDestroyed) {
+    return absl::OkStatus();  // its user was erased; the next start removes both
+  }
   if (absl::IsNotFound(stored.status())) {
     return complaints->Expect(database, ColumnFamily::kTrajectory, row.key, key);
   }

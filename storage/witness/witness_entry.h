@@ -50,6 +50,8 @@ struct WitnessEntry {
   // Whose key seals the embeddings; not stored, so that nothing names an erased user. Empty:
   // none's.
   std::string user_id;
+  // Stored instead: the embeddings were sealed for a user, so that an erasure may have taken them.
+  bool of_user = false;
   std::vector<float> query_embedding;
   std::string embedded_by;  // id of the model package that made the embeddings
   WitnessRouting routing;

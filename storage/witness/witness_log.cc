@@ -22,16 +22,32 @@ absl::Status NoSuchEntry(std::string_view request_id) {
                request_id.substr(0, limits::kMaxResponseIdBytes));
 }
 
+absl::StatusOr<uint64_t> CountRecords(const Database& database) {
+  uint64_t records = 0;
+  const auto count = [&](std::string_view) -> absl::StatusOr<bool> {
+    ++records;
+    return true;
+  };
+  RETURN_IF_ERROR(database.Scan(
+      ColumnFamily::kWitness, witness::kRecordPrefix, EndOfPrefix(witness::kRecordPrefix),
+      [&](const RowView& row) { return count(row.key); }, count));
+  return records;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<WitnessLog>> WitnessLog::Open(Database& database,
                                                              WitnessLogOptions options) {
-  ASSIGN_OR_RETURN(const uint64_t stored, witness::ReadCount(database));
+  absl::StatusOr<uint64_t> stored = witness::ReadCount(database);
+  if (absl::IsDataLoss(stored.status())) {
+    stored = CountRecords(database);
+  }
+  RETURN_IF_ERROR(stored.status());
   ASSIGN_OR_RETURN(WitnessRetention retention,
                    WitnessRetention::Open(database, std::move(options.retention)));
   std::unique_ptr<WitnessLog> log(new WitnessLog(database, options, std::move(retention)));
   const MutexLock lock(log->queue_mutex_);
-  log->counts_.stored = stored;
+  log->counts_.stored = *stored;
   return log;
 }
 
@@ -99,9 +115,25 @@ void WitnessLog::PutCount(uint64_t stored, Batch* batch) const {
   batch->Put(ColumnFamily::kWitness, witness::kCountKey, witness::EncodeCount(stored));
 }
 
+// The row of an entry's embeddings, in the scope of its user. A user who cannot get a key costs the
+// embeddings, not the entry, nor the other entries of the batch. Whether it has them.
+absl::StatusOr<bool> WitnessLog::PutEmbeddings(const WitnessEntry& entry, const std::string& key,
+                                               Batch* batch) {
+  const KeyScope scope = entry.user_id.empty() ? KeyScope() : KeyScope::User(entry.user_id);
+  const absl::Status keyed = entry.user_id.empty() ? absl::OkStatus() : database_.EnsureKey(scope);
+  if (ReasonOf(keyed) == reasons::kLimitExceeded) {
+    batch->Put(ColumnFamily::kWitness, key, witness::EncodeEmbeddings({}));
+    return false;
+  }
+  RETURN_IF_ERROR(keyed);
+  batch->Put(ColumnFamily::kWitness, key, witness::EncodeEmbeddings(entry), 0, scope);
+  return true;
+}
+
 absl::Status WitnessLog::WriteEntries(const std::vector<WitnessEntry>& entries) {
   Batch batch;
   std::set<std::string_view> ids;
+  uint64_t without_key = 0;
   for (const WitnessEntry& entry : entries) {
     const std::string id_key = witness::IdKey(entry.request_id);
     ASSIGN_OR_RETURN(const bool stored, database_.Contains(ColumnFamily::kWitness, id_key));
@@ -110,8 +142,8 @@ absl::Status WitnessLog::WriteEntries(const std::vector<WitnessEntry>& entries) 
     }
     const std::string key = witness::RecordKey(entry.timestamp_ms, entry.request_id);
     batch.Put(ColumnFamily::kWitness, key, witness::EncodeRecord(entry));
-    batch.Put(ColumnFamily::kWitness, witness::EmbeddingsKey(key), witness::EncodeEmbeddings(entry),
-              0, entry.user_id.empty() ? KeyScope() : KeyScope::User(entry.user_id));
+    ASSIGN_OR_RETURN(const bool whole, PutEmbeddings(entry, witness::EmbeddingsKey(key), &batch));
+    without_key += whole ? 0 : 1;
     batch.Put(ColumnFamily::kWitness, id_key, key);
   }
   const uint64_t stored = counts().stored + ids.size();
@@ -120,7 +152,21 @@ absl::Status WitnessLog::WriteEntries(const std::vector<WitnessEntry>& entries) 
   const MutexLock lock(queue_mutex_);
   counts_.stored = stored;
   counts_.duplicates += entries.size() - ids.size();
+  counts_.without_key += without_key;
   return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> WitnessLog::EraseUser(std::string_view user_id,
+                                             const std::function<absl::Status()>& erase) {
+  const MutexLock writer(writer_);
+  const absl::Status erased = erase();
+  if (!erased.ok() && !absl::IsNotFound(erased)) {
+    return erased;
+  }
+  // Behind it: what came meanwhile was said before the erasure was done.
+  const MutexLock lock(queue_mutex_);
+  const size_t forgotten = queue_.ForgetUser(user_id);
+  return erased.ok() || forgotten > 0 ? absl::StatusOr<size_t>(forgotten) : erased;
 }
 
 absl::StatusOr<int64_t> WitnessLog::NewestMs() const {
@@ -149,8 +195,8 @@ absl::StatusOr<WitnessEntry> WitnessLog::GetStored(std::string_view request_id) 
   ASSIGN_OR_RETURN(WitnessEntry entry, witness::DecodeRecord(record));
   const absl::StatusOr<std::string> embeddings =
       database_.Get(ColumnFamily::kWitness, witness::EmbeddingsKey(*key));
-  if (ReasonOf(embeddings.status()) == reasons::kKeyDestroyed) {
-    return entry;  // its user was erased
+  if (absl::IsNotFound(embeddings.status())) {
+    return entry;  // its user was erased, or the entry expires just now
   }
   RETURN_IF_ERROR(embeddings.status());
   RETURN_IF_ERROR(witness::DecodeEmbeddings(*embeddings, &entry));

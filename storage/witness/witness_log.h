@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,7 @@ struct WitnessLogCounts {
   uint64_t refused = 0;      // the queue was full
   uint64_t unfit = 0;        // refused because they cannot be stored as they are
   uint64_t duplicates = 0;   // of a request that is stored already
+  uint64_t without_key = 0;  // stored without embeddings: their users could not get a key
   uint64_t expired = 0;      // deleted or archived
   uint64_t crowded_out = 0;  // those of them that left before their age: the log was full
   uint64_t undecodable = 0;  // those of them that no archive could take: their rows did not decode
@@ -50,7 +52,8 @@ struct WitnessExpired {
 // only. Thread-safe; Append never waits for a disk.
 class WitnessLog {
  public:
-  // `database` outlives the log.
+  // A damaged count is counted anew, and a damaged note of a batch on its way into an archive is
+  // dropped: the batch is archived again. `database` outlives the log.
   static absl::StatusOr<std::unique_ptr<WitnessLog>> Open(Database& database,
                                                           WitnessLogOptions options = {});
 
@@ -65,6 +68,12 @@ class WitnessLog {
   // Writes everything that is queued.
   absl::Status FlushAll();
   std::optional<TimePoint> NextDue() const;
+
+  // Runs `erase`, which destroys a user's keys, while no entry is written, and takes the embeddings
+  // out of what waits of the user, so that they are never written with a new key. Says of how many;
+  // the error of `erase`, but not NOT_FOUND where something waited.
+  absl::StatusOr<size_t> EraseUser(std::string_view user_id,
+                                   const std::function<absl::Status()>& erase);
 
   // When the newest stored entry ended, UTC; 0 where there is none.
   absl::StatusOr<int64_t> NewestMs() const;
@@ -98,6 +107,8 @@ class WitnessLog {
   absl::StatusOr<size_t> FlushBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
   absl::Status WriteEntries(const std::vector<WitnessEntry>& entries)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
+  absl::StatusOr<bool> PutEmbeddings(const WitnessEntry& entry, const std::string& key,
+                                     Batch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
   void PutCount(uint64_t stored, Batch* batch) const;
   absl::StatusOr<WitnessEntry> GetStored(std::string_view request_id) const;
   absl::StatusOr<WitnessPage> QueryByTime(const WitnessQuery& query) const;

@@ -48,6 +48,19 @@ void WitnessQueue::PutBack(std::vector<WitnessEntry> batch) {
   }
 }
 
+size_t WitnessQueue::ForgetUser(std::string_view user_id) {
+  size_t forgotten = 0;
+  for (Waiting& waiting : waiting_) {
+    if (waiting.entry.user_id == user_id) {
+      waiting.entry.user_id.clear();
+      waiting.entry.query_embedding.clear();
+      waiting.entry.response_embedding.clear();
+      ++forgotten;
+    }
+  }
+  return forgotten;
+}
+
 WitnessEntry* WitnessQueue::Find(std::string_view request_id) {
   return const_cast<WitnessEntry*>(std::as_const(*this).Find(request_id));
 }

@@ -43,6 +43,10 @@ class WitnessQueue {
   // hold more than `capacity`: nothing accepted is dropped.
   void PutBack(std::vector<WitnessEntry> batch);
 
+  // Takes the embeddings out of a user's entries, so that nothing of them is the user's any more;
+  // says of how many.
+  size_t ForgetUser(std::string_view user_id);
+
   // The queued entry of a request, nullptr where there is none.
   const WitnessEntry* Find(std::string_view request_id) const;
   WitnessEntry* Find(std::string_view request_id);

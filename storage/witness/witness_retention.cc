@@ -51,10 +51,13 @@ absl::StatusOr<WitnessRetention> WitnessRetention::Open(Database& database,
   WitnessRetention retention(database, std::move(options));
   const absl::StatusOr<std::string> stored =
       database.Get(ColumnFamily::kWitness, witness::kExpiryKey);
-  if (stored.ok()) {
-    ASSIGN_OR_RETURN(retention.pending_, witness::DecodeExpiry(*stored));
-  } else if (!absl::IsNotFound(stored.status())) {
-    return stored.status();
+  absl::StatusOr<witness::Expiry> pending = stored.ok()
+                                                ? witness::DecodeExpiry(*stored)
+                                                : absl::StatusOr<witness::Expiry>(stored.status());
+  if (pending.ok()) {
+    retention.pending_ = *std::move(pending);
+  } else if (!absl::IsNotFound(pending.status()) && !absl::IsDataLoss(pending.status())) {
+    return pending.status();
   }
   return retention;
 }

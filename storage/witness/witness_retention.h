@@ -38,7 +38,8 @@ struct WitnessRetentionOptions {
 // lost and none is archived twice. Not thread-safe: WitnessLog lets no writer in between.
 class WitnessRetention {
  public:
-  // `database` outlives it. STORE_CORRUPT.
+  // A note of a batch under way that is damaged is dropped: its records are all there, and leave
+  // once more, into another archive. `database` outlives it.
   static absl::StatusOr<WitnessRetention> Open(Database& database, WitnessRetentionOptions options);
 
   // Whether a batch is due at `now_ms`, or one is under way, given how many entries are stored.

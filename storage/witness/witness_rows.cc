@@ -106,6 +106,7 @@ void WriteRecord(const WitnessEntry& entry, storage::v1::WitnessRecord* row) {
   row->set_prompt_tokens(entry.prompt_tokens);
   row->set_completion_tokens(entry.completion_tokens);
   row->set_embedded_by(entry.embedded_by);
+  row->set_of_user(entry.of_user || !entry.user_id.empty());
 }
 
 void ReadLatency(const storage::v1::WitnessLatency& row, WitnessLatency* latency) {
@@ -153,6 +154,7 @@ absl::StatusOr<WitnessEntry> ReadRecord(const storage::v1::WitnessRecord& row) {
   entry.prompt_tokens = row.prompt_tokens();
   entry.completion_tokens = row.completion_tokens();
   entry.embedded_by = row.embedded_by();
+  entry.of_user = row.of_user();
   if (!CheckEntry(entry).ok()) {
     return CorruptRow(kRow);
   }

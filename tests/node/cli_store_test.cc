@@ -7,6 +7,8 @@
 #include "storage/counters/store_life.h"
 #include "storage/db/row_key.h"
 #include "storage/patterns/pattern_store.h"
+#include "storage/trajectories/trajectory_store.h"
+#include "storage/witness/witness_log.h"
 #include "tests/node/cli_store_fixture.h"
 
 namespace ruvd {
@@ -164,6 +166,33 @@ TEST_F(CliStoreTest, RotatesCompactsAndErases) {
   EXPECT_EQ(Run({"store", "compact"}), 0) << err_.str();
   EXPECT_EQ(ReasonOf(Open()->Get(ColumnFamily::kMeta, "b").status()), reasons::kNotFound);
   EXPECT_EQ(Open()->Get(ColumnFamily::kMeta, "a").value(), "1");
+}
+
+// What is left of an erased user is no damage: the check advised to restore a backup, which brings
+// the user back.
+TEST_F(CliStoreTest, AnErasedUserIsNoProblemOfTheStore) {
+  {
+    const auto database = Open();
+    const auto trajectories = TrajectoryStore::Open(*database).value();
+    for (const char* user : {"alice", "bob"}) {
+      ASSERT_TRUE(trajectories->Put({.response_id = user, .user_id = user, .created_ms = 5}).ok());
+    }
+    const auto witness = WitnessLog::Open(*database).value();
+    ASSERT_TRUE(witness
+                    ->Append({.request_id = "r",
+                              .user_id = "alice",
+                              .query_embedding = {1, 2},
+                              .timestamp_ms = 5},
+                             TimePoint())
+                    .ok());
+    ASSERT_TRUE(witness->FlushAll().ok());
+  }
+  EXPECT_EQ(Run({"store", "erase", "--user", "alice"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("unreadable and removed"));
+  EXPECT_EQ(Run({"store", "verify"}), 0) << out_.str();
+  const auto database = Open();
+  EXPECT_EQ(TrajectoryStore::Open(*database).value()->size(), 1U);
+  EXPECT_TRUE(WitnessLog::Open(*database).value()->Get("r").ok());
 }
 
 }  // namespace

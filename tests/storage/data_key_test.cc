@@ -111,6 +111,22 @@ TEST_F(DataKeyTest, ThreadsThatNeedANewKeyAtOnceShareIt) {
   EXPECT_THAT(database->DataKeys(), SizeIs(1));
 }
 
+// Names of users are free text of clients, and every one takes a key.
+TEST_F(DataKeyTest, UsersTakeNoKeysThatFamiliesAndCollectionsNeed) {
+  DatabaseOptions options = Options();
+  options.max_user_keys = 3;
+  auto database = OpenStore(options);
+  for (int n = 0; n < 3; ++n) {
+    ASSERT_TRUE(database->EnsureKey(KeyScope::User(std::to_string(n))).ok());
+  }
+  EXPECT_EQ(ReasonOf(database->EnsureKey(KeyScope::User("one more"))), reasons::kLimitExceeded);
+  EXPECT_EQ(ReasonOf(Put(*database, ColumnFamily::kMeta, "a", "x", KeyScope::User("one more"))),
+            reasons::kLimitExceeded);
+  EXPECT_TRUE(Put(*database, ColumnFamily::kMeta, "a", "x", KeyScope::User("0")).ok());
+  EXPECT_TRUE(Put(*database, ColumnFamily::kMeta, "b", "x", KeyScope::Collection(1)).ok());
+  EXPECT_TRUE(PutOne(*database, ColumnFamily::kItem, "c", "x").ok());
+}
+
 TEST_F(DataKeyTest, ErasingAUserLeavesTheOthersAndSaysWhy) {
   auto database = OpenStore();
   const KeyScope alice = KeyScope::User("alice");

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "storage/sessions/session_rows.h"
 #include "tests/storage/hooked_files.h"
+#include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ruvd {
@@ -348,13 +349,30 @@ TEST_F(SessionIndexTest, AUserWhoTalksWhileErasedBeginsAnew) {
   old.turn_count = 7;
   ASSERT_TRUE(index_->Put(old).ok());
   armed = true;
-  EXPECT_EQ(index_->EraseUser("alice", 1).value(), 1U);
+  const auto erase = [this](const std::string& user) {
+    return index_->EraseUser(user, 1,
+                             [this, user] { return database_->Erase(KeyScope::User(user)); });
+  };
+  EXPECT_EQ(erase("alice").value(), 1U);
   EXPECT_FALSE(armed);  // it did talk
   EXPECT_EQ(turns_known, 0U);
   EXPECT_EQ(index_->size(), 0U);
-  EXPECT_EQ(ReasonOf(index_->EraseUser("bob", 1).status()), reasons::kNotFound);
+  EXPECT_EQ(ReasonOf(erase("bob").status()), reasons::kNotFound);
   index_.reset();
   database_.reset();
+}
+
+// One row that does not open kept the node from starting.
+TEST_F(SessionIndexTest, ADamagedRowCostsOneConversation) {
+  ASSERT_TRUE(index_->Put(MakeSession("a", 1)).ok());
+  ASSERT_TRUE(index_->Put(MakeSession("b", 2)).ok());
+  index_.reset();
+  database_.reset();
+  DamageRows(Options().path, {{ColumnFamily::kSession, sessions::SessionKey("a")}});
+  Reopen();
+  EXPECT_EQ(index_->undecodable(), 1U);
+  EXPECT_EQ(index_->size(), 1U);
+  EXPECT_TRUE(index_->Get("b").ok());
 }
 
 }  // namespace

@@ -13,7 +13,9 @@
 #include "storage/consent/consent_store.h"
 #include "storage/counters/counter_store.h"
 #include "storage/items/item_store.h"
+#include "storage/trajectories/trajectory_rows.h"
 #include "storage/trajectories/trajectory_store.h"
+#include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ruvd {
@@ -152,6 +154,42 @@ TEST_F(TrajectoryStoreTest, ReadersMayChangeTheStoreTheyWalk) {
                          })
           .ok());
   EXPECT_EQ(store_->Get("b")->rating, 1.0F);
+}
+
+// One row that does not open stopped learning, or the node.
+TEST_F(TrajectoryStoreTest, ADamagedRowHidesNoOther) {
+  OpenTrajectories();
+  for (const char* id : {"a", "b", "c"}) {
+    ASSERT_TRUE(store_->Put(MakeTrajectory(id, 10 + id[0])).ok());
+  }
+  store_.reset();
+  database_.reset();
+  DamageRows(Options().path, {{ColumnFamily::kTrajectory, trajectories::IdKey("b")},
+                              {ColumnFamily::kTrajectory, trajectories::TimeKey(10 + 'a', "a")}});
+  OpenTrajectories();
+  ASSERT_NE(store_, nullptr);
+  EXPECT_EQ(store_->size(), 3U);
+  EXPECT_THAT(IdsSince(0), ElementsAre("a", "c"));
+  ASSERT_TRUE(store_->Put(MakeTrajectory("d", 200)).ok());
+  ASSERT_TRUE(store_->Put(MakeTrajectory("e", 201)).ok());
+  EXPECT_EQ(store_->size(), 3U);
+  EXPECT_THAT(IdsSince(0), ElementsAre("c", "d", "e"));
+}
+
+// What compaction left where nobody forgot the erased before it.
+TEST_F(TrajectoryStoreTest, RowsByTimeWithoutTheirTrajectoriesAreRemovedAtAStart) {
+  OpenTrajectories();
+  Trajectory hers = MakeTrajectory("a", 10);
+  hers.user_id = "alice";
+  ASSERT_TRUE(store_->Put(hers).ok());
+  ASSERT_TRUE(store_->Put(MakeTrajectory("b", 20)).ok());
+  ASSERT_TRUE(database_->Erase(KeyScope::User("alice")).ok());
+  ASSERT_TRUE(database_->Compact().ok());
+  OpenTrajectories();
+  EXPECT_EQ(store_->size(), 1U);
+  EXPECT_FALSE(
+      database_->Contains(ColumnFamily::kTrajectory, trajectories::TimeKey(10, "a")).value());
+  EXPECT_THAT(IdsSince(0), ElementsAre("b"));
 }
 
 TEST_F(TrajectoryStoreTest, RefusesBadInput) {

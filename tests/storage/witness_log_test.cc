@@ -11,7 +11,10 @@
 #include <map>
 
 #include "base/random.h"
+#include "storage/reasons.h"
 #include "storage/witness/witness_queue.h"
+#include "storage/witness/witness_rows.h"
+#include "tests/storage/raw_store.h"
 #include "tests/storage/witness_fixture.h"
 
 namespace ruvd {
@@ -260,6 +263,103 @@ TEST_F(WitnessTest, QueriesAgreeWithAModel) {
     } while (!query.page_token.empty());
     EXPECT_EQ(got, want) << round;
   }
+}
+
+class WitnessUsersTest : public WitnessTest {
+ protected:
+  static WitnessEntry EntryOf(const std::string& user, const std::string& id) {
+    WitnessEntry entry = MakeEntry(id, 1000);
+    entry.user_id = user;
+    return entry;
+  }
+  absl::Status Erase(const std::string& user) {
+    return log_->EraseUser(user, [&] { return database_->Erase(KeyScope::User(user)); }).status();
+  }
+  void OpenWith(size_t max_user_keys) {
+    log_.reset();
+    database_.reset();
+    DatabaseOptions options = Options();
+    options.max_user_keys = max_user_keys;
+    database_ = OpenStore(options);
+    log_ = WitnessLog::Open(*database_, options_).value();
+  }
+};
+
+// Found by review: one new user held up the entries of everybody for ever.
+TEST_F(WitnessUsersTest, AUserWhoCannotGetAKeyCostsTheEmbeddingsOnly) {
+  OpenWith(2);
+  ASSERT_TRUE(database_->EnsureKey(KeyScope::User("alice")).ok());
+  ASSERT_TRUE(database_->EnsureKey(KeyScope::User("bob")).ok());
+  for (const char* user : {"alice", "carol", "", "bob"}) {
+    ASSERT_TRUE(log_->Append(EntryOf(user, std::string("of ") + user), clock_.Now()).ok());
+  }
+  ASSERT_TRUE(log_->FlushAll().ok());
+  EXPECT_EQ(log_->counts().stored, 4U);
+  EXPECT_EQ(log_->counts().without_key, 1U);
+  EXPECT_THAT(log_->Get("of carol")->query_embedding, testing::IsEmpty());
+  EXPECT_THAT(log_->Get("of bob")->query_embedding, testing::SizeIs(2));
+  EXPECT_THAT(log_->Get("of ")->query_embedding, testing::SizeIs(2));
+}
+
+TEST_F(WitnessUsersTest, WhatWaitsOfAnErasedUserIsWrittenWithoutEmbeddings) {
+  Store({EntryOf("alice", "stored")});
+  ASSERT_TRUE(log_->Append(EntryOf("alice", "queued"), clock_.Now()).ok());
+  ASSERT_TRUE(log_->Append(EntryOf("bob", "his"), clock_.Now()).ok());
+  free_bytes_ = 1990;  // below the soft reserve: nothing can be flushed
+  clock_.Advance(std::chrono::seconds(10));
+  ASSERT_EQ(ReasonOf(log_->FlushAll()), reasons::kDiskFull);
+  ASSERT_TRUE(Erase("alice").ok());
+  free_bytes_ = uint64_t{1} << 40;
+  clock_.Advance(std::chrono::seconds(10));
+  ASSERT_TRUE(log_->FlushAll().ok());
+  for (const DataKeyInfo& key : database_->DataKeys()) {
+    EXPECT_TRUE(key.scope != "user/alice" || key.state == DataKeyInfo::State::kDestroyed);
+  }
+  EXPECT_THAT(log_->Get("queued")->query_embedding, testing::IsEmpty());
+  EXPECT_THAT(log_->Get("his")->query_embedding, testing::SizeIs(2));
+  EXPECT_EQ(ReasonOf(Erase("nobody")), reasons::kNotFound);
+}
+
+TEST_F(WitnessUsersTest, AUserOfWhomSomethingWaitsOnlyCanBeErased) {
+  ASSERT_TRUE(log_->Append(EntryOf("alice", "queued"), clock_.Now()).ok());
+  EXPECT_TRUE(Erase("alice").ok());
+  ASSERT_TRUE(log_->FlushAll().ok());
+  EXPECT_THAT(log_->Get("queued")->query_embedding, testing::IsEmpty());
+}
+
+// Found by review: "no row 762f.. in witness" for an entry that is listed.
+TEST_F(WitnessUsersTest, AnEntryOfAnErasedUserIsReadAndRatedAfterCompaction) {
+  Store({EntryOf("alice", "hers")});
+  ASSERT_TRUE(Erase("alice").ok());
+  for (const bool compacted : {false, true}) {
+    if (compacted) {
+      ASSERT_TRUE(database_->Compact().ok());
+    }
+    ASSERT_TRUE(log_->SetQuality("hers", 0.25F).ok());
+    const auto entry = log_->Get("hers");
+    ASSERT_TRUE(entry.ok()) << entry.status();
+    EXPECT_EQ(entry->quality, 0.25F);
+    EXPECT_TRUE(entry->of_user);
+    EXPECT_THAT(entry->query_embedding, testing::IsEmpty());
+  }
+}
+
+// Found by review: rows that can be made anew kept the node from starting.
+TEST_F(WitnessUsersTest, ADamagedCountOrExpiryIsMadeAnew) {
+  StoreMany(3);
+  Batch batch;
+  batch.Put(ColumnFamily::kWitness, witness::kExpiryKey, "x");
+  ASSERT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
+  log_.reset();
+  database_.reset();
+  DamageRows(Options().path, {{ColumnFamily::kWitness, witness::kExpiryKey},
+                              {ColumnFamily::kWitness, witness::kCountKey}});
+  Reopen();
+  ASSERT_NE(log_, nullptr);
+  EXPECT_EQ(log_->counts().stored, 3U);
+  Store({EntryOf("", "e3")});
+  Reopen();
+  EXPECT_EQ(log_->counts().stored, 4U);
 }
 
 }  // namespace

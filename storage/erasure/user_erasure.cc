@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/erasure/user_erasure.h"
+
+#include "base/status.h"
+#include "storage/limits.h"
+
+namespace ruvd {
+
+absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view user_id) {
+  // The stores stand still for the moment in which the keys go, after whatever the database has to
+  // wait for: a backup's checkpoint, for example.
+  const auto around = [&](const Database::DestroyKeys& destroy) {
+    return stores.trajectories->WhileStill(
+        [&] { return stores.witness->EraseUser(user_id, destroy).status(); });
+  };
+  const auto erase = [&] { return stores.database->Erase(KeyScope::User(user_id), around); };
+  UserErasure erasure;
+  const absl::StatusOr<size_t> sessions =
+      stores.sessions->EraseUser(user_id, limits::kForgottenSessions, erase);
+  // Whatever became of that: an erasure that was interrupted may have come further.
+  const absl::StatusOr<size_t> trajectories = stores.trajectories->ForgetErased();
+  ASSIGN_OR_RETURN(erasure.sessions, sessions);
+  ASSIGN_OR_RETURN(erasure.trajectories, trajectories);
+  return erasure;
+}
+
+}  // namespace ruvd
