@@ -382,6 +382,22 @@ absl::Status StoreLessons(const BackgroundServices& services, const Lessons& les
   return absl::OkStatus();
 }
 
+// Whether the words of a user are gone that were there when training began: minutes ago.
+absl::StatusOr<bool> SomeWereErased(const BackgroundServices& services,
+                                    const LessonCluster& cluster) {
+  for (const Lesson* lesson : cluster.lessons) {
+    if (lesson->trajectory.user_id.empty()) {
+      continue;
+    }
+    const absl::Status there = services.trajectories->Get(lesson->trajectory.response_id).status();
+    if (absl::IsNotFound(there)) {
+      return true;
+    }
+    RETURN_IF_ERROR(there);
+  }
+  return false;
+}
+
 absl::Status LearnCluster(const BackgroundServices& services, const BackgroundOptions& options,
                           const LessonCluster& cluster, const Pattern& pattern, uint64_t seed,
                           LearnedPattern* learned) {
@@ -400,6 +416,11 @@ absl::Status LearnCluster(const BackgroundServices& services, const BackgroundOp
                   .quality = MeanReward(cluster),
                   .examples = static_cast<uint32_t>(cluster.lessons.size())};
   ASSIGN_OR_RETURN(lessons.core, TrainCore(services, options, cluster.lessons, seed));
+  ASSIGN_OR_RETURN(const bool erased, SomeWereErased(services, cluster));
+  if (erased) {
+    learned->outcome = RoundOutcome::kErased;
+    return absl::OkStatus();
+  }
   return StoreLessons(services, lessons, cluster.pattern, pattern, learned);
 }
 
@@ -431,8 +452,9 @@ absl::Status TakeCluster(const BackgroundServices& services, const BackgroundOpt
   if (!learned.failure.ok()) {
     learned.outcome = RoundOutcome::kFailed;
   }
-  if (learned.outcome == RoundOutcome::kFailed || learned.outcome == RoundOutcome::kChanged) {
-    // Of the latter is a disk that is full.
+  if (learned.outcome == RoundOutcome::kFailed || learned.outcome == RoundOutcome::kChanged ||
+      learned.outcome == RoundOutcome::kErased) {
+    // Of what was changed the failure is a disk that is full.
     const bool others_would_fail =
         absl::IsCancelled(learned.failure) || absl::IsResourceExhausted(learned.failure);
     return others_would_fail ? learned.failure : absl::OkStatus();

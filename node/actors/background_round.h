@@ -49,6 +49,7 @@ enum class RoundOutcome : uint8_t {
   kNoImprovement,  // the held-out loss did not fall enough
   kDeleted,        // the pattern was deleted meanwhile, and stays so
   kChanged,        // embedding, bank or adapter are a user's by now: a later round begins with them
+  kErased,         // a user whose words it learned was erased: a later round goes without them
   kRefused,        // the store takes no such pattern
   kFailed,         // `failure`; a later round tries again
 };

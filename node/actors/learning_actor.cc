@@ -253,6 +253,9 @@ class BackgroundActor final : public Actor<Message> {
       case RoundOutcome::kChanged:
         return "recorded; the pattern that it belongs to was changed while it was learned, a later "
                "round learns it anew";
+      case RoundOutcome::kErased:
+        return "recorded; a user was erased while it was learned, a later round learns it without "
+               "that user's words";
       case RoundOutcome::kRefused:
         return "recorded, but the store took no such pattern; the node's log says why";
       default:

@@ -145,6 +145,21 @@ TEST_F(BackgroundRoundTest, APatternThatIsDeletedWhileARoundTrainsStaysDeleted) 
   EXPECT_TRUE(waiting_.empty());
 }
 
+// What was learned of the words would have outlived them.
+TEST_F(BackgroundRoundTest, AUserWhoIsErasedWhileARoundTrainsTeachesNothing) {
+  Trajectory hers = *trajectories_->Get("r");
+  hers.user_id = "alice";
+  ASSERT_TRUE(trajectories_->Put(hers).ok());
+  const uint64_t before = patterns_->Stats().last_sequence;
+  const LearnedPattern learned = Learn([&] {
+    ASSERT_TRUE(database_->Erase(KeyScope::User("alice")).ok());
+    ASSERT_TRUE(trajectories_->ForgetErased().ok());
+  });
+  EXPECT_EQ(learned.outcome, RoundOutcome::kErased);
+  EXPECT_EQ(patterns_->Stats().last_sequence, before);
+  EXPECT_TRUE(Run({"r"}).waiting.empty()) << "it is gone";
+}
+
 // An embedding or an adapter that a user stored during the minutes of training was overwritten.
 TEST_F(BackgroundRoundTest, APatternThatAUserTurnsIntoAnotherWhileARoundTrainsStaysAsItIs) {
   const LearnedPattern learned = Learn([&] {
