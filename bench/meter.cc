@@ -47,9 +47,13 @@ void Measurement::AddDetail(const std::string& key, double value) {
   details_ += fmt::format(", \"{}\": {:.6g}", key, value);
 }
 
+double Measurement::BestCpuMs() const {
+  return *std::ranges::min_element(cpu_ms_);
+}
+
 std::string Measurement::JsonLine(const std::string& command) const {
   const double wall = *std::ranges::min_element(wall_ms_);
-  const double cpu = *std::ranges::min_element(cpu_ms_);
+  const double cpu = BestCpuMs();
   return fmt::format(
       "{{\"program\": \"ruvdllm\", \"command\": \"{}\", \"ms_wall\": {:.3f}, \"ms_cpu\": {:.3f}, "
       "\"ms_wall_median\": {:.3f}, \"ms_cpu_median\": {:.3f}, \"gflops\": {:.2f}, "

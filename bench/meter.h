@@ -33,6 +33,8 @@ class Measurement {
   // A further member of the line: a number.
   void AddDetail(const std::string& key, double value);
 
+  // CPU time of the best repetition.
+  double BestCpuMs() const;
   // {"ms_wall": ..., "ms_cpu": ..., "gflops": ..., "tokens_per_s": ..., "tokens_per_forward": ...,
   // "rss_mb": ..., and details}. Times are those of the best repetition, the medians are beside
   // them. gflops is flops per CPU time, so it is a rate per busy core; tokens_per_s is by wall

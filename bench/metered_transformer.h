@@ -36,12 +36,7 @@ class MeteredTransformer final : public Transformer {
   absl::Status Forward(std::span<const ForwardInput> batch,
                        std::span<ForwardOutput> outputs) override;
   void Logits(std::span<const LogitsInput> batch, std::span<float> logits) override;
-  void MatMul(std::span<const float> x, const Matrix& w, std::span<float> y) override {
-    inner_->MatMul(x, w, y);
-  }
-  void MatMulTransposed(std::span<const float> dy, const Matrix& w, std::span<float> dx) override {
-    inner_->MatMulTransposed(dy, w, dx);
-  }
+  ParallelRunner& runner() override { return inner_->runner(); }
 
  private:
   std::unique_ptr<Transformer> inner_;

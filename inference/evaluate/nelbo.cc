@@ -77,15 +77,26 @@ void ScoreRows(Transformer& transformer, const std::vector<float>& hidden,
 
 std::vector<Corruption> DrawCorruptions(std::span<const size_t> spans, int count, uint64_t seed) {
   Random random(seed);
-  const size_t strata = static_cast<size_t>(count) * spans.size();
+  const std::vector<std::vector<size_t>> texts(static_cast<size_t>(count),
+                                               {spans.begin(), spans.end()});
+  return DrawCorruptions(texts, random);
+}
+
+std::vector<Corruption> DrawCorruptions(std::span<const std::vector<size_t>> texts,
+                                        Random& random) {
+  size_t strata = 0;
+  for (const std::vector<size_t>& spans : texts) {
+    strata += spans.size();
+  }
   std::vector<double> shares(strata);  // u = (i + U) / strata, in random order
   for (size_t i = 0; i < strata; ++i) {
     shares[i] = (static_cast<double>(i) + random.Uniform()) / static_cast<double>(strata);
   }
   random.Shuffle(std::span(shares));
-  std::vector<Corruption> draws(static_cast<size_t>(count));
+  std::vector<Corruption> draws;
   size_t next = 0;
-  for (Corruption& draw : draws) {
+  for (const std::vector<size_t>& spans : texts) {
+    Corruption& draw = draws.emplace_back();
     for (const size_t length : spans) {
       const double scaled = shares[next++] * static_cast<double>(length);
       const size_t k = std::min(static_cast<size_t>(scaled) + 1, length);
@@ -133,6 +144,27 @@ std::vector<size_t> SpansOf(const ScoredText& text, int block_length) {
   return spans;
 }
 
+CorruptedText CorruptText(const ScoredText& text, const Corruption& corruption, int block_length,
+                          TokenId mask, bool shift) {
+  const size_t length = text.tokens.size();
+  CorruptedText corrupted;
+  corrupted.tokens.assign(text.tokens.begin(), text.tokens.end());
+  for (const Corruption::Position& masked : corruption.masked) {
+    const size_t position = text.first + masked.index;
+    corrupted.tokens[position] = mask;
+    corrupted.targets.push_back(text.tokens[position]);
+    corrupted.rows.push_back(
+        block_length > 0
+            ? BlockSourceRow(position, length, static_cast<size_t>(block_length), shift)
+            : SourceRow(position, shift));
+  }
+  if (block_length > 0) {
+    corrupted.tokens.insert(corrupted.tokens.end(), text.tokens.begin(), text.tokens.end());
+    corrupted.attention = {.kind = Attention::Kind::kNoisyAndClean, .block_length = block_length};
+  }
+  return corrupted;
+}
+
 absl::Status ScoreMasked(Transformer& transformer, const ScoredText& text,
                          const Corruption& corruption, int block_length, const AdapterMix* adapters,
                          std::span<double> nats) {
@@ -142,28 +174,13 @@ absl::Status ScoreMasked(Transformer& transformer, const ScoredText& text,
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kModeUnsupported,
                  "model {} has no mask token; score it as autoregressive", model.config().name);
   }
-  const size_t length = text.tokens.size();
-  std::vector<TokenId> input(text.tokens.begin(), text.tokens.end());
-  std::vector<size_t> rows;
-  std::vector<TokenId> targets;
-  for (const Corruption::Position& masked : corruption.masked) {
-    const size_t position = text.first + masked.index;
-    const bool shift = model.config().shift_logits;
-    input[position] = *mask;
-    targets.push_back(text.tokens[position]);
-    rows.push_back(block_length > 0
-                       ? BlockSourceRow(position, length, static_cast<size_t>(block_length), shift)
-                       : SourceRow(position, shift));
-  }
-  Attention attention;
-  if (block_length > 0) {
-    input.insert(input.end(), text.tokens.begin(), text.tokens.end());
-    attention = {.kind = Attention::Kind::kNoisyAndClean, .block_length = block_length};
-  }
+  const CorruptedText corrupted =
+      CorruptText(text, corruption, block_length, *mask, model.config().shift_logits);
   ForwardOutput output;
   RETURN_IF_ERROR(transformer.Forward(
-      {.tokens = input, .attention = attention, .adapters = adapters}, &output));
-  ScoreRows(transformer, output.hidden, rows, targets, adapters, nats);
+      {.tokens = corrupted.tokens, .attention = corrupted.attention, .adapters = adapters},
+      &output));
+  ScoreRows(transformer, output.hidden, corrupted.rows, corrupted.targets, adapters, nats);
   return absl::OkStatus();
 }
 

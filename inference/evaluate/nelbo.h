@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/random.h"
 #include "inference/model/transformer.h"
 
 namespace ruvd {
@@ -33,6 +34,10 @@ struct Corruption {
 // diffusion, one per block for block diffusion). k is stratified: all count * spans.size() values
 // of k together cover 1..L evenly. Equal arguments give equal maskings on every machine.
 std::vector<Corruption> DrawCorruptions(std::span<const size_t> spans, int count, uint64_t seed);
+
+// The same for a batch of texts with spans of their own: one masking of each, k stratified over the
+// spans of all of them.
+std::vector<Corruption> DrawCorruptions(std::span<const std::vector<size_t>> texts, Random& random);
 
 // Fills nats[i] with -log p of the token at masked[i], given the unmasked ones.
 using MaskedScorer =
@@ -58,10 +63,22 @@ struct ScoredText {
 // grid of blocks that counts from token 0.
 std::vector<size_t> SpansOf(const ScoredText& text, int block_length);
 
-// Cross-entropies of the masked tokens: bidirectional attention for block_length 0, else
-// block-causal with a clean prefix (BD3-LM, arXiv 2503.09573). With shifted logits the row before a
-// token predicts it, the clean row before a block predicts its first token. Errors: the forward
-// pass's; MODE_UNSUPPORTED where the model has no mask token.
+// A masked text as the model reads it.
+struct CorruptedText {
+  std::vector<TokenId> tokens;  // masked; with blocks [masked ; clean]
+  Attention attention;
+  // By masked token: the row of `tokens` whose logits predict it, and what it is.
+  std::vector<size_t> rows;
+  std::vector<TokenId> targets;
+};
+
+// Bidirectional attention for block_length 0, else BD3-LM's (arXiv 2503.09573). With shifted logits
+// the row before a token predicts it, the clean row before a block predicts its first token.
+CorruptedText CorruptText(const ScoredText& text, const Corruption& corruption, int block_length,
+                          TokenId mask, bool shift);
+
+// Cross-entropies of the masked tokens of CorruptText. Errors: the forward pass's; MODE_UNSUPPORTED
+// where the model has no mask token.
 absl::Status ScoreMasked(Transformer& transformer, const ScoredText& text,
                          const Corruption& corruption, int block_length, const AdapterMix* adapters,
                          std::span<double> nats);

@@ -88,6 +88,13 @@ struct KernelTable {
   void (*rotate_adjacent)(float* x, const float* cosine, const float* sine, size_t pairs) = nullptr;
   // out = gate * sigmoid(gate) * up (SwiGLU, arXiv 2002.05202).
   void (*swiglu)(const float* gate, const float* up, size_t n, float* out) = nullptr;
+  // Derivatives, for training. RMSNorm: dx += dL/dx given dy = dL/dy.
+  void (*rms_norm_backward)(const float* x, const float* weight, float epsilon, const float* dy,
+                            size_t n, float* dx) = nullptr;
+  // SwiGLU: replaces gate and up by dL/dgate and dL/dup given dy.
+  void (*swiglu_backward)(const float* dy, size_t n, float* gate, float* up) = nullptr;
+  // x = exp(scale * x - shift); returns the sum. The exponents are at most about zero.
+  float (*exp_affine)(float* x, size_t n, float scale, float shift) = nullptr;
   // y += x.
   void (*add)(const float* x, size_t n, float* y) = nullptr;
   // Largest of n > 0 values.

@@ -32,6 +32,9 @@ void FillTable(KernelTable* table) {
   table->rotate = Rotate;
   table->rotate_adjacent = RotateAdjacent;
   table->swiglu = Swiglu;
+  table->rms_norm_backward = RmsNormBackward;
+  table->swiglu_backward = SwigluBackward;
+  table->exp_affine = ExpAffine;
   table->add = Add;
   table->max = Max;
   table->sum_exp = SumExp;

@@ -49,6 +49,42 @@ inline void RmsNorm(const float* x, const float* weight, float epsilon, size_t n
   }
 }
 
+// With s = 1 / rms(x): dx_i += s w_i dy_i - x_i s^3 / n * sum_j(dy_j w_j x_j).
+inline void RmsNormBackward(const float* x, const float* weight, float epsilon, const float* dy,
+                            size_t n, float* dx) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  FloatVector squares = hn::Zero(d);
+  FloatVector dots = hn::Zero(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const FloatVector v = hn::LoadU(d, x + i);
+    squares = hn::MulAdd(v, v, squares);
+    dots = hn::MulAdd(hn::Mul(hn::LoadU(d, dy + i), hn::LoadU(d, weight + i)), v, dots);
+  }
+  float square = hn::GetLane(hn::SumOfLanes(d, squares));
+  float dot = hn::GetLane(hn::SumOfLanes(d, dots));
+  for (; i < n; ++i) {
+    square += x[i] * x[i];
+    dot += dy[i] * weight[i] * x[i];
+  }
+  const float count = static_cast<float>(n);
+  const float inverse = 1.0F / std::sqrt(square / count + epsilon);
+  const float pull = dot / count * inverse * inverse * inverse;
+  const FloatVector inverses = hn::Set(d, inverse);
+  const FloatVector pulls = hn::Set(d, pull);
+  i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const FloatVector scaled =
+        hn::Mul(inverses, hn::Mul(hn::LoadU(d, weight + i), hn::LoadU(d, dy + i)));
+    const FloatVector sum = hn::Add(hn::LoadU(d, dx + i), scaled);
+    hn::StoreU(hn::NegMulAdd(hn::LoadU(d, x + i), pulls, sum), d, dx + i);
+  }
+  for (; i < n; ++i) {
+    dx[i] += inverse * weight[i] * dy[i] - x[i] * pull;
+  }
+}
+
 inline void Rotate(float* x, const float* cosine, const float* sine, size_t half) {
   const Floats d;
   const size_t lanes = hn::Lanes(d);
@@ -107,6 +143,50 @@ inline void Swiglu(const float* gate, const float* up, size_t n, float* out) {
   for (; i < n; ++i) {
     out[i] = gate[i] / (1.0F + std::exp(-gate[i])) * up[i];
   }
+}
+
+// silu'(g) = s (1 + g (1 - s)) with s = 1 / (1 + exp(-g)).
+inline void SwigluBackward(const float* dy, size_t n, float* gate, float* up) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  const FloatVector one = hn::Set(d, 1.0F);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const FloatVector g = hn::LoadU(d, gate + i);
+    const FloatVector exponent = hn::Min(hn::Neg(g), hn::Set(d, kLargestExponent));
+    const FloatVector s = hn::Div(one, hn::Add(one, hn::Exp(d, exponent)));
+    const FloatVector slope = hn::Mul(s, hn::MulAdd(g, hn::Sub(one, s), one));
+    const FloatVector dv = hn::LoadU(d, dy + i);
+    const FloatVector dgate = hn::Mul(hn::Mul(dv, hn::LoadU(d, up + i)), slope);
+    hn::StoreU(hn::Mul(dv, hn::Mul(g, s)), d, up + i);
+    hn::StoreU(dgate, d, gate + i);
+  }
+  for (; i < n; ++i) {
+    const float g = gate[i];
+    const float s = 1.0F / (1.0F + std::exp(-g));
+    gate[i] = dy[i] * up[i] * s * (1.0F + g * (1.0F - s));
+    up[i] = dy[i] * g * s;
+  }
+}
+
+inline float ExpAffine(float* x, size_t n, float scale, float shift) {
+  const Floats d;
+  const size_t lanes = hn::Lanes(d);
+  const FloatVector scales = hn::Set(d, scale);
+  const FloatVector shifts = hn::Set(d, shift);
+  FloatVector sums = hn::Zero(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const FloatVector e = hn::Exp(d, hn::MulSub(scales, hn::LoadU(d, x + i), shifts));
+    hn::StoreU(e, d, x + i);
+    sums = hn::Add(sums, e);
+  }
+  float sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  for (; i < n; ++i) {
+    x[i] = std::exp(scale * x[i] - shift);
+    sum += x[i];
+  }
+  return sum;
 }
 
 inline void Add(const float* x, size_t n, float* y) {

@@ -80,7 +80,7 @@ struct CpuTransformer::Pass {
   // Gives back what a forward longer than limits::kKeptRows took, once a shorter one comes.
   void ReleaseMemory();
   void Embed();
-  void RunLayer(size_t index, std::span<ForwardOutput> outputs);
+  void RunLayer(size_t index);
   // Queries, keys and values from `normed`; with `drop` of the wanted rows' queries only.
   void ProjectAll(size_t index, bool drop);
   // Adapters, biases, norms and rotation of the products.
@@ -98,7 +98,6 @@ struct CpuTransformer::Pass {
   void RunFfn(size_t index);
   // projected += the adapters' change; x += projected; normed = rms_norm(x).
   void AddAndNorm(const std::vector<float>& weight);
-  void Capture(std::span<ForwardOutput> outputs) const;
   void End(std::span<ForwardOutput> outputs) const;
   size_t RowGrain() const { return products.changes() ? kAdaptedRowGrain : kRowGrain; }
   // The rows of a buffer that the current layer uses, `row_width` values each.
@@ -343,28 +342,11 @@ void CpuTransformer::Pass::RunFfn(size_t index) {
       std::to_array<GroupProduct>({{&layer.down, Packed(index, &L::down), projected.data()}}));
 }
 
-void CpuTransformer::Pass::Capture(std::span<ForwardOutput> outputs) const {
-  const size_t q_width = QWidth(config);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const BatchSequence& sequence = batch.sequences[i];
-    if (!sequence.input->capture_last_layer) {
-      continue;
-    }
-    const float* attention = context.data() + sequence.wanted_begin * q_width;
-    outputs[i].last_attention.assign(attention, attention + sequence.wanted * q_width);
-    const float* residual = x.data() + sequence.wanted_begin * width;
-    outputs[i].last_residual.assign(residual, residual + sequence.wanted * width);
-  }
-}
-
-void CpuTransformer::Pass::RunLayer(size_t index, std::span<ForwardOutput> outputs) {
+void CpuTransformer::Pass::RunLayer(size_t index) {
   const LayerWeights& layer = model.layer(static_cast<int>(index));
   const bool last = index + 1 == static_cast<size_t>(config.layers);
   ProjectAll(index, last && !batch.all_wanted);
   AttendAll(index);
-  if (last) {
-    Capture(outputs);
-  }
   products.Run(
       GroupIndex(index, LinearGroup::kOutput), Used(context, QWidth(config)),
       std::to_array<GroupProduct>(
@@ -408,7 +390,7 @@ absl::Status CpuTransformer::Forward(std::span<const ForwardInput> batch,
   RETURN_IF_ERROR(pass_->Begin(batch));
   pass_->Embed();
   for (size_t i = 0; i < static_cast<size_t>(model_->config().layers); ++i) {
-    pass_->RunLayer(i, outputs);
+    pass_->RunLayer(i);
   }
   pass_->End(outputs);
   return absl::OkStatus();
@@ -451,15 +433,6 @@ void CpuTransformer::Logits(std::span<const LogitsInput> batch, std::span<float>
     runner_.For(rows, pass.RowGrain(),
                 [&](size_t begin, size_t end) { pass.products.Change(begin, end); });
   }
-}
-
-void CpuTransformer::MatMul(std::span<const float> x, const Matrix& w, std::span<float> y) {
-  Multiply(runner_, x, w, y);
-}
-
-void CpuTransformer::MatMulTransposed(std::span<const float> dy, const Matrix& w,
-                                      std::span<float> dx) {
-  MultiplyTransposed(runner_, dy, w, dx);
 }
 
 }  // namespace ruvd

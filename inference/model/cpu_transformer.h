@@ -33,8 +33,7 @@ class CpuTransformer final : public Transformer {
   absl::Status Forward(std::span<const ForwardInput> batch,
                        std::span<ForwardOutput> outputs) override;
   void Logits(std::span<const LogitsInput> batch, std::span<float> logits) override;
-  void MatMul(std::span<const float> x, const Matrix& w, std::span<float> y) override;
-  void MatMulTransposed(std::span<const float> dy, const Matrix& w, std::span<float> dx) override;
+  ParallelRunner& runner() override { return runner_; }
 
   // Memory that is kept for activations between calls: no more than what forwards of
   // limits::kKeptRows tokens take, once one that short came after longer ones.

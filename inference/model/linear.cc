@@ -106,7 +106,7 @@ void Multiply(ParallelRunner& runner, std::span<const float> x, const Matrix& w,
 }
 
 void MultiplyTransposed(ParallelRunner& runner, std::span<const float> dy, const Matrix& w,
-                        std::span<float> dx) {
+                        std::span<float> dx, bool accumulate) {
   const auto columns = static_cast<size_t>(w.columns);
   const auto inner = static_cast<size_t>(w.rows);
   const size_t rows = dy.size() / inner;
@@ -129,7 +129,7 @@ void MultiplyTransposed(ParallelRunner& runner, std::span<const float> dy, const
                                .columns = count,
                                .y = dx.data() + first,
                                .y_stride = columns,
-                               .accumulate = j > 0});
+                               .accumulate = accumulate || j > 0});
       }
     }
   });

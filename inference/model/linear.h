@@ -24,9 +24,9 @@ size_t RowBytes(const Matrix& w);
 void Multiply(ParallelRunner& runner, std::span<const float> x, const Matrix& w,
               std::span<float> y);
 
-// dx (rows x w.columns) = dy (rows x w.rows) times w.
+// dx (rows x w.columns) = dy (rows x w.rows) times w; added to dx with `accumulate`.
 void MultiplyTransposed(ParallelRunner& runner, std::span<const float> dy, const Matrix& w,
-                        std::span<float> dx);
+                        std::span<float> dx, bool accumulate = false);
 
 // Row `row` of `w` as float32; out has w.columns values.
 void DecodeRow(const Matrix& w, size_t row, std::span<float> out);

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/parallel.h"
 #include "inference/adapter/adapter.h"
 #include "inference/cache/kv_cache.h"
 #include "inference/model/attention.h"
@@ -39,8 +40,6 @@ struct ForwardInput {
   bool extend_cache = false;
   // Null or empty: the base model.
   const AdapterMix* adapters = nullptr;
-  // Also returns what the last layer's tail is computed from, for training and retrieval.
-  bool capture_last_layer = false;
   // Indices into `tokens` whose outputs are wanted, in the order of the outputs; absent: all of
   // them. The last layer computes only what they need. Empty: only keys and values are wanted.
   std::optional<std::vector<int>> rows = std::nullopt;
@@ -55,12 +54,6 @@ struct ForwardInput {
 struct ForwardOutput {
   // Final hidden states after the output norm, rows x width: what the output matrix is applied to.
   std::vector<float> hidden;
-  // With capture_last_layer: the concatenated heads of the last layer (rows x heads*head_size), the
-  // input of its attn_output matrix; and the residual stream before attn_output is added (rows x
-  // width). All that follows is row by row: h1 = residual + Wo ctx; h2 = h1 + FFN(norm(h1));
-  // hidden = norm(h2).
-  std::vector<float> last_attention;
-  std::vector<float> last_residual;
 };
 
 // Final hidden states (rows x width) whose logits are wanted.
@@ -102,12 +95,8 @@ class Transformer {
     Logits(std::span(&input, 1), logits);
   }
 
-  // Training. Both are exact whatever the precision; w is a matrix of the model.
-  // y (rows x w.rows) = x (rows x w.columns) times w transposed.
-  virtual void MatMul(std::span<const float> x, const Matrix& w, std::span<float> y) = 0;
-  // dx (rows x w.columns) = dy (rows x w.rows) times w: the backward pass of MatMul.
-  virtual void MatMulTransposed(std::span<const float> dy, const Matrix& w,
-                                std::span<float> dx) = 0;
+  // What it computes on; training between two forwards may use it, too.
+  virtual ParallelRunner& runner() = 0;
 };
 
 // Mean over the tokens of the final hidden states of `tokens`, or of the last

@@ -4,121 +4,120 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "inference/train/ops.h"
+#include "base/parallel.h"
+#include "inference/train/network.h"
 
 namespace ruvd::train {
 
-// A trainable change y += f(x) of one linear layer. Rows are independent. Not thread-safe.
+// y += scale * U C D x, a change of one linear layer through rank r: D is r x in, U is out x r.
+enum class ChangeKind : uint8_t {
+  kLora,    // D = A and U = B trained, C = 1 (arXiv 2106.09685)
+  kFfa,     // D = A fixed, U = B trained, C = 1 (FFA-LoRA, arXiv 2403.12313)
+  kCore,    // C = R trained, D = Q and U = P fixed (Fed-SB, arXiv 2502.15436)
+  kFrozen,  // D and U fixed, C = 1: an adapter beneath
+};
+
+// Rank, sizes and fixed factors of a change; spans are borrowed.
+template <typename T>
+struct ChangeSpec {
+  ChangeKind kind = ChangeKind::kLora;
+  size_t rank = 0;
+  size_t in = 0;
+  size_t out = 0;
+  T scale{1};
+  std::span<const T> down;  // D where it is fixed, rank x in
+  std::span<const T> up;    // U where it is fixed, out x rank
+};
+
+// One change. Its parameters lie elsewhere: A then B for LoRA, B for FFA, R (rank x rank) for a
+// core. Rows are independent. Products run over all rows at once. Not thread-safe: keeps scratch
+// memory between calls.
 template <typename T>
 class Change {
  public:
-  virtual ~Change() = default;
-  // y (rows x out) += f(x), x: rows x in.
-  virtual void Forward(std::span<const T> x, std::span<T> y) const = 0;
-  // Adds dL/dparameters to gradient(), given dy = dL/dy. dL/dx is not needed: only the trained
-  // layer and what follows it are differentiated.
-  virtual void Backward(std::span<const T> x, std::span<const T> dy) = 0;
+  // Sizes of fixed factors must fit; a factor that is trained is left empty.
+  explicit Change(const ChangeSpec<T>& spec);
+
+  const ChangeSpec<T>& spec() const { return spec_; }
+  size_t parameters() const;
+  // Whether Backward reads x: only where D is trained.
+  bool needs_input() const { return spec_.kind == ChangeKind::kLora; }
+
+  // z (rows x rank) = D x, kept for Backward; y (rows x out) += the change.
+  void Forward(ParallelRunner& runner, std::span<const T> parameters, std::span<const T> x,
+               std::span<T> z, std::span<T> y);
+  // Adds dL/dparameters to `gradient` (empty: not wanted) and dL/dx to dx (empty: not wanted),
+  // given dy = dL/dy and z from Forward. x may be empty unless needs_input().
+  void Backward(ParallelRunner& runner, std::span<const T> parameters, std::span<const T> x,
+                std::span<const T> z, std::span<const T> dy, std::span<T> gradient,
+                std::span<T> dx);
+
+ private:
+  std::span<const T> Down(std::span<const T> parameters) const;
+  std::span<const T> Up(std::span<const T> parameters) const;
+  // up_: scale * U transposed, rank x out.
+  void PrepareUp(std::span<const T> parameters);
+  void AddUpGradient(ParallelRunner& runner, std::span<const T> z, std::span<const T> dy,
+                     std::span<T> gradient);
+
+  ChangeSpec<T> spec_;
+  std::vector<T> up_, w_, dw_, dz_, transposed_, product_;
+};
+
+// The trained changes of a network: at most one for each linear layer, their parameters one after
+// the other in one vector, in the order they were added. Fixed factors are owned here. Not
+// thread-safe.
+template <typename T>
+class ChangeSet {
+ public:
+  struct Entry {
+    Site site;
+    size_t offset = 0;  // of its parameters
+    Change<T> change;
+  };
+
+  explicit ChangeSet(const NetworkShape& shape) : shape_(shape) {}
+  // The changes refer to memory of this object.
+  ChangeSet(const ChangeSet&) = delete;
+  ChangeSet& operator=(const ChangeSet&) = delete;
+
+  // LoRA: `a` (rank x in) is where A begins; B begins at zero.
+  void AddLora(const Site& site, size_t rank, T scale, std::span<const T> a);
+  // FFA: `a` (rank x in) stays.
+  void AddFfa(const Site& site, size_t rank, T scale, std::span<const T> a);
+  // Core: P (out x rank) and Q (rank x in) stay, R begins at zero.
+  void AddCore(const Site& site, size_t rank, T scale, std::span<const T> p, std::span<const T> q);
 
   std::vector<T>& parameters() { return parameters_; }
   const std::vector<T>& parameters() const { return parameters_; }
-  std::vector<T>& gradient() { return gradient_; }
+  std::vector<Entry>& entries() { return entries_; }
+  const std::vector<Entry>& entries() const { return entries_; }
+  // The change at a site, or null.
+  Entry* At(const Site& site);
+  std::span<const T> ParametersOf(const Entry& entry) const {
+    return std::span(parameters_).subspan(entry.offset, entry.change.parameters());
+  }
+  // The first changed site in the order they run; absent without changes.
+  std::optional<Site> first() const;
 
- protected:
-  explicit Change(std::vector<T> parameters)
-      : parameters_(std::move(parameters)), gradient_(parameters_.size()) {}
+ private:
+  std::span<const T> Keep(std::span<const T> factor);
+  void Add(const Site& site, const ChangeSpec<T>& spec, std::span<const T> initial);
 
+  NetworkShape shape_;
   std::vector<T> parameters_;
-  std::vector<T> gradient_;
+  std::vector<Entry> entries_;
+  std::vector<std::vector<T>> factors_;
 };
 
-// LoRA (arXiv 2106.09685): y += B A x. Parameters: A (rank x in), then B (out x rank).
-template <typename T>
-class LoraChange final : public Change<T> {
- public:
-  LoraChange(size_t rank, size_t in, size_t out, std::vector<T> a_then_b)
-      : Change<T>(std::move(a_then_b)), rank_(rank), in_(in), out_(out), z_(rank), dz_(rank) {}
-
-  void Forward(std::span<const T> x, std::span<T> y) const override {
-    for (size_t row = 0; row * in_ < x.size(); ++row) {
-      std::fill(z_.begin(), z_.end(), T{0});
-      AddMatVec<T>(a(), x.subspan(row * in_, in_), T{1}, z_);
-      AddMatVec<T>(b(), z_, T{1}, y.subspan(row * out_, out_));
-    }
-  }
-
-  void Backward(std::span<const T> x, std::span<const T> dy) override {
-    const std::span<T> da = std::span(this->gradient_).first(rank_ * in_);
-    const std::span<T> db = std::span(this->gradient_).subspan(rank_ * in_);
-    for (size_t row = 0; row * in_ < x.size(); ++row) {
-      const std::span<const T> input = x.subspan(row * in_, in_);
-      const std::span<const T> output = dy.subspan(row * out_, out_);
-      std::fill(z_.begin(), z_.end(), T{0});
-      std::fill(dz_.begin(), dz_.end(), T{0});
-      AddMatVec<T>(a(), input, T{1}, z_);
-      AddOuter<T>(output, z_, T{1}, db);
-      AddMatVecTransposed<T>(b(), output, T{1}, dz_);
-      AddOuter<T>(dz_, input, T{1}, da);
-    }
-  }
-
-  std::span<const T> a() const { return std::span(this->parameters_).first(rank_ * in_); }
-  std::span<const T> b() const { return std::span(this->parameters_).subspan(rank_ * in_); }
-
- private:
-  size_t rank_;
-  size_t in_;
-  size_t out_;
-  mutable std::vector<T> z_;
-  std::vector<T> dz_;
-};
-
-// R-core in a fixed frame (Fed-SB, arXiv 2502.15436): y += P R Q x. Parameters: R (rank x rank).
-// Borrows P (out x rank) and Q (rank x in).
-template <typename T>
-class CoreChange final : public Change<T> {
- public:
-  CoreChange(size_t rank, size_t in, size_t out, std::span<const T> p, std::span<const T> q)
-      : Change<T>(std::vector<T>(rank * rank)),
-        rank_(rank),
-        in_(in),
-        out_(out),
-        p_(p),
-        q_(q),
-        z_(rank),
-        v_(rank) {}
-
-  void Forward(std::span<const T> x, std::span<T> y) const override {
-    for (size_t row = 0; row * in_ < x.size(); ++row) {
-      std::fill(z_.begin(), z_.end(), T{0});
-      std::fill(v_.begin(), v_.end(), T{0});
-      AddMatVec<T>(q_, x.subspan(row * in_, in_), T{1}, z_);
-      AddMatVec<T>(this->parameters_, z_, T{1}, v_);
-      AddMatVec<T>(p_, v_, T{1}, y.subspan(row * out_, out_));
-    }
-  }
-
-  void Backward(std::span<const T> x, std::span<const T> dy) override {
-    for (size_t row = 0; row * in_ < x.size(); ++row) {
-      std::fill(z_.begin(), z_.end(), T{0});
-      std::fill(v_.begin(), v_.end(), T{0});
-      AddMatVec<T>(q_, x.subspan(row * in_, in_), T{1}, z_);
-      AddMatVecTransposed<T>(p_, dy.subspan(row * out_, out_), T{1}, v_);
-      AddOuter<T>(v_, z_, T{1}, this->gradient_);
-    }
-  }
-
- private:
-  size_t rank_;
-  size_t in_;
-  size_t out_;
-  std::span<const T> p_;
-  std::span<const T> q_;
-  mutable std::vector<T> z_;
-  mutable std::vector<T> v_;
-};
+extern template class Change<float>;
+extern template class Change<double>;
+extern template class ChangeSet<float>;
+extern template class ChangeSet<double>;
 
 }  // namespace ruvd::train

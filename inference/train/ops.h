@@ -9,59 +9,129 @@
 #include <span>
 #include <type_traits>
 
-#include "inference/sampler/distribution.h"
+#include "inference/kernels/kernel_table.h"
 
-// The operations of a layer's tail with their derivatives, one row at a time. Templates over the
-// float type: training runs them in float, the gradient tests in double. Sums run in double.
+// The operations of a transformer with their derivatives. Templates over the float type: in float
+// they run on the kernels, in double, for the gradient tests, as plain loops.
 namespace ruvd::train {
 
-// y = x * w / rms(x) with rms(x) = sqrt(mean(x^2) + epsilon). Returns 1 / rms(x).
+// y = x * w / rms(x) with rms(x) = sqrt(mean(x^2) + epsilon) (arXiv 1910.07467).
 template <typename T>
-T RmsNorm(std::span<const T> x, std::span<const T> w, double epsilon, std::span<T> y) {
-  double squares = 0;
-  for (const T value : x) {
-    squares += static_cast<double>(value) * static_cast<double>(value);
-  }
-  const auto inverse =
-      static_cast<T>(1.0 / std::sqrt(squares / static_cast<double>(x.size()) + epsilon));
-  for (size_t i = 0; i < x.size(); ++i) {
-    y[i] = x[i] * inverse * w[i];
-  }
-  return inverse;
-}
-
-// dx += dL/dx given dy = dL/dy and `inverse` from the forward pass:
-// dx_i = inverse * w_i dy_i - x_i * inverse^3 / n * sum_j(dy_j w_j x_j).
-template <typename T>
-void RmsNormBackward(std::span<const T> x, std::span<const T> w, T inverse, std::span<const T> dy,
-                     std::span<T> dx) {
-  double dot = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    dot += static_cast<double>(dy[i] * w[i]) * static_cast<double>(x[i]);
-  }
-  const auto pull =
-      static_cast<T>(dot / static_cast<double>(x.size())) * inverse * inverse * inverse;
-  for (size_t i = 0; i < x.size(); ++i) {
-    dx[i] += inverse * w[i] * dy[i] - x[i] * pull;
+void RmsNorm(std::span<const T> x, std::span<const T> w, double epsilon, T* y) {
+  if constexpr (std::is_same_v<T, float>) {
+    Kernels().rms_norm(x.data(), w.data(), static_cast<float>(epsilon), x.size(), y);
+  } else {
+    T squares{0};
+    for (const T value : x) {
+      squares += value * value;
+    }
+    const T inverse = T{1} / std::sqrt(squares / static_cast<T>(x.size()) + epsilon);
+    for (size_t i = 0; i < x.size(); ++i) {
+      y[i] = x[i] * inverse * w[i];
+    }
   }
 }
 
-// y = silu(gate) * up, silu(g) = g / (1 + exp(-g)).
+// dx += dL/dx given dy = dL/dy: with s = 1 / rms(x),
+// dx_i = s w_i dy_i - x_i s^3 / n * sum_j(dy_j w_j x_j).
 template <typename T>
-void SwiGlu(std::span<const T> gate, std::span<const T> up, std::span<T> y) {
-  for (size_t i = 0; i < y.size(); ++i) {
-    y[i] = gate[i] / (T{1} + std::exp(-gate[i])) * up[i];
+void RmsNormBackward(std::span<const T> x, std::span<const T> w, double epsilon, const T* dy,
+                     T* dx) {
+  if constexpr (std::is_same_v<T, float>) {
+    Kernels().rms_norm_backward(x.data(), w.data(), static_cast<float>(epsilon), dy, x.size(), dx);
+  } else {
+    const auto n = static_cast<T>(x.size());
+    T squares{0};
+    T dot{0};
+    for (size_t i = 0; i < x.size(); ++i) {
+      squares += x[i] * x[i];
+      dot += dy[i] * w[i] * x[i];
+    }
+    const T inverse = T{1} / std::sqrt(squares / n + epsilon);
+    const T pull = dot / n * inverse * inverse * inverse;
+    for (size_t i = 0; i < x.size(); ++i) {
+      dx[i] += inverse * w[i] * dy[i] - x[i] * pull;
+    }
   }
 }
 
-// silu'(g) = s (1 + g (1 - s)) with s = 1 / (1 + exp(-g)).
+// y = silu(gate) * up, silu(g) = g / (1 + exp(-g)) (arXiv 2002.05202).
 template <typename T>
-void SwiGluBackward(std::span<const T> gate, std::span<const T> up, std::span<const T> dy,
-                    std::span<T> dgate, std::span<T> dup) {
-  for (size_t i = 0; i < dy.size(); ++i) {
-    const T s = T{1} / (T{1} + std::exp(-gate[i]));
-    dup[i] = dy[i] * gate[i] * s;
-    dgate[i] = dy[i] * up[i] * s * (T{1} + gate[i] * (T{1} - s));
+void SwiGlu(const T* gate, const T* up, size_t n, T* y) {
+  if constexpr (std::is_same_v<T, float>) {
+    Kernels().swiglu(gate, up, n, y);
+  } else {
+    for (size_t i = 0; i < n; ++i) {
+      y[i] = gate[i] / (T{1} + std::exp(-gate[i])) * up[i];
+    }
+  }
+}
+
+// silu'(g) = s (1 + g (1 - s)) with s = 1 / (1 + exp(-g)). Replaces gate and up by the derivatives.
+template <typename T>
+void SwiGluBackward(const T* dy, size_t n, T* gate, T* up) {
+  if constexpr (std::is_same_v<T, float>) {
+    Kernels().swiglu_backward(dy, n, gate, up);
+  } else {
+    for (size_t i = 0; i < n; ++i) {
+      const T g = gate[i];
+      const T s = T{1} / (T{1} + std::exp(-g));
+      gate[i] = dy[i] * up[i] * s * (T{1} + g * (T{1} - s));
+      up[i] = dy[i] * g * s;
+    }
+  }
+}
+
+// Rotates the pairs of one head by angles given as cosines and sines (RoPE, arXiv 2104.09864). The
+// derivative is the rotation by the opposite angles: negate the sines.
+template <typename T>
+void Rotate(T* x, const T* cosine, const T* sine, size_t pairs, bool adjacent) {
+  if constexpr (std::is_same_v<T, float>) {
+    const auto rotate = adjacent ? Kernels().rotate_adjacent : Kernels().rotate;
+    rotate(x, cosine, sine, pairs);
+  } else {
+    for (size_t i = 0; i < pairs; ++i) {
+      T& first = x[adjacent ? 2 * i : i];
+      T& second = x[adjacent ? 2 * i + 1 : pairs + i];
+      const T kept = first;
+      first = first * cosine[i] - second * sine[i];
+      second = second * cosine[i] + kept * sine[i];
+    }
+  }
+}
+
+template <typename T>
+T Largest(const T* x, size_t n) {
+  if constexpr (std::is_same_v<T, float>) {
+    return Kernels().max(x, n);
+  } else {
+    return *std::max_element(x, x + n);
+  }
+}
+
+// x = exp(scale * x - shift), at most 1 but for rounding; returns the sum.
+template <typename T>
+T ExpAffine(T* x, size_t n, T scale, T shift) {
+  if constexpr (std::is_same_v<T, float>) {
+    return Kernels().exp_affine(x, n, scale, shift);
+  } else {
+    T sum{0};
+    for (size_t i = 0; i < n; ++i) {
+      x[i] = std::exp(scale * x[i] - shift);
+      sum += x[i];
+    }
+    return sum;
+  }
+}
+
+template <typename T>
+void AddTo(const T* x, size_t n, T* y) {
+  if constexpr (std::is_same_v<T, float>) {
+    Kernels().add(x, n, y);
+  } else {
+    for (size_t i = 0; i < n; ++i) {
+      y[i] += x[i];
+    }
   }
 }
 
@@ -69,60 +139,91 @@ void SwiGluBackward(std::span<const T> gate, std::span<const T> up, std::span<co
 // weight * (softmax - onehot).
 template <typename T>
 double CrossEntropy(std::span<T> logits, size_t target, T weight) {
-  const T maximum = *std::max_element(logits.begin(), logits.end());
+  const T maximum = Largest(logits.data(), logits.size());
   const T wanted = logits[target] - maximum;
-  double mass = 0;
-  for (T& logit : logits) {
-    if constexpr (std::is_same_v<T, float>) {
-      logit = ExpNonPositive(logit - maximum);
-    } else {
-      logit = std::exp(logit - maximum);
-    }
-  }
-  for (const T value : logits) {
-    mass += static_cast<double>(value);
-  }
-  const auto factor = static_cast<T>(static_cast<double>(weight) / mass);
+  const T mass = ExpAffine(logits.data(), logits.size(), T{1}, maximum);
+  const T factor = weight / mass;
   for (T& value : logits) {
     value *= factor;
   }
   logits[target] -= weight;
-  return std::log(mass) - static_cast<double>(wanted);
+  return std::log(static_cast<double>(mass)) - static_cast<double>(wanted);
 }
 
-// y (rows) += scale * a x for one row: y_r += scale * sum_i a[r][i] x[i].
+// y (rows x columns) = a (rows x inner) b, b (inner x columns). Strides are distances between rows.
 template <typename T>
-void AddMatVec(std::span<const T> a, std::span<const T> x, T scale, std::span<T> y) {
-  for (size_t r = 0; r < y.size(); ++r) {
-    const T* row = a.data() + r * x.size();
-    T sum{0};
-    for (size_t i = 0; i < x.size(); ++i) {
-      sum += row[i] * x[i];
+struct Product {
+  const T* a = nullptr;
+  size_t a_stride = 0;
+  size_t rows = 0;
+  size_t inner = 0;
+  const T* b = nullptr;
+  size_t b_stride = 0;
+  size_t columns = 0;
+  T* y = nullptr;
+  size_t y_stride = 0;
+  bool accumulate = false;  // added to y
+};
+
+template <typename T>
+void MultiplyAb(const Product<T>& p) {
+  if constexpr (std::is_same_v<T, float>) {
+    Kernels().multiply_ab({.a = p.a,
+                           .a_stride = p.a_stride,
+                           .rows = p.rows,
+                           .inner = p.inner,
+                           .b = p.b,
+                           .b_stride = p.b_stride,
+                           .columns = p.columns,
+                           .y = p.y,
+                           .y_stride = p.y_stride,
+                           .accumulate = p.accumulate});
+  } else {
+    for (size_t i = 0; i < p.rows; ++i) {
+      for (size_t c = 0; c < p.columns; ++c) {
+        T sum = p.accumulate ? p.y[i * p.y_stride + c] : T{0};
+        for (size_t k = 0; k < p.inner; ++k) {
+          sum += p.a[i * p.a_stride + k] * p.b[k * p.b_stride + c];
+        }
+        p.y[i * p.y_stride + c] = sum;
+      }
     }
-    y[r] += scale * sum;
   }
 }
 
-// x (columns) += scale * a^T y.
+// The same with b transposed: b (columns x inner). Does not accumulate.
 template <typename T>
-void AddMatVecTransposed(std::span<const T> a, std::span<const T> y, T scale, std::span<T> x) {
-  for (size_t r = 0; r < y.size(); ++r) {
-    const T* row = a.data() + r * x.size();
-    const T factor = scale * y[r];
-    for (size_t i = 0; i < x.size(); ++i) {
-      x[i] += factor * row[i];
+void MultiplyAbt(const Product<T>& p) {
+  if constexpr (std::is_same_v<T, float>) {
+    Kernels().multiply_abt({.a = p.a,
+                            .a_stride = p.a_stride,
+                            .rows = p.rows,
+                            .b = reinterpret_cast<const uint8_t*>(p.b),
+                            .b_stride = p.b_stride * sizeof(float),
+                            .outputs = p.columns,
+                            .columns = p.inner,
+                            .y = p.y,
+                            .y_stride = p.y_stride});
+  } else {
+    for (size_t i = 0; i < p.rows; ++i) {
+      for (size_t c = 0; c < p.columns; ++c) {
+        T sum{0};
+        for (size_t k = 0; k < p.inner; ++k) {
+          sum += p.a[i * p.a_stride + k] * p.b[c * p.b_stride + k];
+        }
+        p.y[i * p.y_stride + c] = sum;
+      }
     }
   }
 }
 
-// a += scale * y x^T.
+// to[c * to_stride + r] = scale * from[r * from_stride + c].
 template <typename T>
-void AddOuter(std::span<const T> y, std::span<const T> x, T scale, std::span<T> a) {
-  for (size_t r = 0; r < y.size(); ++r) {
-    T* row = a.data() + r * x.size();
-    const T factor = scale * y[r];
-    for (size_t i = 0; i < x.size(); ++i) {
-      row[i] += factor * x[i];
+void Transpose(const T* from, size_t from_stride, size_t rows, size_t columns, T scale, T* to,
+               size_t to_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < columns; ++c) {
+      to[c * to_stride + r] = scale * from[r * from_stride + c];
     }
   }
 }

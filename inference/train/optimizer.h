@@ -4,36 +4,71 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 namespace ruvd::train {
 
-struct AdamWOptions {
+struct OptimizerOptions {
+  enum class Kind : uint8_t {
+    kAdamW,  // bias-corrected, decay decoupled (arXiv 1711.05101)
+    kSgd,    // x -= rate * (v + decay * x), v = momentum * v + gradient
+  };
+  Kind kind = Kind::kAdamW;
   double beta1 = 0.9;
   double beta2 = 0.99;  // short runs: a longer memory would never leave its bias
   double epsilon = 1e-8;
   double weight_decay = 0;
+  double momentum = 0;  // of kSgd
 };
 
-// AdamW with bias correction and decoupled decay (arXiv 1711.05101). State in double.
-class AdamW {
+// What an optimiser remembers.
+struct OptimizerState {
+  uint64_t steps = 0;
+  std::vector<double> first;   // AdamW: mean of the gradient; SGD: velocity
+  std::vector<double> second;  // AdamW: mean of its square; SGD: empty
+  bool operator==(const OptimizerState&) const = default;
+};
+
+// State in double, so that many small updates do not vanish. Not thread-safe.
+class Optimizer {
  public:
-  AdamW(size_t parameters, const AdamWOptions& options);
+  Optimizer(size_t parameters, const OptimizerOptions& options);
   void Step(std::span<const float> gradient, double learning_rate, std::span<float> parameters);
 
+  const OptimizerState& state() const { return state_; }
+  // False, and no change, where the sizes differ from those of this optimiser.
+  bool Restore(OptimizerState state);
+
  private:
-  AdamWOptions options_;
-  std::vector<double> mean_;
-  std::vector<double> square_;
-  int step_ = 0;
+  void StepAdamW(std::span<const float> gradient, double learning_rate,
+                 std::span<float> parameters);
+  void StepSgd(std::span<const float> gradient, double learning_rate, std::span<float> parameters);
+
+  OptimizerOptions options_;
+  OptimizerState state_;
 };
 
+// Euclidean norm, summed in double.
+double Norm(std::span<const float> gradient);
 // Scales the gradient to at most this Euclidean norm; returns the norm it had.
 double ClipNorm(std::span<float> gradient, double limit);
 
-// Share of the full learning rate at step 0 <= step < steps: linear warm-up over the first tenth,
-// then linear decay to a tenth.
-double LearningRateShare(int step, int steps);
+// How the learning rate goes over a run.
+struct ScheduleOptions {
+  enum class Kind : uint8_t {
+    kConstant,
+    kLinear,    // down to `final_share`
+    kCosine,    // the same on half a cosine
+    kOneCycle,  // a cosine up from 1/25 over the warm-up, then one down (arXiv 1708.07120)
+  };
+  Kind kind = Kind::kLinear;
+  double warm_up = 0.1;      // share of the steps; but for kOneCycle a straight line up
+  double final_share = 0.1;  // of the full rate, at the end
+};
+
+// Share of the full learning rate at step 0 <= step < steps.
+double LearningRateShare(const ScheduleOptions& options, uint64_t step, uint64_t steps);
 
 }  // namespace ruvd::train

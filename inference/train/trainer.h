@@ -14,15 +14,9 @@
 #include "inference/adapter/adapter.h"
 #include "inference/adapter/frame.h"
 #include "inference/model/transformer.h"
+#include "inference/train/losses.h"
 
 namespace ruvd {
-
-// A text to learn: tokens of the prompt (never masked) and of the wanted completion.
-struct TrainingExample {
-  std::vector<TokenId> prompt;
-  std::vector<TokenId> completion;
-  float weight = 1.0F;  // reward weight
-};
 
 // The defaults suit one corrected text of 30 to 60 tokens on the 29M model: about 56 forwards, a
 // few seconds on one core.
@@ -59,9 +53,8 @@ struct TrainingResult {
 };
 
 // Trains a rank-r LoRA on one matrix of the last layer: A from the seed (orthonormal rows),
-// B from zero, AdamW without decay, fresh exact-count masks each step. Only the last layer's tail
-// is recomputed, since nothing before it depends on the adapter (see ForwardOutput). `base` holds
-// adapters active beneath, or null.
+// B from zero, AdamW without decay, fresh exact-count masks each step (train/run.h trains any
+// layers). `base` holds adapters active beneath, or null.
 absl::StatusOr<TrainingResult> TrainLastLayerLora(Transformer& transformer,
                                                   std::span<const TrainingExample> examples,
                                                   const AdapterMix* base,

@@ -1,57 +1,28 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every derivative of the trainer against central differences, in double.
+// The derivative of every operation against central differences in double, and the float kernels
+// against the operations in double.
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
-#include <functional>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
+#include "inference/train/attention_gradient.h"
 #include "inference/train/change.h"
 #include "inference/train/ops.h"
-#include "inference/train/optimizer.h"
-#include "inference/train/tail.h"
+#include "tests/inference/differences.h"
 
 namespace ruvd::train {
 namespace {
 
-using Vector = std::vector<double>;
-
-Vector RandomVector(size_t size, Random& random, double spread = 1.0) {
-  Vector values(size);
-  for (double& value : values) {
-    value = random.Normal() * spread;
-  }
-  return values;
-}
-
-double Dot(const Vector& a, const Vector& b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
-
-// Compares `gradient` with central differences of `loss` over `x`, which `loss` reads.
-void ExpectGradient(Vector* x, const Vector& gradient, const std::function<double()>& loss) {
-  constexpr double kStep = 1e-5;
-  ASSERT_EQ(x->size(), gradient.size());
-  for (size_t i = 0; i < x->size(); ++i) {
-    const double kept = (*x)[i];
-    (*x)[i] = kept + kStep;
-    const double above = loss();
-    (*x)[i] = kept - kStep;
-    const double below = loss();
-    (*x)[i] = kept;
-    const double numeric = (above - below) / (2 * kStep);
-    EXPECT_NEAR(gradient[i], numeric, 1e-7 + 1e-6 * std::abs(numeric)) << i;
-  }
-}
+using testing::Dot;
+using testing::ExpectGradient;
+using testing::RandomVector;
+using testing::Vector;
 
 TEST(GradientTest, RmsNorm) {
   Random random(1);
@@ -60,12 +31,11 @@ TEST(GradientTest, RmsNorm) {
   const Vector dy = RandomVector(7, random);
   Vector y(7);
   const auto loss = [&] {
-    RmsNorm<double>(x, w, 1e-3, y);
+    RmsNorm<double>(x, w, 1e-3, y.data());
     return Dot(y, dy);
   };
   Vector dx(7);
-  const double inverse = RmsNorm<double>(x, w, 1e-3, y);
-  RmsNormBackward<double>(x, w, inverse, dy, dx);
+  RmsNormBackward<double>(x, w, 1e-3, dy.data(), dx.data());
   ExpectGradient(&x, dx, loss);
 }
 
@@ -76,14 +46,36 @@ TEST(GradientTest, SwiGlu) {
   const Vector dy = RandomVector(9, random);
   Vector y(9);
   const auto loss = [&] {
-    SwiGlu<double>(gate, up, y);
+    SwiGlu(gate.data(), up.data(), 9, y.data());
     return Dot(y, dy);
   };
-  Vector dgate(9);
-  Vector dup(9);
-  SwiGluBackward<double>(gate, up, dy, dgate, dup);
+  Vector dgate = gate;
+  Vector dup = up;
+  SwiGluBackward(dy.data(), 9, dgate.data(), dup.data());
   ExpectGradient(&gate, dgate, loss);
   ExpectGradient(&up, dup, loss);
+}
+
+TEST(GradientTest, RotationInBothLayouts) {
+  Random random(3);
+  const Vector cosine = RandomVector(3, random);
+  const Vector sine = RandomVector(3, random);
+  Vector negated = sine;
+  for (double& value : negated) {
+    value = -value;
+  }
+  for (const bool adjacent : {false, true}) {
+    Vector x = RandomVector(6, random);
+    const Vector dy = RandomVector(6, random);
+    const auto loss = [&] {
+      Vector y = x;
+      Rotate(y.data(), cosine.data(), sine.data(), 3, adjacent);
+      return Dot(y, dy);
+    };
+    Vector dx = dy;
+    Rotate(dx.data(), cosine.data(), negated.data(), 3, adjacent);
+    ExpectGradient(&x, dx, loss);
+  }
 }
 
 TEST(GradientTest, CrossEntropy) {
@@ -103,178 +95,231 @@ TEST(GradientTest, CrossEntropy) {
   ExpectGradient(&logits, gradient, loss);
 }
 
-// The float path has its own exponential.
-TEST(GradientTest, CrossEntropyInFloatAgreesWithDouble) {
-  Random random(4);
-  Vector exact = RandomVector(300, random, 4.0);
-  std::vector<float> rough(exact.begin(), exact.end());
-  const double a = CrossEntropy<double>(exact, 17, 1.5);
-  const double b = CrossEntropy<float>(rough, 17, 1.5F);
-  EXPECT_NEAR(a, b, 1e-5);
-  for (size_t i = 0; i < exact.size(); ++i) {
-    EXPECT_NEAR(exact[i], rough[i], 1e-5);
+// Lengths around whole vectors of every instruction set.
+TEST(FloatKernelTest, AgreeWithDouble) {
+  for (const KernelTable& kernels : KernelsOfAllTargets()) {
+    for (const size_t n : {1U, 15U, 16U, 17U, 48U, 300U}) {
+      SCOPED_TRACE(std::string(kernels.target) + " " + std::to_string(n));
+      Random random(4);
+      const Vector x = RandomVector(n, random, 3.0);
+      const Vector w = RandomVector(n, random);
+      const Vector dy = RandomVector(n, random);
+      const auto narrow = [](const Vector& v) { return std::vector<float>(v.begin(), v.end()); };
+      const std::vector<float> fx = narrow(x), fw = narrow(w), fdy = narrow(dy);
+      Vector dx = w;
+      RmsNormBackward<double>(x, w, 1e-3, dy.data(), dx.data());
+      std::vector<float> fdx = fw;
+      kernels.rms_norm_backward(fx.data(), fw.data(), 1e-3F, fdy.data(), n, fdx.data());
+      Vector gate = x, up = w;
+      SwiGluBackward(dy.data(), n, gate.data(), up.data());
+      std::vector<float> fgate = fx, fup = fw;
+      kernels.swiglu_backward(fdy.data(), n, fgate.data(), fup.data());
+      Vector e = x;
+      const double sum = ExpAffine<double>(e.data(), n, 0.5, 6.0);
+      std::vector<float> fe = fx;
+      EXPECT_NEAR(kernels.exp_affine(fe.data(), n, 0.5F, 6.0F), sum, 1e-5 * sum);
+      for (size_t i = 0; i < n; ++i) {
+        EXPECT_NEAR(fdx[i], dx[i], 2e-5 + 1e-5 * std::abs(dx[i]));
+        EXPECT_NEAR(fgate[i], gate[i], 2e-5);
+        EXPECT_NEAR(fup[i], up[i], 2e-5);
+        EXPECT_NEAR(fe[i], e[i], 1e-6 * e[i]);
+      }
+    }
   }
 }
 
-void ExpectChangeGradient(Change<double>* change, size_t in, size_t out) {
+// A gate far below zero: exp(-gate) overflows float32, its derivative is zero and not NaN.
+TEST(FloatKernelTest, SwiGluBackwardOfAClosedGateIsZero) {
+  std::vector<float> gate(16, -200.0F), up(16, 1.0F);
+  const std::vector<float> dy(16, 1.0F);
+  Kernels().swiglu_backward(dy.data(), 16, gate.data(), up.data());
+  for (size_t i = 0; i < 16; ++i) {
+    EXPECT_NEAR(gate[i], 0.0F, 1e-20F);
+    EXPECT_NEAR(up[i], 0.0F, 1e-20F);
+  }
+}
+
+void ExpectChangeGradient(const ChangeSpec<double>& spec) {
   Random random(5);
   constexpr size_t kRows = 3;
-  const Vector x = RandomVector(kRows * in, random);
-  const Vector dy = RandomVector(kRows * out, random);
-  change->parameters() = RandomVector(change->parameters().size(), random);
+  Change<double> change(spec);
+  Vector x = RandomVector(kRows * spec.in, random);
+  const Vector dy = RandomVector(kRows * spec.out, random);
+  Vector parameters = RandomVector(change.parameters(), random);
+  Vector z(kRows * spec.rank);
   const auto loss = [&] {
-    Vector y(kRows * out);
-    change->Forward(x, y);
+    Vector y(kRows * spec.out);
+    change.Forward(SerialRunner(), parameters, x, z, y);
     return Dot(y, dy);
   };
-  change->Backward(x, dy);
-  const Vector gradient = change->gradient();
-  ExpectGradient(&change->parameters(), gradient, loss);
+  loss();
+  Vector gradient(parameters.size());
+  Vector dx(x.size());
+  change.Backward(SerialRunner(), parameters, x, z, dy, gradient, dx);
+  ExpectGradient(&parameters, gradient, loss);
+  ExpectGradient(&x, dx, loss);
+  // Without dx the gradient is the same; both are added.
+  loss();
+  change.Backward(SerialRunner(), parameters, x, z, dy, gradient, {});
+  Vector twice(parameters.size());
+  change.Backward(SerialRunner(), parameters, x, z, dy, twice, dx);
+  for (size_t i = 0; i < gradient.size(); ++i) {
+    EXPECT_NEAR(gradient[i], 2 * twice[i], 1e-12);
+  }
 }
 
-TEST(GradientTest, Lora) {
-  LoraChange<double> change(2, 5, 4, Vector(2 * 5 + 4 * 2));
-  ExpectChangeGradient(&change, 5, 4);
-}
-
-TEST(GradientTest, Core) {
+TEST(GradientTest, ChangesOfEveryKind) {
   Random random(6);
-  const Vector p = RandomVector(4 * 3, random);
-  const Vector q = RandomVector(3 * 5, random);
-  CoreChange<double> change(3, 5, 4, p, q);
-  ExpectChangeGradient(&change, 5, 4);
+  const Vector down = RandomVector(2 * 5, random);
+  const Vector up = RandomVector(4 * 2, random);
+  ExpectChangeGradient({.kind = ChangeKind::kLora,
+                        .rank = 2,
+                        .in = 5,
+                        .out = 4,
+                        .scale = 0.5,
+                        .down = {},
+                        .up = {}});
+  ExpectChangeGradient(
+      {.kind = ChangeKind::kFfa, .rank = 2, .in = 5, .out = 4, .scale = 2, .down = down, .up = {}});
+  ExpectChangeGradient({.kind = ChangeKind::kCore,
+                        .rank = 2,
+                        .in = 5,
+                        .out = 4,
+                        .scale = 3,
+                        .down = down,
+                        .up = up});
+  ExpectChangeGradient({.kind = ChangeKind::kFrozen,
+                        .rank = 2,
+                        .in = 5,
+                        .out = 4,
+                        .scale = 0.7,
+                        .down = down,
+                        .up = up});
 }
 
-// Dense random weights of the smallest possible last layer.
-class DenseTail final : public TailWeights<double> {
- public:
-  explicit DenseTail(Random& random) : ffn_norm_(RandomVector(6, random)) {
-    output_norm_ = RandomVector(6, random);
-    for (size_t i = 0; i < weights_.size(); ++i) {
-      const auto linear = static_cast<TailLinear>(i);
-      weights_[i] = RandomVector(shape_.In(linear) * shape_.Out(linear), random, 0.5);
-    }
-  }
-  const TailShape& shape() const override { return shape_; }
-  std::span<const double> ffn_norm() const override { return ffn_norm_; }
-  std::span<const double> output_norm() const override { return output_norm_; }
-  void Multiply(TailLinear linear, std::span<const double> x, std::span<double> y) override {
-    const size_t in = shape_.In(linear);
-    const size_t out = shape_.Out(linear);
-    std::fill(y.begin(), y.end(), 0.0);
-    for (size_t row = 0; row * in < x.size(); ++row) {
-      AddMatVec<double>(weights_[static_cast<size_t>(linear)], x.subspan(row * in, in), 1.0,
-                        y.subspan(row * out, out));
-    }
-  }
-  void MultiplyTransposed(TailLinear linear, std::span<const double> dy,
-                          std::span<double> dx) override {
-    const size_t in = shape_.In(linear);
-    const size_t out = shape_.Out(linear);
-    std::fill(dx.begin(), dx.end(), 0.0);
-    for (size_t row = 0; row * out < dy.size(); ++row) {
-      AddMatVecTransposed<double>(weights_[static_cast<size_t>(linear)], dy.subspan(row * out, out),
-                                  1.0, dx.subspan(row * in, in));
-    }
-  }
+// Attention of one sequence with all its buffers.
+struct AttentionCase {
+  Attention attention;
+  size_t tokens = 0;
+  std::vector<size_t> rows;  // empty: all
+  size_t heads = 4, kv_heads = 2, size = 3;
+  Vector q, k, v, context, log_mass, dcontext, dq, dk, dv;
 
- private:
-  TailShape shape_ = {.attention = 5, .width = 6, .ffn = 8, .vocabulary = 9, .epsilon = 1e-3};
-  Vector ffn_norm_;
-  Vector output_norm_;
-  std::array<Vector, 5> weights_;
+  void Fill() {
+    Random random(7);
+    const size_t queries = rows.empty() ? tokens : rows.size();
+    q = RandomVector(queries * heads * size, random);
+    k = RandomVector(tokens * kv_heads * size, random);
+    v = RandomVector(tokens * kv_heads * size, random);
+    dcontext = RandomVector(q.size(), random);
+    context.resize(q.size());
+    log_mass.resize(queries * heads);
+    dq.assign(q.size(), 9.0);
+    dk.assign(k.size(), 9.0);
+    dv.assign(v.size(), 9.0);
+  }
+  AttentionTask<double> Task() {
+    AttentionTask<double> task;
+    task.mask.attention = attention;
+    task.mask.tokens = tokens;
+    task.mask.heads = heads;
+    task.mask.kv_heads = kv_heads;
+    task.mask.head_size = size;
+    if (!rows.empty()) {
+      task.mask.rows = std::span<const size_t>(rows);
+    }
+    task.q = q.data();
+    task.k = k.data();
+    task.v = v.data();
+    task.context = context.data();
+    task.log_mass = log_mass.data();
+    task.dcontext = dcontext.data();
+    task.dq = dq.data();
+    task.dk = dk.data();
+    task.dv = dv.data();
+    return task;
+  }
 };
 
-TailRows<double> RandomRows(size_t rows, Random& random) {
-  TailRows<double> batch;
-  batch.attention = RandomVector(rows * 5, random);
-  batch.residual = RandomVector(rows * 6, random);
-  for (size_t row = 0; row < rows; ++row) {
-    batch.targets.push_back(static_cast<uint32_t>(random.Below(9)));
-    batch.weights.push_back(0.3 + random.Uniform());
+// softmax(q k^T / sqrt(d)) v, written down plainly.
+Vector PlainAttention(AttentionCase& c) {
+  const AttentionTask<double> task = c.Task();
+  Vector context(c.q.size());
+  for (size_t query = 0; query < task.mask.queries(); ++query) {
+    const VisibleKeys seen = KeysVisibleTo(task.mask, task.mask.RowOf(query));
+    for (size_t h = 0; h < c.heads; ++h) {
+      const double* q = c.q.data() + (query * c.heads + h) * c.size;
+      double mass = 0;
+      Vector sum(c.size);
+      for (const KeyRange& range : seen) {
+        for (size_t key = range.begin; key < range.end; ++key) {
+          const size_t row = (key * c.kv_heads + h / (c.heads / c.kv_heads)) * c.size;
+          double score = 0;
+          for (size_t i = 0; i < c.size; ++i) {
+            score += q[i] * c.k[row + i];
+          }
+          const double weight = std::exp(score / std::sqrt(static_cast<double>(c.size)));
+          mass += weight;
+          for (size_t i = 0; i < c.size; ++i) {
+            sum[i] += weight * c.v[row + i];
+          }
+        }
+      }
+      for (size_t i = 0; i < c.size; ++i) {
+        context[(query * c.heads + h) * c.size + i] = sum[i] / mass;
+      }
+    }
   }
-  return batch;
+  return context;
 }
 
-class TailGradientTest : public testing::TestWithParam<TailLinear> {};
+class AttentionGradientTest : public ::testing::TestWithParam<int> {};
 
-TEST_P(TailGradientTest, LoraAtAnyLayer) {
-  Random random(7);
-  DenseTail weights(random);
-  const TailRows<double> batch = RandomRows(4, random);
-  const size_t in = weights.shape().In(GetParam());
-  const size_t out = weights.shape().Out(GetParam());
-  LoraChange<double> change(2, in, out, RandomVector(2 * (in + out), random, 0.3));
-  Tail<double> tail(weights, GetParam(), &change);
-  tail.Run(batch, 0, 1, true);  // two calls: gradients accumulate over them
-  tail.Run(batch, 1, 3, true);
-  const Vector gradient = change.gradient();
-  ExpectGradient(&change.parameters(), gradient, [&] { return tail.Run(batch, 0, 4, false); });
-}
-
-TEST_P(TailGradientTest, CoreAtAnyLayer) {
-  Random random(8);
-  DenseTail weights(random);
-  const TailRows<double> batch = RandomRows(4, random);
-  const size_t in = weights.shape().In(GetParam());
-  const size_t out = weights.shape().Out(GetParam());
-  const Vector p = RandomVector(out * 2, random, 0.5);
-  const Vector q = RandomVector(2 * in, random, 0.5);
-  CoreChange<double> change(2, in, out, p, q);
-  change.parameters() = RandomVector(4, random);
-  Tail<double> tail(weights, GetParam(), &change);
-  tail.Run(batch, 0, 4, true);
-  const Vector gradient = change.gradient();
-  ExpectGradient(&change.parameters(), gradient, [&] { return tail.Run(batch, 0, 4, false); });
-}
-
-INSTANTIATE_TEST_SUITE_P(Layers, TailGradientTest,
-                         testing::Values(TailLinear::kAttentionOutput, TailLinear::kGate,
-                                         TailLinear::kUp, TailLinear::kDown, TailLinear::kHead));
-
-// One step of the published algorithm by hand: after bias correction the first step has length
-// lr * (sign(g) + decay * x) up to epsilon.
-TEST(AdamWTest, FirstStepsFollowTheFormula) {
-  AdamW optimizer(2, {.beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8, .weight_decay = 0.1});
-  std::vector<float> x = {1.0F, -2.0F};
-  optimizer.Step(std::vector<float>{0.5F, -4.0F}, 0.01, x);
-  EXPECT_NEAR(x[0], 1.0 - 0.01 * (1.0 + 0.1), 1e-6);
-  EXPECT_NEAR(x[1], -2.0 + 0.01 * (1.0 + 0.2), 1e-6);
-  const double before = x[0];
-  optimizer.Step(std::vector<float>{-0.25F, 0.0F}, 0.01, x);
-  const double mean = (0.9 * 0.05 + 0.1 * -0.25) / (1 - 0.81);
-  const double square = (0.99 * 0.01 * 0.25 + 0.01 * 0.0625) / (1 - 0.9801);
-  EXPECT_NEAR(x[0], before - 0.01 * (mean / std::sqrt(square) + 0.1 * before), 1e-6);
-}
-
-TEST(AdamWTest, FindsTheMinimumOfABowl) {
-  AdamW optimizer(3, {});
-  std::vector<float> x = {3.0F, -1.0F, 0.5F};
-  for (int step = 0; step < 800; ++step) {
-    std::vector<float> gradient = {x[0], 10 * x[1], 100 * x[2]};
-    optimizer.Step(gradient, 0.05 * LearningRateShare(step, 800), x);
+TEST_P(AttentionGradientTest, AgreesWithDifferences) {
+  using Kind = Attention::Kind;
+  AttentionCase c;
+  switch (GetParam()) {
+    case 0:
+      c = {.attention = {.kind = Kind::kBidirectional}, .tokens = 5};
+      break;
+    case 1:
+      c = {.attention = {.kind = Kind::kCausal}, .tokens = 37};  // more than a block of queries
+      break;
+    case 2:
+      c = {.attention = {.kind = Kind::kCausal, .window = 3}, .tokens = 20};
+      break;
+    case 3:
+      c = {.attention = {.kind = Kind::kBlockCausal, .block_length = 3}, .tokens = 8};
+      break;
+    case 4:  // segments that rounding to vectors joins
+      c = {.attention = {.kind = Kind::kNoisyAndClean, .block_length = 3}, .tokens = 14};
+      break;
+    case 5:  // segments apart, the last block short
+      c = {.attention = {.kind = Kind::kNoisyAndClean, .block_length = 16}, .tokens = 84};
+      break;
+    default:
+      c = {.attention = {.kind = Kind::kBidirectional}, .tokens = 6, .rows = {4, 1}};
+      break;
   }
-  for (const float value : x) {
-    EXPECT_NEAR(value, 0.0, 0.02);
+  c.Fill();
+  const auto loss = [&] {
+    const AttentionTask<double> task = c.Task();
+    AttentionForward<double>(SerialRunner(), std::span(&task, 1));
+    return Dot(c.context, c.dcontext);
+  };
+  loss();
+  const Vector plain = PlainAttention(c);
+  for (size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_NEAR(c.context[i], plain[i], 1e-12);
   }
+  const AttentionTask<double> task = c.Task();
+  AttentionBackward<double>(SerialRunner(), std::span(&task, 1));
+  ExpectGradient(&c.q, c.dq, loss);
+  ExpectGradient(&c.k, c.dk, loss);
+  ExpectGradient(&c.v, c.dv, loss);
 }
 
-TEST(ClipNormTest, ShortensButNeverLengthens) {
-  std::vector<float> g = {3.0F, 4.0F};
-  EXPECT_NEAR(ClipNorm(g, 1.0), 5.0, 1e-6);
-  EXPECT_NEAR(std::hypot(g[0], g[1]), 1.0, 1e-6);
-  std::vector<float> small = {0.3F, 0.4F};
-  EXPECT_NEAR(ClipNorm(small, 1.0), 0.5, 1e-6);
-  EXPECT_FLOAT_EQ(small[0], 0.3F);
-}
-
-TEST(LearningRateTest, WarmsUpThenDecays) {
-  EXPECT_NEAR(LearningRateShare(0, 100), 0.1, 1e-12);
-  EXPECT_NEAR(LearningRateShare(9, 100), 1.0, 1e-12);
-  EXPECT_GT(LearningRateShare(50, 100), LearningRateShare(60, 100));
-  EXPECT_NEAR(LearningRateShare(99, 100), 0.11, 1e-12);
-  EXPECT_EQ(LearningRateShare(0, 1), 1.0);
-}
+INSTANTIATE_TEST_SUITE_P(Masks, AttentionGradientTest, ::testing::Range(0, 7));
 
 }  // namespace
 }  // namespace ruvd::train

@@ -174,12 +174,7 @@ class CountingTransformer final : public Transformer {
     logit_rows.push_back(rows);
     inner_.Logits(batch, logits);
   }
-  void MatMul(std::span<const float> x, const Matrix& w, std::span<float> y) override {
-    inner_.MatMul(x, w, y);
-  }
-  void MatMulTransposed(std::span<const float> dy, const Matrix& w, std::span<float> dx) override {
-    inner_.MatMulTransposed(dy, w, dx);
-  }
+  ParallelRunner& runner() override { return inner_.runner(); }
 
   std::vector<size_t> sequences;  // by forward
   size_t wanted_rows = 0;

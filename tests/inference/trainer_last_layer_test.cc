@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +14,6 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/model/cpu_transformer.h"
-#include "inference/train/masks.h"
-#include "inference/train/tail_weights.h"
 #include "inference/train/trainer.h"
 #include "tests/inference/text_model.h"
 
@@ -36,132 +33,6 @@ TrainingExample Example(const std::string& prompt, const std::string& completion
     return std::vector<TokenId>(bytes.begin(), bytes.end());
   };
   return {.prompt = tokens(prompt), .completion = tokens(completion)};
-}
-
-RC_GTEST_PROP(MaskStreamTest, DrawsExactCountsOfEveryKEqually, (uint64_t seed)) {
-  const std::vector<TrainingExample> examples = {Example("", "0123456789")};
-  train::MaskStream stream(examples, seed);
-  std::vector<int> counts(11);
-  for (int i = 0; i < 20; ++i) {
-    for (const train::MaskDraw& draw : stream.Draw(10)) {
-      RC_ASSERT(std::is_sorted(draw.positions.begin(), draw.positions.end()));
-      RC_ASSERT(std::adjacent_find(draw.positions.begin(), draw.positions.end()) ==
-                draw.positions.end());
-      RC_ASSERT(draw.positions.front() >= 0 && draw.positions.back() < 10);
-      ++counts[draw.positions.size()];
-    }
-  }
-  for (size_t k = 1; k <= 10; ++k) {
-    RC_ASSERT(counts[k] == 20);  // ten strata, ten values
-  }
-}
-
-TEST(MaskStreamTest, ExamplesTakeTurnsAndSeedsDecide) {
-  const std::vector<TrainingExample> examples = {Example("", "abc"), Example("", "abcdef")};
-  train::MaskStream a(examples, 1);
-  train::MaskStream b(examples, 1);
-  train::MaskStream c(examples, 2);
-  const auto x = a.Draw(8);
-  const auto y = b.Draw(8);
-  const auto z = c.Draw(8);
-  int first = 0;
-  bool differs = false;
-  for (size_t i = 0; i < 8; ++i) {
-    EXPECT_EQ(x[i].positions, y[i].positions);
-    differs = differs || x[i].positions != z[i].positions;
-    first += x[i].example == 0 ? 1 : 0;
-  }
-  EXPECT_EQ(first, 4);
-  EXPECT_TRUE(differs);
-}
-
-TEST(MaskWeightTest, IsInverseTPerTokenClamped) {
-  EXPECT_NEAR(train::MaskWeight(5, 10, 4), 2.0 / 10, 1e-12);
-  EXPECT_NEAR(train::MaskWeight(1, 10, 4), 4.0 / 10, 1e-12);
-  EXPECT_NEAR(train::MaskWeight(10, 10, 4), 1.0 / 10, 1e-12);
-}
-
-// The tail must be the same computation as the model's own forward, adapters beneath included.
-TEST(ModelTailTest, LossEqualsThatOfTheWholeModel) {
-  const auto model = TinyTextModel();
-  CpuTransformer transformer(model, SerialRunner());
-  const auto target = [&](const std::string& name) {
-    return std::pair<std::string, const Matrix*>(name, FindMatrix(*model, name));
-  };
-  const AdapterMix base{
-      .parts = {{testing::RandomAdapter(
-                     *model,
-                     {target("blk.0.attn_q.weight"), target("blk.1.attn_output.weight"),
-                      target("blk.1.ffn_up.weight"), target("blk.1.ffn_down.weight"),
-                      target("output.weight")},
-                     3, 0.2),
-                 0.7F}}};
-  const TrainingExample example = Example("abcd", "efghij");
-  const train::MaskDraw draw{.example = 0, .positions = {0, 2, 5}};
-  train::TailRows<float> rows;
-  ASSERT_TRUE(train::AppendRows(transformer, example, draw, &base, 1.0F, &rows).ok());
-  ASSERT_EQ(rows.size(), 3U);
-  train::ModelTail weights(transformer, &base);
-  train::Tail<float> tail(weights, train::TailLinear::kAttentionOutput, nullptr);
-  const double loss = tail.Run(rows, 0, rows.size(), false);
-
-  std::vector<TokenId> tokens = example.prompt;
-  tokens.insert(tokens.end(), example.completion.begin(), example.completion.end());
-  for (const int offset : draw.positions) {
-    tokens[4 + static_cast<size_t>(offset)] = testing::kTinyMask;
-  }
-  ForwardOutput output;
-  ASSERT_TRUE(transformer.Forward({.tokens = tokens, .adapters = &base}, &output).ok());
-  double expected = 0;
-  for (const int offset : draw.positions) {
-    std::vector<float> logits(258);
-    transformer.Logits(
-        std::span(output.hidden).subspan((4 + static_cast<size_t>(offset) - 1) * 64, 64), &base,
-        logits);
-    double mass = 0;
-    for (const float logit : logits) {
-      mass += std::exp(static_cast<double>(logit));
-    }
-    expected += std::log(mass) - logits[example.completion[static_cast<size_t>(offset)]];
-  }
-  EXPECT_NEAR(loss, expected, 1e-4);
-}
-
-// The same in the backward direction, in float and through quantised-style kernels.
-TEST(ModelTailTest, GradientAgreesWithDifferences) {
-  const auto model = TinyTextModel();
-  CpuTransformer transformer(model, SerialRunner());
-  train::TailRows<float> rows;
-  const train::MaskDraw draw{.example = 0, .positions = {1, 3}};
-  ASSERT_TRUE(
-      train::AppendRows(transformer, Example("abcd", "efghij"), draw, nullptr, 1.0F, &rows).ok());
-  train::ModelTail weights(transformer, nullptr);
-  for (const auto site : {train::TailLinear::kAttentionOutput, train::TailLinear::kDown}) {
-    const size_t in = weights.shape().In(site);
-    const size_t out = weights.shape().Out(site);
-    Random random(4);
-    std::vector<float> parameters(2 * (in + out));
-    for (float& value : parameters) {
-      value = static_cast<float>(random.Normal() * 0.1);
-    }
-    train::LoraChange<float> change(2, in, out, parameters);
-    train::Tail<float> tail(weights, site, &change);
-    tail.Run(rows, 0, rows.size(), true);
-    // Along the gradient itself the directional derivative is its squared length.
-    double squares = 0;
-    for (const float g : change.gradient()) {
-      squares += static_cast<double>(g) * g;
-    }
-    const auto loss_at = [&](double step) {
-      for (size_t i = 0; i < parameters.size(); ++i) {
-        change.parameters()[i] =
-            parameters[i] + static_cast<float>(step / std::sqrt(squares)) * change.gradient()[i];
-      }
-      return tail.Run(rows, 0, rows.size(), false);
-    };
-    const double numeric = (loss_at(0.02) - loss_at(-0.02)) / 0.04;
-    EXPECT_NEAR(numeric / std::sqrt(squares), 1.0, 0.01);
-  }
 }
 
 TEST(TrainerTest, LowersTheHeldOutLossOnATinyModel) {

@@ -60,7 +60,7 @@ TEST_F(TransformerBatchTest, SequencesOfABatchDoNotMeet) {
                                                    RandomTokens(40, 3), RandomTokens(17, 4),
                                                    RandomTokens(6, 5)};
   const std::vector<ForwardInput> batch = {
-      {.tokens = texts[0], .adapters = &one, .capture_last_layer = true},
+      {.tokens = texts[0], .adapters = &one},
       {.tokens = texts[1], .attention = kCausal, .adapters = &two},
       {.tokens = texts[2], .attention = kNoisy, .rows = std::vector<int>{39, 3, 4}},
       {.tokens = texts[3], .attention = kBlocks, .adapters = &one, .rows = std::vector<int>{}},
@@ -76,8 +76,6 @@ TEST_F(TransformerBatchTest, SequencesOfABatchDoNotMeet) {
     for (size_t i = 0; i < batch.size(); ++i) {
       const ForwardOutput alone = Outputs(transformer_, batch[i]);
       EXPECT_EQ(outputs[i].hidden, alone.hidden) << "sequence " << i;
-      EXPECT_EQ(outputs[i].last_attention, alone.last_attention);
-      EXPECT_EQ(outputs[i].last_residual, alone.last_residual);
       rows.push_back({.hidden = outputs[i].hidden, .adapters = batch[i].adapters});
       std::vector<float> logits(alone.hidden.size() / kWidth * 40);
       transformer_.Logits(alone.hidden, batch[i].adapters, logits);
@@ -93,14 +91,10 @@ TEST_F(TransformerBatchTest, WantedRowsAreThoseOfAllRows) {
   const std::vector<TokenId> tokens = RandomTokens(21, 6);
   const std::vector<int> wanted = {20, 2, 7, 2};
   for (const Attention& attention : {Attention{}, kCausal, kBlocks}) {
-    const ForwardOutput all = Outputs(
-        transformer_, {.tokens = tokens, .attention = attention, .capture_last_layer = true});
-    const ForwardOutput some = Outputs(
-        transformer_,
-        {.tokens = tokens, .attention = attention, .capture_last_layer = true, .rows = wanted});
+    const ForwardOutput all = Outputs(transformer_, {.tokens = tokens, .attention = attention});
+    const ForwardOutput some =
+        Outputs(transformer_, {.tokens = tokens, .attention = attention, .rows = wanted});
     EXPECT_EQ(some.hidden, RowsOf(all.hidden, wanted));
-    EXPECT_EQ(some.last_attention, RowsOf(all.last_attention, wanted));
-    EXPECT_EQ(some.last_residual, RowsOf(all.last_residual, wanted));
   }
 }
 

@@ -162,26 +162,6 @@ TEST(TransformerFastTest, AnAdapterWithHugeFactorsIsComputedInFloat) {
             0.03);
 }
 
-TEST(TransformerFastTest, TrainingHooksStayExact) {
-  const auto model = ModelOf(TensorType::kQ8_0);
-  CpuTransformer exact(model, SerialRunner());
-  CpuTransformer fast(PackedWeights::Pack(model, SerialRunner()), SerialRunner());
-  const Matrix& w = model->layer(1).down;
-  Random random(5);
-  std::vector<float> x(2 * 512);
-  for (float& value : x) {
-    value = static_cast<float>(random.Normal());
-  }
-  std::vector<float> y(2 * 256), z(2 * 256);
-  exact.MatMul(x, w, y);
-  fast.MatMul(x, w, z);
-  EXPECT_EQ(y, z);
-  std::vector<float> back(2 * 512), again(2 * 512);
-  exact.MatMulTransposed(y, w, back);
-  fast.MatMulTransposed(y, w, again);
-  EXPECT_EQ(back, again);
-}
-
 TEST(BackendTest, TransformersOfAModelShareItsPackedWeights) {
   const auto model = ModelOf(TensorType::kQ4_0);
   const BackendOptions options{.precision = Precision::kFast, .runner = SerialRunner()};

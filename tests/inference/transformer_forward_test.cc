@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "inference/model/cpu_transformer.h"
 #include "inference/model/limits.h"
+#include "inference/model/linear.h"
 #include "tests/inference/reference_transformer.h"
 #include "tests/inference/tiny_model.h"
 
@@ -208,7 +209,7 @@ TEST(TransformerTest, ResultsAreEqualForAnyNumberOfThreads) {
     std::vector<float> logits(tokens.size() * 40);
     transformer.Logits(all, nullptr, logits);
     std::vector<float> back(all.size());
-    transformer.MatMulTransposed(logits, model->output(), back);
+    MultiplyTransposed(runner, logits, model->output(), back);
     all.insert(all.end(), logits.begin(), logits.end());
     all.insert(all.end(), back.begin(), back.end());
     results.push_back(std::move(all));
@@ -217,59 +218,10 @@ TEST(TransformerTest, ResultsAreEqualForAnyNumberOfThreads) {
   EXPECT_EQ(results[0], results[2]);
 }
 
-TEST(TransformerTest, CapturesWhatTheLastLayersTailIsComputedFrom) {
-  const auto model = std::make_shared<TinyModel>(TinyModel::Options{});
-  CpuTransformer transformer(model, SerialRunner());
-  const std::vector<TokenId> tokens = RandomTokens(9, 3);
-  ForwardOutput output;
-  ASSERT_TRUE(
-      transformer
-          .Forward({.tokens = tokens, .attention = kCausal, .capture_last_layer = true}, &output)
-          .ok());
-  // hidden = norm(h1 + FFN(norm(h1))), h1 = residual + Wo context: repeat it with MatMul.
-  const LayerWeights& last = model->layer(1);
-  std::vector<float> h1(output.last_residual.size());
-  transformer.MatMul(output.last_attention, last.output, h1);
-  const size_t width = 64;
-  std::vector<float> expected;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    const auto normalise = [&](const std::vector<float>& x, const std::vector<float>& weight) {
-      double squares = 0;
-      for (const float value : x) {
-        squares += static_cast<double>(value) * value;
-      }
-      std::vector<float> y(width);
-      for (size_t j = 0; j < width; ++j) {
-        y[j] = static_cast<float>(x[j] * weight[j] / std::sqrt(squares / 64.0 + 1e-3));
-      }
-      return y;
-    };
-    std::vector<float> row(width);
-    for (size_t j = 0; j < width; ++j) {
-      row[j] = h1[i * width + j] + output.last_residual[i * width + j];
-    }
-    const std::vector<float> h = normalise(row, last.ffn_norm);
-    std::vector<float> gate(96), up(96), down(width);
-    transformer.MatMul(h, last.gate, gate);
-    transformer.MatMul(h, last.up, up);
-    for (size_t j = 0; j < gate.size(); ++j) {
-      gate[j] *= up[j] / (1.0F + std::exp(-gate[j]));
-    }
-    transformer.MatMul(gate, last.down, down);
-    for (size_t j = 0; j < width; ++j) {
-      row[j] += down[j];
-    }
-    const std::vector<float> hidden = normalise(row, model->output_norm());
-    expected.insert(expected.end(), hidden.begin(), hidden.end());
-  }
-  EXPECT_LT(RelativeRms(output.hidden, expected), 1e-5);
-}
-
 TEST(TransformerTest, MultipliesByTransposedWeights) {
   for (const TensorType type : {TensorType::kF32, TensorType::kF16, TensorType::kQ8_0}) {
     const TinyModel::Options options{.width = 288, .vocabulary = 71, .type = type};
     const auto model = std::make_shared<TinyModel>(options);
-    CpuTransformer transformer(model, SerialRunner());
     const Matrix& w = model->output();
     const std::vector<float> values = Values(w);
     Random random(4);
@@ -277,7 +229,7 @@ TEST(TransformerTest, MultipliesByTransposedWeights) {
     for (float& value : dy) {
       value = static_cast<float>(random.Normal());
     }
-    transformer.MatMulTransposed(dy, w, dx);
+    MultiplyTransposed(SerialRunner(), dy, w, dx);
     for (size_t i = 0; i < 6; ++i) {
       for (size_t c = 0; c < 288; ++c) {
         double sum = 0;

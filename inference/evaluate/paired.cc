@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/evaluate/paired.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/random.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/evaluate/limits.h"
+#include "inference/evaluate/nelbo.h"
+
+namespace ruvd {
+namespace {
+
+// Sums behind the table by t.
+struct BinSums {
+  std::array<double, 10> nats{};
+  std::array<int64_t, 10> tokens{};
+
+  void Add(double t, double value) {
+    const auto bin = static_cast<size_t>(std::clamp(std::ceil(t * 10.0 - 1e-9) - 1.0, 0.0, 9.0));
+    nats[bin] += value;
+    ++tokens[bin];
+  }
+};
+
+absl::Status Check(const ModelConfig& config, std::span<const ScoredDocument> documents,
+                   const NelboOptions& options) {
+  if (options.draws < 1 || options.draws > limits::kMaxScoreSamples || options.block_length < 1) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "draws are {}, choose 1 to {}; the block length is {}, choose one above zero",
+                 options.draws, limits::kMaxScoreSamples, options.block_length);
+  }
+  if (documents.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "there is no document to evaluate");
+  }
+  for (const ScoredDocument& document : documents) {
+    const size_t length = document.prompt.size() + document.completion.size();
+    if (document.completion.empty() ||
+        (options.mode == DecodingMode::kAutoregressive && length < 2)) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "a document to evaluate needs a completion, and two tokens for next-token "
+                   "scores");
+    }
+    if (length > static_cast<size_t>(config.context)) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kContextTooLong,
+                   "a document of {} tokens exceeds the context of {}; shorten it", length,
+                   config.context);
+    }
+  }
+  return absl::OkStatus();
+}
+
+class Evaluation {
+ public:
+  Evaluation(Transformer& transformer, const AdaptersOfT& adapters, const NelboOptions& options)
+      : transformer_(transformer),
+        adapters_(adapters),
+        options_(options),
+        block_(options.mode == DecodingMode::kBlock ? options.block_length : 0) {}
+
+  absl::Status Add(const ScoredDocument& document, uint64_t place, NelboTable* table) {
+    std::vector<TokenId> tokens = document.prompt;
+    tokens.insert(tokens.end(), document.completion.begin(), document.completion.end());
+    ScoredText text{.tokens = tokens, .first = document.prompt.size()};
+    double nats = 0;
+    if (options_.mode == DecodingMode::kAutoregressive) {
+      text.first = std::max<size_t>(text.first, 1);
+      RETURN_IF_ERROR(ReadFromLeft(text, &nats));
+    } else {
+      RETURN_IF_ERROR(ReadMasked(text, place, &nats));
+    }
+    table->nats.push_back(nats);
+    table->tokens.push_back(tokens.size() - text.first);
+    return absl::OkStatus();
+  }
+
+  void Finish(NelboTable* table) const {
+    table->tokens_by_t = bins_.tokens;
+    for (size_t i = 0; i < bins_.nats.size(); ++i) {
+      const auto tokens = static_cast<double>(std::max<int64_t>(1, bins_.tokens[i]));
+      table->nats_by_t[i] = bins_.nats[i] / tokens;
+    }
+  }
+
+ private:
+  const AdapterMix* AdaptersOf(double t) const { return adapters_ ? adapters_(t) : nullptr; }
+
+  absl::Status CheckCancelled() const {
+    return options_.cancelled && options_.cancelled()
+               ? Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                       "the evaluation was cancelled; ask again")
+               : absl::OkStatus();
+  }
+
+  absl::Status ReadFromLeft(const ScoredText& text, double* nats) {
+    RETURN_IF_ERROR(CheckCancelled());
+    std::vector<double> values(text.tokens.size() - text.first);
+    RETURN_IF_ERROR(ScoreNextTokens(transformer_, text, AdaptersOf(1.0), values));
+    *nats = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadMasked(const ScoredText& text, uint64_t place, double* nats) {
+    Random seeds(options_.seed);
+    const uint64_t seed = Random(seeds.Next() + place).Next();
+    std::vector<double> values;
+    for (const Corruption& corruption :
+         DrawCorruptions(SpansOf(text, block_), options_.draws, seed)) {
+      RETURN_IF_ERROR(CheckCancelled());
+      const double share =
+          static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);
+      values.assign(corruption.masked.size(), 0.0);
+      RETURN_IF_ERROR(
+          ScoreMasked(transformer_, text, corruption, block_, AdaptersOf(share), values));
+      *nats += WeightedNats(corruption, values) / options_.draws;
+      for (size_t i = 0; i < values.size(); ++i) {
+        bins_.Add(corruption.masked[i].t, values[i]);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  Transformer& transformer_;
+  const AdaptersOfT& adapters_;
+  const NelboOptions& options_;
+  const int block_;
+  BinSums bins_;
+};
+
+double TokenMean(std::span<const double> values, std::span<const size_t> tokens,
+                 std::span<const size_t> chosen) {
+  double sum = 0;
+  double count = 0;
+  for (const size_t i : chosen) {
+    sum += values[i] * static_cast<double>(tokens[i]);
+    count += static_cast<double>(tokens[i]);
+  }
+  return sum / count;
+}
+
+}  // namespace
+
+double NelboTable::NatsPerToken() const {
+  std::vector<size_t> all(nats.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return TokenMean(nats, tokens, all);
+}
+
+absl::StatusOr<NelboTable> EvaluateNelbo(Transformer& transformer,
+                                         std::span<const ScoredDocument> documents,
+                                         const AdaptersOfT& adapters, const NelboOptions& options) {
+  RETURN_IF_ERROR(Check(transformer.model().config(), documents, options));
+  NelboTable table;
+  Evaluation evaluation(transformer, adapters, options);
+  for (size_t i = 0; i < documents.size(); ++i) {
+    RETURN_IF_ERROR(evaluation.Add(documents[i], i, &table));
+  }
+  evaluation.Finish(&table);
+  return table;
+}
+
+Interval PairedDifference(const NelboTable& baseline, const NelboTable& arm, int resamples,
+                          uint64_t seed) {
+  RUVD_CHECK(!arm.nats.empty() && baseline.tokens == arm.tokens && resamples > 0);
+  std::vector<double> differences(arm.nats.size());
+  for (size_t i = 0; i < differences.size(); ++i) {
+    differences[i] = arm.nats[i] - baseline.nats[i];
+  }
+  std::vector<size_t> chosen(differences.size());
+  std::iota(chosen.begin(), chosen.end(), size_t{0});
+  Interval interval{.mean = TokenMean(differences, arm.tokens, chosen)};
+  Random random(seed);
+  std::vector<double> means(static_cast<size_t>(resamples));
+  for (double& mean : means) {
+    for (size_t& i : chosen) {
+      i = random.Below(differences.size());
+    }
+    mean = TokenMean(differences, arm.tokens, chosen);
+  }
+  std::ranges::sort(means);
+  const auto at = [&](double share) {
+    return means[static_cast<size_t>(share * static_cast<double>(means.size() - 1) + 0.5)];
+  };
+  interval.low = at(0.025);
+  interval.high = at(0.975);
+  return interval;
+}
+
+}  // namespace ruvd

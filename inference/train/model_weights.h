@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/parallel.h"
+#include "inference/adapter/adapter.h"
+#include "inference/train/change.h"
+#include "inference/train/network.h"
+
+namespace ruvd::train {
+
+// The weights of a loaded model with the adapters beneath the trained changes. Matrices stay in the
+// file's format: a panel of them is decoded where it is multiplied, which costs less than 2 % of a
+// product with 128 rows. Exact, whatever the format. Not thread-safe.
+class ModelWeights final : public NetworkWeights<float> {
+ public:
+  // Borrows `runner`. `base` may be null; ADAPTER_INVALID where it does not fit the model.
+  static absl::StatusOr<std::unique_ptr<ModelWeights>> Create(std::shared_ptr<const Model> model,
+                                                              const AdapterMix* base,
+                                                              ParallelRunner& runner);
+
+  const NetworkShape& shape() const override { return shape_; }
+  void Embed(std::span<const TokenId> tokens, std::span<float> x) override;
+  std::span<const float> attn_norm(size_t layer) const override;
+  std::span<const float> ffn_norm(size_t layer) const override;
+  std::span<const float> output_norm() const override;
+  std::span<const float> q_norm(size_t layer) const override;
+  std::span<const float> k_norm(size_t layer) const override;
+  std::span<const float> Bias(const Site& site) const override;
+  void Multiply(const Site& site, std::span<const float> x, std::span<float> y) override;
+  void MultiplyTransposed(const Site& site, std::span<const float> dy, std::span<float> dx,
+                          bool accumulate) override;
+
+ private:
+  ModelWeights(std::shared_ptr<const Model> model, ParallelRunner& runner);
+  const Matrix& MatrixOf(const Site& site) const;
+  const LayerWeights& layer(size_t index) const;
+  std::vector<Change<float>>& Beneath(const Site& site) {
+    return beneath_[site.layer * kLayerLinears + static_cast<size_t>(site.linear) % kLayerLinears];
+  }
+
+  std::shared_ptr<const Model> model_;
+  ParallelRunner& runner_;
+  NetworkShape shape_;
+  AdapterMix base_;                                  // keeps the adapters alive
+  std::vector<std::vector<Change<float>>> beneath_;  // by site
+  std::vector<float> z_;
+};
+
+// Checks sequences that come from outside: INVALID_ARGUMENT for none, for one without tokens or
+// predictions, a token, target or row that does not exist, a weight that is not finite, or an
+// attention that does not fit; CONTEXT_TOO_LONG.
+absl::Status CheckSequences(const ModelConfig& config, std::span<const TrainingSequence> batch);
+
+}  // namespace ruvd::train

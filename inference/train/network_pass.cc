@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/train/network_pass.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "inference/train/limits.h"
+#include "inference/train/ops.h"
+
+namespace ruvd::train {
+
+template <typename T>
+NetworkPass<T>::NetworkPass(NetworkWeights<T>& weights, ParallelRunner& runner,
+                            const PassOptions& options)
+    : weights_(weights),
+      runner_(runner),
+      options_(options),
+      layers_(weights, runner),
+      shape_(layers_.shape()),
+      kept_(shape_.layers) {}
+
+template <typename T>
+void NetworkPass<T>::Begin(std::span<const TrainingSequence> batch, const PassUse<T>& use) {
+  RUVD_CHECK(use.gradients.empty() || use.gradients.size() == batch.size());
+  batch_ = batch;
+  gradients_.assign(use.gradients.begin(), use.gradients.end());
+  gradients_.resize(batch.size());
+  prefix_ = use.prefix;
+  FindFirst(use);
+  layers_.Use(use.changes, use.observer, first_);
+  backward_ = use.observer != nullptr || (!use.gradients.empty() && first_.layer <= shape_.layers);
+  nats_begin_.assign(1, 0);
+  for (const TrainingSequence& sequence : batch) {
+    nats_begin_.push_back(nats_begin_.back() + sequence.predictions.size());
+  }
+  nats_.assign(nats_begin_.back(), 0.0);
+  PlanGroups();
+  group_ = 0;
+  phase_ = Phase::kDone;
+  if (!groups_.empty()) {
+    BeginGroup();
+  }
+}
+
+template <typename T>
+void NetworkPass<T>::FindFirst(const PassUse<T>& use) {
+  first_ = {shape_.layers + 1, Linear::kHead};  // behind everything
+  if (use.changes != nullptr) {
+    first_ = use.changes->first().value_or(first_);
+  }
+  if (use.observer != nullptr) {
+    first_ =
+        std::min(first_, {std::min(options_.observe_from, shape_.layers),
+                          options_.observe_from < shape_.layers ? Linear::kQuery : Linear::kHead});
+  }
+}
+
+template <typename T>
+void NetworkPass<T>::PlanGroups() {
+  const size_t trained =
+      backward_ && first_.layer < shape_.layers ? shape_.layers - first_.layer : 0;
+  const size_t layer = layers_.ActivationFloats();
+  // Of one layer that is not kept, of the products, and four rows of the residual stream.
+  const size_t scratch = layer + layers_.ScratchFloats() + 4 * shape_.width;
+  const size_t head = limits::kHeadRows * (shape_.vocabulary + 2 * shape_.width);
+  const size_t floats = static_cast<size_t>(options_.memory_bytes / sizeof(T));
+  const size_t budget = floats > head ? floats - head : 1;
+  const size_t affordable = std::max<size_t>(1, budget / (scratch + trained * layer));
+  size_t total = 0;
+  for (const TrainingSequence& sequence : batch_) {
+    total += sequence.tokens.size();
+  }
+  // Even groups rather than full ones and a rest.
+  const size_t groups = (total + affordable - 1) / affordable;
+  const size_t target = groups == 0 ? 0 : (total + groups - 1) / groups;
+  groups_.clear();
+  size_t rows = 0;
+  for (size_t i = 0; i < batch_.size(); ++i) {
+    const size_t tokens = batch_[i].tokens.size();
+    if (groups_.empty() || rows >= target || rows + tokens > affordable) {
+      groups_.push_back({.begin = i, .end = i});
+      rows = 0;
+    }
+    rows += tokens;
+    Group& group = groups_.back();
+    group.end = i + 1;
+    const size_t left = budget / rows;
+    const size_t base = scratch + trained * shape_.width;
+    const size_t more = layer - shape_.width;
+    group.kept = left > base ? std::min(trained, (left - base) / more) : 0;
+  }
+}
+
+template <typename T>
+void NetworkPass<T>::BeginGroup() {
+  const Group& group = groups_[group_];
+  const size_t count = group.end - group.begin;
+  packed_.Pack(batch_.subspan(group.begin, count),
+               std::span<T* const>(gradients_).subspan(group.begin, count));
+  layers_.SetGroup(packed_);
+  phase_ = Phase::kForward;
+  layer_ = 0;
+  prediction_ = 0;
+  if (prefix_ != nullptr && group_ < prefix_->streams.size()) {
+    layer_ = std::min(first_.layer, shape_.layers);
+    stream_ = prefix_->streams[group_];
+    RUVD_CHECK(stream_.size() ==
+               shape_.width * (layer_ == shape_.layers ? packed_.wanted.size() : packed_.rows()));
+    if (layer_ == shape_.layers) {
+      BeginHead();
+    }
+  }
+}
+
+template <typename T>
+void NetworkPass<T>::EndGroup() {
+  ++group_;
+  phase_ = Phase::kDone;
+  if (group_ < groups_.size()) {
+    BeginGroup();
+  }
+}
+
+template <typename T>
+bool NetworkPass<T>::Advance() {
+  switch (phase_) {
+    case Phase::kForward:
+      Forward();
+      break;
+    case Phase::kHead:
+      Head();
+      if (prediction_ == packed_.targets.size()) {
+        if (backward_ && first_.layer < shape_.layers) {
+          BeginBackward();
+          phase_ = Phase::kBackward;
+        } else {
+          EndGroup();
+        }
+      }
+      break;
+    case Phase::kBackward:
+      Backward(--layer_);
+      if (layer_ == first_.layer) {
+        EndGroup();
+      }
+      break;
+    case Phase::kDone:
+      break;
+  }
+  return phase_ == Phase::kDone;
+}
+
+template <typename T>
+double NetworkPass<T>::Run(std::span<const TrainingSequence> batch, const PassUse<T>& use) {
+  Begin(batch, use);
+  while (!Advance()) {
+  }
+  return loss();
+}
+
+template <typename T>
+double NetworkPass<T>::loss() const {
+  double sum = 0;
+  for (size_t s = 0; s < batch_.size(); ++s) {
+    for (size_t i = 0; i < batch_[s].predictions.size(); ++i) {
+      sum += batch_[s].predictions[i].weight * nats_[nats_begin_[s] + i];
+    }
+  }
+  return sum;
+}
+
+template <typename T>
+std::span<const double> NetworkPass<T>::nats(size_t sequence) const {
+  return std::span(nats_).subspan(nats_begin_[sequence],
+                                  nats_begin_[sequence + 1] - nats_begin_[sequence]);
+}
+
+template <typename T>
+uint64_t NetworkPass<T>::bytes() const {
+  uint64_t bytes = layers_.bytes() + scratch_.bytes();
+  for (const LayerActivations<T>& kept : kept_) {
+    bytes += kept.bytes();
+  }
+  for (const Buffer* buffer :
+       {&stream_, &next_, &hidden_, &dhidden_, &d_, &head_in_, &head_z_, &logits_, &dhead_}) {
+    bytes += buffer->capacity() * sizeof(T);
+  }
+  return bytes;
+}
+
+// The next layer.
+template <typename T>
+void NetworkPass<T>::Forward() {
+  if (layer_ == 0) {
+    stream_.resize(packed_.rows() * shape_.width);
+    weights_.Embed(packed_.tokens, stream_);
+  }
+  const bool trained = backward_ && layer_ >= first_.layer;
+  const bool kept = trained && layer_ + groups_[group_].kept >= shape_.layers;
+  layers_.Forward(layer_, stream_, kept ? &kept_[layer_] : &scratch_, &next_);
+  if (trained) {
+    kept_[layer_].x.swap(stream_);
+  }
+  stream_.swap(next_);
+  ++layer_;
+  if (prefix_ != nullptr && layer_ == first_.layer && prefix_->streams.size() == group_) {
+    prefix_->streams.push_back(stream_);
+  }
+  if (layer_ == shape_.layers) {
+    BeginHead();
+  }
+}
+
+template <typename T>
+void NetworkPass<T>::BeginHead() {
+  layers_.Norm(stream_, packed_.wanted.size(), weights_.output_norm(), &hidden_);
+  dhidden_.assign(backward_ && first_.layer < shape_.layers ? hidden_.size() : 0, T{0});
+  phase_ = Phase::kHead;
+}
+
+// The logits of the next predictions: their cross-entropies, and on the way back their derivative.
+template <typename T>
+void NetworkPass<T>::Head() {
+  const size_t width = shape_.width;
+  const size_t count = std::min(limits::kHeadRows, packed_.targets.size() - prediction_);
+  const auto targets = std::span(packed_.targets).subspan(prediction_, count);
+  const auto nats =
+      std::span(nats_).subspan(nats_begin_[groups_[group_].begin] + prediction_, count);
+  const Site site{shape_.layers, Linear::kHead};
+  prediction_ += count;
+  std::vector<size_t> rows;
+  std::vector<typename PackedGroup<T>::Range> ranges;
+  for (const auto& target : targets) {
+    rows.push_back(target.wanted);
+    PackedGroup<T>::Append(1, target.gradient, &ranges);
+  }
+  layers_.GatherRows(hidden_, rows, width, &head_in_);
+  layers_.Linears(site, head_in_, count, &head_z_, &logits_);
+  runner_.For(count, 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const std::span<T> row = std::span(logits_).subspan(i * shape_.vocabulary, shape_.vocabulary);
+      nats[i] = CrossEntropy(row, targets[i].token, static_cast<T>(targets[i].weight));
+    }
+  });
+  if (!backward_) {
+    return;
+  }
+  const bool deeper = first_.layer < shape_.layers;
+  layers_.LinearBackward(site, head_in_, head_z_, logits_, ranges, deeper ? &dhead_ : nullptr,
+                         false);
+  for (size_t i = 0; deeper && i < count; ++i) {
+    AddTo(dhead_.data() + i * width, width, dhidden_.data() + rows[i] * width);
+  }
+}
+
+template <typename T>
+void NetworkPass<T>::BeginBackward() {
+  d_.assign(dhidden_.size(), T{0});
+  layers_.NormBackward(stream_, packed_.wanted.size(), weights_.output_norm(), dhidden_, &d_);
+}
+
+template <typename T>
+void NetworkPass<T>::Backward(size_t layer) {
+  LayerActivations<T>* a = &kept_[layer];
+  if (layer + groups_[group_].kept < shape_.layers) {
+    layers_.Forward(layer, kept_[layer].x, &scratch_, nullptr);
+    scratch_.x.swap(kept_[layer].x);
+    a = &scratch_;
+  }
+  layers_.Backward(layer, a, &d_);
+}
+
+template class NetworkPass<float>;
+template class NetworkPass<double>;
+
+}  // namespace ruvd::train

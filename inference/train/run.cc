@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/train/run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/limits.h"
+
+namespace ruvd::train {
+namespace {
+
+absl::Status Invalid(std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, "{}", what);
+}
+
+bool IsShare(double value) {
+  return value >= 0 && value < 1;
+}
+
+absl::Status CheckOptimizer(const OptimizerOptions& options) {
+  return IsShare(options.beta1) && IsShare(options.beta2) && IsShare(options.momentum) &&
+                 options.epsilon > 0 && options.weight_decay >= 0 &&
+                 std::isfinite(options.weight_decay)
+             ? absl::OkStatus()
+             : Invalid(
+                   "beta1, beta2 and momentum must be at least 0 and below 1, epsilon above 0 "
+                   "and weight_decay at least 0");
+}
+
+}  // namespace
+
+absl::Status CheckRunOptions(const RunOptions& options) {
+  RETURN_IF_ERROR(CheckOptimizer(options.optimizer));
+  if (options.steps < 1 || options.steps > limits::kMaxTrainingSteps || options.accumulate < 1 ||
+      options.accumulate > limits::kMaxTrainingBatch) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "steps must be 1 to {}, accumulate 1 to {}", limits::kMaxTrainingSteps,
+                 limits::kMaxTrainingBatch);
+  }
+  if (!std::isfinite(options.learning_rate) || options.learning_rate <= 0 ||
+      !(options.clip_norm > 0)) {
+    return Invalid("learning_rate must be a number above 0 and clip_norm above 0");
+  }
+  if (!IsShare(options.schedule.warm_up) || !(options.schedule.final_share >= 0) ||
+      !(options.schedule.final_share <= 1)) {
+    return Invalid("warm_up must be at least 0 and below 1, final_share between 0 and 1");
+  }
+  if (options.evaluate_every < 0 || options.patience < 0) {
+    return Invalid("evaluate_every and patience must be at least 0");
+  }
+  return absl::OkStatus();
+}
+
+TrainingRun::TrainingRun(const RunParts& parts, const RunOptions& options)
+    : parts_(parts),
+      options_(options),
+      pass_(*parts.weights, *parts.runner, options.pass),
+      optimizer_(parts.changes->parameters().size(), options.optimizer) {
+  RUVD_CHECK(CheckRunOptions(options).ok());
+  state_.task = Task();
+  state_.seed = options.seed;
+  BeginNext();
+}
+
+// All that decides the run's numbers but for what the caller's own digest covers.
+Digest TrainingRun::Task() const {
+  const RunOptions& o = options_;
+  ByteWriter out;
+  out.WriteBytes(o.task).Write(o.steps).Write(o.accumulate).Write(o.learning_rate);
+  out.Write(static_cast<uint8_t>(o.schedule.kind)).Write(o.schedule.warm_up);
+  out.Write(o.schedule.final_share).Write(static_cast<uint8_t>(o.optimizer.kind));
+  out.Write(o.optimizer.beta1).Write(o.optimizer.beta2).Write(o.optimizer.epsilon);
+  out.Write(o.optimizer.weight_decay).Write(o.optimizer.momentum).Write(o.clip_norm);
+  out.Write(o.evaluate_every).Write(o.patience).Write(o.seed).Write(o.pass.memory_bytes);
+  for (const auto& entry : parts_.changes->entries()) {
+    const ChangeSpec<float>& spec = entry.change.spec();
+    out.WriteText(TensorOf(entry.site)).Write(static_cast<uint8_t>(spec.kind));
+    out.Write<uint64_t>(spec.rank).Write(spec.scale);
+  }
+  return Sha256(out.str());
+}
+
+bool TrainingRun::EvaluationIsDue() const {
+  if (parts_.held_out.empty() || state_.evaluated) {
+    return false;
+  }
+  const auto every = static_cast<uint64_t>(options_.evaluate_every);
+  return state_.step == 0 || state_.step == static_cast<uint64_t>(options_.steps) ||
+         (every > 0 && state_.step % every == 0);
+}
+
+bool TrainingRun::OutOfPatience() const {
+  if (options_.patience == 0 || !state_.evaluated) {
+    return false;
+  }
+  const auto best = std::ranges::min_element(state_.held_out);
+  return state_.held_out.end() - best > options_.patience;
+}
+
+void TrainingRun::BeginEvaluation() {
+  phase_ = Phase::kHeldOut;
+  pass_.Begin(parts_.held_out,
+              {.changes = parts_.changes, .gradients = {}, .prefix = &held_out_prefix_});
+}
+
+void TrainingRun::BeginStep() {
+  gradient_.assign(parts_.changes->parameters().size(), 0.0F);
+  accumulated_ = 0;
+  batch_loss_ = 0;
+  BeginBatch();
+}
+
+void TrainingRun::BeginBatch() {
+  const auto accumulate = static_cast<uint64_t>(options_.accumulate);
+  batch_ = parts_.objective->Draw(state_.step * accumulate + static_cast<uint64_t>(accumulated_));
+  for (TrainingSequence& sequence : batch_) {
+    for (Prediction& prediction : sequence.predictions) {
+      prediction.weight /= options_.accumulate;
+    }
+  }
+  if (parts_.objective->compares()) {
+    phase_ = Phase::kPolicy;
+    pass_.Begin(batch_, {.changes = parts_.changes});
+  } else {
+    BeginGradient();
+  }
+}
+
+void TrainingRun::BeginGradient() {
+  phase_ = Phase::kGradient;
+  const std::vector<float*> gradients(batch_.size(), gradient_.data());
+  pass_.Begin(batch_, {.changes = parts_.changes, .gradients = gradients});
+}
+
+std::vector<double> TrainingRun::SequenceLosses() const {
+  std::vector<double> losses;
+  for (size_t s = 0; s < batch_.size(); ++s) {
+    double sum = 0;
+    for (size_t i = 0; i < batch_[s].predictions.size(); ++i) {
+      sum += batch_[s].predictions[i].weight * pass_.nats(s)[i];
+    }
+    // Compare weighs whole losses, whatever the share of this batch in the step.
+    losses.push_back(sum * options_.accumulate);
+  }
+  return losses;
+}
+
+absl::Status TrainingRun::Advance(const std::function<bool()>& pause) {
+  while (phase_ != Phase::kDone) {
+    if (options_.cancelled && options_.cancelled()) {
+      return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                   "training was cancelled; start it again to learn this");
+    }
+    if (pass_.Advance()) {
+      RETURN_IF_ERROR(FinishPass());
+    }
+    if (pause && pause()) {
+      break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingRun::FinishPass() {
+  switch (phase_) {
+    case Phase::kHeldOut:
+      FinishEvaluation();
+      break;
+    case Phase::kPolicy:
+      policy_ = SequenceLosses();
+      phase_ = Phase::kReference;
+      pass_.Begin(batch_, {});
+      break;
+    case Phase::kReference:
+      batch_loss_ +=
+          parts_.objective->Compare(policy_, SequenceLosses(), batch_) / options_.accumulate;
+      BeginGradient();
+      break;
+    case Phase::kGradient:
+      return FinishGradient();
+    case Phase::kDone:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+void TrainingRun::FinishEvaluation() {
+  const double loss = pass_.loss();
+  const bool best = state_.held_out.empty() || loss < *std::ranges::min_element(state_.held_out);
+  state_.held_out.push_back(loss);
+  state_.evaluated = true;
+  if (options_.patience > 0 && best) {
+    state_.best = parts_.changes->parameters();
+  }
+  BeginNext();
+}
+
+absl::Status TrainingRun::FinishGradient() {
+  if (!parts_.objective->compares()) {
+    batch_loss_ += pass_.loss();
+  }
+  if (++accumulated_ < options_.accumulate) {
+    BeginBatch();
+    return absl::OkStatus();
+  }
+  gradient_norm_ = ClipNorm(gradient_, options_.clip_norm);
+  if (!std::isfinite(gradient_norm_)) {
+    return Error(absl::StatusCode::kInternal, reasons::kInternal,
+                 "training diverged in step {}; lower the learning rate", state_.step);
+  }
+  const double share =
+      LearningRateShare(options_.schedule, state_.step, static_cast<uint64_t>(options_.steps));
+  optimizer_.Step(gradient_, options_.learning_rate * share, parts_.changes->parameters());
+  loss_ = batch_loss_;
+  ++state_.step;
+  state_.evaluated = false;
+  BeginNext();
+  return absl::OkStatus();
+}
+
+void TrainingRun::BeginNext() {
+  if (EvaluationIsDue()) {
+    BeginEvaluation();
+  } else if (state_.step < static_cast<uint64_t>(options_.steps) && !OutOfPatience()) {
+    BeginStep();
+  } else {
+    phase_ = Phase::kDone;
+    if (!state_.best.empty()) {
+      parts_.changes->parameters() = state_.best;
+    }
+  }
+}
+
+std::string TrainingRun::Checkpoint() const {
+  RunState state = state_;
+  state.parameters = parts_.changes->parameters();
+  state.optimizer = optimizer_.state();
+  return EncodeRunState(state);
+}
+
+absl::Status TrainingRun::Restore(std::span<const uint8_t> bytes) {
+  ASSIGN_OR_RETURN(RunState state, DecodeRunState(bytes));
+  if (state.task != state_.task || state.seed != state_.seed ||
+      state.step > static_cast<uint64_t>(options_.steps) ||
+      state.parameters.size() != parts_.changes->parameters().size() ||
+      !optimizer_.Restore(std::move(state.optimizer))) {
+    return Invalid("the checkpoint belongs to another training run; start this one anew");
+  }
+  parts_.changes->parameters() = std::move(state.parameters);
+  state_.step = state.step;
+  state_.held_out = std::move(state.held_out);
+  state_.best = std::move(state.best);
+  state_.evaluated = state.evaluated;
+  BeginNext();
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd::train

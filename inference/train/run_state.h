@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "inference/train/optimizer.h"
+
+namespace ruvd::train {
+
+// Everything that decides how a training run goes on from the end of a step. All random choices of
+// a step follow from the run's seed and the step's number, so there is no other random state.
+struct RunState {
+  Digest task{};  // of the options and the task: a run goes on only where it began
+  uint64_t seed = 0;
+  uint64_t step = 0;
+  bool evaluated = false;  // whether held_out has the loss after this step
+  std::vector<float> parameters;
+  OptimizerState optimizer;
+  // Early stopping: the held-out losses so far, one for each evaluation, and the best parameters
+  // (empty before the first evaluation).
+  std::vector<double> held_out;
+  std::vector<float> best;
+  bool operator==(const RunState&) const = default;
+};
+
+// The state as bytes, little endian:
+//   "RVTR", u32 format 1, 32 bytes task, u64 seed, u64 step, u8 evaluated,
+//   u64 optimiser steps,
+//   u64 count and f32 parameters; u64 count and f64 first; u64 count and f64 second;
+//   u64 count and f64 held-out losses; u64 count and f32 best;
+//   32 bytes SHA-256 of all before.
+std::string EncodeRunState(const RunState& state);
+
+// The state in `bytes`. Every length is checked before anything is allocated; INVALID_ARGUMENT for
+// a broken checksum, structure, limit or a value that is not finite.
+absl::StatusOr<RunState> DecodeRunState(std::span<const uint8_t> bytes);
+
+}  // namespace ruvd::train

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/evaluate/paired.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/model/cpu_transformer.h"
+#include "inference/train/score.h"
+#include "tests/inference/text_model.h"
+
+namespace ruvd {
+namespace {
+
+class EvaluateNelboTest : public ::testing::Test {
+ protected:
+  NelboTable Evaluate(const std::vector<ScoredDocument>& documents, const NelboOptions& options,
+                      const AdaptersOfT& adapters = nullptr) {
+    const auto table = EvaluateNelbo(transformer_, documents, adapters, options);
+    RUVD_CHECK(table.ok());
+    return *table;
+  }
+
+  std::shared_ptr<const testing::TextModel> model_ = std::make_shared<const testing::TextModel>();
+  CpuTransformer transformer_{model_, SerialRunner()};
+  const std::vector<ScoredDocument> documents_ = {
+      {.prompt = {65, 66}, .completion = {67, 68, 69, 70, 71}},
+      {.prompt = {}, .completion = {72, 73, 74}},
+      {.prompt = {75}, .completion = {76, 77, 78, 79, 80, 81, 82}}};
+};
+
+TEST_F(EvaluateNelboTest, ADocumentsMasksDependOnItsPlaceAndTheSeed) {
+  for (const DecodingMode mode :
+       {DecodingMode::kDiffusion, DecodingMode::kBlock, DecodingMode::kAutoregressive}) {
+    const NelboOptions options{.mode = mode, .draws = 6, .block_length = 4, .seed = 3};
+    const NelboTable all = Evaluate(documents_, options);
+    const NelboTable two = Evaluate({documents_[0], documents_[1]}, options);
+    EXPECT_EQ(all.nats[0], two.nats[0]);
+    EXPECT_EQ(all.nats[1], two.nats[1]);
+    NelboOptions other = options;
+    other.seed = 4;
+    if (mode != DecodingMode::kAutoregressive) {
+      EXPECT_NE(Evaluate(documents_, other).nats[0], all.nats[0]);
+    }
+  }
+}
+
+TEST_F(EvaluateNelboTest, AgreesWithTheScoreOfCompletions) {
+  for (const DecodingMode mode :
+       {DecodingMode::kDiffusion, DecodingMode::kBlock, DecodingMode::kAutoregressive}) {
+    const NelboTable table =
+        Evaluate({documents_[2]}, {.mode = mode, .draws = 3000, .block_length = 4});
+    const double score =
+        ScoreCompletion(transformer_, documents_[2].prompt, documents_[2].completion, nullptr,
+                        {.mode = mode, .samples = 3000, .seed = 9, .block_length = 4})
+            .value();
+    EXPECT_NEAR(table.nats[0], score, 0.02 * score);
+  }
+}
+
+TEST_F(EvaluateNelboTest, TheTableByTHoldsEveryMaskedToken) {
+  const NelboTable table = Evaluate(documents_, {.draws = 7, .seed = 1});
+  int64_t tokens = 0;
+  for (size_t i = 0; i < 10; ++i) {
+    tokens += table.tokens_by_t[i];
+    EXPECT_EQ(table.tokens_by_t[i] > 0, table.nats_by_t[i] > 0);
+  }
+  EXPECT_GT(tokens, 7 * 3);
+  EXPECT_EQ(table.tokens, (std::vector<size_t>{5, 3, 7}));
+  EXPECT_NEAR(table.NatsPerToken(),
+              (5 * table.nats[0] + 3 * table.nats[1] + 7 * table.nats[2]) / 15, 1e-12);
+}
+
+// Adapters are chosen by t: with an adapter above 0.5 only, a document whose masks all lie below
+// keeps its value.
+TEST_F(EvaluateNelboTest, AdaptersAreThoseOfT) {
+  const auto adapter = testing::RandomAdapter(
+      *model_, {{"blk.1.attn_output.weight", &model_->layer(1).output}}, 3, 0.5);
+  const AdapterMix mix{.parts = {{adapter, 1.0F}}};
+  std::vector<double> asked;
+  const NelboOptions options{.draws = 5, .seed = 2};
+  const NelboTable none = Evaluate(documents_, options);
+  const NelboTable banks = Evaluate(documents_, options, [&](double t) {
+    asked.push_back(t);
+    return t > 0.5 ? &mix : nullptr;
+  });
+  EXPECT_EQ(asked.size(), 15U);
+  for (const double t : asked) {
+    EXPECT_TRUE(t > 0 && t <= 1);
+  }
+  EXPECT_EQ(none.tokens_by_t, banks.tokens_by_t);  // the same masks
+  EXPECT_NE(none.nats_by_t[9], banks.nats_by_t[9]);
+  EXPECT_EQ(none.nats_by_t[1], banks.nats_by_t[1]);
+}
+
+TEST_F(EvaluateNelboTest, RefusesBadInput) {
+  const auto reason = [&](const std::vector<ScoredDocument>& documents,
+                          const NelboOptions& options) {
+    return ReasonOf(EvaluateNelbo(transformer_, documents, nullptr, options).status());
+  };
+  EXPECT_EQ(reason({}, {}), reasons::kInvalidArgument);
+  EXPECT_EQ(reason({{.prompt = {1}, .completion = {}}}, {}), reasons::kInvalidArgument);
+  EXPECT_EQ(reason({{.prompt = {}, .completion = {1}}}, {.mode = DecodingMode::kAutoregressive}),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(reason(documents_, {.draws = 0}), reasons::kInvalidArgument);
+  EXPECT_EQ(reason({{.prompt = {}, .completion = std::vector<TokenId>(97, 1)}}, {}),
+            reasons::kContextTooLong);
+  NelboOptions cancelled;
+  cancelled.cancelled = [] { return true; };
+  EXPECT_EQ(reason(documents_, cancelled), reasons::kCancelled);
+}
+
+NelboTable Table(std::vector<double> nats) {
+  NelboTable table;
+  table.nats = std::move(nats);
+  table.tokens.assign(table.nats.size(), 10);
+  return table;
+}
+
+TEST(PairedDifferenceTest, IsWeightedByTokens) {
+  NelboTable baseline = Table({1.0, 2.0});
+  NelboTable arm = Table({0.5, 2.1});
+  baseline.tokens = arm.tokens = {30, 10};
+  const Interval interval = PairedDifference(baseline, arm, 1000, 1);
+  EXPECT_NEAR(interval.mean, (-0.5 * 30 + 0.1 * 10) / 40, 1e-12);
+  EXPECT_NEAR(interval.low, -0.5, 1e-9);
+  EXPECT_NEAR(interval.high, 0.1, 1e-9);
+}
+
+// The interval of a mean of normal differences is about 1.96 standard errors wide on each side, and
+// what all documents share does not widen it.
+TEST(PairedDifferenceTest, CoversTheStandardError) {
+  Random random(5);
+  std::vector<double> baseline(400);
+  std::vector<double> arm(400);
+  for (size_t i = 0; i < baseline.size(); ++i) {
+    baseline[i] = 5 + 3 * random.Normal();
+    arm[i] = baseline[i] - 0.2 + 0.4 * random.Normal();
+  }
+  const Interval interval = PairedDifference(Table(baseline), Table(arm), 4000, 2);
+  EXPECT_NEAR(interval.mean, -0.2, 0.06);
+  EXPECT_NEAR(interval.high - interval.mean, 1.96 * 0.4 / 20, 0.008);
+  EXPECT_NEAR(interval.mean - interval.low, 1.96 * 0.4 / 20, 0.008);
+}
+
+}  // namespace
+}  // namespace ruvd
