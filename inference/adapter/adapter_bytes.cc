@@ -12,6 +12,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/adapter/adapter_kinds.h"
 #include "inference/limits.h"
 
 namespace ruvd {
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::string_view kMagic = "RVAD";
 constexpr uint32_t kFormat = 1;
+constexpr uint32_t kKindFormat = 2;
 
 void WriteName(ByteWriter* out, std::string_view name) {
   out->Write(static_cast<uint16_t>(name.size())).WriteText(name);
@@ -111,6 +113,21 @@ absl::Status ReadTargets(ByteReader* in, Adapter* adapter) {
   return absl::OkStatus();
 }
 
+absl::Status ReadKind(ByteReader* in, Adapter* adapter) {
+  const auto kind = in->Read<uint8_t>();
+  const auto frame = in->ReadArray<32>();
+  if (!frame) {
+    return Broken("they end inside the header");
+  }
+  if (*kind == static_cast<uint8_t>(AdapterKind::kLora) ||
+      *kind > static_cast<uint8_t>(AdapterKind::kCore)) {
+    return Broken("kind {} is none that this format has", *kind);
+  }
+  adapter->kind = static_cast<AdapterKind>(*kind);
+  adapter->frame_id = *frame;
+  return absl::OkStatus();
+}
+
 // Splits "blk.N.part.weight"; nullopt for another shape of name or a layer the model lacks.
 struct BlockTensor {
   int layer = 0;
@@ -139,9 +156,14 @@ std::optional<BlockTensor> ParseBlockTensor(std::string_view tensor, int layers)
 }  // namespace
 
 std::string EncodeAdapter(const Adapter& adapter) {
+  const bool plain = adapter.kind == AdapterKind::kLora;
   ByteWriter out;
-  out.WriteText(kMagic).Write(kFormat).WriteBytes(adapter.model_hash).Write(adapter.version);
+  out.WriteText(kMagic).Write(plain ? kFormat : kKindFormat);
+  out.WriteBytes(adapter.model_hash).Write(adapter.version);
   WriteName(&out, adapter.name);
+  if (!plain) {
+    out.Write(static_cast<uint8_t>(adapter.kind)).WriteBytes(adapter.frame_id);
+  }
   WriteTargets(&out, adapter);
   const Digest checksum = Sha256(out.str());
   return out.WriteBytes(checksum).Take();
@@ -162,8 +184,8 @@ absl::StatusOr<std::shared_ptr<const Adapter>> DecodeAdapter(std::span<const uin
   ByteReader in(content);
   const auto magic = in.ReadBytes(kMagic.size());
   const auto format = in.Read<uint32_t>();
-  if (!format || AsText(*magic) != kMagic || *format != kFormat) {
-    return Broken("not an adapter of format {}", kFormat);
+  if (!format || AsText(*magic) != kMagic || (*format != kFormat && *format != kKindFormat)) {
+    return Broken("not an adapter of format {} or {}", kFormat, kKindFormat);
   }
   auto adapter = std::make_shared<Adapter>();
   const auto model_hash = in.ReadArray<32>();
@@ -174,10 +196,14 @@ absl::StatusOr<std::shared_ptr<const Adapter>> DecodeAdapter(std::span<const uin
   adapter->model_hash = *model_hash;
   adapter->version = *version;
   ASSIGN_OR_RETURN(adapter->name, ReadName(&in));
+  if (*format == kKindFormat) {
+    RETURN_IF_ERROR(ReadKind(&in, adapter.get()));
+  }
   RETURN_IF_ERROR(ReadTargets(&in, adapter.get()));
   if (in.remaining() != 0) {
     return Broken("{} bytes follow the last target", in.remaining());
   }
+  RETURN_IF_ERROR(CheckKind(*adapter));
   return adapter;
 }
 

@@ -19,6 +19,7 @@ namespace ruvd {
 
 // An adapter as bytes, for storage payloads and messages. Little endian:
 //   "RVAD", u32 format 1, 32 bytes model hash, u32 version, u16 name length, name, u32 targets;
+//   format 2, for every kind but kLora, has u8 kind and 32 bytes frame id before the targets;
 //   per target in ascending order of name: u16 name length, name, u32 rank, u32 in, u32 out,
 //   f32 scale, rank*in f32 A, out*rank f32 B;
 //   32 bytes SHA-256 of all before.
@@ -39,7 +40,7 @@ const Matrix* FindMatrix(const Model& model, std::string_view tensor);
 // The name of a tensor of the last layer, e.g. LastLayerTensor(model, "attn_output").
 std::string LastLayerTensor(const Model& model, std::string_view part);
 
-// Content id: SHA-256 over model hash and targets, not over name and version, so equal adapters
+// Content id: SHA-256 over model hash and targets, not over name, version and kind: equal changes
 // have equal ids under any name.
 Digest AdapterId(const Adapter& adapter);
 

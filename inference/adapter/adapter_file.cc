@@ -3,223 +3,45 @@
 
 #include "inference/adapter/adapter_file.h"
 
-#include <array>
-#include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <limits>
-#include <optional>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/file.h"
-#include "base/reasons.h"
-#include "base/shown.h"
 #include "base/status.h"
-#include "base/utf8.h"
 #include "inference/adapter/adapter_bytes.h"
-#include "inference/gguf/half.h"
+#include "inference/adapter/adapter_kinds.h"
+#include "inference/adapter/adapter_tensors.h"
 #include "inference/gguf/reader.h"
 #include "inference/gguf/writer.h"
 #include "inference/limits.h"
-#include "inference/model/config.h"
 
 namespace ruvd {
 namespace {
 
-constexpr char kModelHashKey[] = "ruvd.adapter.model_hash";
-constexpr char kVersionKey[] = "ruvd.adapter.version";
-constexpr std::string_view kSuffixA = ".lora_a";
-constexpr std::string_view kSuffixB = ".lora_b";
-
-template <typename... Args>
-absl::Status Broken(fmt::format_string<Args...> what, Args&&... args) {
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kAdapterInvalid,
-               "the adapter file is not usable: {}; use a LoRA file made for this model",
-               fmt::format(what, std::forward<Args>(args)...));
-}
-
-absl::Status CheckKeys(const GgufReader& gguf, const Model& model) {
-  const std::pair<std::string_view, std::string_view> required[] = {
-      {"general.type", "adapter"},
-      {"adapter.type", "lora"},
-      {"general.architecture", ArchitectureName(model.config().architecture)},
-  };
-  for (const auto& [key, wanted] : required) {
-    const auto value = gguf.GetString(key);
-    if (!value.ok() || *value != wanted) {
-      return Broken("{} is {}, not {}", key, value.ok() ? Shown(*value) : "missing", wanted);
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Digest> ReadModelHash(const GgufReader& gguf, const Model& model) {
-  if (!gguf.Has(kModelHashKey)) {
-    return model.hash();
-  }
-  const auto hex = gguf.GetString(kModelHashKey);
-  const auto raw = hex.ok() ? FromHex(*hex) : std::nullopt;
-  Digest hash;
-  if (!raw || raw->size() != hash.size()) {
-    return Broken("{} is not a SHA-256 in hexadecimal", kModelHashKey);
-  }
-  std::memcpy(hash.data(), raw->data(), hash.size());
-  return hash;
-}
-
-// The tensor as float32; the format allows F32 and F16.
-absl::StatusOr<std::vector<float>> ReadTensor(const GgufReader& gguf, const TensorInfo& tensor) {
-  const std::span<const uint8_t> data = gguf.Data(tensor);
-  std::vector<float> values;
-  if (tensor.type == TensorType::kF32) {
-    values.resize(data.size() / sizeof(float));
-    std::memcpy(values.data(), data.data(), values.size() * sizeof(float));
-  } else if (tensor.type == TensorType::kF16) {
-    values.resize(data.size() / sizeof(uint16_t));
-    for (size_t i = 0; i < values.size(); ++i) {
-      uint16_t half = 0;
-      std::memcpy(&half, data.data() + i * sizeof half, sizeof half);
-      values[i] = HalfToFloat(half);
-    }
-  } else {
-    return Broken("tensor {} is {}, only F32 and F16 are allowed", Shown(tensor.name),
-                  TensorTypeName(tensor.type));
-  }
-  for (const float value : values) {
-    if (!std::isfinite(value)) {
-      return Broken("tensor {} holds a value that is not finite", Shown(tensor.name));
-    }
-  }
-  return values;
-}
-
-absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, double alpha,
-                                   const std::string& base) {
-  const TensorInfo* b = gguf.Find(base + std::string(kSuffixB));
-  if (b == nullptr) {
-    return Broken("{}{} is missing", Shown(base), kSuffixB);
-  }
-  const uint64_t rank = a.shape[1];
-  // A trailing dimension of 1 may be left out, as that of an A of rank 1.
-  if (rank == 0 || a.dimensions > 2 || b->dimensions > 2 || b->shape[0] != rank ||
-      rank > static_cast<uint64_t>(limits::kMaxAdapterRank) ||
-      a.shape[0] > limits::kMaxAdapterDimension || b->shape[1] > limits::kMaxAdapterDimension) {
-    return Broken("the shapes of {} do not make a low-rank product of rank 1 to {}", Shown(base),
-                  limits::kMaxAdapterRank);
-  }
-  LowRank change;
-  change.rank = static_cast<int>(rank);
-  change.in = static_cast<int>(a.shape[0]);
-  change.out = static_cast<int>(b->shape[1]);
-  // llama.cpp: alpha 0 means no factor at all.
-  const double scale = alpha == 0 ? 1.0 : alpha / static_cast<double>(rank);
-  if (!(std::abs(scale) <= std::numeric_limits<float>::max())) {
-    return Broken("alpha {:g} over rank {} is more than a float32 holds", alpha, rank);
-  }
-  change.scale = static_cast<float>(scale);
-  ASSIGN_OR_RETURN(change.a, ReadTensor(gguf, a));
-  ASSIGN_OR_RETURN(change.b, ReadTensor(gguf, *b));
-  return change;
-}
-
-// A target as we know it. Queries, keys and values may be one matrix in a file of llama.cpp's: its
-// rows are theirs below each other, and the A factor is the same for all three.
-absl::Status AddTarget(const std::string& base, LowRank change, const Model& model,
-                       Adapter* adapter) {
-  constexpr std::string_view kFused = "attn_qkv.weight";
-  if (base == "token_embd.weight") {
-    return Broken("it changes token_embd.weight, and embeddings are not adapted here");
-  }
-  const auto add = [&](const std::string& name, LowRank target) -> absl::Status {
-    const bool added = adapter->targets.emplace(name, std::move(target)).second;
-    return added ? absl::OkStatus() : Broken("it changes {} twice", Shown(name));
-  };
-  if (!base.ends_with(kFused)) {
-    return add(base, std::move(change));
-  }
-  const ModelConfig& config = model.config();
-  const int q = config.heads * config.head_size;
-  const int kv = config.kv_heads * config.head_size;
-  if (change.out != q + 2 * kv) {
-    return Broken("{} has {} rows, the model's queries, keys and values {}", Shown(base),
-                  change.out, q + 2 * kv);
-  }
-  const std::string block = base.substr(0, base.size() - kFused.size());
-  auto row = change.b.begin();
-  const std::pair<std::string_view, int> parts[] = {{"attn_q", q}, {"attn_k", kv}, {"attn_v", kv}};
-  for (const auto& [part, rows] : parts) {
-    LowRank third = change;
-    third.out = rows;
-    third.b.assign(row, row + static_cast<std::ptrdiff_t>(rows) * change.rank);
-    row += static_cast<std::ptrdiff_t>(rows) * change.rank;
-    RETURN_IF_ERROR(add(fmt::format("{}{}.weight", block, part), std::move(third)));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ReadTargets(const GgufReader& gguf, const Model& model, Adapter* adapter) {
-  double alpha = 0;
-  if (gguf.Has("adapter.lora.alpha")) {
-    const auto value = gguf.GetFloat("adapter.lora.alpha");
-    if (!value.ok()) {
-      return Broken("{}", MessageOf(value.status()));
-    }
-    alpha = *value;
-  }
-  if (!std::isfinite(alpha) || gguf.tensors().size() > 2 * limits::kMaxAdapterTargets) {
-    return Broken("alpha is not finite or there are more than {} targets",
-                  limits::kMaxAdapterTargets);
-  }
-  for (const TensorInfo& tensor : gguf.tensors()) {
-    const std::string_view name = tensor.name;
-    if (name.ends_with(kSuffixB) || name.ends_with("_norm.weight")) {
-      continue;  // read with its A; norms are ignored
-    }
-    if (!name.ends_with(kSuffixA)) {
-      return Broken("tensor {} is neither .lora_a nor .lora_b", Shown(name));
-    }
-    const std::string base(name.substr(0, name.size() - kSuffixA.size()));
-    ASSIGN_OR_RETURN(LowRank change, ReadTarget(gguf, tensor, alpha, base));
-    RETURN_IF_ERROR(AddTarget(base, std::move(change), model, adapter));
-  }
-  if (adapter->targets.empty()) {
-    return Broken("it has no .lora_a tensor");
-  }
-  return absl::OkStatus();
-}
+constexpr char kType[] = "lora";
 
 absl::StatusOr<std::shared_ptr<const Adapter>> FromGguf(const GgufReader& gguf, const Model& model,
                                                         const std::string& name) {
-  RETURN_IF_ERROR(CheckKeys(gguf, model));
+  RETURN_IF_ERROR(adapter_file::CheckHeader(gguf, kType, model));
   auto adapter = std::make_shared<Adapter>();
-  ASSIGN_OR_RETURN(adapter->model_hash, ReadModelHash(gguf, model));
-  adapter->name = name;
-  if (const auto stored = gguf.GetString("general.name"); stored.ok() && !stored->empty()) {
-    adapter->name = *stored;
+  RETURN_IF_ERROR(adapter_file::ReadIdentity(gguf, model, name, adapter.get()));
+  if (gguf.tensors().size() > 2 * limits::kMaxAdapterTargets) {
+    return adapter_file::BrokenFile(
+        fmt::format("there are more than {} targets", limits::kMaxAdapterTargets));
   }
-  adapter->name = ValidUtf8(adapter->name);  // answers and logs are protobuf
-  if (adapter->name.size() > limits::kMaxAdapterNameBytes) {
-    return Broken("its name is longer than {} bytes", limits::kMaxAdapterNameBytes);
-  }
-  if (gguf.Has(kVersionKey)) {
-    const auto version = gguf.GetUnsigned(kVersionKey);
-    if (!version.ok() || *version > std::numeric_limits<uint32_t>::max()) {
-      return Broken("{} is not a 32-bit number", kVersionKey);
-    }
-    adapter->version = static_cast<uint32_t>(*version);
-  }
-  RETURN_IF_ERROR(ReadTargets(gguf, model, adapter.get()));
+  RETURN_IF_ERROR(adapter_file::ReadTargets(gguf, "", model, adapter.get()));
+  RETURN_IF_ERROR(CheckKind(*adapter));
   RETURN_IF_ERROR(CheckAdapter(*adapter, model));
   return adapter;
 }
 
-void AddMatrix(GgufWriter* out, const std::string& name, size_t row, size_t rows,
-               std::span<const float> values) {
-  const std::array<uint64_t, 2> shape = {row, rows};
-  out->AddTensor(name, TensorType::kF32, shape,
-                 std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
+GgufWriter WriterOf(const Adapter& adapter, const Model& model) {
+  GgufWriter out;
+  adapter_file::WriteIdentity(adapter, kType, model, &out);
+  const float alpha = adapter_file::AlphaOf(adapter);
+  out.SetFloat32(adapter_file::kAlphaKey, alpha);
+  adapter_file::WriteTargets(adapter, "", alpha, &out);
+  return out;
 }
 
 }  // namespace
@@ -237,37 +59,19 @@ absl::StatusOr<std::shared_ptr<const Adapter>> ParseAdapterFile(std::span<const 
                                                                 const std::string& name) {
   const auto gguf = GgufReader::Parse(bytes);
   if (!gguf.ok()) {
-    return Broken("{}", MessageOf(gguf.status()));
+    return adapter_file::BrokenFile(MessageOf(gguf.status()));
   }
   return FromGguf(**gguf, model, name);
 }
 
+absl::StatusOr<std::string> SerializeAdapterFile(const Adapter& adapter, const Model& model) {
+  RETURN_IF_ERROR(CheckAdapter(adapter, model));
+  return WriterOf(adapter, model).Serialize();
+}
+
 absl::Status SaveAdapterFile(const Adapter& adapter, const Model& model, const std::string& path) {
   RETURN_IF_ERROR(CheckAdapter(adapter, model));
-  GgufWriter out;
-  out.SetString("general.type", "adapter");
-  out.SetString("general.architecture", ArchitectureName(model.config().architecture));
-  out.SetString("general.name", adapter.name);
-  out.SetString("adapter.type", "lora");
-  float alpha = 0;
-  for (const auto& [name, change] : adapter.targets) {
-    alpha = alpha == 0 ? change.scale * static_cast<float>(change.rank) : alpha;
-  }
-  alpha = alpha == 0 ? 1.0F : alpha;  // 0 would mean "no factor" instead of "no change"
-  out.SetFloat32("adapter.lora.alpha", alpha);
-  out.SetString(kModelHashKey, ToHex(adapter.model_hash));
-  out.SetUnsigned32(kVersionKey, adapter.version);
-  for (const auto& [name, change] : adapter.targets) {
-    const auto rank = static_cast<size_t>(change.rank);
-    AddMatrix(&out, name + std::string(kSuffixA), static_cast<size_t>(change.in), rank, change.a);
-    std::vector<float> b = change.b;
-    const float factor = change.scale * static_cast<float>(change.rank) / alpha;
-    for (float& value : b) {
-      value *= factor;
-    }
-    AddMatrix(&out, name + std::string(kSuffixB), rank, static_cast<size_t>(change.out), b);
-  }
-  return out.WriteTo(path);
+  return WriterOf(adapter, model).WriteTo(path);
 }
 
 }  // namespace ruvd

@@ -17,7 +17,8 @@ namespace ruvd {
 
 // Adapters as GGUF files with llama.cpp's keys (general.type = "adapter", adapter.type = "lora",
 // adapter.lora.alpha; tensors <base tensor>.lora_a and .lora_b), so that the same file works there.
-// Two keys of our own, ignored there: ruvd.adapter.model_hash and ruvd.adapter.version.
+// Keys of our own are ignored there: ruvd.adapter.model_hash, .version, and for other kinds than
+// kLora .kind and .frame_id.
 
 // Loads a file for `model`. A file without our hash (made elsewhere) is bound to `model` once its
 // architecture and every shape fit. Norm vectors are ignored, as in llama.cpp. Errors:
@@ -30,8 +31,11 @@ absl::StatusOr<std::shared_ptr<const Adapter>> ParseAdapterFile(std::span<const 
                                                                 const Model& model,
                                                                 const std::string& name);
 
-// Writes float32 tensors, replacing the file atomically. llama.cpp knows one alpha for all targets:
-// where scale * rank differs between targets the difference is folded into B.
+// The file: float32 tensors. llama.cpp knows one alpha for all targets: where scale * rank differs
+// between targets the difference is folded into B.
+absl::StatusOr<std::string> SerializeAdapterFile(const Adapter& adapter, const Model& model);
+
+// Writes it, replacing the file atomically.
 absl::Status SaveAdapterFile(const Adapter& adapter, const Model& model, const std::string& path);
 
 }  // namespace ruvd

@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/adapter/adapter_tensors.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/shown.h"
+#include "base/status.h"
+#include "base/utf8.h"
+#include "inference/adapter/adapter_kinds.h"
+#include "inference/gguf/half.h"
+#include "inference/limits.h"
+#include "inference/model/config.h"
+
+namespace ruvd::adapter_file {
+namespace {
+
+constexpr std::string_view kSuffixA = ".lora_a";
+constexpr std::string_view kSuffixB = ".lora_b";
+
+template <typename... Args>
+absl::Status Broken(fmt::format_string<Args...> what, Args&&... args) {
+  return BrokenFile(fmt::format(what, std::forward<Args>(args)...));
+}
+
+absl::StatusOr<Digest> ReadDigest(const GgufReader& gguf, const char* key, const Digest& absent) {
+  if (!gguf.Has(key)) {
+    return absent;
+  }
+  const auto hex = gguf.GetString(key);
+  const auto raw = hex.ok() ? FromHex(*hex) : std::nullopt;
+  Digest digest;
+  if (!raw || raw->size() != digest.size()) {
+    return Broken("{} is not a SHA-256 in hexadecimal", key);
+  }
+  std::memcpy(digest.data(), raw->data(), digest.size());
+  return digest;
+}
+
+// The tensor as float32; the format allows F32 and F16.
+absl::StatusOr<std::vector<float>> ReadTensor(const GgufReader& gguf, const TensorInfo& tensor) {
+  const std::span<const uint8_t> data = gguf.Data(tensor);
+  std::vector<float> values;
+  if (tensor.type == TensorType::kF32) {
+    values.resize(data.size() / sizeof(float));
+    std::memcpy(values.data(), data.data(), values.size() * sizeof(float));
+  } else if (tensor.type == TensorType::kF16) {
+    values.resize(data.size() / sizeof(uint16_t));
+    for (size_t i = 0; i < values.size(); ++i) {
+      uint16_t half = 0;
+      std::memcpy(&half, data.data() + i * sizeof half, sizeof half);
+      values[i] = HalfToFloat(half);
+    }
+  } else {
+    return Broken("tensor {} is {}, only F32 and F16 are allowed", Shown(tensor.name),
+                  TensorTypeName(tensor.type));
+  }
+  for (const float value : values) {
+    if (!std::isfinite(value)) {
+      return Broken("tensor {} holds a value that is not finite", Shown(tensor.name));
+    }
+  }
+  return values;
+}
+
+absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, double alpha,
+                                   const std::string& base) {
+  const TensorInfo* b =
+      gguf.Find(a.name.substr(0, a.name.size() - kSuffixA.size()) + std::string(kSuffixB));
+  if (b == nullptr) {
+    return Broken("{}{} is missing", Shown(base), kSuffixB);
+  }
+  const uint64_t rank = a.shape[1];
+  // A trailing dimension of 1 may be left out, as that of an A of rank 1.
+  if (rank == 0 || a.dimensions > 2 || b->dimensions > 2 || b->shape[0] != rank ||
+      rank > static_cast<uint64_t>(limits::kMaxAdapterRank) ||
+      a.shape[0] > limits::kMaxAdapterDimension || b->shape[1] > limits::kMaxAdapterDimension) {
+    return Broken("the shapes of {} do not make a low-rank product of rank 1 to {}", Shown(base),
+                  limits::kMaxAdapterRank);
+  }
+  LowRank change;
+  change.rank = static_cast<int>(rank);
+  change.in = static_cast<int>(a.shape[0]);
+  change.out = static_cast<int>(b->shape[1]);
+  // llama.cpp: alpha 0 means no factor at all.
+  const double scale = alpha == 0 ? 1.0 : alpha / static_cast<double>(rank);
+  if (!(std::abs(scale) <= std::numeric_limits<float>::max())) {
+    return Broken("alpha {:g} over rank {} is more than a float32 holds", alpha, rank);
+  }
+  change.scale = static_cast<float>(scale);
+  ASSIGN_OR_RETURN(change.a, ReadTensor(gguf, a));
+  ASSIGN_OR_RETURN(change.b, ReadTensor(gguf, *b));
+  return change;
+}
+
+// A target as we know it. Queries, keys and values may be one matrix in a file of llama.cpp's: its
+// rows are theirs below each other, and the A factor is the same for all three.
+absl::Status AddTarget(const std::string& base, LowRank change, const Model& model,
+                       Adapter* adapter) {
+  constexpr std::string_view kFused = "attn_qkv.weight";
+  if (base == "token_embd.weight") {
+    return Broken("it changes token_embd.weight, and embeddings are not adapted here");
+  }
+  const auto add = [&](const std::string& name, LowRank target) -> absl::Status {
+    const bool added = adapter->targets.emplace(name, std::move(target)).second;
+    return added ? absl::OkStatus() : Broken("it changes {} twice", Shown(name));
+  };
+  if (!base.ends_with(kFused)) {
+    return add(base, std::move(change));
+  }
+  const ModelConfig& config = model.config();
+  const int q = config.heads * config.head_size;
+  const int kv = config.kv_heads * config.head_size;
+  if (change.out != q + 2 * kv) {
+    return Broken("{} has {} rows, the model's queries, keys and values {}", Shown(base),
+                  change.out, q + 2 * kv);
+  }
+  const std::string block = base.substr(0, base.size() - kFused.size());
+  auto row = change.b.begin();
+  const std::pair<std::string_view, int> parts[] = {{"attn_q", q}, {"attn_k", kv}, {"attn_v", kv}};
+  for (const auto& [part, rows] : parts) {
+    LowRank third = change;
+    third.out = rows;
+    third.b.assign(row, row + static_cast<std::ptrdiff_t>(rows) * change.rank);
+    row += static_cast<std::ptrdiff_t>(rows) * change.rank;
+    RETURN_IF_ERROR(add(fmt::format("{}{}.weight", block, part), std::move(third)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> ReadAlpha(const GgufReader& gguf) {
+  if (!gguf.Has(kAlphaKey)) {
+    return 0.0;
+  }
+  const auto value = gguf.GetFloat(kAlphaKey);
+  if (!value.ok()) {
+    return Broken("{}", MessageOf(value.status()));
+  }
+  if (!std::isfinite(*value)) {
+    return Broken("{} is not finite", kAlphaKey);
+  }
+  return *value;
+}
+
+void AddMatrix(GgufWriter* out, const std::string& name, size_t row, size_t rows,
+               std::span<const float> values) {
+  const std::array<uint64_t, 2> shape = {row, rows};
+  out->AddTensor(name, TensorType::kF32, shape,
+                 std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
+}
+
+}  // namespace
+
+absl::Status BrokenFile(std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kAdapterInvalid,
+               "the adapter file is not usable: {}; use a LoRA file made for this model", what);
+}
+
+absl::Status CheckHeader(const GgufReader& gguf, std::string_view type, const Model& model) {
+  const std::pair<std::string_view, std::string_view> required[] = {
+      {"general.type", "adapter"},
+      {"adapter.type", type},
+      {"general.architecture", ArchitectureName(model.config().architecture)},
+  };
+  for (const auto& [key, wanted] : required) {
+    const auto value = gguf.GetString(key);
+    if (!value.ok() || *value != wanted) {
+      return Broken("{} is {}, not {}", key, value.ok() ? Shown(*value) : "missing", wanted);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadIdentity(const GgufReader& gguf, const Model& model, const std::string& name,
+                          Adapter* adapter) {
+  ASSIGN_OR_RETURN(adapter->model_hash, ReadDigest(gguf, kModelHashKey, model.hash()));
+  ASSIGN_OR_RETURN(adapter->frame_id, ReadDigest(gguf, kFrameIdKey, Digest{}));
+  if (gguf.Has(kKindKey)) {
+    const auto kind = KindByName(gguf.GetString(kKindKey).value_or(""));
+    if (!kind) {
+      return Broken("{} is no kind of adapter", kKindKey);
+    }
+    adapter->kind = *kind;
+  }
+  adapter->name = name;
+  if (const auto stored = gguf.GetString("general.name"); stored.ok() && !stored->empty()) {
+    adapter->name = *stored;
+  }
+  adapter->name = ValidUtf8(adapter->name);  // answers and logs are protobuf
+  if (adapter->name.size() > limits::kMaxAdapterNameBytes) {
+    return Broken("its name is longer than {} bytes", limits::kMaxAdapterNameBytes);
+  }
+  if (gguf.Has(kVersionKey)) {
+    const auto version = gguf.GetUnsigned(kVersionKey);
+    if (!version.ok() || *version > std::numeric_limits<uint32_t>::max()) {
+      return Broken("{} is not a 32-bit number", kVersionKey);
+    }
+    adapter->version = static_cast<uint32_t>(*version);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadTargets(const GgufReader& gguf, std::string_view prefix, const Model& model,
+                         Adapter* adapter) {
+  ASSIGN_OR_RETURN(const double alpha, ReadAlpha(gguf));
+  for (const TensorInfo& tensor : gguf.tensors()) {
+    const std::string_view name = tensor.name;
+    if (!name.starts_with(prefix) || name.ends_with(kSuffixB) || name.ends_with("_norm.weight")) {
+      continue;  // B is read with its A; norms are ignored
+    }
+    if (!name.ends_with(kSuffixA)) {
+      return Broken("tensor {} is neither .lora_a nor .lora_b", Shown(name));
+    }
+    const std::string base(
+        name.substr(prefix.size(), name.size() - prefix.size() - kSuffixA.size()));
+    ASSIGN_OR_RETURN(LowRank change, ReadTarget(gguf, tensor, alpha, base));
+    RETURN_IF_ERROR(AddTarget(base, std::move(change), model, adapter));
+    if (adapter->targets.size() > limits::kMaxAdapterTargets) {
+      return Broken("there are more than {} targets", limits::kMaxAdapterTargets);
+    }
+  }
+  if (adapter->targets.empty()) {
+    return Broken("it has no {}*.lora_a tensor", prefix);
+  }
+  return absl::OkStatus();
+}
+
+void WriteIdentity(const Adapter& adapter, std::string_view type, const Model& model,
+                   GgufWriter* out) {
+  out->SetString("general.type", "adapter");
+  out->SetString("general.architecture", ArchitectureName(model.config().architecture));
+  out->SetString("general.name", adapter.name);
+  out->SetString("adapter.type", type);
+  out->SetString(kModelHashKey, ToHex(adapter.model_hash));
+  out->SetUnsigned32(kVersionKey, adapter.version);
+  if (adapter.kind != AdapterKind::kLora) {
+    out->SetString(kKindKey, KindName(adapter.kind));
+  }
+  if (InFrame(adapter.kind)) {
+    out->SetString(kFrameIdKey, ToHex(adapter.frame_id));
+  }
+}
+
+float AlphaOf(const Adapter& adapter) {
+  for (const auto& [name, change] : adapter.targets) {
+    if (change.scale != 0) {
+      return change.scale * static_cast<float>(change.rank);
+    }
+  }
+  return 1.0F;  // 0 would mean "no factor" instead of "no change"
+}
+
+void WriteTargets(const Adapter& adapter, std::string_view prefix, float alpha, GgufWriter* out) {
+  for (const auto& [name, change] : adapter.targets) {
+    const std::string base = std::string(prefix) + name;
+    const auto rank = static_cast<size_t>(change.rank);
+    AddMatrix(out, base + std::string(kSuffixA), static_cast<size_t>(change.in), rank, change.a);
+    std::vector<float> b = change.b;
+    const float factor = change.scale * static_cast<float>(change.rank) / alpha;
+    for (float& value : b) {
+      value *= factor;
+    }
+    AddMatrix(out, base + std::string(kSuffixB), rank, static_cast<size_t>(change.out), b);
+  }
+}
+
+}  // namespace ruvd::adapter_file

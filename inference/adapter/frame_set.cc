@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/adapter/frame_set.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "base/random.h"
+#include "base/reasons.h"
+#include "base/shown.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/dense.h"
+#include "inference/adapter/orthonormal.h"
+#include "inference/limits.h"
+#include "inference/model/linear.h"
+
+namespace ruvd {
+namespace {
+
+constexpr std::array<std::pair<FrameKind, std::string_view>, 4> kKindNames = {{
+    {FrameKind::kCovariance, "cov"},
+    {FrameKind::kGradient, "grad"},
+    {FrameKind::kWeight, "svd"},
+    {FrameKind::kRandom, "random"},
+}};
+
+std::span<const uint8_t> FloatBytes(const std::vector<float>& values) {
+  return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)};
+}
+
+// A frame whose module of each target `make` fills, given its matrix and rank.
+using MakeModule =
+    std::function<void(const std::string& target, const Matrix& matrix, ModuleFrame* module)>;
+absl::StatusOr<FrameSet> MakeFrame(const Model& model, std::span<const std::string> targets,
+                                   int rank, FrameKind kind, const MakeModule& make) {
+  if (targets.empty() || rank < 1 || rank > limits::kMaxAdapterRank) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a frame has a rank from 1 to {} and at least one target; this has rank {} and {}",
+                 limits::kMaxAdapterRank, rank, targets.size());
+  }
+  FrameSet frame;
+  frame.model_hash = model.hash();
+  frame.kind = kind;
+  for (const std::string& target : targets) {
+    const Matrix* matrix = FindMatrix(model, target);
+    if (matrix == nullptr) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "{} is no linear layer of {}; name one like blk.0.attn_q.weight", Shown(target),
+                   model.config().name);
+    }
+    ModuleFrame module{.rank = std::min({rank, matrix->rows, matrix->columns}),
+                       .in = matrix->columns,
+                       .out = matrix->rows,
+                       .p = {},
+                       .q = {}};
+    make(target, *matrix, &module);
+    frame.modules.insert_or_assign(target, std::move(module));
+  }
+  frame.id = ContentId(frame);
+  return frame;
+}
+
+}  // namespace
+
+std::string_view FrameKindName(FrameKind kind) {
+  const auto* found = std::find_if(kKindNames.begin(), kKindNames.end(),
+                                   [kind](const auto& entry) { return entry.first == kind; });
+  return found->second;
+}
+
+std::optional<FrameKind> FrameKindByName(std::string_view name) {
+  for (const auto& [kind, known] : kKindNames) {
+    if (known == name) {
+      return kind;
+    }
+  }
+  return std::nullopt;
+}
+
+Digest ContentId(const FrameSet& frame) {
+  ByteWriter out;
+  out.WriteText("ruvd-frame-1").WriteBytes(frame.model_hash);
+  out.Write(static_cast<uint8_t>(frame.kind)).Write(static_cast<uint32_t>(frame.modules.size()));
+  for (const auto& [target, module] : frame.modules) {
+    out.Write(static_cast<uint16_t>(target.size())).WriteText(target);
+    for (const int size : {module.rank, module.in, module.out}) {
+      out.Write(static_cast<uint32_t>(size));
+    }
+    // A digest each, so that no second copy of the factors is made.
+    out.WriteBytes(Sha256(FloatBytes(module.p))).WriteBytes(Sha256(FloatBytes(module.q)));
+  }
+  return Sha256(out.str());
+}
+
+absl::StatusOr<FrameSet> RandomFrameSet(const Model& model, std::span<const std::string> targets,
+                                        int rank, uint64_t seed) {
+  return MakeFrame(
+      model, targets, rank, FrameKind::kRandom,
+      [seed](const std::string& target, const Matrix&, ModuleFrame* module) {
+        const Digest mixed = Sha256(ByteWriter().Write(seed).WriteText(target).str());
+        uint64_t own = 0;
+        std::memcpy(&own, mixed.data(), sizeof own);
+        Random random(own);
+        const std::vector<double> q = OrthonormalRows(module->rank, module->in, random);
+        const std::vector<double> p = OrthonormalRows(module->rank, module->out, random);
+        module->q.assign(q.begin(), q.end());
+        module->p.assign(p.begin(), p.end());
+      });
+}
+
+absl::StatusOr<FrameSet> WeightFrameSet(const Model& model, std::span<const std::string> targets,
+                                        int rank) {
+  return MakeFrame(model, targets, rank, FrameKind::kWeight,
+                   [](const std::string&, const Matrix& matrix, ModuleFrame* module) {
+                     std::vector<float> row(static_cast<size_t>(matrix.columns));
+                     DenseMatrix weight(static_cast<size_t>(matrix.rows), row.size());
+                     for (size_t r = 0; r < weight.rows; ++r) {
+                       DecodeRow(matrix, r, row);
+                       std::copy(row.begin(), row.end(), weight.row(r));
+                     }
+                     const SvdFactors top = TopSvd(weight, static_cast<size_t>(module->rank));
+                     module->p.assign(top.left.values.begin(), top.left.values.end());
+                     module->q.assign(top.right.values.begin(), top.right.values.end());
+                   });
+}
+
+absl::Status CheckFrameSet(const FrameSet& frame, const Model& model) {
+  if (frame.model_hash != model.hash()) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+                 "the frame belongs to model {}, this is {}; make it again with `ruvd model frame`",
+                 ToHex(std::span(frame.model_hash).first(8)),
+                 ToHex(std::span(model.hash()).first(8)));
+  }
+  for (const auto& [target, module] : frame.modules) {
+    const Matrix* matrix = FindMatrix(model, target);
+    if (matrix == nullptr || matrix->columns != module.in || matrix->rows != module.out) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kFrameMismatch,
+                   "the frame has {} as {} x {}, which the model does not have; make it again with "
+                   "`ruvd model frame`",
+                   Shown(target), module.out, module.in);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

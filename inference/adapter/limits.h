@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Limits of timestep banks and merges; those of every adapter are in inference/limits.h.
+namespace ruvd::limits {
+
+// Timestep banks of an adapter: the masked share of a block of 16 has as many values.
+inline constexpr size_t kMaxTimestepBanks = 16;
+// Below this a soft boundary is a step in float32.
+inline constexpr float kMinBankTemperature = 1e-3F;
+// A residual of less weight changes less than the rounding of activations to 8 bits.
+inline constexpr float kLeastBankWeight = 1.0F / 1024;
+inline constexpr size_t kMaxRouterHidden = 256;
+// Adapters that are merged at a time, and values of the full matrix of one target: 512 MiB in
+// double.
+inline constexpr size_t kMaxMergedAdapters = 64;
+inline constexpr uint64_t kMaxMergedValues = 1ULL << 26;
+
+}  // namespace ruvd::limits

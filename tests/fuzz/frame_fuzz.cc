@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_kinds.h"
+#include "inference/adapter/frame_set.h"
+#include "tests/inference/text_model.h"
+
+namespace {
+
+// The intact file with the bytes that the input names changed: every three bytes are an offset and
+// a value.
+std::string Damaged(std::string file, const uint8_t* data, size_t size) {
+  for (size_t i = 0; i + 3 <= size; i += 3) {
+    const size_t at = data[i] | (static_cast<size_t>(data[i + 1]) << 8);
+    file[at % file.size()] = static_cast<char>(data[i + 2]);
+  }
+  return file;
+}
+
+}  // namespace
+
+// A frame file is refused or gives a frame of its id that can be written again. The first byte says
+// whether the rest is a whole file or damage to an intact one.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const ruvd::testing::TextModel model;
+  static const std::string intact =
+      ruvd::SerializeFrameSet(
+          ruvd::RandomFrameSet(model, ruvd::LinearTargets(model, ruvd::Modules::kQv), 2, 1).value())
+          .value();
+  if (size == 0) {
+    RUVD_CHECK(ruvd::ParseFrameSet(ruvd::AsBytes(intact)).ok());
+    return 0;
+  }
+  const std::string file = data[0] % 2 == 0
+                               ? std::string(reinterpret_cast<const char*>(data + 1), size - 1)
+                               : Damaged(intact, data + 1, size - 1);
+  const auto frame = ruvd::ParseFrameSet(ruvd::AsBytes(file));
+  if (frame.ok()) {
+    RUVD_CHECK(ruvd::ContentId(*frame) == frame->id);
+    const std::string bytes = ruvd::SerializeFrameSet(*frame).value();
+    RUVD_CHECK(ruvd::ParseFrameSet(ruvd::AsBytes(bytes)).ok());
+  }
+  return 0;
+}

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "inference/adapter/frame_set.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_kinds.h"
+#include "inference/adapter/dense.h"
+#include "tests/inference/text_model.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kTarget[] = "blk.0.ffn_up.weight";
+
+std::vector<std::string> AllTargets(const Model& model) {
+  return LinearTargets(model, Modules::kAll);
+}
+
+FrameSet Random(int rank = 4, uint64_t seed = 1) {
+  const testing::TextModel model;
+  return RandomFrameSet(model, AllTargets(model), rank, seed).value();
+}
+
+TEST(FrameSetTest, RandomFramesDependOnSeedAndTargetOnly) {
+  const testing::TextModel model;
+  const FrameSet frame = Random();
+  EXPECT_EQ(frame.modules.size(), 14U);
+  EXPECT_EQ(Random().id, frame.id);
+  EXPECT_NE(Random(4, 2).id, frame.id);
+  const std::vector<std::string> one = {kTarget};
+  EXPECT_EQ(RandomFrameSet(model, one, 4, 1)->modules.at(kTarget).q, frame.modules.at(kTarget).q);
+  EXPECT_NE(frame.modules.at(kTarget).q, frame.modules.at("blk.1.ffn_up.weight").q);
+}
+
+TEST(FrameSetTest, RanksEndWhereMatricesDo) {
+  const FrameSet frame = Random(200);
+  EXPECT_EQ(frame.modules.at("blk.0.attn_k.weight").rank, 32);
+  EXPECT_EQ(frame.modules.at("blk.0.attn_q.weight").rank, 64);
+  EXPECT_TRUE(ParseFrameSet(AsBytes(SerializeFrameSet(frame).value())).ok());
+}
+
+// The leading singular vectors give the best change of their rank.
+TEST(FrameSetTest, WeightFramesAreTheSingularVectors) {
+  const testing::TextModel model;
+  const std::vector<std::string> one = {kTarget};
+  const FrameSet frame = WeightFrameSet(model, one, 5).value();
+  const ModuleFrame& module = frame.modules.at(kTarget);
+  DenseMatrix w(96, 64, testing::Values(model.layer(0).up));
+  const SvdFactors svd = Svd(w);
+  const DenseMatrix p(5, 96, module.p);
+  const DenseMatrix q(5, 64, module.q);
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_NEAR(std::abs(Dot(p.row(i), svd.left.row(i), 96)), 1, 1e-5);
+    EXPECT_NEAR(std::abs(Dot(q.row(i), svd.right.row(i), 64)), 1, 1e-5);
+  }
+  EXPECT_EQ(frame.kind, FrameKind::kWeight);
+}
+
+TEST(FrameSetTest, FilesRoundTrip) {
+  const FrameSet frame = Random();
+  const std::string bytes = SerializeFrameSet(frame).value();
+  EXPECT_EQ(bytes, SerializeFrameSet(frame).value());
+  const auto parsed = ParseFrameSet(AsBytes(bytes));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->id, frame.id);
+  EXPECT_EQ(parsed->kind, frame.kind);
+  EXPECT_EQ(parsed->model_hash, frame.model_hash);
+  EXPECT_EQ(ContentId(*parsed), frame.id);
+  EXPECT_TRUE(CheckFrameSet(*parsed, testing::TextModel()).ok());
+}
+
+TEST(FrameSetTest, IdsSeeEveryPart) {
+  const FrameSet frame = Random();
+  FrameSet changed = frame;
+  changed.modules.at(kTarget).p[3] += 1e-6F;
+  EXPECT_NE(ContentId(changed), frame.id);
+  changed = frame;
+  changed.kind = FrameKind::kWeight;
+  EXPECT_NE(ContentId(changed), frame.id);
+  changed = frame;
+  changed.model_hash[1] ^= 1;
+  EXPECT_NE(ContentId(changed), frame.id);
+  changed = frame;
+  changed.modules.erase(kTarget);
+  EXPECT_NE(ContentId(changed), frame.id);
+}
+
+RC_GTEST_PROP(FrameSetTest, EveryDamageIsRefusedOrHarmless, (uint64_t seed)) {
+  static const std::string intact = SerializeFrameSet(Random(2)).value();
+  static const Digest id = Random(2).id;
+  ruvd::Random random(seed);
+  std::string bytes = intact;
+  if (random.Chance(0.3)) {
+    bytes.resize(random.Below(bytes.size()));
+  } else {
+    bytes[random.Below(bytes.size())] ^= static_cast<char>(1 + random.Below(255));
+  }
+  const auto parsed = ParseFrameSet(AsBytes(bytes));
+  // What is damaged outside of all that counts (padding, a key's name) leaves the frame as it was.
+  const bool fine =
+      parsed.ok() ? ContentId(*parsed) == id : ReasonOf(parsed.status()) == reasons::kFrameMismatch;
+  RC_ASSERT(fine);
+}
+
+TEST(FrameSetTest, RefusesFactorsThatAreNotOrthonormal) {
+  FrameSet frame = Random();
+  frame.modules.at(kTarget).q[5] *= 1.5F;
+  frame.id = ContentId(frame);
+  EXPECT_EQ(ReasonOf(ParseFrameSet(AsBytes(SerializeFrameSet(frame).value())).status()),
+            reasons::kFrameMismatch);
+  frame.modules.at(kTarget).q[5] = std::numeric_limits<float>::quiet_NaN();
+  frame.id = ContentId(frame);
+  EXPECT_EQ(ReasonOf(ParseFrameSet(AsBytes(SerializeFrameSet(frame).value())).status()),
+            reasons::kFrameMismatch);
+}
+
+TEST(FrameSetTest, RefusesOtherModels) {
+  const FrameSet frame = Random();
+  auto options = testing::TextModel::Defaults();
+  options.seed = 2;
+  EXPECT_EQ(ReasonOf(CheckFrameSet(frame, testing::TextModel(options))), reasons::kFrameMismatch);
+  FrameSet wide = frame;
+  wide.modules.at(kTarget).out = 97;
+  EXPECT_EQ(ReasonOf(CheckFrameSet(wide, testing::TextModel())), reasons::kFrameMismatch);
+}
+
+TEST(FrameSetTest, RefusesImpossibleFrames) {
+  const testing::TextModel model;
+  const std::vector<std::string> wrong = {"blk.0.attn_norm.weight"};
+  EXPECT_EQ(ReasonOf(RandomFrameSet(model, wrong, 4, 1).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(RandomFrameSet(model, {}, 4, 1).status()), reasons::kInvalidArgument);
+  for (const int rank : {0, 257}) {
+    EXPECT_EQ(ReasonOf(RandomFrameSet(model, AllTargets(model), rank, 1).status()),
+              reasons::kInvalidArgument);
+  }
+  EXPECT_EQ(ReasonOf(LoadFrameSet("/nonexistent/frame.gguf").status()), reasons::kFileNotFound);
+}
+
+}  // namespace
+}  // namespace ruvd
