@@ -1,0 +1,272 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a denoising step pays to know its adapters: the weights of the timestep banks for t, the
+// patterns of the bank of t nearest to the prompt by a scan of its table, and the mix of both. The
+// floor is the time to read the bytes that the scan reads. Prints one JSON line per part.
+//
+//   build/release/bench/talora --patterns 1000 --width 512
+//
+// With --model also the forward of a window whose mix changes from step to step, trunk and
+// residuals of a rank on all linear layers, beside the base model and the trunk alone.
+
+#include "inference/adapter/talora.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/parallel.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_kinds.h"
+#include "inference/adapter/registry.h"
+#include "inference/backend/backend.h"
+#include "inference/engine/generation.h"
+#include "inference/kernels/kernel_table.h"
+#include "inference/model/model.h"
+#include "inference/model/transformer.h"
+#include "inference/retrieval/flat_pattern_index.h"
+
+namespace ruvd::bench {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+struct Settings {
+  size_t patterns = 1000;  // of a bank
+  size_t width = 512;
+  size_t steps = 20'000;
+  int hits = 2;
+  std::string model;
+  int rank = 8;
+  int window = 64;
+  size_t forwards = 96;
+};
+
+std::vector<float> Direction(size_t width, Random& random) {
+  std::vector<float> values(width);
+  double norm = 0;
+  for (float& value : values) {
+    value = static_cast<float>(random.Normal());
+    norm += static_cast<double>(value) * static_cast<double>(value);
+  }
+  for (float& value : values) {
+    value /= static_cast<float>(std::sqrt(norm));
+  }
+  return values;
+}
+
+// Rank 1 on one square matrix: 4 KiB for a width of 512.
+std::shared_ptr<const Adapter> MakeAdapter(const std::string& name, size_t width, Random& random) {
+  auto adapter = std::make_shared<Adapter>();
+  adapter->name = name;
+  adapter->version = 1;
+  LowRank change{.rank = 1, .in = static_cast<int>(width), .out = static_cast<int>(width)};
+  change.a = Direction(width, random);
+  change.b = Direction(width, random);
+  adapter->targets.emplace("blk.0.attn_output.weight", std::move(change));
+  return adapter;
+}
+
+// Time of each of `count` calls, sorted, in microseconds.
+std::vector<double> Timed(size_t count, const std::function<void(size_t)>& work) {
+  std::vector<double> micros(count);
+  for (size_t i = 0; i < count; ++i) {
+    const auto start = SteadyClock::now();
+    work(i);
+    micros[i] = std::chrono::duration<double, std::micro>(SteadyClock::now() - start).count();
+  }
+  std::sort(micros.begin(), micros.end());
+  return micros;
+}
+
+void Print(const std::string& part, const std::vector<double>& micros, size_t bytes = 0) {
+  const auto at = [&](double q) {
+    return micros[static_cast<size_t>(q * static_cast<double>(micros.size() - 1))];
+  };
+  std::printf("{\"part\":\"%s\",\"p10_us\":%.2f,\"p50_us\":%.2f,\"p99_us\":%.2f", part.c_str(),
+              at(0.1), at(0.5), at(0.99));
+  if (bytes > 0) {
+    std::printf(",\"bytes\":%zu,\"p50_gb_s\":%.1f", bytes,
+                static_cast<double>(bytes) / at(0.5) / 1e3);
+  }
+  std::printf("}\n");
+}
+
+class Bench {
+ public:
+  explicit Bench(const Settings& settings) : settings_(settings), index_(BuildIndex()) {
+    for (const BankStrategy strategy : {BankStrategy::kDiscrete, BankStrategy::kLinear,
+                                        BankStrategy::kAttention, BankStrategy::kSoftBoundary}) {
+      Talora talora;
+      talora.schedule.strategy = strategy;
+      talora.trunk = MakeAdapter("trunk", settings.width, random_);
+      for (size_t k = 0; k < talora.schedule.banks(); ++k) {
+        talora.residuals.push_back(MakeAdapter("residual", settings.width, random_));
+      }
+      if (strategy == BankStrategy::kAttention) {
+        talora.router = BankRouter::Start(talora.schedule.banks(), settings.width, 16, 1);
+      }
+      taloras_.push_back(std::move(talora));
+    }
+    for (int i = 0; i < 64; ++i) {
+      queries_.push_back(Direction(settings.width, random_));
+    }
+  }
+
+  void Run() {
+    Floor();
+    Print("search", Timed(settings_.steps, [this](size_t i) { Search(i); }),
+          index_.ScannedBytes(TimestepBank::kHigh));
+    for (const Talora& talora : taloras_) {
+      const std::string name(BankStrategyName(talora.schedule.strategy));
+      Print("mix " + name, Timed(settings_.steps, [&](size_t i) {
+              AdapterMix mix;
+              AppendMix(talora, TimeOf(i), queries_[i % queries_.size()], 1, &mix);
+              sink_ += mix.parts.size();
+            }));
+      Print("step " + name, Timed(settings_.steps, [&](size_t i) {
+              Selection selection = Search(i);
+              AppendMix(talora, TimeOf(i), queries_[i % queries_.size()], 1, &selection.mix);
+              sink_ += selection.mix.parts.size();
+            }));
+    }
+    std::printf("{\"kernels\":\"%s\",\"sink\":%zu}\n", Kernels().name, sink_);
+  }
+
+ private:
+  FlatPatternIndex BuildIndex() {
+    std::array<std::vector<FlatPattern>, kTimestepBanks> banks;
+    for (size_t bank = 0; bank < banks.size(); ++bank) {
+      for (size_t i = 0; i < settings_.patterns; ++i) {
+        const std::string name = "p" + std::to_string(bank) + "-" + std::to_string(i);
+        RUVD_CHECK(registry_.Publish(MakeAdapter(name, settings_.width, random_)).ok());
+        banks[bank].push_back({.pattern_id = name,
+                               .embedding = Direction(settings_.width, random_),
+                               .adapter = name,
+                               .version = 1});
+      }
+    }
+    return FlatPatternIndex::Build(settings_.width, std::move(banks)).value();
+  }
+
+  // The masked share falls step by step, request after request.
+  static float TimeOf(size_t i) { return 1.0F - static_cast<float>(i % 16) / 16; }
+
+  Selection Search(size_t i) {
+    const auto hits =
+        index_.Search(queries_[i % queries_.size()], BankOf(TimeOf(i)), settings_.hits).value();
+    return SelectAdapters(hits, registry_, {.threshold = -1});
+  }
+
+  // The codes of a bank lie in memory like these bytes.
+  void Floor() {
+    const size_t bytes = index_.ScannedBytes(TimestepBank::kHigh);
+    std::array<std::vector<float>, kTimestepBanks> tables;
+    for (std::vector<float>& table : tables) {
+      table.assign(bytes / sizeof(float), 1.0F);
+    }
+    Print("floor: read the bytes",
+          Timed(settings_.steps,
+                [&](size_t i) {
+                  const std::vector<float>& table = tables[static_cast<size_t>(BankOf(TimeOf(i)))];
+                  sink_ += static_cast<size_t>(Kernels().max(table.data(), table.size()));
+                }),
+          bytes);
+  }
+
+  const Settings settings_;
+  Random random_{1};
+  AdapterRegistry registry_{Digest{}};
+  FlatPatternIndex index_;
+  std::vector<Talora> taloras_;
+  std::vector<std::vector<float>> queries_;
+  size_t sink_ = 0;
+};
+
+// A random adapter of this rank on all linear layers.
+std::shared_ptr<const Adapter> MakeWideAdapter(const Model& model, int rank, uint64_t seed) {
+  Adapter adapter =
+      StartAdapter(model, {.rank = rank, .targets = LinearTargets(model, Modules::kAll)}, nullptr,
+                   seed)
+          .value();
+  Random random(seed);
+  for (auto& [target, change] : adapter.targets) {
+    for (float& value : change.b) {
+      value = static_cast<float>(1e-3 * random.Normal());
+    }
+  }
+  return std::make_shared<const Adapter>(std::move(adapter));
+}
+
+void TimeForwards(const Settings& settings, const std::string& name, Transformer& transformer,
+                  const Generation::AdapterPolicy& policy) {
+  const std::vector<TokenId> tokens(static_cast<size_t>(settings.window), 1);
+  ForwardOutput output;
+  const auto forward = [&](size_t i) {
+    const AdapterMix mix = policy(1.0F - static_cast<float>(i % settings.forwards) /
+                                             static_cast<float>(settings.forwards));
+    RUVD_CHECK(transformer.Forward({.tokens = tokens, .adapters = &mix}, &output).ok());
+  };
+  for (size_t i = 0; i < settings.forwards; i += 8) {  // everything has been prepared once
+    forward(i);
+  }
+  Print("forward " + name, Timed(settings.forwards, forward));
+}
+
+void RunForwards(const Settings& settings) {
+  const std::shared_ptr<const Model> model = Model::Load(settings.model).value();
+  const auto transformer =
+      DefaultBackend()
+          .Load(model, {.precision = Precision::kFast, .runner = SerialRunner()})
+          .value();
+  Talora talora;
+  talora.trunk = MakeWideAdapter(*model, settings.rank, 1);
+  for (size_t k = 0; k < talora.schedule.banks(); ++k) {
+    talora.residuals.push_back(MakeWideAdapter(*model, settings.rank, 2 + k));
+  }
+  TimeForwards(settings, "base", *transformer, [](float) { return AdapterMix(); });
+  TimeForwards(settings, "trunk", *transformer,
+               [&](float) { return AdapterMix{{{talora.trunk, 1.0F}}}; });
+  for (const BankStrategy strategy :
+       {BankStrategy::kDiscrete, BankStrategy::kLinear, BankStrategy::kSoftBoundary}) {
+    talora.schedule.strategy = strategy;
+    TimeForwards(settings, std::string(BankStrategyName(strategy)), *transformer, [&](float t) {
+      AdapterMix mix;
+      AppendMix(talora, t, {}, 1, &mix);
+      return mix;
+    });
+  }
+}
+
+}  // namespace
+}  // namespace ruvd::bench
+
+int main(int argc, char** argv) {
+  ruvd::bench::Settings settings;
+  CLI::App app("Adapters of a denoising step: lookup and mix.");
+  app.add_option("--patterns", settings.patterns, "Of each bank")->capture_default_str();
+  app.add_option("--width", settings.width, "Of embeddings, a multiple of 32")
+      ->capture_default_str();
+  app.add_option("--steps", settings.steps, "Calls that are timed")->capture_default_str();
+  app.add_option("--hits", settings.hits, "Patterns of a step")->capture_default_str();
+  app.add_option("--model", settings.model, "GGUF file, for forwards");
+  app.add_option("--rank", settings.rank, "Of trunk and residuals there")->capture_default_str();
+  app.add_option("--window", settings.window, "Tokens of a forward")->capture_default_str();
+  app.add_option("--forwards", settings.forwards, "Of each kind")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  ruvd::bench::Bench(settings).Run();
+  if (!settings.model.empty()) {
+    ruvd::bench::RunForwards(settings);
+  }
+  return 0;
+}

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "inference/adapter/talora.h"
+#include "inference/model/model.h"
+
+namespace ruvd {
+
+// TALoRAs as GGUF files. The keys of adapter_file.h, with adapter.type = "talora", so that no
+// program takes one for a plain adapter, and
+//   ruvd.talora.boundaries (f32 array), .strategy, .temperature, .residual_rate, .residual_decay;
+// tensors trunk.<base tensor>.lora_a and .lora_b, bank.<k>.<base tensor>.lora_a and .lora_b, and
+// for a router float32 router.input (4 + embedding, hidden), router.bias (hidden), router.keys
+// (hidden, banks). PlainAdapter and SaveAdapterFile give what llama.cpp loads.
+
+// Loads a file of either type for `model`; one of type "lora" becomes a static TALoRA. What it
+// gives passed CheckTalora. Errors: FILE_NOT_FOUND, ADAPTER_INVALID (what is wrong),
+// ADAPTER_FOR_OTHER_MODEL.
+absl::StatusOr<std::shared_ptr<const Talora>> LoadTaloraFile(const std::string& path,
+                                                             const Model& model);
+
+// The same from bytes; `name` is used where the file has no general.name.
+absl::StatusOr<std::shared_ptr<const Talora>> ParseTaloraFile(std::span<const uint8_t> bytes,
+                                                              const Model& model,
+                                                              const std::string& name);
+
+// The file; without residuals one of type "lora". Errors as CheckTalora.
+absl::StatusOr<std::string> SerializeTaloraFile(const Talora& talora, const Model& model);
+
+// Writes it, replacing the file atomically.
+absl::Status SaveTaloraFile(const Talora& talora, const Model& model, const std::string& path);
+
+}  // namespace ruvd
