@@ -42,7 +42,7 @@ void WeightBySimilarity(const SelectionOptions& options, Selection* selection) {
 
 }  // namespace
 
-Selection SelectAdapters(std::span<const RetrievedPattern> hits, const AdapterRegistry& adapters,
+Selection SelectAdapters(std::span<const RetrievedPattern> hits, AdapterRegistry& adapters,
                          const SelectionOptions& options) {
   const size_t limit =
       std::min(limits::kMaxMixParts, static_cast<size_t>(std::max(0, options.max_adapters)));

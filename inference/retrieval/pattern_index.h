@@ -53,7 +53,7 @@ struct Selection {
 // Turns hits into an adapter mix: those at or above the threshold whose adapter the registry has,
 // best first (ties by pattern id), each adapter once, weighted by similarity. The mix pins the
 // adapters' versions.
-Selection SelectAdapters(std::span<const RetrievedPattern> hits, const AdapterRegistry& adapters,
+Selection SelectAdapters(std::span<const RetrievedPattern> hits, AdapterRegistry& adapters,
                          const SelectionOptions& options);
 
 }  // namespace ruvd

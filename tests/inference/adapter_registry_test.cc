@@ -60,8 +60,8 @@ TEST(RegistryTest, WhoHoldsAnAdapterKeepsIt) {
   AdapterRegistry registry{Digest{}};
   ASSERT_TRUE(registry.Publish(Make("a", 1, 5)).ok());
   const auto pinned = *registry.Get("a");
-  EXPECT_TRUE(registry.Remove("a", 1));
-  EXPECT_FALSE(registry.Remove("a", 1));
+  EXPECT_TRUE(registry.Remove("a", 1).ok());
+  EXPECT_EQ(ReasonOf(registry.Remove("a", 1)), reasons::kNotFound);
   EXPECT_FALSE(registry.Get("a").ok());
   EXPECT_EQ(pinned->targets.begin()->second.a[0], 5.0F);
   EXPECT_TRUE(registry.List().empty());
@@ -73,7 +73,7 @@ TEST(RegistryTest, PublishersAndReadersMayRace) {
   std::thread writer([&] {
     for (uint32_t version = 2; version < 200; ++version) {
       ASSERT_TRUE(registry.Publish(Make("a", version)).ok());
-      registry.Remove("a", version - 1);
+      ASSERT_TRUE(registry.Remove("a", version - 1).ok());
     }
   });
   uint32_t seen = 1;

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+// Error reasons that only this room gives; the others are in base/reasons.h. The same rule holds: a
+// name is never reused for another cause.
+namespace ruvd::reasons {
+
+// An adapter that is pinned in memory cannot be removed.
+inline constexpr char kAdapterPinned[] = "ADAPTER_PINNED";
+
+}  // namespace ruvd::reasons
