@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -37,44 +38,65 @@ const Matrix& MatrixAt(const Model& model, size_t index) {
 }
 
 // Adds a change of the group's matrix `member`. Those of a lower member must all come before it.
-void Append(const LowRank& change, float weight, size_t member, PreparedMix::Group* group) {
-  const float factor = change.scale * weight;
+void Append(const LowRank& change, size_t part, size_t member, PreparedFactors::Group* group) {
   const auto rank = static_cast<size_t>(change.rank);
-  if (factor == 0 || rank == 0) {
+  if (change.scale == 0 || rank == 0) {
     return;
   }
-  PreparedMix::Change& stack = group->changes[member];
+  PreparedFactors::Change& stack = group->changes[member];
   if (stack.rank == 0) {
     stack.offset = group->rank;
     stack.out = static_cast<size_t>(change.out);
   }
   group->in = static_cast<size_t>(change.in);
   group->a.insert(group->a.end(), change.a.begin(), change.a.end());
+  group->part_of.insert(group->part_of.end(), rank, part);
   for (size_t r = 0; r < rank; ++r) {
     for (size_t o = 0; o < stack.out; ++o) {
-      stack.b.push_back(factor * change.b[o * rank + r]);
+      stack.b.push_back(change.scale * change.b[o * rank + r]);
     }
   }
   stack.rank += rank;
   group->rank += rank;
 }
 
-size_t BytesOf(const PreparedMix& prepared) {
+size_t BytesOf(const PreparedFactors& factors) {
   size_t floats = 0;
   size_t packed = 0;
-  for (const PreparedMix::Group& group : prepared.groups) {
+  for (const PreparedFactors::Group& group : factors.groups) {
     floats += group.a.size();
     packed += group.packed_a.bytes();
-    for (const PreparedMix::Change& change : group.changes) {
+    for (const PreparedFactors::Change& change : group.changes) {
       floats += change.b.size();
     }
   }
   return packed + floats * sizeof(float);
 }
 
+// Whether the factors are those of the mix's adapters, in its order.
+bool AreFactorsOf(const PreparedFactors& factors, const AdapterMix& mix) {
+  return std::equal(
+      factors.adapters.begin(), factors.adapters.end(), mix.parts.begin(), mix.parts.end(),
+      [](const auto& adapter, const AdapterMix::Part& part) { return adapter == part.adapter; });
+}
+
+// PreparedMix::weights.
+std::vector<std::vector<float>> RankWeights(const AdapterMix& mix, const PreparedFactors& factors) {
+  const bool plain = std::all_of(mix.parts.begin(), mix.parts.end(),
+                                 [](const AdapterMix::Part& part) { return part.weight == 1; });
+  std::vector<std::vector<float>> weights;
+  for (size_t i = 0; i < factors.groups.size() && !plain; ++i) {
+    std::vector<float>& group = weights.emplace_back();
+    for (const size_t part : factors.groups[i].part_of) {
+      group.push_back(mix.parts[part].weight);
+    }
+  }
+  return weights;
+}
+
 // A in Q8_0, packed; empty where a row is no whole number of blocks or a value is beyond its
 // scales.
-PackedMatrix PackA(const PreparedMix::Group& group) {
+PackedMatrix PackA(const PreparedFactors::Group& group) {
   if (group.rank == 0 || group.in % BlockValues(TensorType::kQ8_0) != 0) {
     return {};
   }
@@ -90,7 +112,7 @@ PackedMatrix PackA(const PreparedMix::Group& group) {
 }
 
 // low (rows x rank) = A x.
-const float* ComputeLow(const PreparedMix::Group& group, const ChangedRows& rows) {
+const float* ComputeLow(const PreparedFactors::Group& group, const ChangedRows& rows) {
   thread_local std::vector<float> low;
   low.resize(std::max(low.size(), rows.rows * group.rank));
   Kernels().multiply_abt({.a = rows.x + rows.begin * group.in,
@@ -104,6 +126,18 @@ const float* ComputeLow(const PreparedMix::Group& group, const ChangedRows& rows
                           .y = low.data(),
                           .y_stride = group.rank});
   return low.data();
+}
+
+// The rows of `low` with each rank times its weight.
+const float* Weighted(const float* low, size_t rows, std::span<const float> weights) {
+  thread_local std::vector<float> weighted;
+  weighted.resize(std::max(weighted.size(), rows * weights.size()));
+  for (size_t row = 0; row < rows; ++row) {
+    for (size_t r = 0; r < weights.size(); ++r) {
+      weighted[row * weights.size() + r] = low[row * weights.size() + r] * weights[r];
+    }
+  }
+  return weighted.data();
 }
 
 }  // namespace
@@ -141,34 +175,50 @@ absl::Status AdapterStack::Select(std::span<const AdapterMix* const> mixes,
 }
 
 absl::StatusOr<const PreparedMix*> AdapterStack::Prepare(const AdapterMix& mix) {
-  const auto found = std::find_if(mixes_.begin(), mixes_.end(), [&](const PreparedMix& prepared) {
-    return SameMix(prepared.mix, mix);
+  RETURN_IF_ERROR(CheckParts(mix));
+  PreparedMix prepared{.mix = mix, .factors = nullptr, .weights = {}};
+  std::erase_if(prepared.mix.parts, [](const AdapterMix::Part& part) { return part.weight == 0; });
+  const auto found = std::find_if(mixes_.begin(), mixes_.end(), [&](const PreparedMix& other) {
+    return SameMix(other.mix, prepared.mix);
   });
   if (found != mixes_.end()) {
     mixes_.splice(mixes_.begin(), mixes_, found);
     return &mixes_.front();
   }
+  ASSIGN_OR_RETURN(prepared.factors, FactorsOf(prepared.mix));
+  prepared.weights = RankWeights(prepared.mix, *prepared.factors);
+  mixes_.push_front(std::move(prepared));
+  return &mixes_.front();
+}
+
+absl::StatusOr<std::shared_ptr<const PreparedFactors>> AdapterStack::FactorsOf(
+    const AdapterMix& mix) {
+  for (const PreparedMix& other : mixes_) {
+    if (AreFactorsOf(*other.factors, mix)) {
+      return other.factors;
+    }
+  }
   RETURN_IF_ERROR(Check(mix));
-  PreparedMix prepared{.mix = mix};
-  prepared.groups.resize(OutputGroupIndex(model_->config()) + 1);
-  std::multimap<size_t, std::pair<const LowRank*, float>> changes;  // by matrix, in mix order
-  for (const AdapterMix::Part& part : mix.parts) {
-    for (const auto& [name, change] : part.adapter->targets) {
-      changes.emplace(indices_.find(name)->second, std::pair(&change, part.weight));
+  auto factors = std::make_shared<PreparedFactors>();
+  factors->groups.resize(OutputGroupIndex(model_->config()) + 1);
+  std::multimap<size_t, std::pair<const LowRank*, size_t>> changes;  // by matrix, in mix order
+  for (size_t i = 0; i < mix.parts.size(); ++i) {
+    factors->adapters.push_back(mix.parts[i].adapter);
+    for (const auto& [name, change] : mix.parts[i].adapter->targets) {
+      changes.emplace(indices_.find(name)->second, std::pair(&change, i));
     }
   }
   for (const auto& [index, change] : changes) {
     Append(*change.first, change.second, index % kLargestGroup,
-           &prepared.groups[index / kLargestGroup]);
+           &factors->groups[index / kLargestGroup]);
   }
-  for (size_t i = 0; i < prepared.groups.size(); ++i) {
+  for (size_t i = 0; i < factors->groups.size(); ++i) {
     if (pack_ && HasPackedMatrix(i)) {
-      prepared.groups[i].packed_a = PackA(prepared.groups[i]);
+      factors->groups[i].packed_a = PackA(factors->groups[i]);
     }
   }
-  prepared.bytes = BytesOf(prepared);
-  mixes_.push_front(std::move(prepared));
-  return &mixes_.front();
+  factors->bytes = BytesOf(*factors);
+  return factors;
 }
 
 bool AdapterStack::HasPackedMatrix(size_t group) const {
@@ -185,8 +235,9 @@ bool AdapterStack::HasPackedMatrix(size_t group) const {
 void AdapterStack::Trim(size_t in_use) {
   size_t bytes = 0;
   size_t kept = 0;
+  std::set<const PreparedFactors*> counted;  // several mixes may share them
   for (auto it = mixes_.begin(); it != mixes_.end();) {
-    bytes += it->bytes;
+    bytes += counted.insert(it->factors.get()).second ? it->factors->bytes : 0;
     const bool keep = kept < in_use ||
                       (kept < limits::kMaxPreparedMixes && bytes <= limits::kMaxPreparedMixBytes);
     it = keep ? std::next(it) : mixes_.erase(it);
@@ -194,13 +245,17 @@ void AdapterStack::Trim(size_t in_use) {
   }
 }
 
+absl::Status AdapterStack::CheckParts(const AdapterMix& mix) {
+  const bool whole = std::all_of(mix.parts.begin(), mix.parts.end(),
+                                 [](const auto& part) { return part.adapter != nullptr; });
+  return whole ? absl::OkStatus()
+               : Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                       "an adapter mix holds an empty part");
+}
+
 absl::Status AdapterStack::Check(const AdapterMix& mix) const {
   std::map<std::string_view, int> ranks;
   for (const AdapterMix::Part& part : mix.parts) {
-    if (part.adapter == nullptr) {
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "an adapter mix holds an empty part");
-    }
     for (const auto& [name, change] : part.adapter->targets) {
       absl::Status status = CheckChange(name, change);
       int& rank = ranks[name];
@@ -238,14 +293,18 @@ absl::Status AdapterStack::CheckChange(const std::string& name, const LowRank& c
   return absl::OkStatus();
 }
 
-void ApplyChange(const PreparedMix::Group& group, const ChangedRows& rows) {
+void ApplyChange(const PreparedMix& mix, size_t index, const ChangedRows& rows) {
+  const PreparedFactors::Group& group = mix.group(index);
   if (group.rank == 0 || rows.rows == 0) {
     return;
   }
   const float* low =
       rows.low == nullptr ? ComputeLow(group, rows) : rows.low + rows.begin * group.rank;
+  if (!mix.weights.empty()) {
+    low = Weighted(low, rows.rows, mix.weights[index]);
+  }
   for (size_t m = 0; m < rows.y.size(); ++m) {
-    const PreparedMix::Change& change = group.changes[m];
+    const PreparedFactors::Change& change = group.changes[m];
     if (change.rank == 0 || rows.y[m] == nullptr) {
       continue;
     }

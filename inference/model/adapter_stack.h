@@ -32,9 +32,9 @@ inline size_t GroupIndex(size_t layer, LinearGroup group) {
 }
 size_t OutputGroupIndex(const ModelConfig& config);
 
-// A mix as the products want it: per group all parts' A below each other, per matrix all B, already
-// scaled and weighted, side by side.
-struct PreparedMix {
+// The adapters of a mix as the products want them, whatever their weights: per group all parts' A
+// below each other, per matrix all B, already scaled, side by side.
+struct PreparedFactors {
   struct Change {
     size_t rank = 0;
     size_t offset = 0;     // of its rows in `a`
@@ -44,14 +44,26 @@ struct PreparedMix {
   struct Group {
     size_t rank = 0;  // of all changes; 0: nothing changes
     size_t in = 0;
-    std::vector<float> a;  // rank x in
+    std::vector<float> a;         // rank x in
+    std::vector<size_t> part_of;  // by rank: the part of the mix it belongs to
     // The same for the integer kernels, in groups of which any matrix is packed; else empty.
     PackedMatrix packed_a;
     std::array<Change, kLargestGroup> changes;
   };
-  AdapterMix mix;  // keeps the adapters alive, so that equal pointers mean equal adapters
+  std::vector<std::shared_ptr<const Adapter>> adapters;  // kept alive: equal pointers, equal ones
   std::vector<Group> groups;
   size_t bytes = 0;
+};
+
+// A mix ready for the products. Mixes of the same adapters share their factors, so that weights may
+// change from step to step at little cost.
+struct PreparedMix {
+  AdapterMix mix;  // without parts of weight 0
+  std::shared_ptr<const PreparedFactors> factors;
+  // By group and rank: the weight of its part. Empty where all weights are 1.
+  std::vector<std::vector<float>> weights;
+
+  const PreparedFactors::Group& group(size_t index) const { return factors->groups[index]; }
 };
 
 // Rows [begin, begin + rows) of a product with the matrices of a group: x (all rows x in) and y[m]
@@ -61,15 +73,15 @@ struct ChangedRows {
   size_t rows = 0;
   const float* x = nullptr;
   std::span<float* const> y;
-  // A x of all rows (rows x rank) where it is known already, else null.
+  // A x of all rows (rows x rank), without weights, where it is known already, else null.
   const float* low = nullptr;
 };
 
-// y[m] += the change of matrix m. A row's result depends on no other row.
-void ApplyChange(const PreparedMix::Group& group, const ChangedRows& rows);
+// y[m] += the change of matrix m of the group. A row's result depends on no other row.
+void ApplyChange(const PreparedMix& mix, size_t group, const ChangedRows& rows);
 
 // The adapters of a batch. Prepared mixes are kept, because a generation uses the same one for many
-// steps. Not thread-safe.
+// steps, or the same adapters with other weights. Not thread-safe.
 class AdapterStack {
  public:
   // With `pack` the A factors are prepared for the integer kernels, rounded to Q8_0, where the
@@ -84,6 +96,9 @@ class AdapterStack {
 
  private:
   absl::StatusOr<const PreparedMix*> Prepare(const AdapterMix& mix);
+  // Those of a prepared mix of the same adapters, or new ones.
+  absl::StatusOr<std::shared_ptr<const PreparedFactors>> FactorsOf(const AdapterMix& mix);
+  static absl::Status CheckParts(const AdapterMix& mix);
   absl::Status Check(const AdapterMix& mix) const;
   absl::Status CheckChange(const std::string& name, const LowRank& change) const;
   bool HasPackedMatrix(size_t group) const;

@@ -31,7 +31,7 @@ void GroupProducts::SetRows(std::span<const AdaptedRows> rows) {
 // The A factors of all mixes beside the matrices: they share the rounded activations and the loop.
 void GroupProducts::QueueLows(size_t rows) {
   for (Low& low : std::span(lows_).first(mixes_)) {
-    const PreparedMix::Group& change = low.mix->groups[group_];
+    const PreparedFactors::Group& change = low.mix->group(group_);
     low.known = !change.packed_a.empty();  // whichever of the group's products are asked for
     if (low.known) {
       low.values.resize(rows * change.rank);
@@ -90,11 +90,12 @@ void GroupProducts::Change(size_t begin, size_t end) const {
     const size_t last = std::min(end, part.end);
     if (first < last) {
       const Low& low = lows_[part.low];
-      ApplyChange(low.mix->groups[group_], {.begin = first,
-                                            .rows = last - first,
-                                            .x = x_,
-                                            .y = std::span(y_).first(members_),
-                                            .low = low.known ? low.values.data() : nullptr});
+      ApplyChange(*low.mix, group_,
+                  {.begin = first,
+                   .rows = last - first,
+                   .x = x_,
+                   .y = std::span(y_).first(members_),
+                   .low = low.known ? low.values.data() : nullptr});
     }
   }
 }
