@@ -55,6 +55,10 @@ inline constexpr uint32_t kMaxGapTokens = 1U << 20;
 // Adapter files of a node, and those that one request chooses; each costs its products in every
 // forward.
 inline constexpr size_t kMaxLoadedAdapters = 64;
+// Versions of adapters that a node offers, and the size of a file of one: rank 64 on all linear
+// layers of an 8B model has 640 MiB.
+inline constexpr size_t kMaxCatalogAdapters = 1024;
+inline constexpr uint64_t kMaxCatalogFileBytes = 1ULL << 30;
 inline constexpr size_t kMaxChosenAdapters = 8;
 // Beyond this an adapter says nothing but its own noise.
 inline constexpr float kMaxAdapterWeight = 100.0F;
@@ -69,6 +73,8 @@ inline constexpr size_t kLearningMailbox = 256;
 inline constexpr size_t kFederationMailbox = 1024;
 // Queries of the witness log that wait for one another: more would keep a node from stopping.
 inline constexpr size_t kMaxWaitingQueries = 32;
+// Calls about adapters: they read and write files.
+inline constexpr size_t kMaxWaitingAdapterCalls = 16;
 // Calls that read or write patterns: two imports of our own client fill it.
 inline constexpr size_t kMaxWaitingPatternCalls = 64;
 // Erasures and backups, of which one runs at a time.

@@ -29,6 +29,7 @@
 #include "inference/model/transformer.h"
 #include "inference/package/model_package.h"
 #include "node/actor/actor_system.h"
+#include "node/actors/adapter_catalog.h"
 #include "node/actors/adapter_source.h"
 #include "node/actors/federation_actor.h"
 #include "node/actors/inference_actor.h"
@@ -121,6 +122,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<Transformer> scoring_;   // used on compute_pool_ only
   std::unique_ptr<Transformer> training_;  // used on learning_pool_ only
   std::unique_ptr<Frame> frame_;
+  std::unique_ptr<AdapterCatalog> catalog_;
   std::unique_ptr<AdapterSource> adapters_;
 
   ThreadPool io_pool_{{.name = "io", .threads = 2}};
@@ -217,9 +219,12 @@ absl::Status NodeImpl::OpenStores() {
   selection.threshold =
       config_.retrieval.similarity == 0 ? scale.related : config_.retrieval.similarity;
   selection.max_adapters = config_.retrieval.max_adapters;
-  ASSIGN_OR_RETURN(LoadedAdapters loaded,
-                   LoadedAdapters::Load(config_.inference.adapters, *model_));
-  adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection, std::move(loaded));
+  catalog_ = std::make_unique<AdapterCatalog>(
+      *model_, AdapterCatalogOptions{.budget = config_.inference.adapter_bytes,
+                                     .folder = AdapterDirOf(config_)});
+  RETURN_IF_ERROR(catalog_->LoadConfigured(config_.inference.adapters));
+  catalog_->LoadImported();
+  adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection, *catalog_);
   return OpenRecords();
 }
 
@@ -383,6 +388,8 @@ absl::Status NodeImpl::StartServers() {
   dependencies.learning = learning_.get();
   dependencies.patterns = patterns_.get();
   dependencies.witness = witness_.get();
+  dependencies.adapters = catalog_.get();
+  dependencies.paths_are_local = !config_.api.allow_remote;
   dependencies.database = database_.get();
   dependencies.sessions = sessions_.get();
   dependencies.trajectories = trajectories_.get();
@@ -396,7 +403,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.fill_status = [this](NodeStatus* status) { FillStatus(status); };
   std::vector<grpc::Service*> api;
   for (auto make : {MakeInferenceService, MakeLearningService, MakePatternService,
-                    MakeWitnessService, MakeAdminService}) {
+                    MakeWitnessService, MakeAdminService, MakeAdapterService}) {
     services_.push_back(make(dependencies));
     api.push_back(services_.back().get());
   }

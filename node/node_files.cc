@@ -28,6 +28,7 @@ constexpr char kCredential[] = "ruvd.seal-key";
 constexpr char kCredentialsVariable[] = "CREDENTIALS_DIRECTORY";
 constexpr char kStoreFolder[] = "store";
 constexpr char kBackupFolder[] = "backups";
+constexpr char kAdapterFolder[] = "adapters";
 
 absl::Status CheckDataDir(const NodeConfig& config) {
   return config.node.data_dir.empty()
@@ -112,6 +113,10 @@ absl::Status CheckKeyIsThere(const std::string& store, const SealKeySource& sour
 
 std::string BackupDirOf(const NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kBackupFolder).string();
+}
+
+std::string AdapterDirOf(const NodeConfig& config) {
+  return (std::filesystem::path(config.node.data_dir) / kAdapterFolder).string();
 }
 
 absl::StatusOr<NodeFiles> OpenNodeFiles(const NodeConfig& config) {

@@ -46,6 +46,9 @@ absl::Status CheckKeyIsThere(const std::string& store, const SealKeySource& sour
 // DATA_DIR/backups: where a running node puts copies of its store.
 std::string BackupDirOf(const NodeConfig& config);
 
+// DATA_DIR/adapters: where a running node keeps imported adapters.
+std::string AdapterDirOf(const NodeConfig& config);
+
 // Opens the store with the source's key, and finishes or cancels a change of that key which a crash
 // interrupted. A loss that opening found is logged. FILE_NOT_FOUND for a store whose key is
 // missing: none is made then. The errors of SealKeySource::Load and Database::Open.

@@ -12,4 +12,7 @@ inline constexpr char kExportInvalid[] = "EXPORT_INVALID";
 // A backup of the running node's store is being made; one at a time.
 inline constexpr char kBackupRunning[] = "BACKUP_RUNNING";
 
+// A path was sent to a node whose API listens beyond its own machine.
+inline constexpr char kPathsAreLocal[] = "PATHS_ARE_LOCAL";
+
 }  // namespace ruvd::reasons

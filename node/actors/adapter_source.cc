@@ -6,6 +6,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 
 #include "base/bytes.h"
@@ -28,65 +30,117 @@ absl::StatusOr<PatternId> ParseId(const std::string& hex) {
   return id;
 }
 
+// The largest t below bank `bank`; 0 before the first one, 1 behind the last one.
+float LastBelow(size_t bank) {
+  if (bank == 0 || bank == kTimestepBanks) {
+    return bank == 0 ? 0.0F : 1.0F;
+  }
+  return std::nextafter(kBankBoundaries.at(bank - 1), 0.0F);
+}
+
 }  // namespace
 
 AdapterMix ChosenAdapters::At(float t) const {
   AdapterMix mix;
   for (const RangedPart& part : parts) {
     if (t > part.t_min && t <= part.t_max) {
-      mix.parts.push_back(part.part);
+      AppendMix(*part.adapter, t, query, part.weight, &mix);
     }
   }
   return mix;
 }
 
 bool ChosenAdapters::constant() const {
-  return std::all_of(parts.begin(), parts.end(),
-                     [](const RangedPart& part) { return part.t_min <= 0 && part.t_max >= 1; });
+  const std::span catalog = std::span(parts).first(from_catalog);
+  return std::all_of(catalog.begin(), catalog.end(), [](const RangedPart& part) {
+    return part.t_min <= 0 && part.t_max >= 1 && IsStatic(*part.adapter);
+  });
 }
 
 absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embedding,
                                                      std::span<const AdapterChoice> choices) {
   ChosenAdapters chosen;
-  ASSIGN_OR_RETURN(chosen.parts, loaded_files_.Choose(choices));
-  for (const auto& [part, t_min, t_max] : chosen.parts) {
+  chosen.query.assign(embedding.begin(), embedding.end());
+  ASSIGN_OR_RETURN(chosen.parts, catalog_.Choose(choices));
+  chosen.from_catalog = chosen.parts.size();
+  for (const RangedPart& part : chosen.parts) {
     chosen.uses.push_back(
         {.name = part.adapter->name, .version = part.adapter->version, .weight = part.weight});
   }
-  const size_t loaded = chosen.parts.size();
-  RETURN_IF_ERROR(Retrieve(embedding, &chosen));
-  if (chosen.parts.size() == loaded) {
-    MutexLock lock(mutex_);
-    if (federated_ != nullptr) {
-      chosen.uses.push_back(
-          {.name = federated_->name, .version = federated_->version, .weight = 1});
-      chosen.parts.push_back({.part = {.adapter = federated_, .weight = 1}});
+  std::array<BankChoice, kTimestepBanks> banks;
+  // The whole window is masked when a request begins: the bank of t = 1 comes first.
+  BankChoice& first = banks.back();
+  ASSIGN_OR_RETURN(first, Retrieve(embedding, BankOf(1)));
+  if (first.parts.empty()) {
+    first = Federated();
+  }
+  std::array<const BankChoice*, kTimestepBanks> choice;
+  choice.fill(&first);
+  for (size_t bank = 0; bank + 1 < banks.size(); ++bank) {
+    ASSIGN_OR_RETURN(banks[bank], Retrieve(embedding, static_cast<TimestepBank>(bank)));
+    choice[bank] = banks[bank].parts.empty() ? &first : &banks[bank];
+  }
+  for (size_t begin = 0; begin < choice.size();) {  // neighbours with one choice are one range
+    size_t end = begin + 1;
+    while (end < choice.size() && choice[end] == choice[begin]) {
+      ++end;
     }
+    AddParts(*choice[begin], begin, end, &chosen);
+    begin = end;
   }
   return chosen;
 }
 
-absl::Status AdapterSource::Retrieve(std::span<const float> embedding, ChosenAdapters* chosen) {
-  // The whole window is masked when a request begins: the bank of t = 1.
+void AdapterSource::AddParts(const BankChoice& choice, size_t begin, size_t end,
+                             ChosenAdapters* chosen) {
+  for (size_t i = 0; i < choice.parts.size(); ++i) {
+    const AdapterMix::Part& part = choice.parts[i];
+    chosen->parts.push_back({.adapter = StaticTalora(part.adapter),
+                             .weight = part.weight,
+                             .t_min = LastBelow(begin),
+                             .t_max = LastBelow(end)});
+    const AdapterUse& use = choice.uses[i];
+    const bool known =
+        std::any_of(chosen->uses.begin(), chosen->uses.end(), [&use](const AdapterUse& other) {
+          return other.pattern_id == use.pattern_id && other.name == use.name &&
+                 other.version == use.version;
+        });
+    if (!known) {
+      chosen->uses.push_back(use);
+    }
+  }
+}
+
+absl::StatusOr<AdapterSource::BankChoice> AdapterSource::Retrieve(std::span<const float> embedding,
+                                                                  TimestepBank bank) {
   ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits,
-                   index_.Search(embedding, BankOf(1), options_.max_adapters));
+                   index_.Search(embedding, bank, options_.max_adapters));
   std::erase_if(hits,
                 [&](const RetrievedPattern& hit) { return hit.similarity < options_.threshold; });
   Load(hits);
-  const Selection selection = SelectAdapters(hits, registry_, options_);
-  for (size_t i = 0; i < selection.mix.parts.size(); ++i) {
-    const AdapterMix::Part& part = selection.mix.parts[i];
-    chosen->uses.push_back({.name = part.adapter->name,
-                            .version = part.adapter->version,
-                            .weight = part.weight,
-                            .pattern_id = selection.hits[i].pattern_id,
-                            .similarity = selection.hits[i].similarity});
-    chosen->parts.push_back({.part = part});
+  Selection selection = SelectAdapters(hits, registry_, options_);
+  BankChoice choice{.parts = std::move(selection.mix.parts), .uses = {}};
+  for (size_t i = 0; i < choice.parts.size(); ++i) {
+    const AdapterMix::Part& part = choice.parts[i];
+    choice.uses.push_back({.name = part.adapter->name,
+                           .version = part.adapter->version,
+                           .weight = part.weight,
+                           .pattern_id = selection.hits[i].pattern_id,
+                           .similarity = selection.hits[i].similarity});
     ASSIGN_OR_RETURN(const PatternId id, ParseId(selection.hits[i].pattern_id));
     // A full disk or a pattern deleted meanwhile does not keep a request from its answer.
     patterns_.RecordUse(id).IgnoreError();
   }
-  return absl::OkStatus();
+  return choice;
+}
+
+AdapterSource::BankChoice AdapterSource::Federated() {
+  const MutexLock lock(mutex_);
+  if (federated_ == nullptr) {
+    return {};
+  }
+  return {.parts = {{.adapter = federated_, .weight = 1}},
+          .uses = {{.name = federated_->name, .version = federated_->version, .weight = 1}}};
 }
 
 void AdapterSource::SetFederated(std::shared_ptr<const Adapter> adapter) {
@@ -125,7 +179,7 @@ absl::Status AdapterSource::LoadOne(const RetrievedPattern& hit) {
   RETURN_IF_ERROR(registry_.Publish(std::move(adapter)));
   loaded_.push_back(version);
   if (loaded_.size() > limits::kMaxCachedAdapters) {
-    registry_.Remove(loaded_.front().first, loaded_.front().second);
+    registry_.Remove(loaded_.front().first, loaded_.front().second).IgnoreError();
     loaded_.pop_front();
   }
   return absl::OkStatus();

@@ -15,8 +15,8 @@
 #include "inference/adapter/registry.h"
 #include "inference/model/model.h"
 #include "inference/retrieval/pattern_index.h"
+#include "node/actors/adapter_catalog.h"
 #include "node/actors/inference.h"
-#include "node/actors/loaded_adapters.h"
 #include "node/actors/store_pattern_index.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -26,33 +26,36 @@ namespace ruvd {
 // request that has begun.
 struct ChosenAdapters {
   std::vector<RangedPart> parts;
-  std::vector<AdapterUse> uses;  // of each part
+  std::vector<AdapterUse> uses;   // each once, however many parts it has
+  size_t from_catalog = 0;        // parts of the catalogue; they come first
+  std::vector<float> query = {};  // the prompt's embedding, for routers of timestep banks
 
   // The mix of a step.
   AdapterMix At(float t) const;
-  // Whether all steps have the same mix.
+  // Whether the adapters of the catalogue act alike in all steps.
   bool constant() const;
 };
 
-// Finds the adapters for a prompt. First the loaded ones that the request chooses, or those of the
-// configuration, with their weights as stated. To them come those of the patterns whose centroid is
-// near the prompt's embedding, or else the federated adapter, if there is one, with the weights
-// they would have had without. Never both of these: each was trained to act on the base model
-// alone, and what a node taught the cluster is in both, so that their sum would overshoot.
-// Thread-safe.
+// Finds the adapters for a prompt. First those of the catalogue that the request chooses, or all
+// with their own weights. To them come, for each timestep bank, those of its patterns whose
+// centroid is near the prompt's embedding; where it has none, those of the bank of t = 1; where
+// that has none either, the federated adapter, if there is one; all with the weights they would
+// have had without. Never patterns and the federated adapter at one t: each was trained to act on
+// the base model alone, and what a node taught the cluster is in both, so that their sum would
+// overshoot. Thread-safe.
 class AdapterSource {
  public:
-  // `patterns` and `model` are borrowed and must outlive this.
+  // All but the options are borrowed and must outlive this.
   AdapterSource(PatternStore& patterns, const Model& model, SelectionOptions options,
-                LoadedAdapters loaded)
+                AdapterCatalog& catalog)
       : patterns_(patterns),
         model_(model),
         options_(options),
-        loaded_files_(std::move(loaded)),
+        catalog_(catalog),
         index_(patterns),
         registry_(model.hash()) {}
 
-  // `choices`: of the loaded adapters; empty: as configured. Errors as LoadedAdapters::Choose.
+  // `choices`: of the catalogue; empty: as configured. Errors as AdapterCatalog::Choose.
   absl::StatusOr<ChosenAdapters> Choose(std::span<const float> embedding,
                                         std::span<const AdapterChoice> choices);
 
@@ -60,8 +63,16 @@ class AdapterSource {
   void SetFederated(std::shared_ptr<const Adapter> adapter);
 
  private:
-  // Adds those of the patterns.
-  absl::Status Retrieve(std::span<const float> embedding, ChosenAdapters* chosen);
+  // What acts in a bank: adapters with their weights.
+  struct BankChoice {
+    std::vector<AdapterMix::Part> parts;
+    std::vector<AdapterUse> uses;  // of each part
+  };
+  // Those of a bank's patterns.
+  absl::StatusOr<BankChoice> Retrieve(std::span<const float> embedding, TimestepBank bank);
+  BankChoice Federated();
+  // Adds it for the banks from `begin` to before `end`.
+  static void AddParts(const BankChoice& choice, size_t begin, size_t end, ChosenAdapters* chosen);
   // Makes the registry hold the adapters of these hits, decoding from the store what is missing.
   // One that cannot be used is passed over, as if the pattern had none.
   void Load(std::span<const RetrievedPattern> hits);
@@ -70,7 +81,7 @@ class AdapterSource {
   PatternStore& patterns_;
   const Model& model_;
   const SelectionOptions options_;
-  const LoadedAdapters loaded_files_;
+  AdapterCatalog& catalog_;
   const StorePatternIndex index_;
   AdapterRegistry registry_;
   Mutex mutex_;

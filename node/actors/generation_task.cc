@@ -323,7 +323,7 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& serving) {
   }
   if (!selection.constant()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a score has no steps; choose its adapters without t_min and t_max");
+                 "a score has no steps; choose adapters without timestep banks, t_min and t_max");
   }
   const AdapterMix mix = selection.At(1);
   ScoreOptions options = job_.options;

@@ -28,9 +28,10 @@ struct AdapterUse {
   float similarity = 0;
 };
 
-// An adapter of inference.adapters that a request asks for, in steps with t_min < t <= t_max.
+// An adapter of the catalogue that a request asks for, in steps with t_min < t <= t_max.
 struct AdapterChoice {
   std::string name;
+  std::optional<uint32_t> version = {};  // nullopt: the served one
   float weight = 1;
   float t_min = 0;
   float t_max = 1;

@@ -13,7 +13,7 @@
 #include "base/shown.h"
 #include "base/status.h"
 #include "inference/tokenizer/utf8_assembler.h"
-#include "node/actors/loaded_adapters.h"
+#include "node/actors/adapter_catalog.h"
 #include "node/limits.h"
 
 namespace ruvd {
@@ -166,10 +166,12 @@ absl::StatusOr<std::vector<AdapterChoice>> ReadAdapters(
       CheckBetween("the number of adapters", message.chosen_size(), 0, limits::kMaxChosenAdapters));
   std::vector<AdapterChoice> choices;
   for (const auto& chosen : message.chosen()) {
-    choices.push_back({.name = chosen.name(),
-                       .weight = chosen.has_weight() ? chosen.weight() : 1,
-                       .t_min = chosen.t_min(),
-                       .t_max = chosen.has_t_max() ? chosen.t_max() : 1});
+    choices.push_back(
+        {.name = chosen.name(),
+         .version = chosen.has_version() ? std::optional(chosen.version()) : std::nullopt,
+         .weight = chosen.has_weight() ? chosen.weight() : 1,
+         .t_min = chosen.t_min(),
+         .t_max = chosen.has_t_max() ? chosen.t_max() : 1});
     RETURN_IF_ERROR(CheckAdapterChoice(choices.back()));
   }
   return choices;

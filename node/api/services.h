@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/executor.h"
 #include "inference/model/model.h"
+#include "node/actors/adapter_catalog.h"
 #include "node/actors/federation.h"
 #include "node/actors/inference.h"
 #include "node/actors/learning.h"
@@ -38,6 +39,8 @@ struct ServiceDependencies {
   PatternFeed* pattern_feed = nullptr;
   Digest package_id{};  // of the model that embeds
   NodeId self{};
+  AdapterCatalog* adapters = nullptr;
+  bool paths_are_local = true;  // no caller is on another machine
   WitnessLog* witness = nullptr;
   Database* database = nullptr;
   SessionIndex* sessions = nullptr;
@@ -60,5 +63,6 @@ std::unique_ptr<grpc::Service> MakeLearningService(const ServiceDependencies& de
 std::unique_ptr<grpc::Service> MakePatternService(const ServiceDependencies& dependencies);
 std::unique_ptr<grpc::Service> MakeWitnessService(const ServiceDependencies& dependencies);
 std::unique_ptr<grpc::Service> MakeAdminService(const ServiceDependencies& dependencies);
+std::unique_ptr<grpc::Service> MakeAdapterService(const ServiceDependencies& dependencies);
 
 }  // namespace ruvd

@@ -23,34 +23,55 @@ std::optional<float> Number(std::string_view text) {
 
 absl::Status Misspelt(std::string_view text) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kUsage,
-               "--adapter '{}' is not NAME, NAME=WEIGHT or NAME=WEIGHT@T_MIN..T_MAX", text);
+               "--adapter '{}' is not NAME, NAME@VERSION, NAME=WEIGHT or NAME=WEIGHT@T_MIN..T_MAX",
+               text);
 }
 
+// Takes what stands behind the last `sign` off `text`; nullopt where there is none.
+std::optional<std::string_view> TakeBehind(char sign, std::string_view* text) {
+  const size_t at = text->rfind(sign);
+  if (at == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view behind = text->substr(at + 1);
+  *text = text->substr(0, at);
+  return behind;
+}
+
+bool ReadRange(std::string_view range, inference::v1::AdapterChoice* choice) {
+  const size_t dots = range.find("..");
+  const auto low = Number(range.substr(0, dots));
+  const auto high = Number(range.substr(dots + 2));
+  choice->set_t_min(low.value_or(0));
+  choice->set_t_max(high.value_or(1));
+  return low.has_value() && high.has_value();
+}
+
+bool ReadVersion(std::string_view text, inference::v1::AdapterChoice* choice) {
+  uint32_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  choice->set_version(version);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// From the end: a range has dots, a weight '=' before it, a version neither.
 absl::Status ReadOne(std::string_view text, inference::v1::AdapterChoice* choice) {
   std::string_view rest = text;
-  if (const size_t at = rest.rfind('@'); at != std::string_view::npos) {
-    const std::string_view range = rest.substr(at + 1);
-    const size_t dots = range.find("..");
-    const auto low = Number(range.substr(0, std::min(dots, range.size())));
-    const auto high =
-        dots == std::string_view::npos ? std::nullopt : Number(range.substr(dots + 2));
-    if (!low.has_value() || !high.has_value()) {
-      return Misspelt(text);
-    }
-    choice->set_t_min(*low);
-    choice->set_t_max(*high);
-    rest = rest.substr(0, at);
+  const size_t at = rest.rfind('@');
+  bool fine = true;
+  if (at != std::string_view::npos && rest.find("..", at) != std::string_view::npos) {
+    fine = ReadRange(*TakeBehind('@', &rest), choice);
   }
-  if (const size_t equals = rest.rfind('='); equals != std::string_view::npos) {
-    const auto weight = Number(rest.substr(equals + 1));
-    if (!weight.has_value()) {
-      return Misspelt(text);
-    }
-    choice->set_weight(*weight);
-    rest = rest.substr(0, equals);
+  if (const auto behind = TakeBehind('=', &rest); behind.has_value()) {
+    const auto weight = Number(*behind);
+    choice->set_weight(weight.value_or(0));
+    fine = fine && weight.has_value();
+  }
+  if (const auto behind = TakeBehind('@', &rest); behind.has_value()) {
+    fine = ReadVersion(*behind, choice) && fine;
   }
   choice->set_name(std::string(rest));
-  return rest.empty() ? Misspelt(text) : absl::OkStatus();
+  return rest.empty() || !fine ? Misspelt(text) : absl::OkStatus();
 }
 
 }  // namespace
@@ -59,8 +80,8 @@ void AddAdapterFlags(CLI::App& verb, AdapterFlags& flags) {
   verb.add_flag("--no-adapters", flags.none, "The base model alone");
   verb.add_option(
           "--adapter", flags.chosen,
-          "NAME[=WEIGHT][@T_MIN..T_MAX] of the node's inference.adapters, in steps of which "
-          "so much is masked; may be repeated")
+          "NAME[@VERSION][=WEIGHT][@T_MIN..T_MAX] of `ruvd adapter ls`, in steps of which so much "
+          "is masked; may be repeated")
       ->allow_extra_args(false);
 }
 

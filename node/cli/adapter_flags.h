@@ -14,7 +14,7 @@ namespace ruvd {
 
 struct AdapterFlags {
   bool none = false;
-  std::vector<std::string> chosen;  // NAME[=WEIGHT][@T_MIN..T_MAX]
+  std::vector<std::string> chosen;  // NAME[@VERSION][=WEIGHT][@T_MIN..T_MAX]
 };
 
 // Adds --no-adapters and --adapter.

@@ -13,6 +13,7 @@
 #include "node/cli/request_text.h"
 #include "node/cli/rpc_error.h"
 #include "node/limits.h"
+#include "ruvd/adapter/v1/adapter.grpc.pb.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
@@ -43,6 +44,7 @@ struct NodeClient::Stubs {
         learning(channel),
         patterns(channel),
         witness(channel),
+        adapters(channel),
         admin(channel),
         health(channel) {}
 
@@ -65,6 +67,7 @@ struct NodeClient::Stubs {
   learning::v1::LearningService::Stub learning;
   pattern::v1::PatternService::Stub patterns;
   witness::v1::WitnessService::Stub witness;
+  adapter::v1::AdapterService::Stub adapters;
   admin::v1::AdminService::Stub admin;
   grpc::health::v1::Health::Stub health;
 };
@@ -199,6 +202,60 @@ absl::StatusOr<witness::v1::GetStatsResponse> NodeClient::GetWitnessStats(
     const witness::v1::GetStatsRequest& request) {
   using Stub = witness::v1::WitnessService::Stub;
   return stubs_->Call(*this, stubs_->witness, &Stub::GetStats, request);
+}
+
+absl::StatusOr<adapter::v1::ListAdaptersResponse> NodeClient::ListAdapters(
+    const adapter::v1::ListAdaptersRequest& request) {
+  using Stub = adapter::v1::AdapterService::Stub;
+  return stubs_->Call(*this, stubs_->adapters, &Stub::ListAdapters, request);
+}
+
+absl::StatusOr<adapter::v1::GetAdapterResponse> NodeClient::GetAdapter(
+    const adapter::v1::GetAdapterRequest& request) {
+  using Stub = adapter::v1::AdapterService::Stub;
+  return stubs_->Call(*this, stubs_->adapters, &Stub::GetAdapter, request);
+}
+
+absl::StatusOr<adapter::v1::DiffAdaptersResponse> NodeClient::DiffAdapters(
+    const adapter::v1::DiffAdaptersRequest& request) {
+  using Stub = adapter::v1::AdapterService::Stub;
+  return stubs_->Call(*this, stubs_->adapters, &Stub::DiffAdapters, request);
+}
+
+absl::StatusOr<adapter::v1::LoadAdapterResponse> NodeClient::LoadAdapter(
+    const adapter::v1::LoadAdapterRequest& request) {
+  using Stub = adapter::v1::AdapterService::Stub;
+  return stubs_->Call(*this, stubs_->adapters, &Stub::LoadAdapter, request);
+}
+
+absl::StatusOr<adapter::v1::ImportAdapterResponse> NodeClient::ImportAdapter(
+    const adapter::v1::ImportAdapterRequest& request) {
+  using Stub = adapter::v1::AdapterService::Stub;
+  return stubs_->Call(*this, stubs_->adapters, &Stub::ImportAdapter, request);
+}
+
+absl::StatusOr<adapter::v1::UnloadAdapterResponse> NodeClient::UnloadAdapter(
+    const adapter::v1::UnloadAdapterRequest& request) {
+  using Stub = adapter::v1::AdapterService::Stub;
+  return stubs_->Call(*this, stubs_->adapters, &Stub::UnloadAdapter, request);
+}
+
+absl::StatusOr<adapter::v1::PinAdapterResponse> NodeClient::PinAdapter(
+    const adapter::v1::PinAdapterRequest& request) {
+  using Stub = adapter::v1::AdapterService::Stub;
+  return stubs_->Call(*this, stubs_->adapters, &Stub::PinAdapter, request);
+}
+
+absl::StatusOr<adapter::v1::RollbackAdapterResponse> NodeClient::RollbackAdapter(
+    const adapter::v1::RollbackAdapterRequest& request) {
+  using Stub = adapter::v1::AdapterService::Stub;
+  return stubs_->Call(*this, stubs_->adapters, &Stub::RollbackAdapter, request);
+}
+
+absl::StatusOr<adapter::v1::ExportAdapterResponse> NodeClient::ExportAdapter(
+    const adapter::v1::ExportAdapterRequest& request) {
+  using Stub = adapter::v1::AdapterService::Stub;
+  return stubs_->Call(*this, stubs_->adapters, &Stub::ExportAdapter, request);
 }
 
 absl::StatusOr<admin::v1::GetStatusResponse> NodeClient::GetStatus() {

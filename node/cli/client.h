@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ruvd/adapter/v1/adapter.pb.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
 #include "ruvd/learning/v1/learning.pb.h"
@@ -67,6 +68,24 @@ class NodeClient {
   absl::StatusOr<witness::v1::GetEntryResponse> GetWitnessEntry(const std::string& request_id);
   absl::StatusOr<witness::v1::GetStatsResponse> GetWitnessStats(
       const witness::v1::GetStatsRequest& request);
+  absl::StatusOr<adapter::v1::ListAdaptersResponse> ListAdapters(
+      const adapter::v1::ListAdaptersRequest& request);
+  absl::StatusOr<adapter::v1::GetAdapterResponse> GetAdapter(
+      const adapter::v1::GetAdapterRequest& request);
+  absl::StatusOr<adapter::v1::DiffAdaptersResponse> DiffAdapters(
+      const adapter::v1::DiffAdaptersRequest& request);
+  absl::StatusOr<adapter::v1::LoadAdapterResponse> LoadAdapter(
+      const adapter::v1::LoadAdapterRequest& request);
+  absl::StatusOr<adapter::v1::ImportAdapterResponse> ImportAdapter(
+      const adapter::v1::ImportAdapterRequest& request);
+  absl::StatusOr<adapter::v1::UnloadAdapterResponse> UnloadAdapter(
+      const adapter::v1::UnloadAdapterRequest& request);
+  absl::StatusOr<adapter::v1::PinAdapterResponse> PinAdapter(
+      const adapter::v1::PinAdapterRequest& request);
+  absl::StatusOr<adapter::v1::RollbackAdapterResponse> RollbackAdapter(
+      const adapter::v1::RollbackAdapterRequest& request);
+  absl::StatusOr<adapter::v1::ExportAdapterResponse> ExportAdapter(
+      const adapter::v1::ExportAdapterRequest& request);
   absl::StatusOr<admin::v1::GetStatusResponse> GetStatus();
   absl::StatusOr<admin::v1::ListMembersResponse> ListMembers();
   absl::StatusOr<admin::v1::SetConsentResponse> SetConsent(pattern::v1::SharingTier tier);

@@ -131,6 +131,7 @@ void AddAllVerbs(VerbTable& verbs) {
   AddRateVerb(verbs);
   AddTextVerbs(verbs);
   AddPatternVerbs(verbs);
+  AddAdapterVerbs(verbs);
   AddWitnessVerbs(verbs);
   AddConsentVerbs(verbs);
   AddStoreVerbs(verbs);

@@ -18,15 +18,17 @@ void AddRateVerb(VerbTable& verbs);       // rate
 void AddTextVerbs(VerbTable& verbs);      // embed, tokenize, score
 void AddClusterVerbs(VerbTable& verbs);   // status, members, health
 void AddPatternVerbs(VerbTable& verbs);   // pattern ls, show, search, rm
-void AddWitnessVerbs(VerbTable& verbs);   // witness ls, show, stats
-void AddConsentVerbs(VerbTable& verbs);   // consent grant, revoke, status
-void AddModelVerbs(VerbTable& verbs);     // model import, inspect
-void AddEvaluateVerb(VerbTable& verbs);   // model evaluate
-void AddWhitenVerb(VerbTable& verbs);     // model whiten
-void AddQuantizeVerb(VerbTable& verbs);   // model quantize
-void AddBackendsVerb(VerbTable& verbs);   // model backends
-void AddDemoVerb(VerbTable& verbs);       // demo
-void AddTourVerb(VerbTable& verbs);       // tour
-void AddStoreVerbs(VerbTable& verbs);     // store status, verify, compact, backup, restore, ...
+void AddAdapterVerbs(VerbTable& verbs);  // adapter ls, show, diff, load, unload, pin, rollback, ...
+void AddAdapterMergeVerb(VerbTable& verbs);  // adapter merge
+void AddWitnessVerbs(VerbTable& verbs);      // witness ls, show, stats
+void AddConsentVerbs(VerbTable& verbs);      // consent grant, revoke, status
+void AddModelVerbs(VerbTable& verbs);        // model import, inspect
+void AddEvaluateVerb(VerbTable& verbs);      // model evaluate
+void AddWhitenVerb(VerbTable& verbs);        // model whiten
+void AddQuantizeVerb(VerbTable& verbs);      // model quantize
+void AddBackendsVerb(VerbTable& verbs);      // model backends
+void AddDemoVerb(VerbTable& verbs);          // demo
+void AddTourVerb(VerbTable& verbs);          // tour
+void AddStoreVerbs(VerbTable& verbs);        // store status, verify, compact, backup, restore, ...
 
 }  // namespace ruvd

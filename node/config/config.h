@@ -45,9 +45,11 @@ struct NodeConfig {
     uint64_t kv_bytes = 512ULL << 20;
     // f16 rounds less than the integer kernels do and needs half of f32's memory and bandwidth.
     std::string kv_format = "f16";
-    // GGUF-LoRA files, FILE or FILE=WEIGHT, for requests to choose from by name; those that choose
-    // nothing get all with these weights (1 without).
+    // GGUF-LoRA files, with timestep banks or without, FILE or FILE=WEIGHT, for requests to choose
+    // from by name; those that choose nothing get all with these weights (1 without).
     std::vector<std::string> adapters;
+    // Factors of adapters in memory; those beyond are read again when somebody asks for them.
+    uint64_t adapter_bytes = 256ULL << 20;
   } inference;
   struct RetrievalSection {
     // Cosine at which a pattern's adapter applies; 0: what suits the model's embeddings.

@@ -65,6 +65,8 @@ const std::array kKeys = {
               RUVD_FIELD(std::string, inference.kv_format), 0, 0, TextRule::kOneOf, kKvFormats},
     ConfigKey{"inference", "adapters", "LoRA files, FILE or FILE=WEIGHT of requests that ask none.",
               RUVD_FIELD(std::vector<std::string>, inference.adapters)},
+    ConfigKey{"inference", "adapter_bytes", "Memory of adapters; those used least are read again.",
+              RUVD_FIELD(uint64_t, inference.adapter_bytes), 1 << 20, kMaxBytes},
 
     ConfigKey{"retrieval", "similarity",
               "Cosine at which a pattern's adapter applies; 0 is what suits the model.",

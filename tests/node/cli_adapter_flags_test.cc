@@ -29,8 +29,22 @@ TEST(AdapterFlagsTest, NameWeightAndRange) {
   EXPECT_EQ(ranged.t_max(), 0.5F);
 }
 
+TEST(AdapterFlagsTest, Versions) {
+  EXPECT_EQ(Read("tone@3")->version(), 3U);
+  EXPECT_EQ(Read("tone@3")->name(), "tone");
+  const auto weighted = Read("tone@3=0.5").value();
+  EXPECT_EQ(weighted.version(), 3U);
+  EXPECT_EQ(weighted.weight(), 0.5F);
+  const auto all = Read("tone@3=0.5@0..0.25").value();
+  EXPECT_EQ(all.name(), "tone");
+  EXPECT_EQ(all.version(), 3U);
+  EXPECT_EQ(all.t_max(), 0.25F);
+  EXPECT_FALSE(Read("tone=0.5@0..0.25")->has_version());
+}
+
 TEST(AdapterFlagsTest, WhatIsMisspeltIsRefused) {
-  for (const char* text : {"", "=1", "tone=", "tone=x", "tone@0.5", "tone@..", "tone=1@a..b"}) {
+  for (const char* text :
+       {"", "=1", "tone=", "tone=x", "tone@0.5", "tone@..", "tone=1@a..b", "tone@-1", "tone@"}) {
     EXPECT_EQ(ReasonOf(Read(text).status()), reasons::kUsage) << text;
   }
 }

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/adapter_file.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/pattern_file.h"
@@ -110,6 +111,40 @@ TEST_F(NodePatternsTest, AnAdapterThatAClientStoresServesTheNextRequest) {
   EXPECT_THAT(Run({"pattern", "search", kPrompt, "--task", "walks", "--min-similarity", "0.99"}),
               HasSubstr(id));
   EXPECT_THAT(Run({"pattern", "search", kPrompt, "--task", "runs"}), ::testing::Not(HasSubstr(id)));
+}
+
+// A bank with patterns near the prompt has its own in its steps, the others those of t = 1.
+TEST_F(NodePatternsTest, PatternsOfABankActInItsSteps) {
+  for (const uint64_t seed : {1U, 2U}) {
+    const auto model = Model::Load(kSmallModel).value();
+    const auto adapter = DecodeAdapter(AsBytes(AdapterBytes(seed))).value();
+    Adapter named = *adapter;
+    named.name = "seed" + std::to_string(seed);
+    const std::string path = folder_ / (named.name + ".gguf");
+    ASSERT_TRUE(SaveAdapterFile(named, *model, path).ok());
+    config_.inference.adapters.push_back(path + "=0");
+  }
+  Start();
+  inference::v1::GenerateRequest plain = Request(kPrompt, 16);
+  plain.mutable_sampling()->set_mode(inference::v1::DECODING_MODE_DIFFUSION);
+  inference::v1::GenerateRequest by_hand = plain;
+  auto& early = *by_hand.mutable_adapters()->add_chosen();
+  early.set_name("seed1");
+  early.set_t_min(0.299F);
+  auto& late = *by_hand.mutable_adapters()->add_chosen();
+  late.set_name("seed2");
+  late.set_t_max(0.299F);
+  const std::string expected = Generate(by_hand).text;
+  const std::string first = Upsert(Lesson(1));
+  EXPECT_NE(Generate(plain).text, expected);
+  UpsertPatternRequest low = Lesson(2);
+  low.mutable_pattern()->set_bank(0);
+  const std::string second = Upsert(low);
+  const Completion both = Generate(plain);
+  EXPECT_EQ(both.text, expected);
+  ASSERT_EQ(both.finished.adapters_used_size(), 2);
+  EXPECT_EQ(both.finished.adapters_used(0).pattern_id(), second) << "from low t on";
+  EXPECT_EQ(both.finished.adapters_used(1).pattern_id(), first);
 }
 
 // Found by review: what was learned had no name, did not decode, and failed every request nearby.

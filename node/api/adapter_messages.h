@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "inference/adapter/talora.h"
+#include "node/actors/adapter_catalog.h"
+#include "ruvd/adapter/v1/adapter.pb.h"
+
+namespace ruvd {
+
+// Adapters as messages of ruvd.adapter.v1.
+
+void WriteAdapter(const CatalogEntry& entry, adapter::v1::Adapter* message);
+
+// Every changed matrix, part by part.
+void WriteTargets(const Talora& talora, adapter::v1::GetAdapterResponse* response);
+
+// Part by part, where one of the two has it: the trunks, then bank by bank.
+void WriteDifference(const Talora& a, const Talora& b, adapter::v1::DiffAdaptersResponse* response);
+
+}  // namespace ruvd

@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <optional>
+#include <string>
+
+#include "base/reasons.h"
+#include "base/shown.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_file.h"
+#include "inference/adapter/talora_file.h"
+#include "node/api/adapter_messages.h"
+#include "node/api/query_lane.h"
+#include "node/api/rpc_status.h"
+#include "node/api/services.h"
+#include "node/limits.h"
+#include "node/reasons.h"
+#include "ruvd/adapter/v1/adapter.grpc.pb.h"
+
+namespace ruvd {
+namespace {
+
+std::optional<uint32_t> VersionOf(const adapter::v1::AdapterRef& ref) {
+  return ref.has_version() ? std::optional(ref.version()) : std::nullopt;
+}
+
+template <typename T>
+std::optional<float> WeightOf(const T& request) {
+  return request.has_weight() ? std::optional(request.weight()) : std::nullopt;
+}
+
+class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackService {
+ public:
+  explicit AdapterServiceImpl(const ServiceDependencies& dependencies)
+      : catalog_(*dependencies.adapters),
+        model_(*dependencies.model),
+        paths_are_local_(dependencies.paths_are_local),
+        lane_(dependencies.pattern_calls, limits::kMaxWaitingAdapterCalls) {}
+
+  grpc::ServerUnaryReactor* ListAdapters(grpc::CallbackServerContext* context,
+                                         const adapter::v1::ListAdaptersRequest* request,
+                                         adapter::v1::ListAdaptersResponse* response) override {
+    return Run(context, [this, request, response] {
+      for (const CatalogEntry& entry : catalog_.List()) {
+        if (request->name().empty() || request->name() == entry.info.name) {
+          WriteAdapter(entry, response->add_adapters());
+        }
+      }
+      const RegistryStats stats = catalog_.Stats();
+      response->set_hot_bytes(stats.hot_bytes);
+      response->set_budget_bytes(stats.budget);
+      response->set_loads(stats.loads);
+      response->set_evictions(stats.evictions);
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::ServerUnaryReactor* GetAdapter(grpc::CallbackServerContext* context,
+                                       const adapter::v1::GetAdapterRequest* request,
+                                       adapter::v1::GetAdapterResponse* response) override {
+    return Run(context, [this, request, response]() -> absl::Status {
+      ASSIGN_OR_RETURN(const CatalogEntry entry, Find(request->adapter()));
+      WriteAdapter(entry, response->mutable_adapter());
+      WriteTargets(*entry.adapter, response);
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::ServerUnaryReactor* DiffAdapters(grpc::CallbackServerContext* context,
+                                         const adapter::v1::DiffAdaptersRequest* request,
+                                         adapter::v1::DiffAdaptersResponse* response) override {
+    return Run(context, [this, request, response]() -> absl::Status {
+      ASSIGN_OR_RETURN(const CatalogEntry a, Find(request->a()));
+      ASSIGN_OR_RETURN(const CatalogEntry b, Find(request->b()));
+      WriteDifference(*a.adapter, *b.adapter, response);
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::ServerUnaryReactor* LoadAdapter(grpc::CallbackServerContext* context,
+                                        const adapter::v1::LoadAdapterRequest* request,
+                                        adapter::v1::LoadAdapterResponse* response) override {
+    return Run(context, [this, request, response]() -> absl::Status {
+      if (!paths_are_local_) {
+        return Error(absl::StatusCode::kFailedPrecondition, reasons::kPathsAreLocal,
+                     "this node can be called from other machines (api.allow_remote), so it reads "
+                     "no files that callers name; send the file with `ruvd adapter import`");
+      }
+      ASSIGN_OR_RETURN(const CatalogEntry entry,
+                       catalog_.Load(request->path(), WeightOf(*request)));
+      WriteAdapter(entry, response->mutable_adapter());
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::ServerUnaryReactor* ImportAdapter(grpc::CallbackServerContext* context,
+                                          const adapter::v1::ImportAdapterRequest* request,
+                                          adapter::v1::ImportAdapterResponse* response) override {
+    return Run(context, [this, request, response]() -> absl::Status {
+      ASSIGN_OR_RETURN(const CatalogEntry entry,
+                       catalog_.Import(request->file(), WeightOf(*request)));
+      WriteAdapter(entry, response->mutable_adapter());
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::ServerUnaryReactor* UnloadAdapter(grpc::CallbackServerContext* context,
+                                          const adapter::v1::UnloadAdapterRequest* request,
+                                          adapter::v1::UnloadAdapterResponse* response) override {
+    return Run(context, [this, request, response]() -> absl::Status {
+      ASSIGN_OR_RETURN(const uint32_t version,
+                       catalog_.Unload(request->adapter().name(), VersionOf(request->adapter())));
+      response->set_version(version);
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::ServerUnaryReactor* PinAdapter(grpc::CallbackServerContext* context,
+                                       const adapter::v1::PinAdapterRequest* request,
+                                       adapter::v1::PinAdapterResponse* response) override {
+    return Run(context, [this, request, response]() -> absl::Status {
+      ASSIGN_OR_RETURN(const CatalogEntry entry,
+                       catalog_.SetPinned(request->adapter().name(), VersionOf(request->adapter()),
+                                          request->pinned()));
+      WriteAdapter(entry, response->mutable_adapter());
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::ServerUnaryReactor* RollbackAdapter(
+      grpc::CallbackServerContext* context, const adapter::v1::RollbackAdapterRequest* request,
+      adapter::v1::RollbackAdapterResponse* response) override {
+    return Run(context, [this, request, response]() -> absl::Status {
+      ASSIGN_OR_RETURN(const CatalogEntry entry,
+                       catalog_.Rollback(request->adapter().name(), VersionOf(request->adapter())));
+      WriteAdapter(entry, response->mutable_adapter());
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::ServerUnaryReactor* ExportAdapter(grpc::CallbackServerContext* context,
+                                          const adapter::v1::ExportAdapterRequest* request,
+                                          adapter::v1::ExportAdapterResponse* response) override {
+    return Run(context, [this, request, response] { return Export(*request, response); });
+  }
+
+ private:
+  // Files are read and written: not on gRPC's threads.
+  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context,
+                                std::function<absl::Status()> answer) {
+    auto* reactor = context->DefaultReactor();
+    lane_.Run(context, reactor, std::move(answer));
+    return reactor;
+  }
+
+  absl::StatusOr<CatalogEntry> Find(const adapter::v1::AdapterRef& ref) {
+    return catalog_.Find(ref.name(), VersionOf(ref));
+  }
+
+  absl::StatusOr<std::string> FileOf(const adapter::v1::ExportAdapterRequest& request,
+                                     const Talora& talora) {
+    if (request.part_case() == adapter::v1::ExportAdapterRequest::PART_NOT_SET) {
+      return SerializeTaloraFile(talora, model_);
+    }
+    const bool bank = request.part_case() == adapter::v1::ExportAdapterRequest::kBank;
+    ASSIGN_OR_RETURN(
+        const auto plain,
+        PlainAdapter(talora, bank ? std::optional<size_t>(request.bank()) : std::nullopt));
+    return SerializeAdapterFile(*plain, model_);
+  }
+
+  absl::Status Export(const adapter::v1::ExportAdapterRequest& request,
+                      adapter::v1::ExportAdapterResponse* response) {
+    ASSIGN_OR_RETURN(const CatalogEntry entry, Find(request.adapter()));
+    ASSIGN_OR_RETURN(std::string file, FileOf(request, *entry.adapter));
+    if (file.size() > static_cast<size_t>(limits::kMaxApiMessageBytes)) {
+      return Error(absl::StatusCode::kFailedPrecondition, reasons::kLimitExceeded,
+                   "the file has {} bytes, more than the {} of an answer; copy {} on the node's "
+                   "machine",
+                   file.size(), limits::kMaxApiMessageBytes, Shown(entry.path, 256));
+    }
+    response->set_file(std::move(file));
+    return absl::OkStatus();
+  }
+
+  AdapterCatalog& catalog_;
+  const Model& model_;
+  const bool paths_are_local_;
+  QueryLane lane_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeAdapterService(const ServiceDependencies& dependencies) {
+  return std::make_unique<AdapterServiceImpl>(dependencies);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "ruvd/adapter/v1/adapter.pb.h"
+
+namespace ruvd {
+
+// NAME or NAME@VERSION as a message. USAGE for no name, or a version that is no whole number.
+absl::Status ReadAdapterRef(std::string_view text, adapter::v1::AdapterRef* ref);
+
+}  // namespace ruvd

@@ -1,0 +1,304 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ruvd adapter`: what a running node offers for requests to choose from.
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "node/cli/adapter_ref.h"
+#include "node/cli/client.h"
+#include "node/cli/command.h"
+#include "node/cli/output.h"
+#include "node/cli/terminal.h"
+#include "node/cli/verbs.h"
+#include "node/limits.h"
+
+namespace ruvd {
+namespace {
+
+using adapter::v1::Adapter;
+
+constexpr char kGroup[] = "Adapters";
+constexpr char kRefHelp[] = "NAME or NAME@VERSION; without a version the served one";
+
+std::string Label(const Adapter& adapter) {
+  return fmt::format("{}@{}", adapter.name(), adapter.version());
+}
+
+std::string MiB(uint64_t bytes) {
+  return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+std::string Flags(const Adapter& adapter) {
+  std::string flags = adapter.hot() ? "hot" : "cold";
+  flags += adapter.served() ? " served" : "";
+  flags += adapter.pinned() ? " pinned" : "";
+  return flags;
+}
+
+std::string KindOf(const Adapter& adapter) {
+  return adapter.has_banks()
+             ? fmt::format("{} x {} banks", adapter.kind(), adapter.banks().boundaries_size() + 1)
+             : adapter.kind();
+}
+
+// One adapter after a change: a line, or the message.
+absl::Status Say(CommandContext& context, const char* what, const Adapter& adapter) {
+  context.out << (context.json ? ToJsonLine(adapter)
+                               : fmt::format("{} {}: {}, {}\n", what, PrintableLine(Label(adapter)),
+                                             Flags(adapter), MiB(adapter.bytes())));
+  return absl::OkStatus();
+}
+
+absl::Status List(CommandContext& context, const std::string& name) {
+  NodeClient client(context.server);
+  adapter::v1::ListAdaptersRequest request;
+  request.set_name(name);
+  ASSIGN_OR_RETURN(const auto response, client.ListAdapters(request));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const Adapter& adapter : response.adapters()) {
+    rows.push_back({Label(adapter), KindOf(adapter), fmt::format("{:g}", adapter.weight()),
+                    Flags(adapter), MiB(adapter.bytes()), fmt::format("{}", adapter.uses()),
+                    adapter.source()});
+  }
+  context.out << FormatTable({"ADAPTER", "KIND", "WEIGHT", "STATE", "SIZE", "USES", "SOURCE"}, rows)
+              << fmt::format("in memory: {} of {}\n", MiB(response.hot_bytes()),
+                             MiB(response.budget_bytes()));
+  return absl::OkStatus();
+}
+
+absl::Status Show(CommandContext& context, const std::string& text) {
+  adapter::v1::GetAdapterRequest request;
+  RETURN_IF_ERROR(ReadAdapterRef(text, request.mutable_adapter()));
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.GetAdapter(request));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  const Adapter& adapter = response.adapter();
+  std::vector<std::pair<std::string, std::string>> fields = {
+      {"adapter", Label(adapter)},
+      {"id", adapter.id()},
+      {"kind", adapter.kind()},
+      {"rank", fmt::format("{}", adapter.rank())},
+      {"targets", fmt::format("{}", adapter.targets())},
+      {"size", MiB(adapter.bytes())},
+      {"state", Flags(adapter)},
+      {"weight", fmt::format("{:g}", adapter.weight())},
+      {"uses", fmt::format("{}", adapter.uses())},
+      {"source", adapter.source()},
+      {"file", adapter.path()}};
+  if (!adapter.frame_id().empty()) {
+    fields.emplace_back("frame", adapter.frame_id());
+  }
+  if (adapter.has_banks()) {
+    fields.emplace_back("strategy", adapter.banks().strategy());
+    fields.emplace_back("boundaries",
+                        fmt::format("{:g}", fmt::join(adapter.banks().boundaries(), " ")));
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& target : response.targets()) {
+    rows.push_back({target.part().empty() ? "-" : target.part(), target.tensor(),
+                    fmt::format("{}", target.rank()),
+                    fmt::format("{} x {}", target.out(), target.in()),
+                    fmt::format("{:.4g}", target.norm())});
+  }
+  context.out << FormatFields(fields) << "\n"
+              << FormatTable({"PART", "TENSOR", "RANK", "SHAPE", "NORM"}, rows);
+  return absl::OkStatus();
+}
+
+absl::Status Diff(CommandContext& context, const std::string& a, const std::string& b) {
+  adapter::v1::DiffAdaptersRequest request;
+  RETURN_IF_ERROR(ReadAdapterRef(a, request.mutable_a()));
+  RETURN_IF_ERROR(ReadAdapterRef(b, request.mutable_b()));
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.DiffAdapters(request));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  if (response.equal()) {
+    context.out << "equal\n";
+    return absl::OkStatus();
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& target : response.targets()) {
+    rows.push_back({target.part().empty() ? "-" : target.part(), target.tensor(),
+                    fmt::format("{:.4g}", target.norm_a()), fmt::format("{:.4g}", target.norm_b()),
+                    fmt::format("{:.4g}", target.distance()),
+                    fmt::format("{:.3f}", target.cosine())});
+  }
+  context.out << FormatTable({"PART", "TENSOR", "NORM A", "NORM B", "DISTANCE", "COSINE"}, rows);
+  return absl::OkStatus();
+}
+
+struct FileFlags {
+  std::string file;
+  std::optional<float> weight;
+};
+
+absl::Status Load(CommandContext& context, const FileFlags& flags) {
+  adapter::v1::LoadAdapterRequest request;
+  request.set_path(flags.file);
+  if (flags.weight) {
+    request.set_weight(*flags.weight);
+  }
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.LoadAdapter(request));
+  return Say(context, "loaded", response.adapter());
+}
+
+absl::Status Import(CommandContext& context, const FileFlags& flags) {
+  adapter::v1::ImportAdapterRequest request;
+  ASSIGN_OR_RETURN(*request.mutable_file(),
+                   ReadFile(flags.file, static_cast<uint64_t>(limits::kMaxApiMessageBytes)));
+  if (flags.weight) {
+    request.set_weight(*flags.weight);
+  }
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.ImportAdapter(request));
+  return Say(context, "imported", response.adapter());
+}
+
+absl::Status Unload(CommandContext& context, const std::string& text) {
+  adapter::v1::UnloadAdapterRequest request;
+  RETURN_IF_ERROR(ReadAdapterRef(text, request.mutable_adapter()));
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.UnloadAdapter(request));
+  context.out << (context.json
+                      ? ToJsonLine(response)
+                      : fmt::format("unloaded {}@{}\n", PrintableLine(request.adapter().name()),
+                                    response.version()));
+  return absl::OkStatus();
+}
+
+absl::Status Pin(CommandContext& context, const std::string& text, bool off) {
+  adapter::v1::PinAdapterRequest request;
+  RETURN_IF_ERROR(ReadAdapterRef(text, request.mutable_adapter()));
+  request.set_pinned(!off);
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.PinAdapter(request));
+  return Say(context, off ? "unpinned" : "pinned", response.adapter());
+}
+
+absl::Status Rollback(CommandContext& context, const std::string& text) {
+  adapter::v1::RollbackAdapterRequest request;
+  RETURN_IF_ERROR(ReadAdapterRef(text, request.mutable_adapter()));
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.RollbackAdapter(request));
+  return Say(context, "serving", response.adapter());
+}
+
+struct ExportFlags {
+  std::string ref;
+  std::string out;
+  std::optional<uint32_t> bank;
+  bool trunk = false;
+};
+
+absl::Status Export(CommandContext& context, const ExportFlags& flags) {
+  adapter::v1::ExportAdapterRequest request;
+  RETURN_IF_ERROR(ReadAdapterRef(flags.ref, request.mutable_adapter()));
+  if (flags.bank) {
+    request.set_bank(*flags.bank);
+  } else if (flags.trunk) {
+    request.set_trunk(true);
+  }
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.ExportAdapter(request));
+  RETURN_IF_ERROR(WriteFileAtomically(flags.out, response.file()));
+  context.out << (context.json ? ToJsonLine(nlohmann::json{{"out", flags.out},
+                                                           {"bytes", response.file().size()}})
+                               : fmt::format("{}: {} bytes\n", PrintableLine(flags.out),
+                                             response.file().size()));
+  return absl::OkStatus();
+}
+
+void AddFileVerbs(VerbTable& verbs) {
+  auto loaded = std::make_shared<FileFlags>();
+  CLI::App& load =
+      verbs.Add("adapter load", kGroup, "Offer a file of the node's machine until the node stops",
+                [loaded](CommandContext& context) { return Load(context, *loaded); });
+  load.add_option("file", loaded->file, "GGUF file, plain LoRA or with banks")->required();
+  auto imported = std::make_shared<FileFlags>();
+  CLI::App& import =
+      verbs.Add("adapter import", kGroup, "Send a file to the node, which keeps it",
+                [imported](CommandContext& context) { return Import(context, *imported); });
+  import.add_option("file", imported->file, "GGUF file, plain LoRA or with banks")->required();
+  constexpr char kWeightHelp[] =
+      "Of requests that choose nothing; without it that of the version served so far, or 0";
+  load.add_option("--weight", loaded->weight, kWeightHelp);
+  import.add_option("--weight", imported->weight, kWeightHelp);
+
+  auto exported = std::make_shared<ExportFlags>();
+  CLI::App& to_file =
+      verbs.Add("adapter export", kGroup, "An adapter of the node as a GGUF file",
+                [exported](CommandContext& context) { return Export(context, *exported); });
+  to_file.add_option("adapter", exported->ref, kRefHelp)->required();
+  to_file.add_option("--out", exported->out, "File to write")->required();
+  auto* bank = to_file.add_option("--bank", exported->bank,
+                                  "Of one with banks: what acts in this bank, as a plain file");
+  to_file.add_flag("--trunk", exported->trunk, "Of one with banks: the trunk, as a plain file")
+      ->excludes(bank);
+}
+
+// A verb whose only argument names an adapter.
+void AddRefVerb(VerbTable& verbs, const char* path, const char* help,
+                const std::function<absl::Status(CommandContext&, const std::string&)>& action) {
+  auto ref = std::make_shared<std::string>();
+  verbs
+      .Add(path, kGroup, help,
+           [ref, action](CommandContext& context) { return action(context, *ref); })
+      .add_option("adapter", *ref, kRefHelp)
+      ->required();
+}
+
+}  // namespace
+
+void AddAdapterVerbs(VerbTable& verbs) {
+  auto name = std::make_shared<std::string>();
+  verbs
+      .Add("adapter ls", kGroup, "Adapters that requests may choose",
+           [name](CommandContext& context) { return List(context, *name); })
+      .add_option("--name", *name, "All versions of one");
+  AddRefVerb(verbs, "adapter show", "One adapter and what it changes", Show);
+  auto pair = std::make_shared<std::pair<std::string, std::string>>();
+  CLI::App& diff = verbs.Add(
+      "adapter diff", kGroup, "How far apart two adapters are",
+      [pair](CommandContext& context) { return Diff(context, pair->first, pair->second); });
+  diff.add_option("a", pair->first, kRefHelp)->required();
+  diff.add_option("b", pair->second, kRefHelp)->required();
+  AddFileVerbs(verbs);
+  AddRefVerb(verbs, "adapter unload", "End a version for later requests", Unload);
+  AddRefVerb(verbs, "adapter rollback",
+             "Serve this version, or the one below the served one, by default", Rollback);
+  struct PinFlags {
+    std::string ref;
+    bool off = false;
+  };
+  auto pinned = std::make_shared<PinFlags>();
+  CLI::App& pin = verbs.Add(
+      "adapter pin", kGroup, "Keep a version in memory",
+      [pinned](CommandContext& context) { return Pin(context, pinned->ref, pinned->off); });
+  pin.add_option("adapter", pinned->ref, kRefHelp)->required();
+  pin.add_flag("--off", pinned->off, "Let it go when others need the room");
+  AddAdapterMergeVerb(verbs);
+}
+
+}  // namespace ruvd
