@@ -140,6 +140,7 @@ void AddAllVerbs(VerbTable& verbs) {
   AddQuantizeVerb(verbs);
   AddEvaluateVerb(verbs);
   AddWhitenVerb(verbs);
+  AddFrameVerb(verbs);
   AddBackendsVerb(verbs);
   AddConfigVerbs(verbs);
 }

@@ -25,6 +25,7 @@ void AddConsentVerbs(VerbTable& verbs);      // consent grant, revoke, status
 void AddModelVerbs(VerbTable& verbs);        // model import, inspect
 void AddEvaluateVerb(VerbTable& verbs);      // model evaluate
 void AddWhitenVerb(VerbTable& verbs);        // model whiten
+void AddFrameVerb(VerbTable& verbs);         // model frame
 void AddQuantizeVerb(VerbTable& verbs);      // model quantize
 void AddBackendsVerb(VerbTable& verbs);      // model backends
 void AddDemoVerb(VerbTable& verbs);          // demo

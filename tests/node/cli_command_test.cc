@@ -13,9 +13,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/adapter/frame_set.h"
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/writer.h"
 #include "node/cli/command.h"
@@ -361,6 +363,26 @@ TEST(CliExitCodeTest, ErrorsAreOnePrintableLine) {
             "ruvd: a b [2J; c [A_REASON]");
   EXPECT_EQ(ErrorLine(absl::InternalError("plain")), "ruvd: plain");
   EXPECT_EQ(ErrorLine(absl::InternalError("a\xC2\x9B[2J\xFF")), "ruvd: a\uFFFD[2J\uFFFD");
+}
+
+TEST_F(CliCommandTest, ModelFrameWritesAFrame) {
+  const std::string model = std::string(RUVD_SOURCE_DIR) + "/deploy/models/ruvdllm-5m.q8_0.gguf";
+  const std::string out = folder_ / "frame.gguf";
+  ASSERT_EQ(Run({"model", "frame", "--model", model, "--out", out, "--kind", "random", "--rank",
+                 "4", "--format", "json"}),
+            0)
+      << err_.str();
+  const auto said = nlohmann::json::parse(out_.str());
+  const auto frame = LoadFrameSet(out);
+  ASSERT_TRUE(frame.ok()) << frame.status();
+  EXPECT_EQ(said["id"], ToHex(frame->id));
+  EXPECT_EQ(said["modules"], 28);
+  ASSERT_EQ(Run({"model", "frame", "--model", model, "--out", out, "--kind", "svd", "--modules",
+                 "qv", "--rank", "2"}),
+            0)
+      << err_.str();
+  EXPECT_EQ(LoadFrameSet(out)->kind, FrameKind::kWeight);
+  EXPECT_EQ(Run({"model", "frame", "--model", model, "--out", out, "--rank", "0"}), 2);
 }
 
 }  // namespace
