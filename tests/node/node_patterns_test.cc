@@ -415,7 +415,7 @@ TEST_F(NodePatternsTest, AUserIsErasedWhileTheNodeServes) {
   EXPECT_EQ(Status().sessions(), 2u);
   EXPECT_THAT(Run({"store", "erase", "--running", "--user", "alice"}), HasSubstr("alice"));
   EXPECT_EQ(Status().sessions(), 1u);
-  EXPECT_THAT(Run({"store", "erase", "--running", "--user", ""}), HasSubstr("INVALID_ARGUMENT"));
+  EXPECT_THAT(Run({"store", "erase", "--running", "--user", ""}), HasSubstr("USAGE"));
   Restart();
   EXPECT_EQ(Status().sessions(), 1u);
 }
