@@ -5,7 +5,8 @@
 same steps in PyTorch (tests/train/torch_network.py, head on masked rows only), alternately on the
 same threads: LoRA of rank 8 on every linear layer, 16 x 128 tokens, AdamW. Prints one JSON line with
 the best CPU and wall time of a step of each and their ratio. BUILD is a folder such as
-build/release."""
+build/release. With more than one thread torch's waiting threads spin, so on a machine that does other
+things compare --threads 1 with OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1."""
 import argparse
 import json
 import os

@@ -66,9 +66,7 @@ inline constexpr int kMaxTrainingSteps = 10'000;
 inline constexpr int kMaxTrainingBatch = 256;
 inline constexpr int kMaxHeldOutSamples = 1024;
 inline constexpr size_t kMaxTrainingExamples = 4096;
-// Held-out rows kept in memory: 16384 rows of two vectors of width 512 are 64 MiB.
+// Held-out rows whose frozen part is kept in memory: 16384 rows of width 512 are 32 MiB.
 inline constexpr size_t kMaxHeldOutRows = 16384;
-// Masked rows whose tail is computed together. 256 rows of a 8192 vocabulary are 8 MiB of logits.
-inline constexpr size_t kTailRows = 256;
 
 }  // namespace ruvd::limits
