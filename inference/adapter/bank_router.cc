@@ -162,7 +162,7 @@ absl::StatusOr<BankRouter> TrainRouter(std::span<const RoutingSample> samples,
                                         training.hidden, random.Next());
   const size_t count = router.parameters().size();
   std::vector<float> parameters(router.parameters().begin(), router.parameters().end());
-  train::AdamW adam(count, {.weight_decay = training.weight_decay});
+  train::Optimizer adam(count, {.weight_decay = training.weight_decay});
   std::vector<size_t> order(samples.size());
   std::iota(order.begin(), order.end(), size_t{0});
   for (int epoch = 0; epoch < training.epochs; ++epoch) {
