@@ -67,6 +67,12 @@ inline constexpr size_t kMaxRunningGenerations = 8;
 // Tokens of one forward that several completions share: some 20 ms of a 29M model, so that
 // cancelling and streaming stay prompt.
 inline constexpr size_t kMaxBatchRows = 512;
+// What sessions were taught, and completions that feedback may come for: a full memory of the 29M
+// model has 5 MiB, a completion of 64 tokens 150 KiB.
+inline constexpr size_t kMaxInstantBytes = 64 << 20;
+inline constexpr size_t kMaxInstantTrails = 256;
+// A session that says nothing for so long is another one when it goes on.
+inline constexpr std::chrono::hours kInstantIdle{1};
 // Feedback waiting for the learning actor.
 inline constexpr size_t kLearningMailbox = 256;
 // Frames and events waiting for the federation actor.

@@ -33,6 +33,7 @@
 #include "node/actors/adapter_source.h"
 #include "node/actors/federation_actor.h"
 #include "node/actors/inference_actor.h"
+#include "node/actors/instant_loop.h"
 #include "node/actors/learning_actor.h"
 #include "node/actors/maintenance_actor.h"
 #include "node/actors/witness_actor.h"
@@ -124,6 +125,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<Frame> frame_;
   std::unique_ptr<AdapterCatalog> catalog_;
   std::unique_ptr<AdapterSource> adapters_;
+  TimestepStatistics usual_entropy_;  // used on compute_pool_ only
 
   ThreadPool io_pool_{{.name = "io", .threads = 2}};
   ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
@@ -139,6 +141,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<ActorSystem> actors_;
   std::unique_ptr<FederationActor> federation_;
   std::unique_ptr<RequestRecorder> recorder_;
+  std::unique_ptr<InstantLoop> instant_;
   std::unique_ptr<InferenceActor> inference_;
   std::unique_ptr<LearningActor> learning_;
 
@@ -279,6 +282,14 @@ absl::Status NodeImpl::StartActors() {
   ASSIGN_OR_RETURN(recorder_, StartWitnessActor(*actors_, {.clock = &clock_,
                                                            .log = witness_.get(),
                                                            .sessions = sessions_.get()}));
+  instant_ = std::make_unique<InstantLoop>(
+      InstantLoopOptions{.clock = &clock_, .on = config_.learning.instant});
+  std::optional<DgrOptions> dgr;
+  if (const auto strategy = DgrStrategyByName(config_.retrieval.dgr)) {
+    dgr = DgrOptions{.strategy = *strategy,
+                     .max_retrievals = config_.retrieval.dgr_queries,
+                     .min_t = config_.retrieval.dgr_min_t};
+  }
   inference_ = StartInferenceActor(
       *actors_, {.queue = static_cast<size_t>(config_.inference.queue),
                  .services = {.clock = &clock_,
@@ -291,7 +302,10 @@ absl::Status NodeImpl::StartActors() {
                               .sampler = SamplerByName(config_.inference.sampler),
                               .max_tokens_limit = config_.inference.max_tokens_limit,
                               .recorder = recorder_.get(),
-                              .expect_user = [this](const std::string& id) { ExpectUser(id); }},
+                              .expect_user = [this](const std::string& id) { ExpectUser(id); },
+                              .instant = instant_.get(),
+                              .dgr = dgr,
+                              .usual_entropy = &usual_entropy_},
                  .transformer = serving_.get(),
                  .exact = scoring_.get(),
                  .compute = &compute_pool_,
@@ -320,6 +334,7 @@ absl::Status NodeImpl::StartActors() {
   learning.pool = &learning_pool_;
   learning.metrics = metrics_.get();
   learning.witness = witness_.get();
+  learning.instant = instant_.get();
   learning.on_pattern = [this](const PatternId& id) { federation_->OnPatternStored(id); };
   learning_ = StartLearningActor(*actors_, learning);
   return absl::OkStatus();
@@ -393,6 +408,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.database = database_.get();
   dependencies.sessions = sessions_.get();
   dependencies.trajectories = trajectories_.get();
+  dependencies.instant = instant_.get();
   dependencies.backup_dir = BackupDirOf(config_);
   dependencies.queries = &query_pool_;
   dependencies.pattern_calls = &pattern_pool_;

@@ -58,7 +58,8 @@ bool ChosenAdapters::constant() const {
 }
 
 absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embedding,
-                                                     std::span<const AdapterChoice> choices) {
+                                                     std::span<const AdapterChoice> choices,
+                                                     const PatternFactor& factor) {
   ChosenAdapters chosen;
   chosen.query.assign(embedding.begin(), embedding.end());
   ASSIGN_OR_RETURN(chosen.parts, catalog_.Choose(choices));
@@ -70,14 +71,14 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embe
   std::array<BankChoice, kTimestepBanks> banks;
   // The whole window is masked when a request begins: the bank of t = 1 comes first.
   BankChoice& first = banks.back();
-  ASSIGN_OR_RETURN(first, Retrieve(embedding, BankOf(1)));
+  ASSIGN_OR_RETURN(first, Retrieve(embedding, BankOf(1), factor));
   if (first.parts.empty()) {
     first = Federated();
   }
   std::array<const BankChoice*, kTimestepBanks> choice;
   choice.fill(&first);
   for (size_t bank = 0; bank + 1 < banks.size(); ++bank) {
-    ASSIGN_OR_RETURN(banks[bank], Retrieve(embedding, static_cast<TimestepBank>(bank)));
+    ASSIGN_OR_RETURN(banks[bank], Retrieve(embedding, static_cast<TimestepBank>(bank), factor));
     choice[bank] = banks[bank].parts.empty() ? &first : &banks[bank];
   }
   for (size_t begin = 0; begin < choice.size();) {  // neighbours with one choice are one range
@@ -112,9 +113,45 @@ void AdapterSource::AddParts(const BankChoice& choice, size_t begin, size_t end,
 }
 
 absl::StatusOr<AdapterSource::BankChoice> AdapterSource::Retrieve(std::span<const float> embedding,
-                                                                  TimestepBank bank) {
+                                                                  TimestepBank bank,
+                                                                  const PatternFactor& factor) {
   ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits,
                    index_.Search(embedding, bank, options_.max_adapters));
+  if (factor != nullptr) {
+    for (RetrievedPattern& hit : hits) {
+      hit.similarity *= factor(hit.pattern_id);
+    }
+  }
+  return UseHits(std::move(hits));
+}
+
+absl::StatusOr<ChosenAdapters> AdapterSource::ChooseAgain(const ChosenAdapters& current,
+                                                          std::span<const float> query,
+                                                          TimestepBank bank, UncertaintyKind kind) {
+  std::vector<RetrievedPattern> in_use;
+  for (const AdapterUse& use : current.uses) {
+    if (!use.pattern_id.empty()) {
+      in_use.push_back({.pattern_id = use.pattern_id, .similarity = use.similarity});
+    }
+  }
+  ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits,
+                   index_.Search(query, bank, options_.max_adapters));
+  ASSIGN_OR_RETURN(const BankChoice choice, UseHits(FilterByKind(std::move(hits), kind, in_use)));
+  if (choice.parts.empty()) {
+    return current;
+  }
+  const auto kept = static_cast<std::ptrdiff_t>(current.from_catalog);
+  ChosenAdapters chosen;
+  chosen.from_catalog = current.from_catalog;
+  chosen.query = current.query;
+  chosen.parts.assign(current.parts.begin(), current.parts.begin() + kept);
+  chosen.uses.assign(current.uses.begin(), current.uses.begin() + kept);
+  AddParts(choice, 0, kTimestepBanks, &chosen);
+  return chosen;
+}
+
+absl::StatusOr<AdapterSource::BankChoice> AdapterSource::UseHits(
+    std::vector<RetrievedPattern> hits) {
   std::erase_if(hits,
                 [&](const RetrievedPattern& hit) { return hit.similarity < options_.threshold; });
   Load(hits);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <set>
 #include <span>
@@ -14,6 +15,7 @@
 #include "base/mutex.h"
 #include "inference/adapter/registry.h"
 #include "inference/model/model.h"
+#include "inference/retrieval/denoising_guided.h"
 #include "inference/retrieval/pattern_index.h"
 #include "node/actors/adapter_catalog.h"
 #include "node/actors/inference.h"
@@ -55,9 +57,21 @@ class AdapterSource {
         index_(patterns),
         registry_(model.hash()) {}
 
+  // By which a pattern's similarity is multiplied before it is compared with others and with the
+  // threshold, by pattern id. Null: 1 for all.
+  using PatternFactor = std::function<float(const std::string& pattern_id)>;
+
   // `choices`: of the catalogue; empty: as configured. Errors as AdapterCatalog::Choose.
   absl::StatusOr<ChosenAdapters> Choose(std::span<const float> embedding,
-                                        std::span<const AdapterChoice> choices);
+                                        std::span<const AdapterChoice> choices,
+                                        const PatternFactor& factor = nullptr);
+
+  // Other adapters for a completion under way that is uncertain in this way: the catalogue's stay,
+  // those of patterns (or the federated one) make place for those of the patterns of `bank` near
+  // `query`. Where none is found, or all are in use already, `current` itself.
+  absl::StatusOr<ChosenAdapters> ChooseAgain(const ChosenAdapters& current,
+                                             std::span<const float> query, TimestepBank bank,
+                                             UncertaintyKind kind);
 
   // Replaces the federated adapter; null for none.
   void SetFederated(std::shared_ptr<const Adapter> adapter);
@@ -69,7 +83,10 @@ class AdapterSource {
     std::vector<AdapterUse> uses;  // of each part
   };
   // Those of a bank's patterns.
-  absl::StatusOr<BankChoice> Retrieve(std::span<const float> embedding, TimestepBank bank);
+  absl::StatusOr<BankChoice> Retrieve(std::span<const float> embedding, TimestepBank bank,
+                                      const PatternFactor& factor);
+  // Those of these hits that are near enough and can be used.
+  absl::StatusOr<BankChoice> UseHits(std::vector<RetrievedPattern> hits);
   BankChoice Federated();
   // Adds it for the banks from `begin` to before `end`.
   static void AddParts(const BankChoice& choice, size_t begin, size_t end, ChosenAdapters* chosen);

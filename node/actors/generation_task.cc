@@ -158,10 +158,24 @@ absl::Status GenerationTask::Begin(Transformer& transformer) {
   ASSIGN_OR_RETURN(const std::vector<TokenId> given, Create(model));
   ASSIGN_OR_RETURN(embedding_, EmbedText(transformer, given, services_.whitening));
   trace_.Embedded(embedding_, given.size());
+  const InstantSession session = Remembered();
+  const bool remembered = !session.session_id.empty();
   if (job_.use_adapters) {
-    ASSIGN_OR_RETURN(selection_, services_.adapters->Choose(embedding_, job_.adapters));
+    AdapterSource::PatternFactor factor;
+    if (remembered) {
+      factor = [&](const std::string& pattern_id) {
+        return services_.instant->PatternFactor(session, pattern_id);
+      };
+    }
+    ASSIGN_OR_RETURN(selection_, services_.adapters->Choose(embedding_, job_.adapters, factor));
   }
   trace_.Chose(selection_.uses);
+  if (remembered) {
+    generation_->Remember(services_.instant->MemoryOf(session), /*record=*/true);
+  }
+  if (services_.dgr.has_value() && job_.use_adapters) {
+    generation_->Watch([this](const StepSignals& signals) { WatchUncertainty(signals); });
+  }
   GenerationStarted started;
   started.response_id = response_id_;
   started.prompt_tokens = static_cast<int>(given.size());
@@ -201,6 +215,43 @@ absl::StatusOr<std::vector<TokenId>> GenerationTask::Create(const Model& model) 
                    Generation::CreateInfill(model, canvas, options, policy, services_.prefixes));
   std::erase(canvas, kNoToken);
   return canvas;
+}
+
+void GenerationTask::WatchUncertainty(const StepSignals& signals) {
+  const StepUncertainty now = UncertaintyOf(signals.positions, signals.t);
+  const float usual = services_.usual_entropy->ZScore(signals.t, now.entropy);
+  services_.usual_entropy->Add(signals.t, now.entropy);
+  const DgrDecision decision =
+      DecideRetrieval(*services_.dgr, dgr_history_, now, signals.step, usual);
+  if (!decision.query) {
+    return;
+  }
+  dgr_history_ = {.retrievals = dgr_history_.retrievals + 1, .last_step = signals.step};
+  const std::vector<float> query =
+      AugmentedQuery(embedding_, signals.hidden, signals.positions, services_.whitening,
+                     services_.dgr->uncertain_share);
+  absl::StatusOr<ChosenAdapters> chosen =
+      services_.adapters->ChooseAgain(selection_, query, BankOf(signals.t), decision.kind);
+  if (!chosen.ok()) {  // it goes on with those it has
+    spdlog::warn("response {} keeps its adapters: {}", response_id_, MessageOf(chosen.status()));
+    return;
+  }
+  for (const AdapterUse& use : selection_.uses) {
+    const auto same = [&use](const AdapterUse& other) {
+      return other.name == use.name && other.version == use.version;
+    };
+    if (std::none_of(chosen->uses.begin(), chosen->uses.end(), same) &&
+        std::none_of(former_.begin(), former_.end(), same)) {
+      former_.push_back(use);
+    }
+  }
+  selection_ = *std::move(chosen);
+}
+
+InstantSession GenerationTask::Remembered() const {
+  const bool wanted = services_.instant != nullptr &&
+                      job_.session_memory.value_or(services_.instant->on_by_default());
+  return wanted ? InstantSession{job_.user_id, job_.session_id} : InstantSession{};
 }
 
 absl::Status GenerationTask::Advance(RoundResult round) {
@@ -260,6 +311,15 @@ absl::Status GenerationTask::Finish() {
     spdlog::warn("response {} cannot be learned from: {} [{}]", response_id_, MessageOf(stored),
                  ReasonOf(stored));
   }
+  if (const InstantSession session = Remembered(); !session.session_id.empty()) {
+    InstantTrail trail{.session = session, .commits = generation_->trail()};
+    for (const AdapterUse& use : AllUses()) {
+      if (!use.pattern_id.empty()) {
+        trail.patterns.push_back(use.pattern_id);
+      }
+    }
+    services_.instant->Keep(response_id_, std::move(trail));
+  }
   trace_.Finished(generation_->completion_tokens());
   GenerationFinished finished;
   finished.response_id = response_id_;
@@ -269,13 +329,19 @@ absl::Status GenerationTask::Finish() {
   finished.forwards = generation_->forwards();
   finished.seconds = Seconds(services_.clock->Now() - begun_);
   finished.queue_seconds = Seconds(begun_ - admitted_);
-  finished.adapters = selection_.uses;
+  finished.adapters = AllUses();
   std::erase_if(tokens_, [&](const Commit& commit) {  // committed behind the end of the text
     return commit.position >= finished.completion_tokens;
   });
   finished.tokens = std::move(tokens_);
   job_.listener->OnEnd(finished);
   return absl::OkStatus();
+}
+
+std::vector<AdapterUse> GenerationTask::AllUses() const {
+  std::vector<AdapterUse> uses = selection_.uses;
+  uses.insert(uses.end(), former_.begin(), former_.end());
+  return uses;
 }
 
 Trajectory GenerationTask::MakeTrajectory() const {
@@ -291,7 +357,7 @@ Trajectory GenerationTask::MakeTrajectory() const {
   trajectory.mode = NumberOf(mode_);
   trajectory.step_t = step_t_;
   trajectory.step_entropy = step_entropy_;
-  for (const AdapterUse& use : selection_.uses) {
+  for (const AdapterUse& use : AllUses()) {
     trajectory.adapters.push_back(fmt::format("{}@{}", use.name, use.version));
   }
   trajectory.created_ms = services_.clock->WallMillis();

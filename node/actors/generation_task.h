@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "inference/cache/prefix_tree.h"
+#include "inference/retrieval/denoising_guided.h"
+#include "inference/retrieval/uncertainty.h"
 #include "inference/retrieval/whitening.h"
 #include "node/actors/adapter_source.h"
 #include "node/actors/compute_task.h"
 #include "node/actors/inference.h"
+#include "node/actors/instant_loop.h"
 #include "node/actors/request_trace.h"
 #include "storage/trajectories/trajectory_store.h"
 
@@ -34,6 +37,11 @@ struct GenerationServices {
   RequestRecorder* recorder = nullptr;  // null: nobody wants to know
   // Hears of a request's user when it is admitted, to make the user's key meanwhile; must not wait.
   std::function<void(const std::string& user_id)> expect_user = nullptr;
+  InstantLoop* instant = nullptr;  // null: sessions remember nothing
+  // When a completion asks for other adapters; nullopt: never.
+  std::optional<DgrOptions> dgr = std::nullopt;
+  // What entropy is usual by t; with dgr. Used on the compute thread only.
+  TimestepStatistics* usual_entropy = nullptr;
 };
 
 // A conversation as the model sees it: the text for people, and the tokens, in which markers are
@@ -74,10 +82,16 @@ class GenerationTask final : public ComputeTask {
   absl::StatusOr<std::vector<TokenId>> Create(const Model& model);
   // The job's options with the node's own settings.
   absl::StatusOr<SamplingOptions> Options(const Model& model) const;
+  // Takes other adapters from the next step on where the step was uncertain.
+  void WatchUncertainty(const StepSignals& signals);
+  // The session whose memory it takes part in; without an id where it does not.
+  InstantSession Remembered() const;
   void NoteCommits(const StepResult& step);
   absl::Status Advance(RoundResult round);
   absl::Status Finish();
   Trajectory MakeTrajectory() const;
+  // Adapters that served any step: those in use first.
+  std::vector<AdapterUse> AllUses() const;
 
   const GenerationServices services_;
   const std::string response_id_;
@@ -87,6 +101,8 @@ class GenerationTask final : public ComputeTask {
   RequestTrace trace_;
   std::vector<float> embedding_;
   ChosenAdapters selection_;
+  std::vector<AdapterUse> former_;  // adapters that served earlier steps
+  DgrHistory dgr_history_;
   DecodingMode mode_ = DecodingMode::kDiffusion;
   std::unique_ptr<Generation> generation_;
   ChatPrompt chat_;                // of a conversation

@@ -93,6 +93,9 @@ struct GenerationJob {
   std::vector<AdapterChoice> adapters = {};  // empty: as configured
   std::string session_id;
   std::string user_id;  // empty: nobody's
+  // Whether what its session was taught changes the completion, and its own tokens are kept for
+  // feedback; nullopt: as configured. Needs a session_id.
+  std::optional<bool> session_memory = std::nullopt;
   std::optional<TimePoint> deadline;
   std::shared_ptr<GenerationListener> listener;
 };

@@ -30,6 +30,8 @@ struct FeedbackAnswer {
   double held_out_before = 0;
   double held_out_after = 0;
   double seconds = 0;
+  // Positions that the request's session was taught at once; 0: none.
+  uint32_t session_lessons = 0;
 };
 
 // The background loop: trajectories with feedback become clusters, clusters become patterns with

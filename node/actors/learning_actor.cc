@@ -26,6 +26,7 @@ namespace {
 struct FeedbackMessage {
   Feedback feedback;
   ReplyTo<FeedbackAnswer> reply;
+  uint32_t session_lessons = 0;
 };
 struct AgeCheck {};
 using Message = std::variant<FeedbackMessage, AgeCheck>;
@@ -35,6 +36,7 @@ struct Waiter {
   std::string response_id;
   std::string idempotency_key;
   ReplyTo<FeedbackAnswer> reply;
+  uint32_t session_lessons = 0;
 };
 
 std::string_view SignalName(const Feedback& feedback) {
@@ -87,6 +89,7 @@ class BackgroundActor final : public Actor<Message> {
       message.reply.Send(trajectory.status());
       return absl::OkStatus();
     }
+    message.session_lessons = TeachSession(message.feedback);
     if (!options_.enabled || WantedText(*trajectory, options_.round.min_rating).empty()) {
       Answer(message, options_.enabled ? "recorded; a completion rated low teaches no text of its "
                                          "own, send an edited_text to teach one"
@@ -109,8 +112,8 @@ class BackgroundActor final : public Actor<Message> {
       Answer(message, "recorded; many wait for the running round, a later one learns it");
       return MaybeStartRound(context);
     }
-    waiting_.push_back(
-        {message.feedback.response_id, message.feedback.idempotency_key, message.reply});
+    waiting_.push_back({message.feedback.response_id, message.feedback.idempotency_key,
+                        message.reply, message.session_lessons});
     options_.metrics->FeedbackReceived(SignalName(message.feedback), true);
     return MaybeStartRound(context);
   }
@@ -128,6 +131,22 @@ class BackgroundActor final : public Actor<Message> {
                                .accepted = feedback.accepted}));
     NoteQuality(feedback);
     return options_.services.trajectories->Get(feedback.response_id);
+  }
+
+  // The instant loop. Takes microseconds; its session need not remember the response any more.
+  uint32_t TeachSession(const Feedback& feedback) {
+    if (options_.instant == nullptr) {
+      return 0;
+    }
+    const Tokenizer& tokenizer = options_.services.transformer->model().tokenizer();
+    const absl::StatusOr<size_t> lessons =
+        feedback.edited_text.has_value()
+            ? options_.instant->LearnEdit(feedback.response_id,
+                                          tokenizer.EncodeContinuation(*feedback.edited_text))
+            : options_.instant->LearnReward(
+                  feedback.response_id,
+                  feedback.rating.value_or(feedback.accepted.value_or(false) ? 1.0F : 0.0F));
+    return static_cast<uint32_t>(lessons.value_or(0));
   }
 
   // A rating is the quality of the request in the witness log. An entry may have expired.
@@ -160,6 +179,7 @@ class BackgroundActor final : public Actor<Message> {
   void Answer(const FeedbackMessage& message, std::string explanation) {
     FeedbackAnswer answer;
     answer.explanation = std::move(explanation);
+    answer.session_lessons = message.session_lessons;
     memory_.Remember(message.feedback.idempotency_key, answer);
     options_.metrics->FeedbackReceived(SignalName(message.feedback), false);
     message.reply.Send(answer);
@@ -215,6 +235,7 @@ class BackgroundActor final : public Actor<Message> {
         continue;
       }
       answer->seconds = seconds;
+      answer->session_lessons = waiter.session_lessons;
       memory_.Remember(waiter.idempotency_key, *answer);
       waiter.reply.Send(*answer);
     }

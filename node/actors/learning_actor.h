@@ -9,6 +9,7 @@
 #include "base/executor.h"
 #include "node/actor/actor_system.h"
 #include "node/actors/background_round.h"
+#include "node/actors/instant_loop.h"
 #include "node/actors/learning.h"
 #include "node/metrics/metrics.h"
 #include "storage/witness/witness_log.h"
@@ -23,7 +24,8 @@ struct LearningActorOptions {
   Duration round_after_age{};
   Executor* pool = nullptr;  // the learning thread; the transformer is used only there
   Metrics* metrics = nullptr;
-  WitnessLog* witness = nullptr;  // learns of ratings; null: there is none
+  WitnessLog* witness = nullptr;   // learns of ratings; null: there is none
+  InstantLoop* instant = nullptr;  // learns at once, before any round; null: there is none
   // A pattern was stored; called in the actor's turn.
   std::function<void(const PatternId&)> on_pattern;
 };

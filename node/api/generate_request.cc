@@ -121,6 +121,9 @@ absl::StatusOr<GenerationJob> ReadGenerate(const GenerateRequest& request) {
   ASSIGN_OR_RETURN(job.adapters, ReadAdapters(request.adapters()));
   job.session_id = request.session_id();
   job.user_id = request.user_id();
+  if (request.has_session_memory()) {
+    job.session_memory = request.session_memory();
+  }
   return job;
 }
 

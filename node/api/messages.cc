@@ -332,6 +332,7 @@ void WriteFeedbackAnswer(const FeedbackAnswer& answer,
   message->set_held_out_loss_before(answer.held_out_before);
   message->set_held_out_loss_after(answer.held_out_after);
   message->set_seconds(answer.seconds);
+  message->set_session_lessons(answer.session_lessons);
 }
 
 void WritePattern(const Pattern& pattern, pattern::v1::Pattern* message) {

@@ -17,6 +17,7 @@
 #include "node/actors/adapter_catalog.h"
 #include "node/actors/federation.h"
 #include "node/actors/inference.h"
+#include "node/actors/instant_loop.h"
 #include "node/actors/learning.h"
 #include "node/api/pattern_feed.h"
 #include "node/status.h"
@@ -45,6 +46,7 @@ struct ServiceDependencies {
   Database* database = nullptr;
   SessionIndex* sessions = nullptr;
   TrajectoryStore* trajectories = nullptr;
+  InstantLoop* instant = nullptr;
   std::string backup_dir;             // where BackUpStore makes folders
   Executor* queries = nullptr;        // of calls that read much of the witness log
   Executor* pattern_calls = nullptr;  // of calls that read or write patterns

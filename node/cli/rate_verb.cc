@@ -69,15 +69,19 @@ absl::StatusOr<learning::v1::SubmitFeedbackRequest> MakeRequest(const CommandCon
 }
 
 std::string Describe(const learning::v1::SubmitFeedbackResponse& response) {
+  const std::string session =
+      response.session_lessons() == 0
+          ? ""
+          : fmt::format("its session learned at {} positions\n", response.session_lessons());
   if (!response.learned()) {
-    return Printable(response.explanation()) + "\n";
+    return Printable(response.explanation()) + "\n" + session;
   }
-  return fmt::format(
-      "learned in {:.1f} s: pattern {} -> adapter {}@{}\n"
-      "held-out loss {:.3f} -> {:.3f} nats/token\n",
-      response.seconds(), PrintableLine(response.pattern_id()),
-      PrintableLine(response.adapter_name()), response.adapter_version(),
-      response.held_out_loss_before(), response.held_out_loss_after());
+  return session + fmt::format(
+                       "learned in {:.1f} s: pattern {} -> adapter {}@{}\n"
+                       "held-out loss {:.3f} -> {:.3f} nats/token\n",
+                       response.seconds(), PrintableLine(response.pattern_id()),
+                       PrintableLine(response.adapter_name()), response.adapter_version(),
+                       response.held_out_loss_before(), response.held_out_loss_after());
 }
 
 absl::Status Rate(CommandContext& context, const RateFlags& flags) {

@@ -30,6 +30,7 @@ struct RunFlags {
   std::string suffix;
   std::string mode = "auto";
   std::string session;
+  std::optional<bool> session_memory;
   std::string user;
   // Written by the flags; what no flag names stays unset, which is the server's own default.
   inference::v1::SamplingOptions sampling;
@@ -74,6 +75,9 @@ absl::StatusOr<inference::v1::GenerateRequest> MakeRequest(const RunFlags& flags
   }
   request.set_suffix(flags.suffix);
   request.set_session_id(flags.session);
+  if (flags.session_memory.has_value()) {
+    request.set_session_memory(*flags.session_memory);
+  }
   request.set_user_id(flags.user);
   RETURN_IF_ERROR(ReadAdapterFlags(flags.adapters, request.mutable_adapters()));
   *request.mutable_sampling() = flags.sampling;
@@ -239,6 +243,8 @@ void AddRunVerb(VerbTable& verbs) {
   AddChatFlags(verb, *flags);
   AddAdapterFlags(verb, flags->adapters);
   verb.add_option("--session", flags->session, "Groups the requests of one conversation");
+  verb.add_flag("--session-memory,!--no-session-memory", flags->session_memory,
+                "Whether feedback on this session changes its completions at once");
   verb.add_option("--user", flags->user,
                   "Whose words these are: sealed under a key of their own (ruvd store erase)");
   verb.add_flag("--quiet", flags->quiet, "No footer");

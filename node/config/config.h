@@ -55,6 +55,11 @@ struct NodeConfig {
     // Cosine at which a pattern's adapter applies; 0: what suits the model's embeddings.
     float similarity = 0;
     int max_adapters = 2;
+    // Denoising-guided retrieval: when a completion asks for other adapters while it is denoised.
+    // off, entropy, confidence_gap, hybrid or adaptive.
+    std::string dgr = "off";
+    int dgr_queries = 2;     // at most, of one completion
+    float dgr_min_t = 0.3F;  // masked share below which none is asked for
   } retrieval;
   struct LearningSection {
     bool enabled = true;
@@ -65,6 +70,7 @@ struct NodeConfig {
     int background_seconds = 60;   // or this age of the oldest unlearned one
     float cluster_similarity = 0;  // cosine at which a lesson belongs to a pattern; 0: as above
     float min_improvement = 0.0F;  // held-out nats per token an adapter must gain to be kept
+    bool instant = false;          // sessions remember what feedback taught them, at once
   } learning;
   struct FederationSection {
     bool enabled = false;

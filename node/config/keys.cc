@@ -17,6 +17,8 @@ constexpr std::string_view kKvFormats[] = {"f16", "q8", "f32"};
 constexpr std::string_view kSamplers[] = {
     "auto",     "ancestral", "low_confidence", "margin",          "entropy", "random",
     "position", "threshold", "factor",         "entropy_bounded", "klass",   "remdm"};
+constexpr std::string_view kDgrStrategies[] = {"off", "entropy", "confidence_gap", "hybrid",
+                                               "adaptive"};
 constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
@@ -25,6 +27,7 @@ constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 constexpr double kMaxThreads = 1024;
 constexpr double kMaxQueue = 65'536;
 constexpr double kMaxTokens = 1 << 20;
+constexpr double kMaxDgrQueries = 64;
 constexpr double kMaxRank = 256;
 constexpr double kMaxSeconds = 7 * 24 * 3600;
 constexpr double kMaxDays = 3650;
@@ -73,6 +76,12 @@ const std::array kKeys = {
               RUVD_FIELD(float, retrieval.similarity), -1, 1},
     ConfigKey{"retrieval", "max_adapters", "Pattern adapters of one request at most.",
               RUVD_FIELD(int, retrieval.max_adapters), 0, 16},
+    ConfigKey{"retrieval", "dgr", "When a completion asks for other adapters while it is denoised.",
+              RUVD_FIELD(std::string, retrieval.dgr), 0, 0, TextRule::kOneOf, kDgrStrategies},
+    ConfigKey{"retrieval", "dgr_queries", "How often it asks, at most.",
+              RUVD_FIELD(int, retrieval.dgr_queries), 0, kMaxDgrQueries},
+    ConfigKey{"retrieval", "dgr_min_t", "Masked share of the window below which it does not ask.",
+              RUVD_FIELD(float, retrieval.dgr_min_t), 0, 1},
 
     ConfigKey{"learning", "enabled", "Learn from feedback.", RUVD_FIELD(bool, learning.enabled)},
     ConfigKey{"learning", "min_rating", "Completions rated at least this are learned from.",
@@ -91,6 +100,9 @@ const std::array kKeys = {
     ConfigKey{"learning", "min_improvement",
               "Held-out nats per token an adapter must gain to be kept.",
               RUVD_FIELD(float, learning.min_improvement), 0, 100},
+    ConfigKey{"learning", "instant",
+              "Sessions remember what feedback taught them, for requests that do not say.",
+              RUVD_FIELD(bool, learning.instant)},
 
     ConfigKey{"federation", "enabled", "Link to peers. Sharing still needs consent.",
               RUVD_FIELD(bool, federation.enabled)},
