@@ -37,6 +37,8 @@ function(ruvd_test_suite name)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} ruvd_warnings
     rapidcheck_gtest rapidcheck GTest::gmock GTest::gtest_main)
+  # What tests compute themselves is little; optimising it took a quarter of the time to build them.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${name} PRIVATE
     RUVD_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RUVD_BINARY_DIR="${PROJECT_BINARY_DIR}")
   if(NOT ARG_LABEL)
