@@ -385,5 +385,32 @@ TEST_F(CliCommandTest, ModelFrameWritesAFrame) {
   EXPECT_EQ(Run({"model", "frame", "--model", model, "--out", out, "--rank", "0"}), 2);
 }
 
+TEST_F(CliCommandTest, ModelFrameReadsATextForCovariances) {
+  const std::string model = std::string(RUVD_SOURCE_DIR) + "/deploy/models/ruvdllm-5m.q8_0.gguf";
+  const std::string out = folder_ / "frame.gguf";
+  const std::string text = folder_ / "text.txt";
+  std::string words;
+  for (int i = 0; i < 60; ++i) {
+    words += "The old man walked down to the sea and counted the ships. ";
+  }
+  ASSERT_TRUE(WriteFileAtomically(text, words).ok());
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        "model",       "frame", "--model",  model, "--out",  out, "--modules", "qv",
+        "--sequences", "4",     "--length", "16",  "--rank", "2", "--threads", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  ASSERT_EQ(Run(with({"--text", text})), 0) << err_.str();
+  const auto frame = LoadFrameSet(out);
+  ASSERT_TRUE(frame.ok()) << frame.status();
+  EXPECT_EQ(frame->kind, FrameKind::kCovariance) << "the default";
+  EXPECT_EQ(frame->modules.size(), 8U);
+  ASSERT_EQ(Run(with({"--text", text, "--kind", "grad"})), 0) << err_.str();
+  EXPECT_EQ(LoadFrameSet(out)->kind, FrameKind::kGradient);
+  EXPECT_NE(Run(with({})), 0);
+  EXPECT_THAT(ErrorText(), HasSubstr("--text"));
+}
+
 }  // namespace
 }  // namespace ruvd
