@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/status.h"
-#include "inference/gguf/half.h"
 #include "inference/instant/limits.h"
 #include "inference/kernels/kernel_table.h"
 

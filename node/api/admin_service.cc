@@ -273,7 +273,9 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                    "user_id has {} bytes; it has 1 to {}", user_id.size(), limits::kMaxUserIdBytes);
     }
-    node_.instant->ForgetUser(user_id);
+    if (node_.instant != nullptr) {
+      node_.instant->ForgetUser(user_id);
+    }
     ASSIGN_OR_RETURN(const UserErasure erasure, ruvd::EraseUser({.database = node_.database,
                                                                  .sessions = node_.sessions,
                                                                  .trajectories = node_.trajectories,

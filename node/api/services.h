@@ -46,7 +46,7 @@ struct ServiceDependencies {
   Database* database = nullptr;
   SessionIndex* sessions = nullptr;
   TrajectoryStore* trajectories = nullptr;
-  InstantLoop* instant = nullptr;
+  InstantLoop* instant = nullptr;     // null: sessions remember nothing
   std::string backup_dir;             // where BackUpStore makes folders
   Executor* queries = nullptr;        // of calls that read much of the witness log
   Executor* pattern_calls = nullptr;  // of calls that read or write patterns
