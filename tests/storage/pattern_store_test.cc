@@ -12,6 +12,7 @@
 
 #include "storage/patterns/pattern_keys.h"
 #include "storage/patterns/pattern_rows.h"
+#include "storage/reasons.h"
 #include "tests/storage/pattern_fixture.h"
 
 namespace ruvd {
