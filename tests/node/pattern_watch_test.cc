@@ -243,7 +243,7 @@ TEST_F(PatternServiceTest, AWatchGoesOnBehindAPatternThatDoesNotOpen) {
 
 // A power cut takes the second version back, and no later change would tell the watcher.
 TEST_F(PatternServiceTest, AChangeIsNotShownWithAVersionThatMayBeUndone) {
-  Pattern pattern{.id = {1}, .embedding = {1, 2, 3, 4}, .quality = 0.25F};
+  ruvd::Pattern pattern{.id = {1}, .embedding = {1, 2, 3, 4}, .quality = 0.25F};
   ASSERT_TRUE(patterns_->Put(pattern).ok());
   pattern.quality = 0.5F;
   ASSERT_TRUE(patterns_->Put(pattern, Durability::kProcessCrash).ok());
