@@ -52,7 +52,7 @@ bool ValidWeight(float weight) {
 
 absl::Status WeightError(std::string_view name) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-               "the weight of adapter '{}' must be between -{} and {}", name,
+               "the weight of adapter '{}' must be between -{} and {}; give another one", name,
                limits::kMaxAdapterWeight, limits::kMaxAdapterWeight);
 }
 

@@ -153,7 +153,7 @@ class Uploader {
       if (counts_.refusals.size() > limits::kShownRefusals) {
         counts_.refusals.erase(std::prev(counts_.refusals.end()));
       }
-    } else {
+    } else if (!status.ok()) {
       error_.Update(Annotate(status, fmt::format("line {}", upload.line)));
       busy_.clear();
     }
@@ -227,8 +227,7 @@ absl::Status CheckRoom(CommandContext& context, NodeClient& client, uint64_t pat
     if (patterns + node.patterns() > node.patterns_capacity()) {
       context.err << fmt::format(
           "the node has {} patterns and keeps {}; with the {} of the file it forgets those that "
-          "are "
-          "worth least, unless they are the same\n",
+          "are worth least, unless they are the same\n",
           node.patterns(), node.patterns_capacity(), patterns);
     }
     return absl::OkStatus();
