@@ -115,16 +115,22 @@ TEST(SimilarityIndexTest, ARowIsFoundWhileItIsReplaced) {
   for (uint32_t i = 0; i < rows.size(); ++i) {
     ASSERT_TRUE(index->Put(std::to_string(i), rows[i]).ok());
   }
+  std::atomic<int> searches = 0;
   std::atomic<bool> stop = false;
+  // Once beside each search: one that meets with ever newer rows answers with what it has.
   std::thread writer([&] {
-    while (!stop) {
+    for (int seen = 0; !stop; seen = searches) {
       EXPECT_TRUE(index->Put("7", rows[7]).ok());
+      while (searches == seen && !stop) {
+        std::this_thread::yield();
+      }
     }
   });
   size_t missed = 0;
   for (int i = 0; i < 3000; ++i) {
     const auto hits = index->Search(rows[7], 1);
     missed += hits.ok() && hits->size() == 1 && hits->front().id == "7" ? 0 : 1;
+    ++searches;
   }
   stop = true;
   writer.join();
