@@ -74,7 +74,7 @@ absl::Status Cell::Push(Envelope envelope) {
   Mailbox::Pushed pushed;
   {
     MutexLock lock(mutex_);
-    stopped = state_ == ActorState::kStopped;
+    stopped = state_ == ActorState::kStopped || closed_;
     if (!stopped) {
       system_->Hold();  // before a turn can see it
       pushed = mailbox_.Push(std::move(envelope));
@@ -206,6 +206,7 @@ std::optional<Cell::Work> Cell::NextWork() {
   if (state_ == ActorState::kRunning) {
     const bool empty = events_.empty() && mailbox_.size() == 0;
     if (stop_now_ || (stop_when_empty_ && empty)) {
+      closed_ = true;
       return StopWork();
     }
     if (!started_) {

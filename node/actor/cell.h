@@ -166,6 +166,7 @@ class Cell : public std::enable_shared_from_this<Cell> {
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
   bool stop_when_empty_ ABSL_GUARDED_BY(mutex_) = false;
   bool stop_now_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // it stops for good: what comes now is not taken
 };
 
 }  // namespace actor_internal

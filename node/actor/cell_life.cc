@@ -156,6 +156,7 @@ void Cell::StopWhenEmpty(const std::function<void()>& stopped) {
       stop_when_empty_ = true;
       // Nothing to do for an actor that waits for its restart: it need not be built again.
       at_once = state_ == ActorState::kRestarting && mailbox_.size() == 0;
+      closed_ = closed_ || at_once;
       post = Schedule();
     }
   }
