@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "inference/adapter/limits.h"
 #include "inference/train/ops.h"
 
 namespace ruvd::train {
@@ -19,6 +20,15 @@ template <typename T>
 void Resize(size_t size, std::vector<T>* buffer) {
   if (buffer->size() < size) {
     buffer->resize(size);
+  }
+}
+
+template <typename T>
+void ScaleBy(T weight, std::span<T> values) {
+  if (weight != T{1}) {
+    for (T& value : values) {
+      value *= weight;
+    }
   }
 }
 
@@ -120,12 +130,13 @@ void Change<T>::PrepareUp(std::span<const T> parameters) {
 
 template <typename T>
 void Change<T>::Forward(ParallelRunner& runner, std::span<const T> parameters, std::span<const T> x,
-                        std::span<T> z, std::span<T> y) {
+                        std::span<T> z, std::span<T> y, T weight) {
   const auto& [kind, rank, in, out, scale, down, up] = spec_;
   const size_t rows = x.size() / in;
   RUVD_CHECK(z.size() == rows * rank && y.size() == rows * out);
   PrepareUp(parameters);
   ProjectRows(runner, rows, x.data(), in, Down(parameters).data(), rank, z.data());
+  ScaleBy(weight, z);
   const T* w = z.data();
   if (kind == ChangeKind::kCore) {
     Resize(rows * rank, &w_);
@@ -155,7 +166,7 @@ void Change<T>::AddUpGradient(ParallelRunner& runner, std::span<const T> z, std:
 template <typename T>
 void Change<T>::Backward(ParallelRunner& runner, std::span<const T> parameters,
                          std::span<const T> x, std::span<const T> z, std::span<const T> dy,
-                         std::span<T> gradient, std::span<T> dx) {
+                         std::span<T> gradient, std::span<T> dx, T weight) {
   const auto& [kind, rank, in, out, scale, down, up] = spec_;
   const size_t rows = z.size() / rank;
   RUVD_CHECK(dy.size() == rows * out && (dx.empty() || dx.size() == rows * in));
@@ -169,6 +180,9 @@ void Change<T>::Backward(ParallelRunner& runner, std::span<const T> parameters,
   PrepareUp(parameters);
   Resize(rows * rank, &dw_);
   ProjectRows(runner, rows, dy.data(), out, up_.data(), rank, dw_.data());
+  if (kind != ChangeKind::kCore) {
+    ScaleBy(weight, std::span(dw_).first(rows * rank));
+  }
   const T* dz = dw_.data();
   Resize(rows * rank, &transposed_);
   Transpose(dw_.data(), rank, rows, rank, T{1}, transposed_.data(), rows);
@@ -178,6 +192,7 @@ void Change<T>::Backward(ParallelRunner& runner, std::span<const T> parameters,
     }
     Resize(rows * rank, &dz_);
     ExpandRows(runner, rows, dw_.data(), rank, parameters.data(), rank, false, dz_.data());
+    ScaleBy(weight, std::span(dz_).first(rows * rank));
     dz = dz_.data();
   } else if (wanted && kind == ChangeKind::kLora) {
     RUVD_CHECK(x.size() == rows * in);
@@ -189,22 +204,31 @@ void Change<T>::Backward(ParallelRunner& runner, std::span<const T> parameters,
 }
 
 template <typename T>
-void ChangeSet<T>::AddLora(const Site& site, size_t rank, T scale, std::span<const T> a) {
-  Add(site, {.kind = ChangeKind::kLora, .rank = rank, .scale = scale, .down = {}, .up = {}}, a);
+ChangeSet<T>::ChangeSet(const NetworkShape& shape, const BankSchedule& schedule)
+    : shape_(shape), schedule_(schedule) {
+  RUVD_CHECK(CheckSchedule(schedule).ok() && schedule.strategy != BankStrategy::kAttention);
 }
 
 template <typename T>
-void ChangeSet<T>::AddFfa(const Site& site, size_t rank, T scale, std::span<const T> a) {
-  Add(site, {.kind = ChangeKind::kFfa, .rank = rank, .scale = scale, .down = Keep(a), .up = {}},
-      {});
+void ChangeSet<T>::AddLora(const Site& site, size_t rank, T scale, std::span<const T> a,
+                           const ChangePlacement& placement) {
+  Add(site, {.kind = ChangeKind::kLora, .rank = rank, .scale = scale, .down = {}, .up = {}}, a,
+      placement);
+}
+
+template <typename T>
+void ChangeSet<T>::AddFfa(const Site& site, size_t rank, T scale, std::span<const T> a,
+                          const ChangePlacement& placement) {
+  Add(site, {.kind = ChangeKind::kFfa, .rank = rank, .scale = scale, .down = Keep(a), .up = {}}, {},
+      placement);
 }
 
 template <typename T>
 void ChangeSet<T>::AddCore(const Site& site, size_t rank, T scale, std::span<const T> p,
-                           std::span<const T> q) {
+                           std::span<const T> q, const ChangePlacement& placement) {
   Add(site,
-      {.kind = ChangeKind::kCore, .rank = rank, .scale = scale, .down = Keep(q), .up = Keep(p)},
-      {});
+      {.kind = ChangeKind::kCore, .rank = rank, .scale = scale, .down = Keep(q), .up = Keep(p)}, {},
+      placement);
 }
 
 template <typename T>
@@ -213,28 +237,61 @@ std::span<const T> ChangeSet<T>::Keep(std::span<const T> factor) {
 }
 
 template <typename T>
-void ChangeSet<T>::Add(const Site& site, const ChangeSpec<T>& spec, std::span<const T> initial) {
-  RUVD_CHECK(shape_.Has(site) && At(site) == nullptr && spec.rank > 0);
+void ChangeSet<T>::Add(const Site& site, const ChangeSpec<T>& spec, std::span<const T> initial,
+                       const ChangePlacement& placement) {
+  RUVD_CHECK(shape_.Has(site) && !Has(site, placement.bank) && spec.rank > 0);
+  RUVD_CHECK(!placement.bank || *placement.bank < schedule_.banks());
+  RUVD_CHECK(placement.rate > 0 && placement.decay >= 0 && placement.decay < 1);
   ChangeSpec<T> full = spec;
   full.in = shape_.In(site.linear);
   full.out = shape_.Out(site.linear);
-  const Entry entry{site, parameters_.size(), Change<T>(full)};
+  const Entry entry{site, parameters_.size(), Change<T>(full), placement};
   RUVD_CHECK(initial.empty() || initial.size() == full.rank * full.in);
   parameters_.insert(parameters_.end(), initial.begin(), initial.end());
   parameters_.resize(entry.offset + entry.change.parameters());
+  by_site_[site].push_back(entries_.size());
+  banked_ = banked_ || placement.bank.has_value();
   entries_.push_back(entry);
 }
 
 template <typename T>
-typename ChangeSet<T>::Entry* ChangeSet<T>::At(const Site& site) {
-  const auto found = std::ranges::find(entries_, site, &Entry::site);
-  return found == entries_.end() ? nullptr : &*found;
+bool ChangeSet<T>::Has(const Site& site, std::optional<size_t> bank) const {
+  return std::ranges::any_of(At(site),
+                             [&](size_t i) { return entries_[i].placement.bank == bank; });
+}
+
+template <typename T>
+std::span<const size_t> ChangeSet<T>::At(const Site& site) const {
+  const auto found = by_site_.find(site);
+  return found == by_site_.end() ? std::span<const size_t>() : found->second;
+}
+
+template <typename T>
+T ChangeSet<T>::WeightAt(const Entry& entry, double t) const {
+  if (!entry.placement.bank) {
+    return T{1};
+  }
+  const float weight =
+      WeightsAt(schedule_, nullptr, static_cast<float>(t), {})[*entry.placement.bank];
+  return weight < limits::kLeastBankWeight ? T{0} : static_cast<T>(weight);
+}
+
+template <typename T>
+std::vector<ParameterGroup> ChangeSet<T>::Groups() const {
+  std::vector<ParameterGroup> groups;
+  for (const Entry& entry : entries_) {
+    const ChangeSpec<T>& spec = entry.change.spec();
+    const size_t fixed = spec.kind == ChangeKind::kLora ? spec.rank * spec.in : 0;
+    const auto& [bank, rate, decay] = entry.placement;
+    groups.push_back({.count = fixed, .rate = rate});
+    groups.push_back({.count = entry.change.parameters() - fixed, .rate = rate, .decay = decay});
+  }
+  return groups;
 }
 
 template <typename T>
 std::optional<Site> ChangeSet<T>::first() const {
-  const auto found = std::ranges::min_element(entries_, {}, &Entry::site);
-  return found == entries_.end() ? std::nullopt : std::optional<Site>(found->site);
+  return by_site_.empty() ? std::nullopt : std::optional<Site>(by_site_.begin()->first);
 }
 
 template class Change<float>;

@@ -5,12 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "base/parallel.h"
+#include "inference/adapter/bank_weights.h"
 #include "inference/train/network.h"
+#include "inference/train/optimizer.h"
 
 namespace ruvd::train {
 
@@ -48,14 +51,15 @@ class Change {
   // Whether Backward reads x: only where D is trained.
   bool needs_input() const { return spec_.kind == ChangeKind::kLora; }
 
-  // z (rows x rank) = D x, kept for Backward; y (rows x out) += the change.
+  // z (rows x rank) = weight * D x, kept for Backward; y (rows x out) += weight times the change.
   void Forward(ParallelRunner& runner, std::span<const T> parameters, std::span<const T> x,
-               std::span<T> z, std::span<T> y);
+               std::span<T> z, std::span<T> y, T weight = T{1});
   // Adds dL/dparameters to `gradient` (empty: not wanted) and dL/dx to dx (empty: not wanted),
-  // given dy = dL/dy and z from Forward. x may be empty unless needs_input().
+  // given dy = dL/dy, and z from Forward with the same weight. x may be empty unless
+  // needs_input().
   void Backward(ParallelRunner& runner, std::span<const T> parameters, std::span<const T> x,
-                std::span<const T> z, std::span<const T> dy, std::span<T> gradient,
-                std::span<T> dx);
+                std::span<const T> z, std::span<const T> dy, std::span<T> gradient, std::span<T> dx,
+                T weight = T{1});
 
  private:
   std::span<const T> Down(std::span<const T> parameters) const;
@@ -69,9 +73,19 @@ class Change {
   std::vector<T> up_, w_, dw_, dz_, transposed_, product_;
 };
 
-// The trained changes of a network: at most one for each linear layer, their parameters one after
-// the other in one vector, in the order they were added. Fixed factors are owned here. Not
-// thread-safe.
+// Where in t a change acts, and how fast it learns.
+struct ChangePlacement {
+  // The bank of the masked share t that it belongs to; absent: it acts at all t. The rows of a
+  // sequence get it with the weight that the schedule gives the bank at the sequence's t.
+  std::optional<size_t> bank;
+  double rate = 1;   // its share of the run's learning rate, above 0
+  double decay = 0;  // share of the change that it loses each step, 0 <= decay < 1
+};
+
+// The trained changes of a network: at most one for each linear layer and bank, and one for all t,
+//   y += change(x) + sum over banks k of w_k(t) change_k(x).
+// Their parameters lie one after the other in one vector, in the order they were added. Fixed
+// factors are owned here. Not thread-safe.
 template <typename T>
 class ChangeSet {
  public:
@@ -79,26 +93,43 @@ class ChangeSet {
     Site site;
     size_t offset = 0;  // of its parameters
     Change<T> change;
+    ChangePlacement placement;
   };
 
-  explicit ChangeSet(const NetworkShape& shape) : shape_(shape) {}
+  // `schedule`: of changes that belong to a bank. It passed CheckSchedule and is not kAttention:
+  // routers are trained by themselves (TrainRouter).
+  explicit ChangeSet(const NetworkShape& shape, const BankSchedule& schedule = {});
   // The changes refer to memory of this object.
   ChangeSet(const ChangeSet&) = delete;
   ChangeSet& operator=(const ChangeSet&) = delete;
 
   // LoRA: `a` (rank x in) is where A begins; B begins at zero.
-  void AddLora(const Site& site, size_t rank, T scale, std::span<const T> a);
+  void AddLora(const Site& site, size_t rank, T scale, std::span<const T> a,
+               const ChangePlacement& placement = {});
   // FFA: `a` (rank x in) stays.
-  void AddFfa(const Site& site, size_t rank, T scale, std::span<const T> a);
+  void AddFfa(const Site& site, size_t rank, T scale, std::span<const T> a,
+              const ChangePlacement& placement = {});
   // Core: P (out x rank) and Q (rank x in) stay, R begins at zero.
-  void AddCore(const Site& site, size_t rank, T scale, std::span<const T> p, std::span<const T> q);
+  void AddCore(const Site& site, size_t rank, T scale, std::span<const T> p, std::span<const T> q,
+               const ChangePlacement& placement = {});
 
   std::vector<T>& parameters() { return parameters_; }
   const std::vector<T>& parameters() const { return parameters_; }
   std::vector<Entry>& entries() { return entries_; }
   const std::vector<Entry>& entries() const { return entries_; }
-  // The change at a site, or null.
-  Entry* At(const Site& site);
+  // Whether there is one at the site for this bank, or for all t.
+  bool Has(const Site& site, std::optional<size_t> bank) const;
+  // Indices into entries() of the changes at a site, in the order they were added.
+  std::span<const size_t> At(const Site& site) const;
+  const BankSchedule& schedule() const { return schedule_; }
+  // Whether any change belongs to a bank.
+  bool banked() const { return banked_; }
+  // With what weight the change acts on a sequence of masked share t; 0 where that is below
+  // limits::kLeastBankWeight, as in AppendMix.
+  T WeightAt(const Entry& entry, double t) const;
+  // The parameters in groups for an optimiser. A change decays through the factor that began at
+  // zero: LoRA's A does not.
+  std::vector<ParameterGroup> Groups() const;
   std::span<const T> ParametersOf(const Entry& entry) const {
     return std::span(parameters_).subspan(entry.offset, entry.change.parameters());
   }
@@ -107,9 +138,13 @@ class ChangeSet {
 
  private:
   std::span<const T> Keep(std::span<const T> factor);
-  void Add(const Site& site, const ChangeSpec<T>& spec, std::span<const T> initial);
+  void Add(const Site& site, const ChangeSpec<T>& spec, std::span<const T> initial,
+           const ChangePlacement& placement);
 
   NetworkShape shape_;
+  BankSchedule schedule_;
+  bool banked_ = false;
+  std::map<Site, std::vector<size_t>> by_site_;
   std::vector<T> parameters_;
   std::vector<Entry> entries_;
   std::vector<std::vector<T>> factors_;

@@ -50,20 +50,22 @@ uint64_t LayerActivations<T>::bytes() const {
        {&x, &q, &k, &v, &raw_q, &raw_k, &context, &log_mass, &h1, &gate, &up}) {
     floats += buffer->capacity();
   }
-  for (const std::vector<T>& kept : z) {
-    floats += kept.capacity();
+  for (const std::vector<std::vector<T>>& changes : z) {
+    for (const std::vector<T>& kept : changes) {
+      floats += kept.capacity();
+    }
   }
   return floats * sizeof(T);
 }
 
 template <typename T>
 LayerPass<T>::LayerPass(NetworkWeights<T>& weights, ParallelRunner& runner)
-    : weights_(weights), runner_(runner), shape_(weights.shape()) {}
+    : weights_(weights), runner_(runner), shape_(weights.shape()), linears_(weights, runner) {}
 
 template <typename T>
 void LayerPass<T>::Use(ChangeSet<T>* changes, LinearObserver<T>* observer, const Site& first) {
   changes_ = changes;
-  observer_ = observer;
+  linears_.Use(changes, observer);
   first_ = first;
 }
 
@@ -85,7 +87,7 @@ uint64_t LayerPass<T>::bytes() const {
                                &dq_, &dk_, &dv_, &dproduct_}) {
     floats += buffer->capacity();
   }
-  return floats * sizeof(T);
+  return floats * sizeof(T) + linears_.bytes();
 }
 
 template <typename T>
@@ -93,9 +95,12 @@ size_t LayerPass<T>::ActivationFloats() const {
   size_t ranks = 0;
   for (size_t i = 0; changes_ != nullptr && i < kLayerLinears; ++i) {
     size_t most = 0;
-    for (const auto& entry : changes_->entries()) {
-      most = entry.site.linear == static_cast<Linear>(i) ? std::max(most, entry.change.spec().rank)
-                                                         : most;
+    for (size_t layer = 0; layer < shape_.layers; ++layer) {
+      size_t own = 0;
+      for (const size_t at : changes_->At({layer, static_cast<Linear>(i)})) {
+        own += changes_->entries()[at].change.spec().rank;
+      }
+      most = std::max(most, own);
     }
     ranks += most;
   }
@@ -120,9 +125,10 @@ void LayerPass<T>::Forward(size_t layer, const Buffer& x, LayerActivations<T>* a
     GatherRows(normed_, group_->wanted, shape_.width, &gathered_);
   }
   const Buffer& query_input = narrow(layer) ? gathered_ : normed_;
-  Linears({layer, Linear::kQuery}, query_input, rows, &a->z[0], &a->q);
-  Linears({layer, Linear::kKey}, normed_, group_->rows(), &a->z[1], &a->k);
-  Linears({layer, Linear::kValue}, normed_, group_->rows(), &a->z[2], &a->v);
+  const std::span<const Range> above = RangesAbove(layer);
+  linears_.Forward({layer, Linear::kQuery}, query_input, above, &a->z[0], &a->q);
+  linears_.Forward({layer, Linear::kKey}, normed_, group_->row_ranges, &a->z[1], &a->k);
+  linears_.Forward({layer, Linear::kValue}, normed_, group_->row_ranges, &a->z[2], &a->v);
   FinishHeads({layer, Linear::kQuery}, weights_.q_norm(layer),
               narrow(layer) ? group_->wanted_positions : group_->positions, &a->raw_q, &a->q);
   FinishHeads({layer, Linear::kKey}, weights_.k_norm(layer), group_->positions, &a->raw_k, &a->k);
@@ -130,7 +136,7 @@ void LayerPass<T>::Forward(size_t layer, const Buffer& x, LayerActivations<T>* a
   a->context.resize(rows * shape_.q_width());
   a->log_mass.resize(rows * shape_.heads);
   Attend(layer, a, false);
-  Linears({layer, Linear::kAttentionOutput}, a->context, rows, &a->z[3], &branch_);
+  linears_.Forward({layer, Linear::kAttentionOutput}, a->context, above, &a->z[3], &branch_);
   if (narrow(layer)) {
     GatherRows(x, group_->wanted, shape_.width, &a->h1);
   } else {
@@ -138,33 +144,14 @@ void LayerPass<T>::Forward(size_t layer, const Buffer& x, LayerActivations<T>* a
   }
   AddRows(branch_, rows, &a->h1);
   Norm(a->h1, rows, weights_.ffn_norm(layer), &normed_);
-  Linears({layer, Linear::kGate}, normed_, rows, &a->z[4], &a->gate);
-  Linears({layer, Linear::kUp}, normed_, rows, &a->z[5], &a->up);
+  linears_.Forward({layer, Linear::kGate}, normed_, above, &a->z[4], &a->gate);
+  linears_.Forward({layer, Linear::kUp}, normed_, above, &a->z[5], &a->up);
   SwiGluRows(*a, rows);
-  Linears({layer, Linear::kDown}, product_, rows, &a->z[6], out == nullptr ? nullptr : &branch_);
+  linears_.Forward({layer, Linear::kDown}, product_, above, &a->z[6],
+                   out == nullptr ? nullptr : &branch_);
   if (out != nullptr) {
     *out = a->h1;
     AddRows(branch_, rows, out);
-  }
-}
-
-// y null: only what the change keeps is wanted.
-template <typename T>
-void LayerPass<T>::Linears(const Site& site, const Buffer& x, size_t rows, Buffer* z, Buffer* y) {
-  typename ChangeSet<T>::Entry* entry = changes_ == nullptr ? nullptr : changes_->At(site);
-  if (y == nullptr && entry == nullptr) {
-    return;
-  }
-  Buffer& result = y == nullptr ? branch_ : *y;
-  const size_t out = shape_.Out(site.linear);
-  const std::span<const T> input = std::span(x).first(rows * shape_.In(site.linear));
-  result.resize(rows * out);
-  if (y != nullptr) {
-    weights_.Multiply(site, input, result);
-  }
-  if (entry != nullptr) {
-    z->resize(rows * entry->change.spec().rank);
-    entry->change.Forward(runner_, changes_->ParametersOf(*entry), input, *z, result);
   }
 }
 
@@ -255,8 +242,8 @@ void LayerPass<T>::Backward(size_t layer, LayerActivations<T>* a, Buffer* d) {
   if (stage > kOutputStage) {
     return;
   }
-  LinearBackward({layer, Linear::kAttentionOutput}, a->context, a->z[3], *d, RangesAbove(layer),
-                 stage < kOutputStage ? &dcontext_ : nullptr, false);
+  linears_.Backward({layer, Linear::kAttentionOutput}, a->context, a->z[3], *d, RangesAbove(layer),
+                    stage < kOutputStage ? &dcontext_ : nullptr, false);
   if (stage < kOutputStage) {
     BackwardAttention(layer, a, deeper, d);
   }
@@ -270,11 +257,11 @@ void LayerPass<T>::BackwardFfn(size_t layer, LayerActivations<T>* a, size_t stag
   const Site gate{layer, Linear::kGate};
   const Site up{layer, Linear::kUp};
   const std::span<const Range> ranges = RangesAbove(layer);
-  if (NeedsInput(down)) {
+  if (linears_.NeedsInput(down)) {
     SwiGluRows(*a, rows);
   }
-  LinearBackward(down, product_, a->z[6], *d, ranges, stage < kDownStage ? &dproduct_ : nullptr,
-                 false);
+  linears_.Backward(down, product_, a->z[6], *d, ranges, stage < kDownStage ? &dproduct_ : nullptr,
+                    false);
   if (stage == kDownStage) {
     return;
   }
@@ -282,12 +269,12 @@ void LayerPass<T>::BackwardFfn(size_t layer, LayerActivations<T>* a, size_t stag
     SwiGluBackward(dproduct_.data() + begin * ffn, (end - begin) * ffn,
                    a->gate.data() + begin * ffn, a->up.data() + begin * ffn);
   });
-  if (NeedsInput(gate) || NeedsInput(up)) {
+  if (linears_.NeedsInput(gate) || linears_.NeedsInput(up)) {
     Norm(a->h1, rows, weights_.ffn_norm(layer), &normed_);
   }
   Buffer* dnormed = stage < kGateUpStage ? &dnormed_ : nullptr;
-  LinearBackward(gate, normed_, a->z[4], a->gate, ranges, dnormed, false);
-  LinearBackward(up, normed_, a->z[5], a->up, ranges, dnormed, true);
+  linears_.Backward(gate, normed_, a->z[4], a->gate, ranges, dnormed, false);
+  linears_.Backward(up, normed_, a->z[5], a->up, ranges, dnormed, true);
   if (stage < kGateUpStage) {  // the residual path is d itself
     NormBackward(a->h1, rows, weights_.ffn_norm(layer), dnormed_, d);
   }
@@ -306,20 +293,20 @@ void LayerPass<T>::BackwardAttention(size_t layer, LayerActivations<T>* a, bool 
   BackwardHeads(query, weights_.q_norm(layer),
                 narrow(layer) ? group_->wanted_positions : group_->positions, a->raw_q, &dq_);
   BackwardHeads(key, weights_.k_norm(layer), group_->positions, a->raw_k, &dk_);
-  if (NeedsInput(query) || NeedsInput(key) || NeedsInput(value)) {
+  if (linears_.NeedsInput(query) || linears_.NeedsInput(key) || linears_.NeedsInput(value)) {
     Norm(a->x, group_->rows(), weights_.attn_norm(layer), &normed_);
   }
   Buffer* dnormed = deeper ? &dnormed_ : nullptr;
-  LinearBackward(key, normed_, a->z[1], dk_, group_->row_ranges, dnormed, false);
-  LinearBackward(value, normed_, a->z[2], dv_, group_->row_ranges, dnormed, true);
+  linears_.Backward(key, normed_, a->z[1], dk_, group_->row_ranges, dnormed, false);
+  linears_.Backward(value, normed_, a->z[2], dv_, group_->row_ranges, dnormed, true);
   if (!narrow(layer)) {
-    LinearBackward(query, normed_, a->z[0], dq_, group_->row_ranges, dnormed, true);
+    linears_.Backward(query, normed_, a->z[0], dq_, group_->row_ranges, dnormed, true);
   } else {
-    if (NeedsInput(query)) {
+    if (linears_.NeedsInput(query)) {
       GatherRows(normed_, group_->wanted, width, &gathered_);
     }
-    LinearBackward(query, gathered_, a->z[0], dq_, group_->wanted_ranges,
-                   deeper ? &branch_ : nullptr, false);
+    linears_.Backward(query, gathered_, a->z[0], dq_, group_->wanted_ranges,
+                      deeper ? &branch_ : nullptr, false);
     if (deeper) {
       d->swap(gathered_);
       d->assign(group_->rows() * width, T{0});
@@ -357,52 +344,6 @@ void LayerPass<T>::BackwardHeads(const Site& site, std::span<const T> norm,
       }
     }
   });
-}
-
-template <typename T>
-bool LayerPass<T>::NeedsInput(const Site& site) const {
-  if (observer_ != nullptr) {
-    return true;
-  }
-  const auto* entry = changes_ == nullptr ? nullptr : changes_->At(site);
-  return entry != nullptr && entry->change.needs_input();
-}
-
-template <typename T>
-void LayerPass<T>::LinearBackward(const Site& site, const Buffer& x, const Buffer& z,
-                                  const Buffer& dy, std::span<const Range> ranges, Buffer* dx,
-                                  bool accumulate) {
-  const size_t in = shape_.In(site.linear);
-  const size_t out = shape_.Out(site.linear);
-  const size_t rows = ranges.back().end;
-  const std::span<const T> all_dy = std::span(dy).first(rows * out);
-  if (dx != nullptr) {
-    dx->resize(rows * in);
-    weights_.MultiplyTransposed(site, all_dy, *dx, accumulate);
-  }
-  if (observer_ != nullptr) {
-    observer_->Observe(site, rows, std::span(x).first(rows * in), all_dy);
-  }
-  typename ChangeSet<T>::Entry* entry = changes_ == nullptr ? nullptr : changes_->At(site);
-  if (entry == nullptr) {
-    return;
-  }
-  const size_t rank = entry->change.spec().rank;
-  for (const Range& range : ranges) {
-    const size_t count = range.end - range.begin;
-    const auto part = [&](std::span<const T> all, size_t width) {
-      return all.subspan(range.begin * width, count * width);
-    };
-    std::span<T> gradient;
-    if (range.gradient != nullptr) {
-      gradient = {range.gradient + entry->offset, entry->change.parameters()};
-    }
-    entry->change.Backward(
-        runner_, changes_->ParametersOf(*entry),
-        entry->change.needs_input() ? part(x, in) : std::span<const T>(), part(z, rank),
-        part(dy, out), gradient,
-        dx == nullptr ? std::span<T>() : std::span(*dx).subspan(range.begin * in, count * in));
-  }
 }
 
 // ---- rows

@@ -11,6 +11,7 @@
 
 #include "base/parallel.h"
 #include "inference/train/change.h"
+#include "inference/train/linear_pass.h"
 #include "inference/train/network.h"
 #include "inference/train/packed_group.h"
 
@@ -21,7 +22,7 @@ namespace ruvd::train {
 template <typename T>
 struct LayerActivations {
   std::vector<T> x, q, k, v, raw_q, raw_k, context, log_mass, h1, gate, up;
-  std::array<std::vector<T>, kLayerLinears> z;  // what changes keep
+  std::array<std::vector<std::vector<T>>, kLayerLinears> z;  // what changes keep, one for each
 
   uint64_t bytes() const;
 };
@@ -51,12 +52,7 @@ class LayerPass {
   // back ends in this layer). Overwrites gate and up of `a`.
   void Backward(size_t layer, LayerActivations<T>* a, Buffer* d);
 
-  // One linear layer with its change; y null: only what the change keeps (z) is wanted.
-  void Linears(const Site& site, const Buffer& x, size_t rows, Buffer* z, Buffer* y);
-  // Its way back: gradients of the change, the observer, and dx (null: not wanted; added to it with
-  // `accumulate`). x may be stale where NeedsInput says no.
-  void LinearBackward(const Site& site, const Buffer& x, const Buffer& z, const Buffer& dy,
-                      std::span<const Range> ranges, Buffer* dx, bool accumulate);
+  LinearPass<T>& linears() { return linears_; }
   // y = rms_norm(x); dx += its derivative.
   void Norm(const Buffer& x, size_t rows, std::span<const T> w, Buffer* y);
   void NormBackward(const Buffer& x, size_t rows, std::span<const T> w, const Buffer& dy,
@@ -76,7 +72,6 @@ class LayerPass {
   void BackwardAttention(size_t layer, LayerActivations<T>* a, bool deeper, Buffer* d);
   void BackwardHeads(const Site& site, std::span<const T> norm, std::span<const size_t> positions,
                      const Buffer& raw, Buffer* dheads);
-  bool NeedsInput(const Site& site) const;
   void AddRows(const Buffer& x, size_t rows, Buffer* y);
   void SwiGluRows(const LayerActivations<T>& a, size_t rows);
   void GrowRope(size_t positions);
@@ -88,8 +83,8 @@ class LayerPass {
   NetworkWeights<T>& weights_;
   ParallelRunner& runner_;
   const NetworkShape shape_;
+  LinearPass<T> linears_;
   ChangeSet<T>* changes_ = nullptr;
-  LinearObserver<T>* observer_ = nullptr;
   Site first_;
   const PackedGroup<T>* group_ = nullptr;
   Buffer normed_, gathered_, branch_, product_;

@@ -17,7 +17,7 @@ inline constexpr size_t kHeadRows = 256;
 inline constexpr uint64_t kBackgroundTrainingBytes = 32ULL << 20;
 
 // Trained numbers of a run: rank 64 on all linear layers of a 29M model are 5 million, and a state
-// holds up to six words for each.
+// holds up to eight words for each.
 inline constexpr uint64_t kMaxTrainedParameters = 1ULL << 26;
 inline constexpr uint64_t kMaxRunStateBytes = 2ULL << 30;
 // Held-out scores of a run: one for each step of the longest.

@@ -161,6 +161,31 @@ class ExampleObjective final : public Objective {
   ObjectiveOptions options_;
 };
 
+// The sequences of every part one behind the other, those that follow the frozen network last.
+class MixedObjective final : public Objective {
+ public:
+  explicit MixedObjective(std::vector<ObjectivePart> parts) : parts_(std::move(parts)) {
+    std::ranges::stable_partition(parts_, [](const auto& part) { return !part.follow_frozen; });
+  }
+
+  std::vector<TrainingSequence> Draw(uint64_t step) const override {
+    std::vector<TrainingSequence> batch;
+    for (const ObjectivePart& part : parts_) {
+      for (TrainingSequence& sequence : part.objective->Draw(step)) {
+        sequence.follows_frozen = part.follow_frozen;
+        for (Prediction& prediction : sequence.predictions) {
+          prediction.weight *= part.weight;
+        }
+        batch.push_back(std::move(sequence));
+      }
+    }
+    return batch;
+  }
+
+ private:
+  std::vector<ObjectivePart> parts_;
+};
+
 // A batch is, pair by pair, `samples` maskings of the chosen completion, then of the rejected one.
 class PreferenceObjective final : public Objective {
  public:
@@ -243,7 +268,10 @@ TrainingSequence CorruptedSequence(const TextRules& rules, const TrainingExample
   CorruptedText text = CorruptText({.tokens = tokens, .first = example.prompt.size()}, corruption,
                                    BlockLength(options), rules.mask, rules.shift);
   TrainingSequence sequence{
-      .tokens = std::move(text.tokens), .attention = text.attention, .predictions = {}};
+      .tokens = std::move(text.tokens),
+      .attention = text.attention,
+      .predictions = {},
+      .t = static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length)};
   const double part =
       scale * static_cast<double>(example.weight) / static_cast<double>(corruption.length);
   for (size_t i = 0; i < text.rows.size(); ++i) {
@@ -285,6 +313,19 @@ absl::StatusOr<std::unique_ptr<Objective>> MakeObjective(const Model& model,
   RETURN_IF_ERROR(CheckExamples(model, examples, options.loss.kind));
   ASSIGN_OR_RETURN(const TextRules rules, RulesFor(model, options.loss.kind));
   return std::make_unique<ExampleObjective>(rules, std::move(examples), options);
+}
+
+absl::StatusOr<std::unique_ptr<Objective>> MixObjectives(std::vector<ObjectivePart> parts) {
+  const bool sound = std::ranges::all_of(parts, [](const ObjectivePart& part) {
+    return part.objective != nullptr && !part.objective->compares() && std::isfinite(part.weight) &&
+           part.weight > 0;
+  });
+  if (parts.empty() || !sound) {
+    return Invalid(
+        "objectives that are mixed need weights above zero and losses of their own; preferences "
+        "cannot be mixed");
+  }
+  return std::make_unique<MixedObjective>(std::move(parts));
 }
 
 absl::StatusOr<std::unique_ptr<Objective>> MakePreferenceObjective(

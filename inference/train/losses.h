@@ -56,7 +56,8 @@ absl::StatusOr<TextRules> RulesOf(const Model& model);
 
 // The sequence of one masking of a completion. Its loss is scale * example.weight * (sum of
 // min(L/k, clamp) * cross-entropy) / (length of the completion): nats per token. `corruption`
-// counts from the completion's first token.
+// counts from the completion's first token. Its t is the masked share of the whole completion, as
+// EvaluateNelbo asks adapters for.
 TrainingSequence CorruptedSequence(const TextRules& rules, const TrainingExample& example,
                                    const Corruption& corruption, const LossOptions& options,
                                    double scale);
@@ -92,6 +93,21 @@ struct ObjectiveOptions {
 absl::StatusOr<std::unique_ptr<Objective>> MakeObjective(const Model& model,
                                                          std::vector<TrainingExample> examples,
                                                          const ObjectiveOptions& options);
+
+// One of the objectives that a run follows together.
+struct ObjectivePart {
+  std::unique_ptr<Objective> objective;
+  double weight = 1;  // of its loss, above 0
+  // In place of its own loss: KL(frozen network || network with changes) at the same places. On
+  // text that is not to be learnt it keeps what the model says of it ("replay-KL"; distillation
+  // from the model before, arXiv 1606.09282).
+  bool follow_frozen = false;
+};
+
+// The weighted sum of objectives; a step has a batch of each. Replay of general text beside new
+// text is the case of two. INVALID_ARGUMENT for no part, one that is missing or compares, or a
+// weight out of its range.
+absl::StatusOr<std::unique_ptr<Objective>> MixObjectives(std::vector<ObjectivePart> parts);
 
 struct PreferenceOptions {
   double beta = 0.1;

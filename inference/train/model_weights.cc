@@ -38,6 +38,9 @@ absl::Status CheckSequence(const ModelConfig& config, const TrainingSequence& se
   if (sequence.tokens.empty() || sequence.predictions.empty()) {
     return Invalid("a training sequence needs a token and a prediction");
   }
+  if (!(sequence.t >= 0 && sequence.t <= 1)) {
+    return Invalid("the masked share t of a training sequence must be 0 to 1");
+  }
   RETURN_IF_ERROR(CheckAttention(sequence));
   const bool repeats = sequence.attention.kind == Attention::Kind::kNoisyAndClean;
   const size_t positions = sequence.tokens.size() / (repeats ? 2 : 1);

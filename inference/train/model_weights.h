@@ -56,8 +56,8 @@ class ModelWeights final : public NetworkWeights<float> {
 };
 
 // Checks sequences that come from outside: INVALID_ARGUMENT for none, for one without tokens or
-// predictions, a token, target or row that does not exist, a weight that is not finite, or an
-// attention that does not fit; CONTEXT_TOO_LONG.
+// predictions, a token, target or row that does not exist, a weight that is not finite, a t
+// outside of 0 to 1, or an attention that does not fit; CONTEXT_TOO_LONG.
 absl::Status CheckSequences(const ModelConfig& config, std::span<const TrainingSequence> batch);
 
 }  // namespace ruvd::train

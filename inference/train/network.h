@@ -103,6 +103,12 @@ struct TrainingSequence {
   std::vector<TokenId> tokens;  // as the network reads them: corrupted, or [x_t ; x_0]
   Attention attention;          // its window left at zero: a sliding window is the model's
   std::vector<Prediction> predictions;
+  // Each prediction's loss is KL(frozen network || network with changes) at its row, in nats, not
+  // the cross-entropy of its target.
+  bool follows_frozen = false;
+  // Masked share of the active window, 0 <= t <= 1: which timestep banks act on it. 1 from left to
+  // right.
+  double t = 1;
 };
 
 // What a linear layer got and what came back, for statistics such as the covariances that a frame

@@ -28,6 +28,15 @@ void NetworkPass<T>::Begin(std::span<const TrainingSequence> batch, const PassUs
   gradients_.assign(use.gradients.begin(), use.gradients.end());
   gradients_.resize(batch.size());
   prefix_ = use.prefix;
+  record_ = use.record;
+  frozen_ = use.frozen;
+  RUVD_CHECK(record_ == nullptr ||
+             (use.changes == nullptr && use.gradients.empty() && use.observer == nullptr));
+  RUVD_CHECK(frozen_ == nullptr || frozen_->hidden.size() == batch.size());
+  if (record_ != nullptr) {
+    record_->hidden.clear();
+  }
+  by_t_ = use.changes != nullptr && use.changes->banked();
   FindFirst(use);
   layers_.Use(use.changes, use.observer, first_);
   backward_ = use.observer != nullptr || (!use.gradients.empty() && first_.layer <= shape_.layers);
@@ -64,7 +73,8 @@ void NetworkPass<T>::PlanGroups() {
   const size_t layer = layers_.ActivationFloats();
   // Of one layer that is not kept, of the products, and four rows of the residual stream.
   const size_t scratch = layer + layers_.ScratchFloats() + 4 * shape_.width;
-  const size_t head = limits::kHeadRows * (shape_.vocabulary + 2 * shape_.width);
+  const size_t head =
+      (frozen_ == nullptr ? 1 : 2) * limits::kHeadRows * (shape_.vocabulary + 2 * shape_.width);
   const size_t floats = static_cast<size_t>(options_.memory_bytes / sizeof(T));
   const size_t budget = floats > head ? floats - head : 1;
   const size_t affordable = std::max<size_t>(1, budget / (scratch + trained * layer));
@@ -98,7 +108,8 @@ void NetworkPass<T>::BeginGroup() {
   const Group& group = groups_[group_];
   const size_t count = group.end - group.begin;
   packed_.Pack(batch_.subspan(group.begin, count),
-               std::span<T* const>(gradients_).subspan(group.begin, count));
+               std::span<T* const>(gradients_).subspan(group.begin, count), by_t_);
+  AttachStates();
   layers_.SetGroup(packed_);
   phase_ = Phase::kForward;
   layer_ = 0;
@@ -183,9 +194,12 @@ uint64_t NetworkPass<T>::bytes() const {
   for (const LayerActivations<T>& kept : kept_) {
     bytes += kept.bytes();
   }
-  for (const Buffer* buffer :
-       {&stream_, &next_, &hidden_, &dhidden_, &d_, &head_in_, &head_z_, &logits_, &dhead_}) {
+  for (const Buffer* buffer : {&stream_, &next_, &hidden_, &dhidden_, &d_, &head_in_, &logits_,
+                               &dhead_, &frozen_in_, &frozen_logits_}) {
     bytes += buffer->capacity() * sizeof(T);
+  }
+  for (const Buffer& kept : head_z_) {
+    bytes += kept.capacity() * sizeof(T);
   }
   return bytes;
 }
@@ -216,11 +230,75 @@ void NetworkPass<T>::Forward() {
 template <typename T>
 void NetworkPass<T>::BeginHead() {
   layers_.Norm(stream_, packed_.wanted.size(), weights_.output_norm(), &hidden_);
+  if (record_ != nullptr) {
+    RecordStates();
+    EndGroup();
+    return;
+  }
   dhidden_.assign(backward_ && first_.layer < shape_.layers ? hidden_.size() : 0, T{0});
   phase_ = Phase::kHead;
 }
 
-// The logits of the next predictions: their cross-entropies, and on the way back their derivative.
+template <typename T>
+void NetworkPass<T>::RecordStates() {
+  const size_t width = shape_.width;
+  size_t target = 0;
+  for (const TrainingSequence& sequence : packed_.sequences) {
+    std::vector<T>& hidden = record_->hidden.emplace_back();
+    for (size_t i = 0; i < sequence.predictions.size(); ++i) {
+      const T* row = hidden_.data() + packed_.targets[target++].wanted * width;
+      hidden.insert(hidden.end(), row, row + width);
+    }
+  }
+}
+
+template <typename T>
+void NetworkPass<T>::AttachStates() {
+  size_t target = 0;
+  for (size_t s = groups_[group_].begin; s < groups_[group_].end; ++s) {
+    const bool follows = batch_[s].follows_frozen && record_ == nullptr;
+    const size_t count = batch_[s].predictions.size();
+    RUVD_CHECK(!follows ||
+               (frozen_ != nullptr && frozen_->hidden[s].size() == count * shape_.width));
+    for (size_t i = 0; i < count; ++i, ++target) {
+      packed_.targets[target].frozen =
+          follows ? frozen_->hidden[s].data() + i * shape_.width : nullptr;
+    }
+  }
+}
+
+// From logits_ to losses, and to their derivatives by the logits.
+template <typename T>
+void NetworkPass<T>::PredictionLosses(std::span<const typename PackedGroup<T>::Target> targets,
+                                      std::span<double> nats) {
+  const size_t vocabulary = shape_.vocabulary;
+  std::vector<size_t> place(targets.size());
+  frozen_in_.clear();
+  for (size_t i = 0; i < targets.size(); ++i) {
+    place[i] = frozen_in_.size() / shape_.width;
+    if (targets[i].frozen != nullptr) {
+      frozen_in_.insert(frozen_in_.end(), targets[i].frozen, targets[i].frozen + shape_.width);
+    }
+  }
+  if (!frozen_in_.empty()) {
+    frozen_logits_.resize(frozen_in_.size() / shape_.width * vocabulary);
+    weights_.Multiply({shape_.layers, Linear::kHead}, frozen_in_, frozen_logits_);
+  }
+  runner_.For(targets.size(), 1, [&](size_t begin, size_t end) {
+    Buffer scratch(frozen_in_.empty() ? 0 : vocabulary);
+    for (size_t i = begin; i < end; ++i) {
+      const std::span<T> row = std::span(logits_).subspan(i * vocabulary, vocabulary);
+      const auto weight = static_cast<T>(targets[i].weight);
+      nats[i] = targets[i].frozen == nullptr
+                    ? CrossEntropy(row, targets[i].token, weight)
+                    : KlDivergence<T>(
+                          std::span(frozen_logits_).subspan(place[i] * vocabulary, vocabulary), row,
+                          weight, scratch);
+    }
+  });
+}
+
+// The logits of the next predictions: their losses, and on the way back their derivative.
 template <typename T>
 void NetworkPass<T>::Head() {
   const size_t width = shape_.width;
@@ -234,22 +312,17 @@ void NetworkPass<T>::Head() {
   std::vector<typename PackedGroup<T>::Range> ranges;
   for (const auto& target : targets) {
     rows.push_back(target.wanted);
-    PackedGroup<T>::Append(1, target.gradient, &ranges);
+    PackedGroup<T>::Append(1, target.gradient, target.t, &ranges);
   }
   layers_.GatherRows(hidden_, rows, width, &head_in_);
-  layers_.Linears(site, head_in_, count, &head_z_, &logits_);
-  runner_.For(count, 1, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      const std::span<T> row = std::span(logits_).subspan(i * shape_.vocabulary, shape_.vocabulary);
-      nats[i] = CrossEntropy(row, targets[i].token, static_cast<T>(targets[i].weight));
-    }
-  });
+  layers_.linears().Forward(site, head_in_, ranges, &head_z_, &logits_);
+  PredictionLosses(targets, nats);
   if (!backward_) {
     return;
   }
   const bool deeper = first_.layer < shape_.layers;
-  layers_.LinearBackward(site, head_in_, head_z_, logits_, ranges, deeper ? &dhead_ : nullptr,
-                         false);
+  layers_.linears().Backward(site, head_in_, head_z_, logits_, ranges, deeper ? &dhead_ : nullptr,
+                             false);
   for (size_t i = 0; deeper && i < count; ++i) {
     AddTo(dhead_.data() + i * width, width, dhidden_.data() + rows[i] * width);
   }

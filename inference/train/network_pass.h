@@ -33,6 +33,13 @@ struct FrozenPrefix {
   std::vector<std::vector<T>> streams;  // by group; filled by the first run
 };
 
+// What the frozen network has before its head where it predicts: by sequence, predictions x width;
+// empty for sequences that do not follow it.
+template <typename T>
+struct FrozenStates {
+  std::vector<std::vector<T>> hidden;
+};
+
 // What a batch is run for.
 template <typename T>
 struct PassUse {
@@ -43,6 +50,10 @@ struct PassUse {
   LinearObserver<T>* observer = nullptr;  // may be null
   // The same one for the same batch, sites and purpose; may be null.
   FrozenPrefix<T>* prefix = nullptr;
+  // Filled instead of losses where it is wanted; without changes, gradients or observer.
+  FrozenStates<T>* record = nullptr;
+  // Of all sequences of the batch; may be null where none follows the frozen network.
+  const FrozenStates<T>* frozen = nullptr;
 };
 
 // Runs batches forwards and backwards through the frozen network with its changes. Keeps its memory
@@ -62,9 +73,9 @@ class NetworkPass {
   // Begin and all of Advance. Returns the loss.
   double Run(std::span<const TrainingSequence> batch, const PassUse<T>& use);
 
-  // Sum over predictions of weight times cross-entropy.
+  // Sum over predictions of weight times cross-entropy, or divergence from the frozen network.
   double loss() const;
-  // Cross-entropies in nats of a sequence's predictions, in their order.
+  // Losses in nats of a sequence's predictions, in their order.
   std::span<const double> nats(size_t sequence) const;
   // Memory held for activations.
   uint64_t bytes() const;
@@ -83,7 +94,11 @@ class NetworkPass {
   void BeginGroup();
   void Forward();
   void BeginHead();
+  void RecordStates();
+  void AttachStates();
   void Head();
+  void PredictionLosses(std::span<const typename PackedGroup<T>::Target> targets,
+                        std::span<double> nats);
   void BeginBackward();
   void Backward(size_t layer);
   void EndGroup();
@@ -98,6 +113,9 @@ class NetworkPass {
   std::span<const TrainingSequence> batch_;
   std::vector<T*> gradients_;
   FrozenPrefix<T>* prefix_ = nullptr;
+  FrozenStates<T>* record_ = nullptr;
+  const FrozenStates<T>* frozen_ = nullptr;
+  bool by_t_ = false;  // whether a change asks for t
   bool backward_ = false;
   Site first_;  // the first site that is trained or observed
   std::vector<Group> groups_;
@@ -114,7 +132,8 @@ class NetworkPass {
   std::vector<LayerActivations<T>> kept_;  // by layer; of those that are not kept x alone
   LayerActivations<T> scratch_;
   Buffer stream_, next_, hidden_, dhidden_, d_;
-  Buffer head_in_, head_z_, logits_, dhead_;
+  Buffer head_in_, logits_, dhead_, frozen_in_, frozen_logits_;
+  std::vector<Buffer> head_z_;
 };
 
 extern template class NetworkPass<float>;

@@ -150,6 +150,27 @@ double CrossEntropy(std::span<T> logits, size_t target, T weight) {
   return std::log(static_cast<double>(mass)) - static_cast<double>(wanted);
 }
 
+// Returns KL(p || q) in nats, p = softmax(reference) and q = softmax(logits), and replaces `logits`
+// by weight * d/dlogits of it: weight * (q - p). `p` is scratch of the same size.
+template <typename T>
+double KlDivergence(std::span<const T> reference, std::span<T> logits, T weight, std::span<T> p) {
+  const T top = Largest(reference.data(), reference.size());
+  std::copy(reference.begin(), reference.end(), p.begin());
+  const T mass = ExpAffine(p.data(), p.size(), T{1}, top);
+  double lead = 0;  // sum of p times (reference - logits)
+  for (size_t i = 0; i < p.size(); ++i) {
+    p[i] /= mass;
+    lead += static_cast<double>(p[i]) * static_cast<double>(reference[i] - logits[i]);
+  }
+  const T other = Largest(logits.data(), logits.size());
+  const T other_mass = ExpAffine(logits.data(), logits.size(), T{1}, other);
+  for (size_t i = 0; i < p.size(); ++i) {
+    logits[i] = weight * (logits[i] / other_mass - p[i]);
+  }
+  return lead - static_cast<double>(top) + static_cast<double>(other) -
+         std::log(static_cast<double>(mass)) + std::log(static_cast<double>(other_mass));
+}
+
 // y (rows x columns) = a (rows x inner) b, b (inner x columns). Strides are distances between rows.
 template <typename T>
 struct Product {

@@ -12,7 +12,17 @@
 
 namespace ruvd::train {
 
-Optimizer::Optimizer(size_t parameters, const OptimizerOptions& options) : options_(options) {
+Optimizer::Optimizer(size_t parameters, const OptimizerOptions& options,
+                     std::vector<ParameterGroup> groups)
+    : options_(options), groups_(std::move(groups)) {
+  if (groups_.empty()) {
+    groups_.push_back({.count = parameters});
+  }
+  size_t covered = 0;
+  for (const ParameterGroup& group : groups_) {
+    covered += group.count;
+  }
+  RUVD_CHECK(covered == parameters);
   state_.first.resize(parameters);
   state_.second.resize(options.kind == OptimizerOptions::Kind::kAdamW ? parameters : 0);
 }
@@ -21,19 +31,27 @@ void Optimizer::Step(std::span<const float> gradient, double learning_rate,
                      std::span<float> parameters) {
   RUVD_CHECK(gradient.size() == state_.first.size() && parameters.size() == state_.first.size());
   ++state_.steps;
-  if (options_.kind == OptimizerOptions::Kind::kAdamW) {
-    StepAdamW(gradient, learning_rate, parameters);
-  } else {
-    StepSgd(gradient, learning_rate, parameters);
+  size_t begin = 0;
+  for (const ParameterGroup& group : groups_) {
+    const size_t end = begin + group.count;
+    if (options_.kind == OptimizerOptions::Kind::kAdamW) {
+      StepAdamW(begin, end, gradient, learning_rate * group.rate, parameters);
+    } else {
+      StepSgd(begin, end, gradient, learning_rate * group.rate, parameters);
+    }
+    for (size_t i = begin; group.decay > 0 && i < end; ++i) {
+      parameters[i] -= static_cast<float>(group.decay * static_cast<double>(parameters[i]));
+    }
+    begin = end;
   }
 }
 
-void Optimizer::StepAdamW(std::span<const float> gradient, double learning_rate,
-                          std::span<float> parameters) {
+void Optimizer::StepAdamW(size_t begin, size_t end, std::span<const float> gradient,
+                          double learning_rate, std::span<float> parameters) {
   const auto steps = static_cast<double>(state_.steps);
   const double bias1 = 1 - std::pow(options_.beta1, steps);
   const double bias2 = 1 - std::pow(options_.beta2, steps);
-  for (size_t i = 0; i < gradient.size(); ++i) {
+  for (size_t i = begin; i < end; ++i) {
     const double g = gradient[i];
     double& mean = state_.first[i];
     double& square = state_.second[i];
@@ -45,9 +63,9 @@ void Optimizer::StepAdamW(std::span<const float> gradient, double learning_rate,
   }
 }
 
-void Optimizer::StepSgd(std::span<const float> gradient, double learning_rate,
-                        std::span<float> parameters) {
-  for (size_t i = 0; i < gradient.size(); ++i) {
+void Optimizer::StepSgd(size_t begin, size_t end, std::span<const float> gradient,
+                        double learning_rate, std::span<float> parameters) {
+  for (size_t i = begin; i < end; ++i) {
     double& velocity = state_.first[i];
     velocity = options_.momentum * velocity + gradient[i];
     const double update = velocity + options_.weight_decay * parameters[i];

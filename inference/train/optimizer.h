@@ -31,10 +31,19 @@ struct OptimizerState {
   bool operator==(const OptimizerState&) const = default;
 };
 
+// Parameters one behind the other that are trained alike.
+struct ParameterGroup {
+  size_t count = 0;
+  double rate = 1;   // their share of the learning rate
+  double decay = 0;  // share of themselves that they lose after each step, whatever the rate
+};
+
 // State in double, so that many small updates do not vanish. Not thread-safe.
 class Optimizer {
  public:
-  Optimizer(size_t parameters, const OptimizerOptions& options);
+  // `groups` cover all parameters; empty: one of all of them.
+  Optimizer(size_t parameters, const OptimizerOptions& options,
+            std::vector<ParameterGroup> groups = {});
   void Step(std::span<const float> gradient, double learning_rate, std::span<float> parameters);
 
   const OptimizerState& state() const { return state_; }
@@ -42,11 +51,14 @@ class Optimizer {
   bool Restore(OptimizerState state);
 
  private:
-  void StepAdamW(std::span<const float> gradient, double learning_rate,
+  // Of parameters [begin, end).
+  void StepAdamW(size_t begin, size_t end, std::span<const float> gradient, double learning_rate,
                  std::span<float> parameters);
-  void StepSgd(std::span<const float> gradient, double learning_rate, std::span<float> parameters);
+  void StepSgd(size_t begin, size_t end, std::span<const float> gradient, double learning_rate,
+               std::span<float> parameters);
 
   OptimizerOptions options_;
+  std::vector<ParameterGroup> groups_;
   OptimizerState state_;
 };
 

@@ -8,17 +8,18 @@
 namespace ruvd::train {
 
 template <typename T>
-void PackedGroup<T>::Append(size_t rows, T* gradient, std::vector<Range>* ranges) {
-  if (!ranges->empty() && ranges->back().gradient == gradient) {
+void PackedGroup<T>::Append(size_t rows, T* gradient, double t, std::vector<Range>* ranges) {
+  if (!ranges->empty() && ranges->back().gradient == gradient && ranges->back().t == t) {
     ranges->back().end += rows;
   } else {
     const size_t begin = ranges->empty() ? 0 : ranges->back().end;
-    ranges->push_back({begin, begin + rows, gradient});
+    ranges->push_back({begin, begin + rows, gradient, t});
   }
 }
 
 template <typename T>
-void PackedGroup<T>::Pack(std::span<const TrainingSequence> packed, std::span<T* const> gradients) {
+void PackedGroup<T>::Pack(std::span<const TrainingSequence> packed, std::span<T* const> gradients,
+                          bool by_t) {
   constexpr size_t kUnread = std::numeric_limits<size_t>::max();
   *this = PackedGroup();
   sequences = packed;
@@ -27,6 +28,7 @@ void PackedGroup<T>::Pack(std::span<const TrainingSequence> packed, std::span<T*
     const TrainingSequence& sequence = packed[s];
     const size_t begin = tokens.size();
     const size_t length = sequence.tokens.size();
+    const double t = by_t ? sequence.t : 1.0;
     const bool repeats = sequence.attention.kind == Attention::Kind::kNoisyAndClean;
     tokens.insert(tokens.end(), sequence.tokens.begin(), sequence.tokens.end());
     std::vector<size_t> index(length, kUnread);
@@ -44,10 +46,10 @@ void PackedGroup<T>::Pack(std::span<const TrainingSequence> packed, std::span<T*
     }
     for (const Prediction& prediction : sequence.predictions) {
       targets.push_back(
-          {index[prediction.row], prediction.target, prediction.weight, gradients[s]});
+          {index[prediction.row], prediction.target, prediction.weight, gradients[s], t, nullptr});
     }
-    Append(length, gradients[s], &row_ranges);
-    Append(wanted.size() - wanted_begin.back(), gradients[s], &wanted_ranges);
+    Append(length, gradients[s], t, &row_ranges);
+    Append(wanted.size() - wanted_begin.back(), gradients[s], t, &wanted_ranges);
     wanted_begin.push_back(wanted.size());
   }
 }

@@ -15,23 +15,28 @@ namespace ruvd::train {
 // prediction reads: the last layer computes only what they need.
 template <typename T>
 struct PackedGroup {
-  // Rows [begin, end) whose gradient goes to one place, null for nowhere.
+  // Rows [begin, end) of one masked share whose gradient goes to one place, null for nowhere.
   struct Range {
     size_t begin = 0;
     size_t end = 0;
     T* gradient = nullptr;
+    double t = 1;
   };
   struct Target {
     size_t wanted = 0;  // index into the wanted rows
     TokenId token = 0;
     double weight = 0;
     T* gradient = nullptr;  // of its sequence
+    double t = 1;
+    const T* frozen = nullptr;  // what the frozen network has before the head; null: cross-entropy
   };
 
-  // gradients[i] belongs to sequences[i]. Borrows the sequences.
-  void Pack(std::span<const TrainingSequence> packed, std::span<T* const> gradients);
-  // Appends `rows` to the ranges, to the last one where the gradient goes to the same place.
-  static void Append(size_t rows, T* gradient, std::vector<Range>* ranges);
+  // gradients[i] belongs to sequences[i]. Without `by_t` every row counts as one of t = 1: where no
+  // change asks for t, ranges are the longer for it. Borrows the sequences.
+  void Pack(std::span<const TrainingSequence> packed, std::span<T* const> gradients, bool by_t);
+  // Appends `rows` to the ranges, to the last one where the gradient goes to the same place and t
+  // is the same.
+  static void Append(size_t rows, T* gradient, double t, std::vector<Range>* ranges);
 
   size_t rows() const { return tokens.size(); }
   bool all_wanted() const { return wanted.size() == tokens.size(); }

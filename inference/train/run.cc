@@ -53,15 +53,22 @@ absl::Status CheckRunOptions(const RunOptions& options) {
   if (options.evaluate_every < 0 || options.patience < 0) {
     return Invalid("evaluate_every and patience must be at least 0");
   }
-  return absl::OkStatus();
+  return CheckEwcOptions(options.ewc);
 }
 
 TrainingRun::TrainingRun(const RunParts& parts, const RunOptions& options)
     : parts_(parts),
       options_(options),
       pass_(*parts.weights, *parts.runner, options.pass),
-      optimizer_(parts.changes->parameters().size(), options.optimizer) {
+      optimizer_(parts.changes->parameters().size(), options.optimizer, parts.changes->Groups()) {
   RUVD_CHECK(CheckRunOptions(options).ok());
+  if (const EwcMemory* remembered = parts.remembered; remembered != nullptr) {
+    const size_t parameters = parts.changes->parameters().size();
+    RUVD_CHECK(remembered->anchor.size() == parameters && remembered->fisher.size() == parameters);
+    if (options.ewc.fisher_rate > 0) {
+      state_.fisher = remembered->fisher;
+    }
+  }
   state_.task = Task();
   state_.seed = options.seed;
   BeginNext();
@@ -76,11 +83,23 @@ Digest TrainingRun::Task() const {
   out.Write(o.schedule.final_share).Write(static_cast<uint8_t>(o.optimizer.kind));
   out.Write(o.optimizer.beta1).Write(o.optimizer.beta2).Write(o.optimizer.epsilon);
   out.Write(o.optimizer.weight_decay).Write(o.optimizer.momentum).Write(o.clip_norm);
+  out.Write(o.ewc.strength).Write(o.ewc.fisher_rate).Write(o.ewc.examples);
+  if (parts_.remembered != nullptr) {
+    out.WriteBytes(EwcMemoryId(*parts_.remembered));
+  }
   out.Write(o.evaluate_every).Write(o.patience).Write(o.seed).Write(o.pass.memory_bytes);
   for (const auto& entry : parts_.changes->entries()) {
     const ChangeSpec<float>& spec = entry.change.spec();
     out.WriteText(TensorOf(entry.site)).Write(static_cast<uint8_t>(spec.kind));
     out.Write<uint64_t>(spec.rank).Write(spec.scale);
+    const ChangePlacement& placement = entry.placement;
+    out.Write(static_cast<uint64_t>(placement.bank ? *placement.bank + 1 : 0));
+    out.Write(placement.rate).Write(placement.decay);
+  }
+  const BankSchedule& schedule = parts_.changes->schedule();
+  out.Write(static_cast<uint8_t>(schedule.strategy)).Write(schedule.temperature);
+  for (const float boundary : schedule.boundaries) {
+    out.Write(boundary);
   }
   return Sha256(out.str());
 }
@@ -127,14 +146,60 @@ void TrainingRun::BeginBatch() {
     phase_ = Phase::kPolicy;
     pass_.Begin(batch_, {.changes = parts_.changes});
   } else {
-    BeginGradient();
+    BeginFrozen();
   }
+}
+
+// What sequences that follow the frozen network are to follow; they are the last ones.
+void TrainingRun::BeginFrozen() {
+  const auto followers = std::ranges::stable_partition(
+      batch_, [](const TrainingSequence& sequence) { return !sequence.follows_frozen; });
+  frozen_.hidden.clear();
+  if (followers.empty()) {
+    BeginGradient();
+    return;
+  }
+  phase_ = Phase::kFrozen;
+  pass_.Begin(std::span(batch_).last(followers.size()), {.record = &frozen_});
+}
+
+// Sequences of this batch whose gradients the running Fisher is made of.
+size_t TrainingRun::FisherExamples() const {
+  if (options_.ewc.fisher_rate == 0 || accumulated_ > 0) {
+    return 0;
+  }
+  const auto own = static_cast<size_t>(std::ranges::count_if(
+      batch_, [](const TrainingSequence& sequence) { return !sequence.follows_frozen; }));
+  return std::min(own, static_cast<size_t>(options_.ewc.examples));
 }
 
 void TrainingRun::BeginGradient() {
   phase_ = Phase::kGradient;
-  const std::vector<float*> gradients(batch_.size(), gradient_.data());
-  pass_.Begin(batch_, {.changes = parts_.changes, .gradients = gradients});
+  std::vector<float*> gradients(batch_.size(), gradient_.data());
+  const size_t examples = FisherExamples();
+  example_gradients_.assign(examples * gradient_.size(), 0.0F);
+  for (size_t i = 0; i < examples; ++i) {
+    gradients[i] = example_gradients_.data() + i * gradient_.size();
+  }
+  pass_.Begin(batch_, {.changes = parts_.changes,
+                       .gradients = gradients,
+                       .frozen = frozen_.hidden.empty() ? nullptr : &frozen_});
+}
+
+// The Fisher after this step; the gradients of its examples join the others.
+void TrainingRun::TakeExampleGradients() {
+  const size_t parameters = gradient_.size();
+  const size_t examples = FisherExamples();
+  next_fisher_ = state_.fisher;
+  if (examples > 0) {
+    const auto scale = static_cast<double>(batch_.size()) * options_.accumulate;
+    FollowFisher(example_gradients_, examples, scale, options_.ewc.fisher_rate, &next_fisher_);
+  }
+  for (size_t i = 0; i < examples; ++i) {
+    for (size_t j = 0; j < parameters; ++j) {
+      gradient_[j] += example_gradients_[i * parameters + j];
+    }
+  }
 }
 
 std::vector<double> TrainingRun::SequenceLosses() const {
@@ -181,6 +246,10 @@ absl::Status TrainingRun::FinishPass() {
           parts_.objective->Compare(policy_, SequenceLosses(), batch_) / options_.accumulate;
       BeginGradient();
       break;
+    case Phase::kFrozen:
+      frozen_.hidden.insert(frozen_.hidden.begin(), batch_.size() - frozen_.hidden.size(), {});
+      BeginGradient();
+      break;
     case Phase::kGradient:
       return FinishGradient();
     case Phase::kDone:
@@ -204,9 +273,16 @@ absl::Status TrainingRun::FinishGradient() {
   if (!parts_.objective->compares()) {
     batch_loss_ += pass_.loss();
   }
+  if (accumulated_ == 0) {
+    TakeExampleGradients();
+  }
   if (++accumulated_ < options_.accumulate) {
     BeginBatch();
     return absl::OkStatus();
+  }
+  if (parts_.remembered != nullptr && options_.ewc.strength > 0) {
+    penalty_ = AddEwcPenalty(*parts_.remembered, options_.ewc.strength,
+                             parts_.changes->parameters(), gradient_);
   }
   gradient_norm_ = ClipNorm(gradient_, options_.clip_norm);
   if (!std::isfinite(gradient_norm_)) {
@@ -217,6 +293,7 @@ absl::Status TrainingRun::FinishGradient() {
       LearningRateShare(options_.schedule, state_.step, static_cast<uint64_t>(options_.steps));
   optimizer_.Step(gradient_, options_.learning_rate * share, parts_.changes->parameters());
   loss_ = batch_loss_;
+  state_.fisher = next_fisher_;
   ++state_.step;
   state_.evaluated = false;
   BeginNext();
@@ -255,6 +332,7 @@ absl::Status TrainingRun::Restore(std::span<const uint8_t> bytes) {
   state_.step = state.step;
   state_.held_out = std::move(state.held_out);
   state_.best = std::move(state.best);
+  state_.fisher = std::move(state.fisher);
   state_.evaluated = state.evaluated;
   BeginNext();
   return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/parallel.h"
 #include "inference/train/change.h"
+#include "inference/train/ewc.h"
 #include "inference/train/losses.h"
 #include "inference/train/network_pass.h"
 #include "inference/train/optimizer.h"
@@ -35,6 +36,7 @@ struct RunOptions {
   // Ends the run after so many evaluations in a row without a new best, and gives the best
   // parameters back; 0: never, and the last parameters stay.
   int patience = 0;
+  EwcOptions ewc;     // off by default
   uint64_t seed = 0;  // of the objective; kept in checkpoints
   Digest task{};      // what else tells this run from others: model, texts, frozen factors
   PassOptions pass;
@@ -50,6 +52,9 @@ struct RunParts {
   // Scored on the same masks every time; may be empty.
   std::span<const TrainingSequence> held_out;
   ParallelRunner* runner = nullptr;
+  // Of the training before, with as many parameters: the anchor of the EWC penalty, and where the
+  // running Fisher goes on from. Null: there was none, so that there is no penalty.
+  const EwcMemory* remembered = nullptr;
 };
 
 // A training run in slices: of about a layer of a group of sequences, so that whoever runs it may
@@ -65,9 +70,11 @@ class TrainingRun {
   absl::Status Advance(const std::function<bool()>& pause = nullptr);
   bool done() const { return phase_ == Phase::kDone; }
 
-  // Steps taken; what the last one's batch lost; the norm of its gradient before clipping.
+  // Steps taken; what the last one's batch lost; the EWC penalty on top of it; the norm of its
+  // gradient, that of the penalty included, before clipping.
   uint64_t step() const { return state_.step; }
   double loss() const { return loss_; }
+  double penalty() const { return penalty_; }
   double gradient_norm() const { return gradient_norm_; }
   // Nats per token of the held-out sequences, one for each evaluation.
   const std::vector<double>& held_out() const { return state_.held_out; }
@@ -79,12 +86,15 @@ class TrainingRun {
   absl::Status Restore(std::span<const uint8_t> bytes);
 
  private:
-  enum class Phase : uint8_t { kHeldOut, kPolicy, kReference, kGradient, kDone };
+  enum class Phase : uint8_t { kHeldOut, kPolicy, kReference, kFrozen, kGradient, kDone };
 
   void BeginEvaluation();
   void BeginStep();
   void BeginBatch();
+  void BeginFrozen();
   void BeginGradient();
+  size_t FisherExamples() const;
+  void TakeExampleGradients();
   void BeginNext();
   absl::Status FinishPass();
   absl::Status FinishGradient();
@@ -104,9 +114,13 @@ class TrainingRun {
   int accumulated_ = 0;
   std::vector<TrainingSequence> batch_;
   std::vector<double> policy_;
+  FrozenStates<float> frozen_;
   std::vector<float> gradient_;
+  std::vector<float> example_gradients_;  // of FisherExamples() sequences
+  std::vector<double> next_fisher_;
   double batch_loss_ = 0;
   double loss_ = 0;
+  double penalty_ = 0;
   double gradient_norm_ = 0;
 };
 

@@ -16,7 +16,7 @@ namespace ruvd::train {
 namespace {
 
 constexpr std::string_view kMagic = "RVTR";
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;
 
 absl::Status Broken(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -66,13 +66,16 @@ absl::Status ReadHeader(ByteReader* in, RunState* state) {
   return absl::OkStatus();
 }
 
-absl::Status CheckSizes(const RunState& state) {
+absl::Status CheckParts(const RunState& state) {
   const size_t parameters = state.parameters.size();
   const auto fits = [&](size_t size) { return size == 0 || size == parameters; };
-  return fits(state.optimizer.first.size()) && fits(state.optimizer.second.size()) &&
-                 fits(state.best.size())
+  if (!fits(state.optimizer.first.size()) || !fits(state.optimizer.second.size()) ||
+      !fits(state.best.size()) || !fits(state.fisher.size())) {
+    return Broken("has parts of different sizes");
+  }
+  return std::ranges::all_of(state.fisher, [](double value) { return value >= 0; })
              ? absl::OkStatus()
-             : Broken("has parts of different sizes");
+             : Broken("holds a negative Fisher information");
 }
 
 }  // namespace
@@ -87,6 +90,7 @@ std::string EncodeRunState(const RunState& state) {
   WriteValues(&out, state.optimizer.second);
   WriteValues(&out, state.held_out);
   WriteValues(&out, state.best);
+  WriteValues(&out, state.fisher);
   const Digest checksum = Sha256(out.str());
   out.WriteBytes(checksum);
   return out.Take();
@@ -109,10 +113,11 @@ absl::StatusOr<RunState> DecodeRunState(std::span<const uint8_t> bytes) {
   RETURN_IF_ERROR(ReadValues(&in, limits::kMaxTrainedParameters, &state.optimizer.second));
   RETURN_IF_ERROR(ReadValues(&in, limits::kMaxHeldOutHistory, &state.held_out));
   RETURN_IF_ERROR(ReadValues(&in, limits::kMaxTrainedParameters, &state.best));
+  RETURN_IF_ERROR(ReadValues(&in, limits::kMaxTrainedParameters, &state.fisher));
   if (in.remaining() > 0) {
     return Broken("has bytes behind its end");
   }
-  RETURN_IF_ERROR(CheckSizes(state));
+  RETURN_IF_ERROR(CheckParts(state));
   return state;
 }
 

@@ -27,19 +27,21 @@ struct RunState {
   // (empty before the first evaluation).
   std::vector<double> held_out;
   std::vector<float> best;
+  std::vector<double> fisher;  // the running one of EWC; empty where it is not followed
   bool operator==(const RunState&) const = default;
 };
 
 // The state as bytes, little endian:
-//   "RVTR", u32 format 1, 32 bytes task, u64 seed, u64 step, u8 evaluated,
+//   "RVTR", u32 format 2, 32 bytes task, u64 seed, u64 step, u8 evaluated,
 //   u64 optimiser steps,
 //   u64 count and f32 parameters; u64 count and f64 first; u64 count and f64 second;
 //   u64 count and f64 held-out losses; u64 count and f32 best;
+//   u64 count and f64 Fisher;
 //   32 bytes SHA-256 of all before.
 std::string EncodeRunState(const RunState& state);
 
 // The state in `bytes`. Every length is checked before anything is allocated; INVALID_ARGUMENT for
-// a broken checksum, structure, limit or a value that is not finite.
+// a broken checksum, structure, limit, a value that is not finite or a negative Fisher.
 absl::StatusOr<RunState> DecodeRunState(std::span<const uint8_t> bytes);
 
 }  // namespace ruvd::train

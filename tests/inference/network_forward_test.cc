@@ -166,6 +166,11 @@ TEST(CheckSequencesTest, RefusesWhatDoesNotFit) {
   bad = good;
   bad.predictions[0].weight = std::nan("");
   EXPECT_EQ(reason(bad), reasons::kInvalidArgument);
+  for (const double t : {-0.1, 1.1, std::nan("")}) {
+    bad = good;
+    bad.t = t;
+    EXPECT_EQ(reason(bad), reasons::kInvalidArgument);
+  }
   bad = good;
   bad.attention = {.kind = Attention::Kind::kBlockCausal};
   EXPECT_EQ(reason(bad), reasons::kInvalidArgument);

@@ -69,6 +69,23 @@ TEST(OptimizerTest, GoesOnFromItsState) {
   EXPECT_EQ(second.state(), first.state());
 }
 
+// Groups have rates of their own, and decay whatever the rate.
+TEST(OptimizerTest, GroupsLearnAtTheirRates) {
+  for (const auto kind : {OptimizerOptions::Kind::kAdamW, OptimizerOptions::Kind::kSgd}) {
+    Optimizer whole(3, {.kind = kind});
+    Optimizer grouped(3, {.kind = kind},
+                      {{.count = 1}, {.count = 1, .rate = 0.25}, {.count = 1, .decay = 0.5}});
+    std::vector<float> x = {1.0F, 1.0F, 1.0F};
+    std::vector<float> y = x;
+    const std::vector<float> gradient = {0.5F, 0.5F, 0.5F};
+    whole.Step(gradient, 0.1, x);
+    grouped.Step(gradient, 0.1, y);
+    EXPECT_EQ(y[0], x[0]);
+    EXPECT_NEAR(1 - y[1], 0.25 * (1 - x[0]), 1e-6);
+    EXPECT_NEAR(y[2], 0.5 * x[0], 1e-6);
+  }
+}
+
 TEST(ClipNormTest, ShortensButNeverLengthens) {
   std::vector<float> g = {3.0F, 4.0F};
   EXPECT_NEAR(ClipNorm(g, 1.0), 5.0, 1e-6);

@@ -24,6 +24,7 @@ RunState Some() {
   state.optimizer = {.steps = 7, .first = {0.5, 0.25}, .second = {0.1, 0.2}};
   state.held_out = {3.0, 2.5, 2.75};
   state.best = {0.5F, 0.75F};
+  state.fisher = {0.0, 1.5};
   return state;
 }
 
@@ -70,6 +71,9 @@ TEST(RunStateTest, RefusesWhatAChecksumCannotSee) {
   EXPECT_FALSE(DecodeRunState(AsBytes(EncodeRunState(state))).ok());
   state = Some();
   state.optimizer.first.push_back(1.0);
+  EXPECT_FALSE(DecodeRunState(AsBytes(EncodeRunState(state))).ok());
+  state = Some();
+  state.fisher[0] = -1e-9;
   EXPECT_FALSE(DecodeRunState(AsBytes(EncodeRunState(state))).ok());
 }
 
