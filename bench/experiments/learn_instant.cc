@@ -10,7 +10,6 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -288,6 +287,7 @@ absl::StatusOr<std::vector<Session>> ReadTest(const Arguments& arguments,
 }
 
 absl::Status Run(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
   ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
   ThreadParallelRunner runner(arguments.threads);
   ASSIGN_OR_RETURN(const auto transformer,
@@ -325,11 +325,7 @@ absl::Status Run(const Arguments& arguments) {
         "than the unigram cache)\n",
         set, out["verdict"][set].get<std::string>(), kTarget);
   }
-  if (!arguments.out.empty()) {
-    std::ofstream file(arguments.out);
-    file << out.dump(1) << '\n';
-  }
-  return absl::OkStatus();
+  return results_file->Write(out);
 }
 
 }  // namespace

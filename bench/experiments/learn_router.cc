@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -316,6 +315,7 @@ absl::Status ReadAll(const Arguments& arguments, const Tokenizer& tokenizer,
 }
 
 absl::Status Run(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
   ThreadParallelRunner runner(arguments.threads);
   ASSIGN_OR_RETURN(const std::shared_ptr<const Model> small_model, Model::Load(arguments.small));
   ASSIGN_OR_RETURN(const std::shared_ptr<const Model> large_model, Model::Load(arguments.large));
@@ -348,11 +348,7 @@ absl::Status Run(const Arguments& arguments) {
   for (const Kind& kind : Kinds()) {
     RETURN_IF_ERROR(TrainAndJudge(kind, train, test, arguments.seeds, &out));
   }
-  if (!arguments.out.empty()) {
-    std::ofstream file(arguments.out);
-    file << out.dump(1) << '\n';
-  }
-  return absl::OkStatus();
+  return results_file->Write(out);
 }
 
 }  // namespace

@@ -6,30 +6,56 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/random.h"
+#include "base/status.h"
 
 namespace ruvd::bench {
 
 Interval Bootstrap(std::span<const double> values, uint64_t seed) {
+  std::vector<size_t> documents(values.size());
+  std::iota(documents.begin(), documents.end(), size_t{0});
+  return BootstrapDocuments(values, documents, seed);
+}
+
+Interval BootstrapDocuments(std::span<const double> values, std::span<const size_t> documents,
+                            uint64_t seed) {
   constexpr size_t kSamples = 10'000;
   constexpr size_t kTail = kSamples / 40;  // 2.5 %
+  struct Document {
+    double sum = 0;
+    double count = 0;
+  };
+  std::map<size_t, Document> by_number;
+  for (size_t i = 0; i < values.size(); ++i) {
+    by_number[documents[i]].sum += values[i];
+    by_number[documents[i]].count += 1;
+  }
   if (values.empty()) {
     return {};
   }
-  const auto count = static_cast<double>(values.size());
+  std::vector<Document> all;
+  for (const auto& [number, document] : by_number) {
+    all.push_back(document);
+  }
   Random random(seed);
-  std::vector<double> means(kSamples);
-  for (double& mean : means) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      mean += values[random.Below(values.size())];
+  std::vector<double> means;
+  for (size_t sample = 0; sample < kSamples; ++sample) {
+    Document drawn;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Document& document = all[random.Below(all.size())];
+      drawn.sum += document.sum;
+      drawn.count += document.count;
     }
-    mean /= count;
+    means.push_back(drawn.sum / drawn.count);
   }
   std::ranges::sort(means);
-  return {.mean = std::accumulate(values.begin(), values.end(), 0.0) / count,
+  return {.mean = std::accumulate(values.begin(), values.end(), 0.0) /
+                  static_cast<double>(values.size()),
           .low = means[kTail],
           .high = means[kSamples - 1 - kTail]};
 }
@@ -40,6 +66,23 @@ nlohmann::json ToJson(const Interval& interval) {
 
 std::string ToText(const Interval& interval) {
   return fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", interval.mean, interval.low, interval.high);
+}
+
+absl::StatusOr<std::unique_ptr<ResultsFile>> ResultsFile::Create(const std::string& path) {
+  std::unique_ptr<AtomicFile> file;
+  if (!path.empty()) {
+    ASSIGN_OR_RETURN(file, AtomicFile::Create(path));
+  }
+  return std::unique_ptr<ResultsFile>(new ResultsFile(std::move(file)));
+}
+
+absl::Status ResultsFile::Write(const nlohmann::json& results) {
+  if (file_ == nullptr) {
+    return absl::OkStatus();
+  }
+  const std::string text = results.dump(1) + '\n';
+  RETURN_IF_ERROR(file_->Append(AsBytes(text)));
+  return file_->Commit();
 }
 
 }  // namespace ruvd::bench

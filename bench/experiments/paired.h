@@ -3,10 +3,17 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/file.h"
 
 namespace ruvd::bench {
 
@@ -21,10 +28,29 @@ struct Interval {
 // 10,000 times. Zeros for an empty sample.
 Interval Bootstrap(std::span<const double> values, uint64_t seed = 1);
 
+// The same of values that are not independent: one for each crop of a document, whole documents are
+// resampled. documents[i] is any number of the document that values[i] is of.
+Interval BootstrapDocuments(std::span<const double> values, std::span<const size_t> documents,
+                            uint64_t seed = 1);
+
 // {"mean": ..., "low": ..., "high": ...}
 nlohmann::json ToJson(const Interval& interval);
 
 // "-0.12 (-0.14 to -0.10)"
 std::string ToText(const Interval& interval);
+
+// The file of an experiment's results. It is opened before the experiment begins, so that a path
+// that cannot be written is found out first, and appears only when it is whole.
+class ResultsFile {
+ public:
+  // An empty path: results are written nowhere. Errors: FILE_UNWRITABLE, DISK_FULL.
+  static absl::StatusOr<std::unique_ptr<ResultsFile>> Create(const std::string& path);
+  // At most once. Errors as above, of writing and of closing.
+  absl::Status Write(const nlohmann::json& results);
+
+ private:
+  explicit ResultsFile(std::unique_ptr<AtomicFile> file) : file_(std::move(file)) {}
+  std::unique_ptr<AtomicFile> file_;  // null: nowhere
+};
 
 }  // namespace ruvd::bench

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/experiments/adapter_arms.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "base/random.h"
+#include "base/status.h"
+#include "inference/adapter/frame_estimate.h"
+#include "inference/train/network_pass.h"
+
+namespace ruvd::bench {
+namespace {
+
+using train::ChangeSet;
+using train::Site;
+using train::TrainingSequence;
+
+constexpr uint64_t kShuffleStream = 0x73687566666c6521ULL;
+
+// The batches of another objective, each sequence at a random t.
+class ShuffledBanks final : public train::Objective {
+ public:
+  ShuffledBanks(std::unique_ptr<train::Objective> objective, uint64_t seed)
+      : objective_(std::move(objective)), seed_(seed) {}
+  std::vector<TrainingSequence> Draw(uint64_t step) const override {
+    std::vector<TrainingSequence> batch = objective_->Draw(step);
+    Random random(Random(seed_ ^ kShuffleStream).Next() + step);
+    for (TrainingSequence& sequence : batch) {
+      sequence.t = random.Uniform();
+    }
+    return batch;
+  }
+
+ private:
+  std::unique_ptr<train::Objective> objective_;
+  uint64_t seed_;
+};
+
+absl::Status AddArm(const ArmParts& parts, const AdapterArm& arm, uint64_t seed,
+                    ChangeSet<float>* changes) {
+  const std::vector<Site> sites = train::SitesFrom(parts.model->config(), 0, false);
+  return train::AddTalora(*parts.model, sites, arm.plan, arm.core ? parts.frame : nullptr, seed,
+                          changes);
+}
+
+double Cosine(const std::vector<float>& a, const std::vector<float>& b) {
+  double dot = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    dot += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  }
+  return dot / std::max(1e-30, train::Norm(a) * train::Norm(b));
+}
+
+}  // namespace
+
+absl::StatusOr<TrainedAdapter> TrainArm(const ArmParts& parts, const AdapterArm& arm,
+                                        const std::vector<TrainingExample>& examples,
+                                        const ArmSteps& steps, uint64_t seed) {
+  const auto begin = std::chrono::steady_clock::now();
+  ChangeSet<float> changes(parts.weights->shape(), arm.schedule);
+  RETURN_IF_ERROR(AddArm(parts, arm, seed, &changes));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<train::Objective> objective,
+      train::MakeObjective(*parts.model, examples, {.batch = steps.batch, .seed = seed}));
+  if (arm.shuffled) {
+    objective = std::make_unique<ShuffledBanks>(std::move(objective), seed);
+  }
+  const train::RunOptions options{
+      .steps = steps.steps, .learning_rate = arm.learning_rate, .seed = seed};
+  RETURN_IF_ERROR(train::CheckRunOptions(options));
+  train::TrainingRun run({.weights = parts.weights,
+                          .changes = &changes,
+                          .objective = objective.get(),
+                          .held_out = {},
+                          .runner = parts.runner},
+                         options);
+  RETURN_IF_ERROR(run.Advance());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  train::AdapterLabels labels{.name = arm.name};
+  if (arm.core) {
+    labels.kind = AdapterKind::kCore;
+    labels.frame_id = parts.frame->id;
+  }
+  return TrainedAdapter{.talora = train::TaloraOf(*parts.model, changes, labels, arm.plan.training),
+                        .shuffled = arm.shuffled,
+                        .parameters = changes.parameters().size(),
+                        .seconds = took.count()};
+}
+
+absl::StatusOr<NelboTable> EvaluateAdapter(Transformer& transformer,
+                                           const std::vector<ScoredDocument>& documents,
+                                           const TrainedAdapter& adapter,
+                                           const NelboOptions& options) {
+  Random random(options.seed ^ kShuffleStream);
+  AdapterMix mix;
+  const AdaptersOfT adapters = [&](double t) {
+    const double own = adapter.shuffled ? random.Uniform() : t;
+    mix.parts.clear();
+    AppendMix(*adapter.talora, static_cast<float>(own), {}, 1.0F, &mix);
+    return &mix;
+  };
+  return EvaluateNelbo(transformer, documents, adapters, options);
+}
+
+absl::StatusOr<std::vector<double>> GradientCosines(const ArmParts& parts, const AdapterArm& arm,
+                                                    const TrainedAdapter& trained,
+                                                    const std::vector<TrainingExample>& examples,
+                                                    uint64_t seed) {
+  constexpr int kMaskings = 512;
+  ChangeSet<float> changes(parts.weights->shape());
+  RETURN_IF_ERROR(AddArm(parts, arm, seed, &changes));
+  RETURN_IF_ERROR(train::BeginFrom(*trained.talora->trunk, &changes));
+  ASSIGN_OR_RETURN(const std::vector<TrainingSequence> sequences,
+                   train::HeldOutSequences(*parts.model, examples, {}, kMaskings, seed));
+  std::array<std::vector<float>, 3> by_bank;
+  by_bank.fill(std::vector<float>(changes.parameters().size()));
+  std::vector<float*> places;
+  for (const TrainingSequence& sequence : sequences) {
+    places.push_back(by_bank[BankIndex({}, static_cast<float>(sequence.t))].data());
+  }
+  train::NetworkPass<float> pass(*parts.weights, *parts.runner, {});
+  pass.Run(sequences, {.changes = &changes, .gradients = places});
+  return std::vector<double>{Cosine(by_bank[0], by_bank[1]), Cosine(by_bank[0], by_bank[2]),
+                             Cosine(by_bank[1], by_bank[2])};
+}
+
+absl::StatusOr<FrameSet> FrameOf(const std::shared_ptr<const Model>& model,
+                                 const std::vector<TrainingExample>& examples, int rank,
+                                 ParallelRunner& runner) {
+  constexpr uint64_t kBatch = 8;
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<train::Objective> objective,
+      train::MakeObjective(*model, examples, {.batch = static_cast<int>(kBatch), .seed = 1}));
+  std::vector<std::string> targets;
+  for (const Site& site : train::SitesFrom(model->config(), 0, false)) {
+    targets.push_back(train::TensorOf(site));
+  }
+  return EstimateFrameSet(
+      model, targets, {.rank = rank}, [&](uint64_t step) { return objective->Draw(step); },
+      examples.size() / kBatch, runner);
+}
+
+}  // namespace ruvd::bench

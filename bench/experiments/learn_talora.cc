@@ -1,0 +1,432 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether adapters that are aligned with the masked share t beat static ones: `learn_talora
+// --help`.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/parallel.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "bench/experiments/adapter_arms.h"
+#include "bench/experiments/crops.h"
+#include "bench/experiments/paired.h"
+#include "bench/experiments/sessions.h"
+#include "inference/backend/backend.h"
+
+namespace ruvd::bench {
+namespace {
+
+constexpr char kDescription[] =
+    "Adapters of equal training, one after the other: static ones, banks of the masked share t,\n"
+    "banks that are drawn at random, a trunk with residuals. Each is trained on a domain's train\n"
+    "file and scored on its valid file and on --eval as it would be served, on common masks "
+    "(exact\n"
+    "NELBO, nats/token; below zero is better). Intervals: 95 % bootstrap over documents of the "
+    "mean\n"
+    "over seeds; 'seeds' is the range of the means of single seeds. Timestep banks are accepted\n"
+    "where the interval against the static adapter of equal stored size is below zero.";
+
+struct Arguments {
+  std::string model;
+  std::string corpus;
+  std::string eval;
+  std::string base;
+  std::string out;
+  std::vector<std::string> domains;
+  std::vector<std::string> arms;
+  std::string family = "core";
+  int rank = 16;
+  double learning_rate = 0;
+  int seeds = 1;
+  int threads = 2;
+  ArmSteps steps;
+  CropShape shape;
+  int draws = 4;
+  size_t pieces = 128;
+  size_t general_pieces = 64;
+};
+
+// Steps that suit a family and rank; found in the pilot on the 5M model.
+double DefaultRate(bool core, int rank) {
+  if (!core) {
+    return 1.25e-3;
+  }
+  return rank <= 14 ? 3e-3 : rank <= 28 ? 2e-3 : 1.5e-3;
+}
+
+// The rank of a static adapter with as many stored numbers as three of rank r.
+int EqualStoredRank(bool core, int rank) {
+  return core ? static_cast<int>(std::lround(std::sqrt(3.0) * rank)) : 3 * rank;
+}
+
+std::vector<AdapterArm> AllArms(const Arguments& arguments) {
+  const bool core = arguments.family == "core";
+  const int r = arguments.rank;
+  const auto rate = [&](bool of_core, int rank) {
+    return arguments.learning_rate > 0 ? arguments.learning_rate : DefaultRate(of_core, rank);
+  };
+  const auto banks = [&](const std::string& name, int trunk, std::vector<int> residuals,
+                         const TaloraTraining& training) {
+    return AdapterArm{
+        .name = name,
+        .core = core,
+        .plan = {.trunk_rank = trunk, .residual_ranks = std::move(residuals), .training = training},
+        .schedule = {},
+        .learning_rate = rate(core, r)};
+  };
+  const TaloraTraining full{.residual_rate = 1.0F};
+  std::vector<AdapterArm> arms = {
+      banks("static-r", r, {}, {}),
+      banks("static-equal-stored", EqualStoredRank(core, r), {}, {}),
+      banks("banks", 0, {r, r, r}, full),
+      banks("banks-shuffled", 0, {r, r, r}, full),
+      banks("trunk-slow", r, {r, r, r}, {}),
+      banks("trunk-full-rate", r, {r, r, r}, full),
+      banks("trunk-decay", r, {r, r, r}, {.residual_rate = 1.0F, .residual_decay = 0.02F}),
+      banks("trunk-high-only", r, {0, 0, r}, {}),
+      banks("trunk-rank-by-bank", r, {r / 4, r / 2, r}, {}),
+      banks("trunk-linear", r, {r, r, r}, {}),
+      banks("trunk-shuffled", r, {r, r, r}, {}),
+  };
+  arms[3].shuffled = true;
+  arms[9].schedule.strategy = BankStrategy::kLinear;
+  arms[10].shuffled = true;
+  for (const auto& [name, of_core, rank] :
+       {std::tuple{"lora8", false, 8}, std::tuple{"core8", true, 8},
+        std::tuple{"core32", true, 32}}) {
+    arms.push_back({.name = name,
+                    .core = of_core,
+                    .plan = {.trunk_rank = rank, .residual_ranks = {}, .training = {}},
+                    .schedule = {},
+                    .learning_rate = DefaultRate(of_core, rank)});
+  }
+  return arms;
+}
+
+// What an arm did on one text: by piece, the mean over seeds, and the seeds apart.
+struct Scores {
+  std::vector<double> nats;
+  std::vector<std::vector<double>> by_seed;
+  std::array<double, 10> by_t{};
+
+  void Add(const NelboTable& table, int seeds) {
+    nats.resize(table.nats.size());
+    for (size_t i = 0; i < nats.size(); ++i) {
+      nats[i] += table.nats[i] / seeds;
+    }
+    for (size_t bin = 0; bin < by_t.size(); ++bin) {
+      by_t[bin] += table.nats_by_t[bin] / seeds;
+    }
+    by_seed.push_back(table.nats);
+  }
+};
+
+struct ArmScores {
+  std::string name;
+  size_t parameters = 0;
+  double seconds = 0;
+  Scores domain;
+  Scores general;
+};
+
+// The texts of one domain.
+struct DomainText {
+  std::vector<TrainingExample> train;
+  Crops valid;
+};
+
+struct Bench {
+  ArmParts parts;
+  std::unique_ptr<Transformer> transformer;
+  std::optional<Crops> general;
+  NelboOptions nelbo;
+};
+
+std::vector<double> Minus(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> differences(a.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    differences[i] = a[i] - b[i];
+  }
+  return differences;
+}
+
+double Mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) {
+    sum += value;
+  }
+  return sum / static_cast<double>(std::max<size_t>(1, values.size()));
+}
+
+absl::StatusOr<ArmScores> RunArm(const Bench& bench, const Arguments& arguments,
+                                 const AdapterArm& arm, const DomainText& text) {
+  ArmScores scores{.name = arm.name};
+  for (int seed = 0; seed < arguments.seeds; ++seed) {
+    ASSIGN_OR_RETURN(
+        const TrainedAdapter trained,
+        TrainArm(bench.parts, arm, text.train, arguments.steps, static_cast<uint64_t>(seed) + 1));
+    scores.parameters = trained.parameters;
+    scores.seconds += trained.seconds / arguments.seeds;
+    ASSIGN_OR_RETURN(const NelboTable own,
+                     EvaluateAdapter(*bench.transformer, text.valid.pieces, trained, bench.nelbo));
+    scores.domain.Add(own, arguments.seeds);
+    if (bench.general) {
+      ASSIGN_OR_RETURN(
+          const NelboTable general,
+          EvaluateAdapter(*bench.transformer, bench.general->pieces, trained, bench.nelbo));
+      scores.general.Add(general, arguments.seeds);
+    }
+    if (arm.name == "lora8" && seed == 0) {
+      ASSIGN_OR_RETURN(const std::vector<double> cosines,
+                       GradientCosines(bench.parts, arm, trained, text.train, 77));
+      fmt::print(
+          "gradient cosines of banks at {}: low-middle {:.2f}, low-high {:.2f}, "
+          "middle-high {:.2f}\n",
+          arm.name, cosines[0], cosines[1], cosines[2]);
+    }
+  }
+  return scores;
+}
+
+absl::StatusOr<ArmScores> Untrained(const Bench& bench, const DomainText& text) {
+  ArmScores scores{.name = "untrained"};
+  ASSIGN_OR_RETURN(const NelboTable own,
+                   EvaluateNelbo(*bench.transformer, text.valid.pieces, {}, bench.nelbo));
+  scores.domain.Add(own, 1);
+  if (bench.general) {
+    ASSIGN_OR_RETURN(const NelboTable general,
+                     EvaluateNelbo(*bench.transformer, bench.general->pieces, {}, bench.nelbo));
+    scores.general.Add(general, 1);
+  }
+  return scores;
+}
+
+// An arm against another one, with the spread of single seeds.
+nlohmann::json Against(const Scores& arm, const Scores& other,
+                       const std::vector<size_t>& documents) {
+  nlohmann::json json = ToJson(BootstrapDocuments(Minus(arm.nats, other.nats), documents));
+  for (size_t seed = 0; seed < arm.by_seed.size(); ++seed) {
+    const auto& same = other.by_seed[std::min(seed, other.by_seed.size() - 1)];
+    json["seeds"].push_back(Mean(Minus(arm.by_seed[seed], same)));
+  }
+  return json;
+}
+
+std::string Shown(const nlohmann::json& interval) {
+  const std::vector<double> seeds = interval["seeds"];
+  const auto [least, most] = std::ranges::minmax(seeds);
+  return fmt::format("{:+.4f} [{:+.4f}, {:+.4f}] seeds {:+.4f}..{:+.4f}",
+                     interval["mean"].get<double>(), interval["low"].get<double>(),
+                     interval["high"].get<double>(), least, most);
+}
+
+const ArmScores* Find(const std::vector<ArmScores>& arms, std::string_view name) {
+  const auto found = std::ranges::find(arms, name, &ArmScores::name);
+  return found == arms.end() ? nullptr : &*found;
+}
+
+nlohmann::json ReportDomain(const std::string& domain, const std::vector<ArmScores>& arms,
+                            const Bench& bench, const DomainText& text) {
+  const ArmScores& frozen = arms.front();
+  nlohmann::json report = {{"untrained", Mean(frozen.domain.nats)},
+                           {"pieces", text.valid.pieces.size()}};
+  fmt::print("\n{}: {} pieces, untrained {:.4f} nats/token", domain, text.valid.pieces.size(),
+             Mean(frozen.domain.nats));
+  if (bench.general) {
+    report["general_untrained"] = Mean(frozen.general.nats);
+    fmt::print("; general text {:.4f}", Mean(frozen.general.nats));
+  }
+  fmt::print("\n");
+  for (const ArmScores& arm : arms) {
+    nlohmann::json& own = report["arms"][arm.name];
+    own["nats_by_t"] = arm.domain.by_t;
+    if (&arm == &frozen) {
+      continue;
+    }
+    own["parameters"] = arm.parameters;
+    own["train_seconds"] = arm.seconds;
+    own["gain"] = Against(arm.domain, frozen.domain, text.valid.documents);
+    fmt::print("{} ({} parameters, {:.0f} s)\n  gain {}\n", arm.name, arm.parameters, arm.seconds,
+               Shown(own["gain"]));
+    if (bench.general) {
+      own["general"] = Against(arm.general, frozen.general, bench.general->documents);
+      fmt::print("  general text {}\n", Shown(own["general"]));
+    }
+    for (const char* name :
+         {"static-r", "static-equal-stored", "banks-shuffled", "trunk-shuffled", "lora8"}) {
+      const ArmScores* other = Find(arms, name);
+      if (other != nullptr && other != &arm) {
+        own[fmt::format("against {}", name)] =
+            Against(arm.domain, other->domain, text.valid.documents);
+        fmt::print("  against {} {}\n", name, Shown(own[fmt::format("against {}", name)]));
+      }
+    }
+  }
+  fmt::print("cross-entropy by t\n");
+  for (const ArmScores& arm : arms) {
+    fmt::print("  {:<20}", arm.name);
+    for (const double nats : arm.domain.by_t) {
+      fmt::print(" {:.3f}", nats);
+    }
+    fmt::print("\n");
+  }
+  return report;
+}
+
+// The arms with banks whose interval against another one is below zero.
+std::string Verdict(const nlohmann::json& report) {
+  const auto passed = [&](const std::string& prefix, const std::string& other) {
+    std::string names;
+    for (const auto& [name, arm] : report["arms"].items()) {
+      const std::string key = "against " + other;
+      if (name.starts_with(prefix) && !name.ends_with("-shuffled") && arm.contains(key) &&
+          arm[key]["high"].get<double>() < 0) {
+        names += (names.empty() ? "" : ", ") + name;
+      }
+    }
+    return names.empty() ? std::string("none") : names;
+  };
+  const auto either = [&](const std::string& other) {
+    return fmt::format("banks: {}, trunk with residuals: {}", passed("banks", other),
+                       passed("trunk", other));
+  };
+  return fmt::format(
+      "better than static of equal stored size: {}; than static of equal rank: {}; aligned better "
+      "than shuffled: banks: {}, trunk: {}",
+      either("static-equal-stored"), either("static-r"), passed("banks", "banks-shuffled"),
+      passed("trunk-slow", "trunk-shuffled"));
+}
+
+absl::StatusOr<Bench> MakeBench(const Arguments& arguments, ParallelRunner& runner,
+                                const std::shared_ptr<const Model>& model,
+                                std::unique_ptr<train::ModelWeights>* weights, FrameSet* frame) {
+  Bench bench;
+  ASSIGN_OR_RETURN(*weights, train::ModelWeights::Create(model, nullptr, runner));
+  ASSIGN_OR_RETURN(bench.transformer, DefaultBackend().Load(model, {.precision = Precision::kExact,
+                                                                    .runner = runner}));
+  bench.parts = {.model = model, .weights = weights->get(), .runner = &runner};
+  bench.nelbo = {.draws = arguments.draws, .seed = 99};
+  if (!arguments.eval.empty()) {
+    ASSIGN_OR_RETURN(bench.general, ReadCrops(arguments.eval, model->tokenizer(), arguments.shape,
+                                              arguments.general_pieces));
+  }
+  if (!arguments.base.empty()) {
+    constexpr size_t kFramePieces = 384;
+    constexpr int kFrameRank = 32;
+    ASSIGN_OR_RETURN(const Crops text,
+                     ReadCrops(arguments.base, model->tokenizer(), {}, kFramePieces));
+    const int widest = std::max(kFrameRank, EqualStoredRank(true, arguments.rank));
+    ASSIGN_OR_RETURN(*frame, FrameOf(model, text.Examples(), widest, runner));
+    bench.parts.frame = frame;
+  }
+  return bench;
+}
+
+absl::StatusOr<std::vector<AdapterArm>> ChosenArms(const Arguments& arguments) {
+  std::vector<AdapterArm> arms = AllArms(arguments);
+  std::erase_if(arms, [&](const AdapterArm& arm) {
+    return !arguments.arms.empty() && std::ranges::count(arguments.arms, arm.name) == 0;
+  });
+  const bool cores = std::ranges::any_of(arms, &AdapterArm::core);
+  if (arms.empty() || (cores && arguments.base.empty())) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, "{}",
+                 arms.empty() ? "--arms names none of the arms"
+                              : "cores need --base, public text for their frame");
+  }
+  return arms;
+}
+
+absl::Status Run(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
+  ASSIGN_OR_RETURN(const std::vector<AdapterArm> arms, ChosenArms(arguments));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
+  std::vector<std::string> domains = arguments.domains;
+  if (domains.empty()) {
+    ASSIGN_OR_RETURN(domains, DomainsIn(arguments.corpus));
+  }
+  ThreadParallelRunner runner(arguments.threads);
+  std::unique_ptr<train::ModelWeights> weights;
+  FrameSet frame;
+  ASSIGN_OR_RETURN(const Bench bench, MakeBench(arguments, runner, model, &weights, &frame));
+  nlohmann::json out = {{"experiment", "learn_talora"},
+                        {"model", std::filesystem::path(arguments.model).filename().string()},
+                        {"family", arguments.family},
+                        {"rank", arguments.rank},
+                        {"steps", arguments.steps.steps},
+                        {"batch", arguments.steps.batch},
+                        {"tokens", arguments.shape.tokens},
+                        {"window", arguments.shape.window},
+                        {"draws", arguments.draws},
+                        {"seeds", arguments.seeds}};
+  for (const std::string& domain : domains) {
+    const std::string path = fmt::format("{}/{}", arguments.corpus, domain);
+    DomainText text;
+    ASSIGN_OR_RETURN(const Crops train, ReadCrops(path + ".train.jsonl.zst", model->tokenizer(),
+                                                  arguments.shape, limits::kMaxTrainingExamples));
+    text.train = train.Examples();
+    ASSIGN_OR_RETURN(text.valid, ReadCrops(path + ".valid.jsonl.zst", model->tokenizer(),
+                                           arguments.shape, arguments.pieces));
+    std::vector<ArmScores> scores(1);
+    ASSIGN_OR_RETURN(scores[0], Untrained(bench, text));
+    for (const AdapterArm& arm : arms) {
+      ASSIGN_OR_RETURN(ArmScores own, RunArm(bench, arguments, arm, text));
+      fmt::print(stderr, "{} {}: {:+.4f}\n", domain, arm.name,
+                 Mean(Minus(own.domain.nats, scores[0].domain.nats)));
+      scores.push_back(std::move(own));
+    }
+    out["domains"][domain] = ReportDomain(domain, scores, bench, text);
+    out["verdict"][domain] = Verdict(out["domains"][domain]);
+    fmt::print("verdict, {}: {}\n", domain, out["verdict"][domain].get<std::string>());
+  }
+  return results_file->Write(out);
+}
+
+}  // namespace
+}  // namespace ruvd::bench
+
+int main(int argc, char** argv) {
+  ruvd::bench::Arguments arguments;
+  CLI::App app(ruvd::bench::kDescription);
+  app.add_option("--model", arguments.model, "GGUF file")->required();
+  app.add_option("--corpus", arguments.corpus, "folder of NAME.train and NAME.valid .jsonl.zst")
+      ->required();
+  app.add_option("--eval", arguments.eval, "general text: what adapters do to it");
+  app.add_option("--base", arguments.base, "public text that the frame of cores is made of");
+  app.add_option("--seeds", arguments.seeds, "trainings of each arm")->check(CLI::Range(1, 100));
+  app.add_option("--out", arguments.out, "file of the results, JSON");
+  app.add_option("--domains", arguments.domains, "all by default")->delimiter(',');
+  app.add_option("--arms", arguments.arms, "all by default")->delimiter(',');
+  app.add_option("--family", arguments.family, "of the arms with banks and their static ones")
+      ->check(CLI::IsMember({"core", "lora"}));
+  app.add_option("--rank", arguments.rank, "r")->check(CLI::Range(1, 64));
+  app.add_option("--learning-rate", arguments.learning_rate, "0: what suits the rank");
+  app.add_option("--steps", arguments.steps.steps)->check(CLI::Range(1, 10000));
+  app.add_option("--batch", arguments.steps.batch)->check(CLI::Range(1, 256));
+  app.add_option("--tokens", arguments.shape.tokens, "of a piece")->check(CLI::Range(8, 512));
+  app.add_option("--window", arguments.shape.window, "tokens of a piece that are masked")
+      ->check(CLI::Range(1, 512));
+  app.add_option("--draws", arguments.draws, "maskings of a piece")->check(CLI::Range(1, 1000));
+  app.add_option("--pieces", arguments.pieces, "of a valid file");
+  app.add_option("--general-pieces", arguments.general_pieces, "of --eval");
+  app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64));
+  CLI11_PARSE(app, argc, argv);
+  arguments.shape.window = std::min(arguments.shape.window, arguments.shape.tokens);
+  const absl::Status status = ruvd::bench::Run(arguments);
+  if (!status.ok()) {
+    fmt::print(stderr, "{}\n", ruvd::MessageOf(status));
+  }
+  return status.ok() ? 0 : 1;
+}
