@@ -122,15 +122,23 @@ class GossipActor final : public Actor<Message> {
   absl::Status Restore(Context& context) {
     RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
     std::vector<Item> items;
-    RETURN_IF_ERROR(options_.items->ForEach([&](const Digest& id, const FederatedItem& stored) {
-      absl::StatusOr<Item> item = FromStored(stored);
-      if (item.ok()) {
-        items.push_back(*std::move(item));
-      } else {
-        spdlog::warn("stored item {} is left out: {}", ToHex(id), MessageOf(item.status()));
-      }
-      return true;
-    }));
+    std::vector<std::string> damaged;
+    RETURN_IF_ERROR(options_.items->ForEach(
+        [&](const Digest& id, const FederatedItem& stored) {
+          absl::StatusOr<Item> item = FromStored(stored);
+          if (item.ok()) {
+            items.push_back(*std::move(item));
+          } else {
+            spdlog::warn("stored item {} is left out: {}", ToHex(id), MessageOf(item.status()));
+          }
+          return true;
+        },
+        [&](std::string_view key) {
+          spdlog::warn("stored item {} is damaged, it is fetched from peers again",
+                       ToHex(AsBytes(key)));
+          damaged.emplace_back(key);
+        }));
+    LogFailure("damaged items could not be deleted", options_.items->DeleteDamaged(damaged));
     for (const Digest& id : own_patterns_.RemoveTakenBack(&items)) {
       LogFailure("an item could not be deleted", options_.items->Delete(id));
     }

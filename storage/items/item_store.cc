@@ -77,17 +77,32 @@ absl::StatusOr<bool> ItemStore::Contains(const Digest& id) const {
 }
 
 absl::Status ItemStore::ForEach(
-    const std::function<bool(const Digest& id, const FederatedItem& item)>& callback) const {
-  return database_.Scan(ColumnFamily::kItem, "", "",
-                        [&](const RowView& row) -> absl::StatusOr<bool> {
-                          Digest id;
-                          if (row.key.size() != id.size()) {
-                            return Corrupt();
-                          }
-                          std::memcpy(id.data(), row.key.data(), id.size());
-                          ASSIGN_OR_RETURN(const FederatedItem item, DecodeItem(row.value));
-                          return callback(id, item);
-                        });
+    const std::function<bool(const Digest& id, const FederatedItem& item)>& callback,
+    const std::function<void(std::string_view key)>& damaged) const {
+  const auto pass_over = [&](std::string_view key) -> absl::StatusOr<bool> {
+    damaged(key);
+    return true;
+  };
+  const auto show = [&](const RowView& row) -> absl::StatusOr<bool> {
+    Digest id;
+    const absl::StatusOr<FederatedItem> item = DecodeItem(row.value);
+    if (row.key.size() != id.size() || !item.ok()) {
+      return pass_over(row.key);
+    }
+    std::memcpy(id.data(), row.key.data(), id.size());
+    return callback(id, *item);
+  };
+  return database_.Scan(ColumnFamily::kItem, "", "", show, pass_over);
+}
+
+absl::Status ItemStore::DeleteDamaged(std::span<const std::string> keys) {
+  Batch batch;
+  batch.MarkFreesSpace();
+  for (const std::string& key : keys) {
+    batch.Delete(ColumnFamily::kItem, key);
+  }
+  return keys.empty() ? absl::OkStatus()
+                      : database_.Write(std::move(batch), Durability::kProcessCrash);
 }
 
 absl::Status ItemStore::Delete(const Digest& id) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -42,8 +43,14 @@ class ItemStore {
   absl::StatusOr<bool> Contains(const Digest& id) const;
 
   // Shows all items in the order of their ids, as of one moment, until the callback returns false.
+  // Rows that do not open or decode are passed over, their keys shown to `damaged`: a peer can send
+  // them again.
   absl::Status ForEach(
-      const std::function<bool(const Digest& id, const FederatedItem& item)>& callback) const;
+      const std::function<bool(const Digest& id, const FederatedItem& item)>& callback,
+      const std::function<void(std::string_view key)>& damaged) const;
+
+  // Removes such rows, so that their items can be stored again. OK too where there is none.
+  absl::Status DeleteDamaged(std::span<const std::string> keys);
 
   // OK too where there is no such item.
   absl::Status Delete(const Digest& id);

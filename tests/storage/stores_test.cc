@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <limits>
 
@@ -259,10 +260,12 @@ TEST_F(SmallStoresTest, ItemsKeepTheirFirstContent) {
   ASSERT_TRUE(store.Put(other, {.header = "2"}).ok());
   std::vector<Digest> ids;
   EXPECT_TRUE(store
-                  .ForEach([&](const Digest& found, const FederatedItem&) {
-                    ids.push_back(found);
-                    return true;
-                  })
+                  .ForEach(
+                      [&](const Digest& found, const FederatedItem&) {
+                        ids.push_back(found);
+                        return true;
+                      },
+                      [](std::string_view) { ADD_FAILURE() << "a damaged item"; })
                   .ok());
   EXPECT_THAT(ids, testing::UnorderedElementsAre(id, other));
   EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
@@ -282,10 +285,39 @@ TEST_F(SmallStoresTest, ItemsOverTheLimitsAreRefused) {
   ASSERT_TRUE(store.Put(id, {.payload = std::string(limits::kMaxItemPayloadBytes, 'p')}).ok());
 }
 
-TEST_F(SmallStoresTest, AForeignItemKeyIsCorruption) {
+// A peer can send an item again: one damaged row must not stop federation.
+TEST_F(SmallStoresTest, DamagedItemsArePassedOverAndMakeRoom) {
+  const std::array<Digest, 4> ids = {Sha256("0"), Sha256("1"), Sha256("2"), Sha256("3")};
+  for (const Digest& id : ids) {
+    ASSERT_TRUE(ItemStore(*database_).Put(id, {.header = "h"}).ok());
+  }
   ASSERT_TRUE(PutOne(*database_, ColumnFamily::kItem, "short key", "x").ok());
-  const auto show = [](const Digest&, const FederatedItem&) { return true; };
-  EXPECT_EQ(ReasonOf(ItemStore(*database_).ForEach(show)), reasons::kStoreCorrupt);
+  ASSERT_TRUE(PutOne(*database_, ColumnFamily::kItem, AsText(ids[1]), "\xff").ok());
+  database_.reset();
+  DamageRows(Options().path, {{ColumnFamily::kItem, std::string(AsText(ids[2]))}});
+  Reopen();
+  ItemStore store(*database_);
+  std::vector<Digest> whole;
+  std::vector<std::string> damaged;
+  const auto look = [&] {
+    whole.clear();
+    damaged.clear();
+    return store.ForEach(
+        [&](const Digest& id, const FederatedItem&) {
+          whole.push_back(id);
+          return true;
+        },
+        [&](std::string_view key) { damaged.emplace_back(key); });
+  };
+  ASSERT_TRUE(look().ok());
+  EXPECT_THAT(whole, testing::UnorderedElementsAre(ids[0], ids[3]));
+  EXPECT_THAT(damaged, testing::UnorderedElementsAre("short key", AsText(ids[1]), AsText(ids[2])));
+  ASSERT_TRUE(store.DeleteDamaged(damaged).ok());
+  ASSERT_TRUE(store.DeleteDamaged({}).ok());
+  ASSERT_TRUE(store.Put(ids[2], {.header = "again"}).ok());
+  ASSERT_TRUE(look().ok());
+  EXPECT_THAT(whole, testing::UnorderedElementsAre(ids[0], ids[2], ids[3]));
+  EXPECT_TRUE(damaged.empty());
 }
 
 TEST_F(SmallStoresTest, ConsentIsKeptAndStillVerifies) {
