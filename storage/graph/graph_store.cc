@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/reasons.h"
@@ -43,6 +46,14 @@ bool Heavier(const GraphEdge& a, const GraphEdge& b) {
   return a.weight != b.weight ? a.weight > b.weight : a.key < b.key;
 }
 
+// Rows whose keys say all: whether their empty values open does not matter.
+absl::Status ScanKeys(const Database& database, const std::string& prefix,
+                      const std::function<absl::StatusOr<bool>(std::string_view key)>& callback) {
+  return database.Scan(
+      kFamily, prefix, EndOfPrefix(prefix), [&](const RowView& row) { return callback(row.key); },
+      callback);
+}
+
 void DeleteEdge(const EdgeKey& key, float weight, Batch* batch) {
   batch->Delete(kFamily, graph::EdgeRowKey(key));
   batch->Delete(kFamily, graph::OutKey(key, weight));
@@ -53,16 +64,15 @@ void DeleteEdge(const EdgeKey& key, float weight, Batch* batch) {
 
 absl::StatusOr<std::unique_ptr<GraphStore>> GraphStore::Open(Database& database) {
   std::unique_ptr<GraphStore> store(new GraphStore(database));
-  const auto load = [&store](const RowView& row) -> absl::StatusOr<bool> {
-    std::optional<GraphNode> node = graph::DecodeRemovalKey(row.key);
+  const auto load = [&store](std::string_view key) -> absl::StatusOr<bool> {
+    std::optional<GraphNode> node = graph::DecodeRemovalKey(key);
     if (!node) {
       return Corrupt();
     }
     store->removals_.insert(*std::move(node));
     return true;
   };
-  RETURN_IF_ERROR(
-      database.Scan(kFamily, graph::kRemovalPrefix, EndOfPrefix(graph::kRemovalPrefix), load));
+  RETURN_IF_ERROR(ScanKeys(database, graph::kRemovalPrefix, load));
   return store;
 }
 
@@ -82,8 +92,8 @@ absl::Status GraphStore::CheckKey(const EdgeKey& key) const {
   return absl::OkStatus();
 }
 
-absl::Status GraphStore::WriteEdge(const GraphEdge& edge, const std::optional<float>& old_weight) {
-  Batch batch;
+absl::Status GraphStore::WriteEdge(const GraphEdge& edge, const std::optional<float>& old_weight,
+                                   Batch batch) {
   if (old_weight && *old_weight != edge.weight) {
     batch.Delete(kFamily, graph::OutKey(edge.key, *old_weight));
     batch.Delete(kFamily, graph::InKey(edge.key, *old_weight));
@@ -94,6 +104,16 @@ absl::Status GraphStore::WriteEdge(const GraphEdge& edge, const std::optional<fl
     batch.Put(kFamily, graph::InKey(edge.key, edge.weight), "");
   }
   return database_.Write(std::move(batch), Durability::kProcessCrash);
+}
+
+absl::Status GraphStore::DeleteDamaged(const EdgeKey& key, Batch* batch) const {
+  const std::string prefix = graph::OutPrefix(key.from, key.type);
+  return ScanKeys(database_, prefix, [&](std::string_view row) -> absl::StatusOr<bool> {
+    if (const auto edge = graph::DecodeOutKey(row); edge && edge->key == key) {
+      DeleteEdge(key, edge->weight, batch);
+    }
+    return true;
+  });
 }
 
 absl::Status GraphStore::Put(const EdgeKey& key, float weight) {
@@ -110,13 +130,16 @@ absl::Status GraphStore::Put(const EdgeKey& key, float weight) {
   // -0 would order behind everything.
   GraphEdge edge{.key = key, .weight = weight + 0.0F, .created_ms = now_ms, .updated_ms = now_ms};
   std::optional<float> old_weight;
+  Batch batch;
   if (const absl::StatusOr<GraphEdge> known = Get(key); known.ok()) {
     edge.created_ms = known->created_ms;
     old_weight = known->weight;
+  } else if (absl::IsDataLoss(known.status())) {
+    RETURN_IF_ERROR(DeleteDamaged(key, &batch));
   } else if (!absl::IsNotFound(known.status())) {
     return known.status();
   }
-  return WriteEdge(edge, old_weight);
+  return WriteEdge(edge, old_weight, std::move(batch));
 }
 
 absl::StatusOr<float> GraphStore::Nudge(const EdgeKey& key, float change) {
@@ -147,9 +170,15 @@ absl::StatusOr<GraphEdge> GraphStore::Get(const EdgeKey& key) const {
 
 absl::Status GraphStore::Delete(const EdgeKey& key) {
   const MutexLock writer(writer_);
-  ASSIGN_OR_RETURN(const GraphEdge edge, Get(key));
+  const absl::StatusOr<GraphEdge> edge = Get(key);
   Batch batch;
-  DeleteEdge(key, edge.weight, &batch);
+  if (absl::IsDataLoss(edge.status())) {
+    batch.Delete(kFamily, graph::EdgeRowKey(key));
+    RETURN_IF_ERROR(DeleteDamaged(key, &batch));
+  } else {
+    RETURN_IF_ERROR(edge.status());
+    DeleteEdge(key, edge->weight, &batch);
+  }
   return database_.Write(std::move(batch), Durability::kProcessCrash);
 }
 
@@ -158,9 +187,9 @@ absl::Status GraphStore::Collect(const GraphNode& node, bool outward, EdgeType t
                                  std::vector<GraphEdge>* edges) const {
   const std::string prefix = outward ? graph::OutPrefix(node, type) : graph::InPrefix(node, type);
   std::vector<graph::WeightedKey> found;
-  const auto look = [&](const RowView& row) -> absl::StatusOr<bool> {
+  const auto look = [&](std::string_view key) -> absl::StatusOr<bool> {
     std::optional<graph::WeightedKey> edge =
-        outward ? graph::DecodeOutKey(row.key) : graph::DecodeInKey(row.key);
+        outward ? graph::DecodeOutKey(key) : graph::DecodeInKey(key);
     if (!edge) {
       return Corrupt();
     }
@@ -177,11 +206,11 @@ absl::Status GraphStore::Collect(const GraphNode& node, bool outward, EdgeType t
     }
     return found.size() < query.limit;
   };
-  RETURN_IF_ERROR(database_.Scan(kFamily, prefix, EndOfPrefix(prefix), look));
+  RETURN_IF_ERROR(ScanKeys(database_, prefix, look));
   for (const graph::WeightedKey& weighted : found) {
     const absl::StatusOr<GraphEdge> edge = Get(weighted.key);
-    if (absl::IsNotFound(edge.status())) {
-      continue;  // deleted while we scanned
+    if (absl::IsNotFound(edge.status()) || absl::IsDataLoss(edge.status())) {
+      continue;  // deleted while we scanned, or damaged: it must not hide the others
     }
     RETURN_IF_ERROR(edge.status());
     edges->push_back(*edge);
@@ -298,19 +327,18 @@ absl::StatusOr<size_t> GraphStore::AddDeletions(const GraphNode& node, size_t li
   for (const bool outward : {true, false}) {
     const std::string prefix =
         (outward ? graph::kOutPrefix : graph::kInPrefix) + graph::EncodeNode(node);
-    RETURN_IF_ERROR(database_.Scan(
-        kFamily, prefix, EndOfPrefix(prefix), [&](const RowView& row) -> absl::StatusOr<bool> {
-          if (count >= limit) {
-            return false;
-          }
-          const auto edge = outward ? graph::DecodeOutKey(row.key) : graph::DecodeInKey(row.key);
-          if (!edge) {
-            return Corrupt();
-          }
-          DeleteEdge(edge->key, edge->weight, batch);
-          ++count;
-          return true;
-        }));
+    RETURN_IF_ERROR(ScanKeys(database_, prefix, [&](std::string_view key) -> absl::StatusOr<bool> {
+      if (count >= limit) {
+        return false;
+      }
+      const auto edge = outward ? graph::DecodeOutKey(key) : graph::DecodeInKey(key);
+      if (!edge) {
+        return Corrupt();
+      }
+      DeleteEdge(edge->key, edge->weight, batch);
+      ++count;
+      return true;
+    }));
   }
   return count;
 }

@@ -115,7 +115,10 @@ class GraphStore {
 
   absl::Status CheckKey(const EdgeKey& key) const;
   bool Hidden(const GraphNode& node) const;
-  absl::Status WriteEdge(const GraphEdge& edge, const std::optional<float>& old_weight);
+  absl::Status WriteEdge(const GraphEdge& edge, const std::optional<float>& old_weight,
+                         Batch batch = Batch());
+  // Of an edge whose row does not open: its index rows, found by their keys.
+  absl::Status DeleteDamaged(const EdgeKey& key, Batch* batch) const;
   // Appends the heaviest edges of one direction and type to `edges`, at most `query.limit`. Every
   // row that is read costs one of `budget`; where that is exceeded it ends early.
   absl::Status Collect(const GraphNode& node, bool outward, EdgeType type,

@@ -60,17 +60,20 @@ absl::StatusOr<std::unique_ptr<PolicyStore>> PolicyStore::Open(Database& databas
 }
 
 absl::Status PolicyStore::LoadPolicies() {
+  const auto pass_over = [this](std::string_view) -> absl::StatusOr<bool> {
+    ++undecodable_;  // it must not hide all others
+    return true;
+  };
   return database_.Scan(
       kFamily, policies::kPolicyPrefix, EndOfPrefix(policies::kPolicyPrefix),
-      [this](const RowView& row) -> absl::StatusOr<bool> {
+      [&](const RowView& row) -> absl::StatusOr<bool> {
         const std::optional<PolicyId> id = policies::IdOfKey(row.key);
         if (!id) {
           return BadKey();
         }
         const absl::StatusOr<Policy> policy = policies::DecodePolicy(row.value, *id);
         if (!policy.ok()) {
-          ++undecodable_;  // it must not hide all others
-          return true;
+          return pass_over(row.key);
         }
         if (Comparable(*policy) && IndexOf(policy->kind()).Check(policy->embedding).ok()) {
           RETURN_IF_ERROR(IndexOf(policy->kind()).Put(NameOf(*id), policy->embedding));
@@ -78,25 +81,28 @@ absl::Status PolicyStore::LoadPolicies() {
         const MutexLock lock(state_);
         Remember(*id, {policy->kind(), policy->created_ms});
         return true;
-      });
+      },
+      pass_over);
 }
 
+// A time that cannot be read is that of the policy's creation.
 absl::Status PolicyStore::LoadAccessTimes() {
-  return database_.Scan(kFamily, policies::kAccessPrefix, EndOfPrefix(policies::kAccessPrefix),
-                        [this](const RowView& row) -> absl::StatusOr<bool> {
-                          const std::optional<PolicyId> id = policies::IdOfKey(row.key);
-                          if (!id) {
-                            return BadKey();
-                          }
-                          const absl::StatusOr<int64_t> accessed_ms =
-                              policies::DecodeAccess(row.value);
-                          const MutexLock lock(state_);
-                          const auto found = entries_.find(*id);
-                          if (accessed_ms.ok() && found != entries_.end()) {
-                            Remember(*id, {found->second.kind, *accessed_ms});
-                          }
-                          return true;
-                        });
+  return database_.Scan(
+      kFamily, policies::kAccessPrefix, EndOfPrefix(policies::kAccessPrefix),
+      [this](const RowView& row) -> absl::StatusOr<bool> {
+        const std::optional<PolicyId> id = policies::IdOfKey(row.key);
+        if (!id) {
+          return BadKey();
+        }
+        const absl::StatusOr<int64_t> accessed_ms = policies::DecodeAccess(row.value);
+        const MutexLock lock(state_);
+        const auto found = entries_.find(*id);
+        if (accessed_ms.ok() && found != entries_.end()) {
+          Remember(*id, {found->second.kind, *accessed_ms});
+        }
+        return true;
+      },
+      [](std::string_view) -> absl::StatusOr<bool> { return true; });
 }
 
 void PolicyStore::Remember(const PolicyId& id, const Entry& entry) {
@@ -281,8 +287,8 @@ absl::StatusOr<PolicyPage> PolicyStore::List(PolicyKind kind, size_t page_size,
   PolicyPage page;
   for (const PolicyId& id : ids) {
     absl::StatusOr<SharedPolicy> policy = Read(id);
-    if (absl::IsNotFound(policy.status())) {
-      continue;  // deleted meanwhile
+    if (absl::IsNotFound(policy.status()) || absl::IsDataLoss(policy.status())) {
+      continue;  // deleted meanwhile, or damaged since the start
     }
     RETURN_IF_ERROR(policy.status());
     page.policies.push_back(*std::move(policy));
@@ -298,8 +304,8 @@ absl::StatusOr<std::vector<PolicyHit>> PolicyStore::Search(PolicyKind kind,
   std::vector<PolicyHit> hits;
   for (const SimilarityHit& hit : found) {
     absl::StatusOr<SharedPolicy> policy = Get(IdOfName(hit.id));
-    if (absl::IsNotFound(policy.status())) {
-      continue;  // deleted meanwhile
+    if (absl::IsNotFound(policy.status()) || absl::IsDataLoss(policy.status())) {
+      continue;  // deleted meanwhile, or damaged since the start
     }
     RETURN_IF_ERROR(policy.status());
     hits.push_back({*std::move(policy), hit.similarity});

@@ -195,11 +195,13 @@ absl::StatusOr<WitnessEntry> WitnessLog::GetStored(std::string_view request_id) 
   ASSIGN_OR_RETURN(WitnessEntry entry, witness::DecodeRecord(record));
   const absl::StatusOr<std::string> embeddings =
       database_.Get(ColumnFamily::kWitness, witness::EmbeddingsKey(*key));
-  if (absl::IsNotFound(embeddings.status())) {
-    return entry;  // its user was erased, or the entry expires just now
+  // Its user was erased, the entry expires just now, or they are damaged: it is worth more than
+  // none without them.
+  if (absl::IsNotFound(embeddings.status()) || absl::IsDataLoss(embeddings.status())) {
+    return entry;
   }
   RETURN_IF_ERROR(embeddings.status());
-  RETURN_IF_ERROR(witness::DecodeEmbeddings(*embeddings, &entry));
+  witness::DecodeEmbeddings(*embeddings, &entry).IgnoreError();
   return entry;
 }
 

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "storage/graph/graph_rows.h"
 #include "storage/reasons.h"
+#include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ruvd {
@@ -96,6 +97,43 @@ TEST_F(GraphStoreTest, BothDirectionsAreOrderedByWeightAndSurviveAReopen) {
     EXPECT_THAT(Neighbours("nobody"), IsEmpty());
     Reopen();
   }
+}
+
+TEST_F(GraphStoreTest, ADamagedEdgeHidesNoOtherAndCanBeReplacedOrDeleted) {
+  for (const bool replaced : {true, false}) {
+    ASSERT_TRUE(store_->Put(Edge("a", "b"), 0.25F).ok());
+    ASSERT_TRUE(store_->Put(Edge("a", "c"), 1).ok());
+    store_.reset();
+    database_.reset();
+    DamageRows(Options().path, {{ColumnFamily::kEdge, graph::EdgeRowKey(Edge("a", "c"))},
+                                {ColumnFamily::kEdge, graph::OutKey(Edge("a", "b"), 0.25F)}});
+    Reopen();
+    EXPECT_THAT(Neighbours("a"), ElementsAre("b"));
+    if (replaced) {
+      ASSERT_TRUE(store_->Put(Edge("a", "c"), 0.125F).ok());
+      EXPECT_THAT(Neighbours("a"), ElementsAre("b", "c"));
+    } else {
+      ASSERT_TRUE(store_->Delete(Edge("a", "c")).ok());
+      EXPECT_THAT(Neighbours("a"), ElementsAre("b"));
+    }
+    ASSERT_TRUE(store_->RemoveNode(Session("a")).ok());
+    while (*store_->RemoveSome(10) > 0) {
+    }
+    EXPECT_EQ(Rows(), 0U) << "no row of an index is left over";
+  }
+}
+
+TEST_F(GraphStoreTest, ADamagedRemovalIsDoneAllTheSame) {
+  ASSERT_TRUE(store_->Put(Edge("a", "b"), 0.25F).ok());
+  ASSERT_TRUE(store_->RemoveNode(Session("a")).ok());
+  store_.reset();
+  database_.reset();
+  DamageRows(Options().path, {{ColumnFamily::kEdge, graph::RemovalKey(Session("a"))}});
+  Reopen();
+  EXPECT_THAT(Neighbours("b", {.direction = EdgeDirection::kIn}), IsEmpty());
+  while (*store_->RemoveSome(10) > 0) {
+  }
+  EXPECT_EQ(Rows(), 0U);
 }
 
 TEST_F(GraphStoreTest, ANewWeightReplacesTheOldRowsAndKeepsTheAge) {

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "storage/policies/policy_rows.h"
+#include "tests/storage/raw_store.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ruvd {
@@ -162,6 +163,20 @@ TEST_F(PolicyStoreTest, ListsAndSearchesByKind) {
   EXPECT_EQ(ReasonOf(store_->List(PolicyKind::kEwc, 1, "zz").status()), reasons::kInvalidArgument);
   EXPECT_EQ(ReasonOf(store_->Search(PolicyKind::kEwc, std::vector<float>{1}, 1).status()),
             reasons::kWrongDimension);
+}
+
+TEST_F(PolicyStoreTest, ADamagedPolicyHidesNoOther) {
+  for (const int n : {1, 2, 3}) {
+    ASSERT_TRUE(store_->Put(MakePolicy(static_cast<uint8_t>(n))).ok());
+  }
+  ASSERT_TRUE(store_->SaveAccessTimes(10).ok());
+  store_.reset();
+  database_.reset();
+  DamageRows(Options().path, {{ColumnFamily::kPolicy, policies::PolicyKey(Id(2))},
+                              {ColumnFamily::kPolicy, policies::AccessKey(Id(3))}});
+  Reopen();
+  EXPECT_EQ(store_->undecodable(), 1U);
+  EXPECT_THAT(List(PolicyKind::kEwc), ElementsAre(1, 3));
 }
 
 TEST_F(PolicyStoreTest, TheLeastRecentlyAccessedMakesRoomAlsoAfterARestart) {

@@ -153,6 +153,23 @@ TEST_F(WitnessTest, QualityIsNotedBeforeAndAfterTheWrite) {
   EXPECT_EQ(ReasonOf(log_->SetQuality("a", 1.5F)), reasons::kInvalidArgument);
 }
 
+TEST_F(WitnessTest, AnEntryIsWorthMoreThanItsDamagedEmbeddings) {
+  const WitnessEntry entry = MakeEntry("a", 1);
+  ASSERT_TRUE(log_->Append(entry, At(0)).ok());
+  ASSERT_TRUE(log_->FlushAll().ok());
+  const std::string key = witness::EmbeddingsKey(witness::RecordKey(entry.timestamp_ms, "a"));
+  ASSERT_TRUE(database_->Get(ColumnFamily::kWitness, key).ok());
+  log_.reset();
+  database_.reset();
+  DamageRows(Options().path, {{ColumnFamily::kWitness, key}});
+  Reopen();
+  ASSERT_TRUE(log_->SetQuality("a", 0.75F).ok());
+  const auto found = log_->Get("a");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->quality, 0.75F);
+  EXPECT_TRUE(found->query_embedding.empty());
+}
+
 TEST_F(WitnessTest, RefusesEntriesThatCannotBeStored) {
   const auto reason = [this](const WitnessEntry& entry) {
     return ReasonOf(log_->Append(entry, At(0)));
