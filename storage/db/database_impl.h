@@ -131,6 +131,7 @@ class Database::Impl {
   absl::StatusOr<bool> BeginReclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status CountUses() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
   absl::Status EndReclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
+  void GiveUpReclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_);
 
   // Writing (database_impl.cc).
   absl::Status CheckNotFailed() const;

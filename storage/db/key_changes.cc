@@ -77,12 +77,13 @@ absl::StatusOr<KeyRing::Held> Database::Impl::ActiveOrNewKey(const std::string& 
     return *std::move(held);
   }
   const size_t most = IsUserScope(scope) ? options_.max_user_keys : limits::kMaxDataKeys;
-  if (ring_.size() >= most) {
+  // Retired ones have a limit of their own and leave by themselves.
+  if (ring_.in_use() >= most) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "the store has {} data keys, the most it may have, so {} cannot get one; keys of "
                  "users without rows leave by themselves, and `ruvd store erase --user` with "
                  "`ruvd store compact` removes those of users who are gone",
-                 ring_.size(), IsUserScope(scope) ? "a new user" : scope);
+                 ring_.in_use(), IsUserScope(scope) ? "a new user" : scope);
   }
   const uint64_t id = ring_.NextId();
   const KeyRecord record{.state = KeyRecord::State::kActive,
@@ -175,9 +176,7 @@ absl::StatusOr<bool> Database::Impl::ResealStep() {
   if (keys_to_forget_) {
     RETURN_IF_ERROR(ForgetWrappedKeys());
   }
-  Rows retired = ring_.List("");
-  std::erase_if(retired,
-                [](const auto& row) { return row.second.state != KeyRecord::State::kRetired; });
+  const Rows retired = ring_.Retired();
   if (retired.empty()) {
     return false;
   }
@@ -186,9 +185,9 @@ absl::StatusOr<bool> Database::Impl::ResealStep() {
       .judge = [&](ColumnFamily family, std::string_view key,
                    std::string_view stored) -> absl::StatusOr<RowSweep::Verdict> {
         const auto header = DecodeStoredHeader(family, key, stored);
-        const auto old = std::ranges::find_if(
-            retired, [&](const auto& row) { return header.ok() && row.first == header->key_id; });
-        if (old == retired.end()) {
+        const auto old = std::ranges::lower_bound(retired, header.ok() ? header->key_id : 0, {},
+                                                  &Rows::value_type::first);
+        if (!header.ok() || old == retired.end() || old->first != header->key_id) {
           return RowSweep::Verdict{};
         }
         const auto value = Decode(family, key, stored, std::nullopt);

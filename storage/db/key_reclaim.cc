@@ -130,6 +130,13 @@ absl::Status Database::Impl::EndReclaim() {
   return ForgetWrappedKeys();
 }
 
+void Database::Impl::GiveUpReclaim() {
+  reclaim_.reset();
+  noting_uses_.store(false);
+  const MutexLock lock(uses_mutex_);
+  used_.clear();
+}
+
 absl::StatusOr<bool> Database::Impl::ReclaimKeysStep() {
   const MutexLock maintenance(maintenance_);
   if (!reclaim_) {
@@ -138,7 +145,12 @@ absl::StatusOr<bool> Database::Impl::ReclaimKeysStep() {
       return false;
     }
   }
-  RETURN_IF_ERROR(CountUses());
+  if (const absl::Status counted = CountUses(); !counted.ok()) {
+    // Where a row cannot be read, what it is sealed with stays unknown: no key leaves, and the next
+    // walk is as long away as after any other.
+    GiveUpReclaim();
+    return counted;
+  }
   if (!reclaim_->finished()) {
     return true;
   }

@@ -20,6 +20,11 @@ void KeyRing::Set(uint64_t id, KeyRecord record) {
              active != active_.end() && active->second == id) {
     active_.erase(active);
   }
+  if (record.state == KeyRecord::State::kRetired) {
+    retired_.insert(id);
+  } else {
+    retired_.erase(id);
+  }
   records_.insert_or_assign(id, std::move(record));
   next_id_ = std::max(next_id_, id + 1);
 }
@@ -35,6 +40,7 @@ void KeyRing::Remove(std::span<const uint64_t> ids) {
         active != active_.end() && active->second == id) {
       active_.erase(active);
     }
+    retired_.erase(id);
     epoch_->removed.insert(std::move(record));
   }
   epoch_->next = std::make_shared<Epoch>();
@@ -100,6 +106,16 @@ std::vector<std::pair<uint64_t, KeyRecord>> KeyRing::List(std::string_view scope
   return list;
 }
 
+std::vector<std::pair<uint64_t, KeyRecord>> KeyRing::Retired() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<std::pair<uint64_t, KeyRecord>> list;
+  list.reserve(retired_.size());
+  for (const uint64_t id : retired_) {
+    list.emplace_back(id, records_.at(id));
+  }
+  return list;
+}
+
 uint64_t KeyRing::NextId() const {
   const std::shared_lock lock(mutex_);
   return next_id_;
@@ -108,6 +124,11 @@ uint64_t KeyRing::NextId() const {
 size_t KeyRing::size() const {
   const std::shared_lock lock(mutex_);
   return records_.size();
+}
+
+size_t KeyRing::in_use() const {
+  const std::shared_lock lock(mutex_);
+  return records_.size() - retired_.size();
 }
 
 std::string ScopeName(const KeyScope& scope, std::string_view family_name) {

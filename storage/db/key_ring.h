@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <span>
 #include <string>
@@ -60,9 +61,13 @@ class KeyRing {
   std::optional<Held> Active(std::string_view scope) const;
   // Keys of a scope in any state, or all where `scope` is empty; by number.
   std::vector<std::pair<uint64_t, KeyRecord>> List(std::string_view scope) const;
+  // Those that only wait for their values to be sealed anew, by number.
+  std::vector<std::pair<uint64_t, KeyRecord>> Retired() const;
   // A number greater than every one that was in the ring: a reader may hold a removed one.
   uint64_t NextId() const;
   size_t size() const;
+  // All but retired ones.
+  size_t in_use() const;
 
  private:
   // The time between two removals. It ends with one, whose keys it keeps for whoever holds it or
@@ -75,6 +80,7 @@ class KeyRing {
 
   mutable std::shared_mutex mutex_;  // guards all of it, epochs too
   std::map<uint64_t, KeyRecord> records_;
+  std::set<uint64_t> retired_;
   uint64_t next_id_ = 1;
   StringMap<uint64_t> active_;
   std::shared_ptr<Epoch> epoch_ = std::make_shared<Epoch>();

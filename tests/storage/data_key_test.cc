@@ -127,6 +127,21 @@ TEST_F(DataKeyTest, UsersTakeNoKeysThatFamiliesAndCollectionsNeed) {
   EXPECT_TRUE(PutOne(*database, ColumnFamily::kItem, "c", "x").ok());
 }
 
+// After a rotation there are twice as many until the values are sealed anew.
+TEST_F(DataKeyTest, RetiredKeysTakeNoRoomFromNewOnes) {
+  DatabaseOptions options = Options();
+  options.max_user_keys = 3;
+  auto database = OpenStore(options);
+  for (const char* user : {"a", "b"}) {
+    ASSERT_TRUE(Put(*database, ColumnFamily::kMeta, user, "x", KeyScope::User(user)).ok());
+  }
+  ASSERT_TRUE(database->RotateDataKeys("").ok());
+  EXPECT_TRUE(database->EnsureKey(KeyScope::User("c")).ok());
+  EXPECT_EQ(ReasonOf(database->EnsureKey(KeyScope::User("d"))), reasons::kLimitExceeded);
+  Reseal(*database);
+  EXPECT_EQ(database->Get(ColumnFamily::kMeta, "b").value(), "x");
+}
+
 TEST_F(DataKeyTest, ErasingAUserLeavesTheOthersAndSaysWhy) {
   auto database = OpenStore();
   const KeyScope alice = KeyScope::User("alice");
