@@ -85,8 +85,10 @@ OwnPatterns::Offered OwnPatterns::OfferedBy(const GossipCore& core) const {
 absl::StatusOr<Actions> OwnPatterns::FollowChanges(GossipCore& core, Instant now) {
   const absl::StatusOr<PatternChangePage> page = patterns_.Changes(followed_, kChangesAtOnce);
   if (ReasonOf(page.status()) == reasons::kLogTruncated) {
-    followed_ = patterns_.Stats().last_sequence;
-    return RefreshAll(core, now);
+    const uint64_t last = patterns_.Stats().last_sequence;
+    ASSIGN_OR_RETURN(Actions actions, RefreshAll(core, now));
+    followed_ = last;  // not before all were looked at
+    return actions;
   }
   RETURN_IF_ERROR(page.status());
   followed_ = page->last_sequence;
@@ -199,11 +201,12 @@ absl::StatusOr<Actions> OwnPatterns::OfferDelta(uint64_t round, GossipCore& core
     return Actions();
   }
   ASSIGN_OR_RETURN(OwnCores own, OwnDelta(patterns_, self_, frame_));
-  delta_changed_ = false;
   if (own.delta.cores.empty()) {
+    delta_changed_ = false;
     return Actions();
   }
   ASSIGN_OR_RETURN(Actions actions, core.OfferAdapterDelta(round, std::move(own.delta), now));
+  delta_changed_ = false;
   in_deltas_.merge(own.patterns);
   return actions;
 }

@@ -85,6 +85,12 @@ bool Withheld(const pattern::v1::UpsertPatternRequest& request, const Pattern* e
 struct Stored {
   std::optional<Pattern> pattern;
   bool damaged = false;
+
+  PatternPayload Payload() const {
+    PatternPayload payload = PayloadOf(pattern ? &*pattern : nullptr);
+    payload.withheld |= damaged;  // whether it was private nobody knows
+    return payload;
+  }
 };
 
 absl::StatusOr<Stored> Find(const PatternStore& patterns, const PatternId& id) {
@@ -98,9 +104,6 @@ absl::StatusOr<Stored> Find(const PatternStore& patterns, const PatternId& id) {
     stored.pattern = *std::move(pattern);
   } else if (!absl::IsNotFound(pattern.status()) && !absl::IsDataLoss(pattern.status())) {
     return pattern.status();
-  }
-  if (stored.damaged && stored.pattern) {  // whether it was private nobody knows
-    stored.pattern->payload = EncodePatternPayload({.withheld = true});
   }
   return stored;
 }
@@ -140,9 +143,9 @@ absl::Status PatternUpsert::ReadTimes(const pattern::v1::Pattern& message, const
 }
 
 absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest& request,
-                                        const Pattern* existing, Pattern* pattern) const {
+                                        const Pattern* existing, const PatternPayload& held,
+                                        Pattern* pattern) const {
   const pattern::v1::Pattern& message = request.pattern();
-  const PatternPayload held = PayloadOf(existing);
   PatternPayload payload{.withheld = Withheld(request, existing, held)};
   if (message.adapter().empty()) {
     if (payload.withheld) {
@@ -232,7 +235,7 @@ absl::Status PatternUpsert::RunOnce(const PatternId& id,
   const Pattern* const stored = found.pattern ? &*found.pattern : nullptr;
   ASSIGN_OR_RETURN(Pattern pattern, Read(request.pattern(), stored));
   pattern.id = id;
-  RETURN_IF_ERROR(ReadAdapter(request, stored, &pattern));
+  RETURN_IF_ERROR(ReadAdapter(request, stored, found.Payload(), &pattern));
   const bool whole = stored != nullptr && !found.damaged;
   const bool same = whole && SameContent(*stored, pattern);
   if (same || (whole && request.only_if_newer() && stored->updated_ms >= pattern.updated_ms)) {

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "inference/model/model.h"
+#include "node/actors/pattern_payload.h"
 #include "privacy/identity/node_key.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
 #include "storage/patterns/pattern_store.h"
@@ -48,7 +49,8 @@ class PatternUpsert {
   absl::Status ReadTimes(const pattern::v1::Pattern& message, const Pattern* existing,
                          Pattern* pattern) const;
   absl::Status ReadAdapter(const pattern::v1::UpsertPatternRequest& request,
-                           const Pattern* existing, Pattern* pattern) const;
+                           const Pattern* existing, const PatternPayload& held,
+                           Pattern* pattern) const;
 
   const Options options_;
 };

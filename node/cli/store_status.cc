@@ -54,9 +54,12 @@ std::string DescribeLoss(const RecoveryReport& recovery) {
                           : "the mark was damaged, " + when;
 }
 
-json CollectionsJson(const std::vector<PatternCollection>& collections) {
+json CollectionsJson(const absl::StatusOr<std::vector<PatternCollection>>& collections) {
+  if (!collections.ok()) {
+    return {{"error", MessageOf(collections.status())}};
+  }
   json list = json::array();
-  for (const PatternCollection& collection : collections) {
+  for (const PatternCollection& collection : *collections) {
     list.push_back({{"collection", collection.number},
                     {"model_package", ToHex(collection.model_hash)},
                     {"dimension", collection.dimension},
@@ -102,8 +105,9 @@ void PrintKeys(CommandContext& context, const Database& database) {
 
 absl::Status PrintStoreStatus(CommandContext& context, const Database& database) {
   const RecoveryReport& recovery = database.recovery();
-  ASSIGN_OR_RETURN(const std::vector<PatternCollection> collections,
-                   ListPatternCollections(database));
+  // What cannot be read is no reason to hide the rest.
+  const absl::StatusOr<std::vector<PatternCollection>> collections =
+      ListPatternCollections(database);
   ASSIGN_OR_RETURN(const uint64_t free, FreeBytesOfFileSystem(database.path()));
   const uint64_t bytes = BytesOfFolder(database.path());
   const std::string health(HealthName(database.Health()));
@@ -129,7 +133,11 @@ absl::Status PrintStoreStatus(CommandContext& context, const Database& database)
                                {"missing changes", std::to_string(recovery.missing())},
                                {"last loss", DescribeLoss(recovery)},
                                {"was closed", recovery.closed ? "yes" : "no"}});
-  PrintCollections(context, collections);
+  if (collections.ok()) {
+    PrintCollections(context, *collections);
+  } else {
+    context.out << "\ncollections cannot be read: " << MessageOf(collections.status()) << "\n";
+  }
   PrintKeys(context, database);
   return absl::OkStatus();
 }

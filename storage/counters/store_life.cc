@@ -29,6 +29,12 @@ absl::StatusOr<std::optional<uint64_t>> ReadLife(const Database& database) {
 }  // namespace
 
 absl::StatusOr<uint64_t> StoreLife(Database& database) {
+  if (!database.recovery().remembered) {
+    // The row of the life that ended with the loss is still there.
+    uint64_t life = 0;
+    SecureRandomBytes({reinterpret_cast<uint8_t*>(&life), sizeof(life)});
+    return life;
+  }
   ASSIGN_OR_RETURN(std::optional<uint64_t> life, ReadLife(database));
   if (!life) {
     RETURN_IF_ERROR(BeginStoreLife(database));

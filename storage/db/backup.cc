@@ -27,6 +27,9 @@
 namespace ruvd {
 namespace {
 
+// What RocksDB appends to the name of a checkpoint's folder until the checkpoint is whole.
+constexpr char kUnfinishedCheckpoint[] = ".tmp";
+
 namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "RUVDBKP1";
@@ -237,8 +240,11 @@ size_t RemoveUnfinishedBackups(const std::string& parent) {
        entries.increment(error)) {
     std::error_code ignored;
     const fs::path& folder = entries->path();
-    if (!fs::is_symlink(folder, ignored) &&
-        fs::is_directory(folder / kBackupStoreFolder, ignored) &&
+    const bool has_store =
+        fs::is_directory(folder / kBackupStoreFolder, ignored) ||
+        fs::is_directory(folder / (std::string(kBackupStoreFolder) + kUnfinishedCheckpoint),
+                         ignored);
+    if (!fs::is_symlink(folder, ignored) && has_store &&
         !fs::exists(folder / kBackupManifestFile, ignored) && !ignored) {
       unfinished.push_back(folder);
     }

@@ -86,6 +86,9 @@ struct RecoveryReport {
     uint64_t changes = 0;
   };
   std::optional<Loss> last_loss;
+  // False where a full disk kept a loss from being noted in the store: the next open finds it
+  // again.
+  bool remembered = true;
   // Changes of rows that were acknowledged and fsynced and are gone: the log was damaged or cut.
   uint64_t missing() const { return acknowledged > recovered ? acknowledged - recovered : 0; }
   bool loss() const { return missing() > 0 || mark_damaged; }

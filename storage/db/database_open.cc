@@ -306,6 +306,7 @@ absl::Status Database::Impl::CheckHighWater() {
   RETURN_IF_ERROR(db::FromRocks(batch.Delete(kStoreLifeRow), "opening"));
   const absl::StatusOr<SpaceClaim> space = Admit(batch.GetDataSize(), /*bulk=*/false);
   if (!space.ok()) {
+    recovery_.remembered = false;
     return absl::OkStatus();  // a full disk: the next open reports the loss again
   }
   RETURN_IF_ERROR(SettleMark());  // written behind the row's fsync

@@ -29,6 +29,10 @@ std::string EncodeVecRow(std::span<const float> embedding);
 absl::Status DecodeVecRow(std::string_view bytes, std::span<float> embedding);  // of its length
 absl::StatusOr<std::vector<float>> DecodeVecRow(std::string_view bytes, uint32_t dimension);
 
+// Of slots whose rows were lost: above what any slot was given away with before, so that no row of
+// then is taken for one of later.
+inline constexpr uint32_t kGenerationAfterLoss = uint32_t{1} << 31;
+
 // slot: which pattern occupies a slot, with the fields that filters, expiry and eviction need.
 struct SlotRow {
   PatternId id{};

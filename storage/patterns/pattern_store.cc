@@ -57,10 +57,6 @@ absl::Status Changed(const PatternId& id) {
                "pattern {} was changed or removed meanwhile; read it again", ToHex(id));
 }
 
-// Of slots whose rows were lost: above what any slot was given away with before, so that no row of
-// then is taken for one of later.
-constexpr uint32_t kGenerationAfterLoss = uint32_t{1} << 31;
-
 absl::Status LostPattern(const PatternId& id) {
   return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
                "the rows of pattern {} that say what it was and where it is cannot be read; delete "
@@ -218,25 +214,28 @@ absl::StatusOr<uint32_t> PatternStore::SlotOf(const PatternId& id) const {
 }
 
 void PatternStore::CleanWithheld(const PatternId& lost, Batch* batch) const {
-  if (lost_.size() != 1 || !IsLost(lost)) {
-    return;
+  if (lost_.size() == 1 && IsLost(lost)) {
+    EmptyWithheld(batch);
   }
+}
+
+void PatternStore::EmptyWithheld(Batch* batch) const {
   for (const uint32_t slot : slots_.withheld()) {
     batch->Delete(ColumnFamily::kVec, SlotKey(collection_, slot));
     batch->Put(ColumnFamily::kSlot, SlotKey(collection_, slot),
-               patterns::EncodeSlotRow({.generation = kGenerationAfterLoss}), kGenerationAfterLoss,
-               KeyScope::Collection(collection_));
+               patterns::EncodeSlotRow({.generation = patterns::kGenerationAfterLoss}),
+               patterns::kGenerationAfterLoss, KeyScope::Collection(collection_));
   }
 }
 
 void PatternStore::SettleLost(const PatternId& lost) {
   if (lost_.erase(lost) == 1 && lost_.empty()) {
-    slots_.ReleaseWithheld(kGenerationAfterLoss);
+    slots_.ReleaseWithheld(patterns::kGenerationAfterLoss);
   }
 }
 
 absl::Status PatternStore::RemoveLost(const PatternId& id) {
-  patterns::MetaRow meta{.generation = kGenerationAfterLoss, .tombstone = true};
+  patterns::MetaRow meta{.generation = patterns::kGenerationAfterLoss, .tombstone = true};
   meta.pattern.id = id;
   meta.pattern.stamp = clock_.Now();
   meta.pattern.updated_ms = clock_.WallMillis();

@@ -247,7 +247,8 @@ class PatternStore {
   absl::Status Bind();
   absl::Status LoadSequence();
   absl::Status LoadSlots();
-  absl::Status LoadLostSlots(std::set<uint32_t> lost);
+  absl::StatusOr<bool> LoadLostSlots(std::set<uint32_t> lost);
+  void FreeWithheld();
   absl::Status LoadVectors(patterns::VectorReader* vectors);
   void RestoreGraph();
 
@@ -263,6 +264,7 @@ class PatternStore {
   absl::Status RemoveLost(const PatternId& id);
   // Removes what the withheld slots hold, where the pattern is the last one that is lost.
   void CleanWithheld(const PatternId& lost, Batch* batch) const;
+  void EmptyWithheld(Batch* batch) const;
   // After the batch: under state_.
   void SettleLost(const PatternId& lost);
   // Writes meta and slot rows of a pattern that stays where it is.

@@ -137,17 +137,22 @@ absl::Status PatternStore::LoadSlots() {
     return true;
   };
   RETURN_IF_ERROR(database_.Scan(ColumnFamily::kSlot, prefix, EndOfPrefix(prefix), load, lose));
+  bool free = false;
   if (!lost.empty()) {
-    RETURN_IF_ERROR(LoadLostSlots(std::move(lost)));
+    ASSIGN_OR_RETURN(free, LoadLostSlots(std::move(lost)));
   }
   slots_.Loaded();
+  if (free) {
+    FreeWithheld();
+  }
   return absl::OkStatus();
 }
 
 // Takes slots whose rows are damaged from the meta rows of their patterns, which say the same. What
 // none speaks of may hold a pattern whose meta row is damaged too: its number is not used again
-// until those are deleted or stored anew.
-absl::Status PatternStore::LoadLostSlots(std::set<uint32_t> lost) {
+// until those are deleted or stored anew. Returns whether there are no such patterns: what is
+// withheld was free then.
+absl::StatusOr<bool> PatternStore::LoadLostSlots(std::set<uint32_t> lost) {
   const std::string prefix = patterns::CollectionPrefix(collection_);
   const auto id_of = [&](std::string_view key) {
     PatternId id{};
@@ -169,8 +174,11 @@ absl::Status PatternStore::LoadLostSlots(std::set<uint32_t> lost) {
     if (!meta.ok() || meta->generation != row.generation) {
       return lose(row.key);
     }
-    if (!meta->tombstone && !slots_.Find(id) && slots_.HasRoomForTask(meta->pattern.task) &&
-        lost.erase(meta->slot) == 1) {
+    if (!meta->tombstone && !slots_.Find(id) && lost.contains(meta->slot)) {
+      if (!slots_.HasRoomForTask(meta->pattern.task)) {
+        return lose(row.key);
+      }
+      lost.erase(meta->slot);
       slots_.Load(meta->slot, SlotRowOf(meta->pattern, meta->generation));
     }
     return !lost.empty();
@@ -182,7 +190,17 @@ absl::Status PatternStore::LoadLostSlots(std::set<uint32_t> lost) {
   if (lost.empty()) {
     lost_.clear();  // damaged tombstones
   }
-  return absl::OkStatus();
+  return lost_.empty() && !lost.empty();
+}
+
+// Where it cannot be written, a full disk, they stay withheld until the next start.
+void PatternStore::FreeWithheld() {
+  Batch batch;
+  EmptyWithheld(&batch);
+  if (const absl::Status freed = database_.Write(std::move(batch), Durability::kProcessCrash);
+      freed.ok()) {
+    slots_.ReleaseWithheld(patterns::kGenerationAfterLoss);
+  }
 }
 
 absl::Status PatternStore::LoadVectors(patterns::VectorReader* vectors) {

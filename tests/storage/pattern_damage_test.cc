@@ -122,6 +122,20 @@ TEST_F(PatternDamageTest, ADamagedSlotIsReadFromItsPattern) {
   }
 }
 
+// Nobody names it, so that nothing that is stored or deleted later would give it back.
+TEST_F(PatternDamageTest, ADamagedFreeSlotIsFreeAgain) {
+  ASSERT_TRUE(store_->Delete(Id(3)).ok());
+  Break({{ColumnFamily::kSlot, patterns::SlotKey(0, 3)}});
+  store_ = OpenPatterns();
+  ASSERT_NE(store_, nullptr);
+  EXPECT_EQ(store_->Stats().damaged, 0U);
+  ASSERT_TRUE(store_->Put(MakePattern(5)).ok());
+  EXPECT_EQ(store_->Stats().slots, 4U) << "into the slot that is free again";
+  Reopen();
+  EXPECT_THAT(Listed(), ElementsAre(0, 1, 2, 5));
+  EXPECT_TRUE(database_->Verify()->ok());
+}
+
 // Neither row says where it is; its embedding would stay in a slot that nobody names.
 TEST_F(PatternDamageTest, APatternWithoutSlotAndMetaIsCountedAndCanBeDeleted) {
   for (const bool stored_anew : {false, true}) {

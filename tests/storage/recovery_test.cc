@@ -112,6 +112,26 @@ TEST_F(RecoveryTest, ALossBeginsANewLife) {
   EXPECT_NE(StoreLife(*database).value(), life);
 }
 
+// A full disk keeps the loss from being noted, but not the numbers from being given again.
+TEST_F(RecoveryTest, ALossOnAFullDiskEndsTheLifeAllTheSame) {
+  auto database = OpenStore();
+  const uint64_t life = StoreLife(*database).value();
+  ASSERT_TRUE(PutSynced(*database, "a").ok());
+  database.reset();
+  fs::resize_file(Log(), fs::file_size(Log()) - 1);
+  free_bytes_ = 0;
+  database = OpenStore();
+  ASSERT_TRUE(database->recovery().loss());
+  EXPECT_FALSE(database->recovery().remembered);
+  EXPECT_NE(StoreLife(*database).value(), life);
+  database.reset();
+  free_bytes_ = uint64_t{1} << 40;
+  database = OpenStore();
+  EXPECT_TRUE(database->recovery().loss());
+  EXPECT_TRUE(database->recovery().remembered);
+  EXPECT_NE(StoreLife(*database).value(), life);
+}
+
 TEST_F(RecoveryTest, ADamagedLifeIsReplaced) {
   auto database = OpenStore();
   const uint64_t life = StoreLife(*database).value();

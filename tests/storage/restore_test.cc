@@ -102,9 +102,14 @@ TEST_F(RestoreTest, WhatAnInterruptedBackupLeftIsRemoved) {
   ASSERT_TRUE(database->Backup((parent / "whole").string()).ok());
   ASSERT_TRUE(database->Backup((parent / "killed").string()).ok());
   fs::remove(parent / "killed" / kBackupManifestFile);
+  // A checkpoint has another name until it is whole.
+  ASSERT_TRUE(database->Backup((parent / "early").string()).ok());
+  fs::remove(parent / "early" / kBackupManifestFile);
+  fs::rename(parent / "early" / "store", parent / "early" / "store.tmp");
   fs::create_directories(parent / "notes");
-  EXPECT_EQ(RemoveUnfinishedBackups(parent.string()), 1U);
+  EXPECT_EQ(RemoveUnfinishedBackups(parent.string()), 2U);
   EXPECT_FALSE(fs::exists(parent / "killed"));
+  EXPECT_FALSE(fs::exists(parent / "early"));
   EXPECT_TRUE(fs::exists(parent / "notes"));
   EXPECT_TRUE(VerifyBackup((parent / "whole").string(), key_).ok());
   EXPECT_EQ(RemoveUnfinishedBackups((folder_ / "none").string()), 0U);
