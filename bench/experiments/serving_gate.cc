@@ -3,7 +3,6 @@
 
 #include "bench/experiments/serving_gate.h"
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -32,27 +31,43 @@ absl::StatusOr<ServingGate> ServingGate::Create(Transformer& transformer,
   return ServingGate(transformer, std::move(whitening));
 }
 
-absl::Status ServingGate::Learn(std::span<const ScoredDocument> texts) {
+absl::StatusOr<std::vector<float>> ServingGate::Embed(std::span<const TokenId> prompt) const {
+  return EmbedText(*transformer_, prompt, &whitening_);
+}
+
+absl::Status ServingGate::Learn(std::span<const ScoredDocument> texts, size_t adapter) {
   std::vector<ClusterItem> items;
   for (const ScoredDocument& text : texts) {
-    ASSIGN_OR_RETURN(std::vector<float> own, EmbedText(*transformer_, text.prompt, &whitening_));
+    ASSIGN_OR_RETURN(std::vector<float> own, Embed(text.prompt));
     items.push_back({.embedding = std::move(own)});
   }
   Random random(1);
   ASSIGN_OR_RETURN(const Clustering clusters, ClusterItems(items, {.clusters = kPatterns}, random));
-  patterns_.insert(patterns_.end(), clusters.centroids.begin(), clusters.centroids.end());
+  for (const std::vector<float>& centroid : clusters.centroids) {
+    patterns_.push_back({.embedding = centroid, .adapter = adapter});
+  }
   return absl::OkStatus();
+}
+
+std::optional<size_t> ServingGate::AdapterFor(std::span<const float> embedding) const {
+  float nearest = kWhitenedSimilarity.related;
+  std::optional<size_t> adapter;
+  for (const Pattern& pattern : patterns_) {
+    const float similarity =
+        std::inner_product(embedding.begin(), embedding.end(), pattern.embedding.begin(), 0.0F);
+    if (similarity >= nearest) {
+      nearest = similarity;
+      adapter = pattern.adapter;
+    }
+  }
+  return adapter;
 }
 
 absl::StatusOr<std::vector<bool>> ServingGate::Opens(std::span<const ScoredDocument> texts) const {
   std::vector<bool> opens;
   for (const ScoredDocument& text : texts) {
-    ASSIGN_OR_RETURN(const std::vector<float> own,
-                     EmbedText(*transformer_, text.prompt, &whitening_));
-    opens.push_back(std::ranges::any_of(patterns_, [&](const std::vector<float>& pattern) {
-      return std::inner_product(own.begin(), own.end(), pattern.begin(), 0.0F) >=
-             kWhitenedSimilarity.related;
-    }));
+    ASSIGN_OR_RETURN(const std::vector<float> own, Embed(text.prompt));
+    opens.push_back(AdapterFor(own).has_value());
   }
   return opens;
 }

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,11 +26,15 @@ class ServingGate {
   static absl::StatusOr<ServingGate> Create(Transformer& transformer,
                                             std::span<const ScoredDocument> base);
 
-  // Adds the centroids of clusters of prompts: what the background loop would have stored.
-  absl::Status Learn(std::span<const ScoredDocument> texts);
+  // Adds the centroids of clusters of prompts, what the background loop would have stored, as
+  // patterns of an adapter.
+  absl::Status Learn(std::span<const ScoredDocument> texts, size_t adapter = 0);
+  absl::StatusOr<std::vector<float>> Embed(std::span<const TokenId> prompt) const;
+  // The nearest pattern's adapter, where it is near enough.
+  std::optional<size_t> AdapterFor(std::span<const float> embedding) const;
   // Whether a pattern is near enough, by text. No text has an empty prompt.
   absl::StatusOr<std::vector<bool>> Opens(std::span<const ScoredDocument> texts) const;
-  size_t patterns() const { return patterns_.size(); }
+  const Whitening& whitening() const { return whitening_; }
 
  private:
   ServingGate(Transformer& transformer, Whitening whitening)
@@ -36,7 +42,11 @@ class ServingGate {
 
   Transformer* transformer_;
   Whitening whitening_;
-  std::vector<std::vector<float>> patterns_;
+  struct Pattern {
+    std::vector<float> embedding;
+    size_t adapter = 0;
+  };
+  std::vector<Pattern> patterns_;
 };
 
 }  // namespace ruvd::bench

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/experiments/revealed_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/status.h"
+#include "inference/evaluate/nelbo.h"
+#include "inference/sampler/distribution.h"
+#include "inference/train/losses.h"
+
+namespace ruvd::bench {
+
+RevealedText::RevealedText(Transformer& transformer, const ScoredDocument& document,
+                           std::vector<size_t> order, size_t each)
+    : transformer_(transformer), document_(document), order_(std::move(order)), each_(each) {
+  RUVD_CHECK(order_.size() == document.completion.size() && each > 0);
+}
+
+float RevealedText::t() const {
+  return static_cast<float>(order_.size() - revealed_) / static_cast<float>(order_.size());
+}
+
+absl::StatusOr<RevealedText::Reading> RevealedText::Read(const AdapterMix* adapters) const {
+  const Model& model = transformer_.model();
+  ASSIGN_OR_RETURN(const train::TextRules rules, train::RulesOf(model));
+  std::vector<TokenId> tokens = document_.prompt;
+  tokens.insert(tokens.end(), document_.completion.begin(), document_.completion.end());
+  std::vector<size_t> masked(order_.begin() + static_cast<std::ptrdiff_t>(revealed_), order_.end());
+  const std::vector<size_t> next(
+      masked.begin(), masked.begin() + static_cast<std::ptrdiff_t>(std::min(each_, masked.size())));
+  std::ranges::sort(masked);
+  Corruption corruption{.masked = {}, .length = order_.size()};
+  for (const size_t index : masked) {
+    corruption.masked.push_back({.index = index});
+  }
+  const CorruptedText text = CorruptText({.tokens = tokens, .first = document_.prompt.size()},
+                                         corruption, 0, rules.mask, rules.shift);
+  ForwardOutput output;
+  RETURN_IF_ERROR(
+      transformer_.Forward({.tokens = text.tokens,
+                            .attention = text.attention,
+                            .adapters = adapters,
+                            .rows = std::vector<int>(text.rows.begin(), text.rows.end())},
+                           &output));
+  const auto vocabulary = static_cast<size_t>(model.config().vocabulary);
+  std::vector<float> logits(masked.size() * vocabulary);
+  transformer_.Logits(output.hidden, adapters, logits);
+  Reading reading;
+  for (size_t i = 0; i < masked.size(); ++i) {
+    const auto row = std::span<const float>(logits).subspan(i * vocabulary, vocabulary);
+    const RowSummary summary = Summarise(row, rules.mask);
+    const double nats = -static_cast<double>(summary.LogProbability(row[text.targets[i]]));
+    reading.open_nats += nats / static_cast<double>(masked.size());
+    reading.next_nats += std::ranges::count(next, masked[i]) > 0 ? nats : 0;
+    reading.positions.push_back(
+        {.entropy = summary.entropy / std::log(static_cast<float>(vocabulary)),
+         .margin = summary.margin,
+         .confidence = summary.Probability(row[summary.best])});
+  }
+  reading.step = UncertaintyOf(reading.positions, t());
+  reading.hidden = std::move(output.hidden);
+  return reading;
+}
+
+void RevealedText::Reveal() {
+  revealed_ = std::min(order_.size(), revealed_ + each_);
+}
+
+}  // namespace ruvd::bench

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "inference/evaluate/paired.h"
+#include "inference/model/transformer.h"
+#include "inference/retrieval/uncertainty.h"
+
+namespace ruvd::bench {
+
+// A completion that is denoised with its true tokens in an order that is given, so that every arm
+// sees the same text at the same step and no sampling noise comes in. Borrows document and
+// transformer.
+class RevealedText {
+ public:
+  // The tokens of the completion become known in `order`, `each` of them a step.
+  RevealedText(Transformer& transformer, const ScoredDocument& document, std::vector<size_t> order,
+               size_t each);
+
+  bool done() const { return revealed_ == order_.size(); }
+  float t() const;  // masked share
+
+  // What the model makes of the masked positions under a mix.
+  struct Reading {
+    StepUncertainty step;
+    std::vector<PositionUncertainty> positions;
+    std::vector<float> hidden;  // of the positions, x width
+    double open_nats = 0;       // mean cross-entropy of all masked tokens
+    double next_nats = 0;       // sum over those that this step reveals
+  };
+  absl::StatusOr<Reading> Read(const AdapterMix* adapters) const;
+  // Ends the step.
+  void Reveal();
+
+ private:
+  Transformer& transformer_;
+  const ScoredDocument& document_;
+  std::vector<size_t> order_;
+  size_t each_;
+  size_t revealed_ = 0;
+};
+
+}  // namespace ruvd::bench
