@@ -27,9 +27,11 @@ std::string CompletionText::Append(std::span<const TokenId> tokens) {
       return rest;
     }
     if (tokenizer_.IsSpecial(token)) {
+      ends_.push_back(Length());
       continue;  // stands for no text
     }
     pending_ += assembler_.Append(tokenizer_.Piece(token));
+    ends_.push_back(Length());
     CutAtStop();
     if (end_ != End::kNone) {
       return Release(pending_.size());
@@ -54,6 +56,8 @@ void CompletionText::CutAtStop() {
   if (first != std::string::npos) {
     pending_.resize(first);
     end_ = End::kStop;
+    const size_t length = text_.size() + first;
+    shown_ = static_cast<int>(std::upper_bound(ends_.begin(), ends_.end(), length) - ends_.begin());
   }
 }
 

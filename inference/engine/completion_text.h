@@ -32,10 +32,15 @@ class CompletionText {
   End end() const { return end_; }
   // Tokens added up to the end, the one that ended the text included.
   int tokens() const { return tokens_; }
+  // Of these, the leading ones whose bytes are all in text(), the end-of-text token included:
+  // tokens that make up the stop string are none of them, not even one that began before it.
+  int shown_tokens() const { return end_ == End::kStop ? shown_ : tokens_; }
   const std::string& text() const { return text_; }
 
  private:
   void CutAtStop();
+  // The length of the text with all that came so far, complete characters or not.
+  size_t Length() const { return text_.size() + pending_.size() + assembler_.held(); }
   std::string Release(size_t bytes);
   // Bytes at the end of `pending_` that may be the start of a stop string.
   size_t HeldBack() const;
@@ -48,6 +53,8 @@ class CompletionText {
   std::string text_;
   End end_ = End::kNone;
   int tokens_ = 0;
+  int shown_ = 0;             // once a stop string ended the text
+  std::vector<size_t> ends_;  // Length() behind each token
 };
 
 }  // namespace ruvd

@@ -101,7 +101,9 @@ class Generation {
   // before its token is chosen; null: nothing does. With `record`, trail() gets what is committed.
   // Without memory every token and probability stays what it was, bit for bit.
   virtual void Remember(std::shared_ptr<const InstantMemory> memory, bool record) = 0;
-  // What was committed so far; empty unless it is recorded. Given tokens are not in it.
+  // What was committed so far; empty unless it is recorded. Given tokens are not in it. Once done,
+  // only what text() shows whole and the token that ended it: nothing committed behind the end, and
+  // nothing of a stop string.
   virtual const CommitTrail& trail() const = 0;
 
   // Must be called before the first step, if at all. Shows every step's uncertainty once its tokens

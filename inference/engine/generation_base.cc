@@ -144,6 +144,9 @@ std::string Base::AdvanceText(int end, bool complete) {
     text += text_.Finish();
   }
   done_ = complete || text_.end() != CompletionText::End::kNone;
+  if (done_) {
+    trail_.Truncate(text_.shown_tokens());
+  }
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include "inference/instant/commit_trail.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/status.h"
 #include "inference/instant/limits.h"
@@ -38,6 +39,24 @@ void CommitTrail::Add(int position, TokenId token, float probability, std::span<
                      .candidates = static_cast<uint32_t>(kept)};
   std::copy(hidden.begin(), hidden.end(), hidden_.data() + index * width_);
   std::copy_n(candidates.begin(), kept, candidates_.data() + index * limits::kMaxCandidates);
+}
+
+void CommitTrail::Truncate(int end) {
+  const auto kept = static_cast<size_t>(
+      std::count_if(entries_.begin(), entries_.end(),
+                    [end](const Entry& entry) { return entry.position < end; }));
+  if (kept == entries_.size()) {
+    return;
+  }
+  CommitTrail shorter(static_cast<int>(width_));
+  shorter.Reserve(kept);
+  for (const CommittedPosition& position : Positions()) {
+    if (position.position < end) {
+      shorter.Add(position.position, position.token, position.probability, position.hidden,
+                  position.candidates);
+    }
+  }
+  *this = std::move(shorter);
 }
 
 std::vector<CommittedPosition> CommitTrail::Positions() const {

@@ -40,11 +40,13 @@ class CommitTrail {
            std::span<const TokenProbability> candidates);
   // Makes room for so many positions, so that adding them allocates nothing.
   void Reserve(size_t positions);
+  // Drops the positions from `end` on, and the memory they took.
+  void Truncate(int end);
 
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
   int width() const { return static_cast<int>(width_); }
-  // By position, ascending. Valid until the next Add.
+  // By position, ascending. Valid until the next change.
   std::vector<CommittedPosition> Positions() const;
   // Memory held.
   size_t bytes() const;

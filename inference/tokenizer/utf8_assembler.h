@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ class Utf8Assembler {
   std::string Append(std::string_view bytes);
   // The rest at the end of the stream: U+FFFD if a character was cut off, else "".
   std::string Finish();
+  // Bytes that are held back.
+  size_t held() const { return pending_.size(); }
 
  private:
   std::string pending_;  // a valid, incomplete start of one character: at most three bytes

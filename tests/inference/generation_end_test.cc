@@ -14,26 +14,15 @@
 #include "inference/engine/completion_text.h"
 #include "inference/engine/generation.h"
 #include "inference/model/cpu_transformer.h"
+#include "tests/inference/end_of_turn_model.h"
 #include "tests/inference/finished_generation.h"
-#include "tests/inference/text_model.h"
 
 namespace ruvd {
 namespace {
 
 using testing::FinishedGeneration;
-using testing::TextModel;
 
 const std::vector<TokenId> kPrompt = {'o', 'n', 'c', 'e'};
-
-// The same weights whatever ends a turn.
-std::shared_ptr<const TextModel> ModelWithEndOfTurn(TokenId end) {
-  return std::make_shared<const TextModel>(
-      TextModel::Defaults(), testing::ByteTokenizer([end](GgufWriter* writer) {
-        if (end != kNoToken) {
-          writer->SetUnsigned32("tokenizer.ggml.eot_token_id", end);
-        }
-      }));
-}
 
 FinishedGeneration Complete(const std::shared_ptr<const Model>& model,
                             const SamplingOptions& options,
@@ -69,10 +58,11 @@ constexpr DecodingMode kModes[] = {DecodingMode::kDiffusion, DecodingMode::kBloc
 // What a model without such a token writes first ends the text of one that has it.
 TEST(EndOfTurnTest, CompletionsWentOnBehindTheEndOfATurn) {
   for (const DecodingMode mode : kModes) {
-    const FinishedGeneration plain = Complete(ModelWithEndOfTurn(kNoToken), Options(mode));
+    const FinishedGeneration plain =
+        Complete(testing::TextModelWithEndOfTurn(kNoToken), Options(mode));
     ASSERT_EQ(plain.reason, FinishReason::kLength);
     const TokenId end = FirstCommitted(plain);
-    const auto model = ModelWithEndOfTurn(end);
+    const auto model = testing::TextModelWithEndOfTurn(end);
     ASSERT_EQ(model->tokenizer().end_of_turn_id(), end);
     const FinishedGeneration outcome = Complete(model, Options(mode));
     EXPECT_EQ(outcome.reason, FinishReason::kEndOfText);
@@ -93,10 +83,12 @@ TEST(EndOfTurnTest, CompletionsWentOnBehindTheEndOfATurn) {
 
 TEST(EndOfTurnTest, IgnoringEndsIgnoresTheEndOfATurnToo) {
   for (const DecodingMode mode : kModes) {
-    const FinishedGeneration plain = Complete(ModelWithEndOfTurn(kNoToken), Options(mode));
+    const FinishedGeneration plain =
+        Complete(testing::TextModelWithEndOfTurn(kNoToken), Options(mode));
     SamplingOptions options = Options(mode);
     options.ignore_end_of_text = true;
-    const FinishedGeneration outcome = Complete(ModelWithEndOfTurn(FirstCommitted(plain)), options);
+    const FinishedGeneration outcome =
+        Complete(testing::TextModelWithEndOfTurn(FirstCommitted(plain)), options);
     EXPECT_EQ(outcome.reason, FinishReason::kLength);
     EXPECT_EQ(outcome.tokens, plain.tokens);
   }
@@ -105,9 +97,11 @@ TEST(EndOfTurnTest, IgnoringEndsIgnoresTheEndOfATurnToo) {
 TEST(EndOfTurnTest, NoTurnEndsBeforeAGivenToken) {
   const SamplingOptions options = Options(DecodingMode::kDiffusion);
   const std::vector<TokenId> suffix = {'e', 'n', 'd'};
-  const FinishedGeneration plain = Complete(ModelWithEndOfTurn(kNoToken), options, suffix);
+  const FinishedGeneration plain =
+      Complete(testing::TextModelWithEndOfTurn(kNoToken), options, suffix);
   const TokenId end = FirstCommitted(plain);
-  const FinishedGeneration outcome = Complete(ModelWithEndOfTurn(end), options, suffix);
+  const FinishedGeneration outcome =
+      Complete(testing::TextModelWithEndOfTurn(end), options, suffix);
   EXPECT_EQ(outcome.reason, FinishReason::kLength);
   const std::vector<TokenId> completion = CompletionOf(outcome);
   EXPECT_EQ(std::count(completion.begin(), completion.end(), end), 0);

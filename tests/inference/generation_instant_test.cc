@@ -15,6 +15,7 @@
 #include "inference/instant/lessons.h"
 #include "inference/instant/limits.h"
 #include "inference/model/cpu_transformer.h"
+#include "tests/inference/end_of_turn_model.h"
 #include "tests/inference/finished_generation.h"
 #include "tests/inference/text_model.h"
 
@@ -141,6 +142,68 @@ TEST_P(GenerationInstantTest, WhatASessionWasTaughtComesOut) {
   // And it goes away again.
   const Recorded undone = Decode(model_, GetParam().options, memory->Without("a"), false);
   EXPECT_EQ(undone.finished.tokens, before.finished.tokens);
+}
+
+// A position behind which others were committed before, and whose token occurs nowhere else: where
+// it ends the text, the completion is the same up to its step. -1 for none.
+int PositionToEndAt(const Recorded& run) {
+  const std::vector<TokenId> window = Window(run);
+  std::vector<size_t> step(window.size());
+  for (size_t i = 0; i < run.finished.steps.size(); ++i) {
+    for (const Commit& commit : run.finished.steps[i].commits) {
+      step[static_cast<size_t>(commit.position)] = i;
+    }
+  }
+  for (size_t i = 1; i + 1 < window.size(); ++i) {
+    const bool ahead = std::any_of(step.begin() + static_cast<std::ptrdiff_t>(i) + 1, step.end(),
+                                   [&](size_t other) { return other < step[i]; });
+    if (ahead && std::count(window.begin(), window.end(), window[i]) == 1) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+TEST(GenerationInstantEndTest, TheTrailEndsWithTheText) {
+  for (const DecodingMode mode : {DecodingMode::kDiffusion, DecodingMode::kBlock}) {
+    // Random tokens, so that some occur once.
+    SamplingOptions options = {.mode = mode, .max_tokens = 32};
+    options.temperature = 2;
+    options.seed = 5;
+    const Recorded whole =
+        Decode(testing::TextModelWithEndOfTurn(kNoToken), options, nullptr, true);
+    const int position = PositionToEndAt(whole);
+    ASSERT_GE(position, 0);
+    const TokenId end = Window(whole)[static_cast<size_t>(position)];
+    const Recorded run = Decode(testing::TextModelWithEndOfTurn(end), options, nullptr, true);
+    ASSERT_EQ(run.finished.reason, FinishReason::kEndOfText);
+    std::vector<TokenId> text = Window(run);
+    text.erase(std::find(text.begin(), text.end(), end) + 1, text.end());
+    EXPECT_EQ(Committed(run.trail), text);
+    EXPECT_EQ(run.trail.Positions().back().position, position);
+    EXPECT_LT(run.trail.bytes(), whole.trail.bytes());
+  }
+}
+
+TEST(GenerationInstantEndTest, TheTrailHasNothingOfAStopString) {
+  const auto model = TinyTextModel();
+  for (const DecodingMode mode :
+       {DecodingMode::kDiffusion, DecodingMode::kBlock, DecodingMode::kAutoregressive}) {
+    SamplingOptions options = {.mode = mode, .max_tokens = 48};
+    options.temperature = 2;
+    options.seed = 3;
+    options.ignore_end_of_text = true;
+    const std::vector<TokenId> window = Window(Decode(model, options, nullptr, true));
+    const auto plain = [](TokenId token) { return token > ' ' && token < 127; };
+    const auto pair =
+        std::adjacent_find(window.begin() + 1, window.end(),
+                           [&](TokenId a, TokenId b) { return plain(a) && plain(b); });
+    ASSERT_NE(pair, window.end());
+    options.stop = {{static_cast<char>(pair[0]), static_cast<char>(pair[1])}};
+    const Recorded run = Decode(model, options, nullptr, true);
+    ASSERT_EQ(run.finished.reason, FinishReason::kStop);
+    EXPECT_EQ(Committed(run.trail), std::vector<TokenId>(window.begin(), pair));
+  }
 }
 
 SamplingOptions With(DecodingMode mode, auto change) {

@@ -56,6 +56,27 @@ TEST(CompletionTextTest, EndsBeforeTheFirstStopString) {
   EXPECT_EQ(text.text(), "one ENxy");
 }
 
+TEST(CompletionTextTest, TokensOfAStopStringAreNotShown) {
+  const auto shown = [](const std::string& stop, const std::string& tokens, int end) {
+    CompletionText text(Bytes(), {kTinyEndOfText}, {stop});
+    std::vector<TokenId> all = TokensOf(tokens);
+    if (end > 0) {
+      all.push_back(kTinyEndOfText);
+    }
+    text.Append(all);
+    text.Finish();
+    return text.shown_tokens();
+  };
+  EXPECT_EQ(shown("END", "one END two", 0), 4);
+  EXPECT_EQ(shown("END", "END", 0), 0);
+  EXPECT_EQ(shown("END", "one", 0), 3);
+  EXPECT_EQ(shown("END", "one", 1), 4);    // with the token that ended it
+  EXPECT_EQ(shown("END", "a END", 1), 2);  // which comes too late
+  // A character of several tokens belongs to the stop string as a whole.
+  EXPECT_EQ(shown("\xE2\x82\xACx", "a\xE2\x82\xACx", 0), 1);
+  EXPECT_EQ(shown("x", "a\xE2\x82\xACx", 0), 4);
+}
+
 TEST(CompletionTextTest, HeldBackTextComesAtTheEnd) {
   CompletionText text(Bytes(), {kTinyEndOfText}, {"stop"});
   EXPECT_EQ(text.Append(TokensOf("sto")), "");
@@ -88,6 +109,7 @@ RC_GTEST_PROP(CompletionTextTest, PiecesAddUp, ()) {
   streamed += text.Finish();
   RC_ASSERT(streamed == letters.substr(0, letters.find(stop)));
   RC_ASSERT(streamed == text.text());
+  RC_ASSERT(static_cast<size_t>(text.shown_tokens()) == streamed.size());  // a byte each
 }
 
 // The shipped test model, where the checkout has it.

@@ -69,6 +69,29 @@ TEST(CommitTrailTest, ShowsPositionsInOrderAndTheLastCommitOfEach) {
   EXPECT_EQ(trail.Positions()[1].candidates.size(), limits::kMaxCandidates);
 }
 
+TEST(CommitTrailTest, TruncatingKeepsWhatLiesBefore) {
+  CommitTrail trail(1);
+  for (const int position : {5, 2, 9, 0}) {  // in any order
+    const auto state = static_cast<float>(position);
+    trail.Add(position, static_cast<TokenId>(position), 0.5F, std::span(&state, 1), {{{1, 0.25F}}});
+  }
+  const size_t before = trail.bytes();
+  trail.Truncate(10);
+  EXPECT_EQ(trail.size(), 4U);
+  trail.Truncate(5);
+  const std::vector<CommittedPosition> positions = trail.Positions();
+  ASSERT_EQ(positions.size(), 2U);
+  for (const CommittedPosition& position : positions) {
+    EXPECT_LT(position.position, 5);
+    EXPECT_EQ(position.token, static_cast<TokenId>(position.position));
+    EXPECT_THAT(position.hidden, ElementsAre(static_cast<float>(position.position)));
+    EXPECT_EQ(position.candidates.size(), 1U);
+  }
+  EXPECT_LT(trail.bytes(), before);
+  trail.Truncate(0);
+  EXPECT_TRUE(trail.empty());
+}
+
 TEST(LessonsTest, ARewardTeachesOrRejectsEveryToken) {
   const CommitTrail trail = TrailOf({5, 6});
   const auto lessons = [&](float reward) {
