@@ -19,45 +19,61 @@ constexpr size_t kPanelKeys = 64;
 
 }  // namespace
 
+size_t InstantMemory::CountNewest(std::span<const std::shared_ptr<const InstantStep>> steps,
+                                  size_t positions) {
+  size_t count = 0;
+  size_t taken = 0;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    taken += (*step)->size();
+    if (count > 0 && taken > positions) {
+      break;
+    }
+    ++count;
+  }
+  return count;
+}
+
+std::shared_ptr<const InstantMemory> InstantMemory::Of(
+    const InstantMemoryOptions& options,
+    std::span<const std::shared_ptr<const InstantStep>> steps) {
+  auto memory = std::make_shared<InstantMemory>(options);
+  const auto held = steps.last(CountNewest(steps, options.capacity + options.reserve));
+  memory->steps_.assign(held.begin(), held.end());
+  memory->reserved_ = held.size() - CountNewest(held, options.capacity);
+  for (const std::shared_ptr<const InstantStep>& step : memory->InEffect()) {
+    for (size_t i = 0; i < step->size(); ++i) {
+      memory->votes_.push_back(step->vote(i));
+    }
+    memory->positions_ += step->size();
+  }
+  return memory;
+}
+
 std::shared_ptr<const InstantMemory> InstantMemory::With(
     std::shared_ptr<const InstantStep> step) const {
-  auto next = std::make_shared<InstantMemory>(options_);
-  size_t kept = options_.capacity - std::min(options_.capacity, step->size());
-  size_t first = steps_.size();
-  while (first > 0 && steps_[first - 1]->size() <= kept) {
-    --first;
-    kept -= steps_[first]->size();
-  }
-  for (size_t i = first; i < steps_.size(); ++i) {
-    if (steps_[i]->id() != step->id() && steps_[i]->width() == step->width()) {
-      next->Append(steps_[i]);
+  std::vector<std::shared_ptr<const InstantStep>> steps;
+  for (const std::shared_ptr<const InstantStep>& other : steps_) {
+    if (other->id() != step->id() && other->width() == step->width()) {
+      steps.push_back(other);
     }
   }
-  next->Append(std::move(step));
-  return next;
+  steps.push_back(std::move(step));
+  return Of(options_, steps);
 }
 
 std::shared_ptr<const InstantMemory> InstantMemory::Without(std::string_view id) const {
-  auto next = std::make_shared<InstantMemory>(options_);
+  std::vector<std::shared_ptr<const InstantStep>> steps;
   for (const std::shared_ptr<const InstantStep>& step : steps_) {
     if (step->id() != id) {
-      next->Append(step);
+      steps.push_back(step);
     }
   }
-  return next;
+  return Of(options_, steps);
 }
 
 bool InstantMemory::Has(std::string_view id) const {
   return std::any_of(steps_.begin(), steps_.end(),
                      [id](const auto& step) { return step->id() == id; });
-}
-
-void InstantMemory::Append(std::shared_ptr<const InstantStep> step) {
-  for (size_t i = 0; i < step->size(); ++i) {
-    votes_.push_back(step->vote(i));
-  }
-  positions_ += step->size();
-  steps_.push_back(std::move(step));
 }
 
 size_t InstantMemory::bytes() const {
@@ -103,7 +119,7 @@ void InstantMemory::Score(std::span<const float> hidden, size_t rows,
   thread_local std::vector<float> panel;
   panel.resize(kPanelKeys * width);
   size_t begin = 0;
-  for (const std::shared_ptr<const InstantStep>& step : steps_) {
+  for (const std::shared_ptr<const InstantStep>& step : InEffect()) {
     if (step->size() == 0) {
       continue;
     }
@@ -126,8 +142,8 @@ void InstantMemory::Score(std::span<const float> hidden, size_t rows,
 void InstantMemory::ApplyRows(std::span<const float> scores, float length,
                               std::span<float> logits) const {
   size_t position = 0;
-  size_t later = steps_.size();
-  for (const std::shared_ptr<const InstantStep>& step : steps_) {
+  size_t later = steps();
+  for (const std::shared_ptr<const InstantStep>& step : InEffect()) {
     --later;
     const float factor = length * std::pow(options_.decay, static_cast<float>(later));
     for (size_t i = 0; i < step->size(); ++i, ++position) {

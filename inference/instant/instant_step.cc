@@ -13,6 +13,23 @@
 #include "inference/kernels/kernel_table.h"
 
 namespace ruvd {
+namespace {
+
+// False for NaN.
+bool IsProbability(float value) {
+  return value >= 0 && value <= 1;
+}
+
+// Whether a lesson can be applied: what is not finite would spread to every later logit.
+bool IsSound(const InstantLesson& lesson, float length) {
+  return length > 0 && std::isfinite(length) && lesson.weight != 0 &&
+         std::isfinite(lesson.weight) && IsProbability(lesson.probability) &&
+         std::all_of(
+             lesson.candidates.begin(), lesson.candidates.end(),
+             [](const TokenProbability& entry) { return IsProbability(entry.probability); });
+}
+
+}  // namespace
 
 float LengthOf(std::span<const float> x) {
   constexpr size_t kLanes = 8;  // so that the compiler can use vectors without changing the order
@@ -45,7 +62,7 @@ std::shared_ptr<const InstantStep> InstantStep::Make(std::string id, int width,
   for (const InstantLesson& lesson : lessons.first(most)) {
     RUVD_CHECK(lesson.hidden.size() == step->width_);
     const float length = LengthOf(lesson.hidden);
-    if (length > 0 && std::isfinite(length) && lesson.weight != 0) {
+    if (IsSound(lesson, length)) {
       step->Add(lesson, length, options);
     }
   }
@@ -67,7 +84,7 @@ void InstantStep::Add(const InstantLesson& lesson, float length,
   const float rate = options.step / length;
   if (weight < 0) {
     votes_.emplace_back();
-    const float push = weight * options.rejection * std::clamp(lesson.probability, 0.0F, 1.0F);
+    const float push = weight * options.rejection * lesson.probability;
     changes_.push_back({lesson.token, rate * push});
   } else {
     votes_.push_back({lesson.token, weight});

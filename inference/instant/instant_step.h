@@ -42,7 +42,8 @@ struct InstantStepOptions {
 // over lessons of their coefficients times h . h', which the search for neighbours computes anyway.
 class InstantStep {
  public:
-  // Lessons whose hidden state is not finite or zero are left out, and so are those beyond
+  // Lessons whose hidden state is not finite or zero are left out, and so are those with a
+  // probability outside [0, 1], with a weight that is zero or not finite, and those beyond
   // limits::kMaxStepPositions. `width`: of the hidden states.
   static std::shared_ptr<const InstantStep> Make(std::string id, int width,
                                                  std::span<const InstantLesson> lessons,

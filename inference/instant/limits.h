@@ -15,6 +15,9 @@ inline constexpr float kMinCandidate = 1e-3F;
 // Positions that a session remembers. 4096 of width 512 have 5 MiB; a scan of them takes some 20 us
 // for each row of a batch.
 inline constexpr size_t kMaxInstantPositions = 4096;
+// Positions that it holds of older requests beyond that, in case later ones are taken back: those
+// of a few completions, and a quarter more memory at most.
+inline constexpr size_t kMaxInstantReserve = 1024;
 // Neighbours that vote. More change nothing: their weights fall exponentially with the distance.
 inline constexpr int kMaxInstantNeighbours = 256;
 // Positions that one request may teach: the longest context.

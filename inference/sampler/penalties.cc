@@ -59,9 +59,18 @@ float Penalties::Undo(std::span<float> logits, const RowSummary& summary) {
     logit = change->logit;
   }
   ExpNonPositive(masses_);
-  double mass = std::exp(static_cast<double>(summary.maximum + summary.log_mass - largest));
+  const double penalised =
+      std::exp(static_cast<double>(summary.maximum) + summary.log_mass - largest);
+  double mass = penalised;
   for (size_t i = 0; i < masses_.size(); i += 2) {
     mass += static_cast<double>(masses_[i]) - masses_[i + 1];
+  }
+  // What is left of the difference of two float32 sums of nearly the same size is their rounding.
+  constexpr double kLeastShare = 0.01;
+  if (!(mass >= kLeastShare * penalised)) {
+    const RowSummary restored = Summarise(logits, mask_);
+    return static_cast<float>(static_cast<double>(restored.maximum) + restored.log_mass -
+                              summary.maximum);
   }
   return static_cast<float>(std::log(mass)) + largest - summary.maximum;
 }

@@ -47,7 +47,8 @@ class Penalties {
   // What the logit of a token was before the last Apply to these logits.
   float OriginalLogit(TokenId token, std::span<const float> logits) const;
   // Takes the last Apply back. `summary` is that of `logits` as they are; returns the log_mass that
-  // belongs to its maximum afterwards.
+  // belongs to its maximum afterwards. Without another pass over the row, unless penalties gave
+  // nearly all of the mass to the tokens that they changed.
   float Undo(std::span<float> logits, const RowSummary& summary);
 
  private:

@@ -98,14 +98,15 @@ void Proposer::ReadCandidates(std::span<float> logits, const RowSummary& summary
   }
   std::array<float, limits::kMaxCandidates> probabilities{};
   for (size_t i = 0; i < kept.size(); ++i) {
-    probabilities[i] = std::min(0.0F, logits[kept[i]] - scale);
+    probabilities[i] = std::min(logits[kept[i]] - scale, 0.0F);
   }
   ExpNonPositive(probabilities);
   proposal->candidates.reserve(kept.size());
   for (size_t i = 0; i < kept.size(); ++i) {
     proposal->candidates.push_back({kept[i], probabilities[i]});
   }
-  proposal->probability = summary.Probability(logits[proposal->token]);
+  // Rounding may leave it just above one.
+  proposal->probability = std::min(summary.Probability(logits[proposal->token]), 1.0F);
 }
 
 std::vector<TokenLogprob> Proposer::ReadLikeliest(std::span<const float> logits,

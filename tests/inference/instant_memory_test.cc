@@ -219,9 +219,67 @@ TEST(InstantMemoryTest, ARequestThatIsLearnedAgainReplacesItself) {
   EXPECT_EQ(memory->positions(), 3U);
 }
 
+TEST(InstantMemoryTest, AStepThatReplacesItselfTakesNoRoomFromOthers) {
+  Random random(5);
+  const auto neighbour = StepOf("a", Draw(random, 4));
+  const Request later = Draw(random, 4);
+  const InstantMemory start({.capacity = 10, .reserve = 0});
+  const auto memory =
+      start.With(neighbour)->With(StepOf("b", Draw(random, 4)))->With(StepOf("b", later));
+  EXPECT_TRUE(memory->Has("a"));
+  EXPECT_EQ(memory->steps(), 2U);
+  const std::vector<float> logits = RandomLogits(random);
+  EXPECT_EQ(Adjusted(*memory, later.hidden[0], logits),
+            Adjusted(*start.With(neighbour)->With(StepOf("b", later)), later.hidden[0], logits));
+  // Steps of another model are dropped, so they take none either.
+  const InstantLesson narrow{
+      .token = 1, .weight = 1, .hidden = std::span(later.hidden[0]).first(8)};
+  const auto other = start.With(InstantStep::Make("n", 8, std::vector(10, narrow), {}))
+                         ->With(neighbour)
+                         ->With(StepOf("b", later));
+  EXPECT_EQ(other->steps(), 2U);
+}
+
+// What gave way comes back, as far as the reserve goes.
+RC_GTEST_PROP(InstantMemoryTest, UndoIsExactWhereStepsGaveWay, (uint64_t seed)) {
+  Random random(seed);
+  InstantMemory start({.decay = 0.9F, .capacity = 12, .reserve = 6});
+  auto with = start.With(StepOf("first", Draw(random, 4)));
+  auto without = with;
+  const uint64_t steps = 1 + random.Below(8);
+  const uint64_t undone = random.Below(steps);
+  const uint64_t later = random.Below(steps);
+  for (uint64_t i = 0; i < steps; ++i) {
+    const auto step = StepOf(std::to_string(i), Draw(random, 1 + random.Below(6)));
+    with = with->With(step);
+    without = i == undone ? without : without->With(step);
+    if (i == std::max(undone, later)) {
+      with = with->Without(std::to_string(undone));
+    }
+  }
+  const std::vector<float> logits = RandomLogits(random);
+  const Request query = Draw(random, 1);
+  RC_ASSERT(with->steps() == without->steps());
+  RC_ASSERT(with->positions() == without->positions());
+  RC_ASSERT(Adjusted(*with, query.hidden[0], logits) ==
+            Adjusted(*without, query.hidden[0], logits));
+}
+
+TEST(InstantMemoryTest, WhatGaveWayBeyondTheReserveIsGone) {
+  Random random(5);
+  const InstantMemory start({.capacity = 10, .reserve = 3});
+  const auto memory = start.With(StepOf("a", Draw(random, 4)))
+                          ->With(StepOf("b", Draw(random, 4)))
+                          ->With(StepOf("large", Draw(random, 9)));
+  EXPECT_EQ(memory->steps(), 1U);
+  EXPECT_FALSE(memory->Has("a"));
+  EXPECT_EQ(memory->Without("large")->steps(), 1U);  // b alone
+}
+
 TEST(InstantMemoryTest, TheOldestStepsGoWhenThereAreMorePositionsThanItHolds) {
   Random random(5);
-  auto memory = std::make_shared<const InstantMemory>(InstantMemoryOptions{.capacity = 10});
+  auto memory =
+      std::make_shared<const InstantMemory>(InstantMemoryOptions{.capacity = 10, .reserve = 0});
   for (const char* id : {"a", "b", "c", "d"}) {
     memory = memory->With(StepOf(id, Draw(random, 4)));
     EXPECT_LE(memory->positions(), 10U);
@@ -252,6 +310,21 @@ RC_GTEST_PROP(InstantMemoryTest, ARowDoesNotDependOnTheOthers, (uint64_t seed)) 
     const std::vector<float> expected(together.begin() + at, together.begin() + at + kVocabulary);
     RC_ASSERT(Adjusted(*memory, queries.hidden[row], own) == expected);
   }
+}
+
+TEST(InstantMemoryTest, LessonsWithoutProbabilitiesTeachNothing) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  Random random(2);
+  Request request = Draw(random, 7);
+  request.lessons[0].probability = kNaN;
+  request.lessons[1].probability = kInfinity;
+  request.lessons[2].probability = -0.5F;
+  request.lessons[2].weight = -1;
+  request.candidates[3][1].probability = kInfinity;
+  request.candidates[4][2].probability = kNaN;
+  request.lessons[5].weight = kNaN;
+  EXPECT_EQ(StepOf("a", request)->size(), 1U);
 }
 
 TEST(InstantMemoryTest, BrokenStatesTeachAndChangeNothing) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "inference/limits.h"
 #include "inference/sampler/penalties.h"
 
 namespace ruvd {
@@ -84,6 +85,50 @@ RC_GTEST_PROP(PenaltiesTest, UndoBringsBackTheRowAndItsMass, (uint64_t seed)) {
   for (const float logit : before) {
     RC_ASSERT(std::abs(undone.LogProbability(logit) - expected.LogProbability(logit)) < 1e-3F);
   }
+}
+
+// The same over all penalties that requests may ask for: some leave nothing of the other tokens.
+RC_GTEST_PROP(PenaltiesTest, UndoHoldsForEveryPenaltyThatIsAllowed, (uint64_t seed)) {
+  Random random(seed);
+  std::vector<float> row(40);
+  for (float& logit : row) {
+    logit = static_cast<float>(4 * random.Normal());
+  }
+  std::vector<TokenId> tokens(random.Below(30));
+  const size_t kinds = 1 + random.Below(5);
+  for (TokenId& token : tokens) {
+    token = static_cast<TokenId>(random.Below(kinds));
+  }
+  const auto between = [&random](double low, double high) {
+    return static_cast<float>(low + (high - low) * random.Uniform());
+  };
+  Penalties penalties({.repetition = between(0.1, limits::kMaxRepetitionPenalty),
+                       .presence = between(-limits::kMaxCountPenalty, limits::kMaxCountPenalty),
+                       .frequency = between(-limits::kMaxCountPenalty, limits::kMaxCountPenalty)},
+                      39);
+  const std::vector<float> before = row;
+  penalties.Observe(tokens);
+  penalties.Apply(0, row, {});
+  RowSummary undone = Summarise(row, 39);
+  undone.log_mass = penalties.Undo(row, undone);
+  RC_ASSERT(row == before);
+  const RowSummary expected = Summarise(before, 39);
+  for (const float logit : before) {
+    const float error = undone.LogProbability(logit) - expected.LogProbability(logit);
+    RC_ASSERT(std::abs(error) < 1e-3F);
+  }
+}
+
+TEST(PenaltiesTest, UndoFindsWhatAHugeBonusHid) {
+  Penalties penalties({.frequency = -2}, 3);
+  const std::vector<TokenId> tokens(9, 0);
+  std::vector<float> row = {0, 1, 2, 0};
+  penalties.Observe(tokens);
+  penalties.Apply(9, row, {});
+  RowSummary undone = Summarise(row, 3);
+  undone.log_mass = penalties.Undo(row, undone);
+  const double mass = 1 + std::exp(1) + std::exp(2) + 1;
+  EXPECT_NEAR(undone.Probability(row[2]), std::exp(2) / mass, 1e-5);
 }
 
 // A mask between tokens has n-grams on both sides.
