@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "inference/adapter/adapter_kinds.h"
+#include "inference/adapter/limits.h"
 #include "inference/gguf/half.h"
 #include "inference/limits.h"
 #include "inference/model/config.h"
@@ -200,8 +201,8 @@ absl::Status ReadIdentity(const GgufReader& gguf, const Model& model, const std:
   }
   if (gguf.Has(kVersionKey)) {
     const auto version = gguf.GetUnsigned(kVersionKey);
-    if (!version.ok() || *version > std::numeric_limits<uint32_t>::max()) {
-      return Broken("{} is not a 32-bit number", kVersionKey);
+    if (!version.ok() || *version > limits::kMaxAdapterVersion) {
+      return Broken("{} is no number of at most {}", kVersionKey, limits::kMaxAdapterVersion);
     }
     adapter->version = static_cast<uint32_t>(*version);
   }

@@ -16,6 +16,8 @@ inline constexpr float kMinBankTemperature = 1e-3F;
 // A residual of less weight changes less than the rounding of activations to 8 bits.
 inline constexpr float kLeastBankWeight = 1.0F / 1024;
 inline constexpr size_t kMaxRouterHidden = 256;
+// Largest number of a version: a later one can always follow.
+inline constexpr uint32_t kMaxAdapterVersion = UINT32_MAX - 1;
 // Adapters that are merged at a time, and values of the full matrix of one target: 512 MiB in
 // double.
 inline constexpr size_t kMaxMergedAdapters = 64;

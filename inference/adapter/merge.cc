@@ -189,9 +189,14 @@ absl::StatusOr<LowRank> MergeTarget(const Changes& changes, const MergeOptions& 
     return MergeMatrices(changes, options, target, random);
   }
   LowRank sum = Stacked(changes);
-  const int most = options.rank > 0 ? options.rank : limits::kMaxAdapterRank;
-  const int exact = std::min({sum.rank, sum.in, sum.out, most});
-  return exact < sum.rank ? Truncated(sum, exact) : sum;
+  const int exact = std::min({sum.rank, sum.in, sum.out});
+  if (options.rank == 0 && exact > limits::kMaxAdapterRank) {
+    return Invalid(reasons::kInvalidArgument,
+                   "the exact result has rank {} on {}, above {}; give the rank to cut it to",
+                   exact, Shown(target), limits::kMaxAdapterRank);
+  }
+  const int rank = options.rank > 0 ? std::min(exact, options.rank) : exact;
+  return rank < sum.rank ? Truncated(sum, rank) : sum;
 }
 
 }  // namespace

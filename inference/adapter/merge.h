@@ -34,7 +34,7 @@ struct MergeOptions {
   MergeMethod method = MergeMethod::kSum;
   // Largest rank of the result; 0: whatever is exact for kSum and kSlerp (the sum of the ranks, or
   // the common rank in a frame), the largest rank of the parts for the others. A change that needs
-  // more is cut to its leading singular vectors.
+  // more than a rank that is given is cut to its leading singular vectors.
   int rank = 0;
   float density = 0.2F;   // kTies: share of entries kept; kDare: probability to keep one
   float position = 0.5F;  // kSlerp: 0 is the first adapter, 1 the second
@@ -51,7 +51,8 @@ struct MergePart {
 // kind and frame, but for kTies and kDare of cores: what they leave of single entries of B = P R is
 // kFfa. Everything else becomes kLora; kTies and kDare then work on the full matrix of one target
 // at a time. INVALID_ARGUMENT for no parts, a number out of range, kTies with a weight that is not
-// positive, kSlerp of other than two parts, a full matrix of more than limits::kMaxMergedValues;
+// positive, kSlerp of other than two parts, a full matrix of more than limits::kMaxMergedValues, an
+// exact result of a rank above limits::kMaxAdapterRank;
 // ADAPTER_FOR_OTHER_MODEL for adapters of different models, ADAPTER_INVALID for a target whose
 // shapes differ.
 absl::StatusOr<std::shared_ptr<const Adapter>> MergeAdapters(std::span<const MergePart> parts,

@@ -8,6 +8,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/limits.h"
 #include "inference/reasons.h"
 
 namespace ruvd {
@@ -18,6 +19,13 @@ absl::Status VersionedRegistry<T>::Publish(std::shared_ptr<const T> adapter, Loa
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kAdapterForOtherModel,
                  "adapter {} belongs to another model; train it again on this one",
                  AdapterLabel(*adapter));
+  }
+  if (adapter->version > limits::kMaxAdapterVersion) {
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "adapter {} has the last version there is, so none could follow; give it a version "
+        "of at most {}",
+        AdapterLabel(*adapter), limits::kMaxAdapterVersion);
   }
   const Digest id = AdapterId(*adapter);
   const MutexLock lock(mutex_);
@@ -192,6 +200,7 @@ std::vector<VersionInfo> VersionedRegistry<T>::List() const {
                      .id = entry.id,
                      .bytes = entry.bytes,
                      .hot = entry.hot != nullptr,
+                     .lent = entry.hot == nullptr && !entry.lent.expired(),
                      .pinned = entry.pinned,
                      .served = version == versions.served,
                      .evictable = entry.reload != nullptr,

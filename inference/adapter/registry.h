@@ -29,6 +29,7 @@ struct VersionInfo {
   Digest id{};         // AdapterId
   uint64_t bytes = 0;  // of its factors
   bool hot = true;     // its factors are in the registry's memory
+  bool lent = false;   // it is cold, but whoever got it still has it: Get reads nothing
   bool pinned = false;
   bool served = false;     // the version that requests get which name none
   bool evictable = false;  // can be read again
@@ -66,7 +67,8 @@ class VersionedRegistry {
   // Makes a version available, hot. Where it is the highest of its name, requests that name no
   // version get it from now on. Publishing the same content again is OK; another content under a
   // version that exists is ALREADY_EXISTS (INVALID_ARGUMENT): versions never change.
-  // ADAPTER_FOR_OTHER_MODEL. `reload`: how to read it again; null: it stays hot.
+  // ADAPTER_FOR_OTHER_MODEL; INVALID_ARGUMENT for the largest number, behind which there is none.
+  // `reload`: how to read it again; null: it stays hot.
   absl::Status Publish(std::shared_ptr<const T> adapter, Loader reload = nullptr);
 
   // The given version, or the one that is served. NOT_FOUND; of a cold one the errors of its

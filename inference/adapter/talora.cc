@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/merge.h"
+#include "inference/model/limits.h"
 
 namespace ruvd {
 namespace {
@@ -44,6 +46,46 @@ absl::Status CheckRouter(const Talora& talora) {
   if (wanted && talora.router->banks() != talora.schedule.banks()) {
     return Broken(talora, "its router knows {} banks, not {}", talora.router->banks(),
                   talora.schedule.banks());
+  }
+  return absl::OkStatus();
+}
+
+int RankOn(const Adapter& adapter, const std::string& target) {
+  const auto found = adapter.targets.find(target);
+  return found == adapter.targets.end() ? 0 : found->second.rank;
+}
+
+// The largest total rank on a target of residuals that may act at one t.
+int WorstRank(const Talora& talora, const std::string& target) {
+  std::vector<int> ranks;
+  for (const auto& residual : talora.residuals) {
+    ranks.push_back(RankOn(*residual, target));
+  }
+  // How many neighbours at once.
+  size_t together = ranks.size();
+  if (talora.schedule.strategy == BankStrategy::kDiscrete) {
+    together = 1;
+  } else if (talora.schedule.strategy == BankStrategy::kLinear) {
+    together = 2;
+  }
+  int worst = 0;
+  for (size_t begin = 0; begin < ranks.size(); ++begin) {
+    const auto acting = std::span(ranks).subspan(begin, std::min(together, ranks.size() - begin));
+    worst = std::max(worst, std::accumulate(acting.begin(), acting.end(), 0));
+  }
+  return worst;
+}
+
+// A mix of more would be refused with every request.
+absl::Status CheckStackedRanks(const Talora& talora) {
+  for (const Adapter* part : PartsOf(talora)) {
+    for (const auto& [target, change] : part->targets) {
+      const int trunk = talora.trunk != nullptr ? RankOn(*talora.trunk, target) : 0;
+      if (const int rank = trunk + WorstRank(talora, target); rank > limits::kMaxStackedRank) {
+        return Broken(talora, "its trunk and banks change {} with a total rank of {}, above {}",
+                      target, rank, limits::kMaxStackedRank);
+      }
+    }
   }
   return absl::OkStatus();
 }
@@ -90,7 +132,7 @@ absl::Status CheckTalora(const Talora& talora, const Model& model) {
     return Broken(talora, "its router reads embeddings of {} values, the model makes {}",
                   talora.router->embedding(), model.config().width);
   }
-  return absl::OkStatus();
+  return CheckStackedRanks(talora);
 }
 
 void AppendMix(const Talora& talora, float t, std::span<const float> query, float weight,

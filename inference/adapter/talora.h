@@ -49,7 +49,9 @@ std::shared_ptr<const Talora> StaticTalora(std::shared_ptr<const Adapter> adapte
 // ADAPTER_INVALID for a schedule that CheckSchedule refuses, neither trunk nor residuals, residuals
 // or a router that do not fit the banks, parts of different kinds, frames or models.
 absl::Status CheckTalora(const Talora& talora);
-// Also CheckAdapter of every part; `talora` passed CheckTalora.
+// Also CheckAdapter of every part, and ADAPTER_INVALID where trunk and residuals that may act
+// together have a total rank above limits::kMaxStackedRank on a target; `talora` passed
+// CheckTalora.
 absl::Status CheckTalora(const Talora& talora, const Model& model);
 
 // Appends its parts at t, each with `weight` times its own: the trunk, then the residuals of banks
@@ -63,7 +65,7 @@ bool IsStatic(const Talora& talora);
 
 // What acts in a bank alone, trunk and residual together, as one plain adapter NAME-bankK: their
 // ranks add, but in a frame. kBank = nullopt: the trunk, NAME-trunk. INVALID_ARGUMENT for a bank
-// that it does not have, or no trunk.
+// that it does not have, no trunk, or ranks that add up to more than limits::kMaxAdapterRank.
 absl::StatusOr<std::shared_ptr<const Adapter>> PlainAdapter(const Talora& talora,
                                                             std::optional<size_t> bank);
 

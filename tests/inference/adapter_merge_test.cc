@@ -78,6 +78,23 @@ TEST(MergeTest, SumsAboveTheMatrixAreFactoredAgain) {
   EXPECT_LT(Difference(FullChange(Only(*sum)), Weighted(Only(*a), 1, Only(*b), 1)), 1e-5);
 }
 
+// Found by review: it was cut without a word.
+TEST(MergeTest, WhatIsTooLargeToBeExactIsNotCutUnasked) {
+  std::vector<MergePart> parts;
+  for (int i = 0; i < 2; ++i) {
+    auto adapter = std::make_shared<Adapter>();
+    adapter->name = "wide";
+    adapter->version = 1;
+    LowRank change{.rank = 150, .in = 300, .out = 300};
+    change.a.assign(150 * 300, 0.5F);
+    change.b.assign(150 * 300, 0.5F);
+    adapter->targets.emplace(kTarget, std::move(change));
+    parts.push_back({adapter, 1});
+  }
+  EXPECT_EQ(ReasonOf(MergeAdapters(parts, {}, "sum", 1).status()), reasons::kInvalidArgument);
+  EXPECT_LE(Only(*MergeAdapters(parts, {.rank = 2}, "sum", 1).value()).rank, 2);
+}
+
 TEST(MergeTest, TargetsOfOneAdapterStay) {
   const auto a = Make(1, 2, "blk.1.attn_q.weight");
   const auto b = Make(2);

@@ -49,6 +49,13 @@ TEST(RegistryTest, AVersionNeverChanges) {
   EXPECT_EQ((*registry.Get("a", 1))->targets.begin()->second.a[0], 1.0F);
 }
 
+TEST(RegistryTest, ALaterVersionCanAlwaysFollow) {
+  AdapterRegistry registry{Digest{}};
+  EXPECT_EQ(registry.Publish(Make("a", UINT32_MAX)).code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(registry.Publish(Make("a", UINT32_MAX - 1)).ok());
+  EXPECT_EQ(registry.NextVersion("a"), UINT32_MAX);
+}
+
 TEST(RegistryTest, RefusesAdaptersOfOtherModels) {
   Digest other{};
   other[0] = 1;

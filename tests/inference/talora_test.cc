@@ -20,6 +20,7 @@
 #include "inference/adapter/merge.h"
 #include "inference/adapter/refactor.h"
 #include "inference/adapter/talora_file.h"
+#include "inference/limits.h"
 #include "tests/inference/talora_fixture.h"
 
 namespace ruvd {
@@ -239,6 +240,41 @@ TEST(TaloraTest, RefusesPartsThatDoNotFit) {
   EXPECT_TRUE(CheckTalora(routed).ok());
   EXPECT_EQ(ReasonOf(CheckTalora(routed, model)), reasons::kAdapterInvalid)
       << "embeddings of 4 values";
+}
+
+// A trunk and five banks, each of the largest rank, on one matrix.
+Talora WideTalora(const Model& model, BankStrategy strategy) {
+  const std::string target = "blk.0.attn_q.weight";
+  const Matrix* matrix = FindMatrix(model, target);
+  LowRank change{.rank = limits::kMaxAdapterRank, .in = matrix->columns, .out = matrix->rows};
+  change.a.resize(static_cast<size_t>(change.rank * change.in));
+  change.b.resize(static_cast<size_t>(change.rank * change.out));
+  auto part = std::make_shared<Adapter>();
+  part->name = "part";
+  part->version = 1;
+  part->model_hash = model.hash();
+  part->targets.emplace(target, std::move(change));
+  Talora talora{.name = "wide", .version = 1, .model_hash = model.hash()};
+  talora.schedule = {.boundaries = {0.2F, 0.4F, 0.6F, 0.8F}, .strategy = strategy};
+  talora.trunk = part;
+  talora.residuals.assign(talora.schedule.banks(), part);
+  if (strategy == BankStrategy::kAttention) {
+    talora.router = BankRouter(5, static_cast<size_t>(model.config().width), 4);
+  }
+  return talora;
+}
+
+// Found by review: it was loaded, and every request that chose it refused.
+TEST(TaloraTest, RefusesRanksThatNoMixMayHave) {
+  const testing::TextModel model;
+  for (const BankStrategy strategy : {BankStrategy::kDiscrete, BankStrategy::kLinear}) {
+    EXPECT_TRUE(CheckTalora(WideTalora(model, strategy), model).ok());  // two or three at once
+  }
+  for (const BankStrategy strategy : {BankStrategy::kAttention, BankStrategy::kSoftBoundary}) {
+    const Talora wide = WideTalora(model, strategy);
+    EXPECT_TRUE(CheckTalora(wide).ok());
+    EXPECT_EQ(ReasonOf(CheckTalora(wide, model)), reasons::kAdapterInvalid);
+  }
 }
 
 TEST(TaloraTest, PlainAdaptersAreTrunkAndBankTogether) {
