@@ -58,15 +58,15 @@ absl::StatusOr<Router> Router::Create(std::vector<Entry> entries, const RouterOp
     if (!(entry.route.cost >= 0) || !std::isfinite(entry.route.cost)) {
       return Invalid("a route of negative cost");
     }
-    if (entry.scorer == nullptr ||
-        entry.scorer->shape().inputs != entries.front().scorer->shape().inputs) {
-      return Invalid("scorers of different features");
+    if (entry.scorer == nullptr || entry.scorer->shape().inputs != kRouterFeatures) {
+      return Invalid("no scorer for a route, or one of other features");
     }
   }
   return Router(std::move(entries), options);
 }
 
-RoutingDecision Router::Choose(std::span<const double> features, Random& random) const {
+RoutingDecision Router::Choose(std::span<const double, kRouterFeatures> features,
+                               Random& random) const {
   RoutingDecision best;
   double most = 0;
   std::vector<double> probabilities;

@@ -83,10 +83,11 @@ class Router {
     Calibration calibration;
   };
 
-  // INVALID_ARGUMENT for no route or too many, a negative cost, scorers of other features.
+  // INVALID_ARGUMENT for no route or too many, a negative cost, scorers that read other than
+  // kRouterFeatures values.
   static absl::StatusOr<Router> Create(std::vector<Entry> entries, const RouterOptions& options);
 
-  RoutingDecision Choose(std::span<const double> features, Random& random) const;
+  RoutingDecision Choose(std::span<const double, kRouterFeatures> features, Random& random) const;
   const std::vector<Entry>& entries() const { return entries_; }
   const RouterOptions& options() const { return options_; }
 

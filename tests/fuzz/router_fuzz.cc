@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/status.h"
@@ -21,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!router.ok()) {
     return 0;
   }
-  const std::vector<double> x(router->entries().front().scorer->shape().inputs, 0.5);
+  std::array<double, ruvd::kRouterFeatures> x{};
+  x.fill(0.5);
   ruvd::Random random(1);
   RUVD_CHECK(router->Choose(x, random).route < router->entries().size());
   RUVD_CHECK(ruvd::Router::Parse(router->Serialize(), {}).ok());

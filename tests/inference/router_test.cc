@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -16,13 +17,15 @@
 namespace ruvd {
 namespace {
 
+using Features = std::array<double, kRouterFeatures>;
+
 // Good with probability sigmoid(slope * x0 + offset).
 std::shared_ptr<const Scorer> Linear(double slope, double offset) {
   Random random(1);
   std::unique_ptr<Scorer> scorer =
-      Scorer::Create({.kind = ScorerKind::kLogistic, .inputs = 2}, random).value();
+      Scorer::Create({.kind = ScorerKind::kLogistic, .inputs = kRouterFeatures}, random).value();
   scorer->parameters()[0] = slope;
-  scorer->parameters()[2] = offset;
+  scorer->parameters()[kRouterFeatures] = offset;
   return scorer;
 }
 
@@ -36,15 +39,13 @@ Router TwoRoutes(const RouterOptions& options) {
 TEST(RouterTest, TakesTheWayThatIsWorthMost) {
   Random random(1);
   const Router router = TwoRoutes({.value = 1, .exploration = 0});
-  const RoutingDecision easy = router.Choose(std::vector<double>{1, 0}, random);
+  const RoutingDecision easy = router.Choose(Features{1}, random);
   EXPECT_EQ(easy.route, 0U);
   EXPECT_NEAR(easy.probability, Sigmoid(4), 1e-9);
   EXPECT_EQ(easy.propensity, 1);
-  EXPECT_EQ(router.Choose(std::vector<double>{-1, 0}, random).route, 1U);
+  EXPECT_EQ(router.Choose(Features{-1}, random).route, 1U);
   // Where a good answer is worth little, the cheap way is taken.
-  EXPECT_EQ(
-      TwoRoutes({.value = 0.1, .exploration = 0}).Choose(std::vector<double>{-1, 0}, random).route,
-      0U);
+  EXPECT_EQ(TwoRoutes({.value = 0.1, .exploration = 0}).Choose(Features{-1}, random).route, 0U);
 }
 
 TEST(RouterTest, ExploresAsOftenAsItIsToldAndSaysHowLikelyThatWas) {
@@ -54,7 +55,7 @@ TEST(RouterTest, ExploresAsOftenAsItIsToldAndSaysHowLikelyThatWas) {
   int other = 0;
   int explored = 0;
   for (int i = 0; i < kDraws; ++i) {
-    const RoutingDecision decision = router.Choose(std::vector<double>{1, 0}, random);
+    const RoutingDecision decision = router.Choose(Features{1}, random);
     explored += decision.explored ? 1 : 0;
     other += decision.route == 1 ? 1 : 0;
     EXPECT_NEAR(decision.propensity, decision.route == 1 ? 0.1 : 0.9, 1e-12);
@@ -69,9 +70,13 @@ TEST(RouterTest, RefusesWhatItCannotChooseFrom) {
   EXPECT_FALSE(Router::Create({{.route = {}, .scorer = nullptr}}, {}).ok());
   EXPECT_FALSE(Router::Create({{.route = {}, .scorer = Linear(1, 0)}}, {.exploration = 2}).ok());
   Random random(1);
-  std::shared_ptr<const Scorer> wide =
-      Scorer::Create({.kind = ScorerKind::kMlp, .inputs = 3}, random).value();
-  EXPECT_FALSE(Router::Create({{.scorer = Linear(1, 0)}, {.scorer = wide}}, {}).ok());
+  for (const uint32_t inputs : {1U, 3U, static_cast<uint32_t>(kRouterFeatures) + 1}) {
+    std::shared_ptr<const Scorer> other =
+        Scorer::Create({.kind = ScorerKind::kMlp, .inputs = inputs}, random).value();
+    EXPECT_FALSE(Router::Create({{.scorer = Linear(1, 0)}, {.scorer = other}}, {}).ok());
+    // Features are kRouterFeatures values: it would read behind them, or not all.
+    EXPECT_FALSE(Router::Create({{.scorer = other}}, {}).ok());
+  }
 }
 
 TEST(RouterFeaturesTest, AreOfOrderOneAndTellAMissingForwardApart) {
@@ -92,7 +97,7 @@ Router AllKinds() {
   for (const ScorerKind kind :
        {ScorerKind::kLogistic, ScorerKind::kMlp, ScorerKind::kCascade, ScorerKind::kFastGrnn}) {
     std::unique_ptr<Scorer> scorer =
-        Scorer::Create({.kind = kind, .inputs = 8, .steps = 2}, random).value();
+        Scorer::Create({.kind = kind, .inputs = kRouterFeatures, .steps = 2}, random).value();
     for (double& value : scorer->parameters()) {
       value += random.Normal();
     }
@@ -115,7 +120,7 @@ TEST(RouterBytesTest, RoutersComeBackFromTheirBytes) {
   const Router back = Router::Parse(bytes, {}).value();
   EXPECT_EQ(back.Serialize(), bytes);
   ASSERT_EQ(back.entries().size(), 4U);
-  const std::vector<double> x = {0.1, -0.2, 0.3, 0.4, -0.5, 0.6, 0.7, -0.8};
+  const Features x = {0.1, -0.2, 0.3, 0.4, -0.5, 0.6, 0.7, -0.8};
   for (size_t i = 0; i < 4; ++i) {
     const Route& route = back.entries()[i].route;
     EXPECT_EQ(route.name, router.entries()[i].route.name);
