@@ -52,6 +52,16 @@ absl::Status Check(const ModelConfig& config, std::span<const ScoredDocument> do
                    "a document of {} tokens exceeds the context of {}; shorten it", length,
                    config.context);
     }
+    const auto beyond = [&config](TokenId token) {
+      return token >= static_cast<TokenId>(config.vocabulary);
+    };
+    if (std::ranges::any_of(document.prompt, beyond) ||
+        std::ranges::any_of(document.completion, beyond)) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "a document has a token that is none of the model's {}; encode it with the "
+                   "model's own tokenizer",
+                   config.vocabulary);
+    }
   }
   return absl::OkStatus();
 }

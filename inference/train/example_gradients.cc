@@ -4,6 +4,7 @@
 #include "inference/train/example_gradients.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "inference/train/optimizer.h"
 
@@ -34,6 +35,10 @@ ClippedSum SumClippedGradients(NetworkPass<float>& pass, ChangeSet<float>& chang
       double& loss = result.losses.emplace_back();
       for (size_t j = 0; j < part[i].predictions.size(); ++j) {
         loss += part[i].predictions[j].weight * pass.nats(i)[j];
+      }
+      if (!std::isfinite(result.norms.back())) {
+        ++result.not_finite;
+        continue;
       }
       for (size_t j = 0; j < parameters; ++j) {
         sum[j] += static_cast<double>(gradient[j]);

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -12,10 +13,12 @@
 namespace ruvd::train {
 
 // The sum over sequences of their gradients, each scaled down to a Euclidean norm of at most
-// `limit`: what DP-SGD adds noise to (arXiv 1607.00133). No noise is added here.
+// `limit`: what DP-SGD adds noise to (arXiv 1607.00133). No noise is added here. A gradient that is
+// not finite counts as zero: one sequence must not change the sum by more than `limit`.
 struct ClippedSum {
   std::vector<float> gradient;
-  std::vector<double> norms;   // of each sequence's gradient before clipping
+  std::vector<double> norms;   // of each sequence's gradient before clipping; may not be finite
+  size_t not_finite = 0;       // sequences that were left out for that
   std::vector<double> losses;  // of each sequence
 };
 

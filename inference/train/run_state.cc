@@ -78,6 +78,15 @@ absl::Status CheckParts(const RunState& state) {
              : Broken("holds a negative Fisher information");
 }
 
+// What no run writes, and would not be refused later: the root of a negative mean square is NaN.
+absl::Status CheckOptimizer(const RunState& state) {
+  const bool squares =
+      std::ranges::all_of(state.optimizer.second, [](double square) { return square >= 0; });
+  return squares && state.optimizer.steps == state.step
+             ? absl::OkStatus()
+             : Broken("has an optimiser that no run leaves");
+}
+
 }  // namespace
 
 std::string EncodeRunState(const RunState& state) {
@@ -118,6 +127,7 @@ absl::StatusOr<RunState> DecodeRunState(std::span<const uint8_t> bytes) {
     return Broken("has bytes behind its end");
   }
   RETURN_IF_ERROR(CheckParts(state));
+  RETURN_IF_ERROR(CheckOptimizer(state));
   return state;
 }
 

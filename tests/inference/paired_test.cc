@@ -51,6 +51,20 @@ TEST_F(EvaluateNelboTest, ADocumentsMasksDependOnItsPlaceAndTheSeed) {
   }
 }
 
+TEST_F(EvaluateNelboTest, RefusesTokensOfAnotherModel) {
+  const auto beyond = static_cast<TokenId>(model_->config().vocabulary);
+  for (const DecodingMode mode :
+       {DecodingMode::kDiffusion, DecodingMode::kBlock, DecodingMode::kAutoregressive}) {
+    for (const ScoredDocument& document :
+         {ScoredDocument{.prompt = {65, beyond}, .completion = {66}},
+          ScoredDocument{.prompt = {65}, .completion = {66, beyond}}}) {
+      const auto table =
+          EvaluateNelbo(transformer_, std::span(&document, 1), nullptr, {.mode = mode});
+      EXPECT_EQ(ReasonOf(table.status()), reasons::kInvalidArgument);
+    }
+  }
+}
+
 TEST_F(EvaluateNelboTest, AgreesWithTheScoreOfCompletions) {
   for (const DecodingMode mode :
        {DecodingMode::kDiffusion, DecodingMode::kBlock, DecodingMode::kAutoregressive}) {

@@ -66,6 +66,12 @@ TEST(RunStateTest, RefusesWhatAChecksumCannotSee) {
   const size_t count = 4 + 4 + 32 + 8 + 8 + 1 + 8;  // of the parameters
   huge.replace(count, 8, 8, '\x7f');
   EXPECT_FALSE(DecodeRunState(AsBytes(Sealed(huge))).ok());
+  RunState negative = Some();
+  negative.optimizer.second[1] = -0.2;
+  EXPECT_FALSE(DecodeRunState(AsBytes(EncodeRunState(negative))).ok());
+  RunState ahead = Some();
+  ahead.optimizer.steps = 8;
+  EXPECT_FALSE(DecodeRunState(AsBytes(EncodeRunState(ahead))).ok());
   RunState state = Some();
   state.parameters[0] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_FALSE(DecodeRunState(AsBytes(EncodeRunState(state))).ok());

@@ -220,12 +220,32 @@ TEST(ExampleGradientsTest, EachIsClippedBeforeTheSum) {
   for (const size_t memory : {size_t{1}, size_t{1} << 30}) {
     const ClippedSum sum = SumClippedGradients(pass, text_run.changes, batch, limit, memory);
     ASSERT_EQ(sum.norms.size(), batch.size());
+    EXPECT_EQ(sum.not_finite, 0U);
     for (size_t i = 0; i < batch.size(); ++i) {
       EXPECT_NEAR(sum.norms[i], Norm(each[i]), 1e-5 * Norm(each[i]));
     }
     for (size_t i = 0; i < parameters; ++i) {
       EXPECT_NEAR(sum.gradient[i], expected[i], 1e-6);
     }
+  }
+}
+
+TEST(ExampleGradientsTest, OneThatIsNotFiniteCountsAsZero) {
+  TextRun text_run;
+  std::vector<TrainingSequence> batch = text_run.objective->Draw(0);
+  ASSERT_GE(batch.size(), 2U);
+  batch.resize(2);
+  NetworkPass<float> pass(*text_run.weights, SerialRunner(), {});
+  const ClippedSum expected =
+      SumClippedGradients(pass, text_run.changes, std::span(batch).first(1), 1, size_t{1} << 30);
+  for (Prediction& prediction : batch[1].predictions) {
+    prediction.weight = std::numeric_limits<double>::infinity();
+  }
+  const ClippedSum sum = SumClippedGradients(pass, text_run.changes, batch, 1, size_t{1} << 30);
+  EXPECT_EQ(sum.not_finite, 1U);
+  EXPECT_FALSE(std::isfinite(sum.norms[1]));
+  for (size_t i = 0; i < expected.gradient.size(); ++i) {
+    ASSERT_NEAR(sum.gradient[i], expected.gradient[i], 1e-6);
   }
 }
 
