@@ -73,6 +73,10 @@ inline constexpr size_t kMaxInstantBytes = 64 << 20;
 inline constexpr size_t kMaxInstantTrails = 256;
 // A session that says nothing for so long is another one when it goes on.
 inline constexpr std::chrono::hours kInstantIdle{1};
+// Ratings of a session whose effect on patterns can be taken back.
+inline constexpr size_t kMaxPatternVotes = 256;
+// Users whose completions under way are told apart from others' when they are erased.
+inline constexpr size_t kMaxForgottenUsers = 1024;
 // Feedback waiting for the learning actor.
 inline constexpr size_t kLearningMailbox = 256;
 // Frames and events waiting for the federation actor.

@@ -22,6 +22,10 @@ size_t BytesOf(const std::shared_ptr<const InstantMemory>& memory) {
   return memory == nullptr ? 0 : memory->bytes();
 }
 
+void Nudge(float direction, float* weight) {
+  *weight = std::clamp(*weight * (1 + kNudge * direction), kLeastWeight, kMostWeight);
+}
+
 absl::Status NotHeld(const std::string& response_id) {
   return Error(absl::StatusCode::kNotFound, reasons::kUnknownResponse,
                "the commits of response {} are not held any more, so its session learns nothing of "
@@ -53,14 +57,21 @@ void InstantLoop::Keep(const std::string& response_id, InstantTrail trail) {
     return;
   }
   const MutexLock lock(mutex_);
+  const auto forgotten = forgotten_.find(trail.session.user_id);
+  if (trail.admitted <= refused_until_ ||
+      (forgotten != forgotten_.end() && trail.admitted <= forgotten->second)) {
+    return;
+  }
   DropTrail(response_id);
   trail_bytes_ += trail.commits.bytes();
   trails_[response_id] = {.trail = std::move(trail),
+                          .ended = options_.clock->Now(),
                           .order = by_age_.insert(by_age_.end(), response_id)};
   MakeRoom();
 }
 
 absl::StatusOr<InstantLoop::Kept*> InstantLoop::FindTrail(const std::string& response_id) {
+  DropIdle();
   const auto found = trails_.find(response_id);
   if (found == trails_.end()) {
     return NotHeld(response_id);
@@ -80,7 +91,10 @@ absl::StatusOr<size_t> InstantLoop::LearnEdit(const std::string& response_id,
                                               std::span<const TokenId> edited) {
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(const Kept* kept, FindTrail(response_id));
-  const std::vector<CommittedPosition> positions = kept->trail.commits.Positions();
+  std::vector<CommittedPosition> positions = kept->trail.commits.Positions();
+  std::erase_if(positions, [kept](const CommittedPosition& committed) {
+    return committed.position == kept->trail.end_position;
+  });
   // What had to be corrected says nothing for the patterns that served it.
   return Learn(response_id, *kept, LessonsOfEdit(positions, edited), 0);
 }
@@ -88,10 +102,7 @@ absl::StatusOr<size_t> InstantLoop::LearnEdit(const std::string& response_id,
 size_t InstantLoop::Learn(const std::string& response_id, const Kept& kept,
                           std::span<const InstantLesson> lessons, float direction) {
   Session& session = Use(kept.trail.session);
-  for (const std::string& pattern : kept.trail.patterns) {
-    float& weight = session.patterns.try_emplace(pattern, 1.0F).first->second;
-    weight = std::clamp(weight * (1 + kNudge * direction), kLeastWeight, kMostWeight);
-  }
+  Vote(&session, {response_id, direction, kept.trail.patterns});
   memory_bytes_ -= BytesOf(session.memory);
   if (session.memory == nullptr) {
     session.memory = std::make_shared<const InstantMemory>(options_.memory);
@@ -108,10 +119,14 @@ size_t InstantLoop::Learn(const std::string& response_id, const Kept& kept,
 absl::Status InstantLoop::Undo(const std::string& response_id) {
   const MutexLock lock(mutex_);
   for (auto& [id, session] : sessions_) {
+    const bool voted = TakeBackVote(&session, response_id);
     if (session.memory != nullptr && session.memory->Has(response_id)) {
       memory_bytes_ -= BytesOf(session.memory);
       session.memory = session.memory->Without(response_id);
       memory_bytes_ += BytesOf(session.memory);
+      return absl::OkStatus();
+    }
+    if (voted) {
       return absl::OkStatus();
     }
   }
@@ -125,12 +140,46 @@ float InstantLoop::PatternFactor(const InstantSession& session, const std::strin
   if (found == sessions_.end()) {
     return 1;
   }
-  const auto weight = found->second.patterns.find(pattern_id);
-  return weight == found->second.patterns.end() ? 1.0F : std::pow(weight->second, kRoot);
+  const auto settled = found->second.settled_weights.find(pattern_id);
+  float weight = settled == found->second.settled_weights.end() ? 1.0F : settled->second;
+  for (const PatternVote& vote : found->second.votes) {
+    if (std::ranges::find(vote.patterns, pattern_id) != vote.patterns.end()) {
+      Nudge(vote.direction, &weight);
+    }
+  }
+  return std::pow(weight, kRoot);
+}
+
+void InstantLoop::Vote(Session* session, PatternVote vote) {
+  TakeBackVote(session, vote.response_id);
+  if (vote.direction == 0 || vote.patterns.empty()) {
+    return;
+  }
+  session->votes.push_back(std::move(vote));
+  if (session->votes.size() > limits::kMaxPatternVotes) {
+    const PatternVote& oldest = session->votes.front();
+    for (const std::string& pattern : oldest.patterns) {
+      Nudge(oldest.direction, &session->settled_weights.try_emplace(pattern, 1.0F).first->second);
+    }
+    session->votes.pop_front();
+  }
+}
+
+bool InstantLoop::TakeBackVote(Session* session, const std::string& response_id) {
+  return std::erase_if(session->votes, [&response_id](const PatternVote& vote) {
+           return vote.response_id == response_id;
+         }) > 0;
 }
 
 void InstantLoop::ForgetUser(std::string_view user_id) {
   const MutexLock lock(mutex_);
+  forgotten_.insert_or_assign(std::string(user_id), options_.clock->Now());
+  if (forgotten_.size() > limits::kMaxForgottenUsers) {
+    const auto earliest =
+        std::ranges::min_element(forgotten_, {}, [](const auto& entry) { return entry.second; });
+    refused_until_ = std::max(refused_until_.value_or(earliest->second), earliest->second);
+    forgotten_.erase(earliest);
+  }
   std::vector<InstantSession> sessions;
   for (const auto& [id, session] : sessions_) {
     if (id.user_id == user_id) {
@@ -186,6 +235,10 @@ void InstantLoop::DropIdle() {
   while (!by_use_.empty() && now - sessions_.at(by_use_.front()).used > options_.idle_limit) {
     const InstantSession idle = by_use_.front();
     DropSession(idle);
+  }
+  while (!by_age_.empty() && now - trails_.at(by_age_.front()).ended > options_.idle_limit) {
+    const std::string oldest = by_age_.front();
+    DropTrail(oldest);
   }
 }
 

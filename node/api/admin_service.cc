@@ -268,19 +268,25 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     return absl::OkStatus();
   }
 
+  void ForgetInMemory(const std::string& user_id) {
+    if (node_.instant != nullptr) {
+      node_.instant->ForgetUser(user_id);
+    }
+  }
+
   absl::Status Erase(const std::string& user_id, admin::v1::EraseUserResponse* response) {
     if (user_id.empty() || user_id.size() > limits::kMaxUserIdBytes) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                    "user_id has {} bytes; it has 1 to {}", user_id.size(), limits::kMaxUserIdBytes);
     }
-    if (node_.instant != nullptr) {
-      node_.instant->ForgetUser(user_id);
-    }
+    // Also where the erasure fails, and again behind it for what ended meanwhile.
+    ForgetInMemory(user_id);
     ASSIGN_OR_RETURN(const UserErasure erasure, ruvd::EraseUser({.database = node_.database,
                                                                  .sessions = node_.sessions,
                                                                  .trajectories = node_.trajectories,
                                                                  .witness = node_.witness},
                                                                 user_id));
+    ForgetInMemory(user_id);
     response->set_sessions_forgotten(erasure.sessions);
     return absl::OkStatus();
   }

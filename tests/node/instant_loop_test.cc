@@ -89,6 +89,19 @@ TEST_F(InstantLoopTest, UndoForgetsOneResponse) {
   EXPECT_EQ(ReasonOf(loop.Undo("1")), reasons::kUnknownResponse);
 }
 
+TEST_F(InstantLoopTest, AnEditSaysNothingOfTheTokenThatEndedTheText) {
+  InstantLoop loop = Make();
+  InstantTrail trail = Trail("", "s");
+  trail.end_position = 3;
+  loop.Keep("r", std::move(trail));
+  // What the user saw and left as it is: accepted as a whole.
+  EXPECT_EQ(loop.LearnEdit("r", std::vector<TokenId>{0, 1, 2}).value(), 3U);
+  const auto memory = loop.MemoryOf({"", "s"});
+  EXPECT_EQ(memory->positions(), 3U);
+  // A rating is also about where it ended.
+  EXPECT_EQ(loop.LearnReward("r", 1).value(), 4U);
+}
+
 TEST_F(InstantLoopTest, WhatHasNoSessionIsNotKept) {
   InstantLoop loop = Make();
   loop.Keep("r", Trail("ann", ""));
@@ -109,6 +122,17 @@ TEST_F(InstantLoopTest, IdleSessionsAreForgotten) {
   EXPECT_EQ(loop.MemoryOf({"", "a"}), nullptr);
   EXPECT_NE(loop.MemoryOf({"", "b"}), nullptr);
   EXPECT_EQ(loop.status().sessions, 1U);
+}
+
+TEST_F(InstantLoopTest, CompletionsThatNobodyRatesAreForgotten) {
+  InstantLoop loop = Make();
+  loop.Keep("early", Trail("", "a"));
+  clock_.Advance(std::chrono::minutes(1));
+  loop.Keep("late", Trail("", "b"));
+  clock_.Advance(limits::kInstantIdle);
+  EXPECT_EQ(ReasonOf(loop.LearnReward("early", 1).status()), reasons::kUnknownResponse);
+  EXPECT_TRUE(loop.LearnReward("late", 1).ok());
+  EXPECT_EQ(loop.status().trails, 1U);
 }
 
 TEST_F(InstantLoopTest, MemoryAndNumberAreBounded) {
@@ -140,6 +164,87 @@ TEST_F(InstantLoopTest, ForgettingAUserLeavesNothingOfThem) {
   EXPECT_NE(loop.MemoryOf({"bob", "s"}), nullptr);
   loop.ForgetUser("bob");
   EXPECT_EQ(loop.status().bytes, 0U);
+}
+
+TEST_F(InstantLoopTest, WhatWasUnderWayWhenItsUserWasForgottenIsNotKept) {
+  InstantLoop loop = Make();
+  const auto keep = [&](const std::string& id, const std::string& user, TimePoint admitted) {
+    InstantTrail trail = Trail(user, "s");
+    trail.admitted = admitted;
+    loop.Keep(id, std::move(trail));
+  };
+  const TimePoint before = clock_.Now();
+  clock_.Advance(std::chrono::seconds(1));
+  loop.ForgetUser("ann");
+  keep("hers", "ann", before);
+  keep("at once", "ann", clock_.Now());
+  keep("his", "bob", before);
+  EXPECT_FALSE(loop.LearnReward("hers", 1).ok());
+  EXPECT_FALSE(loop.LearnReward("at once", 1).ok());
+  EXPECT_TRUE(loop.LearnReward("his", 1).ok());
+  clock_.Advance(std::chrono::seconds(1));
+  keep("later", "ann", clock_.Now());
+  EXPECT_TRUE(loop.LearnReward("later", 1).ok());
+}
+
+TEST_F(InstantLoopTest, NoErasureIsForgottenForTheOnesThatFollow) {
+  InstantLoop loop = Make();
+  InstantTrail under_way = Trail("user 0", "s");
+  under_way.admitted = clock_.Now();
+  for (size_t i = 0; i <= 2 * limits::kMaxForgottenUsers; ++i) {
+    clock_.Advance(std::chrono::milliseconds(1));
+    loop.ForgetUser("user " + std::to_string(i));
+  }
+  loop.Keep("r", std::move(under_way));
+  EXPECT_EQ(loop.status().trails, 0U);
+  InstantTrail later = Trail("user 0", "s");
+  clock_.Advance(std::chrono::milliseconds(1));
+  later.admitted = clock_.Now();
+  loop.Keep("r", std::move(later));
+  EXPECT_EQ(loop.status().trails, 1U);
+}
+
+TEST_F(InstantLoopTest, AResponseVotesOnceForItsPatternsAndCanTakeItBack) {
+  InstantLoop loop = Make();
+  const auto keep = [&](const std::string& id) {
+    InstantTrail trail = Trail("", "s", 1);
+    trail.patterns = {"p"};
+    loop.Keep(id, std::move(trail));
+  };
+  const auto factor = [&] { return loop.PatternFactor({"", "s"}, "p"); };
+  const auto up = static_cast<float>(std::pow(1.05, 0.25));
+  keep("r");
+  for (int i = 0; i < 15; ++i) {
+    ASSERT_TRUE(loop.LearnReward("r", 1).ok());
+  }
+  EXPECT_FLOAT_EQ(factor(), up);
+  ASSERT_TRUE(loop.LearnReward("r", 0).ok());  // in place of the former
+  EXPECT_FLOAT_EQ(factor(), static_cast<float>(std::pow(0.95, 0.25)));
+  ASSERT_TRUE(loop.LearnEdit("r", std::vector<TokenId>{0}).ok());
+  EXPECT_EQ(factor(), 1);
+  keep("other");
+  ASSERT_TRUE(loop.LearnReward("r", 1).ok());
+  const float once = factor();
+  ASSERT_TRUE(loop.LearnReward("other", 1).ok());
+  ASSERT_TRUE(loop.Undo("other").ok());
+  EXPECT_EQ(factor(), once);
+  ASSERT_TRUE(loop.Undo("r").ok());
+  EXPECT_EQ(factor(), 1);
+  EXPECT_FALSE(loop.Undo("r").ok());
+}
+
+TEST_F(InstantLoopTest, OldVotesStayInEffect) {
+  InstantLoop loop = Make();
+  for (size_t i = 0; i < limits::kMaxPatternVotes + 3; ++i) {
+    const std::string id = std::to_string(i);
+    InstantTrail trail = Trail("", "s", 1);
+    trail.patterns = {i < 3 ? "old" : "new"};
+    loop.Keep(id, std::move(trail));
+    ASSERT_TRUE(loop.LearnReward(id, 1).ok());
+  }
+  EXPECT_FLOAT_EQ(loop.PatternFactor({"", "s"}, "old"), static_cast<float>(std::pow(1.05, 0.75)));
+  ASSERT_TRUE(loop.Undo("0").ok());  // its lessons; its vote counts
+  EXPECT_FLOAT_EQ(loop.PatternFactor({"", "s"}, "old"), static_cast<float>(std::pow(1.05, 0.75)));
 }
 
 TEST_F(InstantLoopTest, LikedPatternsComeForwardByBoundedSteps) {
