@@ -125,7 +125,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<Frame> frame_;
   std::unique_ptr<AdapterCatalog> catalog_;
   std::unique_ptr<AdapterSource> adapters_;
-  TimestepStatistics usual_entropy_;  // used on compute_pool_ only
+  UsualEntropy usual_entropy_;  // used on compute_pool_ only
 
   ThreadPool io_pool_{{.name = "io", .threads = 2}};
   ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
@@ -309,6 +309,7 @@ absl::Status NodeImpl::StartActors() {
                  .transformer = serving_.get(),
                  .exact = scoring_.get(),
                  .compute = &compute_pool_,
+                 .files = &pattern_pool_,
                  .aborted = [this] { return aborting_.load(); },
                  .metrics = metrics_.get()});
   LearningActorOptions learning;

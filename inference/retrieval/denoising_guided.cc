@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/reasons.h"
@@ -137,16 +138,21 @@ std::vector<float> AugmentedQuery(std::span<const float> prompt, std::span<const
 
 std::vector<RetrievedPattern> FilterByKind(std::vector<RetrievedPattern> hits, UncertaintyKind kind,
                                            std::span<const RetrievedPattern> in_use) {
-  if (kind == UncertaintyKind::kUnstable) {
-    std::erase_if(hits, [in_use](const RetrievedPattern& hit) {
-      return std::any_of(in_use.begin(), in_use.end(), [&hit](const RetrievedPattern& used) {
-        return used.pattern_id == hit.pattern_id;
-      });
+  const auto used = [in_use](const RetrievedPattern& hit) {
+    return std::any_of(in_use.begin(), in_use.end(), [&hit](const RetrievedPattern& other) {
+      return other.pattern_id == hit.pattern_id;
     });
-  } else if (kind == UncertaintyKind::kContested) {
-    float best = -1;
-    for (const RetrievedPattern& used : in_use) {
-      best = std::max(best, used.similarity);
+  };
+  if (std::all_of(hits.begin(), hits.end(), used)) {
+    return {};
+  }
+  if (kind == UncertaintyKind::kUnstable || kind == UncertaintyKind::kContested) {
+    std::erase_if(hits, used);
+  }
+  if (kind == UncertaintyKind::kContested) {
+    float best = std::numeric_limits<float>::lowest();
+    for (const RetrievedPattern& other : in_use) {
+      best = std::max(best, other.similarity);
     }
     std::erase_if(hits, [best](const RetrievedPattern& hit) { return !(hit.similarity > best); });
   }

@@ -82,7 +82,8 @@ std::vector<float> AugmentedQuery(std::span<const float> prompt, std::span<const
 
 // The hits that may help: where predictions swing, none whose adapter is in the mix already, as it
 // did not settle them; where they are contested, only such as are nearer than the best of the mix,
-// because what is there already narrowed the choice down. The search has kept to the bank of t.
+// because what is there already narrowed the choice down; else all, but none where all are in the
+// mix already. Similarities of both are to the same query. The search has kept to the bank of t.
 std::vector<RetrievedPattern> FilterByKind(std::vector<RetrievedPattern> hits, UncertaintyKind kind,
                                            std::span<const RetrievedPattern> in_use);
 

@@ -124,7 +124,22 @@ absl::Status AdapterCatalog::LoadConfigured(std::span<const std::string> entries
       return Annotate(added.status(), "inference.adapters");
     }
   }
+  WarnOfSmallBudget();
   return absl::OkStatus();
+}
+
+void AdapterCatalog::WarnOfSmallBudget() const {
+  uint64_t bytes = 0;
+  for (const CatalogEntry& entry : List()) {
+    bytes += entry.info.served && entry.weight != 0 ? entry.info.bytes : 0;
+  }
+  if (bytes > options_.budget) {
+    spdlog::warn(
+        "the adapters of requests that choose none have {} bytes together, more than "
+        "inference.adapter_bytes of {}: such requests read files again; raise it, or leave some "
+        "out",
+        bytes, options_.budget);
+  }
 }
 
 void AdapterCatalog::LoadImported() {
@@ -181,6 +196,8 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Import(std::string_view file,
   if (!ValidWeight(weight.value_or(0))) {
     return WeightError(Shown(adapter->name));
   }
+  // No other change until it is done: two imports of one file would share its path.
+  const MutexLock one(changes_);
   const float own = WeightOrInherited(adapter->name, weight);
   // Named by its bytes: no client chooses a path.
   const Digest digest = Sha256(file);
@@ -190,8 +207,8 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Import(std::string_view file,
   const bool known = std::filesystem::exists(path, error);
   RETURN_IF_ERROR(MakeDataFolder(options_.folder));
   RETURN_IF_ERROR(WriteFileAtomically(path, file, 0600));
-  auto added =
-      Add(std::move(adapter), {.weight = own, .origin = AdapterOrigin::kImported, .path = path});
+  auto added = AddInTurn(std::move(adapter),
+                         {.weight = own, .origin = AdapterOrigin::kImported, .path = path});
   if (!added.ok() && !known) {
     std::filesystem::remove(path, error);
   }
@@ -201,20 +218,28 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Import(std::string_view file,
 absl::StatusOr<CatalogEntry> AdapterCatalog::Add(std::shared_ptr<const Talora> adapter,
                                                  Source source) {
   const MutexLock one(changes_);
-  const Key key(adapter->name, adapter->version);
-  {
-    const MutexLock lock(mutex_);
-    if (sources_.contains(key)) {
-      return Error(absl::StatusCode::kAlreadyExists, reasons::kInvalidArgument,
-                   "adapter {}@{} is there already; unload it, or give the file another name or "
-                   "version",
-                   Shown(key.first), key.second);
-    }
-    if (sources_.size() >= limits::kMaxCatalogAdapters) {
-      return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                   "the node has {} adapters, the limit; unload some", sources_.size());
-    }
+  return AddInTurn(std::move(adapter), std::move(source));
+}
+
+absl::Status AdapterCatalog::CheckRoom(const Key& key) const {
+  const MutexLock lock(mutex_);
+  if (sources_.contains(key)) {
+    return Error(absl::StatusCode::kAlreadyExists, reasons::kInvalidArgument,
+                 "adapter {}@{} is there already; unload it, or give the file another name or "
+                 "version",
+                 Shown(key.first), key.second);
   }
+  if (sources_.size() >= limits::kMaxCatalogAdapters) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "the node has {} adapters, the limit; unload some", sources_.size());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(std::shared_ptr<const Talora> adapter,
+                                                       Source source) {
+  const Key key(adapter->name, adapter->version);
+  RETURN_IF_ERROR(CheckRoom(key));
   // The file may be called otherwise than the adapter in it: a file without a name has the path's.
   const auto reload = [&model = model_, path = source.path,
                        name = adapter->name]() -> absl::StatusOr<std::shared_ptr<const Talora>> {
@@ -327,13 +352,35 @@ std::vector<CatalogEntry> AdapterCatalog::List() const {
 }
 
 std::string AdapterCatalog::KnownNames() const {
+  // A status travels in gRPC's metadata, of which 8 KiB arrive.
+  constexpr size_t kMostNames = 8;
   std::string known;
+  size_t names = 0;
   for (const VersionInfo& info : registry_.List()) {
-    if (info.served) {
+    if (info.served && ++names <= kMostNames) {
       known += fmt::format("{}{}", known.empty() ? "" : ", ", info.name);
     }
   }
+  if (names > kMostNames) {
+    known += fmt::format(" and {} more, see `ruvd adapter ls`", names - kMostNames);
+  }
   return known;
+}
+
+bool AdapterCatalog::ReadsFiles(std::span<const AdapterChoice> choices) const {
+  const std::vector<CatalogEntry> entries = List();
+  return std::any_of(entries.begin(), entries.end(), [choices](const CatalogEntry& entry) {
+    if (entry.info.hot || entry.info.lent) {
+      return false;
+    }
+    if (choices.empty()) {
+      return entry.info.served && entry.weight != 0;
+    }
+    return std::any_of(choices.begin(), choices.end(), [&entry](const AdapterChoice& choice) {
+      const bool meant = choice.version ? *choice.version == entry.info.version : entry.info.served;
+      return meant && choice.weight != 0 && choice.name == entry.info.name;
+    });
+  });
 }
 
 absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(

@@ -77,7 +77,8 @@ class AdapterCatalog {
 
   // `entries` of inference.adapters are FILE or FILE=WEIGHT, the weight for requests that choose
   // nothing; without one: 1. CONFIG_INVALID for a weight out of range, a version that occurs twice
-  // or too many files; the errors of LoadTaloraFile. All name the entry.
+  // or too many files; the errors of LoadTaloraFile. All name the entry. Logs a warning where those
+  // of requests that choose nothing do not fit into the budget together.
   absl::Status LoadConfigured(std::span<const std::string> entries);
   // The files of the folder, with weight 0. One that cannot be read is logged and left where it is.
   void LoadImported();
@@ -103,9 +104,11 @@ class AdapterCatalog {
   RegistryStats Stats() const { return registry_.Stats(); }
 
   // What a request gets: the chosen ones, or without choices the served version of each name with
-  // its own weight. Those of weight zero are left out. NOT_FOUND for an unknown name, telling the
-  // known ones; what cannot be read again fails with the errors of its file.
+  // its own weight. Those of weight zero are left out. NOT_FOUND for an unknown name, telling some
+  // known ones; what cannot be read again fails with the errors of its file. May read files.
   absl::StatusOr<std::vector<RangedPart>> Choose(std::span<const AdapterChoice> choices);
+  // Whether Choose would read a file now. Not while its result from before is held.
+  bool ReadsFiles(std::span<const AdapterChoice> choices) const;
 
  private:
   struct Source {
@@ -116,11 +119,17 @@ class AdapterCatalog {
   };
   using Key = std::pair<std::string, uint32_t>;
 
-  absl::StatusOr<CatalogEntry> Add(std::shared_ptr<const Talora> adapter, Source source);
+  absl::StatusOr<CatalogEntry> Add(std::shared_ptr<const Talora> adapter, Source source)
+      ABSL_LOCKS_EXCLUDED(changes_);
+  absl::StatusOr<CatalogEntry> AddInTurn(std::shared_ptr<const Talora> adapter, Source source)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(changes_);
+  absl::Status CheckRoom(const Key& key) const;
+  void WarnOfSmallBudget() const;
   CatalogEntry Describe(const VersionInfo& info) const;
   float WeightOrInherited(std::string_view name, std::optional<float> weight) const;
   absl::StatusOr<uint32_t> ServedVersion(std::string_view name,
                                          std::optional<uint32_t> version) const;
+  // Some of them, and how many more there are.
   std::string KnownNames() const;
 
   const Model& model_;

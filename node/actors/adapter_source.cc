@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/bytes.h"
 #include "base/reasons.h"
@@ -28,6 +29,19 @@ absl::StatusOr<PatternId> ParseId(const std::string& hex) {
   }
   std::memcpy(id.data(), bytes->data(), id.size());
   return id;
+}
+
+// 0 where one of them has no direction, or they differ in length.
+float Cosine(std::span<const float> a, std::span<const float> b) {
+  double product = 0;
+  double aa = 0;
+  double bb = 0;
+  for (size_t i = 0; a.size() == b.size() && i < a.size(); ++i) {
+    product += static_cast<double>(a[i]) * b[i];
+    aa += static_cast<double>(a[i]) * a[i];
+    bb += static_cast<double>(b[i]) * b[i];
+  }
+  return aa > 0 && bb > 0 ? static_cast<float>(product / std::sqrt(aa * bb)) : 0.0F;
 }
 
 // The largest t below bank `bank`; 0 before the first one, 1 behind the last one.
@@ -116,27 +130,61 @@ absl::StatusOr<AdapterSource::BankChoice> AdapterSource::Retrieve(std::span<cons
                                                                   TimestepBank bank,
                                                                   const PatternFactor& factor) {
   ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits,
-                   index_.Search(embedding, bank, options_.max_adapters));
+                   Nearest(embedding, bank, options_.max_adapters, factor));
+  return UseHits(std::move(hits));
+}
+
+absl::StatusOr<std::vector<RetrievedPattern>> AdapterSource::Nearest(
+    std::span<const float> query, TimestepBank bank, int k, const PatternFactor& factor) const {
+  ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits, index_.Search(query, bank, k));
   if (factor != nullptr) {
     for (RetrievedPattern& hit : hits) {
       hit.similarity *= factor(hit.pattern_id);
     }
+    std::ranges::stable_sort(hits, std::ranges::greater(), &RetrievedPattern::similarity);
   }
-  return UseHits(std::move(hits));
+  return hits;
+}
+
+std::vector<RetrievedPattern> AdapterSource::InUse(const ChosenAdapters& current,
+                                                   std::span<const float> query,
+                                                   UncertaintyKind kind,
+                                                   const PatternFactor& factor) const {
+  std::vector<RetrievedPattern> in_use;
+  for (const AdapterUse& use : current.uses) {
+    if (use.pattern_id.empty()) {
+      continue;
+    }
+    RetrievedPattern& own = in_use.emplace_back();
+    own.pattern_id = use.pattern_id;
+    own.similarity = std::numeric_limits<float>::lowest();
+    if (kind != UncertaintyKind::kContested) {
+      continue;
+    }
+    const absl::StatusOr<PatternId> id = ParseId(use.pattern_id);
+    const absl::StatusOr<Pattern> pattern = id.ok() ? patterns_.Get(*id) : id.status();
+    if (pattern.ok()) {
+      const float scale = factor != nullptr ? factor(use.pattern_id) : 1.0F;
+      own.similarity = scale * Cosine(query, pattern->embedding);
+    }
+  }
+  return in_use;
 }
 
 absl::StatusOr<ChosenAdapters> AdapterSource::ChooseAgain(const ChosenAdapters& current,
                                                           std::span<const float> query,
-                                                          TimestepBank bank, UncertaintyKind kind) {
-  std::vector<RetrievedPattern> in_use;
-  for (const AdapterUse& use : current.uses) {
-    if (!use.pattern_id.empty()) {
-      in_use.push_back({.pattern_id = use.pattern_id, .similarity = use.similarity});
-    }
-  }
-  ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits,
-                   index_.Search(query, bank, options_.max_adapters));
-  ASSIGN_OR_RETURN(const BankChoice choice, UseHits(FilterByKind(std::move(hits), kind, in_use)));
+                                                          TimestepBank bank, UncertaintyKind kind,
+                                                          const PatternFactor& factor) {
+  const std::vector<RetrievedPattern> in_use = InUse(current, query, kind, factor);
+  // Where those in use are none of the hits, as many others must be found.
+  const bool others = kind == UncertaintyKind::kUnstable || kind == UncertaintyKind::kContested;
+  const int searched = options_.max_adapters + (others ? static_cast<int>(in_use.size()) : 0);
+  ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits, Nearest(query, bank, searched, factor));
+  // Of hits that are too far none is used: they make nothing new.
+  std::erase_if(hits,
+                [&](const RetrievedPattern& hit) { return hit.similarity < options_.threshold; });
+  hits = FilterByKind(std::move(hits), kind, in_use);
+  ASSIGN_OR_RETURN(const BankChoice choice, UseHits(std::move(hits)));
   if (choice.parts.empty()) {
     return current;
   }

@@ -66,12 +66,23 @@ class AdapterSource {
                                         std::span<const AdapterChoice> choices,
                                         const PatternFactor& factor = nullptr);
 
+  // The adapters of the catalogue that Choose would get, where a file must be read for them:
+  // holding the result spares Choose the reading. ReadsFiles says whether it must.
+  bool ReadsFiles(std::span<const AdapterChoice> choices) const {
+    return catalog_.ReadsFiles(choices);
+  }
+  absl::StatusOr<std::vector<RangedPart>> ReadFiles(std::span<const AdapterChoice> choices) {
+    return catalog_.Choose(choices);
+  }
+
   // Other adapters for a completion under way that is uncertain in this way: the catalogue's stay,
   // those of patterns (or the federated one) make place for those of the patterns of `bank` near
-  // `query`. Where none is found, or all are in use already, `current` itself.
+  // `query`. Where none is found, or all are in use already, `current` itself. `factor` as for
+  // Choose.
   absl::StatusOr<ChosenAdapters> ChooseAgain(const ChosenAdapters& current,
                                              std::span<const float> query, TimestepBank bank,
-                                             UncertaintyKind kind);
+                                             UncertaintyKind kind,
+                                             const PatternFactor& factor = nullptr);
 
   // Replaces the federated adapter; null for none.
   void SetFederated(std::shared_ptr<const Adapter> adapter);
@@ -85,6 +96,15 @@ class AdapterSource {
   // Those of a bank's patterns.
   absl::StatusOr<BankChoice> Retrieve(std::span<const float> embedding, TimestepBank bank,
                                       const PatternFactor& factor);
+  // The `k` patterns of a bank nearest to the query, their similarities times the factor, best
+  // first.
+  absl::StatusOr<std::vector<RetrievedPattern>> Nearest(std::span<const float> query,
+                                                        TimestepBank bank, int k,
+                                                        const PatternFactor& factor) const;
+  // The patterns of a mix, for FilterByKind: with similarities as those of hits where it reads
+  // them. One that is deleted has the lowest.
+  std::vector<RetrievedPattern> InUse(const ChosenAdapters& current, std::span<const float> query,
+                                      UncertaintyKind kind, const PatternFactor& factor) const;
   // Those of these hits that are near enough and can be used.
   absl::StatusOr<BankChoice> UseHits(std::vector<RetrievedPattern> hits);
   BankChoice Federated();

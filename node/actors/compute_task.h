@@ -21,6 +21,12 @@ class ComputeTask {
   // Ends a task that cannot run (on): tells its caller why. Never called during another method.
   virtual void Fail(const absl::Status& status) = 0;
 
+  // Whether Prepare has something to do before the first slice.
+  virtual bool NeedsPreparation() const { return false; }
+  // Does what waits for a disk, on a thread that may. Called once at most, before the first slice
+  // and never during another method.
+  virtual void Prepare() {}
+
   // Ends the task if nobody waits for it any more. True when it has ended.
   virtual bool EndIfUnwanted() { return false; }
   // The completion to step, or null.

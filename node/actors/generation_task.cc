@@ -161,14 +161,11 @@ absl::Status GenerationTask::Begin(Transformer& transformer) {
   const InstantSession session = Remembered();
   const bool remembered = !session.session_id.empty();
   if (job_.use_adapters) {
-    AdapterSource::PatternFactor factor;
-    if (remembered) {
-      factor = [&](const std::string& pattern_id) {
-        return services_.instant->PatternFactor(session, pattern_id);
-      };
-    }
-    ASSIGN_OR_RETURN(selection_, services_.adapters->Choose(embedding_, job_.adapters, factor));
+    RETURN_IF_ERROR(held_.status());
+    ASSIGN_OR_RETURN(selection_,
+                     services_.adapters->Choose(embedding_, job_.adapters, SessionFactor()));
   }
+  held_ = std::vector<RangedPart>();
   trace_.Chose(selection_.uses);
   if (remembered) {
     generation_->Remember(services_.instant->MemoryOf(session), /*record=*/true);
@@ -219,8 +216,9 @@ absl::StatusOr<std::vector<TokenId>> GenerationTask::Create(const Model& model) 
 
 void GenerationTask::WatchUncertainty(const StepSignals& signals) {
   const StepUncertainty now = UncertaintyOf(signals.positions, signals.t);
-  const float usual = services_.usual_entropy->ZScore(signals.t, now.entropy);
-  services_.usual_entropy->Add(signals.t, now.entropy);
+  TimestepStatistics& statistics = (*services_.usual_entropy)[mode_];
+  const float usual = statistics.ZScore(signals.t, now.entropy);
+  statistics.Add(signals.t, now.entropy);
   const DgrDecision decision =
       DecideRetrieval(*services_.dgr, dgr_history_, now, signals.step, usual);
   if (!decision.query) {
@@ -230,8 +228,8 @@ void GenerationTask::WatchUncertainty(const StepSignals& signals) {
   const std::vector<float> query =
       AugmentedQuery(embedding_, signals.hidden, signals.positions, services_.whitening,
                      services_.dgr->uncertain_share);
-  absl::StatusOr<ChosenAdapters> chosen =
-      services_.adapters->ChooseAgain(selection_, query, BankOf(signals.t), decision.kind);
+  absl::StatusOr<ChosenAdapters> chosen = services_.adapters->ChooseAgain(
+      selection_, query, BankOf(signals.t), decision.kind, SessionFactor());
   if (!chosen.ok()) {  // it goes on with those it has
     spdlog::warn("response {} keeps its adapters: {}", response_id_, MessageOf(chosen.status()));
     return;
@@ -246,6 +244,16 @@ void GenerationTask::WatchUncertainty(const StepSignals& signals) {
     }
   }
   selection_ = *std::move(chosen);
+}
+
+AdapterSource::PatternFactor GenerationTask::SessionFactor() const {
+  const InstantSession session = Remembered();
+  if (session.session_id.empty()) {
+    return nullptr;
+  }
+  return [this, session](const std::string& pattern_id) {
+    return services_.instant->PatternFactor(session, pattern_id);
+  };
 }
 
 InstantSession GenerationTask::Remembered() const {
@@ -312,7 +320,10 @@ absl::Status GenerationTask::Finish() {
                  ReasonOf(stored));
   }
   if (const InstantSession session = Remembered(); !session.session_id.empty()) {
-    InstantTrail trail{.session = session, .commits = generation_->trail()};
+    InstantTrail trail{.session = session, .commits = generation_->trail(), .admitted = admitted_};
+    if (generation_->finish_reason() == FinishReason::kEndOfText) {
+      trail.end_position = generation_->completion_tokens() - 1;
+    }
     for (const AdapterUse& use : AllUses()) {
       if (!use.pattern_id.empty()) {
         trail.patterns.push_back(use.pattern_id);
@@ -384,6 +395,7 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& serving) {
   ChosenAdapters selection;
   if (job_.use_adapters) {
     // Patterns are found by the embeddings that completions were stored with.
+    RETURN_IF_ERROR(held_.status());
     ASSIGN_OR_RETURN(const std::vector<float> embedding, EmbedText(serving, prompt, whitening_));
     ASSIGN_OR_RETURN(selection, adapters_.Choose(embedding, job_.adapters));
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,9 @@
 #include "storage/trajectories/trajectory_store.h"
 
 namespace ruvd {
+
+// By decoding mode, which entropy depends on: what is usual by t.
+using UsualEntropy = std::map<DecodingMode, TimestepStatistics>;
 
 // What generations share. All borrowed; they outlive every task.
 struct GenerationServices {
@@ -41,7 +45,7 @@ struct GenerationServices {
   // When a completion asks for other adapters; nullopt: never.
   std::optional<DgrOptions> dgr = std::nullopt;
   // What entropy is usual by t; with dgr. Used on the compute thread only.
-  TimestepStatistics* usual_entropy = nullptr;
+  UsualEntropy* usual_entropy = nullptr;
 };
 
 // A conversation as the model sees it: the text for people, and the tokens, in which markers are
@@ -68,6 +72,10 @@ class GenerationTask final : public ComputeTask {
  public:
   GenerationTask(GenerationServices services, std::string response_id, GenerationJob job);
 
+  bool NeedsPreparation() const override {
+    return job_.use_adapters && services_.adapters->ReadsFiles(job_.adapters);
+  }
+  void Prepare() override { held_ = services_.adapters->ReadFiles(job_.adapters); }
   bool RunSlice(Transformer& transformer) override;
   void Fail(const absl::Status& status) override;
   bool EndIfUnwanted() override;
@@ -84,6 +92,9 @@ class GenerationTask final : public ComputeTask {
   absl::StatusOr<SamplingOptions> Options(const Model& model) const;
   // Takes other adapters from the next step on where the step was uncertain.
   void WatchUncertainty(const StepSignals& signals);
+  // What the session, if it takes part in its memory, thinks of patterns; null: nothing. Valid as
+  // long as this.
+  AdapterSource::PatternFactor SessionFactor() const;
   // The session whose memory it takes part in; without an id where it does not.
   InstantSession Remembered() const;
   void NoteCommits(const StepResult& step);
@@ -100,6 +111,8 @@ class GenerationTask final : public ComputeTask {
   TimePoint begun_{};
   RequestTrace trace_;
   std::vector<float> embedding_;
+  // Adapters read for it, until it has chosen; where that failed, choosing says why.
+  absl::StatusOr<std::vector<RangedPart>> held_ = std::vector<RangedPart>();
   ChosenAdapters selection_;
   std::vector<AdapterUse> former_;  // adapters that served earlier steps
   DgrHistory dgr_history_;
@@ -122,6 +135,10 @@ class ScoreTask final : public ComputeTask {
         exact_(exact),
         job_(std::move(job)),
         done_(std::move(done)) {}
+  bool NeedsPreparation() const override {
+    return job_.use_adapters && adapters_.ReadsFiles(job_.adapters);
+  }
+  void Prepare() override { held_ = adapters_.ReadFiles(job_.adapters); }
   bool RunSlice(Transformer& serving) override;
   void Fail(const absl::Status& status) override { done_(status); }
 
@@ -132,6 +149,7 @@ class ScoreTask final : public ComputeTask {
   const Whitening* whitening_;
   Transformer& exact_;
   const ScoreJob job_;
+  absl::StatusOr<std::vector<RangedPart>> held_ = std::vector<RangedPart>();  // read for it
   const std::function<void(absl::StatusOr<ScoreAnswer>)> done_;
 };
 

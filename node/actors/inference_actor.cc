@@ -78,15 +78,29 @@ void Run(Transformer& transformer, Visit* visit) {
 // Lets admitted tasks take turns on the compute thread, the completions among them in one batch.
 class Scheduler final : public Actor<Message> {
  public:
-  Scheduler(Transformer& transformer, Executor& compute, Metrics& metrics)
-      : transformer_(transformer), compute_(compute), metrics_(metrics) {}
+  Scheduler(Transformer& transformer, Executor& compute, Executor& files, Metrics& metrics)
+      : transformer_(transformer), compute_(compute), files_(files), metrics_(metrics) {}
 
   absl::Status On(Admit& message, Context& context) override {
-    waiting_.push_back(message.task);
-    return Pump(context);
+    const std::shared_ptr<AdmittedTask> task = message.task;
+    if (task->round().task->NeedsPreparation()) {
+      const absl::Status begun = context.Offload(
+          files_, [task] { task->round().task->Prepare(); },
+          [this, task](Context& own) { return Enqueue(task, own); });
+      if (begun.ok()) {
+        return absl::OkStatus();
+      }
+      // Too many are prepared already: it does in its first slice what is missing.
+    }
+    return Enqueue(task, context);
   }
 
  private:
+  absl::Status Enqueue(const std::shared_ptr<AdmittedTask>& task, Context& context) {
+    waiting_.push_back(task);
+    return Pump(context);
+  }
+
   absl::Status Pump(Context& context) {
     EndUnwanted();
     if (busy_) {
@@ -141,6 +155,7 @@ class Scheduler final : public Actor<Message> {
 
   Transformer& transformer_;
   Executor& compute_;
+  Executor& files_;
   Metrics& metrics_;
   std::deque<std::shared_ptr<AdmittedTask>> waiting_;
   std::vector<std::shared_ptr<AdmittedTask>> active_;  // in turn
@@ -190,7 +205,8 @@ class InferenceActorImpl final : public InferenceActor {
     // Admission below counts; the mailbox itself never overflows.
     spawn.mailbox.capacity = options.queue + 1;
     ref_ = system.Spawn<Message>(spawn, [options] {
-      return std::make_unique<Scheduler>(*options.transformer, *options.compute, *options.metrics);
+      return std::make_unique<Scheduler>(*options.transformer, *options.compute, *options.files,
+                                         *options.metrics);
     });
   }
 

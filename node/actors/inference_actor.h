@@ -21,6 +21,7 @@ struct InferenceActorOptions {
   Transformer* transformer = nullptr;  // of completions and embeddings
   Transformer* exact = nullptr;        // of scores, which must not depend on the serving precision
   Executor* compute = nullptr;         // one thread: the transformer is not shared
+  Executor* files = nullptr;           // reads what tasks wait for before their first slice
   std::function<bool()> aborted;       // ends a score between two of its forwards
   Metrics* metrics = nullptr;
 };

@@ -129,6 +129,9 @@ TEST(FilterByKindTest, KeepsWhatFitsTheKind) {
   const std::vector<RetrievedPattern> hits = {{.pattern_id = "a", .similarity = 0.9F},
                                               {.pattern_id = "b", .similarity = 0.7F}};
   const std::vector<RetrievedPattern> in_use = {{.pattern_id = "a", .similarity = 0.8F}};
+  const std::vector<RetrievedPattern> far = {{.pattern_id = "c", .similarity = 0.8F}};
+  const std::vector<RetrievedPattern> all = {{.pattern_id = "a", .similarity = 0.1F},
+                                             {.pattern_id = "b", .similarity = 0.1F}};
   const auto kept = [&](UncertaintyKind kind, const std::vector<RetrievedPattern>& used) {
     std::string ids;
     for (const RetrievedPattern& hit : FilterByKind(hits, kind, used)) {
@@ -138,7 +141,13 @@ TEST(FilterByKindTest, KeepsWhatFitsTheKind) {
   };
   EXPECT_EQ(kept(UncertaintyKind::kDiffuse, in_use), "ab");
   EXPECT_EQ(kept(UncertaintyKind::kUnstable, in_use), "b");
-  EXPECT_EQ(kept(UncertaintyKind::kContested, in_use), "a");
+  EXPECT_EQ(kept(UncertaintyKind::kContested, in_use), "");
+  EXPECT_EQ(kept(UncertaintyKind::kContested, far), "a");
+  EXPECT_EQ(kept(UncertaintyKind::kDiffuse, far), "ab");
+  for (const UncertaintyKind kind : {UncertaintyKind::kNone, UncertaintyKind::kDiffuse,
+                                     UncertaintyKind::kUnstable, UncertaintyKind::kContested}) {
+    EXPECT_EQ(kept(kind, all), "");
+  }
   EXPECT_EQ(kept(UncertaintyKind::kContested, {}), "ab");
   EXPECT_EQ(kept(UncertaintyKind::kUnstable, {}), "ab");
 }

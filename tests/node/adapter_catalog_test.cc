@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/adapter_catalog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/adapter_file.h"
+#include "tests/inference/text_model.h"
+
+namespace ruvd {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class AdapterCatalogTest : public ::testing::Test {
+ protected:
+  AdapterCatalogTest() { fs::create_directories(folder_); }
+  ~AdapterCatalogTest() override { fs::remove_all(folder_); }
+  // A plain file NAME.gguf.
+  std::string File(const std::string& name) {
+    const std::string target = "blk.1.attn_output.weight";
+    Adapter adapter = *testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
+    adapter.name = name;
+    const std::string path = folder_ / (name + ".gguf");
+    EXPECT_TRUE(SaveAdapterFile(adapter, *model_, path).ok());
+    return path;
+  }
+
+  const fs::path folder_ = fs::path(::testing::TempDir()) /
+                           (std::string("adapter_catalog_") + std::to_string(::getpid()) +
+                            ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  const std::shared_ptr<const Model> model_ = testing::TinyTextModel();
+};
+
+// Found by review: the import that came too late deleted the file of the one that succeeded.
+TEST_F(AdapterCatalogTest, OfImportsOfOneFileAtOnceOneStays) {
+  const std::string file = ReadFile(File("one"), 1 << 24).value();
+  const fs::path imported = folder_ / "imported";
+  AdapterCatalog catalog(*model_, {.folder = imported});
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> succeeded = 0;
+    std::vector<std::thread> callers;
+    for (int i = 0; i < 8; ++i) {
+      callers.emplace_back([&] { succeeded += catalog.Import(file, std::nullopt).ok() ? 1 : 0; });
+    }
+    for (std::thread& caller : callers) {
+      caller.join();
+    }
+    EXPECT_EQ(succeeded, 1);
+    ASSERT_FALSE(fs::is_empty(imported));
+    ASSERT_TRUE(catalog.Unload("one", std::nullopt).ok());
+    ASSERT_TRUE(fs::is_empty(imported));
+  }
+}
+
+// What gRPC carries of an error is bounded.
+TEST_F(AdapterCatalogTest, AnUnknownNameIsAnsweredWithSomeThatAreKnown) {
+  AdapterCatalog catalog(*model_, {});
+  for (int i = 100; i < 120; ++i) {
+    ASSERT_TRUE(catalog.Load(File("adapter-" + std::to_string(i)), 0).ok());
+  }
+  const std::vector<AdapterChoice> choices = {{.name = "two"}};
+  EXPECT_THAT(MessageOf(catalog.Choose(choices).status()),
+              AllOf(HasSubstr("adapter-107 and 12 more"), HasSubstr("adapter ls"),
+                    Not(HasSubstr("adapter-108"))));
+}
+
+TEST_F(AdapterCatalogTest, SaysWhetherChoosingReadsFiles) {
+  AdapterCatalog catalog(*model_, {.budget = 1});  // nothing stays in memory
+  ASSERT_TRUE(catalog.Load(File("unused"), 0).ok());
+  EXPECT_FALSE(catalog.ReadsFiles({}));
+  ASSERT_TRUE(catalog.Load(File("used"), 1).ok());
+  EXPECT_TRUE(catalog.ReadsFiles({}));
+  const std::vector<AdapterChoice> unused = {{.name = "unused"}};
+  const std::vector<AdapterChoice> off = {{.name = "unused", .weight = 0}};
+  EXPECT_TRUE(catalog.ReadsFiles(unused));
+  EXPECT_FALSE(catalog.ReadsFiles(off));
+  const auto held = catalog.Choose(unused);
+  ASSERT_TRUE(held.ok());
+  EXPECT_FALSE(catalog.ReadsFiles(unused));
+  EXPECT_TRUE(catalog.ReadsFiles({}));
+}
+
+}  // namespace
+}  // namespace ruvd

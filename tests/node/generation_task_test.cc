@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One completion from its admission to what is kept of it, without a node around.
+
+#include "node/actors/generation_task.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/parallel.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/adapter_file.h"
+#include "inference/model/cpu_transformer.h"
+#include "node/actors/compute_round.h"
+#include "tests/inference/end_of_turn_model.h"
+#include "tests/node/database_fixture.h"
+
+namespace ruvd {
+namespace {
+
+class KeptEnd final : public GenerationListener {
+ public:
+  void OnStarted(const GenerationStarted&) override {}
+  void OnStep(const StepResult& step) override { steps.push_back(step); }
+  void OnEnd(const absl::StatusOr<GenerationFinished>& result) override { end = result; }
+  bool cancelled() const override { return false; }
+
+  std::vector<StepResult> steps;
+  absl::StatusOr<GenerationFinished> end = absl::UnknownError("it goes on");
+};
+
+class GenerationTaskTest : public DatabaseTest {
+ protected:
+  void Use(std::shared_ptr<const Model> model, uint64_t adapter_budget = 1 << 20) {
+    model_ = std::move(model);
+    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
+    patterns_ =
+        PatternStore::Open(*database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
+            .value();
+    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
+    catalog_ =
+        std::make_unique<AdapterCatalog>(*model_, AdapterCatalogOptions{.budget = adapter_budget});
+    adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, SelectionOptions(), *catalog_);
+    services_ = {.clock = &clock_,
+                 .adapters = adapters_.get(),
+                 .trajectories = trajectories_.get(),
+                 .model_name = "tiny",
+                 .instant = &instant_,
+                 .usual_entropy = &usual_entropy_};
+  }
+  // One that takes part in a session's memory.
+  std::unique_ptr<GenerationTask> Task(const SamplingOptions& options) {
+    listener_ = std::make_shared<KeptEnd>();
+    GenerationJob job;
+    job.prompt = "once";
+    job.options = options;
+    job.session_id = "s";
+    job.user_id = "ann";
+    job.session_memory = true;
+    job.listener = listener_;
+    return std::make_unique<GenerationTask>(services_, "r", std::move(job));
+  }
+  void RunToEnd(GenerationTask* task) {
+    std::vector<RoundTask> tasks = {{.task = task}};
+    StepScratch scratch;
+    while (RunRound(tasks, 4096, *transformer_, &scratch).turns[0] != Turn::kEnded) {
+    }
+  }
+  GenerationFinished Run(const SamplingOptions& options) {
+    const auto task = Task(options);
+    RunToEnd(task.get());
+    EXPECT_TRUE(listener_->end.ok()) << listener_->end.status();
+    return listener_->end.value_or(GenerationFinished());
+  }
+  // The token that the last run committed first, at the position where it did.
+  Commit First() const { return listener_->steps.front().commits.front(); }
+
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<Transformer> transformer_;
+  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<TrajectoryStore> trajectories_;
+  std::unique_ptr<AdapterCatalog> catalog_;
+  std::unique_ptr<AdapterSource> adapters_;
+  InstantLoop instant_{{.clock = &clock_}};
+  UsualEntropy usual_entropy_;
+  GenerationServices services_;
+  std::shared_ptr<KeptEnd> listener_;
+};
+
+// Found by review: an edit rejected the token that ended the text, and whatever was committed
+// behind it.
+TEST_F(GenerationTaskTest, AnEditThatChangesNothingRejectsNothing) {
+  const SamplingOptions options = {.mode = DecodingMode::kDiffusion, .max_tokens = 16};
+  Use(testing::TextModelWithEndOfTurn(kNoToken));
+  Run(options);
+  const Commit first = First();
+  ASSERT_GT(first.position, 0);
+  Use(testing::TextModelWithEndOfTurn(first.token));
+  const GenerationFinished finished = Run(options);
+  ASSERT_EQ(finished.reason, FinishReason::kEndOfText);
+  const auto tokens = static_cast<size_t>(finished.completion_tokens);
+  std::vector<TokenId> text;  // what the user saw, and sends back
+  for (const StepResult& step : listener_->steps) {
+    for (const Commit& commit : step.commits) {
+      text.resize(std::max(text.size(), static_cast<size_t>(commit.position) + 1));
+      text[static_cast<size_t>(commit.position)] = commit.token;
+    }
+  }
+  text.resize(tokens - 1);
+  EXPECT_EQ(instant_.LearnEdit("r", text).value(), tokens - 1);
+  EXPECT_EQ(instant_.LearnReward("r", 1).value(), tokens);
+}
+
+TEST_F(GenerationTaskTest, AUserWhoWasForgottenMeanwhileLeavesNothing) {
+  Use(testing::TinyTextModel());
+  const SamplingOptions options = {.mode = DecodingMode::kAutoregressive, .max_tokens = 4};
+  const auto task = Task(options);
+  clock_.Advance(std::chrono::seconds(1));
+  instant_.ForgetUser("ann");
+  RunToEnd(task.get());
+  EXPECT_TRUE(listener_->end.ok());
+  EXPECT_EQ(instant_.status().trails, 0U);
+  clock_.Advance(std::chrono::seconds(1));
+  Run(options);
+  EXPECT_EQ(instant_.status().trails, 1U);
+}
+
+TEST_F(GenerationTaskTest, WhatIsUsualIsKnownForEachMode) {
+  Use(testing::TinyTextModel());
+  services_.dgr = DgrOptions{.strategy = DgrStrategy::kEntropy, .max_retrievals = 0};
+  Run({.mode = DecodingMode::kAutoregressive, .max_tokens = 6, .ignore_end_of_text = true});
+  EXPECT_EQ(usual_entropy_[DecodingMode::kAutoregressive].Count(1), 6);
+  EXPECT_EQ(usual_entropy_[DecodingMode::kDiffusion].Count(1), 0);
+  Run({.mode = DecodingMode::kDiffusion, .max_tokens = 4, .ignore_end_of_text = true});
+  EXPECT_EQ(usual_entropy_[DecodingMode::kAutoregressive].Count(1), 6);
+  EXPECT_EQ(usual_entropy_[DecodingMode::kDiffusion].Count(1), 1);
+}
+
+// What is read before the first slice is not read again in it.
+TEST_F(GenerationTaskTest, ColdAdaptersAreReadBeforeTheFirstSlice) {
+  Use(testing::TinyTextModel(), /*adapter_budget=*/1);
+  const std::string target = "blk.1.attn_output.weight";
+  const std::string file = folder_ / "one.gguf";
+  ASSERT_TRUE(
+      SaveAdapterFile(*testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1),
+                      *model_, file)
+          .ok());
+  ASSERT_TRUE(catalog_->LoadConfigured(std::vector<std::string>{file}).ok());
+  const SamplingOptions options = {.mode = DecodingMode::kAutoregressive, .max_tokens = 2};
+  auto task = Task(options);
+  ASSERT_TRUE(task->NeedsPreparation());
+  task->Prepare();
+  EXPECT_FALSE(task->NeedsPreparation());
+  std::filesystem::remove(file);
+  RunToEnd(task.get());
+  ASSERT_TRUE(listener_->end.ok()) << listener_->end.status();
+  EXPECT_EQ(listener_->end->adapters.size(), 1U);
+  task.reset();  // with it goes the adapter
+  // And what cannot be read fails the request.
+  const auto other = Task(options);
+  ASSERT_TRUE(other->NeedsPreparation());
+  other->Prepare();
+  RunToEnd(other.get());
+  EXPECT_FALSE(listener_->end.ok());
+}
+
+}  // namespace
+}  // namespace ruvd
