@@ -15,6 +15,7 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "bench/experiments/paired.h"
 #include "bench/experiments/sessions.h"
@@ -314,11 +315,26 @@ absl::Status ReadAll(const Arguments& arguments, const Tokenizer& tokenizer,
   return absl::OkStatus();
 }
 
+// Both read the same token numbers.
+absl::Status CheckSameVocabulary(const Tokenizer& small, const Tokenizer& large) {
+  bool same = small.size() == large.size();
+  for (size_t i = 0; same && i < small.size(); ++i) {
+    const auto token = static_cast<TokenId>(i);
+    same = small.Piece(token) == large.Piece(token) &&
+           small.IsSpecial(token) == large.IsSpecial(token);
+  }
+  return same ? absl::OkStatus()
+              : Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                      "--small and --large have different vocabularies; give two models of one "
+                      "tokenizer");
+}
+
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
   ThreadParallelRunner runner(arguments.threads);
   ASSIGN_OR_RETURN(const std::shared_ptr<const Model> small_model, Model::Load(arguments.small));
   ASSIGN_OR_RETURN(const std::shared_ptr<const Model> large_model, Model::Load(arguments.large));
+  RETURN_IF_ERROR(CheckSameVocabulary(small_model->tokenizer(), large_model->tokenizer()));
   const BackendOptions options{.precision = Precision::kFast, .runner = runner};
   ASSIGN_OR_RETURN(const auto small, DefaultBackend().Load(small_model, options));
   ASSIGN_OR_RETURN(const auto large, DefaultBackend().Load(large_model, options));
