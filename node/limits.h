@@ -107,8 +107,16 @@ inline constexpr size_t kWitnessMailbox = 256;
 inline constexpr size_t kWitnessExpiryPerTick = 512;
 // Good trajectories one background round looks at: bounds its time and memory.
 inline constexpr size_t kMaxRoundTrajectories = 64;
-// Answers remembered for repeated idempotency keys.
-inline constexpr size_t kMaxRememberedAnswers = 1024;
+// Lessons that two patterns near each other are compared by, before one of them goes.
+inline constexpr size_t kMaxMergeLessons = 8;
+// Denoising steps whose latencies are remembered, with and without learning beside them.
+inline constexpr size_t kMaxLatencies = 1024;
+// Good completions that a deep round replays, the newest ones.
+inline constexpr size_t kMaxDeepLessons = 512;
+// Checkpoints of a deep round: a rank of 64 on all linear layers of the 29M model has 170 MiB.
+inline constexpr uint64_t kMaxDeepCheckpointBytes = 2ULL << 30;
+// Lessons of one page of an export.
+inline constexpr size_t kMaxLessonPage = 100;
 // Decoded adapters kept in memory: rank 2 on one matrix is about 8 KiB.
 inline constexpr size_t kMaxCachedAdapters = 1024;
 

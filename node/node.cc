@@ -31,26 +31,34 @@
 #include "node/actor/actor_system.h"
 #include "node/actors/adapter_catalog.h"
 #include "node/actors/adapter_source.h"
+#include "node/actors/deep_actor.h"
 #include "node/actors/federation_actor.h"
+#include "node/actors/general_text_gate.h"
 #include "node/actors/inference_actor.h"
 #include "node/actors/instant_loop.h"
 #include "node/actors/learning_actor.h"
+#include "node/actors/learning_throttle.h"
 #include "node/actors/maintenance_actor.h"
 #include "node/actors/witness_actor.h"
 #include "node/api/link.h"
 #include "node/api/pattern_feed.h"
 #include "node/api/server.h"
 #include "node/api/services.h"
+#include "node/cli/identity.h"
+#include "node/learning_options.h"
 #include "node/limits.h"
 #include "node/metrics/metrics.h"
 #include "node/node_files.h"
 #include "node/node_metrics.h"
 #include "node/status.h"
 #include "node/version.h"
+#include "storage/changes/answer_store.h"
+#include "storage/changes/change_store.h"
 #include "storage/consent/consent_store.h"
 #include "storage/counters/counter_store.h"
 #include "storage/counters/store_life.h"
 #include "storage/db/database.h"
+#include "storage/db/file_key.h"
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/sessions/session_index.h"
@@ -92,6 +100,8 @@ class NodeImpl final : public Node {
   void ExpectUser(const std::string& user_id);
   absl::Status LoadModel();
   absl::Status StartActors();
+  absl::Status StartLearning();
+  absl::Status StartDeep(const LearningServices& services);
   const SimilarityScale& Scale() const {
     return package_.whitening == nullptr ? kPlainSimilarity : kWhitenedSimilarity;
   }
@@ -113,6 +123,8 @@ class NodeImpl final : public Node {
   std::unique_ptr<ConsentStore> consent_;
   std::unique_ptr<CounterStore> counters_;
   std::unique_ptr<SessionIndex> sessions_;
+  std::unique_ptr<ChangeStore> changes_;
+  std::unique_ptr<AnswerStore> answers_;
   std::unique_ptr<WitnessLog> witness_;
 
   ModelPackage package_;
@@ -142,8 +154,11 @@ class NodeImpl final : public Node {
   std::unique_ptr<FederationActor> federation_;
   std::unique_ptr<RequestRecorder> recorder_;
   std::unique_ptr<InstantLoop> instant_;
+  std::unique_ptr<LearningThrottle> throttle_;
   std::unique_ptr<InferenceActor> inference_;
   std::unique_ptr<LearningActor> learning_;
+  GeneralTextGate general_text_;  // used on learning_pool_ only
+  std::unique_ptr<DeepActor> deep_;
 
   std::unique_ptr<PatternFeed> pattern_feed_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
@@ -166,7 +181,8 @@ absl::Status NodeImpl::Start() {
   AddNodeMetrics({.prefixes = prefixes_.get(),
                   .patterns = patterns_.get(),
                   .inference = inference_.get(),
-                  .actors = actors_.get()},
+                  .actors = actors_.get(),
+                  .throttle = throttle_.get()},
                  metrics_.get());
   return absl::OkStatus();
 }
@@ -224,9 +240,11 @@ absl::Status NodeImpl::OpenStores() {
   selection.max_adapters = config_.retrieval.max_adapters;
   catalog_ = std::make_unique<AdapterCatalog>(
       *model_, AdapterCatalogOptions{.budget = config_.inference.adapter_bytes,
-                                     .folder = AdapterDirOf(config_)});
+                                     .folder = AdapterDirOf(config_),
+                                     .learned_folder = LearnedDirOf(config_)});
   RETURN_IF_ERROR(catalog_->LoadConfigured(config_.inference.adapters));
   catalog_->LoadImported();
+  catalog_->LoadLearned();
   adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection, *catalog_);
   return OpenRecords();
 }
@@ -240,6 +258,8 @@ void NodeImpl::ExpectUser(const std::string& user_id) {
 }
 
 absl::Status NodeImpl::OpenRecords() {
+  ASSIGN_OR_RETURN(changes_, ChangeStore::Open(*database_));
+  ASSIGN_OR_RETURN(answers_, AnswerStore::Open(*database_));
   SessionIndexOptions sessions;
   sessions.dimension = static_cast<uint32_t>(model_->config().width);
   sessions.embedded_by = std::string(AsText(package_.id));
@@ -284,6 +304,11 @@ absl::Status NodeImpl::StartActors() {
                                                            .sessions = sessions_.get()}));
   instant_ = std::make_unique<InstantLoop>(
       InstantLoopOptions{.clock = &clock_, .on = config_.learning.instant});
+  throttle_ = std::make_unique<LearningThrottle>(
+      LearningThrottleOptions{.clock = &clock_,
+                              .slow_down = static_cast<double>(config_.learning.slow_down),
+                              .memory_bytes = config_.learning.memory_bytes,
+                              .session_bytes = [this] { return instant_->status().bytes; }});
   std::optional<DgrOptions> dgr;
   if (const auto strategy = DgrStrategyByName(config_.retrieval.dgr)) {
     dgr = DgrOptions{.strategy = *strategy,
@@ -311,7 +336,12 @@ absl::Status NodeImpl::StartActors() {
                  .compute = &compute_pool_,
                  .files = &pattern_pool_,
                  .aborted = [this] { return aborting_.load(); },
-                 .metrics = metrics_.get()});
+                 .metrics = metrics_.get(),
+                 .on_step = [this](double seconds) { throttle_->StepEnded(seconds); }});
+  return StartLearning();
+}
+
+absl::Status NodeImpl::StartLearning() {
   LearningActorOptions learning;
   learning.services = {.clock = &clock_,
                        .transformer = training_.get(),
@@ -321,23 +351,54 @@ absl::Status NodeImpl::StartActors() {
                        .package_id = package_.id,
                        .frame = config_.federation.enabled ? frame_.get() : nullptr,
                        .origin = files_->key.id(),
+                       .changes = changes_.get(),
                        .cancelled = [this] { return stopping_.load(); }};
-  learning.round = {.min_rating = config_.learning.min_rating,
-                    .cluster_similarity = config_.learning.cluster_similarity == 0
-                                              ? Scale().same
-                                              : config_.learning.cluster_similarity,
-                    .rank = config_.learning.rank,
-                    .steps = config_.learning.steps,
-                    .min_improvement = config_.learning.min_improvement};
+  learning.round = RoundOptionsOf(config_.learning, Scale());
   learning.enabled = config_.learning.enabled;
   learning.round_after_requests = config_.learning.background_requests;
   learning.round_after_age = std::chrono::seconds(config_.learning.background_seconds);
   learning.pool = &learning_pool_;
   learning.metrics = metrics_.get();
+  learning.answers = answers_.get();
   learning.witness = witness_.get();
   learning.instant = instant_.get();
+  learning.throttle = throttle_.get();
+  RETURN_IF_ERROR(StartDeep(learning.services));
+  learning.on_feedback = [this](const Trajectory& trajectory) {
+    if (auto rating = RatingOf(trajectory)) {
+      deep_->OnRated(*std::move(rating));
+    }
+  };
+  learning.withdraw = [this](const LearningChange& change) {
+    return WithdrawDeep(*catalog_, change);
+  };
   learning.on_pattern = [this](const PatternId& id) { federation_->OnPatternStored(id); };
   learning_ = StartLearningActor(*actors_, learning);
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::StartDeep(const LearningServices& services) {
+  DeepActorOptions options;
+  options.enabled = config_.learning.enabled;
+  absl::StatusOr<SealKey> key =
+      FileKey(*database_, "learned/checkpoint-key", "checkpoints of deep rounds");
+  const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
+  if (key.ok() && folder.ok()) {
+    options.services.checkpoint_key = *std::move(key);
+  } else {  // a full disk keeps no node from serving
+    spdlog::warn("no deep round runs until the next start: {}",
+                 MessageOf(key.ok() ? folder : key.status()));
+    options.enabled = false;
+  }
+  options.services.learning = services;
+  options.services.catalog = catalog_.get();
+  options.services.gate = &general_text_;
+  options.services.checkpoint_path = LearnedDirOf(config_) + "/checkpoint";
+  options.round = DeepOptionsOf(config_.learning);
+  options.interval = std::chrono::hours(config_.learning.deep_hours);
+  options.pool = &learning_pool_;
+  options.throttle = throttle_.get();
+  deep_ = StartDeepActor(*actors_, options);
   return absl::OkStatus();
 }
 
@@ -402,6 +463,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.pattern_feed = pattern_feed_.get();
   dependencies.inference = inference_.get();
   dependencies.learning = learning_.get();
+  dependencies.deep = deep_.get();
   dependencies.patterns = patterns_.get();
   dependencies.witness = witness_.get();
   dependencies.adapters = catalog_.get();
@@ -409,6 +471,8 @@ absl::Status NodeImpl::StartServers() {
   dependencies.database = database_.get();
   dependencies.sessions = sessions_.get();
   dependencies.trajectories = trajectories_.get();
+  dependencies.changes = changes_.get();
+  dependencies.min_rating = config_.learning.min_rating;
   dependencies.instant = instant_.get();
   dependencies.backup_dir = BackupDirOf(config_);
   dependencies.queries = &query_pool_;

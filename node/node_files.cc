@@ -29,6 +29,7 @@ constexpr char kCredentialsVariable[] = "CREDENTIALS_DIRECTORY";
 constexpr char kStoreFolder[] = "store";
 constexpr char kBackupFolder[] = "backups";
 constexpr char kAdapterFolder[] = "adapters";
+constexpr char kLearnedFolder[] = "learned";
 
 absl::Status CheckDataDir(const NodeConfig& config) {
   return config.node.data_dir.empty()
@@ -117,6 +118,10 @@ std::string BackupDirOf(const NodeConfig& config) {
 
 std::string AdapterDirOf(const NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kAdapterFolder).string();
+}
+
+std::string LearnedDirOf(const NodeConfig& config) {
+  return (std::filesystem::path(config.node.data_dir) / kLearnedFolder).string();
 }
 
 absl::StatusOr<NodeFiles> OpenNodeFiles(const NodeConfig& config) {

@@ -49,6 +49,10 @@ std::string BackupDirOf(const NodeConfig& config);
 // DATA_DIR/adapters: where a running node keeps imported adapters.
 std::string AdapterDirOf(const NodeConfig& config);
 
+// DATA_DIR/learned: where it keeps adapters that deep rounds published, and the checkpoint of one
+// that runs.
+std::string LearnedDirOf(const NodeConfig& config);
+
 // Opens the store with the source's key, and finishes or cancels a change of that key which a crash
 // interrupted. A loss that opening found is logged. FILE_NOT_FOUND for a store whose key is
 // missing: none is made then. The errors of SealKeySource::Load and Database::Open.

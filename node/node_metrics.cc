@@ -34,6 +34,26 @@ void AddCacheMetrics(PrefixTree& prefixes, Metrics* metrics) {
       [](const auto& stats, const auto&) { return static_cast<double>(stats.evicted_pages); });
 }
 
+void AddThrottleMetrics(const LearningThrottle& throttle, Metrics* metrics) {
+  using Read = double (*)(const LearningThrottleStatus&);
+  const auto add = [&throttle, metrics](std::string name, std::string help, bool counter,
+                                        Read read) {
+    metrics->AddReader(std::move(name), std::move(help), "", counter, [&throttle, read] {
+      return std::vector<Metrics::Sample>{{"", read(throttle.status())}};
+    });
+  };
+  add("ruvd_learning_paused_seconds_total", "Time that learning waited for serving", true,
+      [](const auto& status) { return status.paused_seconds; });
+  add("ruvd_learning_pauses_total", "Times that learning waited for serving", true,
+      [](const auto& status) { return static_cast<double>(status.pauses); });
+  add("ruvd_learning_step_p99_seconds", "99th percentile of steps beside learning; 0: too few",
+      false, [](const auto& status) { return status.p99_learning; });
+  add("ruvd_learning_step_p99_without_seconds", "The same without learning", false,
+      [](const auto& status) { return status.p99_without; });
+  add("ruvd_learning_bytes", "Memory that training holds", false,
+      [](const auto& status) { return static_cast<double>(status.memory_bytes); });
+}
+
 }  // namespace
 
 uint64_t DeadLetterTotal(const ActorSystem& actors) {
@@ -46,6 +66,7 @@ uint64_t DeadLetterTotal(const ActorSystem& actors) {
 
 void AddNodeMetrics(const MetricSources& sources, Metrics* metrics) {
   AddCacheMetrics(*sources.prefixes, metrics);
+  AddThrottleMetrics(*sources.throttle, metrics);
   metrics->AddReader(
       "ruvd_patterns", "Patterns in the store", "", false, [&patterns = *sources.patterns] {
         return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns.size())}};

@@ -8,6 +8,7 @@
 #include "inference/cache/prefix_tree.h"
 #include "node/actor/actor_system.h"
 #include "node/actors/inference.h"
+#include "node/actors/learning_throttle.h"
 #include "node/metrics/metrics.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -19,6 +20,7 @@ struct MetricSources {
   const PatternStore* patterns = nullptr;
   const InferenceActor* inference = nullptr;
   const ActorSystem* actors = nullptr;
+  const LearningThrottle* throttle = nullptr;
 };
 
 // Adds the readers of a node's state; what happens is counted where it happens.

@@ -12,6 +12,9 @@ inline constexpr char kExportInvalid[] = "EXPORT_INVALID";
 // A backup of the running node's store is being made; one at a time.
 inline constexpr char kBackupRunning[] = "BACKUP_RUNNING";
 
+// An operator paused learning, or it is switched off.
+inline constexpr char kLearningPaused[] = "LEARNING_PAUSED";
+
 // A path was sent to a node whose API listens beyond its own machine.
 inline constexpr char kPathsAreLocal[] = "PATHS_ARE_LOCAL";
 

@@ -171,4 +171,19 @@ inline constexpr uint32_t kMaxRouterSize = 512;
 inline constexpr size_t kMaxPolicyPatterns = 4096;
 inline constexpr size_t kMaxFisherValues = 2 << 20;
 
+// Changes that learning made and that can be undone: months of an edge node's rounds. A pattern
+// before its change is mostly its adapter, some 200 KiB of a 29M model; above the sum the oldest
+// changes can be undone no more.
+inline constexpr size_t kMaxChanges = 512;
+inline constexpr size_t kMaxChangeResponses = 256;
+inline constexpr size_t kMaxChangeImages = 2;
+inline constexpr uint64_t kMaxChangeImageBytes = 64 << 20;
+// Answers remembered for feedback that is sent again.
+inline constexpr size_t kMaxFeedbackAnswers = 1024;
+inline constexpr size_t kMaxFeedbackAnswerBytes = 16 << 10;
+// What clients note with a feedback.
+inline constexpr size_t kMaxFeedbackMetadata = 16;
+inline constexpr size_t kMaxFeedbackMetadataKeyBytes = 64;
+inline constexpr size_t kMaxFeedbackMetadataValueBytes = 256;
+
 }  // namespace ruvd::limits

@@ -18,6 +18,9 @@ inline constexpr char kLogTruncated[] = "LOG_TRUNCATED";
 inline constexpr char kChanged[] = "CHANGED";
 
 // The value was erased by destroying its data key.
+// A change that learning made cannot be undone: others came on top of it, or what was there before
+// is not kept any more.
+inline constexpr char kCannotUndo[] = "CANNOT_UNDO";
 inline constexpr char kKeyDestroyed[] = "KEY_DESTROYED";
 // A backup is incomplete, altered, or sealed by another node's key.
 inline constexpr char kBackupInvalid[] = "BACKUP_INVALID";

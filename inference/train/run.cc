@@ -313,6 +313,12 @@ void TrainingRun::BeginNext() {
   }
 }
 
+uint64_t TrainingRun::bytes() const {
+  const size_t floats = parts_.changes->parameters().size() + gradient_.size() + state_.best.size();
+  const size_t doubles = optimizer_.state().first.size() + optimizer_.state().second.size();
+  return pass_.bytes() + floats * sizeof(float) + doubles * sizeof(double);
+}
+
 std::string TrainingRun::Checkpoint() const {
   RunState state = state_;
   state.parameters = parts_.changes->parameters();

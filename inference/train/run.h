@@ -79,6 +79,9 @@ class TrainingRun {
   // Nats per token of the held-out sequences, one for each evaluation.
   const std::vector<double>& held_out() const { return state_.held_out; }
 
+  // Memory that the run holds: activations, parameters, gradient and the optimiser's state.
+  uint64_t bytes() const;
+
   // The state at the end of the last step or evaluation. Work on the next one is done again.
   std::string Checkpoint() const;
   // Goes on from a checkpoint of a run with equal parts and options. INVALID_ARGUMENT for bytes

@@ -4,6 +4,7 @@
 #include "inference/train/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/reasons.h"
@@ -49,26 +50,34 @@ int HeldOutSamples(std::span<const TrainingExample> examples, int wanted) {
   return wanted < 1 ? wanted : std::min(wanted, std::max(1, affordable));
 }
 
+// What is trained on what, and measured on what.
+struct Lesson {
+  std::span<const TrainingExample> examples;
+  std::span<const TrainingExample> held_out;
+  float learning_rate = 0;
+};
+
 // Runs the training of `changes`; fills all of the result but adapter and core.
-absl::Status Train(Transformer& transformer, std::span<const TrainingExample> examples,
-                   const AdapterMix* base, const TrainingOptions& options,
-                   float default_learning_rate, ChangeSet<float>* changes, TrainingResult* result) {
+absl::Status Train(Transformer& transformer, const Lesson& lesson, const AdapterMix* base,
+                   const TrainingOptions& options, ChangeSet<float>* changes,
+                   TrainingResult* result) {
   const Model& model = transformer.model();
   const train::LossOptions loss{.weight_clamp = static_cast<double>(options.weight_clamp)};
   ASSIGN_OR_RETURN(
       const auto objective,
-      train::MakeObjective(model, {examples.begin(), examples.end()},
+      train::MakeObjective(model, {lesson.examples.begin(), lesson.examples.end()},
                            {.loss = loss, .batch = options.batch, .seed = options.seed}));
-  ASSIGN_OR_RETURN(const std::vector<train::TrainingSequence> held_out,
-                   train::HeldOutSequences(model, examples, loss,
-                                           HeldOutSamples(examples, options.held_out_samples),
-                                           options.seed ^ kHeldOutStream));
+  ASSIGN_OR_RETURN(
+      const std::vector<train::TrainingSequence> held_out,
+      train::HeldOutSequences(model, lesson.held_out, loss,
+                              HeldOutSamples(lesson.held_out, options.held_out_samples),
+                              options.seed ^ kHeldOutStream));
   ASSIGN_OR_RETURN(const auto weights, train::ModelWeights::Create(transformer.shared_model(), base,
                                                                    transformer.runner()));
   const train::RunOptions run_options{
       .steps = options.steps,
       .learning_rate = static_cast<double>(options.learning_rate > 0 ? options.learning_rate
-                                                                     : default_learning_rate),
+                                                                     : lesson.learning_rate),
       .seed = options.seed,
       .pass = {.memory_bytes = limits::kBackgroundTrainingBytes},
       .cancelled = options.cancelled};
@@ -79,7 +88,8 @@ absl::Status Train(Transformer& transformer, std::span<const TrainingExample> ex
                           .held_out = held_out,
                           .runner = &transformer.runner()},
                          run_options);
-  RETURN_IF_ERROR(run.Advance());
+  RETURN_IF_ERROR(options.drive ? options.drive(run) : run.Advance());
+  RUVD_CHECK(run.done());
   result->held_out_before = run.held_out().front();
   result->held_out_after = run.held_out().back();
   result->steps = static_cast<int>(run.step());
@@ -95,21 +105,31 @@ absl::Status CheckLearningRate(const TrainingOptions& options) {
 
 }  // namespace
 
+absl::StatusOr<TrainingResult> TrainLora(Transformer& transformer, std::span<const Site> sites,
+                                         std::span<const TrainingExample> examples,
+                                         std::span<const TrainingExample> held_out,
+                                         const AdapterMix* base, const TrainingOptions& options) {
+  const Model& model = transformer.model();
+  RETURN_IF_ERROR(CheckLearningRate(options));
+  ChangeSet<float> changes(train::NetworkShape::Of(model.config()));
+  RETURN_IF_ERROR(train::AddLoras(model, sites, options.rank, false, options.seed, &changes));
+  TrainingResult result;
+  const Lesson lesson{
+      .examples = examples,
+      .held_out = held_out.empty() ? examples : held_out,
+      .learning_rate =
+          kLoraLearningRate / std::sqrt(static_cast<float>(std::max<size_t>(1, sites.size())))};
+  RETURN_IF_ERROR(Train(transformer, lesson, base, options, &changes, &result));
+  result.adapter = train::AdapterOf(model, changes, options.name, options.version);
+  return result;
+}
+
 absl::StatusOr<TrainingResult> TrainLastLayerLora(Transformer& transformer,
                                                   std::span<const TrainingExample> examples,
                                                   const AdapterMix* base,
                                                   const TrainingOptions& options) {
-  const Model& model = transformer.model();
-  RETURN_IF_ERROR(CheckLearningRate(options));
-  ASSIGN_OR_RETURN(const Site site, LastLayerSite(model, options.target));
-  ChangeSet<float> changes(train::NetworkShape::Of(model.config()));
-  RETURN_IF_ERROR(
-      train::AddLoras(model, std::span(&site, 1), options.rank, false, options.seed, &changes));
-  TrainingResult result;
-  RETURN_IF_ERROR(
-      Train(transformer, examples, base, options, kLoraLearningRate, &changes, &result));
-  result.adapter = train::AdapterOf(model, changes, options.name, options.version);
-  return result;
+  ASSIGN_OR_RETURN(const Site site, LastLayerSite(transformer.model(), options.target));
+  return TrainLora(transformer, std::span(&site, 1), examples, {}, base, options);
 }
 
 absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, const Frame& frame,
@@ -132,8 +152,9 @@ absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, cons
   ChangeSet<float> changes(train::NetworkShape::Of(model.config()));
   changes.AddCore(*site, static_cast<size_t>(frame.rank), 1.0F, frame.p, frame.q);
   TrainingResult result;
-  RETURN_IF_ERROR(
-      Train(transformer, examples, base, options, kCoreLearningRate, &changes, &result));
+  const Lesson lesson{
+      .examples = examples, .held_out = examples, .learning_rate = kCoreLearningRate};
+  RETURN_IF_ERROR(Train(transformer, lesson, base, options, &changes, &result));
   result.core = changes.parameters();
   ASSIGN_OR_RETURN(result.adapter,
                    AdapterFromCore(frame, result.core, options.name, options.version, 1.0F));

@@ -15,8 +15,13 @@
 #include "inference/adapter/frame.h"
 #include "inference/model/transformer.h"
 #include "inference/train/losses.h"
+#include "inference/train/network.h"
 
 namespace ruvd {
+
+namespace train {
+class TrainingRun;
+}
 
 // The defaults suit one corrected text of 30 to 60 tokens on the 29M model: about 56 forwards, a
 // few seconds on one core.
@@ -35,10 +40,14 @@ struct TrainingOptions {
   int held_out_samples = 16;  // mask draws of the held-out score, stratified over t
   // Polled between forwards: true stops with kCancelled.
   std::function<bool()> cancelled;
+  // Advances the run until it is done, in slices of its own choice; an error ends the training.
+  // Empty: in one go.
+  std::function<absl::Status(train::TrainingRun& run)> drive;
 };
 
-// Found on the 29M model with one text of 53 and one of 46 tokens. A core sees the gradient through
-// a random frame, so it is small and the rate large.
+// Of one matrix; of several it is divided by the root of their number, since what they change adds
+// up. Found on the 29M model with one text of 53 and one of 46 tokens. A core sees the gradient
+// through a random frame, so it is small and the rate large.
 inline constexpr float kLoraLearningRate = 0.01F;
 inline constexpr float kCoreLearningRate = 0.1F;
 
@@ -46,11 +55,20 @@ struct TrainingResult {
   std::shared_ptr<const Adapter> adapter;
   // R-core in the frame, rank x rank; empty for plain LoRA.
   std::vector<float> core;
-  // Masked-diffusion NELBO of the examples on masks never trained on, nats per token.
+  // Masked-diffusion NELBO of the held-out examples on masks never trained on, nats per token.
   double held_out_before = 0;
   double held_out_after = 0;
   int steps = 0;
 };
+
+// Trains a rank-r LoRA at each of these sites, as TrainLastLayerLora does at one; target is not
+// used. The score before and after is that of `held_out`, or, where that is empty, of the examples
+// themselves under masks never trained on.
+absl::StatusOr<TrainingResult> TrainLora(Transformer& transformer,
+                                         std::span<const train::Site> sites,
+                                         std::span<const TrainingExample> examples,
+                                         std::span<const TrainingExample> held_out,
+                                         const AdapterMix* base, const TrainingOptions& options);
 
 // Trains a rank-r LoRA on one matrix of the last layer: A from the seed (orthonormal rows),
 // B from zero, AdamW without decay, fresh exact-count masks each step (train/run.h trains any

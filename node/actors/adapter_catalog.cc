@@ -24,7 +24,8 @@
 namespace ruvd {
 namespace {
 
-constexpr std::array<std::string_view, 3> kOriginNames = {"config", "loaded", "imported"};
+constexpr std::array<std::string_view, 4> kOriginNames = {"config", "loaded", "imported",
+                                                          "learned"};
 constexpr char kExtension[] = ".gguf";
 
 struct Entry {
@@ -143,9 +144,17 @@ void AdapterCatalog::WarnOfSmallBudget() const {
 }
 
 void AdapterCatalog::LoadImported() {
+  LoadFolder(options_.folder, AdapterOrigin::kImported, 0);
+}
+
+void AdapterCatalog::LoadLearned() {
+  LoadFolder(options_.learned_folder, AdapterOrigin::kLearned, 1);
+}
+
+void AdapterCatalog::LoadFolder(const std::string& folder, AdapterOrigin origin, float weight) {
   std::error_code error;
   std::set<std::string> paths;  // in a fixed order
-  for (const auto& file : std::filesystem::directory_iterator(options_.folder, error)) {
+  for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
     if (file.path().extension() == kExtension) {
       paths.insert(file.path().string());
     }
@@ -153,15 +162,38 @@ void AdapterCatalog::LoadImported() {
   for (const std::string& path : paths) {
     auto adapter = LoadTaloraFile(path, model_);
     const absl::Status status =
-        adapter.ok() ? Add(*std::move(adapter),
-                           {.weight = 0, .origin = AdapterOrigin::kImported, .path = path})
-                           .status()
-                     : adapter.status();
+        adapter.ok()
+            ? Add(*std::move(adapter), {.weight = weight, .origin = origin, .path = path}).status()
+            : adapter.status();
     if (!status.ok()) {
-      spdlog::warn("the imported adapter {} is left out: {} [{}]", path, MessageOf(status),
-                   ReasonOf(status));
+      spdlog::warn("the {} adapter {} is left out: {} [{}]", AdapterOriginName(origin), path,
+                   MessageOf(status), ReasonOf(status));
     }
   }
+}
+
+absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(std::shared_ptr<const Talora> adapter,
+                                                     float weight) {
+  if (options_.learned_folder.empty()) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "this node has no folder for what it learns; give it a data folder");
+  }
+  if (!ValidWeight(weight)) {
+    return WeightError(Shown(adapter->name));
+  }
+  ASSIGN_OR_RETURN(const std::string file, SerializeTaloraFile(*adapter, model_));
+  const std::string path = fmt::format("{}/{}-{}{}", options_.learned_folder, adapter->name,
+                                       adapter->version, kExtension);
+  std::error_code error;
+  const bool known = std::filesystem::exists(path, error);
+  RETURN_IF_ERROR(MakeDataFolder(options_.learned_folder));
+  RETURN_IF_ERROR(WriteFileAtomically(path, file, 0600));
+  auto added =
+      Add(std::move(adapter), {.weight = weight, .origin = AdapterOrigin::kLearned, .path = path});
+  if (!added.ok() && !known) {
+    std::filesystem::remove(path, error);
+  }
+  return added;
 }
 
 float AdapterCatalog::WeightOrInherited(std::string_view name, std::optional<float> weight) const {
@@ -313,11 +345,12 @@ absl::StatusOr<uint32_t> AdapterCatalog::Unload(std::string_view name,
   RETURN_IF_ERROR(registry_.Remove(name, found));
   const MutexLock lock(mutex_);
   const auto source = sources_.find({std::string(name), found});
-  if (source->second.origin == AdapterOrigin::kImported) {
+  if (source->second.origin == AdapterOrigin::kImported ||
+      source->second.origin == AdapterOrigin::kLearned) {
     std::error_code error;
     std::filesystem::remove(source->second.path, error);
     if (error) {
-      spdlog::warn("the imported adapter {} cannot be deleted and comes back with the next start",
+      spdlog::warn("the adapter {} cannot be deleted and comes back with the next start",
                    source->second.path);
     }
   }

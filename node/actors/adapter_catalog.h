@@ -37,8 +37,10 @@ enum class AdapterOrigin : uint8_t {
   kConfig,    // inference.adapters
   kLoaded,    // a file that a client named, until the node stops
   kImported,  // a copy in the node's folder, loaded again at every start
+  kLearned,   // the node made it; as an imported one, but served to requests that choose nothing
 };
-std::string_view AdapterOriginName(AdapterOrigin origin);  // "config", "loaded", "imported"
+// "config", "loaded", "imported" or "learned"
+std::string_view AdapterOriginName(AdapterOrigin origin);
 
 // What is worth knowing of an adapter without reading it.
 struct AdapterSummary {
@@ -66,6 +68,8 @@ struct AdapterCatalogOptions {
   uint64_t budget = uint64_t{256} << 20;  // bytes of factors in memory
   // Where imported files are kept; made when the first one comes. Empty: none can be imported.
   std::string folder;
+  // Where files are kept of what the node itself learned. Empty: nothing is published.
+  std::string learned_folder;
 };
 
 // The adapters that requests of a node may choose by name, plain ones and ones with timestep banks,
@@ -91,9 +95,15 @@ class AdapterCatalog {
   // The same for the bytes of a file, which are kept. Also FILE_UNWRITABLE, DISK_FULL.
   absl::StatusOr<CatalogEntry> Import(std::string_view file, std::optional<float> weight);
 
+  // What the node learned becomes a version that requests get which choose nothing, with this
+  // weight; its file is kept. FAILED_PRECONDITION without a folder; otherwise as Import.
+  absl::StatusOr<CatalogEntry> Publish(std::shared_ptr<const Talora> adapter, float weight);
+  // The files of what was published before, with weight 1; as LoadImported.
+  void LoadLearned();
+
   // No version: the served one, also below. NOT_FOUND, and what VersionedRegistry says.
   absl::StatusOr<CatalogEntry> Find(std::string_view name, std::optional<uint32_t> version);
-  // Returns the version. An imported file is deleted.
+  // Returns the version. The file of an imported or learned one is deleted.
   absl::StatusOr<uint32_t> Unload(std::string_view name, std::optional<uint32_t> version);
   absl::StatusOr<CatalogEntry> SetPinned(std::string_view name, std::optional<uint32_t> version,
                                          bool pinned);
@@ -125,6 +135,8 @@ class AdapterCatalog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(changes_);
   absl::Status CheckRoom(const Key& key) const;
   void WarnOfSmallBudget() const;
+  // The files of a folder.
+  void LoadFolder(const std::string& folder, AdapterOrigin origin, float weight);
   CatalogEntry Describe(const VersionInfo& info) const;
   float WeightOrInherited(std::string_view name, std::optional<float> weight) const;
   absl::StatusOr<uint32_t> ServedVersion(std::string_view name,

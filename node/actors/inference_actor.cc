@@ -167,16 +167,23 @@ class Scheduler final : public Actor<Message> {
 // Reports a generation's end to the metrics on its way to the caller.
 class MeteredListener final : public GenerationListener {
  public:
-  MeteredListener(std::shared_ptr<GenerationListener> inner, Metrics& metrics, const Clock& clock)
-      : inner_(std::move(inner)), metrics_(metrics), clock_(clock), admitted_(clock.Now()) {}
+  MeteredListener(std::shared_ptr<GenerationListener> inner, const InferenceActorOptions& options)
+      : inner_(std::move(inner)),
+        metrics_(*options.metrics),
+        clock_(*options.services.clock),
+        on_step_(options.on_step),
+        admitted_(clock_.Now()) {}
   void OnStarted(const GenerationStarted& started) override {
     last_step_ = clock_.Now();
     inner_->OnStarted(started);
   }
   void OnStep(const StepResult& step) override {
     const TimePoint now = clock_.Now();
-    metrics_.StepEnded(std::chrono::duration<double>(now - last_step_).count(),
-                       static_cast<int>(step.commits.size()));
+    const double seconds = std::chrono::duration<double>(now - last_step_).count();
+    metrics_.StepEnded(seconds, static_cast<int>(step.commits.size()));
+    if (on_step_) {
+      on_step_(seconds);
+    }
     last_step_ = now;
     inner_->OnStep(step);
   }
@@ -192,6 +199,7 @@ class MeteredListener final : public GenerationListener {
   const std::shared_ptr<GenerationListener> inner_;
   Metrics& metrics_;
   const Clock& clock_;
+  const std::function<void(double)> on_step_;
   const TimePoint admitted_;
   TimePoint last_step_{};
 };
@@ -213,8 +221,7 @@ class InferenceActorImpl final : public InferenceActor {
   absl::Status Generate(GenerationJob job) override {
     std::array<uint8_t, 16> id{};
     SecureRandomBytes(id);
-    job.listener = std::make_shared<MeteredListener>(std::move(job.listener), *options_.metrics,
-                                                     *options_.services.clock);
+    job.listener = std::make_shared<MeteredListener>(std::move(job.listener), options_);
     return Admitted(std::make_unique<GenerationTask>(options_.services, ToHex(id), std::move(job)));
   }
   absl::Status Score(ScoreJob job, std::function<void(absl::StatusOr<ScoreAnswer>)> done) override {

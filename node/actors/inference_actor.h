@@ -24,6 +24,8 @@ struct InferenceActorOptions {
   Executor* files = nullptr;           // reads what tasks wait for before their first slice
   std::function<bool()> aborted;       // ends a score between two of its forwards
   Metrics* metrics = nullptr;
+  // Told the seconds of every denoising step, on the thread that computes. May be empty.
+  std::function<void(double seconds)> on_step = nullptr;
 };
 
 // Starts the inference actor in `system`. Everything borrowed outlives the system.

@@ -5,10 +5,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <deque>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -18,7 +16,12 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/actors/feedback_intake.h"
+#include "node/actors/learning_undo.h"
+#include "node/actors/lesson_clusters.h"
+#include "node/actors/round_answers.h"
 #include "node/limits.h"
+#include "node/reasons.h"
 
 namespace ruvd {
 namespace {
@@ -26,272 +29,378 @@ namespace {
 struct FeedbackMessage {
   Feedback feedback;
   ReplyTo<FeedbackAnswer> reply;
-  uint32_t session_lessons = 0;
+};
+struct UndoMessage {
+  std::string token;
+  ReplyTo<LearningChange> reply;
+};
+struct ListMessage {
+  size_t count = 0;
+  ReplyTo<std::vector<LearningChange>> reply;
+};
+struct PauseMessage {
+  bool paused = false;
+  ReplyTo<LearningStatus> reply;
+};
+struct StatusMessage {
+  ReplyTo<LearningStatus> reply;
+};
+struct RunMessage {
+  bool replay = false;
+  ReplyTo<RoundSummary> reply;
 };
 struct AgeCheck {};
-using Message = std::variant<FeedbackMessage, AgeCheck>;
+using Message = std::variant<FeedbackMessage, UndoMessage, ListMessage, PauseMessage, StatusMessage,
+                             RunMessage, AgeCheck>;
 
 // A feedback that waits for the round it is learned in.
 struct Waiter {
   std::string response_id;
   std::string idempotency_key;
   ReplyTo<FeedbackAnswer> reply;
-  uint32_t session_lessons = 0;
+  TakenFeedback taken;
+  TimePoint received;
 };
 
-std::string_view SignalName(const Feedback& feedback) {
-  return feedback.edited_text.has_value() ? "edit"
-         : feedback.accepted.has_value()  ? "accept"
-                                          : "rating";
+// Who waits for the end of a round.
+struct RoundWaiters {
+  std::vector<Waiter> feedback;
+  std::vector<ReplyTo<RoundSummary>> operators;
+};
+
+double MillisSince(TimePoint begun, TimePoint now) {
+  return std::chrono::duration<double, std::milli>(now - begun).count();
 }
-
-// Answers of repeated idempotency keys, oldest forgotten first.
-class AnswerMemory {
- public:
-  std::optional<FeedbackAnswer> Find(const std::string& key) const {
-    auto found = answers_.find(key);
-    return key.empty() || found == answers_.end() ? std::nullopt : std::optional(found->second);
-  }
-  void Remember(const std::string& key, const FeedbackAnswer& answer) {
-    if (key.empty() || !answers_.emplace(key, answer).second) {
-      return;
-    }
-    order_.push_back(key);
-    if (order_.size() > limits::kMaxRememberedAnswers) {
-      answers_.erase(order_.front());
-      order_.pop_front();
-    }
-  }
-
- private:
-  std::map<std::string, FeedbackAnswer> answers_;
-  std::deque<std::string> order_;
-};
 
 class BackgroundActor final : public Actor<Message> {
  public:
-  explicit BackgroundActor(const LearningActorOptions& options) : options_(options) {}
+  explicit BackgroundActor(const LearningActorOptions& options)
+      : options_(options),
+        feedback_({.clock = options.services.clock,
+                   .model = &options.services.transformer->model(),
+                   .trajectories = options.services.trajectories,
+                   .changes = options.services.changes,
+                   .answers = options.answers,
+                   .witness = options.witness,
+                   .instant = options.instant}) {}
 
   absl::Status OnStart(Context& context) override {
+    if (options_.services.changes != nullptr) {
+      ASSIGN_OR_RETURN(const bool paused, options_.services.changes->Paused());
+      paused_->store(paused);
+    }
     if (options_.enabled) {
-      ASSIGN_OR_RETURN(fresh_, FindUnlearned());
+      ASSIGN_OR_RETURN(fresh_, FindLessons(false));
     }
     return context.StartPeriodicTimer(options_.round_after_age, [] { return AgeCheck{}; }).status();
   }
 
-  absl::Status On(FeedbackMessage& message, Context& context) override {
-    if (auto known = memory_.Find(message.feedback.idempotency_key)) {
-      message.reply.Send(*known);
-      return absl::OkStatus();
-    }
-    absl::StatusOr<Trajectory> trajectory = Record(message.feedback);
-    if (!trajectory.ok()) {
-      message.reply.Send(trajectory.status());
-      return absl::OkStatus();
-    }
-    message.session_lessons = TeachSession(message.feedback);
-    if (!options_.enabled || WantedText(*trajectory, options_.round.min_rating).empty()) {
-      Answer(message, options_.enabled ? "recorded; a completion rated low teaches no text of its "
-                                         "own, send an edited_text to teach one"
-                                       : "recorded; learning.enabled is off");
-      return absl::OkStatus();
-    }
-    fresh_.insert(message.feedback.response_id);
-    if (message.feedback.rating.has_value()) {  // alone a weak signal: learned with others
-      Answer(
-          message,
-          fmt::format(
-              "recorded; learned with the next round, after {} rated "
-              "completions or {} s",
-              options_.round_after_requests,
-              std::chrono::duration_cast<std::chrono::seconds>(options_.round_after_age).count()));
-      ++rated_;
-      return rated_ >= options_.round_after_requests ? MaybeStartRound(context) : absl::OkStatus();
-    }
-    if (waiting_.size() >= limits::kLearningMailbox) {
-      Answer(message, "recorded; many wait for the running round, a later one learns it");
-      return MaybeStartRound(context);
-    }
-    waiting_.push_back({message.feedback.response_id, message.feedback.idempotency_key,
-                        message.reply, message.session_lessons});
-    options_.metrics->FeedbackReceived(SignalName(message.feedback), true);
-    return MaybeStartRound(context);
-  }
-
+  absl::Status On(FeedbackMessage& message, Context& context) override;
+  absl::Status On(UndoMessage& message, Context& context) override;
+  absl::Status On(ListMessage& message, Context& context) override;
+  absl::Status On(PauseMessage& message, Context& context) override;
+  absl::Status On(StatusMessage& message, Context& context) override;
+  absl::Status On(RunMessage& message, Context& context) override;
   absl::Status On(AgeCheck&, Context& context) override {
     return fresh_.empty() ? absl::OkStatus() : MaybeStartRound(context);
   }
 
  private:
-  // Stores the signal with its trajectory: it survives a crash from here on.
-  absl::StatusOr<Trajectory> Record(const Feedback& feedback) {
-    RETURN_IF_ERROR(options_.services.trajectories->SetFeedback(
-        feedback.response_id, {.rating = feedback.rating,
-                               .edited_text = feedback.edited_text,
-                               .accepted = feedback.accepted}));
-    NoteQuality(feedback);
-    return options_.services.trajectories->Get(feedback.response_id);
-  }
-
-  // The instant loop. Takes microseconds; its session need not remember the response any more.
-  uint32_t TeachSession(const Feedback& feedback) {
-    if (options_.instant == nullptr) {
-      return 0;
-    }
-    const Tokenizer& tokenizer = options_.services.transformer->model().tokenizer();
-    const absl::StatusOr<size_t> lessons =
-        feedback.edited_text.has_value()
-            ? options_.instant->LearnEdit(feedback.response_id,
-                                          tokenizer.EncodeContinuation(*feedback.edited_text))
-            : options_.instant->LearnReward(
-                  feedback.response_id,
-                  feedback.rating.value_or(feedback.accepted.value_or(false) ? 1.0F : 0.0F));
-    return static_cast<uint32_t>(lessons.value_or(0));
-  }
-
-  // A rating is the quality of the request in the witness log. An entry may have expired.
-  void NoteQuality(const Feedback& feedback) {
-    if (options_.witness == nullptr || !(feedback.rating || feedback.accepted)) {
-      return;
-    }
-    const float quality = feedback.rating.value_or(feedback.accepted.value_or(false) ? 1 : 0);
-    const absl::Status noted = options_.witness->SetQuality(feedback.response_id, quality);
-    if (!noted.ok() && !absl::IsNotFound(noted)) {
-      spdlog::warn("the quality of {} is not noted: {}", feedback.response_id, MessageOf(noted));
-    }
-  }
-
-  // What no round has taken: a stop or a crash may have kept it from being learned, or it was
-  // another model that learned it.
-  absl::StatusOr<std::set<std::string>> FindUnlearned() const {
-    std::set<std::string> unlearned;
-    RETURN_IF_ERROR(
-        options_.services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
-          if (trajectory.learned_by != AsText(options_.services.package_id) &&
-              !WantedText(trajectory, options_.round.min_rating).empty()) {
-            unlearned.insert(trajectory.response_id);
-          }
-          return true;
-        }));
-    return unlearned;
-  }
-
-  void Answer(const FeedbackMessage& message, std::string explanation) {
-    FeedbackAnswer answer;
-    answer.explanation = std::move(explanation);
-    answer.session_lessons = message.session_lessons;
-    memory_.Remember(message.feedback.idempotency_key, answer);
-    options_.metrics->FeedbackReceived(SignalName(message.feedback), false);
-    message.reply.Send(answer);
-  }
-
-  absl::Status MaybeStartRound(Context& context) {
-    if (round_running_) {
-      return absl::OkStatus();  // what arrived meanwhile starts the next one
-    }
-    round_running_ = true;
-    rated_ = 0;
-    auto fresh = std::make_shared<std::set<std::string>>(std::move(fresh_));
-    fresh_.clear();
-    auto waiters = std::make_shared<std::vector<Waiter>>(std::move(waiting_));
-    waiting_.clear();
-    auto result = std::make_shared<BackgroundRound>();
-    auto random = std::make_shared<Random>(context.Rng().Fork());
-    const TimePoint begun = context.Now();
-    return context.Offload(
-        *options_.pool,
-        // Holds nothing of this actor: after a forced stop the round outlives it.
-        [services = options_.services, round = options_.round, fresh, result, random] {
-          *result = RunBackgroundRound(services, round, *fresh, *random);
-        },
-        [this, result, waiters, begun](Context& own) {
-          round_running_ = false;
-          const double seconds = std::chrono::duration<double>(own.Now() - begun).count();
-          options_.metrics->LearningRound(seconds);
-          fresh_.merge(result->waiting);
-          Settle(*result, *waiters, seconds);
-          // Without waiters what is left waits for the next AgeCheck: a failure may last.
-          return fresh_.empty() || waiting_.empty() ? absl::OkStatus() : MaybeStartRound(own);
-        });
-  }
-
-  void Settle(const BackgroundRound& round, const std::vector<Waiter>& waiters, double seconds) {
-    if (!round.status.ok()) {
-      spdlog::error("a round of learning ended early: {} [{}]", MessageOf(round.status),
-                    ReasonOf(round.status));
-    }
-    for (const LearnedPattern& pattern : round.patterns) {
-      if (pattern.outcome == RoundOutcome::kKept) {
-        options_.on_pattern(pattern.id);
-      } else if (pattern.outcome == RoundOutcome::kFailed) {
-        spdlog::error("{} lesson(s) wait for the next round: {} [{}]", pattern.responses.size(),
-                      MessageOf(pattern.failure), ReasonOf(pattern.failure));
-      }
-    }
-    for (const Waiter& waiter : waiters) {
-      absl::StatusOr<FeedbackAnswer> answer = AnswerFor(round, waiter.response_id);
-      if (!answer.ok()) {
-        waiter.reply.Send(Annotate(answer.status(), "the feedback is stored, but learning failed"));
-        continue;
-      }
-      answer->seconds = seconds;
-      answer->session_lessons = waiter.session_lessons;
-      memory_.Remember(waiter.idempotency_key, *answer);
-      waiter.reply.Send(*answer);
-    }
-  }
-
-  static absl::StatusOr<FeedbackAnswer> AnswerFor(const BackgroundRound& round,
-                                                  const std::string& response_id) {
-    FeedbackAnswer answer;
-    for (const LearnedPattern& pattern : round.patterns) {
-      if (!pattern.responses.contains(response_id)) {
-        continue;
-      }
-      RETURN_IF_ERROR(pattern.failure);
-      answer.learned = pattern.outcome == RoundOutcome::kKept;
-      answer.held_out_before = pattern.held_out_before;
-      answer.held_out_after = pattern.held_out_after;
-      if (answer.learned) {
-        answer.pattern_id = ToHex(pattern.id);
-        answer.adapter_name = pattern.adapter_name;
-        answer.adapter_version = pattern.adapter_version;
-      }
-      answer.explanation = Explain(pattern);
-      return answer;
-    }
-    RETURN_IF_ERROR(round.status);
-    answer.explanation = "recorded; a later round learns it";
-    return answer;
-  }
-
-  static std::string Explain(const LearnedPattern& pattern) {
-    switch (pattern.outcome) {
-      case RoundOutcome::kKept:
-        return fmt::format("trained on {} example(s) like this one", pattern.examples);
-      case RoundOutcome::kDeleted:
-        return "recorded, but the pattern that it belongs to was deleted while it was learned";
-      case RoundOutcome::kChanged:
-        return "recorded; the pattern that it belongs to was changed while it was learned, a later "
-               "round learns it anew";
-      case RoundOutcome::kErased:
-        return "recorded; a user was erased while it was learned, a later round learns it without "
-               "that user's words";
-      case RoundOutcome::kRefused:
-        return "recorded, but the store took no such pattern; the node's log says why";
-      default:
-        return "recorded, but an adapter trained on it did not lower the held-out loss, so it was "
-               "not kept";
-    }
-  }
+  bool learning() const { return options_.enabled && !paused_->load(); }
+  absl::StatusOr<std::set<std::string>> FindLessons(bool replay) const;
+  std::string WhyNotNow() const;
+  // Of a feedback that waits for no round.
+  void Answer(const FeedbackMessage& message, const TakenFeedback& taken, TimePoint received,
+              TimePoint now, std::string explanation);
+  absl::Status MaybeStartRound(Context& context);
+  absl::Status StartRound(Context& context);
+  void Report(const BackgroundRound& round) const;
+  void Settle(const BackgroundRound& round, const RoundWaiters& waiters, double seconds,
+              TimePoint now);
+  LearningStatus StatusNow() const;
 
   const LearningActorOptions options_;
-  AnswerMemory memory_;
+  const FeedbackServices feedback_;
+  // Also ends a round that runs.
+  const std::shared_ptr<std::atomic<bool>> paused_ = std::make_shared<std::atomic<bool>>(false);
   std::set<std::string> fresh_;
-  std::vector<Waiter> waiting_;
+  RoundWaiters waiting_;
   int rated_ = 0;
+  uint64_t rounds_ = 0;
   bool round_running_ = false;
 };
+
+// Those that no round has taken: a stop or a crash may have kept them from being learned, or it was
+// another model that learned them. With `replay` all that teach something.
+absl::StatusOr<std::set<std::string>> BackgroundActor::FindLessons(bool replay) const {
+  std::set<std::string> lessons;
+  RETURN_IF_ERROR(
+      options_.services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
+        if ((replay || trajectory.learned_by != AsText(options_.services.package_id)) &&
+            !WantedText(trajectory, options_.round.min_rating).empty()) {
+          lessons.insert(trajectory.response_id);
+        }
+        return true;
+      }));
+  return lessons;
+}
+
+std::string BackgroundActor::WhyNotNow() const {
+  return options_.enabled ? "recorded; learning is paused, `ruvd learn resume` ends that"
+                          : "recorded; learning.enabled is off";
+}
+
+absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
+  const TimePoint received = context.Now();
+  const Feedback& feedback = message.feedback;
+  const auto known = FindAnswer(feedback_, feedback.idempotency_key);
+  if (!known.ok() || known->has_value()) {
+    message.reply.Send(known.ok() ? absl::StatusOr<FeedbackAnswer>(**known) : known.status());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<TakenFeedback> taken = TakeFeedback(feedback_, feedback, !paused_->load());
+  if (!taken.ok()) {
+    message.reply.Send(taken.status());
+    return absl::OkStatus();
+  }
+  if (options_.on_feedback) {
+    options_.on_feedback(taken->trajectory);
+  }
+  const bool teaches = !WantedText(taken->trajectory, options_.round.min_rating).empty();
+  if (teaches && options_.enabled) {
+    fresh_.insert(feedback.response_id);
+  }
+  const bool weak = feedback.rating.has_value() || feedback.copied || feedback.regenerated;
+  if (!learning() || !teaches) {
+    Answer(message, *taken, received, context.Now(),
+           !learning() ? WhyNotNow()
+                       : "recorded; a completion that was not liked teaches no text of its own, "
+                         "send an edited_text to teach one");
+    return absl::OkStatus();
+  }
+  if (weak) {  // learned with others
+    Answer(message, *taken, received, context.Now(),
+           fmt::format(
+               "recorded; learned with the next round, after {} rated completions or {} s",
+               options_.round_after_requests,
+               std::chrono::duration_cast<std::chrono::seconds>(options_.round_after_age).count()));
+    ++rated_;
+    return rated_ >= options_.round_after_requests ? MaybeStartRound(context) : absl::OkStatus();
+  }
+  if (waiting_.feedback.size() >= limits::kLearningMailbox) {
+    Answer(message, *taken, received, context.Now(),
+           "recorded; many wait for the running round, a later one learns it");
+    return MaybeStartRound(context);
+  }
+  waiting_.feedback.push_back({.response_id = feedback.response_id,
+                               .idempotency_key = feedback.idempotency_key,
+                               .reply = message.reply,
+                               .taken = *std::move(taken),
+                               .received = received});
+  options_.metrics->FeedbackReceived(SignalName(feedback), true);
+  return MaybeStartRound(context);
+}
+
+void BackgroundActor::Answer(const FeedbackMessage& message, const TakenFeedback& taken,
+                             TimePoint received, TimePoint now, std::string explanation) {
+  FeedbackAnswer answer;
+  answer.explanation = std::move(explanation);
+  answer.session_lessons = taken.session_lessons;
+  if (taken.session_lessons > 0) {
+    answer.learned_in_ms = MillisSince(received, now);
+  }
+  if (taken.change) {
+    answer.changes.push_back(*taken.change);
+  }
+  RememberAnswer(feedback_, message.feedback.idempotency_key, answer);
+  options_.metrics->FeedbackReceived(SignalName(message.feedback), false);
+  message.reply.Send(answer);
+}
+
+absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
+  ChangeStore* const changes = options_.services.changes;
+  if (changes == nullptr) {
+    message.reply.Send(Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                             "this node lists no changes, so that none can be undone"));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<LearningChange> change =
+      message.token.empty() ? changes->Last() : changes->Find(message.token);
+  if (change.ok()) {
+    change = UndoChange({.clock = options_.services.clock,
+                         .changes = changes,
+                         .patterns = options_.services.patterns,
+                         .trajectories = options_.services.trajectories,
+                         .instant = options_.instant,
+                         .withdraw = options_.withdraw},
+                        *change);
+  }
+  if (change.ok()) {
+    for (const std::string& response : change->responses) {
+      fresh_.erase(response);
+    }
+    if (change->pattern) {
+      options_.on_pattern(*change->pattern);
+    }
+  }
+  message.reply.Send(std::move(change));
+  return absl::OkStatus();
+}
+
+absl::Status BackgroundActor::On(ListMessage& message, Context&) {
+  ChangeStore* const changes = options_.services.changes;
+  message.reply.Send(changes == nullptr ? std::vector<LearningChange>()
+                                        : changes->List(message.count));
+  return absl::OkStatus();
+}
+
+absl::Status BackgroundActor::On(PauseMessage& message, Context& context) {
+  if (options_.services.changes != nullptr) {
+    const absl::Status stored = options_.services.changes->SetPaused(message.paused);
+    if (!stored.ok()) {
+      message.reply.Send(stored);
+      return absl::OkStatus();
+    }
+  }
+  paused_->store(message.paused);
+  spdlog::info("learning is {}", message.paused ? "paused" : "resumed");
+  message.reply.Send(StatusNow());
+  return fresh_.empty() ? absl::OkStatus() : MaybeStartRound(context);
+}
+
+absl::Status BackgroundActor::On(StatusMessage& message, Context&) {
+  message.reply.Send(StatusNow());
+  return absl::OkStatus();
+}
+
+LearningStatus BackgroundActor::StatusNow() const {
+  const ChangeStore* const changes = options_.services.changes;
+  return {.enabled = options_.enabled,
+          .paused = paused_->load(),
+          .round_running = round_running_,
+          .lessons_waiting = static_cast<uint32_t>(fresh_.size()),
+          .rounds = rounds_,
+          .changes = changes == nullptr ? 0 : static_cast<uint32_t>(changes->size()),
+          .throttle = options_.throttle == nullptr ? LearningThrottleStatus{}
+                                                   : options_.throttle->status()};
+}
+
+absl::Status BackgroundActor::On(RunMessage& message, Context& context) {
+  if (!learning()) {
+    message.reply.Send(Error(absl::StatusCode::kFailedPrecondition, reasons::kLearningPaused,
+                             "no round starts: {}", WhyNotNow()));
+    return absl::OkStatus();
+  }
+  if (message.replay) {
+    absl::StatusOr<std::set<std::string>> all = FindLessons(true);
+    if (!all.ok()) {
+      message.reply.Send(all.status());
+      return absl::OkStatus();
+    }
+    fresh_.merge(*all);
+  }
+  waiting_.operators.push_back(message.reply);
+  return MaybeStartRound(context);
+}
+
+// What arrives while a round runs starts the next one.
+absl::Status BackgroundActor::MaybeStartRound(Context& context) {
+  return round_running_ || !learning() ? absl::OkStatus() : StartRound(context);
+}
+
+absl::Status BackgroundActor::StartRound(Context& context) {
+  round_running_ = true;
+  rated_ = 0;
+  auto fresh = std::make_shared<std::set<std::string>>(std::exchange(fresh_, {}));
+  auto waiters = std::make_shared<RoundWaiters>(std::exchange(waiting_, {}));
+  auto result = std::make_shared<BackgroundRound>();
+  auto random = std::make_shared<Random>(context.Rng().Fork());
+  LearningServices services = options_.services;
+  services.on_demand = !waiters->operators.empty();
+  services.cancelled = [paused = paused_, stopped = options_.services.cancelled] {
+    return paused->load() || (stopped && stopped());
+  };
+  LearningThrottle* const throttle = options_.throttle;
+  if (throttle != nullptr) {
+    services.between_slices = [throttle, cancelled = services.cancelled](uint64_t bytes) {
+      return throttle->Wait(bytes, cancelled);
+    };
+  }
+  const TimePoint begun = context.Now();
+  return context.Offload(
+      *options_.pool,
+      // Holds nothing of this actor: after a forced stop the round outlives it.
+      [services = std::move(services), round = options_.round, fresh, result, random, throttle] {
+        std::optional<LearningThrottle::Working> working;
+        if (throttle != nullptr) {
+          working.emplace(*throttle);
+        }
+        *result = RunBackgroundRound(services, round, *fresh, *random);
+      },
+      [this, result, waiters, begun](Context& own) {
+        round_running_ = false;
+        ++rounds_;
+        const double seconds = std::chrono::duration<double>(own.Now() - begun).count();
+        options_.metrics->LearningRound(seconds);
+        fresh_.merge(result->waiting);
+        Report(*result);
+        Settle(*result, *waiters, seconds, own.Now());
+        // Without waiters what is left waits for the next AgeCheck: a failure may last.
+        const bool waited_for = !waiting_.feedback.empty() || !waiting_.operators.empty();
+        return waited_for ? MaybeStartRound(own) : absl::OkStatus();
+      });
+}
+
+void BackgroundActor::Report(const BackgroundRound& round) const {
+  if (!round.status.ok() && !absl::IsCancelled(round.status)) {
+    spdlog::error("a round of learning ended early: {} [{}]", MessageOf(round.status),
+                  ReasonOf(round.status));
+  }
+  for (const LearnedPattern& pattern : round.patterns) {
+    if (pattern.outcome == RoundOutcome::kKept) {
+      options_.on_pattern(pattern.id);
+    } else if (pattern.outcome == RoundOutcome::kFailed && !absl::IsCancelled(pattern.failure)) {
+      spdlog::error("{} lesson(s) wait for the next round: {} [{}]", pattern.responses.size(),
+                    MessageOf(pattern.failure), ReasonOf(pattern.failure));
+    }
+  }
+  for (const MergedPattern& merged : round.merged) {
+    options_.on_pattern(merged.kept);
+    options_.on_pattern(merged.gone);
+  }
+}
+
+void BackgroundActor::Settle(const BackgroundRound& round, const RoundWaiters& waiters,
+                             double seconds, TimePoint now) {
+  for (const Waiter& waiter : waiters.feedback) {
+    absl::StatusOr<FeedbackAnswer> answer = AnswerOfRound(round, waiter.response_id);
+    if (absl::IsCancelled(answer.status()) && paused_->load()) {
+      answer = FeedbackAnswer{};
+      answer->explanation = WhyNotNow();
+    }
+    if (!answer.ok()) {
+      waiter.reply.Send(Annotate(answer.status(), "the feedback is stored, but learning failed"));
+      continue;
+    }
+    answer->seconds = seconds;
+    answer->session_lessons = waiter.taken.session_lessons;
+    if (waiter.taken.change) {
+      answer->changes.insert(answer->changes.begin(), *waiter.taken.change);
+    }
+    if (answer->learned || answer->session_lessons > 0) {
+      answer->learned_in_ms = MillisSince(waiter.received, now);
+    }
+    RememberAnswer(feedback_, waiter.idempotency_key, *answer);
+    waiter.reply.Send(*answer);
+  }
+  for (const ReplyTo<RoundSummary>& reply : waiters.operators) {
+    absl::StatusOr<RoundSummary> summary = Summarise(round);
+    if (summary.ok()) {
+      summary->seconds = seconds;
+    }
+    reply.Send(std::move(summary));
+  }
+}
 
 class LearningActorImpl final : public LearningActor {
  public:
@@ -304,19 +413,43 @@ class LearningActorImpl final : public LearningActor {
                                  [options] { return std::make_unique<BackgroundActor>(options); });
   }
 
-  absl::Status Submit(Feedback feedback,
-                      std::function<void(absl::StatusOr<FeedbackAnswer>)> done) override {
-    // A round takes seconds; a queue of them minutes. The caller's own deadline is usually shorter.
-    constexpr Duration kPatience = std::chrono::minutes(10);
-    ref_.Ask<FeedbackAnswer>(
-        [&feedback](ReplyTo<FeedbackAnswer> reply) {
-          return FeedbackMessage{std::move(feedback), std::move(reply)};
-        },
-        clock_.Now() + kPatience, std::move(done));
+  absl::Status Submit(Feedback feedback, Done<FeedbackAnswer> done) override {
+    Ask<FeedbackAnswer>(
+        [&](auto reply) { return FeedbackMessage{std::move(feedback), std::move(reply)}; },
+        std::move(done));
     return absl::OkStatus();
+  }
+  void Undo(std::string token, Done<LearningChange> done) override {
+    Ask<LearningChange>([&](auto reply) { return UndoMessage{std::move(token), std::move(reply)}; },
+                        std::move(done));
+  }
+  void ListChanges(size_t count, Done<std::vector<LearningChange>> done) override {
+    Ask<std::vector<LearningChange>>(
+        [&](auto reply) { return ListMessage{count, std::move(reply)}; }, std::move(done));
+  }
+  void SetPaused(bool paused, Done<LearningStatus> done) override {
+    Ask<LearningStatus>([&](auto reply) { return PauseMessage{paused, std::move(reply)}; },
+                        std::move(done));
+  }
+  void GetStatus(Done<LearningStatus> done) override {
+    Ask<LearningStatus>([&](auto reply) { return StatusMessage{std::move(reply)}; },
+                        std::move(done));
+  }
+  void RunBackground(bool replay, Done<RoundSummary> done) override {
+    Ask<RoundSummary>([&](auto reply) { return RunMessage{replay, std::move(reply)}; },
+                      std::move(done));
   }
 
  private:
+  // A round takes seconds; a queue of them minutes. The caller's own deadline is usually shorter.
+  static constexpr Duration kPatience = std::chrono::minutes(10);
+
+  template <typename Reply, typename Make>
+  void Ask(Make make, Done<Reply> done) {
+    ref_.Ask<Reply>([&make](ReplyTo<Reply> reply) { return Message(make(std::move(reply))); },
+                    clock_.Now() + kPatience, std::move(done));
+  }
+
   const Clock& clock_;
   Ref<Message> ref_;
 };

@@ -12,20 +12,27 @@
 #include "node/actors/instant_loop.h"
 #include "node/actors/learning.h"
 #include "node/metrics/metrics.h"
+#include "storage/changes/answer_store.h"
 #include "storage/witness/witness_log.h"
 
 namespace ruvd {
 
 struct LearningActorOptions {
-  BackgroundServices services;
+  LearningServices services;
   BackgroundOptions round;
   bool enabled = true;
   int round_after_requests = 8;
   Duration round_after_age{};
   Executor* pool = nullptr;  // the learning thread; the transformer is used only there
   Metrics* metrics = nullptr;
-  WitnessLog* witness = nullptr;   // learns of ratings; null: there is none
-  InstantLoop* instant = nullptr;  // learns at once, before any round; null: there is none
+  AnswerStore* answers = nullptr;        // null: feedback that comes again is learned again
+  WitnessLog* witness = nullptr;         // learns of ratings; null: there is none
+  InstantLoop* instant = nullptr;        // learns at once, before any round; null: there is none
+  LearningThrottle* throttle = nullptr;  // null: learning gives way to nobody
+  // A completion was rated; called in the actor's turn. May be empty.
+  std::function<void(const Trajectory&)> on_feedback;
+  // Takes what a deep round published out of service (UndoServices). May be empty.
+  std::function<absl::Status(const LearningChange&)> withdraw;
   // A pattern was stored; called in the actor's turn.
   std::function<void(const PatternId&)> on_pattern;
 };

@@ -284,7 +284,8 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     ASSIGN_OR_RETURN(const UserErasure erasure, ruvd::EraseUser({.database = node_.database,
                                                                  .sessions = node_.sessions,
                                                                  .trajectories = node_.trajectories,
-                                                                 .witness = node_.witness},
+                                                                 .witness = node_.witness,
+                                                                 .changes = node_.changes},
                                                                 user_id));
     ForgetInMemory(user_id);
     response->set_sessions_forgotten(erasure.sessions);

@@ -1,32 +1,40 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+#include <utility>
+
+#include "node/actors/lesson_clusters.h"
+#include "node/api/learning_messages.h"
 #include "node/api/messages.h"
+#include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
+#include "node/limits.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 
 namespace ruvd {
 namespace {
 
+using Context = grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
 class LearningServiceImpl final : public learning::v1::LearningService::CallbackService {
  public:
-  explicit LearningServiceImpl(const ServiceDependencies& dependencies) : node_(dependencies) {}
+  explicit LearningServiceImpl(const ServiceDependencies& dependencies)
+      : node_(dependencies), lane_(dependencies.queries, limits::kMaxWaitingQueries) {}
 
-  grpc::ServerUnaryReactor* SubmitFeedback(
-      grpc::CallbackServerContext* context, const learning::v1::SubmitFeedbackRequest* request,
-      learning::v1::SubmitFeedbackResponse* response) override {
+  ServerUnaryReactor* SubmitFeedback(Context* context,
+                                     const learning::v1::SubmitFeedbackRequest* request,
+                                     learning::v1::SubmitFeedbackResponse* response) override {
     auto* reactor = context->DefaultReactor();
     absl::StatusOr<Feedback> feedback = ReadFeedback(*request);
     absl::Status status = feedback.status();
     if (status.ok()) {
       status = node_.learning->Submit(
-          *std::move(feedback), [reactor, response](const absl::StatusOr<FeedbackAnswer>& answer) {
-            if (answer.ok()) {
-              WriteFeedbackAnswer(*answer, response);
-            }
-            reactor->Finish(ToRpcStatus(answer.status()));
-          });
+          *std::move(feedback), Answer<FeedbackAnswer>(reactor, [response](const auto& answer) {
+            WriteFeedbackAnswer(answer, response);
+          }));
     }
     if (!status.ok()) {
       reactor->Finish(ToRpcStatus(status));
@@ -34,8 +42,137 @@ class LearningServiceImpl final : public learning::v1::LearningService::Callback
     return reactor;
   }
 
+  ServerUnaryReactor* Undo(Context* context, const learning::v1::UndoRequest* request,
+                           learning::v1::UndoResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    node_.learning->Undo(request->undo_token(),
+                         Answer<LearningChange>(reactor, [response](const auto& change) {
+                           WriteChange(change, response->mutable_change());
+                         }));
+    return reactor;
+  }
+
+  ServerUnaryReactor* ListChanges(Context* context, const learning::v1::ListChangesRequest* request,
+                                  learning::v1::ListChangesResponse* response) override {
+    constexpr uint32_t kDefaultCount = 50;
+    auto* reactor = context->DefaultReactor();
+    const size_t count = request->count() == 0 ? kDefaultCount : request->count();
+    node_.learning->ListChanges(
+        std::min(count, limits::kMaxChanges),
+        Answer<std::vector<LearningChange>>(reactor, [response](const auto& changes) {
+          for (const LearningChange& change : changes) {
+            WriteChange(change, response->add_changes());
+          }
+        }));
+    return reactor;
+  }
+
+  ServerUnaryReactor* GetLearningStatus(
+      Context* context, const learning::v1::GetLearningStatusRequest*,
+      learning::v1::GetLearningStatusResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    node_.learning->GetStatus(
+        [this, reactor, response](const absl::StatusOr<LearningStatus>& learning) {
+          if (!learning.ok()) {
+            reactor->Finish(ToRpcStatus(learning.status()));
+            return;
+          }
+          WriteLearningStatus(*learning, response->mutable_status());
+          node_.deep->GetStatus(Answer<DeepStatus>(reactor, [response](const DeepStatus& deep) {
+            WriteDeepStatus(deep, response->mutable_status()->mutable_deep());
+          }));
+        });
+    return reactor;
+  }
+
+  ServerUnaryReactor* PauseLearning(Context* context, const learning::v1::PauseLearningRequest*,
+                                    learning::v1::PauseLearningResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    node_.learning->SetPaused(true, StatusAnswer(reactor, response));
+    return reactor;
+  }
+
+  ServerUnaryReactor* ResumeLearning(Context* context, const learning::v1::ResumeLearningRequest*,
+                                     learning::v1::ResumeLearningResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    node_.learning->SetPaused(false, StatusAnswer(reactor, response));
+    return reactor;
+  }
+
+  ServerUnaryReactor* RunBackground(Context* context,
+                                    const learning::v1::RunBackgroundRequest* request,
+                                    learning::v1::RunBackgroundResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    node_.learning->RunBackground(request->replay(),
+                                  Answer<RoundSummary>(reactor, [response](const auto& summary) {
+                                    WriteRoundSummary(summary, response);
+                                  }));
+    return reactor;
+  }
+
+  ServerUnaryReactor* RunDeep(Context* context, const learning::v1::RunDeepRequest*,
+                              learning::v1::RunDeepResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    node_.deep->Run(Answer<DeepResult>(
+        reactor, [response](const DeepResult& result) { WriteDeepResult(result, response); }));
+    return reactor;
+  }
+
+  ServerUnaryReactor* ListLessons(Context* context, const learning::v1::ListLessonsRequest* request,
+                                  learning::v1::ListLessonsResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    lane_.Run(context, reactor, [this, request, response] { return Lessons(*request, response); });
+    return reactor;
+  }
+
  private:
+  // Finishes a call with what an actor says; `write` fills the response.
+  template <typename T, typename Write>
+  static LearningActor::Done<T> Answer(ServerUnaryReactor* reactor, Write write) {
+    return [reactor, write](const absl::StatusOr<T>& answer) {
+      if (answer.ok()) {
+        write(*answer);
+      }
+      reactor->Finish(ToRpcStatus(answer.status()));
+    };
+  }
+  template <typename Response>
+  static LearningActor::Done<LearningStatus> StatusAnswer(ServerUnaryReactor* reactor,
+                                                          Response* response) {
+    return Answer<LearningStatus>(reactor, [response](const LearningStatus& status) {
+      WriteLearningStatus(status, response->mutable_status());
+    });
+  }
+
+  // No two trajectories have one time, so that a page goes on after the time of its last one.
+  absl::Status Lessons(const learning::v1::ListLessonsRequest& request,
+                       learning::v1::ListLessonsResponse* response) {
+    const size_t page = request.page_size() == 0 ? limits::kMaxLessonPage : request.page_size();
+    const size_t size = std::min<size_t>(page, limits::kMaxLessonPage);
+    size_t bytes = 0;
+    const int64_t from_ms = request.after_ms() > 0 ? request.after_ms() + 1 : 0;
+    int64_t last_ms = 0;
+    return node_.trajectories->ForEachSince(from_ms, [&](const Trajectory& trajectory) {
+      const std::string text = WantedText(trajectory, node_.min_rating);
+      if (text.empty()) {
+        return true;
+      }
+      const size_t grown = trajectory.prompt.size() + trajectory.completion.size() + text.size();
+      const bool full = static_cast<size_t>(response->lessons_size()) == size ||
+                        (bytes > 0 && bytes + grown > limits::kMaxPageBytes);
+      if (full) {
+        response->set_next_after_ms(last_ms);
+        return false;
+      }
+      bytes += grown;
+      last_ms = trajectory.created_ms;
+      WriteLesson(trajectory, text, response->add_lessons());
+      return true;
+    });
+  }
+
   const ServiceDependencies node_;
+  QueryLane lane_;
 };
 
 }  // namespace

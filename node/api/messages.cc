@@ -193,11 +193,25 @@ absl::StatusOr<ScoreJob> ReadScore(const inference::v1::ScoreRequest& message) {
   return job;
 }
 
+namespace {
+
+// What a user did not do says nothing.
+absl::StatusOr<Feedback> OfTrueOnly(std::string_view signal, bool value, Feedback feedback) {
+  if (!value) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "{} is false; send it where it is true, and nothing otherwise", signal);
+  }
+  return feedback;
+}
+
+}  // namespace
+
 absl::StatusOr<Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest& message) {
   RETURN_IF_ERROR(CheckRequestBytes(message));
   Feedback feedback;
   feedback.response_id = message.response_id();
   feedback.idempotency_key = message.idempotency_key();
+  feedback.metadata.insert(message.metadata().begin(), message.metadata().end());
   if (feedback.idempotency_key.size() > limits::kMaxIdempotencyKeyBytes) {
     return OutOfRange("the length of idempotency_key",
                       static_cast<double>(feedback.idempotency_key.size()),
@@ -219,9 +233,16 @@ absl::StatusOr<Feedback> ReadFeedback(const learning::v1::SubmitFeedbackRequest&
     case learning::v1::SubmitFeedbackRequest::kAccepted:
       feedback.accepted = message.accepted();
       return feedback;
+    case learning::v1::SubmitFeedbackRequest::kCopied:
+      feedback.copied = true;
+      return OfTrueOnly("copied", message.copied(), std::move(feedback));
+    case learning::v1::SubmitFeedbackRequest::kRegenerated:
+      feedback.regenerated = true;
+      return OfTrueOnly("regenerated", message.regenerated(), std::move(feedback));
     default:
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                   "the feedback has no signal; set rating, edited_text or accepted");
+                   "the feedback has no signal; set rating, edited_text, accepted, copied or "
+                   "regenerated");
   }
 }
 
@@ -320,19 +341,6 @@ void WriteFrame(const StepResult& step, const Tokenizer& tokenizer,
   for (const int position : step.remasked) {
     message->add_remasked(static_cast<uint32_t>(position));
   }
-}
-
-void WriteFeedbackAnswer(const FeedbackAnswer& answer,
-                         learning::v1::SubmitFeedbackResponse* message) {
-  message->set_learned(answer.learned);
-  message->set_explanation(answer.explanation);
-  message->set_pattern_id(answer.pattern_id);
-  message->set_adapter_name(answer.adapter_name);
-  message->set_adapter_version(answer.adapter_version);
-  message->set_held_out_loss_before(answer.held_out_before);
-  message->set_held_out_loss_after(answer.held_out_after);
-  message->set_seconds(answer.seconds);
-  message->set_session_lessons(answer.session_lessons);
 }
 
 void WritePattern(const Pattern& pattern, pattern::v1::Pattern* message) {

@@ -46,8 +46,6 @@ void WriteFinished(const GenerationFinished& finished, const Tokenizer& tokenize
                    inference::v1::Finished* message);
 void WriteFrame(const StepResult& step, const Tokenizer& tokenizer,
                 inference::v1::DenoiseFrame* message);
-void WriteFeedbackAnswer(const FeedbackAnswer& answer,
-                         learning::v1::SubmitFeedbackResponse* message);
 // Without embedding and adapter.
 void WritePattern(const Pattern& pattern, pattern::v1::Pattern* message);
 

@@ -96,7 +96,9 @@ class PatternServiceImpl final : public pattern::v1::PatternService::CallbackSer
                                           pattern::v1::DeletePatternResponse*) override {
     return Run(context, [this, request]() -> absl::Status {
       ASSIGN_OR_RETURN(const PatternId id, ReadPatternId(request->id()));
-      return node_.patterns->Delete(id);
+      RETURN_IF_ERROR(node_.patterns->Delete(id));
+      // Who deletes a pattern means what it was before, too.
+      return node_.changes == nullptr ? absl::OkStatus() : node_.changes->ForgetPattern(id);
     });
   }
 

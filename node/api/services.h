@@ -15,6 +15,7 @@
 #include "base/executor.h"
 #include "inference/model/model.h"
 #include "node/actors/adapter_catalog.h"
+#include "node/actors/deep_actor.h"
 #include "node/actors/federation.h"
 #include "node/actors/inference.h"
 #include "node/actors/instant_loop.h"
@@ -22,6 +23,7 @@
 #include "node/api/pattern_feed.h"
 #include "node/status.h"
 #include "privacy/identity/node_key.h"
+#include "storage/changes/change_store.h"
 #include "storage/db/database.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/sessions/session_index.h"
@@ -36,6 +38,7 @@ struct ServiceDependencies {
   const Model* model = nullptr;
   InferenceActor* inference = nullptr;
   LearningActor* learning = nullptr;
+  DeepActor* deep = nullptr;
   PatternStore* patterns = nullptr;
   PatternFeed* pattern_feed = nullptr;
   Digest package_id{};  // of the model that embeds
@@ -46,7 +49,9 @@ struct ServiceDependencies {
   Database* database = nullptr;
   SessionIndex* sessions = nullptr;
   TrajectoryStore* trajectories = nullptr;
+  ChangeStore* changes = nullptr;     // null: what learning changes is not listed
   InstantLoop* instant = nullptr;     // null: sessions remember nothing
+  float min_rating = 0.7F;            // at which a completion teaches
   std::string backup_dir;             // where BackUpStore makes folders
   Executor* queries = nullptr;        // of calls that read much of the witness log
   Executor* pattern_calls = nullptr;  // of calls that read or write patterns

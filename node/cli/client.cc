@@ -113,6 +113,54 @@ absl::StatusOr<learning::v1::SubmitFeedbackResponse> NodeClient::SubmitFeedback(
   return stubs_->Call(*this, stubs_->learning, &Stub::SubmitFeedback, request);
 }
 
+absl::StatusOr<learning::v1::UndoResponse> NodeClient::Undo(
+    const learning::v1::UndoRequest& request) {
+  using Stub = learning::v1::LearningService::Stub;
+  return stubs_->Call(*this, stubs_->learning, &Stub::Undo, request);
+}
+
+absl::StatusOr<learning::v1::ListChangesResponse> NodeClient::ListChanges(
+    const learning::v1::ListChangesRequest& request) {
+  using Stub = learning::v1::LearningService::Stub;
+  return stubs_->Call(*this, stubs_->learning, &Stub::ListChanges, request);
+}
+
+absl::StatusOr<learning::v1::GetLearningStatusResponse> NodeClient::GetLearningStatus(
+    const learning::v1::GetLearningStatusRequest& request) {
+  using Stub = learning::v1::LearningService::Stub;
+  return stubs_->Call(*this, stubs_->learning, &Stub::GetLearningStatus, request);
+}
+
+absl::StatusOr<learning::v1::PauseLearningResponse> NodeClient::PauseLearning(
+    const learning::v1::PauseLearningRequest& request) {
+  using Stub = learning::v1::LearningService::Stub;
+  return stubs_->Call(*this, stubs_->learning, &Stub::PauseLearning, request);
+}
+
+absl::StatusOr<learning::v1::ResumeLearningResponse> NodeClient::ResumeLearning(
+    const learning::v1::ResumeLearningRequest& request) {
+  using Stub = learning::v1::LearningService::Stub;
+  return stubs_->Call(*this, stubs_->learning, &Stub::ResumeLearning, request);
+}
+
+absl::StatusOr<learning::v1::RunBackgroundResponse> NodeClient::RunBackground(
+    const learning::v1::RunBackgroundRequest& request) {
+  using Stub = learning::v1::LearningService::Stub;
+  return stubs_->Call(*this, stubs_->learning, &Stub::RunBackground, request);
+}
+
+absl::StatusOr<learning::v1::RunDeepResponse> NodeClient::RunDeep(
+    const learning::v1::RunDeepRequest& request) {
+  using Stub = learning::v1::LearningService::Stub;
+  return stubs_->Call(*this, stubs_->learning, &Stub::RunDeep, request);
+}
+
+absl::StatusOr<learning::v1::ListLessonsResponse> NodeClient::ListLessons(
+    const learning::v1::ListLessonsRequest& request) {
+  using Stub = learning::v1::LearningService::Stub;
+  return stubs_->Call(*this, stubs_->learning, &Stub::ListLessons, request);
+}
+
 absl::StatusOr<pattern::v1::UpsertPatternResponse> NodeClient::UpsertPattern(
     const pattern::v1::UpsertPatternRequest& request) {
   using Stub = pattern::v1::PatternService::Stub;

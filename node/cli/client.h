@@ -44,6 +44,21 @@ class NodeClient {
   absl::StatusOr<inference::v1::ScoreResponse> Score(const inference::v1::ScoreRequest& request);
   absl::StatusOr<learning::v1::SubmitFeedbackResponse> SubmitFeedback(
       const learning::v1::SubmitFeedbackRequest& request);
+  absl::StatusOr<learning::v1::UndoResponse> Undo(const learning::v1::UndoRequest& request);
+  absl::StatusOr<learning::v1::ListChangesResponse> ListChanges(
+      const learning::v1::ListChangesRequest& request);
+  absl::StatusOr<learning::v1::GetLearningStatusResponse> GetLearningStatus(
+      const learning::v1::GetLearningStatusRequest& request);
+  absl::StatusOr<learning::v1::PauseLearningResponse> PauseLearning(
+      const learning::v1::PauseLearningRequest& request);
+  absl::StatusOr<learning::v1::ResumeLearningResponse> ResumeLearning(
+      const learning::v1::ResumeLearningRequest& request);
+  absl::StatusOr<learning::v1::RunBackgroundResponse> RunBackground(
+      const learning::v1::RunBackgroundRequest& request);
+  absl::StatusOr<learning::v1::RunDeepResponse> RunDeep(
+      const learning::v1::RunDeepRequest& request);
+  absl::StatusOr<learning::v1::ListLessonsResponse> ListLessons(
+      const learning::v1::ListLessonsRequest& request);
   absl::StatusOr<pattern::v1::UpsertPatternResponse> UpsertPattern(
       const pattern::v1::UpsertPatternRequest& request);
   // The same without waiting: `done` is called once, on a thread of gRPC's or before this returns.

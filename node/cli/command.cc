@@ -129,6 +129,7 @@ void AddAllVerbs(VerbTable& verbs) {
   AddTourVerb(verbs);
   AddRunVerb(verbs);
   AddRateVerb(verbs);
+  AddLearningVerbs(verbs);
   AddTextVerbs(verbs);
   AddPatternVerbs(verbs);
   AddAdapterVerbs(verbs);

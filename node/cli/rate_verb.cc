@@ -6,6 +6,8 @@
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "node/cli/client.h"
@@ -23,6 +25,10 @@ struct RateFlags {
   std::string rating;
   std::optional<std::string> fix;
   bool accept = false;
+  bool copied = false;
+  bool regenerated = false;
+  std::vector<std::string> metadata;  // NAME=VALUE
+  std::string id;
 };
 
 std::optional<float> ParseRating(const std::string& text) {
@@ -42,17 +48,22 @@ std::optional<float> ParseRating(const std::string& text) {
 
 absl::StatusOr<learning::v1::SubmitFeedbackRequest> MakeRequest(const CommandContext& context,
                                                                 const RateFlags& flags) {
-  const int signals = (flags.rating.empty() ? 0 : 1) + (flags.fix ? 1 : 0) + (flags.accept ? 1 : 0);
+  const int signals = (flags.rating.empty() ? 0 : 1) + (flags.fix ? 1 : 0) +
+                      (flags.accept ? 1 : 0) + (flags.copied ? 1 : 0) + (flags.regenerated ? 1 : 0);
   if (signals != 1) {
     return UsageError(
-        "say one thing about the response: good, bad, a number from 0 to 1, --fix TEXT or "
-        "--accept");
+        "say one thing about the response: good, bad, a number from 0 to 1, --fix TEXT, "
+        "--accept, --copied or --regenerated");
   }
   learning::v1::SubmitFeedbackRequest request;
   if (flags.fix) {
     request.set_edited_text(*flags.fix);
   } else if (flags.accept) {
     request.set_accepted(true);
+  } else if (flags.copied) {
+    request.set_copied(true);
+  } else if (flags.regenerated) {
+    request.set_regenerated(true);
   } else {
     const auto rating = ParseRating(flags.rating);
     if (!rating) {
@@ -61,6 +72,14 @@ absl::StatusOr<learning::v1::SubmitFeedbackRequest> MakeRequest(const CommandCon
     }
     request.set_rating(*rating);
   }
+  for (const std::string& entry : flags.metadata) {
+    const size_t equals = entry.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return UsageError(fmt::format("\"{}\" is no NAME=VALUE", entry));
+    }
+    (*request.mutable_metadata())[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  request.set_idempotency_key(flags.id);
   request.set_response_id(flags.response);
   if (flags.response == "last") {
     ASSIGN_OR_RETURN(*request.mutable_response_id(), LastResponse(context));
@@ -69,19 +88,24 @@ absl::StatusOr<learning::v1::SubmitFeedbackRequest> MakeRequest(const CommandCon
 }
 
 std::string Describe(const learning::v1::SubmitFeedbackResponse& response) {
-  const std::string session =
-      response.session_lessons() == 0
-          ? ""
-          : fmt::format("its session learned at {} positions\n", response.session_lessons());
-  if (!response.learned()) {
-    return Printable(response.explanation()) + "\n" + session;
+  std::string text;
+  if (response.session_lessons() > 0) {
+    text += fmt::format("its session learned at {} positions\n", response.session_lessons());
   }
-  return session + fmt::format(
-                       "learned in {:.1f} s: pattern {} -> adapter {}@{}\n"
-                       "held-out loss {:.3f} -> {:.3f} nats/token\n",
-                       response.seconds(), PrintableLine(response.pattern_id()),
-                       PrintableLine(response.adapter_name()), response.adapter_version(),
-                       response.held_out_loss_before(), response.held_out_loss_after());
+  if (!response.learned()) {
+    text += Printable(response.explanation()) + "\n";
+  } else {
+    text += fmt::format(
+        "learned in {:.1f} s: pattern {} -> adapter {}@{}\n"
+        "held-out loss {:.3f} -> {:.3f} nats/token\n",
+        response.seconds(), PrintableLine(response.pattern_id()),
+        PrintableLine(response.adapter_name()), response.adapter_version(),
+        response.held_out_loss_before(), response.held_out_loss_after());
+  }
+  if (!response.undo_token().empty()) {
+    text += fmt::format("undo it with: ruvd undo {}\n", PrintableLine(response.undo_token()));
+  }
+  return text;
 }
 
 absl::Status Rate(CommandContext& context, const RateFlags& flags) {
@@ -102,6 +126,10 @@ void AddRateVerb(VerbTable& verbs) {
   verb.add_option("rating", flags->rating, "good, bad or a number from 0 to 1");
   verb.add_option("--fix", flags->fix, "What the completion should have been");
   verb.add_flag("--accept", flags->accept, "The completion was kept as it is");
+  verb.add_flag("--copied", flags->copied, "It was copied; counts less than what users say");
+  verb.add_flag("--regenerated", flags->regenerated, "Another one was asked for instead");
+  verb.add_option("--meta", flags->metadata, "NAME=VALUE to keep with the completion");
+  verb.add_option("--id", flags->id, "Learned once, however often it is sent with this id");
 }
 
 }  // namespace ruvd

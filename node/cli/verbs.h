@@ -15,6 +15,7 @@ void AddIdentityVerbs(VerbTable& verbs);  // init, cert issue
 void AddConfigVerbs(VerbTable& verbs);    // config show, config check
 void AddRunVerb(VerbTable& verbs);        // run
 void AddRateVerb(VerbTable& verbs);       // rate
+void AddLearningVerbs(VerbTable& verbs);  // undo, learn status, pause, resume, run-background, ...
 void AddTextVerbs(VerbTable& verbs);      // embed, tokenize, score
 void AddClusterVerbs(VerbTable& verbs);   // status, members, health
 void AddPatternVerbs(VerbTable& verbs);   // pattern ls, show, search, rm

@@ -65,12 +65,23 @@ struct NodeConfig {
     bool enabled = true;
     float min_rating = 0.7F;  // completions rated at least this are learned from
     int rank = 2;
+    int layers = 2;                // a pattern's adapter changes all linears of so many last layers
     int steps = 0;                 // 0: the trainer's default
     int background_requests = 8;   // rated completions that start a background round
     int background_seconds = 60;   // or this age of the oldest unlearned one
     float cluster_similarity = 0;  // cosine at which a lesson belongs to a pattern; 0: as above
+    float merge_similarity = 0;    // cosine at which two patterns are one; 0: as above
+    float quality_decay = 0.8F;    // of a pattern's quality, with each new lesson
     float min_improvement = 0.0F;  // held-out nats per token an adapter must gain to be kept
-    bool instant = false;          // sessions remember what feedback taught them, at once
+    // Learning waits while the slowest hundredth of denoising steps takes so much longer than
+    // without it, as a share.
+    float slow_down = 0.2F;
+    uint64_t memory_bytes = 512ULL
+                            << 20;  // of training and session memory; above it no loop learns
+    int deep_hours = 0;             // between two deep rounds; 0: on demand only
+    int deep_rank = 8;              // of the adapter that they train on all linears
+    int deep_steps = 200;
+    bool instant = false;  // sessions remember what feedback taught them, at once
   } learning;
   struct FederationSection {
     bool enabled = false;

@@ -29,6 +29,7 @@ constexpr double kMaxQueue = 65'536;
 constexpr double kMaxTokens = 1 << 20;
 constexpr double kMaxDgrQueries = 64;
 constexpr double kMaxRank = 256;
+constexpr double kMaxLayers = 1024;
 constexpr double kMaxSeconds = 7 * 24 * 3600;
 constexpr double kMaxDays = 3650;
 constexpr double kMaxEntries = 100'000'000;
@@ -88,6 +89,8 @@ const std::array kKeys = {
               RUVD_FIELD(float, learning.min_rating), 0, 1},
     ConfigKey{"learning", "rank", "Rank of a pattern's adapter.", RUVD_FIELD(int, learning.rank), 1,
               kMaxRank},
+    ConfigKey{"learning", "layers", "It changes all linear matrices of so many of the last layers.",
+              RUVD_FIELD(int, learning.layers), 1, kMaxLayers},
     ConfigKey{"learning", "steps", "Optimiser steps of one lesson; 0 is the trainer's default.",
               RUVD_FIELD(int, learning.steps), 0, 100'000},
     ConfigKey{"learning", "background_requests", "Rated completions that start a background round.",
@@ -97,9 +100,26 @@ const std::array kKeys = {
     ConfigKey{"learning", "cluster_similarity",
               "Cosine at which a lesson belongs to a pattern; 0 is what suits the model.",
               RUVD_FIELD(float, learning.cluster_similarity), 0, 1},
+    ConfigKey{"learning", "merge_similarity",
+              "Cosine at which two patterns of this node become one; 0 is what suits the model.",
+              RUVD_FIELD(float, learning.merge_similarity), 0, 2},
+    ConfigKey{"learning", "quality_decay",
+              "What a pattern's quality keeps of itself with each new lesson.",
+              RUVD_FIELD(float, learning.quality_decay), 0, 1},
     ConfigKey{"learning", "min_improvement",
               "Held-out nats per token an adapter must gain to be kept.",
               RUVD_FIELD(float, learning.min_improvement), 0, 100},
+    ConfigKey{"learning", "slow_down",
+              "Share by which learning may slow the slowest hundredth of denoising steps down.",
+              RUVD_FIELD(float, learning.slow_down), 0, 100},
+    ConfigKey{"learning", "memory_bytes", "Memory of training and of what sessions were taught.",
+              RUVD_FIELD(uint64_t, learning.memory_bytes), 1 << 20, kMaxBytes},
+    ConfigKey{"learning", "deep_hours", "Hours between two deep rounds; 0 is on demand only.",
+              RUVD_FIELD(int, learning.deep_hours), 0, kMaxDays * 24},
+    ConfigKey{"learning", "deep_rank", "Rank of the adapter that a deep round trains.",
+              RUVD_FIELD(int, learning.deep_rank), 1, kMaxRank},
+    ConfigKey{"learning", "deep_steps", "Optimiser steps of a deep round.",
+              RUVD_FIELD(int, learning.deep_steps), 1, 10'000},
     ConfigKey{"learning", "instant",
               "Sessions remember what feedback taught them, for requests that do not say.",
               RUVD_FIELD(bool, learning.instant)},

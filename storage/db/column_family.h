@@ -30,6 +30,7 @@ enum class ColumnFamily : uint8_t {
   kEdge = 14,
   kLedger = 15,
   kKey = 16,
+  kChange = 17,
 };
 
 struct ColumnFamilyInfo {
@@ -42,7 +43,7 @@ struct ColumnFamilyInfo {
 };
 
 // In the order of the enumeration.
-inline constexpr std::array<ColumnFamilyInfo, 17> kColumnFamilies = {{
+inline constexpr std::array<ColumnFamilyInfo, 18> kColumnFamilies = {{
     {ColumnFamily::kDefault, "default", false, false},
     {ColumnFamily::kVec, "vec", true, false},
     {ColumnFamily::kMeta, "meta", false, false},
@@ -60,6 +61,7 @@ inline constexpr std::array<ColumnFamilyInfo, 17> kColumnFamilies = {{
     {ColumnFamily::kEdge, "edge", true, false},
     {ColumnFamily::kLedger, "ledger", false, false},
     {ColumnFamily::kKey, "key", false, false},
+    {ColumnFamily::kChange, "change", false, true},
 }};
 
 inline const ColumnFamilyInfo& InfoOf(ColumnFamily family) {

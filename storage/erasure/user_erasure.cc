@@ -12,8 +12,12 @@ absl::StatusOr<UserErasure> EraseUser(const UserStores& stores, std::string_view
   // The stores stand still for the moment in which the keys go, after whatever the database has to
   // wait for: a backup's checkpoint, for example.
   const auto around = [&](const Database::DestroyKeys& destroy) {
-    return stores.trajectories->WhileStill(
-        [&] { return stores.witness->EraseUser(user_id, destroy).status(); });
+    const auto all_but_changes = [&] {
+      return stores.trajectories->WhileStill(
+          [&] { return stores.witness->EraseUser(user_id, destroy).status(); });
+    };
+    return stores.changes == nullptr ? all_but_changes()
+                                     : stores.changes->WhileStill(all_but_changes);
   };
   const auto erase = [&] { return stores.database->Erase(KeyScope::User(user_id), around); };
   UserErasure erasure;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "storage/changes/change_store.h"
 #include "storage/db/database.h"
 #include "storage/sessions/session_index.h"
 #include "storage/trajectories/trajectory_store.h"
@@ -20,6 +21,7 @@ struct UserStores {
   SessionIndex* sessions = nullptr;
   TrajectoryStore* trajectories = nullptr;
   WitnessLog* witness = nullptr;
+  ChangeStore* changes = nullptr;  // null: what sessions were taught is not listed
 };
 
 struct UserErasure {

@@ -59,6 +59,9 @@ std::string EncodeTrajectory(const Trajectory& trajectory) {
   if (trajectory.accepted) {
     row.set_accepted(*trajectory.accepted);
   }
+  row.set_copied(trajectory.copied);
+  row.set_regenerated(trajectory.regenerated);
+  row.mutable_metadata()->insert(trajectory.metadata.begin(), trajectory.metadata.end());
   row.set_learned_by(trajectory.learned_by);
   if (trajectory.learned_in) {
     row.set_learned_in(trajectory.learned_in->data(), trajectory.learned_in->size());
@@ -97,6 +100,9 @@ absl::StatusOr<Trajectory> DecodeTrajectory(std::string_view bytes) {
   if (row.has_accepted()) {
     trajectory.accepted = row.accepted();
   }
+  trajectory.copied = row.copied();
+  trajectory.regenerated = row.regenerated();
+  trajectory.metadata.insert(row.metadata().begin(), row.metadata().end());
   trajectory.learned_by = row.learned_by();
   if (learned_bytes != 0) {
     std::ranges::copy(row.learned_in(), trajectory.learned_in.emplace().begin());

@@ -38,7 +38,24 @@ absl::Status CheckRating(const std::optional<float>& rating) {
 }
 
 bool SameFeedback(const Trajectory& a, const Trajectory& b) {
-  return a.rating == b.rating && a.edited_text == b.edited_text && a.accepted == b.accepted;
+  return a.rating == b.rating && a.edited_text == b.edited_text && a.accepted == b.accepted &&
+         a.copied == b.copied && a.regenerated == b.regenerated;
+}
+
+absl::Status CheckMetadata(const std::map<std::string, std::string>& metadata) {
+  if (metadata.size() > limits::kMaxFeedbackMetadata) {
+    return TooLong("metadata", metadata.size(), limits::kMaxFeedbackMetadata);
+  }
+  for (const auto& [name, value] : metadata) {
+    if (name.size() > limits::kMaxFeedbackMetadataKeyBytes) {
+      return TooLong("a name of metadata", name.size(), limits::kMaxFeedbackMetadataKeyBytes);
+    }
+    if (value.size() > limits::kMaxFeedbackMetadataValueBytes) {
+      return TooLong("a value of metadata", value.size(), limits::kMaxFeedbackMetadataValueBytes);
+    }
+    RETURN_IF_ERROR(CheckTexts("metadata of a feedback", {name, value}));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Check(const Trajectory& trajectory) {
@@ -66,6 +83,7 @@ absl::Status Check(const Trajectory& trajectory) {
     return TooLong("an embedding", trajectory.embedding.size(), limits::kMaxDimension);
   }
   RETURN_IF_ERROR(CheckRating(trajectory.rating));
+  RETURN_IF_ERROR(CheckMetadata(trajectory.metadata));
   constexpr char kTrajectory[] = "a trajectory";
   for (const std::string& adapter : trajectory.adapters) {
     RETURN_IF_ERROR(CheckTexts(kTrajectory, {adapter}));
@@ -178,6 +196,11 @@ absl::Status TrajectoryStore::SetFeedback(std::string_view response_id,
   }
   if (feedback.accepted) {
     trajectory.accepted = feedback.accepted;
+  }
+  trajectory.copied |= feedback.copied;
+  trajectory.regenerated |= feedback.regenerated;
+  for (const auto& [name, value] : feedback.metadata) {
+    trajectory.metadata[name] = value;
   }
   trajectory.learned_by.clear();
   RETURN_IF_ERROR(Check(trajectory));

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,6 +44,9 @@ struct Trajectory {
   std::optional<float> rating;
   std::optional<std::string> edited_text;
   std::optional<bool> accepted;
+  bool copied = false;                          // the user copied the completion
+  bool regenerated = false;                     // ... asked for another one instead
+  std::map<std::string, std::string> metadata;  // what the client notes with its feedback
   // Id of the model package whose round of learning took its feedback; empty: none did yet.
   std::string learned_by;
   // The pattern that learned it, which may be gone by now.
@@ -54,6 +58,10 @@ struct TrajectoryFeedback {
   std::optional<float> rating;  // 0 to 1
   std::optional<std::string> edited_text;
   std::optional<bool> accepted;
+  // Implicit: what the user did, not what the user said. False: not heard of.
+  bool copied = false;
+  bool regenerated = false;
+  std::map<std::string, std::string> metadata;  // by name; those of other names stay
 };
 
 struct TrajectoryStoreOptions {
@@ -81,7 +89,7 @@ class TrajectoryStore {
   absl::StatusOr<Trajectory> Get(std::string_view response_id) const;
 
   // Nobody has learned from it then, whatever was learned before. UNKNOWN_RESPONSE;
-  // INVALID_ARGUMENT for a rating outside 0 to 1; LIMIT_EXCEEDED.
+  // INVALID_ARGUMENT for a rating outside 0 to 1; LIMIT_EXCEEDED, also for too much metadata.
   absl::Status SetFeedback(std::string_view response_id, const TrajectoryFeedback& feedback);
 
   // Shows the trajectories created at or after `created_ms`, oldest first, until the callback

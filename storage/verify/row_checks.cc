@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "storage/changes/change_rows.h"
 #include "storage/db/row_key.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/patterns/pattern_rows.h"
@@ -146,6 +147,22 @@ absl::Status CheckOplogRows(Database& database, StoreReport* report) {
   return database.Scan(ColumnFamily::kOplog, "", "", check, pass);
 }
 
+absl::Status CheckChangeRows(Database& database, StoreReport* report) {
+  RowComplaints complaints("change", report);
+  const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
+    const uint64_t number = changes::NumberOfKey(row.key).value_or(0);
+    if (row.key.starts_with(changes::kChangePrefix)) {
+      complaints.Ok(row.key, changes::DecodeChange(row.value, number).status());
+    } else if (row.key.starts_with(changes::kImagePrefix)) {
+      complaints.Ok(row.key, changes::DecodeImage(row.value).status());
+      RETURN_IF_ERROR(
+          complaints.Expect(database, ColumnFamily::kChange, row.key, changes::ChangeKey(number)));
+    }
+    return true;
+  };
+  return database.Scan(ColumnFamily::kChange, "", "", check, RowComplaints::PassOver);
+}
+
 absl::Status CheckLedger(Database& database, StoreReport* report) {
   const auto ledger = PrivacyLedgerStore::Open(database, {.read_only = true});
   if (!ledger.ok()) {
@@ -162,6 +179,7 @@ std::vector<StoreCheck> RowChecks() {
           {"policy", CheckPolicyRows},
           {"edge", CheckEdgeRows},
           {"oplog", CheckOplogRows},
+          {"change", CheckChangeRows},
           {"ledger", CheckLedger}};
 }
 

@@ -21,6 +21,8 @@ absl::Status CheckPolicyRows(Database& database, StoreReport* report);
 absl::Status CheckEdgeRows(Database& database, StoreReport* report);
 // The log of changes of patterns, and whether its numbers follow each other.
 absl::Status CheckOplogRows(Database& database, StoreReport* report);
+// Changes that learning made, and what was there before them.
+absl::Status CheckChangeRows(Database& database, StoreReport* report);
 // The whole chain, its head's row and its head's file.
 absl::Status CheckLedger(Database& database, StoreReport* report);
 

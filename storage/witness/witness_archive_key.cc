@@ -3,44 +3,12 @@
 
 #include "storage/witness/witness_archive_key.h"
 
-#include <array>
-#include <string>
-#include <utility>
-
-#include "base/bytes.h"
-#include "base/reasons.h"
-#include "base/status.h"
-#include "privacy/sodium.h"
+#include "storage/db/file_key.h"
 
 namespace ruvd {
-namespace {
-
-constexpr char kKeyRow[] = "witness/archive-key";
-
-}  // namespace
 
 absl::StatusOr<SealKey> WitnessArchiveKey(Database& database) {
-  absl::StatusOr<std::string> stored = database.Get(ColumnFamily::kDefault, kKeyRow);
-  if (absl::IsNotFound(stored.status())) {
-    std::array<uint8_t, kSealKeyBytes> fresh;
-    SecureRandomBytes(fresh);
-    Batch batch;
-    batch.Put(ColumnFamily::kDefault, kKeyRow, AsText(fresh));
-    const absl::Status written = database.Write(std::move(batch), Durability::kPowerLoss);
-    absl::StatusOr<SealKey> key = SealKey::FromBytes(fresh);
-    SecureWipe(fresh);
-    RETURN_IF_ERROR(written);
-    return key;
-  }
-  RETURN_IF_ERROR(stored.status());
-  absl::StatusOr<SealKey> key = SealKey::FromBytes(AsBytes(*stored));
-  SecureWipe({reinterpret_cast<uint8_t*>(stored->data()), stored->size()});
-  if (!key.ok()) {
-    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                 "the key of the archives of witness entries is damaged; restore the store from a "
-                 "backup");
-  }
-  return key;
+  return FileKey(database, "witness/archive-key", "the archives of witness entries");
 }
 
 }  // namespace ruvd

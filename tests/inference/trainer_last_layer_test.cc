@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/model/cpu_transformer.h"
+#include "inference/train/run.h"
 #include "inference/train/trainer.h"
 #include "tests/inference/text_model.h"
 
@@ -95,6 +96,46 @@ TEST(TrainerTest, StopsWhenCancelled) {
   EXPECT_EQ(result.status().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(ReasonOf(result.status()), reasons::kCancelled);
   EXPECT_EQ(polls, 25);
+}
+
+TEST(TrainerTest, ChangesTheSitesItIsGivenAndMeasuresWhatItNeverTaught) {
+  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  const ModelConfig& config = transformer.model().config();
+  const std::vector<train::Site> sites = train::SitesFrom(config, 0, false);
+  const std::vector<TrainingExample> examples = {Example("say", " hello world")};
+  const std::vector<TrainingExample> held_out = {Example("tell", " good night")};
+  const TrainingOptions options{.rank = 2, .steps = 30, .batch = 4, .learning_rate = 0.02F};
+  const auto own = TrainLora(transformer, sites, examples, {}, nullptr, options);
+  const auto other = TrainLora(transformer, sites, examples, held_out, nullptr, options);
+  ASSERT_TRUE(own.ok()) << own.status();
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(own->adapter->targets.size(), sites.size());
+  EXPECT_TRUE(CheckAdapter(*own->adapter, transformer.model()).ok());
+  EXPECT_EQ(AdapterId(*own->adapter), AdapterId(*other->adapter)) << "measuring teaches nothing";
+  EXPECT_LT(own->held_out_after, 0.8 * own->held_out_before);
+  EXPECT_NE(own->held_out_before, other->held_out_before);
+}
+
+TEST(TrainerTest, WhoeverDrivesARunMayEndIt) {
+  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  const std::vector<TrainingExample> examples = {Example("say", " hello world")};
+  TrainingOptions options{.steps = 4};
+  const auto free = TrainLastLayerLora(transformer, examples, nullptr, options);
+  int slices = 0;
+  options.drive = [&](train::TrainingRun& run) {
+    while (!run.done()) {
+      ++slices;
+      RETURN_IF_ERROR(run.Advance([] { return true; }));
+    }
+    return absl::OkStatus();
+  };
+  const auto sliced = TrainLastLayerLora(transformer, examples, nullptr, options);
+  ASSERT_TRUE(sliced.ok()) << sliced.status();
+  EXPECT_GT(slices, 4);
+  EXPECT_EQ(AdapterId(*sliced->adapter), AdapterId(*free->adapter));
+  options.drive = [](train::TrainingRun&) { return absl::AbortedError("enough"); };
+  EXPECT_TRUE(
+      absl::IsAborted(TrainLastLayerLora(transformer, examples, nullptr, options).status()));
 }
 
 TEST(TrainerTest, RefusesBadInput) {

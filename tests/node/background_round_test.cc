@@ -18,6 +18,7 @@
 #include "base/parallel.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/bank.h"
 #include "inference/model/cpu_transformer.h"
 #include "node/actors/pattern_payload.h"
@@ -71,14 +72,16 @@ class BackgroundRoundTest : public DatabaseTest {
   }
   BackgroundRound Run(const std::set<std::string>& fresh,
                       const std::function<bool()>& cancelled = nullptr) {
-    const BackgroundServices services{.clock = &clock_,
-                                      .transformer = transformer_.get(),
-                                      .trajectories = trajectories_.get(),
-                                      .patterns = patterns_.get(),
-                                      .package_id = kPackage,
-                                      .cancelled = cancelled};
+    LearningServices services{.clock = &clock_,
+                              .transformer = transformer_.get(),
+                              .trajectories = trajectories_.get(),
+                              .patterns = patterns_.get(),
+                              .package_id = kPackage,
+                              .cancelled = cancelled,
+                              .slice = slice_};
+    services.between_slices = between_slices_;
     Random random(1);
-    return RunBackgroundRound(services, {.steps = 3, .min_improvement = -100}, fresh, random);
+    return RunBackgroundRound(services, options_, fresh, random);
   }
   // A round of the lesson "r"; `meanwhile` happens once while it trains.
   LearnedPattern Learn(const std::function<void()>& meanwhile = [] {}) {
@@ -107,6 +110,9 @@ class BackgroundRoundTest : public DatabaseTest {
     return options;
   }
 
+  BackgroundOptions options_{.steps = 3, .min_improvement = -100};
+  Duration slice_ = std::chrono::milliseconds(100);
+  std::function<absl::Status(uint64_t)> between_slices_;
   uint64_t free_bytes_ = uint64_t{1} << 40;
   std::shared_ptr<const Model> model_;
   std::unique_ptr<CpuTransformer> transformer_;
@@ -267,6 +273,123 @@ TEST_F(BackgroundRoundTest, WhatADeletedPatternLearnedIsNotTaughtAgain) {
   EXPECT_EQ(Run({"t"}).patterns[0].responses, (std::set<std::string>{"s", "t"}));
   ASSERT_TRUE(trajectories_->SetFeedback("r", {.rating = 1}).ok());
   EXPECT_TRUE(Run({"r"}).patterns[0].responses.contains("r")) << "new feedback counts";
+}
+
+TEST_F(BackgroundRoundTest, AnAdapterChangesAllLinearsOfTheLastLayers) {
+  options_.layers = 2;
+  Learn();
+  const auto payload = DecodePatternPayload(patterns_->Get(kId)->payload);
+  const auto adapter = DecodeAdapter(AsBytes(payload->adapter));
+  ASSERT_TRUE(adapter.ok()) << adapter.status();
+  EXPECT_EQ((*adapter)->targets.size(), 14u);
+  const int layers = model_->config().layers;
+  for (const int layer : {layers - 2, layers - 1}) {
+    for (const char* name :
+         {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"}) {
+      const auto target = (*adapter)->targets.find(fmt::format("blk.{}.{}.weight", layer, name));
+      ASSERT_NE(target, (*adapter)->targets.end()) << layer << name;
+      EXPECT_EQ(target->second.rank, 2);
+    }
+  }
+}
+
+TEST_F(BackgroundRoundTest, TrainingYieldsBetweenSlicesAndLearnsTheSame) {
+  Learn();
+  const std::string in_one = DecodePatternPayload(patterns_->Get(kId)->payload)->adapter;
+  ASSERT_TRUE(patterns_->Put(Known()).ok());
+  slice_ = Duration(0);
+  int yields = 0;
+  between_slices_ = [&](uint64_t) {
+    ++yields;
+    return absl::OkStatus();
+  };
+  Learn();
+  EXPECT_GT(yields, 10);
+  EXPECT_EQ(DecodePatternPayload(patterns_->Get(kId)->payload)->adapter, in_one);
+}
+
+TEST_F(BackgroundRoundTest, ARoundThatIsStoppedBetweenTwoSlicesLeavesItsLessonsForTheNext) {
+  slice_ = Duration(0);
+  bool stop = false;
+  int yields = 0;
+  between_slices_ = [&](uint64_t) {
+    stop = ++yields == 5;
+    return absl::OkStatus();
+  };
+  const uint64_t before = patterns_->Stats().last_sequence;
+  BackgroundRound round = Run({"r"}, [&] { return stop; });
+  EXPECT_TRUE(absl::IsCancelled(round.status)) << round.status;
+  EXPECT_EQ(round.waiting, std::set<std::string>{"r"});
+  EXPECT_EQ(yields, 5);
+  EXPECT_EQ(patterns_->Stats().last_sequence, before);
+  between_slices_ = [](uint64_t) { return absl::ResourceExhaustedError("over the budget"); };
+  round = Run({"r"});
+  EXPECT_TRUE(absl::IsResourceExhausted(round.status)) << round.status;
+  EXPECT_EQ(round.waiting, std::set<std::string>{"r"});
+}
+
+// Whoever measures on what it trained on finds every lesson useful.
+TEST_F(BackgroundRoundTest, OfFourLessonsOneIsHeldBack) {
+  for (const char* id : {"s", "t"}) {
+    AddLesson(id, embedding_);
+  }
+  EXPECT_EQ(Learn().held_back, 0);
+  AddLesson("u", embedding_);
+  const BackgroundRound round = Run({"u"});
+  ASSERT_EQ(round.patterns.size(), 1u);
+  EXPECT_EQ(round.patterns[0].examples, 4);
+  EXPECT_EQ(round.patterns[0].held_back, 1);
+  EXPECT_EQ(patterns_->Get(kId)->examples, 4u);
+}
+
+TEST_F(BackgroundRoundTest, QualityDecaysWithNewEvidence) {
+  options_.quality_decay = 0.5F;
+  ASSERT_EQ(Learn().outcome, RoundOutcome::kKept);
+  EXPECT_FLOAT_EQ(patterns_->Get(kId)->quality, 1) << "the first evidence";
+  AddLesson("s", embedding_);
+  ASSERT_TRUE(trajectories_->SetFeedback("s", {.rating = 0.8F, .accepted = false}).ok());
+  ASSERT_TRUE(Run({"s"}).status.ok());
+  EXPECT_FLOAT_EQ(patterns_->Get(kId)->quality, 0.9F);
+}
+
+TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons) {
+  ASSERT_EQ(Learn().id, kId);
+  AddLesson("far", other_);
+  const BackgroundRound apart = Run({"far"});
+  ASSERT_EQ(apart.patterns.size(), 1u);
+  ASSERT_TRUE(apart.merged.empty());
+  const PatternId far = apart.patterns[0].id;
+  Pattern moved = *patterns_->Get(far);
+  moved.embedding = embedding_;
+  moved.payload = EncodePatternPayload(
+      {.adapter = DecodePatternPayload(moved.payload)->adapter, .withheld = true});
+  ASSERT_TRUE(patterns_->Put(moved).ok());
+  AddLesson("s", embedding_);
+  const BackgroundRound round = Run({"s"});
+  EXPECT_TRUE(round.status.ok()) << round.status;
+  ASSERT_EQ(round.merged.size(), 1u);
+  const MergedPattern& merged = round.merged[0];
+  EXPECT_LE(merged.kept_loss, merged.gone_loss);
+  EXPECT_EQ((std::set<PatternId>{merged.kept, merged.gone}), (std::set<PatternId>{kId, far}));
+  EXPECT_EQ(patterns_->size(), 1u);
+  EXPECT_TRUE(DecodePatternPayload(patterns_->Get(merged.kept)->payload)->withheld)
+      << "the lessons of one were not to be shared";
+  for (const char* id : {"r", "s", "far"}) {
+    EXPECT_EQ(trajectories_->Get(id)->learned_in, merged.kept) << id;
+  }
+  EXPECT_GE(patterns_->Get(merged.kept)->examples, 3u);
+}
+
+TEST_F(BackgroundRoundTest, PatternsThatSomebodyElseTaughtAreNotMerged) {
+  ASSERT_EQ(Learn().id, kId);
+  Pattern given = Known();
+  given.id = PatternId{9};
+  given.origin = Sha256("a peer");
+  given.examples = 1;
+  ASSERT_TRUE(patterns_->Put(given).ok());
+  AddLesson("s", embedding_);
+  EXPECT_TRUE(Run({"s"}).merged.empty());
+  EXPECT_EQ(patterns_->size(), 2u);
 }
 
 }  // namespace

@@ -141,6 +141,14 @@ TEST_F(CliCommandTest, ChatFlagsAreCheckedBeforeTheNodeIsAsked) {
   EXPECT_THAT(ErrorText(), HasSubstr("--suffix"));
 }
 
+TEST_F(CliCommandTest, UndoWantsATokenOrLastAndImplicitSignalsStandAlone) {
+  EXPECT_EQ(Run({"rate", "r1", "--copied", "--regenerated"}), 2);
+  EXPECT_EQ(Run({"rate", "r1", "good", "--meta", "novalue"}), 2);
+  EXPECT_EQ(Run({"undo"}), 2);
+  EXPECT_EQ(Run({"undo", "1-00000000", "--last"}), 2);
+  EXPECT_EQ(Run({"learn"}), 2);
+}
+
 TEST_F(CliCommandTest, RateWantsExactlyOneSignal) {
   environment_ = {{"XDG_STATE_HOME", folder_}};
   EXPECT_EQ(Run({"rate", "r1"}), 2);

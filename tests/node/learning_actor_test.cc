@@ -37,6 +37,8 @@ class LearningActorTest : public DatabaseTest {
     const auto width = static_cast<uint32_t>(model_->config().width);
     patterns_ = PatternStore::Open(*database_, {.dimension = width}).value();
     trajectories_ = TrajectoryStore::Open(*database_, {}).value();
+    changes_ = ChangeStore::Open(*database_).value();
+    answers_ = AnswerStore::Open(*database_).value();
     ASSERT_TRUE(
         trajectories_
             ->Put({.response_id = "r",
@@ -57,6 +59,7 @@ class LearningActorTest : public DatabaseTest {
                      .trajectories = trajectories_.get(),
                      .patterns = patterns_.get(),
                      .package_id = package_,
+                     .changes = changes_.get(),
                      .cancelled =
                          [this, calls = 0]() mutable {
                            if (++calls > kCallsBeforePatternsAreRead && on_training_) {
@@ -69,20 +72,40 @@ class LearningActorTest : public DatabaseTest {
         .round_after_age = std::chrono::seconds(60),
         .pool = &executor_,
         .metrics = metrics_.get(),
+        .answers = answers_.get(),
         .on_pattern = [this](const PatternId& id) { learned_.push_back(id); },
     };
     learning_ = StartLearningActor(*system_, options);
     executor_.RunFor(std::chrono::seconds(1));
   }
-  FeedbackAnswer Accept() {
+  FeedbackAnswer Accept() { return Submit({.response_id = "r", .accepted = true}); }
+  FeedbackAnswer Submit(const Feedback& feedback) {
     absl::StatusOr<FeedbackAnswer> answer = absl::UnknownError("no answer");
-    EXPECT_TRUE(learning_
-                    ->Submit({.response_id = "r", .accepted = true},
-                             [&](absl::StatusOr<FeedbackAnswer> given) { answer = given; })
-                    .ok());
+    EXPECT_TRUE(
+        learning_->Submit(feedback, [&](absl::StatusOr<FeedbackAnswer> given) { answer = given; })
+            .ok());
     executor_.RunFor(std::chrono::seconds(1));
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.value_or(FeedbackAnswer{});
+  }
+  LearningStatus SetPaused(bool paused) {
+    absl::StatusOr<LearningStatus> status = absl::UnknownError("no answer");
+    learning_->SetPaused(paused, [&](absl::StatusOr<LearningStatus> given) { status = given; });
+    executor_.RunFor(std::chrono::seconds(1));
+    EXPECT_TRUE(status.ok()) << status.status();
+    return status.value_or(LearningStatus{});
+  }
+  absl::StatusOr<RoundSummary> RunRound(bool replay) {
+    absl::StatusOr<RoundSummary> summary = absl::UnknownError("no answer");
+    learning_->RunBackground(replay, [&](absl::StatusOr<RoundSummary> given) { summary = given; });
+    executor_.RunFor(std::chrono::seconds(1));
+    return summary;
+  }
+  absl::StatusOr<LearningChange> Undo(const std::string& token) {
+    absl::StatusOr<LearningChange> change = absl::UnknownError("no answer");
+    learning_->Undo(token, [&](absl::StatusOr<LearningChange> given) { change = given; });
+    executor_.RunFor(std::chrono::seconds(1));
+    return change;
   }
   void PassTheAgeOfARound() { executor_.RunFor(std::chrono::seconds(200)); }
 
@@ -94,6 +117,8 @@ class LearningActorTest : public DatabaseTest {
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<PatternStore> patterns_;
   std::unique_ptr<TrajectoryStore> trajectories_;
+  std::unique_ptr<ChangeStore> changes_;
+  std::unique_ptr<AnswerStore> answers_;
   std::unique_ptr<ActorSystem> system_;
   std::unique_ptr<LearningActor> learning_;
   std::vector<PatternId> learned_;
@@ -141,6 +166,90 @@ TEST_F(LearningActorTest, APatternThatIsDeletedWhileItTrainsIsNotToldAsOneThatDi
   ASSERT_TRUE(Accept().learned);
   on_training_ = [&] { ASSERT_TRUE(patterns_->Delete(learned_[0]).ok()); };
   EXPECT_NE(Accept().explanation.find("was deleted"), std::string::npos);
+}
+
+TEST_F(LearningActorTest, AnAnswerSaysWhatChangedAndHowToUndoIt) {
+  const FeedbackAnswer answer = Accept();
+  ASSERT_TRUE(answer.learned);
+  ASSERT_EQ(answer.changes.size(), 1u);
+  EXPECT_EQ(answer.changes[0].kind, ChangeKind::kPatternStored);
+  EXPECT_EQ(answer.changes[0].adapter_name, answer.adapter_name);
+  EXPECT_FALSE(answer.changes[0].on_demand);
+  const auto undone = Undo(TokenOf(answer.changes[0]));
+  ASSERT_TRUE(undone.ok()) << undone.status();
+  EXPECT_EQ(patterns_->size(), 0u);
+  EXPECT_EQ(learned_.size(), 2u) << "peers are told";
+  PassTheAgeOfARound();
+  EXPECT_EQ(patterns_->size(), 0u);
+  EXPECT_TRUE(absl::IsNotFound(Undo("").status())) << "nothing is left";
+}
+
+TEST_F(LearningActorTest, TheLastChangeIsUndoneWithoutAToken) {
+  ASSERT_TRUE(Accept().learned);
+  ASSERT_TRUE(Undo("").ok());
+  EXPECT_EQ(patterns_->size(), 0u);
+}
+
+TEST_F(LearningActorTest, FeedbackThatIsSentAgainIsLearnedOnceAlsoAfterARestart) {
+  const Feedback feedback{.response_id = "r", .accepted = true, .idempotency_key = "once"};
+  const FeedbackAnswer first = Submit(feedback);
+  ASSERT_TRUE(first.learned);
+  const FeedbackAnswer second = Submit(feedback);
+  Start();
+  const FeedbackAnswer third = Submit(feedback);
+  for (const FeedbackAnswer& again : {second, third}) {
+    EXPECT_TRUE(again.learned);
+    EXPECT_EQ(again.pattern_id, first.pattern_id);
+    EXPECT_EQ(again.adapter_version, first.adapter_version);
+    EXPECT_EQ(again.held_out_after, first.held_out_after);
+    EXPECT_EQ(again.changes, first.changes);
+  }
+  EXPECT_EQ(learned_.size(), 1u);
+  EXPECT_TRUE(Accept().learned) << "without the key it is new";
+  EXPECT_EQ(learned_.size(), 2u);
+}
+
+TEST_F(LearningActorTest, APauseLetsFeedbackWaitAlsoAfterARestart) {
+  EXPECT_TRUE(SetPaused(true).paused);
+  const FeedbackAnswer answer = Accept();
+  EXPECT_FALSE(answer.learned);
+  EXPECT_NE(answer.explanation.find("paused"), std::string::npos) << answer.explanation;
+  EXPECT_EQ(ReasonOf(RunRound(false).status()), "LEARNING_PAUSED");
+  Start();
+  PassTheAgeOfARound();
+  EXPECT_EQ(patterns_->size(), 0u);
+  const LearningStatus resumed = SetPaused(false);
+  EXPECT_FALSE(resumed.paused);
+  EXPECT_EQ(patterns_->size(), 1u) << "what waited is learned";
+}
+
+TEST_F(LearningActorTest, AnOperatorStartsARoundOfWhatWaitsOrOfAll) {
+  const FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.9F});
+  EXPECT_FALSE(rated.learned) << "waits for others";
+  absl::StatusOr<RoundSummary> summary = RunRound(false);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->patterns_kept, 1u);
+  ASSERT_EQ(summary->changes.size(), 1u);
+  EXPECT_TRUE(summary->changes[0].on_demand);
+  summary = RunRound(false);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->patterns_kept, 0u) << "nothing waited";
+  summary = RunRound(true);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->patterns_kept, 1u);
+}
+
+TEST_F(LearningActorTest, WhatUsersDoTeachesUnlessTheyDidOtherwise) {
+  EXPECT_FALSE(
+      Submit({.response_id = "r", .copied = true, .metadata = {{"client", "editor"}}}).learned)
+      << "a weak signal waits for others";
+  EXPECT_EQ(trajectories_->Get("r")->metadata.at("client"), "editor");
+  PassTheAgeOfARound();
+  ASSERT_EQ(patterns_->size(), 1u);
+  EXPECT_FLOAT_EQ(patterns_->Get(learned_[0])->quality, 0.5F);
+  const FeedbackAnswer regenerated = Submit({.response_id = "r", .regenerated = true});
+  EXPECT_NE(regenerated.explanation.find("not liked"), std::string::npos);
+  EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
 }
 
 }  // namespace

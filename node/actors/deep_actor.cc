@@ -1,0 +1,311 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/deep_actor.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/limits.h"
+#include "node/reasons.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+struct RunMessage {
+  ReplyTo<DeepResult> reply;
+};
+struct StatusMessage {
+  ReplyTo<DeepStatus> reply;
+};
+struct RatedMessage {
+  DeepRating rating;
+};
+struct IntervalTick {};
+struct ResumeTick {};
+using Message = std::variant<RunMessage, StatusMessage, RatedMessage, IntervalTick, ResumeTick>;
+
+// How often a round that a pause interrupted looks whether it may go on.
+constexpr Duration kResumeInterval = std::chrono::seconds(30);
+// A round on demand takes minutes to hours.
+constexpr Duration kPatience = std::chrono::hours(12);
+
+// What a piece of work on the learning thread gave.
+struct Piece {
+  std::shared_ptr<DeepRound> round;  // null: it is over
+  std::optional<DeepResult> result;
+  absl::Status status;
+  uint64_t step = 0;
+};
+
+// Begins a round where there is none, trains a piece of it, and ends it where it is trained.
+Piece WorkOn(std::shared_ptr<DeepRound> round, const DeepServices& services,
+             const DeepOptions& options, Duration budget, Random random) {
+  Piece piece{.round = std::move(round)};
+  if (piece.round == nullptr) {
+    auto begun = DeepRound::Begin(services, options, random);
+    piece.status = begun.status();
+    if (!begun.ok()) {
+      return piece;
+    }
+    piece.round = *std::move(begun);
+  }
+  const absl::StatusOr<bool> trained = piece.round->Work(budget);
+  piece.status = trained.status();
+  piece.step = piece.round->step();
+  if (trained.ok() && *trained) {
+    absl::StatusOr<DeepResult> result = piece.round->Finish();
+    piece.status = result.status();
+    if (result.ok()) {
+      piece.result = *std::move(result);
+    }
+  }
+  if (!piece.status.ok() || piece.result) {
+    piece.round = nullptr;
+  }
+  return piece;
+}
+
+class DeepActorCell final : public Actor<Message> {
+ public:
+  explicit DeepActorCell(const DeepActorOptions& options) : options_(options) {}
+
+  absl::Status OnStart(Context& context) override {
+    RETURN_IF_ERROR(
+        options_.services.learning.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
+          if (const auto rating = RatingOf(trajectory)) {
+            ratings_.Add(*rating);
+          }
+          return true;
+        }));
+    if (options_.interval > Duration(0)) {
+      RETURN_IF_ERROR(
+          context.StartPeriodicTimer(options_.interval, [] { return IntervalTick{}; }).status());
+    }
+    RETURN_IF_ERROR(
+        context.StartPeriodicTimer(kResumeInterval, [] { return ResumeTick{}; }).status());
+    ResumeTick tick;
+    return On(tick, context);
+  }
+
+  absl::Status On(RunMessage& message, Context& context) override {
+    const absl::StatusOr<bool> may = MayLearn();
+    if (!may.ok() || !*may) {
+      message.reply.Send(may.ok() ? Error(absl::StatusCode::kFailedPrecondition,
+                                          reasons::kLearningPaused,
+                                          "no deep round starts: learning is paused or off; "
+                                          "`ruvd learn resume` or learning.enabled ends that")
+                                  : may.status());
+      return absl::OkStatus();
+    }
+    waiting_.push_back(message.reply);
+    return Start(context, true);
+  }
+  absl::Status On(StatusMessage& message, Context&) override {
+    message.reply.Send(DeepStatus{.running = running_,
+                                  .step = step_,
+                                  .steps = static_cast<uint64_t>(options_.round.steps),
+                                  .served_version = ServedVersion(),
+                                  .last = last_});
+    return absl::OkStatus();
+  }
+  absl::Status On(RatedMessage& message, Context&) override {
+    ratings_.Add(message.rating);
+    RollBackWhereItRegressed();
+    return absl::OkStatus();
+  }
+  absl::Status On(IntervalTick&, Context& context) override {
+    const absl::StatusOr<bool> may = MayLearn();
+    return may.ok() && *may ? Start(context, false) : absl::OkStatus();
+  }
+  // A round that a kill, a stop or a pause interrupted left its checkpoint.
+  absl::Status On(ResumeTick&, Context& context) override {
+    std::error_code error;
+    const bool interrupted =
+        std::filesystem::exists(options_.services.checkpoint_path, error) && !running_;
+    const absl::StatusOr<bool> may = interrupted ? MayLearn() : false;
+    return may.ok() && *may ? Start(context, false) : absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<bool> MayLearn() const {
+    if (!options_.enabled) {
+      return false;
+    }
+    const ChangeStore* const changes = options_.services.learning.changes;
+    if (changes == nullptr) {
+      return true;
+    }
+    ASSIGN_OR_RETURN(const bool paused, changes->Paused());
+    return !paused;
+  }
+
+  uint32_t ServedVersion() const {
+    for (const CatalogEntry& entry : options_.services.catalog->List()) {
+      if (entry.info.name == kDeepAdapter && entry.info.served) {
+        return entry.info.version;
+      }
+    }
+    return 0;
+  }
+
+  absl::Status Start(Context& context, bool on_demand) {
+    if (running_) {
+      return absl::OkStatus();
+    }
+    running_ = true;
+    on_demand_ = on_demand;
+    return Continue(context);
+  }
+
+  absl::Status Continue(Context& context) {
+    DeepServices services = options_.services;
+    services.learning.on_demand = on_demand_;
+    LearningThrottle* const throttle = options_.throttle;
+    services.learning.cancelled = [changes = services.learning.changes,
+                                   stopped = services.learning.cancelled] {
+      return (stopped && stopped()) || (changes != nullptr && changes->Paused().value_or(false));
+    };
+    if (throttle != nullptr) {
+      services.learning.between_slices = [throttle,
+                                          cancelled = services.learning.cancelled](uint64_t bytes) {
+        return throttle->Wait(bytes, cancelled);
+      };
+    }
+    auto piece = std::make_shared<Piece>(Piece{.round = std::exchange(round_, nullptr)});
+    const auto random = std::make_shared<Random>(context.Rng().Fork());
+    return context.Offload(
+        *options_.pool,
+        [services = std::move(services), options = options_.round, budget = options_.piece, piece,
+         random, throttle] {
+          std::optional<LearningThrottle::Working> working;
+          if (throttle != nullptr) {
+            working.emplace(*throttle);
+          }
+          *piece = WorkOn(std::move(piece->round), services, options, budget, *random);
+        },
+        [this, piece](Context& own) {
+          step_ = piece->step;
+          if (piece->round != nullptr) {
+            round_ = std::move(piece->round);
+            return Continue(own);
+          }
+          End(*piece);
+          return absl::OkStatus();
+        });
+  }
+
+  void End(const Piece& piece) {
+    running_ = false;
+    step_ = 0;
+    if (piece.result) {
+      last_ = piece.result;
+      spdlog::info(
+          "a deep round of {} lesson(s) ended: {}, held-out {:.4f} -> {:.4f} (standard error "
+          "{:.4f}), general text {:.4f} -> {:.4f} nats/token",
+          piece.result->lessons, DeepOutcomeName(piece.result->outcome),
+          piece.result->held_out_before, piece.result->held_out_after, piece.result->standard_error,
+          piece.result->general_before, piece.result->general_after);
+    } else if (!absl::IsCancelled(piece.status)) {
+      spdlog::error("a deep round failed: {} [{}]", MessageOf(piece.status),
+                    ReasonOf(piece.status));
+    }
+    for (const ReplyTo<DeepResult>& reply : std::exchange(waiting_, {})) {
+      reply.Send(piece.result ? absl::StatusOr<DeepResult>(*piece.result) : piece.status);
+    }
+  }
+
+  void RollBackWhereItRegressed() {
+    const uint32_t served = ServedVersion();
+    ChangeStore* const changes = options_.services.learning.changes;
+    if (served == 0 || changes == nullptr) {
+      return;
+    }
+    const auto list = changes->List(limits::kMaxChanges);
+    if (!list.ok()) {
+      return;
+    }
+    const auto change = std::ranges::find_if(*list, [served](const LearningChange& candidate) {
+      return candidate.kind == ChangeKind::kAdapterPublished && candidate.version == served &&
+             candidate.undone_ms == 0;
+    });
+    if (change == list->end() || !ratings_.Regressed(served, change->version_before)) {
+      return;
+    }
+    absl::Status undone = WithdrawDeep(*options_.services.catalog, *change);
+    if (undone.ok()) {
+      undone = changes->SetUndone(change->number, options_.services.learning.clock->WallMillis());
+    }
+    if (undone.ok()) {
+      spdlog::warn("deep@{} was rated worse than what came before it, and is taken back", served);
+    } else {
+      spdlog::error("deep@{} was rated worse than what came before it, but stays: {}", served,
+                    MessageOf(undone));
+    }
+  }
+
+  const DeepActorOptions options_;
+  DeepRatings ratings_;
+  std::shared_ptr<DeepRound> round_;
+  std::vector<ReplyTo<DeepResult>> waiting_;
+  std::optional<DeepResult> last_;
+  bool running_ = false;
+  bool on_demand_ = false;
+  uint64_t step_ = 0;
+};
+
+class DeepActorImpl final : public DeepActor {
+ public:
+  DeepActorImpl(ActorSystem& system, const DeepActorOptions& options)
+      : clock_(*options.services.learning.clock) {
+    SpawnOptions<Message> spawn;
+    spawn.name = "deep";
+    spawn.mailbox.capacity = limits::kLearningMailbox;
+    ref_ = system.Spawn<Message>(spawn,
+                                 [options] { return std::make_unique<DeepActorCell>(options); });
+  }
+  void Run(Done<DeepResult> done) override {
+    ref_.Ask<DeepResult>([](ReplyTo<DeepResult> reply) { return RunMessage{std::move(reply)}; },
+                         clock_.Now() + kPatience, std::move(done));
+  }
+  void GetStatus(Done<DeepStatus> done) override {
+    ref_.Ask<DeepStatus>([](ReplyTo<DeepStatus> reply) { return StatusMessage{std::move(reply)}; },
+                         clock_.Now() + std::chrono::minutes(1), std::move(done));
+  }
+  void OnRated(DeepRating rating) override {
+    // A rating that is lost to a full mailbox is found again at the next start.
+    ref_.TryTell(RatedMessage{std::move(rating)}).IgnoreError();
+  }
+
+ private:
+  const Clock& clock_;
+  Ref<Message> ref_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeepActor> StartDeepActor(ActorSystem& system, const DeepActorOptions& options) {
+  return std::make_unique<DeepActorImpl>(system, options);
+}
+
+absl::Status WithdrawDeep(AdapterCatalog& catalog, const LearningChange& change) {
+  const absl::Status unloaded = catalog.Unload(change.adapter_name, change.version).status();
+  if (absl::IsNotFound(unloaded)) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
+                 "{}@{} is not served any more: somebody unloaded it", change.adapter_name,
+                 change.version);
+  }
+  return unloaded;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/learning_undo.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/actors/pattern_payload.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+// The pattern of what was undone: none has this id, so that it counts as gone.
+constexpr PatternId kNoPattern{};
+
+absl::Status CannotUndo(const LearningChange& change, std::string_view why) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
+               "change {} cannot be undone: {}", TokenOf(change), why);
+}
+
+absl::Status ChangedSince(const LearningChange& change) {
+  return CannotUndo(change,
+                    "its pattern was changed since; undo the later changes first, newest first, or "
+                    "delete the pattern");
+}
+
+// The adapter and the core of one payload with the privacy of another.
+std::string PayloadOf(const Pattern& before, const Pattern& current) {
+  auto payload = DecodePatternPayload(before.payload);
+  const auto now = DecodePatternPayload(current.payload);
+  if (!payload.ok()) {
+    return before.payload;
+  }
+  payload->withheld = payload->withheld || !now.ok() || now->withheld;
+  return EncodePatternPayload(*payload);
+}
+
+// Peers take what is later only.
+void MakeLater(const UndoServices& services, int64_t than_ms, Pattern* pattern) {
+  pattern->updated_ms = std::max(services.clock->WallMillis(), than_ms + 1);
+}
+
+absl::Status UndoStored(const UndoServices& services, const LearningChange& change) {
+  ASSIGN_OR_RETURN(const std::vector<PatternImage> images, services.changes->ImagesOf(change));
+  const PatternImage& image = images.front();
+  absl::StatusOr<Pattern> current = services.patterns->Get(image.id);
+  if (absl::IsNotFound(current.status())) {
+    return CannotUndo(change, "its pattern was deleted since");
+  }
+  RETURN_IF_ERROR(current.status());
+  if (current->adapter_name != change.adapter_name || current->adapter_version != change.version) {
+    return ChangedSince(change);
+  }
+  if (!image.before) {
+    return services.patterns->Delete(image.id);
+  }
+  Pattern restored = *current;
+  restored.payload = PayloadOf(*image.before, *current);
+  restored.embedding = image.before->embedding;
+  restored.adapter_name = image.before->adapter_name;
+  restored.adapter_version = image.before->adapter_version;
+  restored.quality = image.before->quality;
+  restored.examples = image.before->examples;
+  MakeLater(services, current->updated_ms, &restored);
+  const absl::Status stored = services.patterns->Update(restored, current->stamp);
+  return absl::IsAborted(stored) ? ChangedSince(change) : stored;
+}
+
+absl::Status UndoMerge(const UndoServices& services, const LearningChange& change) {
+  ASSIGN_OR_RETURN(std::vector<PatternImage> images, services.changes->ImagesOf(change));
+  if (images.size() != 2 || !images[0].before || !images[1].before) {
+    return CannotUndo(change, "what was there before is not kept any more");
+  }
+  const Pattern& kept = *images[0].before;
+  Pattern gone = *std::move(images[1].before);
+  const absl::Status there = services.patterns->GetWithoutPayload(gone.id).status();
+  if (!absl::IsNotFound(there)) {
+    return there.ok() ? ChangedSince(change) : there;
+  }
+  MakeLater(services, gone.updated_ms, &gone);
+  const absl::Status stored = services.patterns->Update(gone, std::nullopt);
+  if (!stored.ok()) {
+    return absl::IsAborted(stored) ? ChangedSince(change) : stored;
+  }
+  // The one that stayed may have learned on, or be gone: then it is what it is.
+  absl::StatusOr<Pattern> current = services.patterns->Get(kept.id);
+  if (!current.ok() || current->adapter_name != kept.adapter_name) {
+    return absl::IsNotFound(current.status()) ? absl::OkStatus() : current.status();
+  }
+  const HybridTime stamp = current->stamp;
+  current->quality = kept.quality;
+  current->examples = kept.examples;
+  MakeLater(services, current->updated_ms, &*current);
+  const absl::Status given_back = services.patterns->Update(*current, stamp);
+  return absl::IsAborted(given_back) ? absl::OkStatus() : given_back;
+}
+
+// Whose lessons the responses are from now on.
+absl::Status MoveLessons(const UndoServices& services, const LearningChange& change,
+                         const PatternId& to) {
+  for (const std::string& response : change.responses) {
+    const absl::StatusOr<Trajectory> trajectory = services.trajectories->Get(response);
+    if (absl::IsNotFound(trajectory.status())) {
+      continue;  // displaced or erased
+    }
+    RETURN_IF_ERROR(trajectory.status());
+    if (trajectory->learned_in == change.pattern) {
+      RETURN_IF_ERROR(services.trajectories->SetLearned(*trajectory, trajectory->learned_by, to));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UndoSession(const UndoServices& services, const LearningChange& change) {
+  const bool undone = services.instant != nullptr && !change.responses.empty() &&
+                      services.instant->Undo(change.responses.front()).ok();
+  return undone ? absl::OkStatus()
+                : CannotUndo(change,
+                             "its session has forgotten it already: it was idle or the node "
+                             "started anew");
+}
+
+}  // namespace
+
+absl::StatusOr<LearningChange> UndoChange(const UndoServices& services,
+                                          const LearningChange& change) {
+  if (change.undone_ms != 0) {
+    return CannotUndo(change, "it was undone before");
+  }
+  switch (change.kind) {
+    case ChangeKind::kSessionTaught:
+      RETURN_IF_ERROR(UndoSession(services, change));
+      break;
+    case ChangeKind::kPatternStored:
+      RETURN_IF_ERROR(UndoStored(services, change));
+      RETURN_IF_ERROR(MoveLessons(services, change, kNoPattern));
+      break;
+    case ChangeKind::kPatternsMerged:
+      RETURN_IF_ERROR(UndoMerge(services, change));
+      RETURN_IF_ERROR(MoveLessons(services, change, *change.merged));
+      break;
+    case ChangeKind::kAdapterPublished:
+      if (services.withdraw == nullptr) {
+        return CannotUndo(change, "this node publishes no adapters");
+      }
+      RETURN_IF_ERROR(services.withdraw(change));
+      break;
+  }
+  LearningChange undone = change;
+  undone.undone_ms = services.clock->WallMillis();
+  RETURN_IF_ERROR(services.changes->SetUndone(change.number, undone.undone_ms));
+  return undone;
+}
+
+}  // namespace ruvd

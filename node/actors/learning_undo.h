@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "node/actors/instant_loop.h"
+#include "storage/changes/change_store.h"
+#include "storage/patterns/pattern_store.h"
+#include "storage/trajectories/trajectory_store.h"
+
+namespace ruvd {
+
+// What undoing works on. All borrowed.
+struct UndoServices {
+  const Clock* clock = nullptr;
+  ChangeStore* changes = nullptr;
+  PatternStore* patterns = nullptr;
+  TrajectoryStore* trajectories = nullptr;
+  InstantLoop* instant = nullptr;  // null: sessions remember nothing
+  // Takes the published version of a change out of service; null: none is ever published.
+  std::function<absl::Status(const LearningChange&)> withdraw = nullptr;
+};
+
+// Changes back what a change changed, and returns the change as it is listed then. A pattern gets
+// back the adapter, embedding, quality and examples it had, and what a user said of it meanwhile
+// (task, expiry, privacy) stays; a new pattern goes; of two that were merged both are there again.
+// The responses it was learned from are not taught again until they get new feedback.
+//
+// NOT_FOUND; CANNOT_UNDO (FAILED_PRECONDITION) where it was undone before, where a later change or
+// a user changed the pattern since, or where what was there before is not kept any more; the errors
+// of the stores.
+absl::StatusOr<LearningChange> UndoChange(const UndoServices& services,
+                                          const LearningChange& change);
+
+}  // namespace ruvd

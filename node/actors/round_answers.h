@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "node/actors/background_round.h"
+#include "node/actors/learning.h"
+
+namespace ruvd {
+
+// What a round says to the feedback of a response: what was learned of it, or why nothing was. The
+// round's error where that kept it from being learned. Without seconds, and without what its
+// session was taught.
+absl::StatusOr<FeedbackAnswer> AnswerOfRound(const BackgroundRound& round,
+                                             const std::string& response_id);
+
+// The whole round, without its seconds; its error where it ended early.
+absl::StatusOr<RoundSummary> Summarise(const BackgroundRound& round);
+
+}  // namespace ruvd

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/learning_messages.h"
+
+#include <string>
+
+#include "base/bytes.h"
+
+namespace ruvd {
+
+void WriteFeedbackAnswer(const FeedbackAnswer& answer,
+                         learning::v1::SubmitFeedbackResponse* message) {
+  message->set_learned(answer.learned);
+  message->set_explanation(answer.explanation);
+  message->set_pattern_id(answer.pattern_id);
+  message->set_adapter_name(answer.adapter_name);
+  message->set_adapter_version(answer.adapter_version);
+  message->set_held_out_loss_before(answer.held_out_before);
+  message->set_held_out_loss_after(answer.held_out_after);
+  message->set_seconds(answer.seconds);
+  message->set_session_lessons(answer.session_lessons);
+  message->set_held_back_lessons(answer.held_back);
+  message->set_learned_in_ms(answer.learned_in_ms);
+  for (const LearningChange& change : answer.changes) {
+    WriteChange(change, message->add_changes());
+  }
+  if (!answer.changes.empty()) {
+    message->set_undo_token(TokenOf(answer.changes.back()));
+  }
+}
+
+void WriteChange(const LearningChange& change, learning::v1::Change* message) {
+  message->set_undo_token(TokenOf(change));
+  message->set_created_ms(change.created_ms);
+  message->set_loop(std::string(LearningLoopName(change.loop)));
+  message->set_kind(std::string(ChangeKindName(change.kind)));
+  for (const std::string& response : change.responses) {
+    message->add_response_ids(response);
+  }
+  message->set_on_demand(change.on_demand);
+  message->set_session_id(change.session_id);
+  message->set_pattern_id(change.pattern ? ToHex(*change.pattern) : "");
+  message->set_merged_pattern_id(change.merged ? ToHex(*change.merged) : "");
+  message->set_adapter_name(change.adapter_name);
+  message->set_version_before(change.version_before);
+  message->set_version(change.version);
+  message->set_lessons(change.lessons);
+  message->set_undone_ms(change.undone_ms);
+  const bool needs_images =
+      change.kind == ChangeKind::kPatternStored || change.kind == ChangeKind::kPatternsMerged;
+  message->set_can_be_undone(change.undone_ms == 0 && (change.images > 0 || !needs_images));
+}
+
+void WriteLearningStatus(const LearningStatus& status, learning::v1::LearningStatus* message) {
+  message->set_enabled(status.enabled);
+  message->set_paused(status.paused);
+  message->set_round_running(status.round_running);
+  message->set_lessons_waiting(status.lessons_waiting);
+  message->set_rounds(status.rounds);
+  message->set_changes(status.changes);
+  message->set_p99_step_seconds(status.throttle.p99_learning);
+  message->set_p99_step_seconds_without(status.throttle.p99_without);
+  message->set_paused_seconds(status.throttle.paused_seconds);
+  message->set_pauses(status.throttle.pauses);
+  message->set_training_bytes(status.throttle.memory_bytes);
+  message->set_budget_bytes(status.throttle.budget_bytes);
+}
+
+void WriteRoundSummary(const RoundSummary& summary, learning::v1::RunBackgroundResponse* message) {
+  message->set_patterns_kept(summary.patterns_kept);
+  message->set_patterns_without_gain(summary.patterns_without_gain);
+  message->set_patterns_failed(summary.patterns_failed);
+  message->set_patterns_merged(summary.patterns_merged);
+  message->set_lessons_waiting(summary.lessons_waiting);
+  message->set_seconds(summary.seconds);
+  for (const LearningChange& change : summary.changes) {
+    WriteChange(change, message->add_changes());
+  }
+}
+
+void WriteDeepResult(const DeepResult& result, learning::v1::RunDeepResponse* message) {
+  message->set_outcome(std::string(DeepOutcomeName(result.outcome)));
+  message->set_version(result.version);
+  message->set_lessons(result.lessons);
+  message->set_held_back_lessons(result.held_back);
+  message->set_steps(result.steps);
+  message->set_resumed_at(result.resumed_at);
+  message->set_held_out_loss_before(result.held_out_before);
+  message->set_held_out_loss_after(result.held_out_after);
+  message->set_standard_error(result.standard_error);
+  message->set_general_loss_before(result.general_before);
+  message->set_general_loss_after(result.general_after);
+  if (result.change) {
+    WriteChange(*result.change, message->mutable_change());
+  }
+}
+
+void WriteDeepStatus(const DeepStatus& status, learning::v1::DeepStatus* message) {
+  message->set_running(status.running);
+  message->set_step(status.step);
+  message->set_steps(status.steps);
+  message->set_served_version(status.served_version);
+  if (status.last) {
+    WriteDeepResult(*status.last, message->mutable_last());
+  }
+}
+
+void WriteLesson(const Trajectory& trajectory, std::string_view text,
+                 learning::v1::Lesson* message) {
+  message->set_response_id(trajectory.response_id);
+  message->set_created_ms(trajectory.created_ms);
+  message->set_prompt(trajectory.prompt);
+  message->set_completion(trajectory.completion);
+  message->set_text(std::string(text));
+  if (trajectory.rating) {
+    message->set_rating(*trajectory.rating);
+  }
+  if (trajectory.accepted) {
+    message->set_accepted(*trajectory.accepted);
+  }
+  message->set_edited(trajectory.edited_text.has_value());
+  message->set_copied(trajectory.copied);
+  message->mutable_metadata()->insert(trajectory.metadata.begin(), trajectory.metadata.end());
+  message->set_pattern_id(trajectory.learned_in ? ToHex(*trajectory.learned_in) : "");
+}
+
+}  // namespace ruvd

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string_view>
+
+#include "node/actors/deep_actor.h"
+#include "node/actors/learning.h"
+#include "ruvd/learning/v1/learning.pb.h"
+#include "storage/trajectories/trajectory_store.h"
+
+// Between the messages of ruvd.learning.v1 and what the node works with.
+namespace ruvd {
+
+void WriteFeedbackAnswer(const FeedbackAnswer& answer,
+                         learning::v1::SubmitFeedbackResponse* message);
+void WriteChange(const LearningChange& change, learning::v1::Change* message);
+void WriteLearningStatus(const LearningStatus& status, learning::v1::LearningStatus* message);
+void WriteRoundSummary(const RoundSummary& summary, learning::v1::RunBackgroundResponse* message);
+void WriteDeepResult(const DeepResult& result, learning::v1::RunDeepResponse* message);
+void WriteDeepStatus(const DeepStatus& status, learning::v1::DeepStatus* message);
+// `text`: what the trajectory teaches.
+void WriteLesson(const Trajectory& trajectory, std::string_view text,
+                 learning::v1::Lesson* message);
+
+}  // namespace ruvd

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ruvd undo` and `ruvd learn`: what learning changed, and whether it may.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "node/cli/client.h"
+#include "node/cli/command.h"
+#include "node/cli/output.h"
+#include "node/cli/period.h"
+#include "node/cli/terminal.h"
+#include "node/cli/verbs.h"
+
+namespace ruvd {
+namespace {
+
+using learning::v1::Change;
+
+constexpr char kGroup[] = "Learning";
+
+// What a change was made to.
+std::string SubjectOf(const Change& change) {
+  if (change.kind() == "session_taught") {
+    return fmt::format("session {}, {} position(s)", change.session_id(), change.lessons());
+  }
+  if (change.kind() == "patterns_merged") {
+    return fmt::format("pattern {} into {}", change.merged_pattern_id(), change.pattern_id());
+  }
+  const std::string adapter = fmt::format("{}@{}", change.adapter_name(), change.version());
+  return change.pattern_id().empty() ? adapter
+                                     : fmt::format("pattern {}: {}", change.pattern_id(), adapter);
+}
+
+std::string StateOf(const Change& change) {
+  return change.undone_ms() != 0 ? "undone" : change.can_be_undone() ? "stands" : "stays";
+}
+
+template <typename Changes>
+std::string TableOf(const Changes& changes) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Change& change : changes) {
+    rows.push_back({change.undo_token(), FormatTime(change.created_ms()), change.loop(),
+                    change.kind(), StateOf(change), SubjectOf(change)});
+  }
+  return FormatTable({"TOKEN", "TIME (UTC)", "LOOP", "WHAT", "STATE", "OF"}, rows);
+}
+
+absl::Status Undo(CommandContext& context, const std::string& token, bool last) {
+  if (token.empty() != last) {
+    return UsageError(
+        "say which change: the token that `ruvd rate` and `ruvd learn changes` show, or --last");
+  }
+  learning::v1::UndoRequest request;
+  request.set_undo_token(token);
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.Undo(request));
+  const Change& change = response.change();
+  context.out << (context.json
+                      ? ToJsonLine(response)
+                      : fmt::format("undone: {} ({}, {})\n", PrintableLine(change.undo_token()),
+                                    PrintableLine(change.kind()),
+                                    PrintableLine(SubjectOf(change))));
+  return absl::OkStatus();
+}
+
+absl::Status Changes(CommandContext& context, uint32_t count) {
+  learning::v1::ListChangesRequest request;
+  request.set_count(count);
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.ListChanges(request));
+  context.out << (context.json ? ToJsonLine(response) : TableOf(response.changes()));
+  return absl::OkStatus();
+}
+
+std::string DeepState(const learning::v1::DeepStatus& deep) {
+  const std::string served =
+      deep.served_version() == 0 ? "none served" : fmt::format("deep@{}", deep.served_version());
+  return deep.running() ? fmt::format("step {} of {}, {}", deep.step(), deep.steps(), served)
+                        : served;
+}
+
+std::string Describe(const learning::v1::LearningStatus& status) {
+  const std::string state = !status.enabled()        ? "off (learning.enabled)"
+                            : status.paused()        ? "paused"
+                            : status.round_running() ? "a round runs"
+                                                     : "waits for feedback";
+  constexpr double kMillis = 1000;
+  constexpr uint64_t kMiB = 1 << 20;
+  return fmt::format(
+      "learning: {}\nlessons waiting: {}\nrounds since the start: {}\nchanges listed: {}\n"
+      "slowest steps (p99): {:.1f} ms beside learning, {:.1f} ms without (0: too few)\n"
+      "waited for serving: {} time(s), {:.1f} s\nmemory of training: {} of {} MiB\n"
+      "deep loop: {}\n",
+      state, status.lessons_waiting(), status.rounds(), status.changes(),
+      kMillis * status.p99_step_seconds(), kMillis * status.p99_step_seconds_without(),
+      status.pauses(), status.paused_seconds(), status.training_bytes() / kMiB,
+      status.budget_bytes() / kMiB, DeepState(status.deep()));
+}
+
+template <typename Response>
+absl::Status SayStatus(CommandContext& context, const absl::StatusOr<Response>& response) {
+  RETURN_IF_ERROR(response.status());
+  context.out << (context.json ? ToJsonLine(*response) : Describe(response->status()));
+  return absl::OkStatus();
+}
+
+absl::Status RunBackground(CommandContext& context, bool replay) {
+  learning::v1::RunBackgroundRequest request;
+  request.set_replay(replay);
+  NodeClient client(context.server);
+  ASSIGN_OR_RETURN(const auto response, client.RunBackground(request));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  context.out << fmt::format(
+      "{} pattern(s) learned, {} without gain, {} failed, {} merged in {:.1f} s; {} lesson(s) "
+      "wait\n",
+      response.patterns_kept(), response.patterns_without_gain(), response.patterns_failed(),
+      response.patterns_merged(), response.seconds(), response.lessons_waiting());
+  if (response.changes_size() > 0) {
+    context.out << TableOf(response.changes());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunDeep(CommandContext& context) {
+  NodeClient client(context.server);
+  client.set_timeout(std::chrono::hours(12));
+  ASSIGN_OR_RETURN(const auto response, client.RunDeep({}));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  context.out << fmt::format(
+      "{}: {} lesson(s) taught, {} held back, {} steps\n"
+      "held-out loss {:.4f} -> {:.4f} nats/token (standard error {:.4f})\n"
+      "general text {:.4f} -> {:.4f} nats/token\n",
+      PrintableLine(response.outcome()), response.lessons(), response.held_back_lessons(),
+      response.steps(), response.held_out_loss_before(), response.held_out_loss_after(),
+      response.standard_error(), response.general_loss_before(), response.general_loss_after());
+  if (response.has_change()) {
+    context.out << fmt::format("deep@{} is served; undo it with: ruvd undo {}\n",
+                               response.version(), PrintableLine(response.change().undo_token()));
+  }
+  return absl::OkStatus();
+}
+
+// One line of JSON for each lesson.
+absl::Status Export(CommandContext& context, const std::string& path) {
+  NodeClient client(context.server);
+  learning::v1::ListLessonsRequest request;
+  std::string lines;
+  size_t count = 0;
+  do {
+    ASSIGN_OR_RETURN(const auto page, client.ListLessons(request));
+    for (const auto& lesson : page.lessons()) {
+      lines += ToJsonLine(lesson);
+      ++count;
+    }
+    if (path.empty()) {
+      context.out << lines;
+      lines.clear();
+    }
+    request.set_after_ms(page.next_after_ms());
+  } while (request.after_ms() != 0);
+  if (path.empty()) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(WriteFileAtomically(path, lines, 0600));
+  nlohmann::json said;
+  said["lessons"] = count;
+  said["file"] = path;
+  context.out << (context.json ? ToJsonLine(said)
+                               : fmt::format("{} lesson(s) in {}\n", count, PrintableLine(path)));
+  return absl::OkStatus();
+}
+
+void AddUndoVerb(VerbTable& verbs) {
+  struct Flags {
+    std::string token;
+    bool last = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App& undo =
+      verbs.Add("undo", kGroup, "Change back what learning changed",
+                [flags](CommandContext& c) { return Undo(c, flags->token, flags->last); });
+  undo.add_option("token", flags->token, "As `ruvd rate` and `ruvd learn changes` show it");
+  undo.add_flag("--last", flags->last, "The newest change that stands");
+}
+
+}  // namespace
+
+void AddLearningVerbs(VerbTable& verbs) {
+  AddUndoVerb(verbs);
+  verbs.Add("learn status", kGroup, "What learning is doing", [](CommandContext& c) {
+    return SayStatus(c, NodeClient(c.server).GetLearningStatus({}));
+  });
+  verbs.Add("learn pause", kGroup, "Let no loop learn until resumed, also after a restart",
+            [](CommandContext& c) { return SayStatus(c, NodeClient(c.server).PauseLearning({})); });
+  verbs.Add("learn resume", kGroup, "Let all loops learn again", [](CommandContext& c) {
+    return SayStatus(c, NodeClient(c.server).ResumeLearning({}));
+  });
+  verbs.Add("learn run-background", kGroup, "Learn now what waits",
+            [](CommandContext& c) { return RunBackground(c, false); });
+  verbs.Add("learn run-deep", kGroup, "Train the adapter that all requests get; takes long",
+            [](CommandContext& c) { return RunDeep(c); });
+  verbs.Add("learn replay", kGroup, "Learn again from all completions that teach something",
+            [](CommandContext& c) { return RunBackground(c, true); });
+  auto count = std::make_shared<uint32_t>(0);
+  verbs
+      .Add("learn changes", kGroup, "What learning changed, newest first",
+           [count](CommandContext& c) { return Changes(c, *count); })
+      .add_option("--count", *count, "How many; 50 where it is not said");
+  auto path = std::make_shared<std::string>();
+  verbs
+      .Add("learn export", kGroup, "Completions that teach something, one line of JSON each",
+           [path](CommandContext& c) { return Export(c, *path); })
+      .add_option("--out", *path, "A file instead of the standard output; it holds users' words");
+}
+
+}  // namespace ruvd

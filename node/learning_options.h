@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "inference/retrieval/whitening.h"
+#include "node/actors/background_round.h"
+#include "node/actors/deep_round.h"
+#include "node/config/config.h"
+
+namespace ruvd {
+
+// What the section `learning` of a configuration says to the loops; `scale` is that of the model's
+// embeddings, for similarities that are left to it.
+BackgroundOptions RoundOptionsOf(const NodeConfig::LearningSection& learning,
+                                 const SimilarityScale& scale);
+DeepOptions DeepOptionsOf(const NodeConfig::LearningSection& learning);
+
+}  // namespace ruvd

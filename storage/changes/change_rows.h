@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "storage/changes/learning_change.h"
+
+// Keys and plaintexts of the family `change`; docs/store-format.md has them.
+namespace ruvd::changes {
+
+inline constexpr char kChangePrefix[] = "c/";
+inline constexpr char kImagePrefix[] = "b/";
+inline constexpr char kAnswerPrefix[] = "a/";
+inline constexpr char kAnswerOrderPrefix[] = "o/";
+inline constexpr char kPausedKey[] = "paused";
+
+std::string ChangeKey(uint64_t number);
+std::string ImageKey(uint64_t number, uint32_t index);
+// By the SHA-256 of what the client called its feedback.
+std::string AnswerKey(const Digest& key);
+std::string AnswerOrderKey(uint64_t number);
+// Of a change, an image or an answer's order; nullopt for a key that is none.
+std::optional<uint64_t> NumberOfKey(std::string_view key);
+
+// Without its number, which is the key's.
+std::string EncodeChange(const LearningChange& change);
+// STORE_CORRUPT for bytes that EncodeChange does not make.
+absl::StatusOr<LearningChange> DecodeChange(std::string_view bytes, uint64_t number);
+
+std::string EncodeImage(const PatternImage& image);
+// STORE_CORRUPT for bytes that EncodeImage does not make.
+absl::StatusOr<PatternImage> DecodeImage(std::string_view bytes);
+
+}  // namespace ruvd::changes

@@ -1,0 +1,309 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/changes/change_store.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/sodium.h"
+#include "storage/changes/change_rows.h"
+#include "storage/db/key_scope.h"
+#include "storage/db/row_key.h"
+#include "storage/reasons.h"
+#include "storage/row_text.h"
+
+namespace ruvd {
+namespace {
+
+constexpr ColumnFamily kFamily = ColumnFamily::kChange;
+
+absl::Status NoSuchChange(std::string_view token) {
+  return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+               "no change {} is listed; `ruvd learn changes` shows those that are", token);
+}
+
+// Session memory does not outlive the process, so neither need its changes outlive the power.
+Durability DurabilityOf(const LearningChange& change) {
+  return change.kind == ChangeKind::kSessionTaught ? Durability::kProcessCrash
+                                                   : Durability::kPowerLoss;
+}
+
+absl::Status Check(const LearningChange& change, std::span<const PatternImage> images) {
+  constexpr char kChange[] = "a change that learning makes";
+  for (const std::string& response : change.responses) {
+    RETURN_IF_ERROR(CheckTexts(kChange, {response}));
+  }
+  RETURN_IF_ERROR(CheckTexts(kChange, {change.user_id, change.session_id, change.adapter_name}));
+  if (images.size() > limits::kMaxChangeImages) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "a change with {} patterns before it, the limit is {}; list it as several",
+                 images.size(), limits::kMaxChangeImages);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ChangeStore::Entry ChangeStore::EntryOf(const LearningChange& change) {
+  Entry entry{.images = change.images, .image_bytes = change.image_bytes, .patterns = {}};
+  for (const std::optional<PatternId>& id : {change.pattern, change.merged}) {
+    if (id) {
+      entry.patterns.push_back(*id);
+    }
+  }
+  return entry;
+}
+
+absl::StatusOr<std::unique_ptr<ChangeStore>> ChangeStore::Open(Database& database,
+                                                               const ChangeStoreOptions& options) {
+  std::unique_ptr<ChangeStore> store(new ChangeStore(database, options));
+  const MutexLock lock(store->mutex_);
+  std::map<uint64_t, Entry>& entries = store->entries_;
+  uint64_t bytes = 0;
+  const auto load = [&](const RowView& row) -> absl::StatusOr<bool> {
+    const uint64_t number = changes::NumberOfKey(row.key).value_or(0);
+    const auto change = changes::DecodeChange(row.value, number);
+    if (change.ok() && number > 0) {
+      entries[number] = EntryOf(*change);
+      bytes += change->image_bytes;
+    }
+    return true;
+  };
+  const auto pass = [](std::string_view) -> absl::StatusOr<bool> { return true; };
+  RETURN_IF_ERROR(database.Scan(kFamily, changes::kChangePrefix,
+                                EndOfPrefix(changes::kChangePrefix), load, pass));
+  store->image_bytes_ = bytes;
+  return store;
+}
+
+void ChangeStore::Put(const LearningChange& change, Batch* batch) {
+  const KeyScope scope = change.user_id.empty() ? KeyScope() : KeyScope::User(change.user_id);
+  batch->Put(kFamily, changes::ChangeKey(change.number), changes::EncodeChange(change), 0, scope);
+}
+
+void ChangeStore::DeleteImages(uint64_t number, const Entry& entry, Batch* batch) {
+  for (uint32_t i = 0; i < entry.images; ++i) {
+    batch->Delete(kFamily, changes::ImageKey(number, i));
+  }
+}
+
+absl::StatusOr<LearningChange> ChangeStore::Read(uint64_t number) const {
+  ASSIGN_OR_RETURN(const std::string row, database_.Get(kFamily, changes::ChangeKey(number)));
+  return changes::DecodeChange(row, number);
+}
+
+absl::Status ChangeStore::Drop(std::span<const uint64_t> numbers, bool all) {
+  Batch batch;
+  batch.MarkFreesSpace();
+  uint64_t bytes = 0;
+  for (const uint64_t number : numbers) {
+    const Entry& entry = entries_.at(number);
+    DeleteImages(number, entry, &batch);
+    bytes += entry.image_bytes;
+    const auto change = Read(number);
+    if (all || !change.ok()) {
+      batch.Delete(kFamily, changes::ChangeKey(number));
+      continue;
+    }
+    LearningChange without = *change;
+    without.images = 0;
+    without.image_bytes = 0;
+    Put(without, &batch);
+  }
+  if (numbers.empty()) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
+  image_bytes_ -= bytes;
+  for (const uint64_t number : numbers) {
+    if (all) {
+      entries_.erase(number);
+    } else {
+      entries_.at(number) = {};
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChangeStore::MakeRoom(uint64_t image_bytes) {
+  std::vector<uint64_t> oldest;
+  for (const auto& [number, entry] : entries_) {
+    if (entries_.size() - oldest.size() < options_.capacity) {
+      break;
+    }
+    oldest.push_back(number);
+  }
+  RETURN_IF_ERROR(Drop(oldest, true));
+  oldest.clear();
+  uint64_t held = image_bytes_;
+  for (const auto& [number, entry] : entries_) {
+    if (held + image_bytes <= options_.image_bytes) {
+      break;
+    }
+    if (entry.images > 0) {
+      oldest.push_back(number);
+      held -= entry.image_bytes;
+    }
+  }
+  return Drop(oldest, false);
+}
+
+absl::StatusOr<LearningChange> ChangeStore::Add(LearningChange change,
+                                                std::span<const PatternImage> images) {
+  RETURN_IF_ERROR(Check(change, images));
+  change.responses.resize(std::min(change.responses.size(), limits::kMaxChangeResponses));
+  std::array<uint8_t, sizeof(change.mark)> mark{};
+  SecureRandomBytes(mark);
+  std::memcpy(&change.mark, mark.data(), sizeof(change.mark));
+  std::vector<std::string> rows;
+  for (const PatternImage& image : images) {
+    rows.push_back(changes::EncodeImage(image));
+    change.image_bytes += rows.back().size();
+  }
+  change.images = static_cast<uint32_t>(rows.size());
+  const MutexLock lock(mutex_);
+  RETURN_IF_ERROR(MakeRoom(change.image_bytes));
+  change.number = entries_.empty() ? 1 : entries_.rbegin()->first + 1;
+  Batch batch;
+  Put(change, &batch);
+  for (uint32_t i = 0; i < change.images; ++i) {
+    batch.Put(kFamily, changes::ImageKey(change.number, i), rows[i]);
+  }
+  RETURN_IF_ERROR(database_.Write(std::move(batch), DurabilityOf(change)));
+  entries_[change.number] = EntryOf(change);
+  image_bytes_ += change.image_bytes;
+  return change;
+}
+
+absl::Status ChangeStore::Remove(uint64_t number) {
+  const MutexLock lock(mutex_);
+  return entries_.contains(number) ? Drop(std::span(&number, 1), true) : absl::OkStatus();
+}
+
+absl::StatusOr<LearningChange> ChangeStore::Find(std::string_view token) const {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), number);
+  if (error != std::errc() || end == token.data() + token.size() || *end != '-') {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "\"{}\" is no undo token; give one as feedback and `ruvd learn changes` show it, "
+                 "such as 12-9f03ab77",
+                 token.substr(0, limits::kMaxResponseIdBytes));
+  }
+  const MutexLock lock(mutex_);
+  const absl::StatusOr<LearningChange> change = Read(number);
+  if (absl::IsNotFound(change.status()) || (change.ok() && TokenOf(*change) != token)) {
+    return NoSuchChange(token);
+  }
+  return change;
+}
+
+absl::StatusOr<LearningChange> ChangeStore::Last() const {
+  const MutexLock lock(mutex_);
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    const absl::StatusOr<LearningChange> change = Read(entry->first);
+    if (change.ok() && change->undone_ms == 0) {
+      return change;
+    }
+    if (!change.ok() && !absl::IsNotFound(change.status())) {
+      return change.status();
+    }
+  }
+  return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+               "learning has changed nothing that stands; there is nothing to undo");
+}
+
+absl::StatusOr<std::vector<LearningChange>> ChangeStore::List(size_t count) const {
+  std::vector<LearningChange> list;
+  const MutexLock lock(mutex_);
+  for (auto entry = entries_.rbegin(); entry != entries_.rend() && list.size() < count; ++entry) {
+    absl::StatusOr<LearningChange> change = Read(entry->first);
+    if (absl::IsNotFound(change.status()) || absl::IsDataLoss(change.status())) {
+      continue;  // its user was erased, or one row that hides no others
+    }
+    RETURN_IF_ERROR(change.status());
+    list.push_back(*std::move(change));
+  }
+  return list;
+}
+
+absl::StatusOr<std::vector<PatternImage>> ChangeStore::ImagesOf(
+    const LearningChange& change) const {
+  std::vector<PatternImage> images;
+  const MutexLock lock(mutex_);
+  const auto entry = entries_.find(change.number);
+  if (entry == entries_.end() || entry->second.images == 0) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
+                 "what was there before change {} is not kept any more: newer changes needed the "
+                 "room, or the pattern was deleted; delete the pattern to be rid of it",
+                 TokenOf(change));
+  }
+  for (uint32_t i = 0; i < entry->second.images; ++i) {
+    ASSIGN_OR_RETURN(const std::string row,
+                     database_.Get(kFamily, changes::ImageKey(change.number, i)));
+    ASSIGN_OR_RETURN(images.emplace_back(), changes::DecodeImage(row));
+  }
+  return images;
+}
+
+absl::Status ChangeStore::SetUndone(uint64_t number, int64_t now_ms) {
+  const MutexLock lock(mutex_);
+  ASSIGN_OR_RETURN(LearningChange change, Read(number));
+  const auto entry = entries_.find(number);
+  if (entry == entries_.end()) {
+    return NoSuchChange(TokenOf(change));
+  }
+  Batch batch;
+  DeleteImages(number, entry->second, &batch);
+  change.undone_ms = now_ms;
+  change.images = 0;
+  change.image_bytes = 0;
+  Put(change, &batch);
+  RETURN_IF_ERROR(database_.Write(std::move(batch), DurabilityOf(change)));
+  image_bytes_ -= entry->second.image_bytes;
+  entry->second = {};
+  return absl::OkStatus();
+}
+
+absl::Status ChangeStore::ForgetPattern(const PatternId& id) {
+  const MutexLock lock(mutex_);
+  std::vector<uint64_t> of_it;
+  for (const auto& [number, entry] : entries_) {
+    if (entry.images > 0 && std::ranges::find(entry.patterns, id) != entry.patterns.end()) {
+      of_it.push_back(number);
+    }
+  }
+  return Drop(of_it, false);
+}
+
+absl::Status ChangeStore::WhileStill(const std::function<absl::Status()>& erase) {
+  const MutexLock lock(mutex_);
+  return erase();
+}
+
+absl::StatusOr<bool> ChangeStore::Paused() const {
+  return database_.Contains(kFamily, changes::kPausedKey);
+}
+
+absl::Status ChangeStore::SetPaused(bool paused) {
+  Batch batch;
+  if (paused) {
+    batch.Put(kFamily, changes::kPausedKey, "");
+  } else {
+    batch.Delete(kFamily, changes::kPausedKey);
+  }
+  return database_.Write(std::move(batch), Durability::kPowerLoss);
+}
+
+size_t ChangeStore::size() const {
+  const MutexLock lock(mutex_);
+  return entries_.size();
+}
+
+}  // namespace ruvd

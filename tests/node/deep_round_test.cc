@@ -1,0 +1,352 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a deep round learns, publishes and leaves alone, and that a kill costs it nothing.
+
+#include "node/actors/deep_round.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/parallel.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/model/cpu_transformer.h"
+#include "node/actors/deep_actor.h"
+#include "node/actors/learning_undo.h"
+#include "storage/changes/change_store.h"
+#include "storage/reasons.h"
+#include "tests/node/database_fixture.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+const Digest kPackage = Sha256("package");
+constexpr size_t kLessons = 16;
+constexpr char kFolderVariable[] = "RUVD_DEEP_ROUND_TEST_FOLDER";
+constexpr int kStepsOfChild = 60;
+
+class DeepRoundTest : public DatabaseTest {
+ protected:
+  void SetUp() override {
+    model_ = Model::Load(kSmallModel).value();
+    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
+    Open();
+    for (size_t i = 0; i < kLessons; ++i) {
+      AddLesson(fmt::format("lesson {:02}", i));
+    }
+  }
+  DatabaseOptions Options() override {
+    DatabaseOptions options = DatabaseTest::Options();
+    options.seal_key = seal_key_;
+    options.path = (shared_folder_ / "store").string();
+    return options;
+  }
+  void Open() {
+    auto database = Database::Open(Options());
+    ASSERT_TRUE(database.ok()) << database.status();
+    database_ = *std::move(database);
+    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
+    patterns_ =
+        PatternStore::Open(*database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
+            .value();
+    changes_ = ChangeStore::Open(*database_).value();
+    catalog_ = MakeCatalog();
+  }
+  void Close() {
+    catalog_.reset();
+    changes_.reset();
+    patterns_.reset();
+    trajectories_.reset();
+    database_.reset();
+  }
+  std::unique_ptr<AdapterCatalog> MakeCatalog() {
+    return std::make_unique<AdapterCatalog>(
+        *model_, AdapterCatalogOptions{.learned_folder = (shared_folder_ / "learned").string()});
+  }
+  void AddLesson(const std::string& id, const std::string& user = "") {
+    ASSERT_TRUE(trajectories_
+                    ->Put({.response_id = id,
+                           .user_id = user,
+                           .prompt = "The lighthouse keeper",
+                           .completion = " counted the ships every evening and wrote it down.",
+                           .embedded_by = std::string(AsText(kPackage)),
+                           .created_ms = clock_.WallMillis()})
+                    .ok());
+    ASSERT_TRUE(trajectories_->SetFeedback(id, {.accepted = true}).ok());
+  }
+  DeepServices Services() {
+    DeepServices services;
+    services.learning = {.clock = &clock_,
+                         .transformer = transformer_.get(),
+                         .trajectories = trajectories_.get(),
+                         .patterns = patterns_.get(),
+                         .package_id = kPackage,
+                         .changes = changes_.get(),
+                         .cancelled = cancelled_};
+    services.catalog = catalog_.get();
+    services.gate = &gate_;
+    services.checkpoint_path = Checkpoint();
+    services.checkpoint_key = seal_key_;
+    return services;
+  }
+  std::string Checkpoint() const { return (shared_folder_ / "checkpoint").string(); }
+  std::unique_ptr<DeepRound> Begin(uint64_t seed = 1) {
+    Random random(seed);
+    auto round = DeepRound::Begin(Services(), options_, random);
+    EXPECT_TRUE(round.ok()) << round.status();
+    return round.ok() ? *std::move(round) : nullptr;
+  }
+  DeepResult Run(uint64_t seed = 1) {
+    const auto round = Begin(seed);
+    const auto trained = round->Work(std::chrono::hours(1));
+    EXPECT_TRUE(trained.ok() && *trained) << trained.status();
+    const auto result = round->Finish();
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.value_or(DeepResult{});
+  }
+  // As if the round before had not been.
+  DeepResult RunAnew(const DeepResult& before, uint64_t seed) {
+    if (before.change) {
+      EXPECT_TRUE(catalog_->Unload(kDeepAdapter, before.version).ok());
+      EXPECT_TRUE(changes_->Remove(before.change->number).ok());
+    }
+    return Run(seed);
+  }
+  Digest ServedId() {
+    const auto served = catalog_->Find(kDeepAdapter, std::nullopt);
+    EXPECT_TRUE(served.ok()) << served.status();
+    return served.ok() ? AdapterId(*served->adapter) : Digest{};
+  }
+
+  const SealKey seal_key_ = SealKey::FromBytes(Sha256("key")).value();
+  std::filesystem::path shared_folder_ = folder_;
+  DeepOptions options_{
+      .rank = 2, .steps = 6, .batch = 2, .learning_rate = 1e-3, .checkpoint_every = 1};
+  // Time goes on with the work.
+  std::function<bool()> cancelled_ = [this] {
+    clock_.Advance(Duration(1));
+    return false;
+  };
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<CpuTransformer> transformer_;
+  std::unique_ptr<TrajectoryStore> trajectories_;
+  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<ChangeStore> changes_;
+  std::unique_ptr<AdapterCatalog> catalog_;
+  GeneralTextGate gate_;
+};
+
+TEST_F(DeepRoundTest, WhatHelpsBecomesAVersionThatAllRequestsGetAlsoAfterARestart) {
+  const DeepResult result = Run();
+  ASSERT_EQ(result.outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(result.version, 1u);
+  EXPECT_EQ(result.lessons, kLessons - kLessons / 4);
+  EXPECT_EQ(result.held_back, kLessons / 4);
+  EXPECT_EQ(result.steps, 6u);
+  EXPECT_GT(result.held_out_before - result.held_out_after, result.standard_error);
+  EXPECT_LE(result.general_after, 1.005 * result.general_before);
+  ASSERT_TRUE(result.change.has_value());
+  EXPECT_EQ(result.change->kind, ChangeKind::kAdapterPublished);
+  const auto chosen = catalog_->Choose({});
+  ASSERT_EQ(chosen->size(), 1u);
+  EXPECT_EQ(chosen->front().weight, 1.0F);
+  const Digest id = ServedId();
+  catalog_ = MakeCatalog();
+  catalog_->LoadLearned();
+  EXPECT_EQ(ServedId(), id);
+  EXPECT_EQ(catalog_->Choose({})->size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(Checkpoint()));
+}
+
+TEST_F(DeepRoundTest, TheNextVersionBeginsFromTheServedOneAndUndoServesThatAgain) {
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  const Digest first = ServedId();
+  const DeepResult second = Run(2);
+  ASSERT_EQ(second.outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(second.version, 2u);
+  EXPECT_EQ(second.change->version_before, 1u);
+  EXPECT_NE(ServedId(), first);
+  const UndoServices undo{
+      .clock = &clock_,
+      .changes = changes_.get(),
+      .patterns = patterns_.get(),
+      .trajectories = trajectories_.get(),
+      .withdraw = [&](const LearningChange& change) { return WithdrawDeep(*catalog_, change); }};
+  ASSERT_TRUE(UndoChange(undo, *second.change).ok());
+  EXPECT_EQ(ServedId(), first);
+  catalog_ = MakeCatalog();
+  catalog_->LoadLearned();
+  EXPECT_EQ(ServedId(), first) << "also after a restart";
+  EXPECT_EQ(Run(3).version, 3u) << "ratings name versions: none is given twice";
+}
+
+TEST_F(DeepRoundTest, AVersionThatSomebodyUnloadedCannotBeUndone) {
+  const DeepResult result = Run();
+  ASSERT_TRUE(result.change.has_value());
+  ASSERT_TRUE(catalog_->Unload(kDeepAdapter, 1).ok());
+  EXPECT_EQ(ReasonOf(WithdrawDeep(*catalog_, *result.change)), reasons::kCannotUndo);
+}
+
+TEST_F(DeepRoundTest, ARoundThatWasInterruptedGoesOnBitForBit) {
+  {
+    const auto round = Begin(5);
+    while (round->step() < 3) {
+      ASSERT_FALSE(round->Work(Duration(1)).value());
+    }
+  }
+  const DeepResult result = Run(99);
+  ASSERT_EQ(result.outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(result.resumed_at, 3u);
+  const Digest id = ServedId();
+  const DeepResult whole = RunAnew(result, 5);
+  EXPECT_EQ(whole.resumed_at, 0u);
+  EXPECT_EQ(ServedId(), id);
+}
+
+// The child of the test below, which kills it; does nothing without it.
+TEST_F(DeepRoundTest, DISABLED_TrainsUntilItIsKilled) {
+  const char* const folder = std::getenv(kFolderVariable);
+  ASSERT_NE(folder, nullptr);
+  Close();
+  shared_folder_ = folder;
+  Open();
+  options_.steps = kStepsOfChild;
+  const auto round = Begin(5);
+  EXPECT_TRUE(round->Work(std::chrono::hours(1)).ok());
+}
+
+TEST_F(DeepRoundTest, AProcessThatIsKilledCostsNothing) {
+  options_.steps = kStepsOfChild;
+  Close();
+  ASSERT_EQ(::setenv(kFolderVariable, folder_.c_str(), 1), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::execl("/proc/self/exe", "node_tests", "--gtest_also_run_disabled_tests",
+            "--gtest_filter=DeepRoundTest.DISABLED_TrainsUntilItIsKilled", nullptr);
+    ::_exit(1);
+  }
+  const auto step_of_checkpoint = [&]() -> uint64_t {
+    const auto checkpoint = ReadDeepCheckpoint(Checkpoint(), seal_key_);
+    if (!checkpoint.ok() || !checkpoint->has_value()) {
+      return 0;
+    }
+    const auto state = train::DecodeRunState(AsBytes((*checkpoint)->run));
+    return state.ok() ? state->step : 0;
+  };
+  int status = 0;
+  while (step_of_checkpoint() < 2) {
+    ASSERT_EQ(::waitpid(child, &status, WNOHANG), 0) << "the child ended by itself";
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "it was faster than the test";
+  Open();
+  const DeepResult result = Run(77);
+  EXPECT_GE(result.resumed_at, 2u);
+  EXPECT_LT(result.resumed_at, static_cast<uint64_t>(kStepsOfChild));
+  const DeepResult whole = RunAnew(result, 5);
+  EXPECT_EQ(whole.resumed_at, 0u);
+  EXPECT_EQ(whole.outcome, result.outcome);
+  EXPECT_EQ(whole.held_out_after, result.held_out_after);
+}
+
+TEST_F(DeepRoundTest, WhereItsLessonsChangedAnInterruptedRoundBeginsAnew) {
+  {
+    const auto round = Begin();
+    ASSERT_TRUE(round->Work(Duration(1)).ok());
+  }
+  for (size_t i = 0; i < kLessons; ++i) {
+    ASSERT_TRUE(trajectories_
+                    ->SetFeedback(fmt::format("lesson {:02}", i),
+                                  {.edited_text = " slept through the whole winter again."})
+                    .ok());
+  }
+  EXPECT_EQ(Run().resumed_at, 0u);
+  {
+    const auto round = Begin();
+    ASSERT_TRUE(round->Work(Duration(1)).ok());
+  }
+  ASSERT_TRUE(WriteFileAtomically(Checkpoint(), "damaged", 0600).ok());
+  EXPECT_EQ(Run().resumed_at, 0u) << "a damaged file is not used";
+}
+
+TEST_F(DeepRoundTest, FewLessonsTeachNothing) {
+  options_.least_lessons = kLessons + 1;
+  EXPECT_EQ(Run().outcome, DeepOutcome::kTooFewLessons);
+  EXPECT_TRUE(catalog_->List().empty());
+  EXPECT_FALSE(std::filesystem::exists(Checkpoint()));
+}
+
+TEST_F(DeepRoundTest, WhatGainsNothingIsNotPublished) {
+  options_.learning_rate = 1e-12;
+  options_.steps = 1;
+  const DeepResult result = Run();
+  EXPECT_EQ(result.outcome, DeepOutcome::kNoImprovement);
+  EXPECT_TRUE(catalog_->List().empty());
+  EXPECT_EQ(changes_->size(), 0u);
+}
+
+// Learned by heart: the lessons gain, everything else loses.
+TEST_F(DeepRoundTest, WhatHarmsGeneralTextIsNotPublished) {
+  options_.learning_rate = 0.05;
+  options_.steps = 12;
+  const DeepResult result = Run();
+  EXPECT_EQ(result.outcome, DeepOutcome::kWorseGeneralText);
+  EXPECT_GT(result.general_after, 1.005 * result.general_before);
+  EXPECT_TRUE(catalog_->List().empty());
+}
+
+TEST_F(DeepRoundTest, AUserWhoIsErasedWhileItTrainsTeachesNothing) {
+  AddLesson("hers", "alice");
+  const auto round = Begin();
+  ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  ASSERT_TRUE(database_->Erase(KeyScope::User("alice")).ok());
+  const auto result = round->Finish();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->outcome, DeepOutcome::kErased);
+  EXPECT_TRUE(catalog_->List().empty());
+}
+
+TEST_F(DeepRoundTest, AStopBetweenSlicesKeepsTheCheckpoint) {
+  int polls = 0;
+  cancelled_ = [&] { return ++polls > 40; };
+  const auto round = Begin();
+  EXPECT_TRUE(absl::IsCancelled(round->Work(std::chrono::hours(1)).status()));
+  EXPECT_TRUE(std::filesystem::exists(Checkpoint()));
+}
+
+TEST_F(DeepRoundTest, ReplayMayFollowTheFrozenModel) {
+  options_.follow_frozen = true;
+  EXPECT_EQ(Run().steps, 6u);
+}
+
+TEST(DeepCheckpointTest, BytesThatAreNoneAreRefused) {
+  const DeepCheckpoint checkpoint{
+      .seed = 1, .version = 2, .base = 1, .taught = {"a", "b"}, .held_back = {"c"}, .run = "state"};
+  const std::string bytes = EncodeDeepCheckpoint(checkpoint);
+  EXPECT_EQ(DecodeDeepCheckpoint(AsBytes(bytes)).value(), checkpoint);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(DecodeDeepCheckpoint(AsBytes(bytes.substr(0, length))).ok()) << length;
+  }
+  EXPECT_FALSE(DecodeDeepCheckpoint(AsBytes(bytes + "x")).ok());
+}
+
+}  // namespace
+}  // namespace ruvd
