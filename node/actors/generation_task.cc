@@ -244,6 +244,7 @@ void GenerationTask::WatchUncertainty(const StepSignals& signals) {
     }
   }
   selection_ = *std::move(chosen);
+  trace_.ChoseAgain(AllUses());
 }
 
 AdapterSource::PatternFactor GenerationTask::SessionFactor() const {

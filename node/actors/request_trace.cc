@@ -66,6 +66,12 @@ void RequestTrace::Embedded(const std::vector<float>& embedding, size_t prompt_t
 void RequestTrace::Chose(const std::vector<AdapterUse>& uses) {
   entry_.latency.retrieval_ms = Lap();
   chosen_ = true;
+  ChoseAgain(uses);
+}
+
+void RequestTrace::ChoseAgain(const std::vector<AdapterUse>& uses) {
+  entry_.adapters.clear();
+  entry_.retrieved_ids.clear();
   for (const AdapterUse& use : uses) {
     entry_.adapters.push_back(fmt::format("{}@{}", TextOf(use.name), use.version));
     RetrievedId id;

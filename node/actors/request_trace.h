@@ -42,6 +42,8 @@ class RequestTrace {
   void Begun(const ModelConfig& model, const SamplingOptions& options);
   void Embedded(const std::vector<float>& embedding, size_t prompt_tokens);
   void Chose(const std::vector<AdapterUse>& uses);
+  // Others were chosen on the way: all that were ever used.
+  void ChoseAgain(const std::vector<AdapterUse>& uses);
 
   // One of them ends the trace; calls after it do nothing.
   void Finished(int completion_tokens);
