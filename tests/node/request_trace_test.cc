@@ -81,6 +81,29 @@ TEST(RequestTraceTest, TellsTheTimeOfEachPartOnce) {
   EXPECT_FALSE(entry.error.has_value());
 }
 
+// What retrieval chose while the completion was denoised was in the answer, not in the witness log.
+TEST(RequestTraceTest, NamesAdaptersThatWereChosenOnTheWay) {
+  Collector collector;
+  ManualClock clock(5000);
+  RequestTrace trace(&collector, clock, {.request_id = "r", .model = "m"});
+  AdapterUse first;
+  first.name = "overlay";
+  first.version = 1;
+  AdapterUse second = first;
+  second.name = "another";
+  second.pattern_id = std::string(30, '0') + "ff";
+  clock.Advance(milliseconds(2));
+  trace.Chose({first});
+  clock.Advance(milliseconds(30));
+  trace.ChoseAgain({second, first});
+  trace.Finished(1);
+  ASSERT_EQ(collector.entries.size(), 1U);
+  EXPECT_EQ(collector.entries[0].adapters, (std::vector<std::string>{"another@1", "overlay@1"}));
+  EXPECT_EQ(collector.entries[0].retrieved_ids.size(), 1U);
+  EXPECT_FLOAT_EQ(collector.entries[0].latency.retrieval_ms, 2);
+  EXPECT_FLOAT_EQ(collector.entries[0].latency.generation_ms, 30);
+}
+
 TEST(RequestTraceTest, AFailureBeforeTheStartHasNoTimesOfParts) {
   Collector collector;
   ManualClock clock;
