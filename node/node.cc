@@ -258,7 +258,9 @@ void NodeImpl::ExpectUser(const std::string& user_id) {
 }
 
 absl::Status NodeImpl::OpenRecords() {
-  ASSIGN_OR_RETURN(changes_, ChangeStore::Open(*database_));
+  ASSIGN_OR_RETURN(
+      changes_, ChangeStore::Open(*database_,
+                                  {.image_scope = KeyScope::Collection(patterns_->collection())}));
   ASSIGN_OR_RETURN(answers_, AnswerStore::Open(*database_));
   SessionIndexOptions sessions;
   sessions.dimension = static_cast<uint32_t>(model_->config().width);

@@ -3,6 +3,8 @@
 
 #include "node/actors/lesson_clusters.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -35,17 +37,35 @@ float RewardOf(const Trajectory& trajectory) {
 }
 
 // Embeddings of another model, or without today's whitening, are not comparable with the patterns'.
-absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>& lessons) {
-  for (Lesson& lesson : lessons) {
+// What cannot be embedded is left out: it must not keep the others from being learned.
+absl::Status EmbedAnew(const LearningServices& services, std::vector<Lesson>* lessons) {
+  const Model& model = services.transformer->model();
+  std::set<std::string> failed;
+  for (Lesson& lesson : *lessons) {
     Trajectory& trajectory = lesson.trajectory;
-    if (trajectory.embedded_by != AsText(services.package_id)) {
-      const auto tokens = PromptTokens(services.transformer->model(), trajectory.prompt);
-      ASSIGN_OR_RETURN(trajectory.embedding,
-                       EmbedText(*services.transformer, tokens, services.whitening));
-      trajectory.prompt_tokens.clear();  // of that model's tokenizer
-      RETURN_IF_ERROR(CheckCancelled(services));
+    if (trajectory.embedded_by == AsText(services.package_id)) {
+      continue;
     }
+    std::vector<TokenId> tokens = PromptTokens(model, trajectory.prompt);
+    // It fitted that model's context, or was as many tokens as that model's tokenizer made of it.
+    const auto context = static_cast<size_t>(model.config().context);
+    tokens.erase(tokens.begin(),
+                 tokens.end() - static_cast<ptrdiff_t>(std::min(tokens.size(), context)));
+    absl::StatusOr<std::vector<float>> embedding =
+        EmbedText(*services.transformer, tokens, services.whitening);
+    RETURN_IF_ERROR(CheckCancelled(services));
+    if (!embedding.ok()) {
+      spdlog::warn("response {} cannot be learned: {}", trajectory.response_id,
+                   MessageOf(embedding.status()));
+      failed.insert(trajectory.response_id);
+      continue;
+    }
+    trajectory.embedding = *std::move(embedding);
+    trajectory.prompt_tokens.clear();  // of that model's tokenizer
   }
+  std::erase_if(*lessons, [&failed](const Lesson& lesson) {
+    return failed.contains(lesson.trajectory.response_id);
+  });
   return absl::OkStatus();
 }
 
@@ -125,27 +145,29 @@ absl::StatusOr<std::vector<Lesson>> CollectLessons(const LearningServices& servi
                                                    float min_rating,
                                                    const std::set<std::string>& fresh,
                                                    std::set<std::string>* waiting) {
-  std::vector<Lesson> lessons;
-  std::deque<Lesson> others;
+  std::deque<Lesson> newest;  // fresh ones, oldest first
+  std::deque<Lesson> others;  // newest first
   RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
     Lesson lesson = LessonOf(trajectory, min_rating);
     lesson.fresh = fresh.contains(trajectory.response_id);
     const bool teaches = !lesson.wanted.empty();
-    if (teaches && lesson.fresh && lessons.size() == limits::kMaxRoundTrajectories) {
-      waiting->insert(trajectory.response_id);
-    } else if (teaches && (lesson.fresh || !IsForgotten(services, trajectory))) {
-      if (lesson.fresh) {
-        lessons.push_back(std::move(lesson));
-      } else {
-        others.push_front(std::move(lesson));
+    if (teaches && lesson.fresh) {
+      newest.push_back(std::move(lesson));
+      if (newest.size() > limits::kMaxRoundTrajectories) {
+        waiting->insert(newest.front().trajectory.response_id);
+        newest.pop_front();
       }
-      others.resize(std::min(others.size(), limits::kMaxRoundTrajectories - lessons.size()));
+    } else if (teaches && !IsForgotten(services, trajectory)) {
+      others.push_front(std::move(lesson));
     }
+    others.resize(std::min(others.size(), limits::kMaxRoundTrajectories - newest.size()));
     return CheckCancelled(services).ok();
   }));
   RETURN_IF_ERROR(CheckCancelled(services));
+  std::vector<Lesson> lessons(std::make_move_iterator(newest.begin()),
+                              std::make_move_iterator(newest.end()));
   std::ranges::move(others, std::back_inserter(lessons));
-  RETURN_IF_ERROR(EmbedAnew(services, lessons));
+  RETURN_IF_ERROR(EmbedAnew(services, &lessons));
   return lessons;
 }
 

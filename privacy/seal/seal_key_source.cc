@@ -69,7 +69,7 @@ absl::StatusOr<SealKey> SealKeySource::LoadFrom(const std::string& path,
 }
 
 absl::StatusOr<SealKey> SealKeySource::LoadCurrent() const {
-  const auto key = LoadFrom(options_.path, options_.passphrase);
+  absl::StatusOr<SealKey> key = LoadFrom(options_.path, options_.passphrase);
   if (!key.ok() && options_.kind == Kind::kCredential) {
     return Annotate(key.status(),
                     "the seal key is a credential of the service manager "

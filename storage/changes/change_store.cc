@@ -174,7 +174,7 @@ absl::StatusOr<LearningChange> ChangeStore::Add(LearningChange change,
   Batch batch;
   Put(change, &batch);
   for (uint32_t i = 0; i < change.images; ++i) {
-    batch.Put(kFamily, changes::ImageKey(change.number, i), rows[i]);
+    batch.Put(kFamily, changes::ImageKey(change.number, i), rows[i], 0, options_.image_scope);
   }
   RETURN_IF_ERROR(database_.Write(std::move(batch), DurabilityOf(change)));
   entries_[change.number] = EntryOf(change);
@@ -237,17 +237,23 @@ absl::StatusOr<std::vector<PatternImage>> ChangeStore::ImagesOf(
     const LearningChange& change) const {
   std::vector<PatternImage> images;
   const MutexLock lock(mutex_);
+  const absl::Status gone =
+      Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
+            "what was there before change {} is not kept any more: newer changes needed the room, "
+            "or the pattern or its collection was removed; delete the pattern to be rid of it",
+            TokenOf(change));
   const auto entry = entries_.find(change.number);
   if (entry == entries_.end() || entry->second.images == 0) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
-                 "what was there before change {} is not kept any more: newer changes needed the "
-                 "room, or the pattern was deleted; delete the pattern to be rid of it",
-                 TokenOf(change));
+    return gone;
   }
   for (uint32_t i = 0; i < entry->second.images; ++i) {
-    ASSIGN_OR_RETURN(const std::string row,
-                     database_.Get(kFamily, changes::ImageKey(change.number, i)));
-    ASSIGN_OR_RETURN(images.emplace_back(), changes::DecodeImage(row));
+    const absl::StatusOr<std::string> row =
+        database_.Get(kFamily, changes::ImageKey(change.number, i));
+    if (absl::IsNotFound(row.status())) {
+      return gone;
+    }
+    RETURN_IF_ERROR(row.status());
+    ASSIGN_OR_RETURN(images.emplace_back(), changes::DecodeImage(*row));
   }
   return images;
 }

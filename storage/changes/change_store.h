@@ -19,6 +19,7 @@
 #include "base/mutex.h"
 #include "storage/changes/learning_change.h"
 #include "storage/db/database.h"
+#include "storage/db/key_scope.h"
 #include "storage/limits.h"
 
 namespace ruvd {
@@ -26,6 +27,8 @@ namespace ruvd {
 struct ChangeStoreOptions {
   size_t capacity = limits::kMaxChanges;  // the oldest go when there are more
   uint64_t image_bytes = limits::kMaxChangeImageBytes;
+  // What seals images: the collection of their patterns, whose erasure takes them along.
+  KeyScope image_scope;
 };
 
 // What learning changed, newest last, with what it takes to change it back; and whether an operator

@@ -31,6 +31,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Descriptors(const rocksdb::DBOption
                                                          const std::string& path,
                                                          size_t memtable_bytes) {
   std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
+  descriptors.reserve(kColumnFamilies.size());
   for (const ColumnFamilyInfo& info : kColumnFamilies) {
     descriptors.emplace_back(std::string(info.name),
                              db::MakeFamilyOptions(info.large_values, memtable_bytes));

@@ -49,13 +49,15 @@ class BackgroundRoundTest : public DatabaseTest {
     AddLesson("r", embedding_);
     ASSERT_TRUE(patterns_->Put(Known()).ok());
   }
-  void AddLesson(const std::string& id, const std::vector<float>& embedding) {
+  void AddLesson(const std::string& id, const std::vector<float>& embedding,
+                 const std::string& prompt = "The lighthouse keeper",
+                 const Digest& package = kPackage) {
     ASSERT_TRUE(trajectories_
                     ->Put({.response_id = id,
-                           .prompt = "The lighthouse keeper",
+                           .prompt = prompt,
                            .completion = " counted the ships every evening.",
                            .embedding = embedding,
-                           .embedded_by = std::string(AsText(kPackage)),
+                           .embedded_by = std::string(AsText(package)),
                            .created_ms = clock_.WallMillis()})
                     .ok());
     ASSERT_TRUE(trajectories_->SetFeedback(id, {.accepted = true}).ok());
@@ -238,7 +240,24 @@ TEST_F(BackgroundRoundTest, FreshLessonsThatFindNoRoomWaitForTheNextRound) {
   fresh.insert("gone");  // was displaced by newer ones
   const BackgroundRound round = Run(fresh, [] { return false; });
   EXPECT_TRUE(round.status.ok()) << round.status;
-  EXPECT_EQ(round.waiting, std::set<std::string>{"063"});
+  EXPECT_EQ(round.waiting, std::set<std::string>{"000"}) << "whoever waits sent the newest";
+}
+
+// It fitted the context of the model that was served then: every round failed with it, and nothing
+// was learned any more.
+TEST_F(BackgroundRoundTest, ALongPromptOfAFormerModelIsCut) {
+  std::string prompt;
+  for (int i = 0; i < 3000; ++i) {
+    prompt += "ship ";
+  }
+  AddLesson("old", other_, prompt, Sha256("former package"));
+  const BackgroundRound round = Run({"old", "r"}, [] { return false; });
+  EXPECT_TRUE(round.status.ok()) << round.status;
+  std::set<std::string> taken;
+  for (const LearnedPattern& pattern : round.patterns) {
+    taken.insert(pattern.responses.begin(), pattern.responses.end());
+  }
+  EXPECT_EQ(taken, (std::set<std::string>{"old", "r"}));
 }
 
 // A round that failed forgot what it had taken until the next start.

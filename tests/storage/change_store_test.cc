@@ -97,6 +97,16 @@ class ChangeStoreTest : public StoreTest {
   std::unique_ptr<AnswerStore> answers_;
 };
 
+// A pattern's embedding and adapter are what the erasure of its collection destroys.
+TEST_F(ChangeStoreTest, TheErasureOfACollectionTakesItsImages) {
+  Reopen({.image_scope = KeyScope::Collection(3)});
+  const LearningChange change = Add(Stored(5), {Before(1000)});
+  ASSERT_TRUE(store_->ImagesOf(change).ok());
+  ASSERT_TRUE(database_->Erase(KeyScope::Collection(3)).ok());
+  EXPECT_EQ(ReasonOf(store_->ImagesOf(change).status()), reasons::kCannotUndo);
+  EXPECT_THAT(Numbers(), ElementsAre(change.number)) << "it stays listed";
+}
+
 TEST_F(ChangeStoreTest, AChangeAndWhatWasThereBeforeSurviveARestart) {
   const LearningChange change = Add(Stored(5), {Before(1000)});
   EXPECT_EQ(change.number, 1u);
