@@ -240,7 +240,8 @@ TEST_F(BackgroundRoundTest, FreshLessonsThatFindNoRoomWaitForTheNextRound) {
   fresh.insert("gone");  // was displaced by newer ones
   const BackgroundRound round = Run(fresh, [] { return false; });
   EXPECT_TRUE(round.status.ok()) << round.status;
-  EXPECT_EQ(round.waiting, std::set<std::string>{"000"}) << "whoever waits sent the newest";
+  EXPECT_EQ(round.waiting, std::set<std::string>{"r"})
+      << "the oldest: whoever waits sent a newer one";
 }
 
 // It fitted the context of the model that was served then: every round failed with it, and nothing
