@@ -19,8 +19,8 @@ struct InstantMemoryOptions {
   // positions exp(cos / temperature), and s = neighbour_share * W / (W + prior) with W the sum of
   // their exp((cos - 1) / temperature): positions that are less like the query count for less. A
   // prior of 0 is the fixed share of kNN-LM; a share of 0, which is below 1, lets nobody vote.
-  // The defaults are one of the combinations that bench/experiments/learn_instant tries, not the one
-  // that it chose (bench/RESULTS.md). At most limits::kMaxInstantNeighbours vote.
+  // The defaults are one of the combinations that bench/experiments/learn_instant tries, not the
+  // one that it chose (bench/RESULTS.md). At most limits::kMaxInstantNeighbours vote.
   float neighbour_share = 0.4F;
   int neighbours = 256;
   float temperature = 0.08F;
