@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the node starts behind its services: inference, learning and federation.
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/status.h"
+#include "inference/adapter/bank.h"
+#include "node/actors/federation_actor.h"
+#include "node/actors/inference_actor.h"
+#include "node/actors/learning_actor.h"
+#include "node/actors/maintenance_actor.h"
+#include "node/actors/witness_actor.h"
+#include "node/cli/identity.h"
+#include "node/node_impl.h"
+#include "storage/db/file_key.h"
+
+namespace ruvd {
+
+absl::Status NodeImpl::StartActors() {
+  uint64_t seed = 0;
+  std::memcpy(&seed, files_->key.id().data(), sizeof(seed));
+  ActorSystemOptions options;
+  options.seed = seed ^ static_cast<uint64_t>(clock_.WallMillis());
+  options.on_failure = [](const ActorFailure& failure) {
+    spdlog::error("actor {} failed and restarts: {}", failure.actor, MessageOf(failure.status));
+  };
+  options.on_escalation = [](const ActorFailure& failure) {
+    spdlog::critical("actor {} failed too often and is stopped: {}", failure.actor,
+                     MessageOf(failure.status));
+  };
+  actors_ = std::make_unique<ActorSystem>(io_pool_, std::move(options));
+  StartMaintenanceActor(*actors_, {.database = database_.get(),
+                                   .patterns = patterns_.get(),
+                                   .pool = &upkeep_pool_,
+                                   .cancelled = [this] { return stopping_.load(); }});
+  RETURN_IF_ERROR(StartFederation());
+  ASSIGN_OR_RETURN(recorder_, StartWitnessActor(*actors_, {.clock = &clock_,
+                                                           .log = witness_.get(),
+                                                           .sessions = sessions_.get()}));
+  instant_ = std::make_unique<InstantLoop>(
+      InstantLoopOptions{.clock = &clock_, .on = config_.learning.instant});
+  throttle_ = std::make_unique<LearningThrottle>(
+      LearningThrottleOptions{.clock = &clock_,
+                              .slow_down = static_cast<double>(config_.learning.slow_down),
+                              .memory_bytes = config_.learning.memory_bytes,
+                              .session_bytes = [this] { return instant_->status().bytes; }});
+  std::optional<DgrOptions> dgr;
+  if (const auto strategy = DgrStrategyByName(config_.retrieval.dgr)) {
+    dgr = DgrOptions{.strategy = *strategy,
+                     .max_retrievals = config_.retrieval.dgr_queries,
+                     .min_t = config_.retrieval.dgr_min_t};
+  }
+  inference_ = StartInferenceActor(
+      *actors_, {.queue = static_cast<size_t>(config_.inference.queue),
+                 .services = {.clock = &clock_,
+                              .adapters = adapters_.get(),
+                              .trajectories = trajectories_.get(),
+                              .whitening = package_.whitening.get(),
+                              .package_id = package_.id,
+                              .model_name = model_->config().name,
+                              .prefixes = prefixes_,
+                              .sampler = SamplerByName(config_.inference.sampler),
+                              .max_tokens_limit = config_.inference.max_tokens_limit,
+                              .recorder = recorder_.get(),
+                              .expect_user = [this](const std::string& id) { ExpectUser(id); },
+                              .instant = instant_.get(),
+                              .dgr = dgr,
+                              .usual_entropy = &usual_entropy_},
+                 .transformer = serving_.get(),
+                 .exact = scoring_.get(),
+                 .compute = &compute_pool_,
+                 .files = &pattern_pool_,
+                 .aborted = [this] { return aborting_.load(); },
+                 .metrics = metrics_.get(),
+                 .on_step = [this](double seconds) { throttle_->StepEnded(seconds); }});
+  return StartLearning();
+}
+
+absl::Status NodeImpl::StartLearning() {
+  LearningActorOptions learning;
+  learning.services = {.clock = &clock_,
+                       .transformer = training_.get(),
+                       .trajectories = trajectories_.get(),
+                       .patterns = patterns_.get(),
+                       .whitening = package_.whitening.get(),
+                       .package_id = package_.id,
+                       .frame = config_.federation.enabled ? frame_.get() : nullptr,
+                       .origin = files_->key.id(),
+                       .changes = changes_.get(),
+                       .cancelled = [this] { return stopping_.load(); }};
+  learning.round = RoundOptionsOf(config_.learning, Scale());
+  learning.enabled = config_.learning.enabled;
+  learning.round_after_requests = config_.learning.background_requests;
+  learning.round_after_age = std::chrono::seconds(config_.learning.background_seconds);
+  learning.pool = &learning_pool_;
+  learning.metrics = metrics_.get();
+  learning.answers = answers_.get();
+  learning.witness = witness_.get();
+  learning.instant = instant_.get();
+  learning.throttle = throttle_.get();
+  RETURN_IF_ERROR(StartDeep(learning.services));
+  learning.on_feedback = [this](const Trajectory& trajectory) {
+    if (auto rating = RatingOf(trajectory)) {
+      deep_->OnRated(*std::move(rating));
+    }
+  };
+  learning.withdraw = [this](const LearningChange& change) {
+    return WithdrawDeep(*catalog_, change);
+  };
+  learning.on_pattern = [this](const PatternId& id) { federation_->OnPatternStored(id); };
+  learning_ = StartLearningActor(*actors_, learning);
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::StartDeep(const LearningServices& services) {
+  DeepActorOptions options;
+  options.enabled = config_.learning.enabled;
+  absl::StatusOr<SealKey> key =
+      FileKey(*database_, "learned/checkpoint-key", "checkpoints of deep rounds");
+  const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
+  if (key.ok() && folder.ok()) {
+    options.services.checkpoint_key = *std::move(key);
+  } else {  // a full disk keeps no node from serving
+    spdlog::warn("no deep round runs until the next start: {}",
+                 MessageOf(key.ok() ? folder : key.status()));
+    options.enabled = false;
+  }
+  options.services.learning = services;
+  options.services.catalog = catalog_.get();
+  options.services.gate = &general_text_;
+  options.services.checkpoint_path = LearnedDirOf(config_) + "/checkpoint";
+  options.round = DeepOptionsOf(config_.learning);
+  options.interval = std::chrono::hours(config_.learning.deep_hours);
+  options.pool = &learning_pool_;
+  options.throttle = throttle_.get();
+  deep_ = StartDeepActor(*actors_, options);
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::StartFederation() {
+  if (!config_.federation.enabled) {
+    federation_ = MakeIsolatedFederation(clock_);
+    return absl::OkStatus();
+  }
+  FederationActorOptions options;
+  ASSIGN_OR_RETURN(options.gossip.certificate, LoadCertificate(config_, clock_));
+  options.gossip.model_hash = package_.id;
+  options.gossip.frame_id = frame_->id;
+  options.gossip.listen_address = config_.federation.advertise.empty()
+                                      ? config_.federation.listen
+                                      : config_.federation.advertise;
+  options.gossip.seeds = config_.federation.seeds;
+  UpdateRules rules;
+  rules.rank_of_target[frame_->target] = static_cast<uint32_t>(frame_->rank);
+  rules.banks = kTimestepBanks;
+  options.gossip.update_rules = rules;
+  options.gossip.pattern_rules.dimension = patterns_->dimension();
+  options.gossip.pattern_rules.cores = rules;
+  options.next_boot = [this] { return counters_->NextBoot(); };
+  options.key = &files_->key;
+  options.clock = &clock_;
+  options.frame = frame_.get();
+  options.items = items_.get();
+  options.patterns = patterns_.get();
+  options.consent = consent_.get();
+  options.adapters = adapters_.get();
+  options.transformer = training_.get();
+  options.learning_pool = &learning_pool_;
+  options.cancelled = [this] { return stopping_.load(); };
+  options.dial = [this](const std::string& address) { dialer_.Dial(address); };
+  options.round = std::chrono::seconds(config_.federation.round_seconds);
+  ASSIGN_OR_RETURN(federation_, StartFederationActor(*actors_, options));
+  dialer_.Bind(*federation_);
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

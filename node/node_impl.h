@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/service_type.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/parallel.h"
+#include "base/thread_pool.h"
+#include "inference/adapter/frame.h"
+#include "inference/model/model.h"
+#include "inference/model/transformer.h"
+#include "inference/package/model_package.h"
+#include "node/actor/actor_system.h"
+#include "node/actors/adapter_catalog.h"
+#include "node/actors/adapter_source.h"
+#include "node/actors/deep_actor.h"
+#include "node/actors/federation.h"
+#include "node/actors/general_text_gate.h"
+#include "node/actors/generation_task.h"
+#include "node/actors/inference.h"
+#include "node/actors/instant_loop.h"
+#include "node/actors/learning.h"
+#include "node/actors/learning_throttle.h"
+#include "node/actors/request_trace.h"
+#include "node/api/link.h"
+#include "node/api/pattern_feed.h"
+#include "node/learning_options.h"
+#include "node/metrics/metrics.h"
+#include "node/node.h"
+#include "node/node_files.h"
+#include "node/status.h"
+#include "storage/changes/answer_store.h"
+#include "storage/changes/change_store.h"
+#include "storage/consent/consent_store.h"
+#include "storage/counters/counter_store.h"
+#include "storage/db/database.h"
+#include "storage/items/item_store.h"
+#include "storage/patterns/pattern_store.h"
+#include "storage/sessions/session_index.h"
+#include "storage/trajectories/trajectory_store.h"
+#include "storage/witness/witness_log.h"
+
+namespace ruvd {
+
+// The node: what it opens and starts, and in which order it ends. Members are declared in order of
+// dependence, so that destruction takes them down in the reverse order.
+class NodeImpl final : public Node {
+ public:
+  explicit NodeImpl(NodeConfig config);
+  ~NodeImpl() override { StopNow(); }
+
+  absl::Status Start();
+
+  std::string api_address() const override { return api_address_; }
+  std::string federation_address() const override { return federation_address_; }
+  std::string metrics_address() const override { return metrics_->address(); }
+  std::string id() const override { return ToHex(files_->key.id()); }
+  absl::Status Drain(Duration deadline) override;
+
+ private:
+  absl::Status MakePrefixTree();
+  absl::Status OpenStores();
+  absl::Status OpenRecords();
+  void ExpectUser(const std::string& user_id);
+  absl::Status LoadModel();
+  absl::Status StartActors();
+  absl::Status StartLearning();
+  absl::Status StartDeep(const LearningServices& services);
+  const SimilarityScale& Scale() const {
+    return package_.whitening == nullptr ? kPlainSimilarity : kWhitenedSimilarity;
+  }
+  absl::Status StartFederation();
+  absl::Status StartServers();
+  void FillStatus(NodeStatus* status) const;
+  // Stops servers, actors and threads, whatever state they are in. Idempotent.
+  void StopNow();
+
+  const NodeConfig config_;
+  const Clock& clock_ = SystemClock();
+  std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<NodeFiles> files_;
+
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<TrajectoryStore> trajectories_;
+  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<ItemStore> items_;
+  std::unique_ptr<ConsentStore> consent_;
+  std::unique_ptr<CounterStore> counters_;
+  std::unique_ptr<SessionIndex> sessions_;
+  std::unique_ptr<ChangeStore> changes_;
+  std::unique_ptr<AnswerStore> answers_;
+  std::unique_ptr<WitnessLog> witness_;
+
+  ModelPackage package_;
+  std::shared_ptr<const Model> model_;  // the package's
+  ThreadParallelRunner runner_;
+  std::shared_ptr<PrefixTree> prefixes_;   // of the serving transformer
+  std::unique_ptr<Transformer> serving_;   // used on compute_pool_ only
+  std::unique_ptr<Transformer> scoring_;   // used on compute_pool_ only
+  std::unique_ptr<Transformer> training_;  // used on learning_pool_ only
+  std::unique_ptr<Frame> frame_;
+  std::unique_ptr<AdapterCatalog> catalog_;
+  std::unique_ptr<AdapterSource> adapters_;
+  UsualEntropy usual_entropy_;  // used on compute_pool_ only
+
+  ThreadPool io_pool_{{.name = "io", .threads = 2}};
+  ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
+  ThreadPool query_pool_{{.name = "queries", .threads = 1, .low_priority = true}};
+  // These wait for the disk, and share its waits.
+  ThreadPool pattern_pool_{{.name = "patterns", .threads = 4, .low_priority = true}};
+  ThreadPool upkeep_pool_{{.name = "upkeep", .threads = 1, .low_priority = true}};
+  ThreadPool backup_pool_{{.name = "backup", .threads = 1, .low_priority = true}};
+  ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
+  std::atomic<bool> stopping_{false};  // ends what nobody waits for
+  std::atomic<bool> aborting_{false};  // ends what requests wait for, too
+  LinkDialer dialer_;
+  std::unique_ptr<ActorSystem> actors_;
+  std::unique_ptr<FederationActor> federation_;
+  std::unique_ptr<RequestRecorder> recorder_;
+  std::unique_ptr<InstantLoop> instant_;
+  std::unique_ptr<LearningThrottle> throttle_;
+  std::unique_ptr<InferenceActor> inference_;
+  std::unique_ptr<LearningActor> learning_;
+  GeneralTextGate general_text_;  // used on learning_pool_ only
+  std::unique_ptr<DeepActor> deep_;
+
+  std::unique_ptr<PatternFeed> pattern_feed_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::unique_ptr<grpc::Server> api_server_;
+  std::unique_ptr<grpc::Server> federation_server_;
+  std::string api_address_;
+  std::string federation_address_;
+  const TimePoint started_;
+  bool stopped_ = false;
+  bool orderly_ = false;  // every message was finished before the stop
+};
+
+}  // namespace ruvd
