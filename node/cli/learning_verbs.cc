@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "node/actors/deep_round.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/output.h"
@@ -139,6 +140,13 @@ absl::Status RunDeep(CommandContext& context) {
   ASSIGN_OR_RETURN(const auto response, client.RunDeep({}));
   if (context.json) {
     context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  if (response.steps() == 0 && response.outcome() == DeepOutcomeName(DeepOutcome::kTooFewLessons)) {
+    context.out << fmt::format(
+        "too few lessons: a deep round needs {} completions that were rated well, accepted or "
+        "corrected; `ruvd learn export` lists those there are\n",
+        DeepOptions().least_lessons);
     return absl::OkStatus();
   }
   context.out << fmt::format(

@@ -6,9 +6,11 @@
 #include <gmock/gmock.h>
 
 #include <future>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "node/cli/command.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd {
@@ -89,6 +91,37 @@ TEST_F(NodeLearningTest, ACorrectionSaysWhatItChangedAndAllOfItIsUndone) {
   EXPECT_EQ(ReasonOf(Undo("").status()), reasons::kNotFound);
   EXPECT_EQ(ReasonOf(Undo("7-00000000").status()), reasons::kNotFound);
   EXPECT_EQ(ReasonOf(Undo("seven").status()), reasons::kInvalidArgument);
+}
+
+TEST_F(NodeLearningTest, TheVerbsShowWhatIsLearnedUndoItAndSayWhatIsMissing) {
+  Start();
+  std::ostringstream out;
+  std::ostringstream err;
+  const auto run = [&](std::vector<std::string> arguments) {
+    out.str("");
+    err.str("");
+    CommandContext context{.out = out, .err = err, .environment = {}};
+    arguments.insert(arguments.end(), {"--server", node_->api_address()});
+    return RunCommandLine(arguments, context);
+  };
+  learning::v1::SubmitFeedbackResponse response;
+  ASSERT_TRUE(Rate(Edit(kWanted), &response).ok());
+  ASSERT_TRUE(response.learned()) << response.explanation();
+  EXPECT_EQ(run({"learn", "changes"}), 0) << err.str();
+  EXPECT_THAT(out.str(), testing::HasSubstr(response.undo_token()));
+  EXPECT_EQ(run({"undo", response.undo_token()}), 0) << err.str();
+  EXPECT_THAT(out.str(), testing::HasSubstr("undone: " + response.undo_token()));
+  EXPECT_EQ(run({"undo", response.undo_token()}), 1);
+  EXPECT_THAT(err.str(), testing::HasSubstr("CANNOT_UNDO"));
+  // Found by use: losses of 0.0000 where nothing had been trained.
+  EXPECT_EQ(run({"learn", "run-deep"}), 0) << err.str();
+  EXPECT_THAT(out.str(), testing::HasSubstr("too few lessons: a deep round needs 16 completions"));
+  EXPECT_THAT(out.str(), testing::Not(testing::HasSubstr("0.0000")));
+  EXPECT_EQ(run({"learn", "pause"}), 0) << err.str();
+  EXPECT_THAT(out.str(), testing::HasSubstr("learning: paused"));
+  EXPECT_EQ(run({"learn", "run-background"}), 1);
+  EXPECT_THAT(err.str(), testing::HasSubstr("`ruvd learn resume`"));
+  EXPECT_EQ(run({"learn", "resume"}), 0) << err.str();
 }
 
 TEST_F(NodeLearningTest, APatternIsUndoneAfterARestartWhatASessionForgotIsNot) {
