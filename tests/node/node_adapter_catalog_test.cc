@@ -3,8 +3,11 @@
 
 // `ruvd adapter` on a running node: what requests may choose, and which version they get.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -17,6 +20,7 @@
 #include "inference/reasons.h"
 #include "node/cli/command.h"
 #include "node/reasons.h"
+#include "ruvd/adapter/v1/adapter.grpc.pb.h"
 #include "tests/inference/text_model.h"
 #include "tests/node/node_fixture.h"
 
@@ -28,6 +32,7 @@ using inference::v1::GenerateRequest;
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class NodeAdapterCatalogTest : public NodeTest {
  protected:
@@ -177,6 +182,57 @@ TEST_F(NodeAdapterCatalogTest, ImportedFilesStay) {
   EXPECT_TRUE(Listed().empty());
 }
 
+// Found by review: the import that came too late deleted the file of the one that succeeded.
+TEST_F(NodeAdapterCatalogTest, OfImportsOfOneFileAtOnceOneStays) {
+  Start();
+  adapter::v1::ImportAdapterRequest request;
+  request.set_file(ReadFile(PlainFile("one", 1, 1), 1 << 24).value());
+  const fs::path imported = folder_ / "data" / "adapters";
+  for (int round = 0; round < 25; ++round) {
+    std::atomic<int> succeeded = 0;
+    std::vector<std::thread> callers;
+    for (int i = 0; i < 8; ++i) {
+      callers.emplace_back([&] {
+        grpc::ClientContext context;
+        adapter::v1::ImportAdapterResponse response;
+        const auto stub = adapter::v1::AdapterService::NewStub(channel_);
+        succeeded += stub->ImportAdapter(&context, request, &response).ok() ? 1 : 0;
+      });
+    }
+    for (std::thread& caller : callers) {
+      caller.join();
+    }
+    EXPECT_EQ(succeeded, 1);
+    EXPECT_FALSE(fs::is_empty(imported));
+    ASSERT_EQ(Run({"adapter", "unload", "one"}), 0) << err_.str();
+    EXPECT_TRUE(fs::is_empty(imported));
+  }
+}
+
+TEST_F(NodeAdapterCatalogTest, OthersGoOnWhileAFileIsReadAgain) {
+  const std::string file = PlainFile("one", 1, 1);
+  config_.inference.adapters = {file + "=0"};
+  config_.inference.adapter_bytes = 1;  // nothing stays in memory
+  Start();
+  fs::remove(file);
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);  // who opens it waits for a writer
+  GenerateRequest waits = Plain();
+  waits.mutable_adapters()->add_chosen()->set_name("one");
+  auto waiting = std::async(std::launch::async, [&] { return Generate(waits).status; });
+  while (Status().requests_running() == 0) {
+    std::this_thread::yield();
+  }
+  auto other = std::async(std::launch::async, [&] { return BaseText(); });
+  const bool went_on = other.wait_for(kDrain) == std::future_status::ready;
+  EXPECT_TRUE(went_on);
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  // Opening it to write ends the wait, and what was opened is no file of an adapter.
+  const int writer = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+  fs::remove(file);
+  EXPECT_FALSE(waiting.get().ok());
+  ::close(writer);
+}
+
 TEST_F(NodeAdapterCatalogTest, ADamagedImportIsLeftOut) {
   Start();
   ASSERT_EQ(Run({"adapter", "import", PlainFile("one", 1, 1)}), 0) << err_.str();
@@ -270,6 +326,20 @@ TEST_F(NodeAdapterCatalogTest, ErrorsNameTheRemedy) {
     EXPECT_THAT(err_.str(), HasSubstr("; ")) << "cause; remedy";
   }
   EXPECT_EQ(Listed(), std::vector<std::string>{"one@1"});
+}
+
+// What gRPC carries of an error is bounded.
+TEST_F(NodeAdapterCatalogTest, AnUnknownNameIsAnsweredWithSomeThatAreKnown) {
+  for (int i = 0; i < 20; ++i) {
+    config_.inference.adapters.push_back(PlainFile("adapter-" + std::to_string(100 + i), 1, 1) +
+                                         "=0");
+  }
+  Start();
+  GenerateRequest request = Plain();
+  request.mutable_adapters()->add_chosen()->set_name("two");
+  const std::string message = MessageOf(Generate(request).status);
+  EXPECT_THAT(message, AllOf(HasSubstr("adapter-107 and 12 more"), HasSubstr("adapter ls"),
+                             Not(HasSubstr("adapter-108"))));
 }
 
 TEST_F(NodeAdapterCatalogTest, PathsAreForCallersOnTheSameMachine) {

@@ -50,6 +50,27 @@ TEST_F(NodeInstantTest, AnEditTeachesTheSessionAtOnce) {
   EXPECT_EQ(Say("s", std::nullopt).text, first.text);
 }
 
+// Found by review: the tokens of a stop string were taught or rejected, though nobody saw them.
+TEST_F(NodeInstantTest, WhatAStopStringCutAwayTeachesNothing) {
+  config_.learning.enabled = false;
+  Start();
+  const std::string text = Say("s", true).text;
+  const size_t space = text.find(' ', text.size() / 2);
+  ASSERT_NE(space, std::string::npos);
+  auto request = Request(kPrompt, 8);
+  request.set_session_id("s");
+  request.set_session_memory(true);
+  request.mutable_adapters()->set_disabled(true);
+  request.mutable_sampling()->set_ignore_end_of_text(true);
+  request.mutable_sampling()->add_stop(text.substr(space, 3));
+  const Completion completion = Generate(request);
+  ASSERT_EQ(completion.finished.reason(), inference::v1::FINISH_REASON_STOP);
+  ASSERT_FALSE(completion.text.empty());
+  const uint32_t lessons = Edit(completion, completion.text);
+  EXPECT_GT(lessons, 0U);
+  EXPECT_LT(lessons, completion.finished.completion_tokens());
+}
+
 TEST_F(NodeInstantTest, IsOffUnlessAskedForOrConfigured) {
   config_.learning.enabled = false;
   Start();
