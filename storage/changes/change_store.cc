@@ -64,8 +64,7 @@ ChangeStore::Entry ChangeStore::EntryOf(const LearningChange& change) {
 absl::StatusOr<std::unique_ptr<ChangeStore>> ChangeStore::Open(Database& database,
                                                                const ChangeStoreOptions& options) {
   std::unique_ptr<ChangeStore> store(new ChangeStore(database, options));
-  const MutexLock lock(store->mutex_);
-  std::map<uint64_t, Entry>& entries = store->entries_;
+  std::map<uint64_t, Entry> entries;
   uint64_t bytes = 0;
   const auto load = [&](const RowView& row) -> absl::StatusOr<bool> {
     const uint64_t number = changes::NumberOfKey(row.key).value_or(0);
@@ -79,6 +78,8 @@ absl::StatusOr<std::unique_ptr<ChangeStore>> ChangeStore::Open(Database& databas
   const auto pass = [](std::string_view) -> absl::StatusOr<bool> { return true; };
   RETURN_IF_ERROR(database.Scan(kFamily, changes::kChangePrefix,
                                 EndOfPrefix(changes::kChangePrefix), load, pass));
+  const MutexLock lock(store->mutex_);
+  store->entries_ = std::move(entries);
   store->image_bytes_ = bytes;
   return store;
 }
