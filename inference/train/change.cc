@@ -210,6 +210,13 @@ ChangeSet<T>::ChangeSet(const NetworkShape& shape, const BankSchedule& schedule)
 }
 
 template <typename T>
+void ChangeSet<T>::TrainRow(TokenId token, bool tied, std::span<const T> initial) {
+  RUVD_CHECK(parameters_.empty() && token < shape_.vocabulary && initial.size() == shape_.width);
+  row_ = TrainedRow{.token = token, .tied = tied};
+  parameters_.assign(initial.begin(), initial.end());
+}
+
+template <typename T>
 void ChangeSet<T>::AddLora(const Site& site, size_t rank, T scale, std::span<const T> a,
                            const ChangePlacement& placement) {
   Add(site, {.kind = ChangeKind::kLora, .rank = rank, .scale = scale, .down = {}, .up = {}}, a,
@@ -240,6 +247,7 @@ template <typename T>
 void ChangeSet<T>::Add(const Site& site, const ChangeSpec<T>& spec, std::span<const T> initial,
                        const ChangePlacement& placement) {
   RUVD_CHECK(shape_.Has(site) && !Has(site, placement.bank) && spec.rank > 0);
+  RUVD_CHECK(site.linear != Linear::kHead || !row_ || !row_->tied);
   RUVD_CHECK(!placement.bank || *placement.bank < schedule_.banks());
   RUVD_CHECK(placement.rate > 0 && placement.decay >= 0 && placement.decay < 1);
   ChangeSpec<T> full = spec;
@@ -279,6 +287,9 @@ T ChangeSet<T>::WeightAt(const Entry& entry, double t) const {
 template <typename T>
 std::vector<ParameterGroup> ChangeSet<T>::Groups() const {
   std::vector<ParameterGroup> groups;
+  if (row_) {
+    groups.push_back({.count = shape_.width});
+  }
   for (const Entry& entry : entries_) {
     const ChangeSpec<T>& spec = entry.change.spec();
     const size_t fixed = spec.kind == ChangeKind::kLora ? spec.rank * spec.in : 0;
@@ -291,6 +302,9 @@ std::vector<ParameterGroup> ChangeSet<T>::Groups() const {
 
 template <typename T>
 std::optional<Site> ChangeSet<T>::first() const {
+  if (row_) {
+    return Site{};
+  }
   return by_site_.empty() ? std::nullopt : std::optional<Site>(by_site_.begin()->first);
 }
 

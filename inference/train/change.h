@@ -82,8 +82,18 @@ struct ChangePlacement {
   double decay = 0;  // share of the change that it loses each step, 0 <= decay < 1
 };
 
+// A row of the token embedding that is trained itself, in place of the frozen one: a low-rank
+// change of linear layers cannot give a token that the model never saw an embedding of its own.
+struct TrainedRow {
+  TokenId token = 0;
+  // The output matrix is the embedding: the row is the token's output row, too.
+  bool tied = false;
+  size_t offset = 0;  // of its parameters
+};
+
 // The trained changes of a network: at most one for each linear layer and bank, and one for all t,
-//   y += change(x) + sum over banks k of w_k(t) change_k(x).
+//   y += change(x) + sum over banks k of w_k(t) change_k(x);
+// and perhaps one row of its embedding.
 // Their parameters lie one after the other in one vector, in the order they were added. Fixed
 // factors are owned here. Not thread-safe.
 template <typename T>
@@ -102,6 +112,10 @@ class ChangeSet {
   // The changes refer to memory of this object.
   ChangeSet(const ChangeSet&) = delete;
   ChangeSet& operator=(const ChangeSet&) = delete;
+
+  // Trains the token's row from `initial` (width) on; before any change is added, at most once.
+  // With `tied` the head can have no change.
+  void TrainRow(TokenId token, bool tied, std::span<const T> initial);
 
   // LoRA: `a` (rank x in) is where A begins; B begins at zero.
   void AddLora(const Site& site, size_t rank, T scale, std::span<const T> a,
@@ -133,7 +147,13 @@ class ChangeSet {
   std::span<const T> ParametersOf(const Entry& entry) const {
     return std::span(parameters_).subspan(entry.offset, entry.change.parameters());
   }
-  // The first changed site in the order they run; absent without changes.
+  const std::optional<TrainedRow>& row() const { return row_; }
+  // Of the trained row, which must be there.
+  std::span<const T> RowParameters() const {
+    return std::span(parameters_).subspan(row_->offset, shape_.width);
+  }
+  // The first changed site in the order they run; absent without changes. With a trained row the
+  // first of all.
   std::optional<Site> first() const;
 
  private:
@@ -144,6 +164,7 @@ class ChangeSet {
   NetworkShape shape_;
   BankSchedule schedule_;
   bool banked_ = false;
+  std::optional<TrainedRow> row_;
   std::map<Site, std::vector<size_t>> by_site_;
   std::vector<T> parameters_;
   std::vector<Entry> entries_;

@@ -236,8 +236,7 @@ void LayerPass<T>::Attend(size_t layer, LayerActivations<T>* a, bool backward) {
 
 template <typename T>
 void LayerPass<T>::Backward(size_t layer, LayerActivations<T>* a, Buffer* d) {
-  const bool deeper = layer > first_.layer;
-  const size_t stage = deeper ? kQkvStage : StageOf(first_.linear);
+  const size_t stage = deeper(layer) ? kQkvStage : StageOf(first_.linear);
   BackwardFfn(layer, a, stage, d);
   if (stage > kOutputStage) {
     return;
@@ -245,7 +244,7 @@ void LayerPass<T>::Backward(size_t layer, LayerActivations<T>* a, Buffer* d) {
   linears_.Backward({layer, Linear::kAttentionOutput}, a->context, a->z[3], *d, RangesAbove(layer),
                     stage < kOutputStage ? &dcontext_ : nullptr, false);
   if (stage < kOutputStage) {
-    BackwardAttention(layer, a, deeper, d);
+    BackwardAttention(layer, a, deeper(layer), d);
   }
 }
 

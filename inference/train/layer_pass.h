@@ -40,7 +40,8 @@ class LayerPass {
 
   const NetworkShape& shape() const { return shape_; }
   // Changes and observer may be null. `first` is the first site that is trained or observed: the
-  // way back ends there.
+  // way back ends there, or where the changes train a row of the embedding, at the input of layer
+  // 0.
   void Use(ChangeSet<T>* changes, LinearObserver<T>* observer, const Site& first);
   void SetGroup(const PackedGroup<T>& group);
 
@@ -75,6 +76,10 @@ class LayerPass {
   void AddRows(const Buffer& x, size_t rows, Buffer* y);
   void SwiGluRows(const LayerActivations<T>& a, size_t rows);
   void GrowRope(size_t positions);
+  // Whether the derivative by the layer's input is wanted.
+  bool deeper(size_t layer) const {
+    return layer > first_.layer || (changes_ != nullptr && changes_->row().has_value());
+  }
   bool narrow(size_t layer) const { return layer + 1 == shape_.layers && !group_->all_wanted(); }
   std::span<const Range> RangesAbove(size_t layer) const {
     return narrow(layer) ? group_->wanted_ranges : group_->row_ranges;

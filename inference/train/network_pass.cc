@@ -4,6 +4,8 @@
 #include "inference/train/network_pass.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "base/status.h"
 #include "inference/train/limits.h"
@@ -27,6 +29,7 @@ void NetworkPass<T>::Begin(std::span<const TrainingSequence> batch, const PassUs
   batch_ = batch;
   gradients_.assign(use.gradients.begin(), use.gradients.end());
   gradients_.resize(batch.size());
+  changes_ = use.changes;
   prefix_ = use.prefix;
   record_ = use.record;
   frozen_ = use.frozen;
@@ -154,6 +157,7 @@ bool NetworkPass<T>::Advance() {
     case Phase::kBackward:
       Backward(--layer_);
       if (layer_ == first_.layer) {
+        RowBackward();
         EndGroup();
       }
       break;
@@ -210,6 +214,7 @@ void NetworkPass<T>::Forward() {
   if (layer_ == 0) {
     stream_.resize(packed_.rows() * shape_.width);
     weights_.Embed(packed_.tokens, stream_);
+    UseRow();
   }
   const bool trained = backward_ && layer_ >= first_.layer;
   const bool kept = trained && layer_ + groups_[group_].kept >= shape_.layers;
@@ -316,13 +321,18 @@ void NetworkPass<T>::Head() {
   }
   layers_.GatherRows(hidden_, rows, width, &head_in_);
   layers_.linears().Forward(site, head_in_, ranges, &head_z_, &logits_);
+  UseRowAsOutput();
   PredictionLosses(targets, nats);
   if (!backward_) {
     return;
   }
   const bool deeper = first_.layer < shape_.layers;
+  RowAsOutputBackward(targets);
   layers_.linears().Backward(site, head_in_, head_z_, logits_, ranges, deeper ? &dhead_ : nullptr,
                              false);
+  for (size_t i = 0; i < row_slopes_.size(); ++i) {
+    AddScaled(changes_->RowParameters().data(), width, row_slopes_[i], dhead_.data() + i * width);
+  }
   for (size_t i = 0; deeper && i < count; ++i) {
     AddTo(dhead_.data() + i * width, width, dhidden_.data() + rows[i] * width);
   }
@@ -343,6 +353,66 @@ void NetworkPass<T>::Backward(size_t layer) {
     a = &scratch_;
   }
   layers_.Backward(layer, a, &d_);
+}
+
+template <typename T>
+void NetworkPass<T>::UseRow() {
+  if (changes_ == nullptr || !changes_->row()) {
+    return;
+  }
+  const std::span<const T> row = changes_->RowParameters();
+  for (size_t i = 0; i < packed_.tokens.size(); ++i) {
+    if (packed_.tokens[i] == changes_->row()->token) {
+      std::ranges::copy(row, stream_.begin() + static_cast<ptrdiff_t>(i * shape_.width));
+    }
+  }
+}
+
+template <typename T>
+void NetworkPass<T>::UseRowAsOutput() {
+  if (changes_ == nullptr || !changes_->row() || !changes_->row()->tied) {
+    return;
+  }
+  const std::span<const T> row = changes_->RowParameters();
+  const size_t count = head_in_.size() / shape_.width;
+  for (size_t i = 0; i < count; ++i) {
+    logits_[i * shape_.vocabulary + changes_->row()->token] = std::inner_product(
+        row.begin(), row.end(), head_in_.begin() + static_cast<ptrdiff_t>(i * shape_.width), T{0});
+  }
+}
+
+// Takes the derivative by the row's logits out of logits_, where the frozen row would meet it.
+template <typename T>
+void NetworkPass<T>::RowAsOutputBackward(std::span<const typename PackedGroup<T>::Target> targets) {
+  row_slopes_.clear();
+  if (changes_ == nullptr || !changes_->row() || !changes_->row()->tied) {
+    return;
+  }
+  const auto& [token, tied, offset] = *changes_->row();
+  for (size_t i = 0; i < targets.size(); ++i) {
+    T& slope = logits_[i * shape_.vocabulary + token];
+    row_slopes_.push_back(std::exchange(slope, T{0}));
+    if (targets[i].gradient != nullptr) {
+      AddScaled(head_in_.data() + i * shape_.width, shape_.width, row_slopes_.back(),
+                targets[i].gradient + offset);
+    }
+  }
+}
+
+// d_ is the derivative by the input of layer 0.
+template <typename T>
+void NetworkPass<T>::RowBackward() {
+  if (changes_ == nullptr || !changes_->row()) {
+    return;
+  }
+  const auto& [token, tied, offset] = *changes_->row();
+  for (const auto& [begin, end, gradient, t] : packed_.row_ranges) {
+    for (size_t i = begin; gradient != nullptr && i < end; ++i) {
+      if (packed_.tokens[i] == token) {
+        AddTo(d_.data() + i * shape_.width, shape_.width, gradient + offset);
+      }
+    }
+  }
 }
 
 template class NetworkPass<float>;

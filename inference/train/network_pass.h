@@ -101,6 +101,12 @@ class NetworkPass {
                         std::span<double> nats);
   void BeginBackward();
   void Backward(size_t layer);
+  // The trained row of the embedding: read in place of the frozen one, where the output matrix is
+  // tied also as the token's logit, and the gradients of both uses.
+  void UseRow();
+  void UseRowAsOutput();
+  void RowAsOutputBackward(std::span<const typename PackedGroup<T>::Target> targets);
+  void RowBackward();
   void EndGroup();
 
   NetworkWeights<T>& weights_;
@@ -112,6 +118,7 @@ class NetworkPass {
   // The batch.
   std::span<const TrainingSequence> batch_;
   std::vector<T*> gradients_;
+  ChangeSet<T>* changes_ = nullptr;
   FrozenPrefix<T>* prefix_ = nullptr;
   FrozenStates<T>* record_ = nullptr;
   const FrozenStates<T>* frozen_ = nullptr;
@@ -134,6 +141,7 @@ class NetworkPass {
   Buffer stream_, next_, hidden_, dhidden_, d_;
   Buffer head_in_, logits_, dhead_, frozen_in_, frozen_logits_;
   std::vector<Buffer> head_z_;
+  Buffer row_slopes_;  // of the head's logits of a trained row
 };
 
 extern template class NetworkPass<float>;

@@ -135,6 +135,14 @@ void AddTo(const T* x, size_t n, T* y) {
   }
 }
 
+// y += scale * x.
+template <typename T>
+void AddScaled(const T* x, size_t n, T scale, T* y) {
+  for (size_t i = 0; i < n; ++i) {
+    y[i] += scale * x[i];
+  }
+}
+
 // Returns -log softmax(logits)[target] and replaces `logits` by weight * d/dlogits of it:
 // weight * (softmax - onehot).
 template <typename T>

@@ -88,6 +88,9 @@ Digest TrainingRun::Task() const {
     out.WriteBytes(EwcMemoryId(*parts_.remembered));
   }
   out.Write(o.evaluate_every).Write(o.patience).Write(o.seed).Write(o.pass.memory_bytes);
+  if (const auto& row = parts_.changes->row(); row) {
+    out.WriteText("row").Write(row->token).Write(static_cast<uint8_t>(row->tied ? 1 : 0));
+  }
   for (const auto& entry : parts_.changes->entries()) {
     const ChangeSpec<float>& spec = entry.change.spec();
     out.WriteText(TensorOf(entry.site)).Write(static_cast<uint8_t>(spec.kind));

@@ -166,6 +166,53 @@ TEST(NetworkGradientTest, AllRowsWanted) {
   network.ExpectGradients({sequence});
 }
 
+// A row of the embedding alone and beneath changes, as input and, tied, as the token's logit, too.
+// Token 3 stands in every sequence of the batch and is a target.
+TEST(NetworkGradientTest, ARowOfTheEmbedding) {
+  for (const bool tied : {false, true}) {
+    for (const bool with_changes : {false, true}) {
+      for (const uint64_t memory : {uint64_t{1} << 20, uint64_t{1}}) {
+        Network network({}, memory);
+        const NetworkShape& shape = network.weights.shape();
+        Random random(15);
+        network.changes.TrainRow(3, tied, RandomVector(shape.width, random));
+        if (with_changes) {
+          AddChange(ChangeKind::kLora, {1, Linear::kValue}, shape, random, &network.changes);
+          AddChange(ChangeKind::kCore, {2, Linear::kDown}, shape, random, &network.changes);
+        }
+        Randomise(&network.changes, random);
+        std::vector<TrainingSequence> batch = Batch();
+        for (TrainingSequence& sequence : batch) {
+          sequence.tokens[1] = 3;
+          sequence.predictions[0].target = 3;
+        }
+        network.ExpectGradients(batch);
+      }
+    }
+  }
+}
+
+// The frozen row as the trained one changes nothing; untied, one that no text has does not, either.
+TEST(NetworkGradientTest, ARowIsReadInPlaceOfTheFrozenOne) {
+  for (const bool tied : {false, true}) {
+    Network network;
+    TrainingSequence sequence = Sequence(5, kCausal, 1);
+    sequence.tokens = {3, 1, 3, 2, 4};
+    const double frozen = network.pass.Run(std::vector{sequence}, {});
+    Vector row(network.weights.shape().width);
+    network.weights.Embed(std::vector<TokenId>{3}, row);
+    network.changes.TrainRow(3, tied, row);
+    if (!tied) {
+      EXPECT_EQ(network.Loss({sequence}), frozen);
+    }
+    network.changes.parameters()[0] += 0.5;
+    EXPECT_NE(network.Loss({sequence}), frozen);
+    sequence.tokens = {0, 1, 0, 2, 4};
+    const bool same = network.Loss({sequence}) == network.pass.Run(std::vector{sequence}, {});
+    EXPECT_EQ(same, !tied);
+  }
+}
+
 Network MakeFull(uint64_t memory) {
   return Network({}, memory);
 }
