@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/limits.h"
@@ -162,24 +163,43 @@ absl::Status VersionedRegistry<T>::Serve(std::string_view name, uint32_t version
 
 template <typename T>
 absl::StatusOr<uint32_t> VersionedRegistry<T>::Rollback(std::string_view name) {
-  uint32_t earlier = 0;
-  {
+  // Again where somebody else changed what is served while this one read: each of two rollbacks
+  // goes back by one.
+  while (true) {
+    uint32_t from = 0;
+    uint32_t earlier = 0;
+    {
+      const MutexLock lock(mutex_);
+      ASSIGN_OR_RETURN(earlier, Below(name, &from));
+    }
+    ASSIGN_OR_RETURN(const std::shared_ptr<const T> readable, Get(name, earlier));
     const MutexLock lock(mutex_);
-    const auto versions = adapters_.find(name);
-    if (versions == adapters_.end()) {
-      return Missing(name, std::nullopt);
+    uint32_t served = 0;
+    const absl::StatusOr<uint32_t> still = Below(name, &served);
+    if (still.ok() && served == from && *still == earlier) {
+      adapters_.find(name)->second.served = earlier;
+      return earlier;
     }
-    const auto served = versions->second.entries.find(versions->second.served);
-    if (served == versions->second.entries.begin()) {
-      return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                   "adapter {} has no version below {}, which is served; load an earlier one, or "
-                   "unload it",
-                   name, versions->second.served);
-    }
-    earlier = std::prev(served)->first;
   }
-  RETURN_IF_ERROR(Serve(name, earlier));
-  return earlier;
+}
+
+// The highest version below the one that is served, which goes to `served`.
+template <typename T>
+absl::StatusOr<uint32_t> VersionedRegistry<T>::Below(std::string_view name,
+                                                     uint32_t* served) const {
+  const auto versions = adapters_.find(name);
+  if (versions == adapters_.end()) {
+    return Missing(name, std::nullopt);
+  }
+  *served = versions->second.served;
+  const auto entry = versions->second.entries.find(*served);
+  if (entry == versions->second.entries.begin()) {
+    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                 "adapter {} has no version below {}, which is served; load an earlier one, or "
+                 "unload it",
+                 Shown(name), *served);
+  }
+  return std::prev(entry)->first;
 }
 
 template <typename T>
@@ -240,7 +260,7 @@ typename VersionedRegistry<T>::Entry* VersionedRegistry<T>::Find(std::string_vie
 template <typename T>
 absl::Status VersionedRegistry<T>::Missing(std::string_view name, std::optional<uint32_t> version) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-               "there is no adapter {}{}; list the adapters for what there is", name,
+               "there is no adapter {}{}; list the adapters for what there is", Shown(name),
                version ? fmt::format("@{}", *version) : "");
 }
 

@@ -87,8 +87,8 @@ class VersionedRegistry {
   // Serves this version to requests that name none, until a higher one than all others is
   // published. NOT_FOUND, or the errors of Get: what cannot be read cannot be served.
   absl::Status Serve(std::string_view name, uint32_t version);
-  // Serves the highest version below the one that is served, and returns it. NOT_FOUND where there
-  // is none, or the errors of Get.
+  // Serves the highest version below the one that is served, and returns it; several at once go
+  // back by one each. NOT_FOUND where there is none, or the errors of Get.
   absl::StatusOr<uint32_t> Rollback(std::string_view name);
 
   // One more than the highest version of this name, 1 for a new name.
@@ -115,6 +115,8 @@ class VersionedRegistry {
   };
 
   Entry* Find(std::string_view name, std::optional<uint32_t> version, uint32_t* found)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<uint32_t> Below(std::string_view name, uint32_t* served) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static absl::Status Missing(std::string_view name, std::optional<uint32_t> version);
   std::shared_ptr<const T> Lend(Entry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

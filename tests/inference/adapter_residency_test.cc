@@ -212,5 +212,50 @@ TEST(ResidencyRaceTest, ReadersOfColdVersionsMayRace) {
   EXPECT_EQ(registry.Stats().loads, static_cast<uint64_t>(reads));
 }
 
+// What was served while the earlier version was read did not count: one of the two was lost.
+TEST_F(ResidencyTest, OfTwoRollbacksAtOnceEachGoesBackByOne) {
+  int inner = 0;
+  for (const uint32_t version : {1U, 2U, 3U}) {
+    ASSERT_TRUE(registry_
+                    .Publish(Make("a", version),
+                             [&, version] {
+                               // While the first one reads, another one begins and ends.
+                               if (version == 2 && inner++ == 0) {
+                                 EXPECT_EQ(registry_.Rollback("a").value(), 2U);
+                               }
+                               return absl::StatusOr<std::shared_ptr<const Adapter>>(
+                                   Make("a", version));
+                             })
+                    .ok());
+  }
+  for (const char* other : {"b", "c"}) {  // all of a is cold
+    ASSERT_TRUE(Publish(other, 1).ok());
+  }
+  EXPECT_EQ(registry_.Rollback("a").value(), 1U);
+  EXPECT_EQ((*registry_.Get("a"))->version, 1U);
+  EXPECT_EQ(ReasonOf(registry_.Rollback("a").status()), reasons::kNotFound);
+}
+
+TEST_F(ResidencyTest, ARollbackBesideAPublishGoesBackFromWhatIsServedThen) {
+  int reads = 0;
+  for (const uint32_t version : {1U, 2U}) {
+    ASSERT_TRUE(registry_
+                    .Publish(Make("a", version),
+                             [&, version] {
+                               if (version == 1 && reads++ == 0) {
+                                 EXPECT_TRUE(Publish("a", 3).ok());
+                               }
+                               return absl::StatusOr<std::shared_ptr<const Adapter>>(
+                                   Make("a", version));
+                             })
+                    .ok());
+  }
+  for (const char* other : {"b", "c"}) {
+    ASSERT_TRUE(Publish(other, 1).ok());
+  }
+  EXPECT_EQ(registry_.Rollback("a").value(), 2U);
+  EXPECT_EQ((*registry_.Get("a"))->version, 2U);
+}
+
 }  // namespace
 }  // namespace ruvd
