@@ -15,6 +15,7 @@
 #include "base/shown.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/adapter_kinds.h"
 #include "inference/adapter/limits.h"
 #include "inference/gguf/half.h"
@@ -72,8 +73,35 @@ absl::StatusOr<std::vector<float>> ReadTensor(const GgufReader& gguf, const Tens
   return values;
 }
 
+constexpr std::string_view kFused = "attn_qkv.weight";
+
+// Rows of a model's queries, keys and values below each other.
+uint64_t FusedRows(const ModelConfig& config) {
+  return static_cast<uint64_t>(config.heads + 2 * config.kv_heads) *
+         static_cast<uint64_t>(config.head_size);
+}
+
+// Whether the model has such a matrix: asked before any of the tensors' values are read.
+absl::Status CheckShape(const std::string& base, uint64_t in, uint64_t out, const Model& model) {
+  if (base == "token_embd.weight") {
+    return Broken("it changes token_embd.weight, and embeddings are not adapted here");
+  }
+  if (base.ends_with(kFused)) {
+    const uint64_t rows = FusedRows(model.config());
+    return out == rows ? absl::OkStatus()
+                       : Broken("{} has {} rows, the model's queries, keys and values {}",
+                                Shown(base), out, rows);
+  }
+  const Matrix* matrix = FindMatrix(model, base);
+  return matrix != nullptr && in == static_cast<uint64_t>(matrix->columns) &&
+                 out == static_cast<uint64_t>(matrix->rows)
+             ? absl::OkStatus()
+             : Broken("it changes {} as {} x {}, which the model does not have", Shown(base), out,
+                      in);
+}
+
 absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, double alpha,
-                                   const std::string& base) {
+                                   const std::string& base, const Model& model) {
   const TensorInfo* b =
       gguf.Find(a.name.substr(0, a.name.size() - kSuffixA.size()) + std::string(kSuffixB));
   if (b == nullptr) {
@@ -87,6 +115,7 @@ absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, 
     return Broken("the shapes of {} do not make a low-rank product of rank 1 to {}", Shown(base),
                   limits::kMaxAdapterRank);
   }
+  RETURN_IF_ERROR(CheckShape(base, a.shape[0], b->shape[1], model));
   LowRank change;
   change.rank = static_cast<int>(rank);
   change.in = static_cast<int>(a.shape[0]);
@@ -102,14 +131,11 @@ absl::StatusOr<LowRank> ReadTarget(const GgufReader& gguf, const TensorInfo& a, 
   return change;
 }
 
-// A target as we know it. Queries, keys and values may be one matrix in a file of llama.cpp's: its
-// rows are theirs below each other, and the A factor is the same for all three.
+// A target as we know it; its shape has been checked. Queries, keys and values may be one matrix in
+// a file of llama.cpp's: its rows are theirs below each other, and the A factor is the same for all
+// three.
 absl::Status AddTarget(const std::string& base, LowRank change, const Model& model,
                        Adapter* adapter) {
-  constexpr std::string_view kFused = "attn_qkv.weight";
-  if (base == "token_embd.weight") {
-    return Broken("it changes token_embd.weight, and embeddings are not adapted here");
-  }
   const auto add = [&](const std::string& name, LowRank target) -> absl::Status {
     const bool added = adapter->targets.emplace(name, std::move(target)).second;
     return added ? absl::OkStatus() : Broken("it changes {} twice", Shown(name));
@@ -120,10 +146,6 @@ absl::Status AddTarget(const std::string& base, LowRank change, const Model& mod
   const ModelConfig& config = model.config();
   const int q = config.heads * config.head_size;
   const int kv = config.kv_heads * config.head_size;
-  if (change.out != q + 2 * kv) {
-    return Broken("{} has {} rows, the model's queries, keys and values {}", Shown(base),
-                  change.out, q + 2 * kv);
-  }
   const std::string block = base.substr(0, base.size() - kFused.size());
   auto row = change.b.begin();
   const std::pair<std::string_view, int> parts[] = {{"attn_q", q}, {"attn_k", kv}, {"attn_v", kv}};
@@ -211,6 +233,7 @@ absl::Status ReadIdentity(const GgufReader& gguf, const Model& model, const std:
 
 absl::Status ReadTargets(const GgufReader& gguf, std::string_view prefix, const Model& model,
                          Adapter* adapter) {
+  RETURN_IF_ERROR(CheckAdapter(*adapter, model));  // whose it is, before its shapes are ours
   ASSIGN_OR_RETURN(const double alpha, ReadAlpha(gguf));
   for (const TensorInfo& tensor : gguf.tensors()) {
     const std::string_view name = tensor.name;
@@ -222,7 +245,7 @@ absl::Status ReadTargets(const GgufReader& gguf, std::string_view prefix, const 
     }
     const std::string base(
         name.substr(prefix.size(), name.size() - prefix.size() - kSuffixA.size()));
-    ASSIGN_OR_RETURN(LowRank change, ReadTarget(gguf, tensor, alpha, base));
+    ASSIGN_OR_RETURN(LowRank change, ReadTarget(gguf, tensor, alpha, base, model));
     RETURN_IF_ERROR(AddTarget(base, std::move(change), model, adapter));
     if (adapter->targets.size() > limits::kMaxAdapterTargets) {
       return Broken("there are more than {} targets", limits::kMaxAdapterTargets);

@@ -232,5 +232,29 @@ TEST(AdapterFileTest, AFusedTargetChangesQueriesKeysAndValues) {
               HasSubstr("embeddings are not adapted"));
 }
 
+// Values were decoded, up to gigabytes of them, before anybody asked whether the model has such a
+// matrix: here they cannot be read at all.
+TEST(AdapterFileTest, AShapeThatTheModelLacksIsRefusedBeforeItsValues) {
+  const testing::TextModel model;
+  const auto parse = [&](const std::string& target, size_t in, size_t out) {
+    GgufWriter file;
+    SetAdapterKeys(&file);
+    const std::string not_numbers(std::max(in, out) * sizeof(float), '\xff');
+    file.AddTensor(target + ".lora_a", TensorType::kF32, std::vector<uint64_t>{in, 1},
+                   not_numbers.substr(0, in * sizeof(float)));
+    file.AddTensor(target + ".lora_b", TensorType::kF32, std::vector<uint64_t>{1, out},
+                   not_numbers.substr(0, out * sizeof(float)));
+    return MessageOf(ParseAdapterFile(AsBytes(file.Serialize().value()), model, "n").status());
+  };
+  const Matrix& q = *FindMatrix(model, "blk.0.attn_q.weight");
+  const auto in = static_cast<size_t>(q.columns);
+  const auto out = static_cast<size_t>(q.rows);
+  EXPECT_THAT(parse("blk.0.attn_q.weight", in, out), HasSubstr("not finite"));
+  EXPECT_THAT(parse("blk.0.attn_q.weight", in + 1, out), HasSubstr("does not have"));
+  EXPECT_THAT(parse("blk.0.attn_q.weight", in, out + 1), HasSubstr("does not have"));
+  EXPECT_THAT(parse("blk.9.attn_q.weight", in, out), HasSubstr("does not have"));
+  EXPECT_THAT(parse("blk.0.attn_qkv.weight", in, out), HasSubstr("queries, keys and values"));
+}
+
 }  // namespace
 }  // namespace ruvd
