@@ -44,7 +44,7 @@ std::string LastLayerTensor(const Model& model, std::string_view part);
 // have equal ids under any name.
 Digest AdapterId(const Adapter& adapter);
 
-// "name@version".
+// "name@version" for a message, the name as base/shown.h shows it: it may come from a file or peer.
 std::string AdapterLabel(const Adapter& adapter);
 
 }  // namespace ruvd

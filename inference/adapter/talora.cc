@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "base/shown.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/merge.h"
@@ -83,7 +84,7 @@ absl::Status CheckStackedRanks(const Talora& talora) {
       const int trunk = talora.trunk != nullptr ? RankOn(*talora.trunk, target) : 0;
       if (const int rank = trunk + WorstRank(talora, target); rank > limits::kMaxStackedRank) {
         return Broken(talora, "its trunk and banks change {} with a total rank of {}, above {}",
-                      target, rank, limits::kMaxStackedRank);
+                      Shown(target), rank, limits::kMaxStackedRank);
       }
     }
   }
@@ -212,7 +213,7 @@ size_t FactorBytes(const Talora& talora) {
 }
 
 std::string AdapterLabel(const Talora& talora) {
-  return fmt::format("{}@{}", talora.name, talora.version);
+  return fmt::format("{}@{}", Shown(talora.name), talora.version);
 }
 
 }  // namespace ruvd

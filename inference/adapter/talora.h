@@ -22,8 +22,8 @@ namespace ruvd {
 // How a TALoRA was, or is to be, trained.
 struct TaloraTraining {
   // The residuals' share of the trunk's learning rate, and what they lose towards zero each step.
-  // Slow residuals are the only arrangement of banks that beat a static adapter of the same rank so
-  // far (by 0.003 nats, 2026-11 pilot); at rate 1 there was no gain.
+  // No arrangement of banks beat a static adapter of equal stored size; what each rate and decay
+  // gave is in bench/RESULTS.md.
   float residual_rate = 0.3F;
   float residual_decay = 0;
 };

@@ -68,15 +68,15 @@ absl::Status Merge(CommandContext& context, MergeFlags& flags) {
   for (const auto& [target, change] : merged->targets) {
     rank = std::max(rank, change.rank);
   }
-  context.out << (context.json
-                      ? ToJsonLine(nlohmann::json{{"out", flags.out},
-                                                  {"adapter", AdapterLabel(*merged)},
-                                                  {"kind", KindName(merged->kind)},
-                                                  {"rank", rank},
-                                                  {"targets", merged->targets.size()}})
-                      : fmt::format("{}: {} of kind {}, rank {}, {} targets\n",
-                                    PrintableLine(flags.out), PrintableLine(AdapterLabel(*merged)),
-                                    KindName(merged->kind), rank, merged->targets.size()));
+  const std::string label = fmt::format("{}@{}", merged->name, merged->version);
+  context.out << (context.json ? ToJsonLine(nlohmann::json{{"out", flags.out},
+                                                           {"adapter", label},
+                                                           {"kind", KindName(merged->kind)},
+                                                           {"rank", rank},
+                                                           {"targets", merged->targets.size()}})
+                               : fmt::format("{}: {} of kind {}, rank {}, {} targets\n",
+                                             PrintableLine(flags.out), PrintableLine(label),
+                                             KindName(merged->kind), rank, merged->targets.size()));
   return absl::OkStatus();
 }
 

@@ -177,5 +177,20 @@ TEST(CheckAdapterTest, RefusesOtherModelsAndShapes) {
   EXPECT_EQ(ReasonOf(CheckAdapter(unknown, model)), reasons::kAdapterInvalid);
 }
 
+// Names come from files and peers: what ends lines or hides text must not reach a log.
+TEST(CheckAdapterTest, NamesAreShownWithoutControlCharacters) {
+  const testing::TextModel model;
+  const std::string name = "blk.0.attn_q.weight";
+  Adapter adapter = *testing::RandomAdapter(model, {{name, FindMatrix(model, name)}}, 3);
+  adapter.name = "night\nshift\x1b[2J";
+  adapter.targets["evil\r\n\x1b[31m"] = adapter.targets.begin()->second;
+  const std::string message = MessageOf(CheckAdapter(adapter, model));
+  EXPECT_THAT(message, HasSubstr("night?shift?[2J@"));
+  EXPECT_THAT(message, HasSubstr("evil???[31m"));
+  for (const char c : message) {
+    EXPECT_TRUE(c >= ' ' && c <= '~');
+  }
+}
+
 }  // namespace
 }  // namespace ruvd
