@@ -3,10 +3,12 @@
 
 #include "node/actors/feedback_intake.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/instant/lessons.h"
@@ -93,6 +95,28 @@ absl::StatusOr<TakenFeedback> TakeFeedback(const FeedbackServices& services,
     }
   }
   return taken;
+}
+
+std::string AnswerKeyOf(const Feedback& feedback) {
+  if (feedback.idempotency_key.empty()) {
+    return "";
+  }
+  std::string key;
+  const auto add = [&key](std::string_view text) {
+    key += fmt::format("{}:", text.size());  // no two lists of texts are one key
+    key += text;
+  };
+  add(feedback.idempotency_key);
+  add(feedback.response_id);
+  add(SignalName(feedback));
+  add(feedback.edited_text.value_or(""));
+  add(feedback.rating ? fmt::format("{}", *feedback.rating) : "");
+  add(feedback.accepted.value_or(false) ? "accepted" : "");
+  for (const auto& [name, value] : feedback.metadata) {
+    add(name);
+    add(value);
+  }
+  return std::string(AsText(Sha256(key)));
 }
 
 absl::StatusOr<std::optional<FeedbackAnswer>> FindAnswer(const FeedbackServices& services,

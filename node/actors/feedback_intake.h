@@ -45,8 +45,13 @@ struct TakenFeedback {
 absl::StatusOr<TakenFeedback> TakeFeedback(const FeedbackServices& services,
                                            const Feedback& feedback, bool teach);
 
-// What a feedback with this key was answered before, also by an earlier life of the node; nullopt
-// where it is new. The errors of the store.
+// What the answer to a feedback is remembered by: a hash of its idempotency key with all that it
+// says, so that a key that a client uses again for another response or signal names another
+// feedback. Empty where it has no key.
+std::string AnswerKeyOf(const Feedback& feedback);
+
+// What a feedback of this AnswerKeyOf was answered before, also by an earlier life of the node;
+// nullopt where it is new. The errors of the store.
 absl::StatusOr<std::optional<FeedbackAnswer>> FindAnswer(const FeedbackServices& services,
                                                          const std::string& key);
 // Remembers an answer. What cannot be written is logged: the feedback itself is stored.

@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -56,10 +57,16 @@ using Message = std::variant<FeedbackMessage, UndoMessage, ListMessage, PauseMes
 // A feedback that waits for the round it is learned in.
 struct Waiter {
   std::string response_id;
-  std::string idempotency_key;
-  ReplyTo<FeedbackAnswer> reply;
+  std::string answer_key;
+  std::vector<ReplyTo<FeedbackAnswer>> replies;  // of all that sent it
   TakenFeedback taken;
   TimePoint received;
+
+  void Send(const absl::StatusOr<FeedbackAnswer>& answer) const {
+    for (const ReplyTo<FeedbackAnswer>& reply : replies) {
+      reply.Send(answer);
+    }
+  }
 };
 
 // Who waits for the end of a round.
@@ -109,6 +116,8 @@ class BackgroundActor final : public Actor<Message> {
   bool learning() const { return options_.enabled && !paused_->load(); }
   absl::StatusOr<std::set<std::string>> FindLessons(bool replay) const;
   std::string WhyNotNow() const;
+  // Whether a feedback of this key waits for its round already; then `reply` waits, too.
+  bool JoinWaiter(const std::string& key, const ReplyTo<FeedbackAnswer>& reply);
   // Of a feedback that waits for no round.
   void Answer(const FeedbackMessage& message, const TakenFeedback& taken, TimePoint received,
               TimePoint now, std::string explanation);
@@ -125,9 +134,9 @@ class BackgroundActor final : public Actor<Message> {
   const std::shared_ptr<std::atomic<bool>> paused_ = std::make_shared<std::atomic<bool>>(false);
   std::set<std::string> fresh_;
   RoundWaiters waiting_;
+  std::shared_ptr<RoundWaiters> running_;  // of the round that runs; null: none does
   int rated_ = 0;
   uint64_t rounds_ = 0;
-  bool round_running_ = false;
 };
 
 // Those that no round has taken: a stop or a crash may have kept them from being learned, or it was
@@ -150,12 +159,37 @@ std::string BackgroundActor::WhyNotNow() const {
                           : "recorded; learning.enabled is off";
 }
 
+bool BackgroundActor::JoinWaiter(const std::string& key, const ReplyTo<FeedbackAnswer>& reply) {
+  for (RoundWaiters* const waiters : {&waiting_, running_.get()}) {
+    if (waiters == nullptr || key.empty()) {
+      continue;
+    }
+    const auto same = std::ranges::find(waiters->feedback, key, &Waiter::answer_key);
+    if (same == waiters->feedback.end()) {
+      continue;
+    }
+    if (same->replies.size() < limits::kLearningMailbox) {
+      same->replies.push_back(reply);
+    } else {
+      FeedbackAnswer answer;
+      answer.explanation = "recorded; a round learns it, send it again then for what it gave";
+      reply.Send(answer);
+    }
+    return true;
+  }
+  return false;
+}
+
 absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
   const TimePoint received = context.Now();
   const Feedback& feedback = message.feedback;
-  const auto known = FindAnswer(feedback_, feedback.idempotency_key);
+  const std::string key = AnswerKeyOf(feedback);
+  const auto known = FindAnswer(feedback_, key);
   if (!known.ok() || known->has_value()) {
     message.reply.Send(known.ok() ? absl::StatusOr<FeedbackAnswer>(**known) : known.status());
+    return absl::OkStatus();
+  }
+  if (JoinWaiter(key, message.reply)) {
     return absl::OkStatus();
   }
   absl::StatusOr<TakenFeedback> taken = TakeFeedback(feedback_, feedback, !paused_->load());
@@ -193,8 +227,8 @@ absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
     return MaybeStartRound(context);
   }
   waiting_.feedback.push_back({.response_id = feedback.response_id,
-                               .idempotency_key = feedback.idempotency_key,
-                               .reply = message.reply,
+                               .answer_key = key,
+                               .replies = {message.reply},
                                .taken = *std::move(taken),
                                .received = received});
   options_.metrics->FeedbackReceived(SignalName(feedback), true);
@@ -212,7 +246,7 @@ void BackgroundActor::Answer(const FeedbackMessage& message, const TakenFeedback
   if (taken.change) {
     answer.changes.push_back(*taken.change);
   }
-  RememberAnswer(feedback_, message.feedback.idempotency_key, answer);
+  RememberAnswer(feedback_, AnswerKeyOf(message.feedback), answer);
   options_.metrics->FeedbackReceived(SignalName(message.feedback), false);
   message.reply.Send(answer);
 }
@@ -277,7 +311,7 @@ LearningStatus BackgroundActor::StatusNow() const {
   const ChangeStore* const changes = options_.services.changes;
   return {.enabled = options_.enabled,
           .paused = paused_->load(),
-          .round_running = round_running_,
+          .round_running = running_ != nullptr,
           .lessons_waiting = static_cast<uint32_t>(fresh_.size()),
           .rounds = rounds_,
           .changes = changes == nullptr ? 0 : static_cast<uint32_t>(changes->size()),
@@ -305,18 +339,17 @@ absl::Status BackgroundActor::On(RunMessage& message, Context& context) {
 
 // What arrives while a round runs starts the next one.
 absl::Status BackgroundActor::MaybeStartRound(Context& context) {
-  return round_running_ || !learning() ? absl::OkStatus() : StartRound(context);
+  return running_ != nullptr || !learning() ? absl::OkStatus() : StartRound(context);
 }
 
 absl::Status BackgroundActor::StartRound(Context& context) {
-  round_running_ = true;
   rated_ = 0;
   auto fresh = std::make_shared<std::set<std::string>>(std::exchange(fresh_, {}));
-  auto waiters = std::make_shared<RoundWaiters>(std::exchange(waiting_, {}));
+  running_ = std::make_shared<RoundWaiters>(std::exchange(waiting_, {}));
   auto result = std::make_shared<BackgroundRound>();
   auto random = std::make_shared<Random>(context.Rng().Fork());
   LearningServices services = options_.services;
-  services.on_demand = !waiters->operators.empty();
+  services.on_demand = !running_->operators.empty();
   services.cancelled = [paused = paused_, stopped = options_.services.cancelled] {
     return paused->load() || (stopped && stopped());
   };
@@ -337,8 +370,8 @@ absl::Status BackgroundActor::StartRound(Context& context) {
         }
         *result = RunBackgroundRound(services, round, *fresh, *random);
       },
-      [this, result, waiters, begun](Context& own) {
-        round_running_ = false;
+      [this, result, begun](Context& own) {
+        const auto waiters = std::exchange(running_, nullptr);
         ++rounds_;
         const double seconds = std::chrono::duration<double>(own.Now() - begun).count();
         options_.metrics->LearningRound(seconds);
@@ -379,7 +412,7 @@ void BackgroundActor::Settle(const BackgroundRound& round, const RoundWaiters& w
       answer->explanation = WhyNotNow();
     }
     if (!answer.ok()) {
-      waiter.reply.Send(Annotate(answer.status(), "the feedback is stored, but learning failed"));
+      waiter.Send(Annotate(answer.status(), "the feedback is stored, but learning failed"));
       continue;
     }
     answer->seconds = seconds;
@@ -390,8 +423,8 @@ void BackgroundActor::Settle(const BackgroundRound& round, const RoundWaiters& w
     if (answer->learned || answer->session_lessons > 0) {
       answer->learned_in_ms = MillisSince(waiter.received, now);
     }
-    RememberAnswer(feedback_, waiter.idempotency_key, *answer);
-    waiter.reply.Send(*answer);
+    RememberAnswer(feedback_, waiter.answer_key, *answer);
+    waiter.Send(answer);
   }
   for (const ReplyTo<RoundSummary>& reply : waiters.operators) {
     absl::StatusOr<RoundSummary> summary = Summarise(round);

@@ -35,20 +35,23 @@ class LearningActorTest : public DatabaseTest {
     transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
     metrics_ = Metrics::Create("").value();
     const auto width = static_cast<uint32_t>(model_->config().width);
+    embedding_.assign(width, 1 / std::sqrt(static_cast<float>(width)));
     patterns_ = PatternStore::Open(*database_, {.dimension = width}).value();
     trajectories_ = TrajectoryStore::Open(*database_, {}).value();
     changes_ = ChangeStore::Open(*database_).value();
     answers_ = AnswerStore::Open(*database_).value();
-    ASSERT_TRUE(
-        trajectories_
-            ->Put({.response_id = "r",
-                   .prompt = "The lighthouse keeper",
-                   .completion = " counted the ships every evening.",
-                   .embedding = std::vector<float>(width, 1 / std::sqrt(static_cast<float>(width))),
-                   .embedded_by = std::string(AsText(package_)),
-                   .created_ms = clock_.WallMillis()})
-            .ok());
+    AddResponse("r");
     Start();
+  }
+  void AddResponse(const std::string& id) {
+    ASSERT_TRUE(trajectories_
+                    ->Put({.response_id = id,
+                           .prompt = "The lighthouse keeper",
+                           .completion = " counted the ships every evening.",
+                           .embedding = embedding_,
+                           .embedded_by = std::string(AsText(package_)),
+                           .created_ms = clock_.WallMillis()})
+                    .ok());
   }
   // As a node starts.
   void Start() {
@@ -121,6 +124,7 @@ class LearningActorTest : public DatabaseTest {
   std::unique_ptr<AnswerStore> answers_;
   std::unique_ptr<ActorSystem> system_;
   std::unique_ptr<LearningActor> learning_;
+  std::vector<float> embedding_;
   std::vector<PatternId> learned_;
   std::function<void()> on_training_;
 };
@@ -207,6 +211,37 @@ TEST_F(LearningActorTest, FeedbackThatIsSentAgainIsLearnedOnceAlsoAfterARestart)
   EXPECT_EQ(learned_.size(), 1u);
   EXPECT_TRUE(Accept().learned) << "without the key it is new";
   EXPECT_EQ(learned_.size(), 2u);
+}
+
+// It was answered with what the first response's feedback had given, and never stored.
+TEST_F(LearningActorTest, AKeyThatIsUsedForAnotherFeedbackNamesThatOne) {
+  AddResponse("s");
+  ASSERT_TRUE(Submit({.response_id = "r", .accepted = true, .idempotency_key = "1"}).learned);
+  EXPECT_TRUE(Submit({.response_id = "s", .accepted = true, .idempotency_key = "1"}).learned);
+  EXPECT_EQ(trajectories_->Get("s")->accepted, true);
+  EXPECT_TRUE(
+      Submit({.response_id = "s", .edited_text = " slept.", .idempotency_key = "1"}).learned);
+  EXPECT_EQ(trajectories_->Get("s")->edited_text, " slept.");
+  EXPECT_EQ(learned_.size(), 3u);
+}
+
+// The round that ran did not know of it, so that the next one learned it again.
+TEST_F(LearningActorTest, FeedbackThatIsSentAgainWhileItIsLearnedIsLearnedOnce) {
+  const Feedback feedback{.response_id = "r", .accepted = true, .idempotency_key = "once"};
+  absl::StatusOr<FeedbackAnswer> again = absl::UnknownError("no answer");
+  on_training_ = [&] {
+    ASSERT_TRUE(
+        learning_
+            ->Submit(feedback, [&](absl::StatusOr<FeedbackAnswer> given) { again = given; })
+            .ok());
+  };
+  const FeedbackAnswer first = Submit(feedback);
+  ASSERT_TRUE(first.learned);
+  PassTheAgeOfARound();
+  EXPECT_EQ(learned_.size(), 1u);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(again->learned);
+  EXPECT_EQ(again->changes, first.changes);
 }
 
 TEST_F(LearningActorTest, APauseLetsFeedbackWaitAlsoAfterARestart) {
