@@ -188,14 +188,12 @@ absl::Status TrajectoryStore::SetFeedback(std::string_view response_id,
                                           const TrajectoryFeedback& feedback) {
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Trajectory trajectory, Get(response_id));
-  if (feedback.rating) {
+  if (feedback.rating || feedback.accepted) {  // two ways to say one thing: the last one counts
     trajectory.rating = feedback.rating;
+    trajectory.accepted = feedback.accepted;
   }
   if (feedback.edited_text) {
     trajectory.edited_text = feedback.edited_text;
-  }
-  if (feedback.accepted) {
-    trajectory.accepted = feedback.accepted;
   }
   trajectory.copied |= feedback.copied;
   trajectory.regenerated |= feedback.regenerated;

@@ -53,7 +53,8 @@ struct Trajectory {
   std::optional<PatternId> learned_in;
 };
 
-// What a user thinks of a completion. Members that are set replace those of the trajectory.
+// What a user thinks of a completion. Members that are set replace those of the trajectory; a
+// rating also replaces what was accepted or refused before, and the other way round.
 struct TrajectoryFeedback {
   std::optional<float> rating;  // 0 to 1
   std::optional<std::string> edited_text;

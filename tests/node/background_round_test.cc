@@ -367,7 +367,7 @@ TEST_F(BackgroundRoundTest, QualityDecaysWithNewEvidence) {
   ASSERT_EQ(Learn().outcome, RoundOutcome::kKept);
   EXPECT_FLOAT_EQ(patterns_->Get(kId)->quality, 1) << "the first evidence";
   AddLesson("s", embedding_);
-  ASSERT_TRUE(trajectories_->SetFeedback("s", {.rating = 0.8F, .accepted = false}).ok());
+  ASSERT_TRUE(trajectories_->SetFeedback("s", {.rating = 0.8F}).ok());
   ASSERT_TRUE(Run({"s"}).status.ok());
   EXPECT_FLOAT_EQ(patterns_->Get(kId)->quality, 0.9F);
 }

@@ -287,5 +287,15 @@ TEST_F(LearningActorTest, WhatUsersDoTeachesUnlessTheyDidOtherwise) {
   EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
 }
 
+TEST_F(LearningActorTest, ABadRatingAfterAnAcceptanceTeachesNothing) {
+  ASSERT_TRUE(Accept().learned);
+  const FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.0F});
+  EXPECT_NE(rated.explanation.find("not liked"), std::string::npos) << rated.explanation;
+  EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
+  ASSERT_FALSE(Submit({.response_id = "r", .rating = 1.0F}).learned) << "waits for others";
+  EXPECT_FALSE(Submit({.response_id = "r", .accepted = false}).learned);
+  EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
+}
+
 }  // namespace
 }  // namespace ruvd

@@ -72,8 +72,9 @@ class TrajectoryStoreTest : public StoreTest {
 TEST_F(TrajectoryStoreTest, KeepsEveryFieldAndFeedbackOverAReopen) {
   OpenTrajectories();
   ASSERT_TRUE(store_->Put(MakeTrajectory("a", 5)).ok());
-  ASSERT_TRUE(store_->SetFeedback("a", {.rating = 0.25F, .edited_text = "better"}).ok());
-  ASSERT_TRUE(store_->SetFeedback("a", {.accepted = true}).ok());
+  ASSERT_TRUE(
+      store_->SetFeedback("a", {.rating = 0.25F, .edited_text = "worse", .accepted = true}).ok());
+  ASSERT_TRUE(store_->SetFeedback("a", {.edited_text = "better"}).ok());
   OpenTrajectories();
   const auto trajectory = store_->Get("a");
   ASSERT_TRUE(trajectory.ok()) << trajectory.status();
@@ -92,6 +93,21 @@ TEST_F(TrajectoryStoreTest, KeepsEveryFieldAndFeedbackOverAReopen) {
   EXPECT_EQ(trajectory->edited_text, "better");
   EXPECT_EQ(trajectory->accepted, true);
   EXPECT_EQ(store_->size(), 1U);
+}
+
+// Found by review: a completion that was accepted and then rated 0 went on teaching its text.
+TEST_F(TrajectoryStoreTest, OfARatingAndAnAcceptanceTheLastOneCounts) {
+  OpenTrajectories();
+  ASSERT_TRUE(store_->Put(MakeTrajectory("a", 5)).ok());
+  ASSERT_TRUE(store_->SetFeedback("a", {.accepted = true}).ok());
+  ASSERT_TRUE(store_->SetFeedback("a", {.rating = 0.0F}).ok());
+  EXPECT_EQ(store_->Get("a")->accepted, std::nullopt);
+  EXPECT_EQ(store_->Get("a")->rating, 0.0F);
+  ASSERT_TRUE(store_->SetFeedback("a", {.copied = true}).ok());
+  EXPECT_EQ(store_->Get("a")->rating, 0.0F) << "what users do replaces nothing that they said";
+  ASSERT_TRUE(store_->SetFeedback("a", {.accepted = false}).ok());
+  EXPECT_EQ(store_->Get("a")->rating, std::nullopt);
+  EXPECT_EQ(store_->Get("a")->accepted, false);
 }
 
 TEST_F(TrajectoryStoreTest, DropsTheOldestAboveItsCapacity) {
