@@ -253,8 +253,8 @@ absl::Status LearnCluster(const LearningServices& services, const BackgroundOpti
 // Notes with the trajectories that this round took them, so that no start takes them again.
 absl::Status SettleLessons(const LearningServices& services, const LessonCluster& cluster,
                            const LearnedPattern& learned) {
-  const bool has_pattern =
-      learned.outcome == RoundOutcome::kKept || learned.outcome == RoundOutcome::kDeleted;
+  // Those of a known pattern are its lessons, whatever this round added: they go with it.
+  const bool has_pattern = learned.outcome == RoundOutcome::kKept || cluster.pattern.has_value();
   for (const Lesson* lesson : cluster.lessons) {
     RETURN_IF_ERROR(
         services.trajectories->SetLearned(lesson->trajectory, AsText(services.package_id),

@@ -201,6 +201,7 @@ absl::Status TrajectoryStore::SetFeedback(std::string_view response_id,
     trajectory.metadata[name] = value;
   }
   trajectory.learned_by.clear();
+  trajectory.learned_in.reset();
   RETURN_IF_ERROR(Check(trajectory));
   Batch batch;
   batch.Put(ColumnFamily::kTrajectory, IdKey(response_id),

@@ -49,7 +49,7 @@ struct Trajectory {
   std::map<std::string, std::string> metadata;  // what the client notes with its feedback
   // Id of the model package whose round of learning took its feedback; empty: none did yet.
   std::string learned_by;
-  // The pattern that learned it, which may be gone by now.
+  // The pattern whose lesson it is with that feedback, which may be gone by now.
   std::optional<PatternId> learned_in;
 };
 

@@ -295,6 +295,33 @@ TEST_F(BackgroundRoundTest, WhatADeletedPatternLearnedIsNotTaughtAgain) {
   EXPECT_TRUE(Run({"r"}).patterns[0].responses.contains("r")) << "new feedback counts";
 }
 
+// A round that took the new feedback and kept nothing made it forgotten again.
+TEST_F(BackgroundRoundTest, WhatIsRatedAnewIsNotForgottenWhereARoundKeepsNothing) {
+  ASSERT_EQ(Learn().id, kId);
+  ASSERT_TRUE(patterns_->Delete(kId).ok());
+  ASSERT_TRUE(trajectories_->SetFeedback("r", {.rating = 1}).ok());
+  options_.min_improvement = 100;
+  ASSERT_EQ(Learn().outcome, RoundOutcome::kNoImprovement);
+  options_.min_improvement = -100;
+  AddLesson("s", embedding_);
+  ASSERT_TRUE(Run({"s"}).status.ok());
+  AddLesson("t", embedding_);
+  EXPECT_EQ(Run({"t"}).patterns[0].responses, (std::set<std::string>{"r", "s", "t"}));
+}
+
+TEST_F(BackgroundRoundTest, WhatIsRatedAnewAndAddsNothingStillGoesWithItsPattern) {
+  ASSERT_EQ(Learn().id, kId);
+  ASSERT_TRUE(trajectories_->SetFeedback("r", {.rating = 1}).ok());
+  options_.min_improvement = 100;
+  ASSERT_EQ(Learn().outcome, RoundOutcome::kNoImprovement);
+  ASSERT_TRUE(patterns_->Delete(kId).ok());
+  options_.min_improvement = -100;
+  AddLesson("s", embedding_);
+  ASSERT_TRUE(Run({"s"}).status.ok());
+  AddLesson("t", embedding_);
+  EXPECT_EQ(Run({"t"}).patterns[0].responses, (std::set<std::string>{"s", "t"}));
+}
+
 TEST_F(BackgroundRoundTest, AnAdapterChangesAllLinearsOfTheLastLayers) {
   options_.layers = 2;
   Learn();
