@@ -94,8 +94,9 @@ class LearningActor {
   virtual void SetPaused(bool paused, Done<LearningStatus> done) = 0;
   virtual void GetStatus(Done<LearningStatus> done) = 0;
 
-  // A round now, of what waits; with `replay` of all completions that teach something. Answers at
-  // its end. LEARNING_PAUSED (FAILED_PRECONDITION) while it is paused or switched off.
+  // A round now, of what waits; with `replay` of all completions that teach something, but for what
+  // was deleted or undone. Answers at its end. LEARNING_PAUSED (FAILED_PRECONDITION) while it is
+  // paused or switched off.
   virtual void RunBackground(bool replay, Done<RoundSummary> done) = 0;
 };
 

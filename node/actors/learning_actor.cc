@@ -140,13 +140,14 @@ class BackgroundActor final : public Actor<Message> {
 };
 
 // Those that no round has taken: a stop or a crash may have kept them from being learned, or it was
-// another model that learned them. With `replay` all that teach something.
+// another model that learned them. With `replay` all that teach something and are not forgotten.
 absl::StatusOr<std::set<std::string>> BackgroundActor::FindLessons(bool replay) const {
   std::set<std::string> lessons;
   RETURN_IF_ERROR(
       options_.services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
         if ((replay || trajectory.learned_by != AsText(options_.services.package_id)) &&
-            !WantedText(trajectory, options_.round.min_rating).empty()) {
+            !WantedText(trajectory, options_.round.min_rating).empty() &&
+            !IsForgotten(options_.services, trajectory)) {
           lessons.insert(trajectory.response_id);
         }
         return true;

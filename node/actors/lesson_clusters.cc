@@ -150,14 +150,14 @@ absl::StatusOr<std::vector<Lesson>> CollectLessons(const LearningServices& servi
   RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
     Lesson lesson = LessonOf(trajectory, min_rating);
     lesson.fresh = fresh.contains(trajectory.response_id);
-    const bool teaches = !lesson.wanted.empty();
+    const bool teaches = !lesson.wanted.empty() && !IsForgotten(services, trajectory);
     if (teaches && lesson.fresh) {
       newest.push_back(std::move(lesson));
       if (newest.size() > limits::kMaxRoundTrajectories) {
         waiting->insert(newest.front().trajectory.response_id);
         newest.pop_front();
       }
-    } else if (teaches && !IsForgotten(services, trajectory)) {
+    } else if (teaches) {
       others.push_front(std::move(lesson));
     }
     others.resize(std::min(others.size(), limits::kMaxRoundTrajectories - newest.size()));

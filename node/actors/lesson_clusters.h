@@ -50,9 +50,9 @@ Lesson LessonOf(Trajectory trajectory, float min_rating);
 bool IsForgotten(const LearningServices& services, const Trajectory& trajectory);
 
 // The lessons of a round, as many as one takes: those of `fresh`, oldest first, then the newest of
-// the others, but for those whose pattern is gone. Those of `fresh` that found no room are added to
-// `waiting`. All have embeddings of the services' package. CANCELLED; the errors of the store and
-// of the forward pass.
+// the others. Those whose pattern is gone are left out, also of `fresh`. Those of `fresh` that
+// found no room are added to `waiting`. All have embeddings of the services' package. CANCELLED;
+// the errors of the store and of the forward pass.
 absl::StatusOr<std::vector<Lesson>> CollectLessons(const LearningServices& services,
                                                    float min_rating,
                                                    const std::set<std::string>& fresh,

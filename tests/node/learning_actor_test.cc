@@ -231,8 +231,7 @@ TEST_F(LearningActorTest, FeedbackThatIsSentAgainWhileItIsLearnedIsLearnedOnce) 
   absl::StatusOr<FeedbackAnswer> again = absl::UnknownError("no answer");
   on_training_ = [&] {
     ASSERT_TRUE(
-        learning_
-            ->Submit(feedback, [&](absl::StatusOr<FeedbackAnswer> given) { again = given; })
+        learning_->Submit(feedback, [&](absl::StatusOr<FeedbackAnswer> given) { again = given; })
             .ok());
   };
   const FeedbackAnswer first = Submit(feedback);
@@ -272,6 +271,17 @@ TEST_F(LearningActorTest, AnOperatorStartsARoundOfWhatWaitsOrOfAll) {
   summary = RunRound(true);
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ(summary->patterns_kept, 1u);
+}
+
+TEST_F(LearningActorTest, ARoundOfAllTeachesNothingThatWasUndoneOrDeleted) {
+  const FeedbackAnswer answer = Accept();
+  ASSERT_EQ(answer.changes.size(), 1u);
+  ASSERT_TRUE(Undo(TokenOf(answer.changes[0])).ok());
+  ASSERT_EQ(RunRound(true)->patterns_kept, 0u);
+  ASSERT_TRUE(Accept().learned) << "new feedback counts";
+  ASSERT_TRUE(patterns_->Delete(learned_.back()).ok());
+  EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
+  EXPECT_EQ(patterns_->size(), 0u);
 }
 
 TEST_F(LearningActorTest, WhatUsersDoTeachesUnlessTheyDidOtherwise) {
