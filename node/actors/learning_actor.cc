@@ -121,6 +121,7 @@ class BackgroundActor final : public Actor<Message> {
   // Of a feedback that waits for no round.
   void Answer(const FeedbackMessage& message, const TakenFeedback& taken, TimePoint received,
               TimePoint now, std::string explanation);
+  void LeaveOutUndone(const LearningChange& change);
   absl::Status MaybeStartRound(Context& context);
   absl::Status StartRound(Context& context);
   void Report(const BackgroundRound& round) const;
@@ -252,6 +253,17 @@ void BackgroundActor::Answer(const FeedbackMessage& message, const TakenFeedback
   message.reply.Send(answer);
 }
 
+// Of what the next round learns. Feedback that is newer than the change is learned all the same.
+void BackgroundActor::LeaveOutUndone(const LearningChange& change) {
+  for (const std::string& response : change.responses) {
+    const auto trajectory = options_.services.trajectories->Get(response);
+    if (trajectory.ok() ? IsForgotten(options_.services, *trajectory)
+                        : absl::IsNotFound(trajectory.status())) {
+      fresh_.erase(response);
+    }
+  }
+}
+
 absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
   ChangeStore* const changes = options_.services.changes;
   if (changes == nullptr) {
@@ -267,13 +279,12 @@ absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
                          .patterns = options_.services.patterns,
                          .trajectories = options_.services.trajectories,
                          .instant = options_.instant,
+                         .package_id = options_.services.package_id,
                          .withdraw = options_.withdraw},
                         *change);
   }
   if (change.ok()) {
-    for (const std::string& response : change->responses) {
-      fresh_.erase(response);
-    }
+    LeaveOutUndone(*change);
     if (change->pattern) {
       options_.on_pattern(*change->pattern);
     }

@@ -119,10 +119,22 @@ absl::Status MoveLessons(const UndoServices& services, const LearningChange& cha
   return absl::OkStatus();
 }
 
+// What no round has learned so far counts as learned in no pattern from now on.
+absl::Status KeepFromRounds(const UndoServices& services, const std::string& response) {
+  const absl::StatusOr<Trajectory> trajectory = services.trajectories->Get(response);
+  if (absl::IsNotFound(trajectory.status())) {
+    return absl::OkStatus();  // displaced or erased
+  }
+  RETURN_IF_ERROR(trajectory.status());
+  return trajectory->learned_by.empty() ? services.trajectories->SetLearned(
+                                              *trajectory, AsText(services.package_id), kNoPattern)
+                                        : absl::OkStatus();
+}
+
 absl::Status UndoSession(const UndoServices& services, const LearningChange& change) {
   const bool undone = services.instant != nullptr && !change.responses.empty() &&
                       services.instant->Undo(change.responses.front()).ok();
-  return undone ? absl::OkStatus()
+  return undone ? KeepFromRounds(services, change.responses.front())
                 : CannotUndo(change,
                              "its session has forgotten it already: it was idle or the node "
                              "started anew");

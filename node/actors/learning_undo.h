@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "node/actors/instant_loop.h"
 #include "storage/changes/change_store.h"
@@ -23,6 +24,7 @@ struct UndoServices {
   PatternStore* patterns = nullptr;
   TrajectoryStore* trajectories = nullptr;
   InstantLoop* instant = nullptr;  // null: sessions remember nothing
+  Digest package_id{};             // of the model that is served
   // Takes the published version of a change out of service; null: none is ever published.
   std::function<absl::Status(const LearningChange&)> withdraw = nullptr;
 };
@@ -30,7 +32,9 @@ struct UndoServices {
 // Changes back what a change changed, and returns the change as it is listed then. A pattern gets
 // back the adapter, embedding, quality and examples it had, and what a user said of it meanwhile
 // (task, expiry, privacy) stays; a new pattern goes; of two that were merged both are there again.
-// The responses it was learned from are not taught again until they get new feedback.
+// The responses it was learned from are not taught again until they get new feedback; what they got
+// since the change counts as that. Of a session's change that goes for rounds that have not learned
+// them yet, too: what one has learned is a change of its own.
 //
 // NOT_FOUND; CANNOT_UNDO (FAILED_PRECONDITION) where it was undone before, where a later change or
 // a user changed the pattern since, or where what was there before is not kept any more; the errors

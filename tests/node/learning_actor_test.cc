@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -36,25 +37,38 @@ class LearningActorTest : public DatabaseTest {
     metrics_ = Metrics::Create("").value();
     const auto width = static_cast<uint32_t>(model_->config().width);
     embedding_.assign(width, 1 / std::sqrt(static_cast<float>(width)));
+    other_ = embedding_;  // orthogonal to the former
+    for (size_t i = 0; i < other_.size(); i += 2) {
+      other_[i] = -other_[i];
+    }
     patterns_ = PatternStore::Open(*database_, {.dimension = width}).value();
     trajectories_ = TrajectoryStore::Open(*database_, {}).value();
     changes_ = ChangeStore::Open(*database_).value();
     answers_ = AnswerStore::Open(*database_).value();
-    AddResponse("r");
+    AddResponse("r", embedding_);
     Start();
   }
-  void AddResponse(const std::string& id) {
+  void AddResponse(const std::string& id, const std::vector<float>& embedding) {
     ASSERT_TRUE(trajectories_
                     ->Put({.response_id = id,
                            .prompt = "The lighthouse keeper",
                            .completion = " counted the ships every evening.",
-                           .embedding = embedding_,
+                           .embedding = embedding,
                            .embedded_by = std::string(AsText(package_)),
                            .created_ms = clock_.WallMillis()})
                     .ok());
   }
+  // The commits of a response, of which its session may learn.
+  void KeepCommits(const std::string& id) {
+    InstantTrail trail{.session = {"", "session"}, .commits = CommitTrail(1)};
+    const std::array<float, 1> hidden = {1};
+    const std::array<TokenProbability, 1> candidates = {{{TokenId{1}, 0.5F}}};
+    trail.commits.Add(0, TokenId{1}, 0.5F, hidden, candidates);
+    instant_->Keep(id, std::move(trail));
+  }
   // As a node starts.
   void Start() {
+    instant_ = std::make_unique<InstantLoop>(InstantLoopOptions{.clock = &executor_.clock()});
     system_ = std::make_unique<ActorSystem>(executor_, ActorSystemOptions{});
     LearningActorOptions options{
         .services = {.clock = &executor_.clock(),
@@ -76,6 +90,7 @@ class LearningActorTest : public DatabaseTest {
         .pool = &executor_,
         .metrics = metrics_.get(),
         .answers = answers_.get(),
+        .instant = instant_.get(),
         .on_pattern = [this](const PatternId& id) { learned_.push_back(id); },
     };
     learning_ = StartLearningActor(*system_, options);
@@ -122,9 +137,11 @@ class LearningActorTest : public DatabaseTest {
   std::unique_ptr<TrajectoryStore> trajectories_;
   std::unique_ptr<ChangeStore> changes_;
   std::unique_ptr<AnswerStore> answers_;
+  std::unique_ptr<InstantLoop> instant_;
   std::unique_ptr<ActorSystem> system_;
   std::unique_ptr<LearningActor> learning_;
   std::vector<float> embedding_;
+  std::vector<float> other_;
   std::vector<PatternId> learned_;
   std::function<void()> on_training_;
 };
@@ -194,6 +211,62 @@ TEST_F(LearningActorTest, TheLastChangeIsUndoneWithoutAToken) {
   EXPECT_EQ(patterns_->size(), 0u);
 }
 
+// The undo took it from what waited, so that no round learned it, though its answer promised that.
+TEST_F(LearningActorTest, FeedbackThatIsNewerThanWhatIsUndoneIsLearned) {
+  const FeedbackAnswer first = Accept();
+  ASSERT_EQ(first.changes.size(), 1u);
+  AddResponse("far", other_);
+  absl::StatusOr<FeedbackAnswer> edited = absl::UnknownError("no answer");
+  absl::StatusOr<LearningChange> undone = absl::UnknownError("no answer");
+  on_training_ = [&] {
+    ASSERT_TRUE(learning_
+                    ->Submit({.response_id = "r", .edited_text = " slept."},
+                             [&](absl::StatusOr<FeedbackAnswer> given) { edited = given; })
+                    .ok());
+    learning_->Undo(TokenOf(first.changes[0]),
+                    [&](absl::StatusOr<LearningChange> given) { undone = given; });
+  };
+  ASSERT_TRUE(Submit({.response_id = "far", .accepted = true}).learned);
+  ASSERT_TRUE(undone.ok()) << undone.status();
+  PassTheAgeOfARound();
+  ASSERT_TRUE(edited.ok()) << edited.status();
+  EXPECT_TRUE(edited->learned) << edited->explanation;
+  EXPECT_EQ(patterns_->size(), 2u);
+}
+
+// Only the queue forgot it, so that the next start taught it all the same.
+TEST_F(LearningActorTest, WhatWasUndoneInASessionIsTaughtByNoRoundAlsoAfterARestart) {
+  KeepCommits("r");
+  const FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.9F});
+  ASSERT_EQ(rated.changes.size(), 1u);
+  ASSERT_EQ(rated.changes[0].kind, ChangeKind::kSessionTaught);
+  ASSERT_TRUE(Undo(TokenOf(rated.changes[0])).ok());
+  EXPECT_EQ(RunRound(false)->patterns_kept, 0u);
+  Start();
+  EXPECT_EQ(RunRound(false)->patterns_kept, 0u);
+  EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
+  EXPECT_TRUE(Accept().learned) << "new feedback counts";
+}
+
+TEST_F(LearningActorTest, NewFeedbackOfLessonsThatMoveWithAnUndoneMergeIsLearned) {
+  ASSERT_TRUE(Accept().learned);
+  AddResponse("far", other_);
+  ASSERT_TRUE(Submit({.response_id = "far", .accepted = true}).learned);
+  Pattern moved = *patterns_->Get(learned_.back());
+  moved.embedding = embedding_;
+  ASSERT_TRUE(patterns_->Put(moved).ok());
+  AddResponse("s", embedding_);
+  ASSERT_TRUE(Submit({.response_id = "s", .accepted = true}).learned);
+  const LearningChange merge = *changes_->Last();
+  ASSERT_EQ(merge.kind, ChangeKind::kPatternsMerged);
+  ASSERT_FALSE(merge.responses.empty());
+  for (const std::string& response : merge.responses) {
+    Submit({.response_id = response, .copied = true});
+  }
+  ASSERT_TRUE(Undo(TokenOf(merge)).ok());
+  EXPECT_GE(RunRound(false)->patterns_kept, 1u);
+}
+
 TEST_F(LearningActorTest, FeedbackThatIsSentAgainIsLearnedOnceAlsoAfterARestart) {
   const Feedback feedback{.response_id = "r", .accepted = true, .idempotency_key = "once"};
   const FeedbackAnswer first = Submit(feedback);
@@ -215,7 +288,7 @@ TEST_F(LearningActorTest, FeedbackThatIsSentAgainIsLearnedOnceAlsoAfterARestart)
 
 // It was answered with what the first response's feedback had given, and never stored.
 TEST_F(LearningActorTest, AKeyThatIsUsedForAnotherFeedbackNamesThatOne) {
-  AddResponse("s");
+  AddResponse("s", embedding_);
   ASSERT_TRUE(Submit({.response_id = "r", .accepted = true, .idempotency_key = "1"}).learned);
   EXPECT_TRUE(Submit({.response_id = "s", .accepted = true, .idempotency_key = "1"}).learned);
   EXPECT_EQ(trajectories_->Get("s")->accepted, true);
