@@ -13,6 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/actors/pattern_payload.h"
+#include "storage/limits.h"
 #include "storage/reasons.h"
 
 namespace ruvd {
@@ -30,6 +31,29 @@ absl::Status ChangedSince(const LearningChange& change) {
   return CannotUndo(change,
                     "its pattern was changed since; undo the later changes first, newest first, or "
                     "delete the pattern");
+}
+
+// Whether a later merge that stands took a pattern in, or took another one into it: that leaves the
+// name and the version of its adapter as they are. One that a crash kept from being made, so that
+// both patterns are there, stands in nobody's way.
+absl::StatusOr<bool> WasMergedSince(const UndoServices& services, const LearningChange& change,
+                                    const PatternId& id) {
+  ASSIGN_OR_RETURN(const std::vector<LearningChange> newest,
+                   services.changes->List(limits::kMaxChanges));
+  for (const LearningChange& later : newest) {
+    if (later.number <= change.number) {
+      break;
+    }
+    if (later.kind != ChangeKind::kPatternsMerged || later.undone_ms != 0 ||
+        (later.pattern != id && later.merged != id)) {
+      continue;
+    }
+    const absl::Status gone = services.patterns->GetWithoutPayload(*later.merged).status();
+    if (!gone.ok()) {
+      return absl::IsNotFound(gone) ? absl::StatusOr<bool>(true) : gone;
+    }
+  }
+  return false;
 }
 
 // The adapter and the core of one payload with the privacy of another.
@@ -51,6 +75,10 @@ void MakeLater(const UndoServices& services, int64_t than_ms, Pattern* pattern) 
 absl::Status UndoStored(const UndoServices& services, const LearningChange& change) {
   ASSIGN_OR_RETURN(const std::vector<PatternImage> images, services.changes->ImagesOf(change));
   const PatternImage& image = images.front();
+  ASSIGN_OR_RETURN(const bool merged, WasMergedSince(services, change, image.id));
+  if (merged) {
+    return ChangedSince(change);
+  }
   absl::StatusOr<Pattern> current = services.patterns->Get(image.id);
   if (absl::IsNotFound(current.status())) {
     return CannotUndo(change, "its pattern was deleted since");
@@ -80,6 +108,10 @@ absl::Status UndoMerge(const UndoServices& services, const LearningChange& chang
     return CannotUndo(change, "what was there before is not kept any more");
   }
   const Pattern& kept = *images[0].before;
+  ASSIGN_OR_RETURN(const bool merged, WasMergedSince(services, change, kept.id));
+  if (merged) {
+    return ChangedSince(change);
+  }
   Pattern gone = *std::move(images[1].before);
   const absl::Status there = services.patterns->GetWithoutPayload(gone.id).status();
   if (!absl::IsNotFound(there)) {

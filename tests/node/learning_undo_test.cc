@@ -87,6 +87,21 @@ class LearningUndoTest : public DatabaseTest {
   }
   std::string ReasonOfUndo(const LearningChange& change) { return ReasonOf(Undo(change).status()); }
 
+  // The change that learned each of two patterns, which a third round then merged.
+  std::vector<LearningChange> LearnAndMerge() {
+    AddLesson("r", embedding_);
+    std::vector<LearningChange> changes = {Learn({"r"})};
+    AddLesson("far", other_);
+    changes.push_back(Learn({"far"}));
+    Pattern moved = *patterns_->Get(*changes[1].pattern);
+    EXPECT_NE(moved.id, *changes[0].pattern);
+    moved.embedding = embedding_;
+    EXPECT_TRUE(patterns_->Put(moved).ok());
+    AddLesson("s", embedding_);
+    changes.push_back(Learn({"s"}));
+    return changes;
+  }
+
   uint64_t seed_ = 0;
   std::shared_ptr<const Model> model_;
   std::unique_ptr<CpuTransformer> transformer_;
@@ -176,16 +191,7 @@ TEST_F(LearningUndoTest, WhatAUserDeletedOrReplacedStaysSo) {
 }
 
 TEST_F(LearningUndoTest, OfTwoPatternsThatWereMergedBothComeBackWithTheirLessons) {
-  AddLesson("r", embedding_);
-  const PatternId first = *Learn({"r"}).pattern;
-  AddLesson("far", other_);
-  const PatternId second = *Learn({"far"}).pattern;
-  ASSERT_NE(first, second);
-  Pattern moved = *patterns_->Get(second);
-  moved.embedding = embedding_;
-  ASSERT_TRUE(patterns_->Put(moved).ok());
-  AddLesson("s", embedding_);
-  Learn({"s"});
+  LearnAndMerge();
   ASSERT_EQ(round_.merged.size(), 1u);
   const LearningChange change = round_.merged[0].change;
   EXPECT_EQ(change.kind, ChangeKind::kPatternsMerged);
@@ -200,6 +206,38 @@ TEST_F(LearningUndoTest, OfTwoPatternsThatWereMergedBothComeBackWithTheirLessons
     EXPECT_EQ(trajectories_->Get(response)->learned_in, change.merged) << response;
   }
   EXPECT_FALSE(change.responses.empty());
+}
+
+// It removed the pattern that stayed, with what the other one had learned.
+TEST_F(LearningUndoTest, WhatIsBeneathAMergeIsUndoneAfterIt) {
+  const std::vector<LearningChange> learned = LearnAndMerge();
+  ASSERT_EQ(round_.merged.size(), 1u);
+  const LearningChange merge = round_.merged[0].change;
+  for (const LearningChange& change : learned) {
+    EXPECT_EQ(ReasonOfUndo(change), reasons::kCannotUndo);
+  }
+  ASSERT_EQ(patterns_->size(), 1u);
+  ASSERT_TRUE(Undo(merge).ok());
+  ASSERT_TRUE(Undo(learned[2]).ok());
+  ASSERT_TRUE(Undo(learned[1]).ok());
+  ASSERT_TRUE(Undo(learned[0]).ok());
+  EXPECT_EQ(patterns_->size(), 0u);
+}
+
+// It was listed before a crash and never made, so that both patterns are there.
+TEST_F(LearningUndoTest, AMergeThatWasNotMadeIsInNobodysWay) {
+  AddLesson("r", embedding_);
+  const LearningChange change = Learn({"r"});
+  AddLesson("far", other_);
+  const LearningChange other = Learn({"far"});
+  ASSERT_TRUE(changes_
+                  ->Add({.loop = LearningLoop::kBackground,
+                         .kind = ChangeKind::kPatternsMerged,
+                         .pattern = change.pattern,
+                         .merged = other.pattern},
+                        {})
+                  .ok());
+  EXPECT_TRUE(Undo(change).ok());
 }
 
 TEST_F(LearningUndoTest, WhatASessionForgotCannotBeTakenBack) {
