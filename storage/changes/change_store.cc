@@ -29,10 +29,13 @@ absl::Status NoSuchChange(std::string_view token) {
                "no change {} is listed; `ruvd learn changes` shows those that are", token);
 }
 
+bool IsOfSession(const LearningChange& change) {
+  return change.kind == ChangeKind::kSessionTaught;
+}
+
 // Session memory does not outlive the process, so neither need its changes outlive the power.
 Durability DurabilityOf(const LearningChange& change) {
-  return change.kind == ChangeKind::kSessionTaught ? Durability::kProcessCrash
-                                                   : Durability::kPowerLoss;
+  return IsOfSession(change) ? Durability::kProcessCrash : Durability::kPowerLoss;
 }
 
 absl::Status Check(const LearningChange& change, std::span<const PatternImage> images) {
@@ -52,7 +55,10 @@ absl::Status Check(const LearningChange& change, std::span<const PatternImage> i
 }  // namespace
 
 ChangeStore::Entry ChangeStore::EntryOf(const LearningChange& change) {
-  Entry entry{.images = change.images, .image_bytes = change.image_bytes, .patterns = {}};
+  Entry entry{.images = change.images,
+              .image_bytes = change.image_bytes,
+              .patterns = {},
+              .of_session = IsOfSession(change)};
   for (const std::optional<PatternId>& id : {change.pattern, change.merged}) {
     if (id) {
       entry.patterns.push_back(*id);
@@ -133,19 +139,21 @@ absl::Status ChangeStore::Drop(std::span<const uint64_t> numbers, bool all) {
   return absl::OkStatus();
 }
 
-absl::Status ChangeStore::MakeRoom(uint64_t image_bytes) {
-  std::vector<uint64_t> oldest;
+absl::Status ChangeStore::MakeRoom(const LearningChange& change) {
+  const bool of_session = IsOfSession(change);
+  const size_t capacity = of_session ? options_.session_capacity : options_.capacity;
+  std::vector<uint64_t> oldest;  // of its sort
   for (const auto& [number, entry] : entries_) {
-    if (entries_.size() - oldest.size() < options_.capacity) {
-      break;
+    if (entry.of_session == of_session) {
+      oldest.push_back(number);
     }
-    oldest.push_back(number);
   }
+  oldest.resize(oldest.size() < capacity ? 0 : oldest.size() + 1 - capacity);
   RETURN_IF_ERROR(Drop(oldest, true));
   oldest.clear();
   uint64_t held = image_bytes_;
   for (const auto& [number, entry] : entries_) {
-    if (held + image_bytes <= options_.image_bytes) {
+    if (held + change.image_bytes <= options_.image_bytes) {
       break;
     }
     if (entry.images > 0) {
@@ -170,7 +178,7 @@ absl::StatusOr<LearningChange> ChangeStore::Add(LearningChange change,
   }
   change.images = static_cast<uint32_t>(rows.size());
   const MutexLock lock(mutex_);
-  RETURN_IF_ERROR(MakeRoom(change.image_bytes));
+  RETURN_IF_ERROR(MakeRoom(change));
   change.number = entries_.empty() ? 1 : entries_.rbegin()->first + 1;
   Batch batch;
   Put(change, &batch);
@@ -274,7 +282,7 @@ absl::Status ChangeStore::SetUndone(uint64_t number, int64_t now_ms) {
   Put(change, &batch);
   RETURN_IF_ERROR(database_.Write(std::move(batch), DurabilityOf(change)));
   image_bytes_ -= entry->second.image_bytes;
-  entry->second = {};
+  entry->second = EntryOf(change);
   return absl::OkStatus();
 }
 

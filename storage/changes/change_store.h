@@ -25,7 +25,12 @@
 namespace ruvd {
 
 struct ChangeStoreOptions {
-  size_t capacity = limits::kMaxChanges;  // the oldest go when there are more
+  // What sessions were taught, of limits::kMaxChanges: it is undone within the hour that a session
+  // remembers, or never, and must not crowd out what lasts.
+  static constexpr size_t kOfSessions = 64;
+  // The oldest go when there are more of a sort.
+  size_t capacity = limits::kMaxChanges - kOfSessions;
+  size_t session_capacity = kOfSessions;
   uint64_t image_bytes = limits::kMaxChangeImageBytes;
   // What seals images: the collection of their patterns, whose erasure takes them along.
   KeyScope image_scope;
@@ -41,9 +46,9 @@ class ChangeStore {
                                                            const ChangeStoreOptions& options = {});
 
   // Lists a change that is about to be made, so that whatever is made can be undone; returns it
-  // with its number and mark. Above the capacity the oldest change leaves the list. Responses above
-  // the limit are left out. INVALID_ARGUMENT for a text that is not UTF-8, LIMIT_EXCEEDED for too
-  // many images; the errors of Database::Write.
+  // with its number and mark. Above its capacity the oldest change of its sort leaves the list.
+  // Responses above the limit are left out. INVALID_ARGUMENT for a text that is not UTF-8,
+  // LIMIT_EXCEEDED for too many images; the errors of Database::Write.
   absl::StatusOr<LearningChange> Add(LearningChange change, std::span<const PatternImage> images);
   // It was not made after all.
   absl::Status Remove(uint64_t number);
@@ -77,6 +82,7 @@ class ChangeStore {
     uint32_t images = 0;
     uint64_t image_bytes = 0;
     std::vector<PatternId> patterns;
+    bool of_session = false;
   };
 
   ChangeStore(Database& database, const ChangeStoreOptions& options)
@@ -88,8 +94,8 @@ class ChangeStore {
   // Drops the images of changes, or the changes themselves with `all`.
   absl::Status Drop(std::span<const uint64_t> numbers, bool all)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // For one more change with so many bytes of images.
-  absl::Status MakeRoom(uint64_t image_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // For one more change of its sort.
+  absl::Status MakeRoom(const LearningChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Database& database_;
   const ChangeStoreOptions options_;

@@ -174,6 +174,22 @@ TEST_F(ChangeStoreTest, TheOldestChangesGiveWay) {
   EXPECT_THAT(Numbers(), ElementsAre(6, 5));
 }
 
+// 512 ratings made all that rounds had learned impossible to undo.
+TEST_F(ChangeStoreTest, WhatSessionsAreTaughtCrowdsNothingElseOut) {
+  Reopen({.capacity = 3, .session_capacity = 2});
+  const LearningChange first = Add(Stored(1), {Before(10)});
+  for (int i = 0; i < 4; ++i) {
+    Add(Taught(""));
+  }
+  EXPECT_THAT(Numbers(), ElementsAre(5, 4, 1));
+  ASSERT_TRUE(store_->SetUndone(5, 99).ok());
+  EXPECT_TRUE(store_->ImagesOf(first).ok());
+  for (uint32_t i = 2; i <= 4; ++i) {
+    Add(Stored(i), {Before(10)});
+  }
+  EXPECT_THAT(Numbers(), ElementsAre(8, 7, 6, 5, 4));
+}
+
 TEST_F(ChangeStoreTest, WhereImagesTakeTooMuchTheOldestChangesCanBeUndoneNoMore) {
   Reopen({.image_bytes = 3000});
   const LearningChange first = Add(Stored(1), {Before(1000)});
