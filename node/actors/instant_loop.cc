@@ -133,6 +133,16 @@ absl::Status InstantLoop::Undo(const std::string& response_id) {
   return NotHeld(response_id);
 }
 
+bool InstantLoop::Remembers(const InstantSession& session, const std::string& response_id) {
+  const MutexLock lock(mutex_);
+  DropIdle();
+  const auto found = sessions_.find(session);
+  return found != sessions_.end() &&
+         ((found->second.memory != nullptr && found->second.memory->Has(response_id)) ||
+          std::ranges::find(found->second.votes, response_id, &PatternVote::response_id) !=
+              found->second.votes.end());
+}
+
 float InstantLoop::PatternFactor(const InstantSession& session, const std::string& pattern_id) {
   constexpr float kRoot = 0.25F;
   const MutexLock lock(mutex_);

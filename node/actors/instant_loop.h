@@ -91,6 +91,9 @@ class InstantLoop {
   // InstantMemory and limits::kMaxPatternVotes go. NOT_FOUND where there is nothing (any more).
   absl::Status Undo(const std::string& response_id);
 
+  // Whether Undo would find what the response taught this session.
+  bool Remembers(const InstantSession& session, const std::string& response_id);
+
   // The factor of a pattern's similarity in a session: 1, more the more often it served completions
   // that were liked. Every response that was rated changes a pattern's weight by 5 %, between 0.5
   // and 2 of what it began with; the factor is its fourth root, so that no score swings by more

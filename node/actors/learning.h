@@ -82,9 +82,9 @@ class LearningActor {
   virtual ~LearningActor() = default;
   virtual absl::Status Submit(Feedback feedback, Done<FeedbackAnswer> done) = 0;
 
-  // Changes back what the change of this token changed; empty: the newest that stands. NOT_FOUND;
-  // CANNOT_UNDO (FAILED_PRECONDITION) where others came on top of it, where it was undone, or where
-  // what was there before is gone.
+  // Changes back what the change of this token changed; empty: the newest that stands and can be
+  // undone. NOT_FOUND; CANNOT_UNDO (FAILED_PRECONDITION) where others came on top of it, where it
+  // was undone, or where what was there before is gone.
   virtual void Undo(std::string token, Done<LearningChange> done) = 0;
   // The newest changes, newest first.
   virtual void ListChanges(size_t count, Done<std::vector<LearningChange>> done) = 0;

@@ -5,7 +5,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "node/actors/learning_undo.h"
 #include "node/actors/lesson_clusters.h"
 #include "node/actors/round_answers.h"
+#include "node/actors/round_waiters.h"
 #include "node/limits.h"
 #include "node/reasons.h"
 
@@ -53,27 +53,6 @@ struct RunMessage {
 struct AgeCheck {};
 using Message = std::variant<FeedbackMessage, UndoMessage, ListMessage, PauseMessage, StatusMessage,
                              RunMessage, AgeCheck>;
-
-// A feedback that waits for the round it is learned in.
-struct Waiter {
-  std::string response_id;
-  std::string answer_key;
-  std::vector<ReplyTo<FeedbackAnswer>> replies;  // of all that sent it
-  TakenFeedback taken;
-  TimePoint received;
-
-  void Send(const absl::StatusOr<FeedbackAnswer>& answer) const {
-    for (const ReplyTo<FeedbackAnswer>& reply : replies) {
-      reply.Send(answer);
-    }
-  }
-};
-
-// Who waits for the end of a round.
-struct RoundWaiters {
-  std::vector<Waiter> feedback;
-  std::vector<ReplyTo<RoundSummary>> operators;
-};
 
 double MillisSince(TimePoint begun, TimePoint now) {
   return std::chrono::duration<double, std::milli>(now - begun).count();
@@ -116,8 +95,6 @@ class BackgroundActor final : public Actor<Message> {
   bool learning() const { return options_.enabled && !paused_->load(); }
   absl::StatusOr<std::set<std::string>> FindLessons(bool replay) const;
   std::string WhyNotNow() const;
-  // Whether a feedback of this key waits for its round already; then `reply` waits, too.
-  bool JoinWaiter(const std::string& key, const ReplyTo<FeedbackAnswer>& reply);
   // Of a feedback that waits for no round.
   void Answer(const FeedbackMessage& message, const TakenFeedback& taken, TimePoint received,
               TimePoint now, std::string explanation);
@@ -161,27 +138,6 @@ std::string BackgroundActor::WhyNotNow() const {
                           : "recorded; learning.enabled is off";
 }
 
-bool BackgroundActor::JoinWaiter(const std::string& key, const ReplyTo<FeedbackAnswer>& reply) {
-  for (RoundWaiters* const waiters : {&waiting_, running_.get()}) {
-    if (waiters == nullptr || key.empty()) {
-      continue;
-    }
-    const auto same = std::ranges::find(waiters->feedback, key, &Waiter::answer_key);
-    if (same == waiters->feedback.end()) {
-      continue;
-    }
-    if (same->replies.size() < limits::kLearningMailbox) {
-      same->replies.push_back(reply);
-    } else {
-      FeedbackAnswer answer;
-      answer.explanation = "recorded; a round learns it, send it again then for what it gave";
-      reply.Send(answer);
-    }
-    return true;
-  }
-  return false;
-}
-
 absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
   const TimePoint received = context.Now();
   const Feedback& feedback = message.feedback;
@@ -191,7 +147,8 @@ absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
     message.reply.Send(known.ok() ? absl::StatusOr<FeedbackAnswer>(**known) : known.status());
     return absl::OkStatus();
   }
-  if (JoinWaiter(key, message.reply)) {
+  if (waiting_.Join(key, message.reply) ||
+      (running_ != nullptr && running_->Join(key, message.reply))) {
     return absl::OkStatus();
   }
   absl::StatusOr<TakenFeedback> taken = TakeFeedback(feedback_, feedback, !paused_->load());
@@ -271,17 +228,17 @@ absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
                              "this node lists no changes, so that none can be undone"));
     return absl::OkStatus();
   }
+  const UndoServices services{.clock = options_.services.clock,
+                              .changes = changes,
+                              .patterns = options_.services.patterns,
+                              .trajectories = options_.services.trajectories,
+                              .instant = options_.instant,
+                              .package_id = options_.services.package_id,
+                              .withdraw = options_.withdraw};
   absl::StatusOr<LearningChange> change =
-      message.token.empty() ? changes->Last() : changes->Find(message.token);
-  if (change.ok()) {
-    change = UndoChange({.clock = options_.services.clock,
-                         .changes = changes,
-                         .patterns = options_.services.patterns,
-                         .trajectories = options_.services.trajectories,
-                         .instant = options_.instant,
-                         .package_id = options_.services.package_id,
-                         .withdraw = options_.withdraw},
-                        *change);
+      message.token.empty() ? UndoLast(services) : changes->Find(message.token);
+  if (change.ok() && !message.token.empty()) {
+    change = UndoChange(services, *change);
   }
   if (change.ok()) {
     LeaveOutUndone(*change);
@@ -295,8 +252,17 @@ absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
 
 absl::Status BackgroundActor::On(ListMessage& message, Context&) {
   ChangeStore* const changes = options_.services.changes;
-  message.reply.Send(changes == nullptr ? std::vector<LearningChange>()
-                                        : changes->List(message.count));
+  absl::StatusOr<std::vector<LearningChange>> list =
+      changes == nullptr ? std::vector<LearningChange>() : changes->List(message.count);
+  if (list.ok()) {
+    for (LearningChange& change : *list) {
+      change.forgotten = change.kind == ChangeKind::kSessionTaught &&
+                         (options_.instant == nullptr || change.responses.empty() ||
+                          !options_.instant->Remembers({change.user_id, change.session_id},
+                                                       change.responses.front()));
+    }
+  }
+  message.reply.Send(std::move(list));
   return absl::OkStatus();
 }
 
@@ -417,7 +383,7 @@ void BackgroundActor::Report(const BackgroundRound& round) const {
 
 void BackgroundActor::Settle(const BackgroundRound& round, const RoundWaiters& waiters,
                              double seconds, TimePoint now) {
-  for (const Waiter& waiter : waiters.feedback) {
+  for (const WaitingFeedback& waiter : waiters.feedback) {
     absl::StatusOr<FeedbackAnswer> answer = AnswerOfRound(round, waiter.response_id);
     if (absl::IsCancelled(answer.status()) && paused_->load()) {
       answer = FeedbackAnswer{};

@@ -204,4 +204,18 @@ absl::StatusOr<LearningChange> UndoChange(const UndoServices& services,
   return undone;
 }
 
+absl::StatusOr<LearningChange> UndoLast(const UndoServices& services) {
+  absl::StatusOr<LearningChange> change = services.changes->Last();
+  absl::Status newest;
+  while (change.ok()) {
+    const absl::StatusOr<LearningChange> undone = UndoChange(services, *change);
+    if (ReasonOf(undone.status()) != reasons::kCannotUndo) {
+      return undone;
+    }
+    newest.Update(undone.status());
+    change = services.changes->Last(change->number);
+  }
+  return absl::IsNotFound(change.status()) && !newest.ok() ? newest : change.status();
+}
+
 }  // namespace ruvd

@@ -42,4 +42,8 @@ struct UndoServices {
 absl::StatusOr<LearningChange> UndoChange(const UndoServices& services,
                                           const LearningChange& change);
 
+// UndoChange of the newest change that stands and can be undone. NOT_FOUND where none stands;
+// otherwise the errors of UndoChange, CANNOT_UNDO of the newest where that goes for all.
+absl::StatusOr<LearningChange> UndoLast(const UndoServices& services);
+
 }  // namespace ruvd

@@ -49,7 +49,8 @@ void WriteChange(const LearningChange& change, learning::v1::Change* message) {
   message->set_undone_ms(change.undone_ms);
   const bool needs_images =
       change.kind == ChangeKind::kPatternStored || change.kind == ChangeKind::kPatternsMerged;
-  message->set_can_be_undone(change.undone_ms == 0 && (change.images > 0 || !needs_images));
+  message->set_can_be_undone(change.undone_ms == 0 && !change.forgotten &&
+                             (change.images > 0 || !needs_images));
 }
 
 void WriteLearningStatus(const LearningStatus& status, learning::v1::LearningStatus* message) {

@@ -203,7 +203,7 @@ void AddUndoVerb(VerbTable& verbs) {
       verbs.Add("undo", kGroup, "Change back what learning changed",
                 [flags](CommandContext& c) { return Undo(c, flags->token, flags->last); });
   undo.add_option("token", flags->token, "As `ruvd rate` and `ruvd learn changes` show it");
-  undo.add_flag("--last", flags->last, "The newest change that stands");
+  undo.add_flag("--last", flags->last, "The newest change that stands and can be undone");
 }
 
 }  // namespace

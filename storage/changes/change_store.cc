@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/bytes.h"
@@ -84,9 +85,16 @@ absl::StatusOr<std::unique_ptr<ChangeStore>> ChangeStore::Open(Database& databas
   const auto pass = [](std::string_view) -> absl::StatusOr<bool> { return true; };
   RETURN_IF_ERROR(database.Scan(kFamily, changes::kChangePrefix,
                                 EndOfPrefix(changes::kChangePrefix), load, pass));
+  std::vector<uint64_t> forgotten;
+  for (const auto& [number, entry] : entries) {
+    if (entry.of_session) {
+      forgotten.push_back(number);
+    }
+  }
   const MutexLock lock(store->mutex_);
   store->entries_ = std::move(entries);
   store->image_bytes_ = bytes;
+  store->Drop(forgotten, true).IgnoreError();  // a full disk: the next start does it
   return store;
 }
 
@@ -213,9 +221,10 @@ absl::StatusOr<LearningChange> ChangeStore::Find(std::string_view token) const {
   return change;
 }
 
-absl::StatusOr<LearningChange> ChangeStore::Last() const {
+absl::StatusOr<LearningChange> ChangeStore::Last(uint64_t before) const {
   const MutexLock lock(mutex_);
-  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+  for (auto entry = std::make_reverse_iterator(entries_.lower_bound(before));
+       entry != entries_.rend(); ++entry) {
     const absl::StatusOr<LearningChange> change = Read(entry->first);
     if (change.ok() && change->undone_ms == 0) {
       return change;

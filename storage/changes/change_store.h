@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,7 +42,8 @@ struct ChangeStoreOptions {
 // restart themselves. Thread-safe; one writer at a time.
 class ChangeStore {
  public:
-  // `database` outlives the store. Rows that do not decode are passed over.
+  // Drops what sessions were taught in an earlier life: they forgot it with that. `database`
+  // outlives the store. Rows that do not decode are passed over.
   static absl::StatusOr<std::unique_ptr<ChangeStore>> Open(Database& database,
                                                            const ChangeStoreOptions& options = {});
 
@@ -56,8 +58,8 @@ class ChangeStore {
   // By the token of an undo. INVALID_ARGUMENT for a text that is none; NOT_FOUND for one that names
   // no change (any more), also where its user was erased.
   absl::StatusOr<LearningChange> Find(std::string_view token) const;
-  // The newest that stands. NOT_FOUND where none does.
-  absl::StatusOr<LearningChange> Last() const;
+  // The newest that stands of those with a number below `before`. NOT_FOUND where none does.
+  absl::StatusOr<LearningChange> Last(uint64_t before = std::numeric_limits<uint64_t>::max()) const;
   // The newest ones, newest first.
   absl::StatusOr<std::vector<LearningChange>> List(size_t count) const;
   // Patterns before a change. FAILED_PRECONDITION where they gave way to newer ones.

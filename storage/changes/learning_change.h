@@ -50,6 +50,9 @@ struct LearningChange {
   // None any more where newer changes needed the room.
   uint32_t images = 0;
   uint64_t image_bytes = 0;
+  // Of kSessionTaught: the session remembers it no more. Who lists changes for users says so; it is
+  // not stored.
+  bool forgotten = false;
 
   bool operator==(const LearningChange&) const = default;
 };

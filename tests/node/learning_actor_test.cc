@@ -20,6 +20,8 @@
 #include "base/sim_executor.h"
 #include "base/status.h"
 #include "inference/model/cpu_transformer.h"
+#include "node/limits.h"
+#include "storage/reasons.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
@@ -51,6 +53,7 @@ class LearningActorTest : public DatabaseTest {
   void AddResponse(const std::string& id, const std::vector<float>& embedding) {
     ASSERT_TRUE(trajectories_
                     ->Put({.response_id = id,
+                           .session_id = "session",
                            .prompt = "The lighthouse keeper",
                            .completion = " counted the ships every evening.",
                            .embedding = embedding,
@@ -124,6 +127,14 @@ class LearningActorTest : public DatabaseTest {
     learning_->Undo(token, [&](absl::StatusOr<LearningChange> given) { change = given; });
     executor_.RunFor(std::chrono::seconds(1));
     return change;
+  }
+  std::vector<LearningChange> ListChanges() {
+    absl::StatusOr<std::vector<LearningChange>> list = absl::UnknownError("no answer");
+    learning_->ListChanges(
+        10, [&](absl::StatusOr<std::vector<LearningChange>> given) { list = given; });
+    executor_.RunFor(std::chrono::seconds(1));
+    EXPECT_TRUE(list.ok()) << list.status();
+    return list.value_or(std::vector<LearningChange>{});
   }
   void PassTheAgeOfARound() { executor_.RunFor(std::chrono::seconds(200)); }
 
@@ -265,6 +276,22 @@ TEST_F(LearningActorTest, NewFeedbackOfLessonsThatMoveWithAnUndoneMergeIsLearned
   }
   ASSERT_TRUE(Undo(TokenOf(merge)).ok());
   EXPECT_GE(RunRound(false)->patterns_kept, 1u);
+}
+
+// What a session had been taught stayed the last change for ever once the session was idle.
+TEST_F(LearningActorTest, TheLastChangeIsUndoneThoughASessionForgotANewerOne) {
+  ASSERT_TRUE(Accept().learned);
+  AddResponse("s", other_);
+  KeepCommits("s");
+  ASSERT_EQ(Submit({.response_id = "s", .rating = 0.0F}).changes.size(), 1u);
+  EXPECT_FALSE(ListChanges()[0].forgotten);
+  executor_.RunFor(2 * limits::kInstantIdle);
+  ASSERT_EQ(ListChanges()[0].kind, ChangeKind::kSessionTaught);
+  EXPECT_TRUE(ListChanges()[0].forgotten);
+  const auto undone = Undo("");
+  ASSERT_TRUE(undone.ok()) << undone.status();
+  EXPECT_EQ(undone->kind, ChangeKind::kPatternStored);
+  EXPECT_EQ(ReasonOf(Undo("").status()), reasons::kCannotUndo) << "the session's is left";
 }
 
 TEST_F(LearningActorTest, FeedbackThatIsSentAgainIsLearnedOnceAlsoAfterARestart) {

@@ -153,6 +153,8 @@ TEST_F(ChangeStoreTest, TheLastChangeIsTheNewestThatStands) {
   Add(Stored(1), {Before(10)});
   Add(Stored(2), {Before(10)});
   EXPECT_EQ(store_->Last()->number, 2u);
+  EXPECT_EQ(store_->Last(2)->number, 1u);
+  EXPECT_TRUE(absl::IsNotFound(store_->Last(1).status()));
   ASSERT_TRUE(store_->SetUndone(2, 99).ok());
   EXPECT_EQ(store_->Last()->number, 1u);
   Reopen();
@@ -222,8 +224,17 @@ TEST_F(ChangeStoreTest, WhatASessionWasTaughtGoesWithItsUser) {
   ASSERT_TRUE(database_->Erase(KeyScope::User("alice")).ok());
   EXPECT_TRUE(absl::IsNotFound(store_->Find(TokenOf(hers)).status()));
   EXPECT_THAT(Numbers(), ElementsAre(2));
+}
+
+// They stood for ever, and `undo --last` tried the newest of them each time.
+TEST_F(ChangeStoreTest, WhatSessionsWereTaughtBeforeARestartIsDropped) {
+  Add(Stored(1), {Before(10)});
+  Add(Taught("alice"));
+  Add(Taught(""));
   Reopen();
-  EXPECT_THAT(Numbers(), ElementsAre(2));
+  EXPECT_THAT(Numbers(), ElementsAre(1));
+  EXPECT_FALSE(database_->Contains(ColumnFamily::kChange, changes::ChangeKey(2)).value());
+  EXPECT_EQ(store_->Last()->number, 1u);
 }
 
 TEST_F(ChangeStoreTest, AChangeThatWasNotMadeLeavesNoTrace) {

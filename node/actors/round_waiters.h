@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "node/actor/ask.h"
+#include "node/actors/feedback_intake.h"
+#include "node/actors/learning.h"
+
+namespace ruvd {
+
+// A feedback that waits for the round it is learned in.
+struct WaitingFeedback {
+  std::string response_id;
+  std::string answer_key;                        // AnswerKeyOf
+  std::vector<ReplyTo<FeedbackAnswer>> replies;  // of all that sent it
+  TakenFeedback taken;
+  TimePoint received;
+
+  void Send(const absl::StatusOr<FeedbackAnswer>& answer) const;
+};
+
+// Who waits for the end of a round.
+struct RoundWaiters {
+  std::vector<WaitingFeedback> feedback;
+  std::vector<ReplyTo<RoundSummary>> operators;
+
+  // Whether a feedback of this key, which is not empty, waits already; then `reply` waits with it.
+  // Where too many do, it is answered at once, and what the round gave is not among that.
+  bool Join(const std::string& key, const ReplyTo<FeedbackAnswer>& reply);
+};
+
+}  // namespace ruvd
