@@ -163,7 +163,23 @@ absl::Status KeepFromRounds(const UndoServices& services, const std::string& res
                                         : absl::OkStatus();
 }
 
+// Whether a later feedback of the same response, whose change stands, took the place of what this
+// one taught: to the session they are one.
+absl::StatusOr<bool> WasReplacedSince(const UndoServices& services, const LearningChange& change) {
+  ASSIGN_OR_RETURN(const std::vector<LearningChange> newest,
+                   services.changes->List(limits::kMaxChanges));
+  return std::ranges::any_of(newest, [&change](const LearningChange& later) {
+    return later.number > change.number && later.kind == ChangeKind::kSessionTaught &&
+           later.undone_ms == 0 && later.responses == change.responses;
+  });
+}
+
 absl::Status UndoSession(const UndoServices& services, const LearningChange& change) {
+  ASSIGN_OR_RETURN(const bool replaced, WasReplacedSince(services, change));
+  if (replaced) {
+    return CannotUndo(change,
+                      "its response got other feedback since, which took its place; undo that");
+  }
   const bool undone = services.instant != nullptr && !change.responses.empty() &&
                       services.instant->Undo(change.responses.front()).ok();
   return undone ? KeepFromRounds(services, change.responses.front())

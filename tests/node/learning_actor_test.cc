@@ -278,6 +278,18 @@ TEST_F(LearningActorTest, NewFeedbackOfLessonsThatMoveWithAnUndoneMergeIsLearned
   EXPECT_GE(RunRound(false)->patterns_kept, 1u);
 }
 
+// The undo of the first took back what the second had taught, whose own undo then found nothing.
+TEST_F(LearningActorTest, OfTwoFeedbacksOfOneResponseTheSecondIsUndone) {
+  KeepCommits("r");
+  const FeedbackAnswer first = Submit({.response_id = "r", .rating = 1.0F});
+  const FeedbackAnswer second = Submit({.response_id = "r", .rating = 0.0F});
+  ASSERT_EQ(first.changes.size(), 1u);
+  ASSERT_EQ(second.changes.size(), 1u);
+  EXPECT_EQ(ReasonOf(Undo(TokenOf(first.changes[0])).status()), reasons::kCannotUndo);
+  EXPECT_TRUE(Undo(TokenOf(second.changes[0])).ok());
+  EXPECT_FALSE(instant_->Remembers({"", "session"}, "r"));
+}
+
 // What a session had been taught stayed the last change for ever once the session was idle.
 TEST_F(LearningActorTest, TheLastChangeIsUndoneThoughASessionForgotANewerOne) {
   ASSERT_TRUE(Accept().learned);
