@@ -173,7 +173,8 @@ absl::Status ChangeStore::MakeRoom(const LearningChange& change) {
 }
 
 absl::StatusOr<LearningChange> ChangeStore::Add(LearningChange change,
-                                                std::span<const PatternImage> images) {
+                                                std::span<const PatternImage> images,
+                                                const std::function<bool()>& still) {
   RETURN_IF_ERROR(Check(change, images));
   change.responses.resize(std::min(change.responses.size(), limits::kMaxChangeResponses));
   std::array<uint8_t, sizeof(change.mark)> mark{};
@@ -186,6 +187,10 @@ absl::StatusOr<LearningChange> ChangeStore::Add(LearningChange change,
   }
   change.images = static_cast<uint32_t>(rows.size());
   const MutexLock lock(mutex_);
+  if (still && !still()) {
+    return Error(absl::StatusCode::kAborted, reasons::kChanged,
+                 "what the change was learned from was erased meanwhile; it is not listed");
+  }
   RETURN_IF_ERROR(MakeRoom(change));
   change.number = entries_.empty() ? 1 : entries_.rbegin()->first + 1;
   Batch batch;

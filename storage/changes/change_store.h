@@ -51,7 +51,10 @@ class ChangeStore {
   // with its number and mark. Above its capacity the oldest change of its sort leaves the list.
   // Responses above the limit are left out. INVALID_ARGUMENT for a text that is not UTF-8,
   // LIMIT_EXCEEDED for too many images; the errors of Database::Write.
-  absl::StatusOr<LearningChange> Add(LearningChange change, std::span<const PatternImage> images);
+  // With `still` only where that says yes, asked while no erasure of users (WhileStill) goes on:
+  // ABORTED otherwise.
+  absl::StatusOr<LearningChange> Add(LearningChange change, std::span<const PatternImage> images,
+                                     const std::function<bool()>& still = nullptr);
   // It was not made after all.
   absl::Status Remove(uint64_t number);
 

@@ -24,10 +24,12 @@ class UserErasureTest : public WitnessTest {
     WitnessTest::SetUp();
     sessions_ = SessionIndex::Open(*database_, {.dimension = 2}).value();
     trajectories_ = TrajectoryStore::Open(*database_).value();
+    changes_ = ChangeStore::Open(*database_).value();
   }
   void TearDown() override {
     sessions_.reset();
     trajectories_.reset();
+    changes_.reset();
     WitnessTest::TearDown();
   }
   // A request of a user, whose witness entry waits to be written.
@@ -52,7 +54,8 @@ class UserErasureTest : public WitnessTest {
     return EraseUser({.database = database_.get(),
                       .sessions = sessions_.get(),
                       .trajectories = trajectories_.get(),
-                      .witness = log_.get()},
+                      .witness = log_.get(),
+                      .changes = changes_.get()},
                      user);
   }
   std::vector<std::string> Problems() {
@@ -71,6 +74,7 @@ class UserErasureTest : public WitnessTest {
 
   std::unique_ptr<SessionIndex> sessions_;
   std::unique_ptr<TrajectoryStore> trajectories_;
+  std::unique_ptr<ChangeStore> changes_;
 };
 
 TEST_F(UserErasureTest, NothingOfTheUserCanBeReadAndTheStoreIsWhole) {
@@ -146,6 +150,24 @@ TEST_F(UserErasureTest, FeedbackThatComesMeanwhileBringsNothingBack) {
     feedback.join();
     EXPECT_FALSE(HasKey("alice")) << round;
   }
+}
+
+// Found by review: what a session was taught waited for the erasure, and was then listed with the
+// user's name under a new key.
+TEST_F(UserErasureTest, WhatASessionWasTaughtIsNotListedAfterwards) {
+  Request("alice", "r");
+  ASSERT_TRUE(log_->FlushAll().ok());
+  const LearningChange taught{.loop = LearningLoop::kInstant,
+                              .kind = ChangeKind::kSessionTaught,
+                              .responses = {"r"},
+                              .user_id = "alice",
+                              .session_id = "session of alice"};
+  const auto still = [&] { return trajectories_->Get("r").ok(); };
+  ASSERT_TRUE(changes_->Add(taught, {}, still).ok());
+  ASSERT_TRUE(Erase("alice").ok());
+  EXPECT_TRUE(absl::IsAborted(changes_->Add(taught, {}, still).status()));
+  EXPECT_FALSE(HasKey("alice"));
+  EXPECT_TRUE(changes_->List(10)->empty());
 }
 
 }  // namespace
