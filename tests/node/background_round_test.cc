@@ -429,14 +429,18 @@ TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons
 
 TEST_F(BackgroundRoundTest, PatternsThatSomebodyElseTaughtAreNotMerged) {
   ASSERT_EQ(Learn().id, kId);
-  Pattern given = Known();
+  Pattern given = *patterns_->Get(kId);
+  const Digest own = given.origin;
   given.id = PatternId{9};
   given.origin = Sha256("a peer");
-  given.examples = 1;
   ASSERT_TRUE(patterns_->Put(given).ok());
   AddLesson("s", embedding_);
   EXPECT_TRUE(Run({"s"}).merged.empty());
   EXPECT_EQ(patterns_->size(), 2u);
+  given.origin = own;
+  ASSERT_TRUE(patterns_->Put(given).ok());
+  AddLesson("t", embedding_);
+  EXPECT_EQ(Run({"t"}).merged.size(), 1u) << "nothing else kept them apart";
 }
 
 }  // namespace
