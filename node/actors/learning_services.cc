@@ -34,6 +34,7 @@ absl::StatusOr<LearningChange> ListChange(const LearningServices& services, Lear
                                           std::span<const PatternImage> images) {
   change.created_ms = services.clock->WallMillis();
   change.on_demand = services.on_demand;
+  change.package_id = services.package_id;
   return services.changes == nullptr ? absl::StatusOr<LearningChange>(std::move(change))
                                      : services.changes->Add(std::move(change), images);
 }

@@ -195,6 +195,9 @@ absl::StatusOr<LearningChange> UndoChange(const UndoServices& services,
   if (change.undone_ms != 0) {
     return CannotUndo(change, "it was undone before");
   }
+  if (change.pattern && change.package_id != Digest{} && change.package_id != services.package_id) {
+    return CannotUndo(change, "it changed a pattern of another model; serve that one to undo it");
+  }
   switch (change.kind) {
     case ChangeKind::kSessionTaught:
       RETURN_IF_ERROR(UndoSession(services, change));

@@ -86,6 +86,7 @@ std::string EncodeChange(const LearningChange& change) {
   row.set_undone_ms(change.undone_ms);
   row.set_images(change.images);
   row.set_image_bytes(change.image_bytes);
+  row.set_package_id(std::string(AsText(change.package_id)));
   return row.SerializeAsString();
 }
 
@@ -105,6 +106,10 @@ absl::StatusOr<LearningChange> DecodeChange(std::string_view bytes, uint64_t num
                         .undone_ms = row.undone_ms(),
                         .images = row.images(),
                         .image_bytes = row.image_bytes()};
+  if (!row.package_id().empty() && row.package_id().size() != change.package_id.size()) {
+    return CorruptRow(kChangeRow);
+  }
+  std::ranges::copy(row.package_id(), change.package_id.begin());
   if (!InRange(row.loop(), LearningLoop::kInstant, LearningLoop::kDeep) ||
       !InRange(row.kind(), ChangeKind::kSessionTaught, ChangeKind::kAdapterPublished) ||
       !ReadId(row.pattern_id(), &change.pattern) ||

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
 #include "storage/patterns/pattern.h"
 
 namespace ruvd {
@@ -41,6 +42,8 @@ struct LearningChange {
   std::string session_id;
   std::optional<PatternId> pattern;  // that was stored, or stayed
   std::optional<PatternId> merged;   // that went
+  // Of the model whose patterns are changed; zeros: unknown.
+  Digest package_id{};
   std::string adapter_name;
   uint32_t version_before = 0;  // 0: there was none
   uint32_t version = 0;

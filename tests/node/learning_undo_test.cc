@@ -81,7 +81,8 @@ class LearningUndoTest : public DatabaseTest {
                                      .changes = changes_.get(),
                                      .patterns = patterns_.get(),
                                      .trajectories = trajectories_.get(),
-                                     .instant = instant_.get()},
+                                     .instant = instant_.get(),
+                                     .package_id = package_},
                                     *listed)
                        : listed;
   }
@@ -103,6 +104,7 @@ class LearningUndoTest : public DatabaseTest {
   }
 
   uint64_t seed_ = 0;
+  Digest package_ = kPackage;  // that is served when something is undone
   std::shared_ptr<const Model> model_;
   std::unique_ptr<CpuTransformer> transformer_;
   std::unique_ptr<PatternStore> patterns_;
@@ -238,6 +240,17 @@ TEST_F(LearningUndoTest, AMergeThatWasNotMadeIsInNobodysWay) {
                         {})
                   .ok());
   EXPECT_TRUE(Undo(change).ok());
+}
+
+// The pattern that a merge had removed came back among those of the new model.
+TEST_F(LearningUndoTest, WhatAnotherModelLearnedIsUndoneWithThatOne) {
+  LearnAndMerge();
+  ASSERT_EQ(round_.merged.size(), 1u);
+  package_ = Sha256("another package");
+  EXPECT_EQ(ReasonOfUndo(round_.merged[0].change), reasons::kCannotUndo);
+  EXPECT_EQ(patterns_->size(), 1u);
+  package_ = kPackage;
+  EXPECT_TRUE(Undo(round_.merged[0].change).ok());
 }
 
 TEST_F(LearningUndoTest, WhatASessionForgotCannotBeTakenBack) {

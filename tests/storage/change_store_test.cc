@@ -33,6 +33,7 @@ LearningChange Stored(uint32_t version) {
           .responses = {"r", "s"},
           .on_demand = true,
           .pattern = kId,
+          .package_id = Sha256("package"),
           .adapter_name = "pattern-01",
           .version_before = version - 1,
           .version = version,
