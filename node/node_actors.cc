@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "inference/adapter/bank.h"
+#include "inference/train/losses.h"
 #include "node/actors/federation_actor.h"
 #include "node/actors/inference_actor.h"
 #include "node/actors/learning_actor.h"
@@ -97,7 +98,12 @@ absl::Status NodeImpl::StartLearning() {
                        .changes = changes_.get(),
                        .cancelled = [this] { return stopping_.load(); }};
   learning.round = RoundOptionsOf(config_.learning, Scale());
-  learning.enabled = config_.learning.enabled;
+  const absl::Status trainable = train::RulesOf(training_->model()).status();
+  learning.enabled = config_.learning.enabled && trainable.ok();
+  if (config_.learning.enabled && !trainable.ok()) {
+    learning.disabled_because = MessageOf(trainable);
+    spdlog::warn("nothing is learned from feedback: {}", MessageOf(trainable));
+  }
   learning.round_after_requests = config_.learning.background_requests;
   learning.round_after_age = std::chrono::seconds(config_.learning.background_seconds);
   learning.pool = &learning_pool_;
@@ -122,7 +128,7 @@ absl::Status NodeImpl::StartLearning() {
 
 absl::Status NodeImpl::StartDeep(const LearningServices& services) {
   DeepActorOptions options;
-  options.enabled = config_.learning.enabled;
+  options.enabled = config_.learning.enabled && train::RulesOf(training_->model()).ok();
   absl::StatusOr<SealKey> key =
       FileKey(*database_, "learned/checkpoint-key", "checkpoints of deep rounds");
   const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));

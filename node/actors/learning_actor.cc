@@ -135,7 +135,7 @@ absl::StatusOr<std::set<std::string>> BackgroundActor::FindLessons(bool replay) 
 
 std::string BackgroundActor::WhyNotNow() const {
   return options_.enabled ? "recorded; learning is paused, `ruvd learn resume` ends that"
-                          : "recorded; learning.enabled is off";
+                          : "recorded; " + options_.disabled_because;
 }
 
 absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "base/executor.h"
 #include "node/actor/actor_system.h"
@@ -21,6 +22,7 @@ struct LearningActorOptions {
   LearningServices services;
   BackgroundOptions round;
   bool enabled = true;
+  std::string disabled_because = "learning.enabled is off";  // answers say it where it is not
   int round_after_requests = 8;
   Duration round_after_age{};
   Executor* pool = nullptr;  // the learning thread; the transformer is used only there

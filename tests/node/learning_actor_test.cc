@@ -89,6 +89,7 @@ class LearningActorTest : public DatabaseTest {
                          }},
         .round = {.steps = 3, .min_improvement = -100},
         .enabled = enabled_,
+        .disabled_because = "the model has no mask token",
         .round_after_age = std::chrono::seconds(60),
         .pool = &executor_,
         .metrics = metrics_.get(),
@@ -188,7 +189,9 @@ TEST_F(LearningActorTest, WhatOneModelLearnedAnotherLearnsAnew) {
 TEST_F(LearningActorTest, ANodeThatDoesNotLearnStartsNoRoundForWhatItFinds) {
   enabled_ = false;
   Start();
-  EXPECT_FALSE(Accept().learned);
+  const FeedbackAnswer answer = Accept();
+  EXPECT_FALSE(answer.learned);
+  EXPECT_EQ(answer.explanation, "recorded; the model has no mask token");
   Start();
   PassTheAgeOfARound();
   EXPECT_EQ(patterns_->size(), 0u);
