@@ -17,7 +17,6 @@
 #include "inference/adapter/bank.h"
 #include "inference/train/cluster.h"
 #include "node/actors/generation_task.h"
-#include "node/actors/shared_items.h"
 #include "node/limits.h"
 
 namespace ruvd {
@@ -190,17 +189,33 @@ bool IsLearnedHere(const Pattern& pattern) {
          (pattern.examples > 0 || pattern.adapter_name.empty());
 }
 
+absl::StatusOr<std::vector<Pattern>> PatternsLearnedHere(const LearningServices& services) {
+  constexpr uint32_t kPage = 256;
+  std::vector<Pattern> learned;
+  std::string token;
+  do {
+    ASSIGN_OR_RETURN(PatternPage page,
+                     services.patterns->List(kPage, token, {.origin = services.origin}));
+    RETURN_IF_ERROR(CheckCancelled(services));
+    for (Pattern& pattern : page.patterns) {
+      if (IsLearnedHere(pattern)) {
+        learned.push_back(std::move(pattern));
+      }
+    }
+    token = page.next_page_token;
+  } while (!token.empty());
+  return learned;
+}
+
 absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const LearningServices& services,
                                                           const std::vector<Lesson>& lessons,
                                                           float similarity, Random& random) {
+  ASSIGN_OR_RETURN(std::vector<Pattern> patterns, PatternsLearnedHere(services));
   std::vector<LessonCluster> clusters;
-  RETURN_IF_ERROR(ForEachPatternOf(*services.patterns, services.origin, [&](Pattern& pattern) {
-    if (IsLearnedHere(pattern)) {
-      pattern.payload.clear();  // of all own patterns it would be too much
-      clusters.push_back({.lessons = {}, .pattern = pattern});
-    }
-    return absl::OkStatus();
-  }));
+  clusters.reserve(patterns.size());
+  for (Pattern& pattern : patterns) {
+    clusters.push_back({.lessons = {}, .pattern = std::move(pattern)});
+  }
   std::vector<const Lesson*> new_lessons;
   for (const Lesson& lesson : lessons) {
     LessonCluster* nearest = nullptr;

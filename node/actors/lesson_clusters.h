@@ -70,6 +70,10 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const LearningServices
 // else made.
 bool IsLearnedHere(const Pattern& pattern);
 
+// The patterns of this node of which that is so, in order of id, without their payloads: those of
+// all may have gigabytes. Passes over damaged ones. CANCELLED; the errors of the store.
+absl::StatusOr<std::vector<Pattern>> PatternsLearnedHere(const LearningServices& services);
+
 // Of four lessons and more a quarter is held back, those that were learned before first; always the
 // same ones of equal lessons. Of fewer: none.
 LessonSplit HoldBackLessons(std::span<const Lesson* const> lessons);

@@ -14,7 +14,6 @@
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/train/score.h"
 #include "node/actors/pattern_payload.h"
-#include "node/actors/shared_items.h"
 #include "node/limits.h"
 
 namespace ruvd {
@@ -193,32 +192,30 @@ absl::StatusOr<std::vector<MergedPattern>> MergeNearPatterns(const LearningServi
                                                              std::span<const Lesson> lessons,
                                                              const std::set<PatternId>& touched,
                                                              float similarity, uint64_t seed) {
-  std::vector<Pattern> patterns;
-  RETURN_IF_ERROR(ForEachPatternOf(*services.patterns, services.origin, [&](Pattern& pattern) {
-    if (IsLearnedHere(pattern) && pattern.examples > 0) {
-      pattern.payload.clear();  // of all own patterns it would be too much
-      patterns.push_back(pattern);
-    }
-    return absl::OkStatus();
-  }));
+  ASSIGN_OR_RETURN(std::vector<Pattern> patterns, PatternsLearnedHere(services));
+  std::erase_if(patterns, [](const Pattern& pattern) { return pattern.examples == 0; });
   std::vector<MergedPattern> merged;
   std::set<PatternId> gone;
-  for (size_t i = 0; i < patterns.size(); ++i) {
-    for (size_t j = i + 1; j < patterns.size(); ++j) {
-      const PatternId& a = patterns[i].id;
-      const PatternId& b = patterns[j].id;
-      if (gone.contains(a) || gone.contains(b) || !(touched.contains(a) || touched.contains(b)) ||
-          Cosine(patterns[i].embedding, patterns[j].embedding) < similarity) {
+  for (const Pattern& one : patterns) {
+    if (!touched.contains(one.id)) {
+      continue;
+    }
+    RETURN_IF_ERROR(CheckCancelled(services));
+    for (const Pattern& other : patterns) {
+      const bool seen = touched.contains(other.id) && other.id <= one.id;  // or the same one
+      if (seen || gone.contains(one.id) || gone.contains(other.id) ||
+          Cosine(one.embedding, other.embedding) < similarity) {
         continue;
       }
-      auto one = MergeTwo(services, lessons, a, b, seed);
-      if (absl::IsNotFound(one.status())) {
+      const auto [a, b] = std::minmax(one.id, other.id);
+      auto pair = MergeTwo(services, lessons, a, b, seed);
+      if (absl::IsNotFound(pair.status())) {
         continue;  // deleted meanwhile
       }
-      RETURN_IF_ERROR(one.status());
-      if (one->has_value()) {
-        gone.insert((*one)->gone);
-        merged.push_back(**one);
+      RETURN_IF_ERROR(pair.status());
+      if (pair->has_value()) {
+        gone.insert((*pair)->gone);
+        merged.push_back(**pair);
       }
     }
   }

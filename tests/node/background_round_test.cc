@@ -21,6 +21,7 @@
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/bank.h"
 #include "inference/model/cpu_transformer.h"
+#include "node/actors/lesson_clusters.h"
 #include "node/actors/pattern_payload.h"
 #include "node/limits.h"
 #include "tests/node/database_fixture.h"
@@ -425,6 +426,24 @@ TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons
     EXPECT_EQ(trajectories_->Get(id)->learned_in, merged.kept) << id;
   }
   EXPECT_GE(patterns_->Get(merged.kept)->examples, 3u);
+}
+
+// It read them all, twice and with their adapters, whatever had been cancelled.
+TEST_F(BackgroundRoundTest, ARoundThatIsCancelledEndsWithThePageOfPatternsItReads) {
+  for (uint16_t i = 0; i < 600; ++i) {
+    Pattern pattern = Known();
+    pattern.id = {9, static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)};
+    pattern.embedding = other_;
+    ASSERT_TRUE(patterns_->Put(pattern).ok());
+  }
+  int calls = 0;
+  LearningServices services{.patterns = patterns_.get(), .cancelled = [&] { return ++calls == 2; }};
+  EXPECT_TRUE(absl::IsCancelled(PatternsLearnedHere(services).status()));
+  EXPECT_EQ(calls, 2) << "once a page";
+  const auto all = PatternsLearnedHere(services);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->size(), 601u);
+  EXPECT_EQ(all->front().embedding, embedding_);
 }
 
 TEST_F(BackgroundRoundTest, PatternsThatSomebodyElseTaughtAreNotMerged) {
