@@ -46,4 +46,31 @@ inline constexpr uint64_t kMaxPassphraseMemoryBytes = 1ULL << 30;
 inline constexpr size_t kMinPassphraseBytes = 12;
 inline constexpr size_t kMaxPassphraseBytes = 1024;
 
+// What an accountant takes. Rates below the smallest buy nothing that rounding does not lose; noise
+// outside the range is a mistake of units: at the least of it one release costs epsilon 5,000.
+inline constexpr double kMinSamplingRate = 1e-12;
+inline constexpr double kMinNoiseMultiplier = 1e-2;
+inline constexpr double kMaxNoiseMultiplier = 1e6;
+inline constexpr uint64_t kMaxPrivacySteps = 1'000'000'000;
+// Renyi orders: the integer sum takes as many terms.
+inline constexpr double kMaxRdpOrder = 10'000;
+inline constexpr size_t kMaxRdpOrders = 1024;
+// Cells of a privacy loss distribution: 2^22 complex numbers are 64 MiB, a second of work.
+inline constexpr size_t kMaxPldCells = size_t{1} << 22;
+
+// Values of one noised update. Its squares, each at most 2^36, add up in 64 bits.
+inline constexpr size_t kMaxUpdateValues = size_t{1} << 24;
+inline constexpr int32_t kMaxGridUnits = 1 << 18;
+// Standard deviation of integer noise, in units of the grid: the sampler reads 13 times as many
+// thresholds for each value, 50 us at the most.
+inline constexpr uint32_t kMaxNoiseUnits = 4096;
+// Whole units in the clip norm: below this the noise itself would be coarse.
+inline constexpr int64_t kMinClipUnits = 64;
+// Fewer contributors give a count that is mostly noise; more need more units of noise than allowed.
+inline constexpr uint32_t kMinAdaptiveContributors = 10;
+inline constexpr uint32_t kMaxAdaptiveContributors = 10 * kMaxNoiseUnits;
+// Ratio of norms, a round. Measured on the 5M model: 1.2 to 2.4 keeps 97 % of the gain, 0.3 to 0.6
+// keeps 25 % and damages general text, 0.1 destroys the model.
+inline constexpr double kMinReleaseSnr = 1;
+
 }  // namespace ruvd::limits

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace ruvd::dp {
+
+// The discrete Fourier transform of one power-of-two length, in place, not scaled: Cooley and Tukey
+// 1965, radix 2, factors computed one by one so that rounding stays near 1e-16 a level.
+class Fourier {
+ public:
+  // `size` is a power of two.
+  explicit Fourier(size_t size);
+
+  // Both take `size` values. Inverse(Forward(x)) is x times `size`.
+  void Forward(std::span<std::complex<double>> values) const;
+  void Inverse(std::span<std::complex<double>> values) const;
+
+ private:
+  std::vector<std::complex<double>> factors_;  // e^(-2 pi i k / size), k below size / 2
+};
+
+}  // namespace ruvd::dp

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "privacy/dp/zcdp.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/dp/sampled_gaussian.h"
+
+namespace ruvd::dp {
+namespace {
+
+// Orders between 1 + e^-25 and 1 + e^25.
+constexpr double kLogOrderRange = 25;
+constexpr int kOrderSteps = 200;
+constexpr int kHalvings = 120;
+constexpr double kTolerance = 1e-9;
+constexpr double kSmallestRho = 1e-300;
+
+// `excess` is the order less 1, which keeps its digits near 1.
+double EpsilonAt(double rho, double delta, double excess) {
+  const double order = 1 + excess;
+  return rho * order - std::log1p(1 / excess) - (std::log(delta) + std::log1p(excess)) / excess;
+}
+
+absl::Status CheckRho(double rho) {
+  if (!(rho >= 0 && std::isfinite(rho))) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "rho {} is no number of 0 or more; give 1 / (2 sigma^2) of each release", rho);
+  }
+  return absl::OkStatus();
+}
+
+// Golden section between two logarithms of the excess that bracket the minimum.
+double Refine(double rho, double delta, double low, double high) {
+  const double ratio = 1 / std::numbers::phi;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double a = high - ratio * (high - low);
+    const double b = low + ratio * (high - low);
+    if (EpsilonAt(rho, delta, std::exp(a)) < EpsilonAt(rho, delta, std::exp(b))) {
+      high = b;
+    } else {
+      low = a;
+    }
+  }
+  return EpsilonAt(rho, delta, std::exp(0.5 * (low + high)));
+}
+
+}  // namespace
+
+double GaussianRho(double sigma) {
+  return 1 / (2 * sigma * sigma);
+}
+
+absl::StatusOr<double> EpsilonOfRho(double rho, double delta) {
+  RETURN_IF_ERROR(CheckRho(rho));
+  RETURN_IF_ERROR(CheckDelta(delta));
+  if (rho == 0) {
+    return 0;
+  }
+  const double step = 2 * kLogOrderRange / kOrderSteps;
+  int best = 0;
+  double least = EpsilonAt(rho, delta, std::exp(-kLogOrderRange));
+  for (int i = 1; i <= kOrderSteps; ++i) {
+    const double epsilon = EpsilonAt(rho, delta, std::exp(-kLogOrderRange + i * step));
+    if (epsilon < least) {
+      least = epsilon;
+      best = i;
+    }
+  }
+  const double middle = -kLogOrderRange + best * step;
+  return std::max(0.0, std::min(least, Refine(rho, delta, middle - step, middle + step)));
+}
+
+absl::StatusOr<double> SimpleEpsilonOfRho(double rho, double delta) {
+  RETURN_IF_ERROR(CheckRho(rho));
+  RETURN_IF_ERROR(CheckDelta(delta));
+  return rho + 2 * std::sqrt(-rho * std::log(delta));
+}
+
+absl::StatusOr<double> RhoWithin(double epsilon, double delta) {
+  RETURN_IF_ERROR(CheckDelta(delta));
+  RETURN_IF_ERROR(CheckEpsilon(epsilon));
+  double low = 0;
+  double high = 1;
+  for (;;) {
+    ASSIGN_OR_RETURN(const double reached, EpsilonOfRho(high, delta));
+    if (reached > epsilon) {
+      break;
+    }
+    low = high;
+    high *= 2;
+  }
+  while (high > low * (1 + kTolerance) && high > kSmallestRho) {
+    const double middle = 0.5 * (low + high);
+    ASSIGN_OR_RETURN(const double reached, EpsilonOfRho(middle, delta));
+    (reached > epsilon ? high : low) = middle;
+  }
+  return low;
+}
+
+absl::StatusOr<uint64_t> FixedPointRho(double rho) {
+  RETURN_IF_ERROR(CheckRho(rho));
+  const double units = std::ceil(std::ldexp(rho, 32));
+  if (units >= std::ldexp(1.0, 64)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "rho {} is above 2^32; no budget allows it, raise the noise", rho);
+  }
+  return static_cast<uint64_t>(units);
+}
+
+}  // namespace ruvd::dp

@@ -1,0 +1,242 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/dp/log_space.h"
+#include "privacy/dp/rdp.h"
+#include "privacy/dp/sampled_gaussian.h"
+#include "privacy/dp/zcdp.h"
+
+namespace ruvd::dp {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Uniform over [low, high].
+double Between(double low, double high) {
+  return low + (high - low) * *rc::gen::inRange(0, 1'000'001) / 1e6;
+}
+
+double Epsilon(std::vector<double> orders, const SampledGaussian& mechanism, double delta) {
+  RdpAccountant accountant = RdpAccountant::Create(std::move(orders)).value();
+  EXPECT_TRUE(accountant.Compose(mechanism).ok());
+  return accountant.Epsilon(delta).value().value;
+}
+
+// ln A by the trapezoid rule, which is exact to rounding for such integrands. A - 1 is the mean of
+// r^a - 1 - a (r - 1), r the ratio of densities, whose mean is 1.
+double LogMomentByQuadrature(double q, double sigma, double order) {
+  const double from = -12 * sigma;
+  const double to = order + 12 * sigma;
+  const double step = std::min(sigma, 1.0) / 60;
+  double sum = 0;
+  for (double x = from; x <= to; x += step) {
+    const double gain = q * std::expm1((2 * x - 1) / (2 * sigma * sigma));
+    const double density =
+        std::exp(-x * x / (2 * sigma * sigma)) / (sigma * std::sqrt(2 * std::acos(-1.0)));
+    sum += step * density * (std::expm1(order * std::log1p(gain)) - order * gain);
+  }
+  return std::log1p(sum);
+}
+
+TEST(DpLogSpace, NormalDistributionIsContinuousWhereTheSeriesTakesOver) {
+  EXPECT_NEAR(LogNormalCdf(0), std::log(0.5), 1e-15);
+  EXPECT_NEAR(LogNormalCdf(-10), -53.23128515051247, 1e-12);
+  // On both sides of the place where the asymptotic series begins: the slope there is 37.03.
+  EXPECT_NEAR(LogNormalCdf(-36.9999999) - LogNormalCdf(-37.0000001), 2e-7 * 37.027, 1e-10);
+  EXPECT_NEAR(LogNormalCdf(9), -1.1285884059538324e-19, 1e-30);
+  EXPECT_EQ(LogAdd(-std::numeric_limits<double>::infinity(), 2), 2);
+}
+
+TEST(DpRdp, OneStepAtOneOrder) {
+  const struct {
+    double q, sigma, order, rdp;
+  } kExact[] = {{0.01, 2.5, 1.5, 1.3001417944e-5}, {0.01, 2.5, 2.5, 2.1708361138e-5},
+                {0.1, 1, 1.1, 0.0080985684681},    {0.1, 1, 2.5, 0.0235037272610},
+                {0.1, 1, 6, 0.3710943530763},      {0.5, 1, 2.7, 0.5811686842616},
+                {0.9, 0.7, 1.3, 1.1339578868403},  {0.4, 12, 58.7, 0.0361679291959},
+                {0.99, 0.1, 256, 12799.9899103},   {1e-5, 0.1, 256.1, 12793.4419}};
+  for (const auto& row : kExact) {
+    const double rdp = SampledGaussianRdp({.q = row.q, .sigma = row.sigma}, row.order);
+    EXPECT_NEAR(rdp / row.rdp, 1, 1e-8) << row.q << " " << row.sigma << " " << row.order;
+  }
+}
+
+// An accountant that takes the absolute values of the coefficients says 6.7058e-4.
+TEST(DpRdp, FractionalOrdersKeepTheSignOfTheCoefficients) {
+  const SampledGaussian mechanism{.q = 0.01, .sigma = 2.5, .steps = 50};
+  EXPECT_NEAR(SampledGaussianRdp(mechanism, 1.5), 6.5007090e-4, 1e-11);
+}
+
+// Other libraries say 0 here, which is no privacy loss at all.
+TEST(DpRdp, OrdersJustAboveOneAreNotFree) {
+  const SampledGaussian mechanism{.q = 0.1, .sigma = 1};
+  EXPECT_GE(SampledGaussianRdp(mechanism, 1 + 1e-8), 0.0072);  // Kullback-Leibler
+  EXPECT_LE(SampledGaussianRdp(mechanism, 1 + 1e-8), SampledGaussianRdp(mechanism, 2));
+}
+
+RC_GTEST_PROP(DpRdp, IntegerOrdersAgreeBothWays, ()) {
+  const double q = std::exp(Between(std::log(1e-4), std::log(0.99)));
+  const double sigma = std::exp(Between(std::log(0.3), std::log(20)));
+  const auto order = *rc::gen::inRange<uint64_t>(2, 65);
+  const double direct = internal::LogMomentAtInteger(q, sigma, order);
+  const auto series = internal::LogMomentBySeries(q, sigma, static_cast<double>(order));
+  RC_ASSERT(std::abs(series.log_moment - direct) <= series.error + 1e-12 * direct);
+}
+
+RC_GTEST_PROP(DpRdp, FractionalOrdersAgreeWithQuadrature, ()) {
+  const double q = std::exp(Between(std::log(1e-3), std::log(0.99)));
+  const double sigma = std::exp(Between(std::log(0.5), std::log(8)));
+  const double order = Between(1.05, 12.95);
+  const double exact = LogMomentByQuadrature(q, sigma, order);
+  const auto series = internal::LogMomentBySeries(q, sigma, order);
+  RC_ASSERT(std::abs(series.log_moment - exact) <= series.error + 1e-8 * exact);
+  RC_ASSERT(SampledGaussianRdp({.q = q, .sigma = sigma}, order) >=
+            exact / (order - 1) * (1 - 1e-8));
+}
+
+RC_GTEST_PROP(DpRdp, GrowsWithRateStepsAndOrderAndFallsWithNoise, ()) {
+  const SampledGaussian less{.q = Between(0.001, 0.8), .sigma = Between(0.5, 10), .steps = 7};
+  const double order = Between(1.1, 63);
+  const double rdp = SampledGaussianRdp(less, order);
+  SampledGaussian more = less;
+  more.q = less.q * 1.2;
+  RC_ASSERT(SampledGaussianRdp(more, order) >= rdp);
+  more = less;
+  more.sigma = less.sigma * 0.9;
+  RC_ASSERT(SampledGaussianRdp(more, order) >= rdp);
+  more = less;
+  more.steps = 8;
+  RC_ASSERT(SampledGaussianRdp(more, order) > rdp);
+  RC_ASSERT(SampledGaussianRdp(less, order * 1.1) >= rdp * (1 - 1e-9));
+}
+
+TEST(DpRdp, CompositionIsTheSum) {
+  RdpAccountant apart = RdpAccountant::Create(AllOrders()).value();
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(apart.Compose({.q = 0.02, .sigma = 1.3, .steps = 10}).ok());
+  }
+  EXPECT_NEAR(apart.Epsilon(1e-5).value().value,
+              Epsilon(AllOrders(), {.q = 0.02, .sigma = 1.3, .steps = 50}, 1e-5), 1e-12);
+  const double before = apart.Epsilon(1e-5).value().value;
+  ASSERT_TRUE(apart.Compose({.q = 1, .sigma = 5}).ok());
+  EXPECT_GT(apart.Epsilon(1e-5).value().value, before);
+}
+
+TEST(DpRdp, WarnsAtTheEdgeOfTheGrid) {
+  std::vector<double> orders;
+  for (int order = 2; order <= 32; ++order) {
+    orders.push_back(order);
+  }
+  const RdpBound edge = EpsilonOfRdp(orders, std::vector<double>(orders.size(), 1.1), 1e-5);
+  EXPECT_NEAR(edge.value, 1.32783806176, 1e-11);
+  EXPECT_EQ(edge.order, 32);
+  EXPECT_THAT(EdgeWarning(edge), HasSubstr("32"));
+
+  RdpAccountant inside = RdpAccountant::Create(AllOrders()).value();
+  ASSERT_TRUE(inside.Compose({.sigma = 1}).ok());
+  EXPECT_NEAR(inside.Epsilon(1e-5).value().order, 5.4, 1e-12);
+  EXPECT_EQ(EdgeWarning(inside.Epsilon(1e-5).value()), "");
+}
+
+TEST(DpRdp, AFineGridReachesTheBestOrder) {
+  std::vector<double> orders;
+  for (int i = 1; i <= 1000; ++i) {
+    orders.push_back(1 + i * 0.1);
+  }
+  EXPECT_NEAR(Epsilon(orders, {.sigma = 4.530877117}, 1e-6), 1, 1e-6);
+}
+
+TEST(DpRdp, EpsilonIsNeverNegativeAndDeltaNeverAboveOne) {
+  RdpAccountant accountant = RdpAccountant::Create(AllOrders()).value();
+  EXPECT_EQ(accountant.Epsilon(1e-5).value().value, 0);
+  ASSERT_TRUE(accountant.Compose({.q = 1e-9, .sigma = 1000}).ok());
+  EXPECT_EQ(accountant.Epsilon(0.9).value().value, 0);
+  EXPECT_GE(accountant.Epsilon(1e-12).value().value, 0);
+  ASSERT_TRUE(accountant.Compose({.sigma = 0.01}).ok());
+  EXPECT_EQ(accountant.Delta(0).value().value, 1);
+}
+
+RC_GTEST_PROP(DpRdp, DeltaInvertsEpsilon, ()) {
+  RdpAccountant accountant = RdpAccountant::Create(IntegerOrders()).value();
+  RC_ASSERT(
+      accountant.Compose({.q = Between(0.01, 1), .sigma = Between(0.6, 4), .steps = 20}).ok());
+  const double delta = std::pow(10, -Between(3, 9));
+  const double epsilon = accountant.Epsilon(delta).value().value;
+  RC_PRE(epsilon > 0);
+  RC_ASSERT(accountant.Delta(epsilon).value().value <= delta * (1 + 1e-9));
+  RC_ASSERT(accountant.Delta(epsilon * 0.99).value().value > delta);
+}
+
+TEST(DpRdp, FindsTheNoiseForABudget) {
+  // Other libraries find 1.416 and 1.3562 to the tolerances of their searches.
+  EXPECT_NEAR(SampledGaussianSigma(8, 1e-5, 0.04, 2250).value(), 1.416, 0.003);
+  const double sigma = SampledGaussianSigma(8, 1e-5, 0.04, 2000).value();
+  EXPECT_NEAR(sigma, 1.3562, 0.003);
+  EXPECT_LE(Epsilon(AllOrders(), {.q = 0.04, .sigma = sigma, .steps = 2000}, 1e-5), 8);
+  EXPECT_GT(Epsilon(AllOrders(), {.q = 0.04, .sigma = sigma * 0.9999, .steps = 2000}, 1e-5), 8);
+  EXPECT_EQ(ReasonOf(SampledGaussianSigma(1e-9, 1e-12, 1, 1'000'000'000).status()),
+            reasons::kInvalidArgument);
+}
+
+TEST(DpRdp, RefusesWhatIsOutOfRange) {
+  RdpAccountant accountant = RdpAccountant::Create({2, 3}).value();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const SampledGaussian& wrong :
+       {SampledGaussian{.q = 0}, SampledGaussian{.q = 1.1}, SampledGaussian{.q = nan},
+        SampledGaussian{.sigma = 0}, SampledGaussian{.sigma = -1}, SampledGaussian{.sigma = nan},
+        SampledGaussian{.steps = 0}, SampledGaussian{.steps = 2'000'000'000}}) {
+    EXPECT_EQ(ReasonOf(accountant.Compose(wrong)), reasons::kInvalidArgument);
+  }
+  EXPECT_EQ(accountant.rdp(), (std::vector<double>{0, 0}));
+  for (const double delta : {0.0, 1.0, -1.0, nan}) {
+    EXPECT_EQ(ReasonOf(accountant.Epsilon(delta).status()), reasons::kInvalidArgument);
+  }
+  EXPECT_EQ(ReasonOf(accountant.Delta(-1).status()), reasons::kInvalidArgument);
+  for (const std::vector<double>& orders :
+       {std::vector<double>{}, {1.0}, {3.0, 2.0}, {2.0, 2.0}, {nan}, {2.0, 1e6}}) {
+    EXPECT_EQ(ReasonOf(RdpAccountant::Create(orders).status()), reasons::kInvalidArgument);
+  }
+}
+
+TEST(DpZcdp, ConvertsAtTheBestOrder) {
+  EXPECT_EQ(GaussianRho(1), 0.5);
+  EXPECT_NEAR(EpsilonOfRho(0.5, 1e-5).value(), 4.728387, 1e-6);
+  EXPECT_NEAR(SimpleEpsilonOfRho(0.5, 1e-5).value(), 5.298526, 1e-6);
+  EXPECT_NEAR(EpsilonOfRho(0.81, 1e-10).value(), 8.922207, 1e-6);
+  EXPECT_NEAR(SimpleEpsilonOfRho(0.81, 1e-10).value(), 9.447347, 1e-6);
+  EXPECT_EQ(EpsilonOfRho(0, 1e-5).value(), 0);
+  EXPECT_EQ(ReasonOf(EpsilonOfRho(-1, 1e-5).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(EpsilonOfRho(1, 0).status()), reasons::kInvalidArgument);
+}
+
+RC_GTEST_PROP(DpZcdp, IsAtMostTheGridOfOrdersAndInverts, ()) {
+  const double sigma = Between(0.4, 30);
+  const double delta = std::pow(10, -Between(2, 12));
+  const double epsilon = EpsilonOfRho(GaussianRho(sigma), delta).value();
+  RC_ASSERT(epsilon <= Epsilon(AllOrders(), {.sigma = sigma}, delta) + 1e-12);
+  RC_ASSERT(epsilon <= SimpleEpsilonOfRho(GaussianRho(sigma), delta).value());
+  const double rho = RhoWithin(epsilon, delta).value();
+  RC_ASSERT(std::abs(rho / GaussianRho(sigma) - 1) < 1e-6);
+  RC_ASSERT(EpsilonOfRho(rho, delta).value() <= epsilon);
+}
+
+TEST(DpZcdp, TheLedgersUnitsAreRoundedUp) {
+  EXPECT_EQ(FixedPointRho(0).value(), 0u);
+  EXPECT_EQ(FixedPointRho(1).value(), uint64_t{1} << 32);
+  EXPECT_EQ(FixedPointRho(1e-300).value(), 1u);
+  EXPECT_EQ(FixedPointRho(1 + 0x1p-40).value(), (uint64_t{1} << 32) + 1);
+  EXPECT_EQ(ReasonOf(FixedPointRho(0x1p32).status()), reasons::kLimitExceeded);
+  EXPECT_EQ(ReasonOf(FixedPointRho(-1).status()), reasons::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace ruvd::dp
