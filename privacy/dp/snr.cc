@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "privacy/dp/snr.h"
+
+#include <cmath>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/dp/sampled_gaussian.h"
+#include "privacy/limits.h"
+#include "privacy/reasons.h"
+
+namespace ruvd::dp {
+
+absl::StatusOr<double> PredictSnr(const SnrQuestion& question) {
+  RETURN_IF_ERROR(CheckSampledGaussian({.sigma = question.noise_multiplier}));
+  if (question.dimension == 0 || question.dimension > limits::kMaxUpdateValues ||
+      !(question.contributors > 0 && std::isfinite(question.contributors)) ||
+      !(question.releases > 0 && std::isfinite(question.releases)) ||
+      !(question.signal >= 0 && question.signal <= 1)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "signal {} of {} contributors in {} values over {} releases; give a signal from 0 "
+                 "to 1, 1 to {} values and counts above 0",
+                 question.signal, question.contributors, question.dimension, question.releases,
+                 limits::kMaxUpdateValues);
+  }
+  const double gain =
+      question.place == NoisePlace::kSum ? question.contributors : std::sqrt(question.contributors);
+  return question.signal * gain * std::sqrt(question.releases) /
+         (question.noise_multiplier * std::sqrt(static_cast<double>(question.dimension)));
+}
+
+absl::Status RequireSnr(const SnrQuestion& question) {
+  ASSIGN_OR_RETURN(const double snr, PredictSnr(question));
+  if (snr >= limits::kMinReleaseSnr) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
+               "the release's predicted signal is {:.2g} of its noise ({} values, {} contributors, "
+               "noise multiplier {:.3g}), below {}; gather more data or contributors, sum in a "
+               "masked clique, share a smaller rank, or allow a larger epsilon",
+               snr, question.dimension, question.contributors, question.noise_multiplier,
+               limits::kMinReleaseSnr);
+}
+
+}  // namespace ruvd::dp

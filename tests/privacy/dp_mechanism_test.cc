@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/random.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/dp/adaptive_clip.h"
+#include "privacy/dp/grid_release.h"
+#include "privacy/dp/joint_clip.h"
+#include "privacy/dp/snr.h"
+#include "privacy/limits.h"
+#include "privacy/reasons.h"
+
+namespace ruvd::dp {
+namespace {
+
+using ::testing::HasSubstr;
+
+RandomBytes Seeded(Random& random) {
+  return [&random](std::span<uint8_t> out) {
+    for (uint8_t& byte : out) {
+      byte = static_cast<uint8_t>(random.Next() >> 56);
+    }
+  };
+}
+
+// Two banks and their layout.
+struct Update {
+  std::vector<float> first;
+  std::vector<float> second;
+  std::array<std::span<float>, 2> banks{first, second};
+  std::array<size_t, 2> layout{first.size(), second.size()};
+};
+
+TEST(DpJointClip, ScalesAllBanksByOneFactor) {
+  Update update{.first = {3, 0}, .second = {0, 4, 0}};
+  const ClipOutcome outcome = ClipJointly(update.banks, update.layout, 2.5).value();
+  EXPECT_EQ(outcome.norm, 5);
+  EXPECT_EQ(outcome.scale, 0.5);
+  EXPECT_EQ(update.first, (std::vector<float>{1.5, 0}));
+  EXPECT_EQ(update.second, (std::vector<float>{0, 2, 0}));
+  EXPECT_EQ(ClipJointly(update.banks, update.layout, 2.5).value().scale, 1);
+}
+
+TEST(DpJointClip, RefusesOtherShapesAndWhatIsNoNumber) {
+  Update update{.first = {1, 2}, .second = {3}};
+  const std::array<size_t, 2> swapped = {1, 2};
+  EXPECT_EQ(ReasonOf(ClipJointly(update.banks, swapped, 1).status()), reasons::kUpdateInvalid);
+  const std::array<size_t, 1> fewer = {2};
+  EXPECT_EQ(ReasonOf(ClipJointly(update.banks, fewer, 1).status()), reasons::kUpdateInvalid);
+  for (const float wrong :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    update.second[0] = wrong;
+    EXPECT_EQ(ReasonOf(ClipJointly(update.banks, update.layout, 1).status()),
+              reasons::kUpdateInvalid);
+    EXPECT_EQ(update.first[1], 2);  // unchanged
+  }
+  update.second[0] = 3;
+  for (const double norm : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_EQ(ReasonOf(ClipJointly(update.banks, update.layout, norm).status()),
+              reasons::kInvalidArgument);
+  }
+}
+
+TEST(DpJointClip, TheLargestFloatsDoNotOverflow) {
+  const float most = std::numeric_limits<float>::max();
+  Update update{.first = {most, most}, .second = {-most}};
+  ASSERT_TRUE(ClipJointly(update.banks, update.layout, 1).ok());
+  EXPECT_NEAR(update.first[0], 1 / std::sqrt(3), 1e-6);
+}
+
+TEST(DpNoiseGrid, IsAPowerOfTwoWithAtLeastTheNoiseAskedFor) {
+  const NoiseGrid small = MakeNoiseGrid(1, 1.1, 10).value();
+  EXPECT_EQ(small.exponent, -6);
+  EXPECT_EQ(small.clip_units, 64);
+  EXPECT_EQ(small.sigma_units, 71u);
+  EXPECT_GE(small.NoiseMultiplier(), 1.1);
+  // Rounding 1792 values moves them by 21 units at most, an eighth of 170.
+  const NoiseGrid core = MakeNoiseGrid(0.4, 1.342, 1792).value();
+  EXPECT_GE(core.clip_units, 170);
+  EXPECT_LE(std::ldexp(static_cast<double>(core.clip_units), core.exponent), 0.4);
+  EXPECT_EQ(ReasonOf(MakeNoiseGrid(1, 100, 1'000'000).status()), reasons::kLimitExceeded);
+  EXPECT_EQ(ReasonOf(MakeNoiseGrid(0, 1, 10).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(MakeNoiseGrid(1, 0, 10).status()), reasons::kInvalidArgument);
+}
+
+RC_GTEST_PROP(DpNoiseGrid, IntegersNeverKeepANormAboveTheClip, ()) {
+  const int64_t clip = *rc::gen::inRange<int64_t>(1, 5000);
+  std::vector<int32_t> units = *rc::gen::container<std::vector<int32_t>>(
+      rc::gen::inRange<int32_t>(-limits::kMaxGridUnits, limits::kMaxGridUnits + 1));
+  const std::vector<int32_t> before = units;
+  ClipIntegers(units, clip);
+  int64_t squares = 0;
+  int64_t squares_before = 0;
+  for (size_t i = 0; i < units.size(); ++i) {
+    squares += int64_t{units[i]} * units[i];
+    squares_before += int64_t{before[i]} * before[i];
+    RC_ASSERT(std::abs(units[i]) <= std::abs(before[i]));
+  }
+  RC_ASSERT(squares <= clip * clip);
+  RC_ASSERT(squares_before > clip * clip || units == before);
+}
+
+TEST(DpRelease, NoiseComesOnTheClippedUpdateAndOnlyFromTheGivenBytes) {
+  const NoiseGrid grid = MakeNoiseGrid(1, 0.25, 5).value();
+  const DiscreteGaussian noise = DiscreteGaussian::Create(grid.sigma_units).value();
+  const auto release = [&](uint64_t seed) {
+    Update update{.first = {30, 0}, .second = {0, 40, 0}};
+    Random random(seed);
+    return ReleaseOnGrid(update.banks, update.layout, grid, noise, Seeded(random)).value().units;
+  };
+  EXPECT_EQ(release(1), release(1));
+  EXPECT_NE(release(1), release(2));
+  double mean = 0;
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    mean += release(seed)[3] / 400.0;
+  }
+  EXPECT_NEAR(mean, 0.8 * static_cast<double>(grid.clip_units), 4);  // standard error 0.8
+  NoisedUpdate update{.exponent = -6, .units = {-3}};
+  EXPECT_EQ(update.ValueAt(0), -3.0 / 64);
+}
+
+TEST(DpRelease, RefusesNoiseOfAnotherGrid) {
+  const NoiseGrid grid = MakeNoiseGrid(1, 1, 5).value();
+  const DiscreteGaussian less = DiscreteGaussian::Create(grid.sigma_units - 1).value();
+  Update update{.first = {1}, .second = {1}};
+  Random random(1);
+  EXPECT_EQ(
+      ReasonOf(ReleaseOnGrid(update.banks, update.layout, grid, less, Seeded(random)).status()),
+      reasons::kInvalidArgument);
+}
+
+TEST(DpAdaptiveClip, FindsTheQuantileAndStaysThere) {
+  constexpr uint32_t kContributors = 200;
+  AdaptiveClip clip =
+      AdaptiveClip::Create({.initial = 10, .quantile = 0.5, .contributors = kContributors}).value();
+  Random random(5);
+  const RandomBytes bytes = Seeded(random);
+  for (int round = 0; round < 60; ++round) {
+    uint32_t within = 0;
+    for (uint32_t i = 0; i < kContributors; ++i) {
+      within += (i + 0.5) / kContributors <= clip.clip_norm() ? 1 : 0;  // norms of 0 to 1
+    }
+    ASSERT_TRUE(clip.EndRound(within, kContributors, bytes).ok());
+  }
+  EXPECT_NEAR(clip.clip_norm(), 0.5, 0.1);
+  EXPECT_EQ(clip.CountSigma(), 10);
+}
+
+TEST(DpAdaptiveClip, TheCountIsNoised) {
+  Random random(6);
+  const RandomBytes bytes = Seeded(random);
+  std::vector<double> norms;
+  for (int i = 0; i < 8; ++i) {
+    AdaptiveClip clip = AdaptiveClip::Create({.contributors = 100}).value();
+    ASSERT_TRUE(clip.EndRound(50, 100, bytes).ok());
+    norms.push_back(clip.clip_norm());
+  }
+  EXPECT_GT(std::ranges::max(norms), std::ranges::min(norms));
+}
+
+TEST(DpAdaptiveClip, SharesOneBudgetWithTheSum) {
+  // The published setting: multiplier 1 with noise 5 on the count.
+  EXPECT_NEAR(SumMultiplier(1, 5).value(), 1.0050378, 1e-7);
+  const double sum = SumMultiplier(1.3, 2).value();
+  EXPECT_NEAR(1 / (sum * sum) + 1 / 16.0, 1 / (1.3 * 1.3), 1e-12);
+  EXPECT_EQ(ReasonOf(SumMultiplier(1, 0.5).status()), reasons::kInvalidArgument);
+}
+
+TEST(DpAdaptiveClip, RefusesANodeAloneAndWrongCounts) {
+  EXPECT_THAT(MessageOf(AdaptiveClip::Create({.contributors = 1}).status()),
+              HasSubstr("fix the clip norm"));
+  EXPECT_FALSE(AdaptiveClip::Create({.initial = 0, .contributors = 100}).ok());
+  EXPECT_FALSE(AdaptiveClip::Create({.quantile = 1.1, .contributors = 100}).ok());
+  EXPECT_FALSE(AdaptiveClip::Create({.rate = 0, .contributors = 100}).ok());
+  AdaptiveClip clip = AdaptiveClip::Create({.contributors = 100}).value();
+  Random random(1);
+  EXPECT_FALSE(clip.EndRound(51, 50, Seeded(random)).ok());
+  EXPECT_FALSE(clip.EndRound(1, 201, Seeded(random)).ok());
+  EXPECT_EQ(clip.clip_norm(), 1);
+}
+
+TEST(DpSnr, DimensionDecides) {
+  // 64 nodes at epsilon 8 and 1: the dimension at which signal and noise are equal.
+  SnrQuestion question{.noise_multiplier = 0.6002290722, .dimension = 178, .contributors = 64};
+  EXPECT_NEAR(PredictSnr(question).value(), 1, 0.002);
+  question.place = NoisePlace::kSum;
+  question.dimension = 11'369;
+  EXPECT_NEAR(PredictSnr(question).value(), 1, 0.001);
+  question = {.noise_multiplier = 3.7306316348, .dimension = 5, .contributors = 64};
+  EXPECT_NEAR(PredictSnr(question).value(), 0.96, 0.01);
+  // Example-level training as measured: batches of 8, 60 steps of 6 nodes.
+  question = {.place = NoisePlace::kSum,
+              .noise_multiplier = 0.458,
+              .dimension = 1792,
+              .contributors = 8,
+              .signal = 0.09};
+  EXPECT_NEAR(PredictSnr(question).value(), 0.037, 0.001);
+  question.releases = 360;
+  EXPECT_NEAR(PredictSnr(question).value(), 0.7, 0.01);
+}
+
+TEST(DpSnr, RefusesWeakReleasesWithTheFigureAndTheWayOut) {
+  SnrQuestion question{.noise_multiplier = 1.342, .dimension = 1792, .contributors = 6};
+  const absl::Status refused = RequireSnr(question);
+  EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
+  EXPECT_THAT(MessageOf(refused), HasSubstr("0.043"));
+  EXPECT_THAT(MessageOf(refused), HasSubstr("masked"));
+  question.place = NoisePlace::kSum;
+  question.contributors = 256;
+  EXPECT_TRUE(RequireSnr(question).ok());
+  question.dimension = 0;
+  EXPECT_EQ(ReasonOf(RequireSnr(question)), reasons::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace ruvd::dp
