@@ -66,7 +66,7 @@ inline constexpr int kMaxTrainingSteps = 10'000;
 inline constexpr int kMaxTrainingBatch = 256;
 inline constexpr int kMaxHeldOutSamples = 1024;
 inline constexpr size_t kMaxTrainingExamples = 4096;
-// Held-out rows whose frozen part is kept in memory: 16384 rows of width 512 are 32 MiB.
+// Rows of all held-out maskings together, prompts included: each evaluation runs them.
 inline constexpr size_t kMaxHeldOutRows = 16384;
 
 }  // namespace ruvd::limits

@@ -9,8 +9,11 @@
 // Sizes that divide the work of training, and limits of its checkpoints.
 namespace ruvd::limits {
 
-// Predictions whose logits are held at once: 256 rows of a vocabulary of 8192 are 8 MiB.
+// Predictions whose logits are held at once, at most: 256 rows of a vocabulary of 8192 are 8 MiB.
 inline constexpr size_t kHeadRows = 256;
+// A pass gives the head at most one part in so many of its memory: 256 rows of a vocabulary of
+// 152,000 would be 157 MB, and leave the layers nothing of what the background loop has.
+inline constexpr uint64_t kHeadShareOf = 3;
 
 // Activations of the background loop's training, beside a node that serves: some 500 tokens of the
 // 29M model at a time.

@@ -12,6 +12,28 @@
 #include "inference/train/ops.h"
 
 namespace ruvd::train {
+namespace {
+
+template <typename T>
+uint64_t BytesOf(const std::vector<std::vector<T>>& buffers) {
+  uint64_t bytes = 0;
+  for (const std::vector<T>& buffer : buffers) {
+    bytes += buffer.capacity() * sizeof(T);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+template <typename T>
+uint64_t FrozenPrefix<T>::bytes() const {
+  return BytesOf(streams);
+}
+
+template <typename T>
+uint64_t FrozenStates<T>::bytes() const {
+  return BytesOf(hidden);
+}
 
 template <typename T>
 NetworkPass<T>::NetworkPass(NetworkWeights<T>& weights, ParallelRunner& runner,
@@ -76,9 +98,10 @@ void NetworkPass<T>::PlanGroups() {
   const size_t layer = layers_.ActivationFloats();
   // Of one layer that is not kept, of the products, and four rows of the residual stream.
   const size_t scratch = layer + layers_.ScratchFloats() + 4 * shape_.width;
-  const size_t head =
-      (frozen_ == nullptr ? 1 : 2) * limits::kHeadRows * (shape_.vocabulary + 2 * shape_.width);
+  const size_t head_row = (frozen_ == nullptr ? 1 : 2) * (shape_.vocabulary + 2 * shape_.width);
   const size_t floats = static_cast<size_t>(options_.memory_bytes / sizeof(T));
+  head_rows_ = std::clamp<size_t>(floats / limits::kHeadShareOf / head_row, 1, limits::kHeadRows);
+  const size_t head = head_rows_ * head_row;
   const size_t budget = floats > head ? floats - head : 1;
   const size_t affordable = std::max<size_t>(1, budget / (scratch + trained * layer));
   size_t total = 0;
@@ -202,10 +225,7 @@ uint64_t NetworkPass<T>::bytes() const {
                                &dhead_, &frozen_in_, &frozen_logits_}) {
     bytes += buffer->capacity() * sizeof(T);
   }
-  for (const Buffer& kept : head_z_) {
-    bytes += kept.capacity() * sizeof(T);
-  }
-  return bytes;
+  return bytes + BytesOf(head_z_);
 }
 
 // The next layer.
@@ -224,7 +244,8 @@ void NetworkPass<T>::Forward() {
   }
   stream_.swap(next_);
   ++layer_;
-  if (prefix_ != nullptr && layer_ == first_.layer && prefix_->streams.size() == group_) {
+  if (prefix_ != nullptr && layer_ == first_.layer && prefix_->streams.size() == group_ &&
+      prefix_->bytes() + stream_.size() * sizeof(T) <= prefix_->max_bytes) {
     prefix_->streams.push_back(stream_);
   }
   if (layer_ == shape_.layers) {
@@ -307,7 +328,7 @@ void NetworkPass<T>::PredictionLosses(std::span<const typename PackedGroup<T>::T
 template <typename T>
 void NetworkPass<T>::Head() {
   const size_t width = shape_.width;
-  const size_t count = std::min(limits::kHeadRows, packed_.targets.size() - prediction_);
+  const size_t count = std::min(head_rows_, packed_.targets.size() - prediction_);
   const auto targets = std::span(packed_.targets).subspan(prediction_, count);
   const auto nats =
       std::span(nats_).subspan(nats_begin_[groups_[group_].begin] + prediction_, count);
@@ -415,6 +436,10 @@ void NetworkPass<T>::RowBackward() {
   }
 }
 
+template struct FrozenPrefix<float>;
+template struct FrozenPrefix<double>;
+template struct FrozenStates<float>;
+template struct FrozenStates<double>;
 template class NetworkPass<float>;
 template class NetworkPass<double>;
 

@@ -30,7 +30,12 @@ struct PassOptions {
 // them.
 template <typename T>
 struct FrozenPrefix {
-  std::vector<std::vector<T>> streams;  // by group; filled by the first run
+  // All rows, prompts included. The groups after those that fit are computed anew each time, which
+  // changes no number.
+  uint64_t max_bytes = uint64_t{256} << 20;
+  std::vector<std::vector<T>> streams = {};  // of the first groups; filled by the first run
+
+  uint64_t bytes() const;
 };
 
 // What the frozen network has before its head where it predicts: by sequence, predictions x width;
@@ -38,6 +43,8 @@ struct FrozenPrefix {
 template <typename T>
 struct FrozenStates {
   std::vector<std::vector<T>> hidden;
+
+  uint64_t bytes() const;
 };
 
 // What a batch is run for.
@@ -67,7 +74,8 @@ class NetworkPass {
   // target and row must exist, every sequence have a token and a prediction, and block attention
   // fit (CheckSequences of model_weights.h says so of outside input).
   void Begin(std::span<const TrainingSequence> batch, const PassUse<T>& use);
-  // Does a bounded part: one layer of one group, or the head of limits::kHeadRows predictions.
+  // Does a bounded part: one layer of one group, or the head of limits::kHeadRows predictions or
+  // fewer.
   // Returns true when the batch is done.
   bool Advance();
   // Begin and all of Advance. Returns the loss.
@@ -126,6 +134,7 @@ class NetworkPass {
   bool backward_ = false;
   Site first_;  // the first site that is trained or observed
   std::vector<Group> groups_;
+  size_t head_rows_ = 1;  // predictions that the head runs for at a time
   std::vector<double> nats_;
   std::vector<size_t> nats_begin_;  // by sequence, and the end
 
@@ -144,6 +153,10 @@ class NetworkPass {
   Buffer row_slopes_;  // of the head's logits of a trained row
 };
 
+extern template struct FrozenPrefix<float>;
+extern template struct FrozenPrefix<double>;
+extern template struct FrozenStates<float>;
+extern template struct FrozenStates<double>;
 extern template class NetworkPass<float>;
 extern template class NetworkPass<double>;
 

@@ -23,6 +23,7 @@ class DenseNetwork final : public train::NetworkWeights<double> {
     bool biases = true;
     bool adjacent = false;
     size_t sliding_window = 0;
+    size_t vocabulary = 9;
   };
   explicit DenseNetwork(const Options& options, uint64_t seed = 1) {
     shape_ = {.layers = 3,
@@ -31,7 +32,7 @@ class DenseNetwork final : public train::NetworkWeights<double> {
               .kv_heads = 2,
               .head_size = 4,
               .ffn = 7,
-              .vocabulary = 9,
+              .vocabulary = options.vocabulary,
               .epsilon = 1e-3,
               .rope_frequencies = {1.0, 0.1},
               .rope_magnitude = 1.1,

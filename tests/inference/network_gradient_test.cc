@@ -242,6 +242,40 @@ TEST(NetworkGradientTest, MemoryDecidesNothingButTheOrderOfSums) {
   }
 }
 
+// A fixed number of rows of the head once took all memory, so that every sequence ran alone.
+TEST(NetworkGradientTest, TheHeadOfALargeVocabularyLeavesMemoryToTheLayers) {
+  constexpr uint64_t kMemory = 1 << 20;
+  constexpr size_t kVocabulary = 4000;
+  Network network({.vocabulary = kVocabulary}, kMemory);
+  Random random(12);
+  AddChange(ChangeKind::kLora, {0, Linear::kQuery}, network.weights.shape(), random,
+            &network.changes);
+  Randomise(&network.changes, random);
+  std::vector<TrainingSequence> batch;
+  size_t predictions = 0;
+  for (uint64_t i = 0; i < 12; ++i) {
+    predictions += batch.emplace_back(Sequence(8, kFull, i)).predictions.size();
+  }
+  ASSERT_GT(predictions * kVocabulary * sizeof(double), kMemory);
+  Vector gradient(network.changes.parameters().size());
+  const std::vector<double*> places(batch.size(), gradient.data());
+  network.pass.Begin(batch, {.changes = &network.changes, .gradients = places});
+  size_t slices = 1;
+  for (; !network.pass.Advance(); ++slices) {
+  }
+  EXPECT_LE(network.pass.bytes(), kMemory);
+  // One group: its layers there and back once, and the head some rows at a time.
+  EXPECT_LT(slices, 2 * network.weights.shape().layers + batch.size());
+  Network roomy({.vocabulary = kVocabulary}, uint64_t{64} << 20);
+  Random again(12);
+  AddChange(ChangeKind::kLora, {0, Linear::kQuery}, roomy.weights.shape(), again, &roomy.changes);
+  Randomise(&roomy.changes, again);
+  const Vector expected = roomy.Gradient(batch);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(gradient[i], expected[i], 1e-12);
+  }
+}
+
 TEST(NetworkGradientTest, GradientsOfSequencesAddUpToThatOfTheBatch) {
   Network network;
   Random random(10);
@@ -288,6 +322,23 @@ TEST(NetworkGradientTest, ALossFromBehindTheFrozenLayersIsTheSame) {
         EXPECT_EQ(loss, network.Loss(batch));
       }
     }
+  }
+}
+
+// Long prompts once made it grow without a limit.
+TEST(NetworkGradientTest, WhatIsKeptOfTheFrozenLayersHasALimit) {
+  Network network = MakeFull(1);  // every sequence is a group
+  Random random(13);
+  AddChange(ChangeKind::kLora, {1, Linear::kUp}, network.weights.shape(), random, &network.changes);
+  const std::vector<TrainingSequence> batch = Batch();
+  const size_t row = network.weights.shape().width * sizeof(double);
+  FrozenPrefix<double> prefix{.max_bytes = 12 * row};
+  for (int i = 0; i < 3; ++i) {
+    Randomise(&network.changes, random);
+    EXPECT_EQ(network.pass.Run(batch, {.changes = &network.changes, .prefix = &prefix}),
+              network.Loss(batch));
+    EXPECT_EQ(prefix.streams.size(), 2U) << "5 and 4 rows, not 6 more";
+    EXPECT_EQ(prefix.bytes(), 9 * row);
   }
 }
 
