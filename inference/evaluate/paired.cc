@@ -101,6 +101,32 @@ class Evaluation {
  private:
   const AdapterMix* AdaptersOf(double t) const { return adapters_ ? adapters_(t) : nullptr; }
 
+  // The adapters for a masking. Serving asks with the share of the block at hand for all that it
+  // reads, the clean blocks before it included; here blocks of different shares are read at once.
+  absl::StatusOr<const AdapterMix*> AdaptersOf(const Corruption& corruption) const {
+    const double share =
+        static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);
+    if (block_ == 0 || !adapters_) {
+      return AdaptersOf(share);
+    }
+    const auto mix_at = [&](double t) {
+      const AdapterMix* mix = adapters_(t);
+      return mix == nullptr ? AdapterMix{} : *mix;
+    };
+    const AdapterMix first = mix_at(share);
+    double last = share;
+    for (const auto& token : corruption.masked) {
+      if (token.t != last && !SameMix(first, mix_at(token.t))) {
+        return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                     "adapters that change with the masked share cannot be scored in block mode: a "
+                     "pass reads blocks of different shares at once; score them in diffusion mode, "
+                     "or a static adapter");
+      }
+      last = token.t;
+    }
+    return AdaptersOf(share);
+  }
+
   absl::Status CheckCancelled() const {
     return options_.cancelled && options_.cancelled()
                ? Error(absl::StatusCode::kCancelled, reasons::kCancelled,
@@ -123,11 +149,9 @@ class Evaluation {
     for (const Corruption& corruption :
          DrawCorruptions(SpansOf(text, block_), options_.draws, seed)) {
       RETURN_IF_ERROR(CheckCancelled());
-      const double share =
-          static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);
+      ASSIGN_OR_RETURN(const AdapterMix* const mix, AdaptersOf(corruption));
       values.assign(corruption.masked.size(), 0.0);
-      RETURN_IF_ERROR(
-          ScoreMasked(transformer_, text, corruption, block_, AdaptersOf(share), values));
+      RETURN_IF_ERROR(ScoreMasked(transformer_, text, corruption, block_, mix, values));
       *nats += WeightedNats(corruption, values) / options_.draws;
       for (size_t i = 0; i < values.size(); ++i) {
         bins_.Add(corruption.masked[i].t, values[i]);

@@ -51,8 +51,8 @@ struct NelboTable {
 // Scores each document under masks that depend on the seed, its place and the number of draws only.
 // `adapters` is asked with the share of masked tokens of the whole completion; empty: none.
 // Errors: INVALID_ARGUMENT for no documents, an empty completion (autoregressive: fewer than two
-// tokens), a token beyond the vocabulary or options out of range; CONTEXT_TOO_LONG; CANCELLED;
-// those of the forward pass.
+// tokens), a token beyond the vocabulary, options out of range, or in block mode adapters that are
+// not the same for all t; CONTEXT_TOO_LONG; CANCELLED; those of the forward pass.
 absl::StatusOr<NelboTable> EvaluateNelbo(Transformer& transformer,
                                          std::span<const ScoredDocument> documents,
                                          const AdaptersOfT& adapters, const NelboOptions& options);

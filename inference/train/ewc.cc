@@ -61,21 +61,21 @@ double AddEwcPenalty(const EwcMemory& memory, double strength, std::span<const f
   return penalty;
 }
 
-void FollowFisher(std::span<const float> gradients, size_t count, double scale, double rate,
+void FollowFisher(std::span<const float> gradients, std::span<const double> scales, double rate,
                   std::vector<double>* fisher) {
-  RUVD_CHECK(count > 0 && gradients.size() % count == 0);
-  const size_t parameters = gradients.size() / count;
+  RUVD_CHECK(!scales.empty() && gradients.size() % scales.size() == 0);
+  const size_t parameters = gradients.size() / scales.size();
   const bool begins = fisher->empty();
   fisher->resize(parameters);
-  const double factor = scale * scale / static_cast<double>(count);
   for (size_t i = 0; i < parameters; ++i) {
     double squares = 0;
-    for (size_t example = 0; example < count; ++example) {
-      const auto g = static_cast<double>(gradients[example * parameters + i]);
+    for (size_t example = 0; example < scales.size(); ++example) {
+      const double g = scales[example] * static_cast<double>(gradients[example * parameters + i]);
       squares += g * g;
     }
+    const double mean = squares / static_cast<double>(scales.size());
     double& value = (*fisher)[i];
-    value = begins ? factor * squares : value + rate * (factor * squares - value);
+    value = begins ? mean : value + rate * (mean - value);
   }
 }
 

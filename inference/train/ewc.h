@@ -21,14 +21,15 @@ namespace ruvd::train {
 //   F <- rate * F_step + (1 - rate) * F
 // ("EWC++", Chaudhry et al. 2018, arXiv 1801.10112, eq. 8), and F_step the mean over examples of
 // their squared gradients, never the square of the batch's gradient. An example's gradient is that
-// of its share of the step's loss times the number of sequences in the step: where all have equal
-// parts, of its own loss in nats per token. A strength of as many tokens as an example has is then
+// of its own loss in nats per token, times its reward, whatever its share of the step's loss: parts
+// of a mixture count alike. Of preferences it is that of its part of the objective times the
+// number of sequences in the step. A strength of as many tokens as an example has is then
 // the Laplace approximation for former text of the same amount.
 struct EwcOptions {
   double strength = 0;     // at least 0; 0: no penalty
   double fisher_rate = 0;  // 0 <= rate < 1; 0: the Fisher is not followed
-  // Sequences of a step whose gradients are squared, at least 1, the first ones of its first batch
-  // that do not follow the frozen network; each takes memory for all parameters.
+  // Sequences of a step whose gradients are squared, at least 1, spread over those of its first
+  // batch that do not follow the frozen network; each takes memory for all parameters.
   int examples = 4;
 };
 
@@ -52,9 +53,9 @@ Digest EwcMemoryId(const EwcMemory& memory);
 double AddEwcPenalty(const EwcMemory& memory, double strength, std::span<const float> parameters,
                      std::span<float> gradient);
 
-// Moves the running Fisher by the gradients of examples, `count` one behind the other, each of them
-// times `scale`. An empty one begins with what they give.
-void FollowFisher(std::span<const float> gradients, size_t count, double scale, double rate,
+// Moves the running Fisher by the gradients of examples, one behind the other, each of them times
+// its scale. An empty one begins with what they give.
+void FollowFisher(std::span<const float> gradients, std::span<const double> scales, double rate,
                   std::vector<double>* fisher);
 
 }  // namespace ruvd::train

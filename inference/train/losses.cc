@@ -173,6 +173,7 @@ class MixedObjective final : public Objective {
     for (const ObjectivePart& part : parts_) {
       for (TrainingSequence& sequence : part.objective->Draw(step)) {
         sequence.follows_frozen = part.follow_frozen;
+        sequence.share *= part.weight;
         for (Prediction& prediction : sequence.predictions) {
           prediction.weight *= part.weight;
         }
@@ -212,6 +213,10 @@ class PreferenceObjective final : public Objective {
           batch.push_back(std::move(sequence));
         }
       }
+    }
+    // The objective has no loss of a single sequence: all have equal parts.
+    for (TrainingSequence& sequence : batch) {
+      sequence.share = 1.0 / static_cast<double>(batch.size());
     }
     return batch;
   }
@@ -271,7 +276,8 @@ TrainingSequence CorruptedSequence(const TextRules& rules, const TrainingExample
       .tokens = std::move(text.tokens),
       .attention = text.attention,
       .predictions = {},
-      .t = static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length)};
+      .t = static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length),
+      .share = scale};
   const double part =
       scale * static_cast<double>(example.weight) / static_cast<double>(corruption.length);
   for (size_t i = 0; i < text.rows.size(); ++i) {
@@ -288,7 +294,8 @@ TrainingSequence NextTokenSequence(const TrainingExample& example, double scale)
   const size_t first = std::max<size_t>(example.prompt.size(), 1);
   TrainingSequence sequence{.tokens = {tokens.begin(), tokens.end() - 1},
                             .attention = {.kind = Attention::Kind::kCausal},
-                            .predictions = {}};
+                            .predictions = {},
+                            .share = scale};
   const double part =
       scale * static_cast<double>(example.weight) / static_cast<double>(tokens.size() - first);
   for (size_t i = first; i < tokens.size(); ++i) {

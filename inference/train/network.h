@@ -109,6 +109,9 @@ struct TrainingSequence {
   // Masked share of the active window, 0 <= t <= 1: which timestep banks act on it. 1 from left to
   // right.
   double t = 1;
+  // What its loss was multiplied by for its part of the step's loss, above 0: the gradient of its
+  // own loss is that of its part divided by it.
+  double share = 1;
 };
 
 // What a linear layer got and what came back, for statistics such as the covariances that a frame

@@ -60,6 +60,7 @@ TrainingRun::TrainingRun(const RunParts& parts, const RunOptions& options)
     : parts_(parts),
       options_(options),
       pass_(*parts.weights, *parts.runner, options.pass),
+      held_out_prefix_{.max_bytes = options.pass.memory_bytes},
       optimizer_(parts.changes->parameters().size(), options.optimizer, parts.changes->Groups()) {
   RUVD_CHECK(CheckRunOptions(options).ok());
   if (const EwcMemory* remembered = parts.remembered; remembered != nullptr) {
@@ -141,6 +142,7 @@ void TrainingRun::BeginBatch() {
   const auto accumulate = static_cast<uint64_t>(options_.accumulate);
   batch_ = parts_.objective->Draw(state_.step * accumulate + static_cast<uint64_t>(accumulated_));
   for (TrainingSequence& sequence : batch_) {
+    sequence.share /= options_.accumulate;
     for (Prediction& prediction : sequence.predictions) {
       prediction.weight /= options_.accumulate;
     }
@@ -166,23 +168,28 @@ void TrainingRun::BeginFrozen() {
   pass_.Begin(std::span(batch_).last(followers.size()), {.record = &frozen_});
 }
 
-// Sequences of this batch whose gradients the running Fisher is made of.
-size_t TrainingRun::FisherExamples() const {
+// Sequences of this batch whose gradients the running Fisher is made of: spread over the batch,
+// since the parts of mixed objectives lie one behind the other, and others each step.
+std::vector<size_t> TrainingRun::FisherExamples() const {
   if (options_.ewc.fisher_rate == 0 || accumulated_ > 0) {
-    return 0;
+    return {};
   }
   const auto own = static_cast<size_t>(std::ranges::count_if(
       batch_, [](const TrainingSequence& sequence) { return !sequence.follows_frozen; }));
-  return std::min(own, static_cast<size_t>(options_.ewc.examples));
+  std::vector<size_t> examples(std::min(own, static_cast<size_t>(options_.ewc.examples)));
+  for (size_t i = 0; i < examples.size(); ++i) {
+    examples[i] = (i * own / examples.size() + state_.step) % own;
+  }
+  return examples;
 }
 
 void TrainingRun::BeginGradient() {
   phase_ = Phase::kGradient;
   std::vector<float*> gradients(batch_.size(), gradient_.data());
-  const size_t examples = FisherExamples();
-  example_gradients_.assign(examples * gradient_.size(), 0.0F);
-  for (size_t i = 0; i < examples; ++i) {
-    gradients[i] = example_gradients_.data() + i * gradient_.size();
+  const std::vector<size_t> examples = FisherExamples();
+  example_gradients_.assign(examples.size() * gradient_.size(), 0.0F);
+  for (size_t i = 0; i < examples.size(); ++i) {
+    gradients[examples[i]] = example_gradients_.data() + i * gradient_.size();
   }
   pass_.Begin(batch_, {.changes = parts_.changes,
                        .gradients = gradients,
@@ -192,13 +199,15 @@ void TrainingRun::BeginGradient() {
 // The Fisher after this step; the gradients of its examples join the others.
 void TrainingRun::TakeExampleGradients() {
   const size_t parameters = gradient_.size();
-  const size_t examples = FisherExamples();
-  next_fisher_ = state_.fisher;
-  if (examples > 0) {
-    const auto scale = static_cast<double>(batch_.size()) * options_.accumulate;
-    FollowFisher(example_gradients_, examples, scale, options_.ewc.fisher_rate, &next_fisher_);
+  std::vector<double> scales;
+  for (const size_t example : FisherExamples()) {
+    scales.push_back(1.0 / batch_[example].share);
   }
-  for (size_t i = 0; i < examples; ++i) {
+  next_fisher_ = state_.fisher;
+  if (!scales.empty()) {
+    FollowFisher(example_gradients_, scales, options_.ewc.fisher_rate, &next_fisher_);
+  }
+  for (size_t i = 0; i < scales.size(); ++i) {
     for (size_t j = 0; j < parameters; ++j) {
       gradient_[j] += example_gradients_[i * parameters + j];
     }
@@ -218,8 +227,23 @@ std::vector<double> TrainingRun::SequenceLosses() const {
   return losses;
 }
 
+// Serving asks banks with the share of the block at hand for all that it reads, the clean blocks
+// before it included; a sequence of [x_t ; x_0] reads blocks of different shares at once.
+absl::Status TrainingRun::CheckBanks() const {
+  const auto by_block = [](const TrainingSequence& sequence) {
+    return sequence.attention.kind == Attention::Kind::kNoisyAndClean;
+  };
+  return parts_.changes->banked() && (std::ranges::any_of(batch_, by_block) ||
+                                      std::ranges::any_of(parts_.held_out, by_block))
+             ? Invalid(
+                   "timestep banks cannot be trained by block diffusion, whose blocks have masked "
+                   "shares of their own; train them by masked diffusion, or a static adapter")
+             : absl::OkStatus();
+}
+
 absl::Status TrainingRun::Advance(const std::function<bool()>& pause) {
   while (phase_ != Phase::kDone) {
+    RETURN_IF_ERROR(CheckBanks());
     if (options_.cancelled && options_.cancelled()) {
       return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
                    "training was cancelled; start it again to learn this");
@@ -317,9 +341,12 @@ void TrainingRun::BeginNext() {
 }
 
 uint64_t TrainingRun::bytes() const {
-  const size_t floats = parts_.changes->parameters().size() + gradient_.size() + state_.best.size();
-  const size_t doubles = optimizer_.state().first.size() + optimizer_.state().second.size();
-  return pass_.bytes() + floats * sizeof(float) + doubles * sizeof(double);
+  const size_t floats = parts_.changes->parameters().size() + gradient_.capacity() +
+                        example_gradients_.capacity() + state_.best.capacity();
+  const size_t doubles = optimizer_.state().first.size() + optimizer_.state().second.size() +
+                         state_.fisher.capacity() + next_fisher_.capacity();
+  return pass_.bytes() + held_out_prefix_.bytes() + frozen_.bytes() + floats * sizeof(float) +
+         doubles * sizeof(double);
 }
 
 std::string TrainingRun::Checkpoint() const {

@@ -66,7 +66,8 @@ class TrainingRun {
   TrainingRun(const RunParts& parts, const RunOptions& options);
 
   // Works until `pause` says so, asked after each slice, or the run is done. Empty: until it is
-  // done. Errors: CANCELLED; INTERNAL when the gradient is not finite.
+  // done. Errors: CANCELLED; INVALID_ARGUMENT for timestep banks on sequences of block diffusion;
+  // INTERNAL when the gradient is not finite.
   absl::Status Advance(const std::function<bool()>& pause = nullptr);
   bool done() const { return phase_ == Phase::kDone; }
 
@@ -79,7 +80,8 @@ class TrainingRun {
   // Nats per token of the held-out sequences, one for each evaluation.
   const std::vector<double>& held_out() const { return state_.held_out; }
 
-  // Memory that the run holds: activations, parameters, gradient and the optimiser's state.
+  // Memory that the run holds: activations, what is kept of the frozen network, parameters,
+  // gradients, the optimiser's state and the Fisher.
   uint64_t bytes() const;
 
   // The state at the end of the last step or evaluation. Work on the next one is done again.
@@ -96,9 +98,10 @@ class TrainingRun {
   void BeginBatch();
   void BeginFrozen();
   void BeginGradient();
-  size_t FisherExamples() const;
+  std::vector<size_t> FisherExamples() const;
   void TakeExampleGradients();
   void BeginNext();
+  absl::Status CheckBanks() const;
   absl::Status FinishPass();
   absl::Status FinishGradient();
   void FinishEvaluation();
@@ -119,7 +122,7 @@ class TrainingRun {
   std::vector<double> policy_;
   FrozenStates<float> frozen_;
   std::vector<float> gradient_;
-  std::vector<float> example_gradients_;  // of FisherExamples() sequences
+  std::vector<float> example_gradients_;  // of FisherExamples()
   std::vector<double> next_fisher_;
   double batch_loss_ = 0;
   double loss_ = 0;

@@ -199,12 +199,12 @@ TEST(EwcTest, ThePenaltyHasItsDerivative) {
 TEST(EwcTest, TheRunningFisherIsOfExamples) {
   std::vector<double> fisher;
   const std::vector<float> first = {1.0F, 2.0F, -1.0F, 0.0F};  // two examples that cancel at [0]
-  FollowFisher(first, 2, 2.0, 0.25, &fisher);
+  FollowFisher(first, std::vector{2.0, 2.0}, 0.25, &fisher);
   ASSERT_EQ(fisher.size(), 2U);
   EXPECT_NEAR(fisher[0], 4 * 1.0, 1e-12);
   EXPECT_NEAR(fisher[1], 4 * 2.0, 1e-12);
   const std::vector<float> second = {0.0F, 1.0F};
-  FollowFisher(second, 1, 1.0, 0.25, &fisher);
+  FollowFisher(second, std::vector{1.0}, 0.25, &fisher);
   EXPECT_NEAR(fisher[0], 0.75 * 4, 1e-12);
   EXPECT_NEAR(fisher[1], 0.75 * 8 + 0.25, 1e-12);
 }
@@ -241,6 +241,35 @@ TEST(EwcTest, ARunFollowsTheFisherOfItsExamples) {
     EXPECT_NEAR(plain.changes.parameters()[j], memory.anchor[j], 1e-4);
   }
   EXPECT_EQ(ReasonOf(EwcMemoryOf(AsBytes(checkpoint)).status()), reasons::kInvalidArgument);
+}
+
+// Of parts with unequal shares of the loss, each example's gradient is that of its own loss, and no
+// part is left out.
+TEST(EwcTest, TheFisherOfAMixtureIsOfItsExamplesOwnLosses) {
+  Setting setting;
+  const auto mixed = setting.Mixed(false, 0.25);
+  const size_t parameters = setting.changes.parameters().size();
+  NetworkPass<float> pass(*setting.weights, SerialRunner(), {});
+  // Two old sequences with an eighth of the loss each, three new ones with a third; two examples.
+  const std::vector<TrainingSequence> batch = mixed->Draw(0);
+  ASSERT_EQ(batch.size(), 5U);
+  std::vector<double> expected(parameters);
+  for (const auto& [place, parts] : {std::pair<size_t, double>{0, 8}, {2, 3}}) {
+    std::vector<float> gradient(parameters);
+    float* const pointer = gradient.data();
+    pass.Run(std::span(&batch[place], 1),
+             {.changes = &setting.changes, .gradients = std::span(&pointer, 1)});
+    for (size_t i = 0; i < parameters; ++i) {
+      const double own = parts * static_cast<double>(gradient[i]);
+      expected[i] += 0.5 * own * own;
+    }
+  }
+  const RunOptions options{
+      .steps = 1, .learning_rate = 0.02, .ewc = {.fisher_rate = 0.1, .examples = 2}};
+  const EwcMemory memory = EwcMemoryOf(AsBytes(setting.Train(*mixed, options))).value();
+  for (size_t i = 0; i < parameters; ++i) {
+    EXPECT_NEAR(memory.fisher[i], expected[i], 1e-4 * expected[i] + 1e-9);
+  }
 }
 
 // With a large strength the parameters that mattered stay where they were, more than without.

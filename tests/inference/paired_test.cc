@@ -11,6 +11,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
 #include "inference/model/cpu_transformer.h"
 #include "inference/train/score.h"
 #include "tests/inference/text_model.h"
@@ -111,6 +112,24 @@ TEST_F(EvaluateNelboTest, AdaptersAreThoseOfT) {
   EXPECT_EQ(none.tokens_by_t, banks.tokens_by_t);  // the same masks
   EXPECT_NE(none.nats_by_t[9], banks.nats_by_t[9]);
   EXPECT_EQ(none.nats_by_t[1], banks.nats_by_t[1]);
+}
+
+// They were asked with the share of the whole completion; serving asks with that of a block.
+TEST_F(EvaluateNelboTest, AdaptersOfTCannotBeScoredBlockByBlock) {
+  const auto one = testing::RandomAdapter(
+      *model_, {{"blk.0.attn_q.weight", FindMatrix(*model_, "blk.0.attn_q.weight")}}, 1);
+  const AdapterMix low{.parts = {{one, 0.5F}}};
+  const AdapterMix high{.parts = {{one, 1.0F}}};
+  const AdaptersOfT by_t = [&](double t) { return t < 0.6 ? &low : &high; };
+  const AdaptersOfT always = [&](double) { return &low; };
+  const NelboOptions options{
+      .mode = DecodingMode::kBlock, .draws = 6, .block_length = 4, .seed = 3};
+  EXPECT_EQ(ReasonOf(EvaluateNelbo(transformer_, documents_, by_t, options).status()),
+            reasons::kInvalidArgument);
+  EXPECT_TRUE(EvaluateNelbo(transformer_, documents_, always, options).ok());
+  NelboOptions diffusion = options;
+  diffusion.mode = DecodingMode::kDiffusion;
+  EXPECT_TRUE(EvaluateNelbo(transformer_, documents_, by_t, diffusion).ok());
 }
 
 TEST_F(EvaluateNelboTest, RefusesBadInput) {

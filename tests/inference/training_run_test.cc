@@ -156,6 +156,39 @@ TEST(TrainingRunTest, CancellationEndsIt) {
   EXPECT_EQ(polls, 10);
 }
 
+// What it says is what the throttle holds against the memory that learning may take.
+TEST(TrainingRunTest, ItsBytesAreAllThatItHolds) {
+  const auto model = std::make_shared<const testing::TextModel>();
+  const auto weights = ModelWeights::Create(model, nullptr, SerialRunner()).value();
+  const std::vector<Site> sites = {{1, Linear::kDown}};
+  const std::vector<TrainingExample> texts = {Example(std::string(80, 'p'), " hello")};
+  const auto objective = MakeObjective(*model, texts, {.batch = 3, .seed = 7}).value();
+  const std::vector<TrainingSequence> held_out = HeldOutSequences(*model, texts, {}, 8, 8).value();
+  const auto bytes = [&](const std::vector<TrainingSequence>& measured, const EwcOptions& ewc) {
+    ChangeSet<float> changes(NetworkShape::Of(model->config()));
+    RUVD_CHECK(AddLoras(*model, sites, 2, false, 5, &changes).ok());
+    TrainingRun run({.weights = weights.get(),
+                     .changes = &changes,
+                     .objective = objective.get(),
+                     .held_out = measured,
+                     .runner = &SerialRunner()},
+                    {.steps = 1, .ewc = ewc});
+    RUVD_CHECK(run.Advance().ok());
+    return run.bytes();
+  };
+  ChangeSet<float> changes(NetworkShape::Of(model->config()));
+  ASSERT_TRUE(AddLoras(*model, sites, 2, false, 5, &changes).ok());
+  FrozenPrefix<float> prefix;
+  NetworkPass<float> pass(*weights, SerialRunner(), {});
+  pass.Run(held_out, {.changes = &changes, .prefix = &prefix});
+  ASSERT_EQ(prefix.bytes(), 8 * 86 * NetworkShape::Of(model->config()).width * sizeof(float));
+  EXPECT_GE(bytes(held_out, {}), pass.bytes() + prefix.bytes());
+  // The gradients of three examples, and a Fisher that is followed while another one counts.
+  const size_t parameters = changes.parameters().size();
+  EXPECT_GE(bytes({}, {.fisher_rate = 0.1, .examples = 3}),
+            bytes({}, {}) + parameters * (3 * sizeof(float) + 2 * sizeof(double)));
+}
+
 TEST(TrainingRunTest, PreferencesAreLearnt) {
   const auto model = std::make_shared<const testing::TextModel>();
   const auto weights = ModelWeights::Create(model, nullptr, SerialRunner()).value();
@@ -177,6 +210,35 @@ TEST(TrainingRunTest, PreferencesAreLearnt) {
   }
   EXPECT_NEAR(first, std::log(2.0), 1e-6);  // policy and reference are one at first
   EXPECT_LT(run.loss(), 0.5 * first);
+}
+
+// They were trained with the share of the whole completion, which serving never asks for.
+TEST(TrainingRunTest, RefusesTimestepBanksInBlockDiffusion) {
+  const auto model = std::make_shared<const testing::TextModel>();
+  const auto weights = ModelWeights::Create(model, nullptr, SerialRunner()).value();
+  const std::vector<Site> sites = {{1, Linear::kDown}};
+  for (const bool banked : {false, true}) {
+    for (const LossKind kind : {LossKind::kMaskedDiffusion, LossKind::kBlockDiffusion}) {
+      ChangeSet<float> changes(NetworkShape::Of(model->config()));
+      TaloraPlan plan{.trunk_rank = 2};
+      if (banked) {
+        plan.residual_ranks = {1, 1, 1};
+      }
+      ASSERT_TRUE(AddTalora(*model, sites, plan, nullptr, 5, &changes).ok());
+      const auto objective =
+          MakeObjective(*model, Examples(),
+                        {.loss = {.kind = kind, .block_length = 4}, .batch = 3, .seed = 7})
+              .value();
+      TrainingRun run({.weights = weights.get(),
+                       .changes = &changes,
+                       .objective = objective.get(),
+                       .held_out = {},
+                       .runner = &SerialRunner()},
+                      {.steps = 2});
+      const bool refused = banked && kind == LossKind::kBlockDiffusion;
+      EXPECT_EQ(ReasonOf(run.Advance()), refused ? reasons::kInvalidArgument : "");
+    }
+  }
 }
 
 TEST(TrainingRunTest, OptionsAreChecked) {
