@@ -41,12 +41,12 @@ absl::StatusOr<Site> LastLayerSite(const Model& model, std::string_view target) 
 
 // How many held-out maskings keep their number of rows within the limit.
 int HeldOutSamples(std::span<const TrainingExample> examples, int wanted) {
-  size_t tokens = 0;
+  size_t rows = 0;
   for (const TrainingExample& example : examples) {
-    tokens += example.completion.size();
+    rows += example.prompt.size() + example.completion.size();
   }
-  const size_t mean = std::max<size_t>(1, tokens / std::max<size_t>(1, examples.size()));
-  const auto affordable = static_cast<int>(2 * limits::kMaxHeldOutRows / mean);
+  const size_t mean = std::max<size_t>(1, rows / std::max<size_t>(1, examples.size()));
+  const auto affordable = static_cast<int>(limits::kMaxHeldOutRows / mean);
   return wanted < 1 ? wanted : std::min(wanted, std::max(1, affordable));
 }
 
@@ -134,6 +134,7 @@ absl::StatusOr<TrainingResult> TrainLastLayerLora(Transformer& transformer,
 
 absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, const Frame& frame,
                                                   std::span<const TrainingExample> examples,
+                                                  std::span<const TrainingExample> held_out,
                                                   const AdapterMix* base,
                                                   const TrainingOptions& options) {
   const Model& model = transformer.model();
@@ -152,8 +153,9 @@ absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, cons
   ChangeSet<float> changes(train::NetworkShape::Of(model.config()));
   changes.AddCore(*site, static_cast<size_t>(frame.rank), 1.0F, frame.p, frame.q);
   TrainingResult result;
-  const Lesson lesson{
-      .examples = examples, .held_out = examples, .learning_rate = kCoreLearningRate};
+  const Lesson lesson{.examples = examples,
+                      .held_out = held_out.empty() ? examples : held_out,
+                      .learning_rate = kCoreLearningRate};
   RETURN_IF_ERROR(Train(transformer, lesson, base, options, &changes, &result));
   result.core = changes.parameters();
   ASSIGN_OR_RETURN(result.adapter,

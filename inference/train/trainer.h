@@ -78,9 +78,11 @@ absl::StatusOr<TrainingResult> TrainLastLayerLora(Transformer& transformer,
                                                   const AdapterMix* base,
                                                   const TrainingOptions& options);
 
-// The same with an R-core: y += P R Q x, R from zero, P and Q fixed by the frame.
+// The same with an R-core: y += P R Q x, R from zero, P and Q fixed by the frame. Scored on
+// `held_out` as TrainLora is.
 absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, const Frame& frame,
                                                   std::span<const TrainingExample> examples,
+                                                  std::span<const TrainingExample> held_out,
                                                   const AdapterMix* base,
                                                   const TrainingOptions& options);
 

@@ -44,19 +44,26 @@ std::vector<train::Site> SitesOf(const Model& model, int layers) {
   return train::SitesFrom(model.config(), static_cast<size_t>(first), false);
 }
 
-// The core of a set of lessons, empty if it does not lower their held-out loss.
+// Whether the lessons held back are read better by more than what is asked.
+bool Improves(const TrainingResult& result, const BackgroundOptions& options) {
+  return result.held_out_before - result.held_out_after > options.min_improvement;
+}
+
+// The core of what was taught, which may be shared: empty if it does not pass the gate that the
+// adapter passed.
 absl::StatusOr<std::vector<float>> TrainCore(const LearningServices& services,
                                              const BackgroundOptions& options,
-                                             const std::vector<const Lesson*>& lessons,
-                                             uint64_t seed) {
+                                             const LessonSplit& split, uint64_t seed) {
   if (services.frame == nullptr) {
     return std::vector<float>();
   }
-  ASSIGN_OR_RETURN(TrainingResult result,
-                   TrainLastLayerCore(*services.transformer, *services.frame,
-                                      MakeExamples(services.transformer->model(), lessons), nullptr,
-                                      MakeTrainingOptions(services, options, seed)));
-  if (result.held_out_after >= result.held_out_before) {
+  const Model& model = services.transformer->model();
+  ASSIGN_OR_RETURN(
+      TrainingResult result,
+      TrainLastLayerCore(*services.transformer, *services.frame, MakeExamples(model, split.taught),
+                         MakeExamples(model, split.held_back), nullptr,
+                         MakeTrainingOptions(services, options, seed)));
+  if (!Improves(result, options)) {
     result.core.clear();
   }
   return std::move(result.core);
@@ -233,7 +240,7 @@ absl::Status LearnCluster(const LearningServices& services, const BackgroundOpti
                 MakeTrainingOptions(services, options, seed)));
   learned->held_out_before = result.held_out_before;
   learned->held_out_after = result.held_out_after;
-  if (!(result.held_out_before - result.held_out_after > options.min_improvement)) {
+  if (!Improves(result, options)) {
     learned->outcome = RoundOutcome::kNoImprovement;
     return absl::OkStatus();
   }
@@ -241,7 +248,7 @@ absl::Status LearnCluster(const LearningServices& services, const BackgroundOpti
                   .centroid = CentroidOf(cluster.lessons),
                   .examples = static_cast<uint32_t>(cluster.lessons.size())};
   AddRewards(cluster, options.quality_decay, &lessons);
-  ASSIGN_OR_RETURN(lessons.core, TrainCore(services, options, split.taught, seed));
+  ASSIGN_OR_RETURN(lessons.core, TrainCore(services, options, split, seed));
   ASSIGN_OR_RETURN(const bool erased, SomeWereErased(services, cluster));
   if (erased) {
     learned->outcome = RoundOutcome::kErased;

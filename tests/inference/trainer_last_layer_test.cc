@@ -13,6 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
+#include "inference/limits.h"
 #include "inference/model/cpu_transformer.h"
 #include "inference/train/run.h"
 #include "inference/train/trainer.h"
@@ -75,14 +76,14 @@ TEST(TrainerTest, CoreIsTheOnlyTrainedPart) {
   const Frame frame = RandomFrame(transformer.model(), 16, 3).value();
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
   const TrainingOptions options{.steps = 30, .batch = 2};
-  const auto result = TrainLastLayerCore(transformer, frame, examples, nullptr, options);
+  const auto result = TrainLastLayerCore(transformer, frame, examples, {}, nullptr, options);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_LT(result->held_out_after, result->held_out_before);
   ASSERT_EQ(result->core.size(), 256U);
   const auto rebuilt = AdapterFromCore(frame, result->core, "overlay", 1, 1.0F).value();
   EXPECT_EQ(AdapterId(*rebuilt), AdapterId(*result->adapter));
   const AdapterMix mix{.parts = {{result->adapter, 1.0F}}};
-  const auto more = TrainLastLayerCore(transformer, frame, examples, &mix, options);
+  const auto more = TrainLastLayerCore(transformer, frame, examples, {}, &mix, options);
   EXPECT_NEAR(more->held_out_before, result->held_out_after, 1e-4);
 }
 
@@ -114,6 +115,38 @@ TEST(TrainerTest, ChangesTheSitesItIsGivenAndMeasuresWhatItNeverTaught) {
   EXPECT_EQ(AdapterId(*own->adapter), AdapterId(*other->adapter)) << "measuring teaches nothing";
   EXPECT_LT(own->held_out_after, 0.8 * own->held_out_before);
   EXPECT_NE(own->held_out_before, other->held_out_before);
+}
+
+TEST(TrainerTest, ACoreIsMeasuredOnWhatItWasNeverTaught) {
+  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  const Frame frame = RandomFrame(transformer.model(), 16, 3).value();
+  const std::vector<TrainingExample> examples = {Example("say", " hello world")};
+  const std::vector<TrainingExample> held_out = {Example("tell", " good night")};
+  const TrainingOptions options{.steps = 10, .batch = 2};
+  const auto own = TrainLastLayerCore(transformer, frame, examples, {}, nullptr, options);
+  const auto other = TrainLastLayerCore(transformer, frame, examples, held_out, nullptr, options);
+  // What another training measures of the same text under the same masks.
+  const auto held_back = TrainLastLayerCore(transformer, frame, held_out, {}, nullptr, options);
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->core, own->core) << "measuring teaches nothing";
+  EXPECT_NE(other->held_out_before, own->held_out_before);
+  EXPECT_EQ(other->held_out_before, held_back->held_out_before);
+}
+
+// Only completions were counted: prompts of a thousand tokens then took any memory.
+TEST(TrainerTest, LongPromptsCountAmongTheHeldOutRows) {
+  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  const std::vector<TrainingExample> examples = {Example(std::string(90, 'p'), "ab")};
+  constexpr int kAffordable = static_cast<int>(limits::kMaxHeldOutRows / 92);
+  TrainingOptions options{.steps = 1, .held_out_samples = kAffordable};
+  const auto affordable = TrainLastLayerLora(transformer, examples, nullptr, options);
+  ASSERT_TRUE(affordable.ok()) << affordable.status();
+  options.held_out_samples = 2 * kAffordable;
+  const auto more = TrainLastLayerLora(transformer, examples, nullptr, options);
+  EXPECT_EQ(more->held_out_before, affordable->held_out_before);
+  options.held_out_samples = kAffordable - 1;
+  const auto fewer = TrainLastLayerLora(transformer, examples, nullptr, options);
+  EXPECT_NE(fewer->held_out_before, affordable->held_out_before);
 }
 
 TEST(TrainerTest, WhoeverDrivesARunMayEndIt) {
@@ -163,12 +196,13 @@ TEST(TrainerTest, RefusesBadInput) {
   Frame foreign = RandomFrame(transformer.model(), 4, 1).value();
   foreign.model_hash[0] ^= 1;
   const std::vector<TrainingExample> examples = {good};
-  EXPECT_EQ(ReasonOf(TrainLastLayerCore(transformer, foreign, examples, nullptr, {}).status()),
+  EXPECT_EQ(ReasonOf(TrainLastLayerCore(transformer, foreign, examples, {}, nullptr, {}).status()),
             reasons::kFrameMismatch);
   Frame elsewhere = RandomFrame(transformer.model(), 4, 1).value();
   elsewhere.target = "blk.0.attn_output.weight";
-  EXPECT_EQ(ReasonOf(TrainLastLayerCore(transformer, elsewhere, examples, nullptr, {}).status()),
-            reasons::kFrameMismatch);
+  EXPECT_EQ(
+      ReasonOf(TrainLastLayerCore(transformer, elsewhere, examples, {}, nullptr, {}).status()),
+      reasons::kFrameMismatch);
 }
 
 // The claim behind the learning loop, on the shipped test model: one corrected text, the default
@@ -189,7 +223,7 @@ TEST(TrainerTest, OneCorrectionIsLearntByTheShippedModel) {
   ASSERT_TRUE(lora.ok()) << lora.status();
   EXPECT_LT(lora->held_out_after, lora->held_out_before - 0.3);
   const Frame frame = RandomFrame(**model, 32, 7).value();
-  const auto core = TrainLastLayerCore(transformer, frame, examples, nullptr, {});
+  const auto core = TrainLastLayerCore(transformer, frame, examples, {}, nullptr, {});
   ASSERT_TRUE(core.ok()) << core.status();
   EXPECT_LT(core->held_out_after, core->held_out_before - 0.02);
 }
