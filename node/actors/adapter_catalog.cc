@@ -182,6 +182,9 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(std::shared_ptr<const Talor
     return WeightError(Shown(adapter->name));
   }
   ASSIGN_OR_RETURN(const std::string file, SerializeTaloraFile(*adapter, model_));
+  // What is served is what the file gives, or a version read again would not be the same: scales
+  // that one alpha does not express are rounded into the factors.
+  ASSIGN_OR_RETURN(adapter, ParseTaloraFile(AsBytes(file), model_, adapter->name));
   const std::string path = fmt::format("{}/{}-{}{}", options_.learned_folder, adapter->name,
                                        adapter->version, kExtension);
   std::error_code error;

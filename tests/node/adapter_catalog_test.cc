@@ -97,5 +97,23 @@ TEST_F(AdapterCatalogTest, SaysWhetherChoosingReadsFiles) {
   EXPECT_TRUE(catalog.ReadsFiles({}));
 }
 
+// One alpha does not express two ranks: what the file gives back has other bits, and was taken for
+// a file that had changed.
+TEST_F(AdapterCatalogTest, APublishedAdapterOfMixedRanksCanBeReadAgain) {
+  AdapterCatalog catalog(*model_, {.budget = 1, .learned_folder = folder_ / "learned"});
+  Adapter adapter = *testing::RandomAdapter(
+      *model_,
+      {{"blk.0.attn_output.weight", FindMatrix(*model_, "blk.0.attn_output.weight")},
+       {"blk.1.attn_output.weight", FindMatrix(*model_, "blk.1.attn_output.weight")}},
+      1);
+  adapter.name = "mixed";
+  adapter.targets.at("blk.0.attn_output.weight").scale = 0.7F;
+  adapter.targets.at("blk.1.attn_output.weight").scale = 0.3F;
+  ASSERT_TRUE(catalog.Publish(StaticTalora(std::make_shared<const Adapter>(adapter)), 1.0F).ok());
+  const auto read = catalog.Find("mixed", std::nullopt);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(AdapterId(*read->adapter), read->info.id);
+}
+
 }  // namespace
 }  // namespace ruvd
