@@ -101,18 +101,24 @@ absl::Status Check(std::span<const RoutingExample> examples, const ScorerTrainin
   return absl::OkStatus();
 }
 
-// One step on a batch.
-void Step(std::span<const RoutingExample> examples, std::span<const size_t> batch,
-          const ScorerTraining& options, Adam* adam, Scorer* scorer) {
-  std::vector<double> gradient(scorer->parameters().size());
-  double weights = 0;
-  for (const size_t index : batch) {
-    weights += examples[index].weight;
+double MeanWeight(std::span<const RoutingExample> examples) {
+  double sum = 0;
+  for (const RoutingExample& example : examples) {
+    sum += example.weight;
   }
+  return sum / static_cast<double>(std::max<size_t>(1, examples.size()));
+}
+
+// One step on a batch. Examples count by their weight among all of them, not among the batch, or
+// those that are rare and weigh much would count less the more of them meet.
+void Step(std::span<const RoutingExample> examples, std::span<const size_t> batch,
+          double mean_weight, const ScorerTraining& options, Adam* adam, Scorer* scorer) {
+  std::vector<double> gradient(scorer->parameters().size());
+  const double all = static_cast<double>(batch.size()) * mean_weight;
   for (const size_t index : batch) {
     const RoutingExample& example = examples[index];
     const double error = Sigmoid(scorer->Logit(example.features)) - (example.good ? 1 : 0);
-    scorer->AddGradient(example.features, error * example.weight / weights, gradient);
+    scorer->AddGradient(example.features, error * example.weight / all, gradient);
   }
   for (const Scorer::Range& matrix : scorer->matrices()) {
     for (double& value : scorer->parameters().subspan(matrix.begin, matrix.size)) {
@@ -136,13 +142,14 @@ absl::Status TrainScorer(std::span<const RoutingExample> examples, const ScorerT
   Support support(*scorer, options.density);
   std::vector<size_t> order(examples.size());
   std::iota(order.begin(), order.end(), size_t{0});
+  const double mean_weight = MeanWeight(examples);
   constexpr int kStages = 3;
   for (int epoch = 0; epoch < options.epochs; ++epoch) {
     const int stage = options.density < 1 ? epoch * kStages / options.epochs : 0;
     random.Shuffle(std::span(order));
     for (size_t first = 0; first < order.size(); first += static_cast<size_t>(options.batch)) {
       const size_t count = std::min(static_cast<size_t>(options.batch), order.size() - first);
-      Step(examples, std::span(order).subspan(first, count), options, &adam, scorer);
+      Step(examples, std::span(order).subspan(first, count), mean_weight, options, &adam, scorer);
       if (stage == 1) {
         support.Choose(scorer->parameters());
       }
@@ -161,18 +168,22 @@ absl::Status TrainScorer(std::span<const RoutingExample> examples, const ScorerT
 Calibration FitCalibration(const Scorer& scorer, std::span<const RoutingExample> examples) {
   constexpr int kMaxIterations = 50;
   constexpr double kRidge = 1e-9;
-  double good = 0;
-  double bad = 0;
-  std::vector<double> logits;
-  for (const RoutingExample& example : examples) {
-    (example.good ? good : bad) += example.weight;
-    logits.push_back(scorer.Logit(example.features));
-  }
   if (examples.empty()) {
     return {};
   }
+  // How sure the targets are follows from how many examples there are, whatever they weigh.
+  const auto good = static_cast<double>(std::ranges::count_if(examples, &RoutingExample::good));
+  const double bad = static_cast<double>(examples.size()) - good;
   const double target_good = (good + 1) / (good + 2);
   const double target_bad = 1 / (bad + 2);
+  const double mean_weight = MeanWeight(examples);
+  double weight_of_good = 0;
+  std::vector<double> logits;
+  for (const RoutingExample& example : examples) {
+    weight_of_good += example.good ? example.weight / mean_weight : 0;
+    logits.push_back(scorer.Logit(example.features));
+  }
+  const double weight_of_bad = static_cast<double>(examples.size()) - weight_of_good;
   const auto loss_of = [&](const Calibration& calibration) {
     double loss = 0;
     for (size_t i = 0; i < logits.size(); ++i) {
@@ -183,7 +194,7 @@ Calibration FitCalibration(const Scorer& scorer, std::span<const RoutingExample>
     }
     return loss;
   };
-  Calibration best{.slope = 0, .offset = std::log((good + 1) / (bad + 1))};
+  Calibration best{.slope = 0, .offset = std::log((weight_of_good + 1) / (weight_of_bad + 1))};
   double loss = loss_of(best);
   for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
     double g_slope = 0;

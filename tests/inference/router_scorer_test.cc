@@ -143,6 +143,27 @@ TEST(TrainScorerTest, LearnsWhatItsKindCanExpress) {
   }
 }
 
+// A batch was divided by its own weights: in batches of one all examples counted alike.
+TEST(TrainScorerTest, TheWeightedMeanIsMinimisedWhateverTheBatch) {
+  for (const int batch : {1, 4, 1000}) {
+    std::vector<RoutingExample> examples;
+    for (int i = 0; i < 200; ++i) {  // one of ten is good and weighs as much as the nine others
+      examples.push_back({.features = {1}, .good = i % 10 == 0, .weight = i % 10 == 0 ? 9.0 : 1.0});
+    }
+    Random random(3);
+    const auto scorer =
+        Scorer::Create({.kind = ScorerKind::kLogistic, .inputs = 1}, random).value();
+    ASSERT_TRUE(TrainScorer(examples,
+                            {.epochs = batch == 1000 ? 2000 : 100,
+                             .batch = batch,
+                             .learning_rate = 0.003,
+                             .weight_decay = 0},
+                            random, scorer.get())
+                    .ok());
+    EXPECT_NEAR(Sigmoid(scorer->Logit(std::vector{1.0})), 0.5, 0.1) << batch;
+  }
+}
+
 TEST(TrainScorerTest, SparsityLeavesTheAskedShareOfEveryMatrix) {
   Random random(2);
   const auto train = Examples(random, 200, false);
@@ -192,6 +213,18 @@ TEST(CalibrationTest, FewExamplesGiveNoCertainty) {
   const Calibration calibration = FitCalibration(*scorer, examples);
   EXPECT_NEAR(calibration.Probability(1), 2.0 / 3, 1e-3);
   EXPECT_EQ(FitCalibration(*scorer, {}).slope, 1);
+}
+
+// Targets were made of weights, so that two examples that weigh much were taken for many.
+TEST(CalibrationTest, HeavyExamplesAreNotManyExamples) {
+  Random random(8);
+  const auto scorer = Scorer::Create({.kind = ScorerKind::kLogistic, .inputs = 1}, random).value();
+  scorer->parameters()[0] = 1;
+  const std::vector<RoutingExample> examples = {{.features = {1}, .good = true, .weight = 1000},
+                                                {.features = {-1}, .good = false, .weight = 1000}};
+  const Calibration calibration = FitCalibration(*scorer, examples);
+  EXPECT_NEAR(calibration.Probability(scorer->Logit(std::vector{1.0})), 2.0 / 3, 1e-3);
+  EXPECT_NEAR(calibration.Probability(scorer->Logit(std::vector{-1.0})), 1.0 / 3, 1e-3);
 }
 
 }  // namespace
