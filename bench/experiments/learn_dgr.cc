@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "bench/experiments/adapter_arms.h"
 #include "bench/experiments/crops.h"
+#include "bench/experiments/flags.h"
 #include "bench/experiments/paired.h"
 #include "bench/experiments/revealed_text.h"
 #include "bench/experiments/serving_gate.h"
@@ -38,9 +39,10 @@ constexpr char kDescription[] =
     "it\n"
     "in half of the cases and unrelated general text in the others. Arms: no adapter; the adapter\n"
     "found by the prompt; the same, and asked again while denoising when the model is uncertain\n"
-    "(DGR, one arm a strategy), as often at random steps, or at every step; the domain's own "
-    "adapter\n"
-    "(oracle). Nats/token of the completion, 95 % bootstrap intervals over documents. DGR is "
+    "(DGR, one arm a strategy), as often at random steps as far apart, or at every step; what is "
+    "found\n"
+    "acts from the next step on, as in a node; the domain's own adapter (oracle). Nats/token of "
+    "the completion, 95 % bootstrap intervals over documents. DGR is "
     "worth\n"
     "it where it beats random steps at as many queries.";
 
@@ -51,15 +53,9 @@ constexpr size_t kWhiteningPieces = 512;
 constexpr int kRank = 8;
 constexpr double kRate = 1.25e-3;
 
-struct Arguments {
-  std::string model;
-  std::string corpus;
-  std::string eval;
+struct Arguments : CommonArguments {
   std::string base;
-  std::string out;
   std::vector<std::string> domains;
-  int seeds = 1;
-  int threads = 2;
   ArmSteps steps;
   size_t pieces = 24;
 };
@@ -99,34 +95,20 @@ struct Course {
   std::vector<float> usual, entropy, margin, t;
 };
 
-// The steps at which as many queries happen at random, where queries are allowed.
-std::vector<bool> RandomSteps(size_t steps, int count, float min_t, Random& random) {
-  std::vector<size_t> allowed;
-  for (size_t step = 0; step < steps; ++step) {
-    if (1.0F - static_cast<float>(step) / static_cast<float>(steps) >= min_t) {
-      allowed.push_back(step);
-    }
-  }
-  random.Shuffle(std::span(allowed));
-  std::vector<bool> chosen(steps);
-  for (size_t i = 0; i < std::min(allowed.size(), static_cast<size_t>(count)); ++i) {
-    chosen[allowed[i]] = true;
-  }
-  return chosen;
-}
-
 struct Clock {
   double seconds = 0;
   int64_t queries = 0;
 };
 
-// The adapter that a query in the middle finds; nullopt keeps what is in use.
-std::optional<size_t> Ask(const Bench& bench, const std::vector<float>& prompt,
-                          const RevealedText::Reading& reading, float share, Clock* clock) {
+// The pattern that a query in the middle finds; nullopt keeps what is in use.
+std::optional<ServingGate::Choice> Ask(const Bench& bench, const std::vector<float>& prompt,
+                                       const RevealedText::Reading& reading, float share,
+                                       const std::optional<ServingGate::Choice>& in_use,
+                                       Clock* clock) {
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<float> query =
       AugmentedQuery(prompt, reading.hidden, reading.positions, &bench.gate->whitening(), share);
-  const std::optional<size_t> found = bench.gate->AdapterFor(query);
+  const auto found = bench.gate->ChooseAgain(query, KindOf(reading.step), in_use);
   clock->seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   ++clock->queries;
   return found;
@@ -137,15 +119,17 @@ absl::StatusOr<Course> Denoise(const Bench& bench, const DgrArm& arm, const Piec
                                int as_often, TimestepStatistics* statistics, Random& random,
                                Clock* clock) {
   ASSIGN_OR_RETURN(const std::vector<float> prompt, bench.gate->Embed(piece.text.prompt));
-  std::optional<size_t> adapter = arm.oracle ? piece.domain : bench.gate->AdapterFor(prompt);
+  std::optional<ServingGate::Choice> in_use = bench.gate->Choose(prompt);
   const size_t steps = (piece.order.size() + kRevealed - 1) / kRevealed;
-  const std::vector<bool> at_random = RandomSteps(steps, as_often, arm.options.min_t, random);
+  const std::vector<bool> at_random = RandomSteps(steps, as_often, arm.options, random);
   RevealedText text(*bench.transformer, piece.text, piece.order, kRevealed);
   Course course;
   DgrHistory history;
   for (size_t step = 0; !text.done(); ++step) {
-    const auto mix = [&] { return arm.adapters && adapter ? &bench.adapters[*adapter] : nullptr; };
-    ASSIGN_OR_RETURN(RevealedText::Reading reading, text.Read(mix()));
+    std::optional<size_t> adapter = in_use ? std::optional(in_use->adapter) : std::nullopt;
+    adapter = arm.oracle ? piece.domain : adapter;
+    const AdapterMix* mix = arm.adapters && adapter ? &bench.adapters[*adapter] : nullptr;
+    ASSIGN_OR_RETURN(const RevealedText::Reading reading, text.Read(mix));
     const float usual = statistics->ZScore(text.t(), reading.step.entropy);
     statistics->Add(text.t(), reading.step.entropy);
     const bool asks =
@@ -156,12 +140,9 @@ absl::StatusOr<Course> Denoise(const Bench& bench, const DgrArm& arm, const Piec
         (arm.asks == Asks::kAlways && text.t() >= arm.options.min_t);
     if (asks) {
       history = {.retrievals = history.retrievals + 1, .last_step = static_cast<int>(step)};
-      const std::optional<size_t> found =
-          Ask(bench, prompt, reading, arm.options.uncertain_share, clock);
-      if (found && found != adapter) {  // the step is done again with the new adapter
-        adapter = found;
-        ASSIGN_OR_RETURN(reading, text.Read(mix()));
-      }
+      // As in a node, it acts from the next step on.
+      const auto found = Ask(bench, prompt, reading, arm.options.uncertain_share, in_use, clock);
+      in_use = found ? found : in_use;
     }
     course.nats += reading.next_nats / static_cast<double>(piece.order.size());
     course.right +=
@@ -283,8 +264,8 @@ nlohmann::json ReportGroup(const std::string& group, const std::vector<DgrArm>& 
 std::string Verdict(const nlohmann::json& all) {
   std::string passed;
   for (const auto& [name, arm] : all.items()) {
-    if (arm.contains("against_random") && arm["against_random"]["high"].get<double>() < 0 &&
-        arm["against_prompt_only"]["high"].get<double>() < 0) {
+    if (arm.contains("against_random") && IntervalIn(arm["against_random"]).high < 0 &&
+        IntervalIn(arm["against_prompt_only"]).high < 0) {
       passed += (passed.empty() ? "" : ", ") + name;
     }
   }
@@ -409,23 +390,14 @@ absl::Status Run(Arguments arguments) {
 int main(int argc, char** argv) {
   ruvd::bench::Arguments arguments;
   CLI::App app(ruvd::bench::kDescription);
-  app.add_option("--model", arguments.model, "GGUF file")->required();
-  app.add_option("--corpus", arguments.corpus, "folder of NAME.train and NAME.valid .jsonl.zst")
-      ->required();
-  app.add_option("--eval", arguments.eval, "general text: prompts that say nothing")->required();
+  ruvd::bench::AddCommonFlags({.eval = "general text: prompts that say nothing",
+                               .needs_eval = true,
+                               .seeds = "trainings, orders and random steps"},
+                              &app, &arguments);
   app.add_option("--base", arguments.base, "public text to whiten by")->required();
-  app.add_option("--seeds", arguments.seeds, "trainings, orders and random steps")
-      ->check(CLI::Range(1, 100));
-  app.add_option("--out", arguments.out, "file of the results, JSON");
   app.add_option("--domains", arguments.domains, "all by default")->delimiter(',');
   app.add_option("--steps", arguments.steps.steps, "of training")->check(CLI::Range(1, 10000));
   app.add_option("--batch", arguments.steps.batch)->check(CLI::Range(1, 256));
   app.add_option("--pieces", arguments.pieces, "of a domain")->check(CLI::Range(2, 10000));
-  app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64));
-  CLI11_PARSE(app, argc, argv);
-  const absl::Status status = ruvd::bench::Run(std::move(arguments));
-  if (!status.ok()) {
-    fmt::print(stderr, "{}\n", ruvd::MessageOf(status));
-  }
-  return status.ok() ? 0 : 1;
+  return ruvd::bench::RunExperiment(app, argc, argv, [&] { return ruvd::bench::Run(arguments); });
 }

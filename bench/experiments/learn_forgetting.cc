@@ -20,6 +20,7 @@
 #include "base/status.h"
 #include "bench/experiments/adapter_arms.h"
 #include "bench/experiments/crops.h"
+#include "bench/experiments/flags.h"
 #include "bench/experiments/paired.h"
 #include "bench/experiments/serving_gate.h"
 #include "bench/experiments/sessions.h"
@@ -41,12 +42,8 @@ constexpr char kDescription[] =
     "is\n"
     "near the prompt). 95 % bootstrap intervals over documents of the mean over seeds.";
 
-struct Arguments {
-  std::string model;
-  std::string corpus;
-  std::string eval;
+struct Arguments : CommonArguments {
   std::string base;
-  std::string out;
   std::vector<std::string> domains;
   std::vector<std::string> arms;
   int rank = 8;
@@ -221,13 +218,17 @@ absl::StatusOr<ArmScores> RunArm(const Bench& bench, const Arguments& arguments,
   return scores;
 }
 
-Interval Difference(const std::vector<double>& a, const std::vector<double>& b,
-                    const std::vector<size_t>& documents) {
+std::vector<double> Minus(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<double> differences(a.size());
   for (size_t i = 0; i < a.size(); ++i) {
     differences[i] = a[i] - b[i];
   }
-  return BootstrapDocuments(differences, documents);
+  return differences;
+}
+
+Interval Difference(const std::vector<double>& a, const std::vector<double>& b,
+                    const std::vector<size_t>& documents) {
+  return BootstrapDocuments(Minus(a, b), documents);
 }
 
 // What an arm shows of a text: against the untrained model, and against the plain arm.
@@ -243,7 +244,10 @@ nlohmann::json ReportText(const DomainText& text, const TextScores& own, const T
   show("raw", Difference(own.raw, text.untrained.nats, documents));
   show("served", Difference(own.served, text.untrained.nats, documents));
   if (!own.when_learned.empty()) {
-    show("forgotten", Difference(own.raw, own.when_learned, documents));
+    const std::vector<double> forgotten = Minus(own.raw, own.when_learned);
+    show("forgotten", BootstrapDocuments(forgotten, documents));
+    show("forgotten_against_plain",
+         Difference(forgotten, Minus(plain.raw, plain.when_learned), documents));
   }
   show("raw_against_plain", Difference(own.raw, plain.raw, documents));
   show("served_against_plain", Difference(own.served, plain.served, documents));
@@ -251,24 +255,23 @@ nlohmann::json ReportText(const DomainText& text, const TextScores& own, const T
 }
 
 std::string Verdict(const nlohmann::json& arm, const Bench& bench) {
-  const auto bound = [&](const std::string& text, const char* what, const char* side) {
-    return arm[text][what][side].get<double>();
+  const auto interval = [&](const std::string& text, const char* what) {
+    return IntervalIn(arm[text][what]);
   };
   const std::string& first = bench.domains.front().name;
   const std::string& last = bench.domains.back().name;
   const auto judged = [&](const std::string& text) {
-    return bound(text, "raw_against_plain", "high") < 0  ? "better"
-           : bound(text, "raw_against_plain", "low") > 0 ? "worse"
+    return interval(text, "raw_against_plain").high < 0  ? "better"
+           : interval(text, "raw_against_plain").low > 0 ? "worse"
                                                          : "no difference shown";
   };
+  const Interval served = interval(bench.general.name, "served");
   const double allowed = kGeneralTarget * bench.general.untrained.NatsPerToken();
   return fmt::format(
       "against plain: {} {}, {} {}, general text {}; general text as served {} within 1 % "
       "({:+.4f} of {:.4f} nats, interval up to {:+.4f})",
       first, judged(first), last, judged(last), judged(bench.general.name),
-      bound(bench.general.name, "served", "high") <= allowed ? "is" : "is not shown to be",
-      bound(bench.general.name, "served", "mean"), allowed,
-      bound(bench.general.name, "served", "high"));
+      served.high <= allowed ? "is" : "is not shown to be", served.mean, allowed, served.high);
 }
 
 absl::StatusOr<DomainText> ReadText(const std::string& name, const std::string& train,
@@ -381,13 +384,11 @@ absl::Status Run(Arguments arguments) {
 int main(int argc, char** argv) {
   ruvd::bench::Arguments arguments;
   CLI::App app(ruvd::bench::kDescription);
-  app.add_option("--model", arguments.model, "GGUF file")->required();
-  app.add_option("--corpus", arguments.corpus, "folder of NAME.train and NAME.valid .jsonl.zst")
-      ->required();
-  app.add_option("--eval", arguments.eval, "general text to be scored by")->required();
+  ruvd::bench::AddCommonFlags({.eval = "general text to be scored by",
+                               .needs_eval = true,
+                               .seeds = "trainings of each arm"},
+                              &app, &arguments);
   app.add_option("--base", arguments.base, "public text to replay and to whiten by")->required();
-  app.add_option("--seeds", arguments.seeds, "trainings of each arm")->check(CLI::Range(1, 100));
-  app.add_option("--out", arguments.out, "file of the results, JSON");
   app.add_option("--domains", arguments.domains, "in their order; the first two by default")
       ->delimiter(',');
   app.add_option("--arms", arguments.arms, "beside plain; all by default")->delimiter(',');
@@ -402,11 +403,5 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 256));
   app.add_option("--draws", arguments.draws, "maskings of a piece")->check(CLI::Range(1, 1000));
   app.add_option("--pieces", arguments.pieces, "of each text to be scored by");
-  app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64));
-  CLI11_PARSE(app, argc, argv);
-  const absl::Status status = ruvd::bench::Run(std::move(arguments));
-  if (!status.ok()) {
-    fmt::print(stderr, "{}\n", ruvd::MessageOf(status));
-  }
-  return status.ok() ? 0 : 1;
+  return ruvd::bench::RunExperiment(app, argc, argv, [&] { return ruvd::bench::Run(arguments); });
 }

@@ -16,6 +16,7 @@
 #include "base/parallel.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "bench/experiments/flags.h"
 #include "bench/experiments/instant_arms.h"
 #include "bench/experiments/paired.h"
 #include "bench/experiments/sessions.h"
@@ -37,15 +38,9 @@ constexpr char kDescription[] =
 constexpr size_t kBins = 10;
 constexpr double kTarget = -0.10;  // nats/token against the frozen model
 
-struct Arguments {
-  std::string model;
-  std::string corpus;
-  std::string eval;
-  std::string out;
+struct Arguments : CommonArguments {
   std::string mode = "masked";
   SessionShape shape;
-  int seeds = 1;
-  int threads = 2;
   size_t tuning = 3;  // sessions of each domain
   size_t sessions = 1000;
 };
@@ -75,7 +70,8 @@ void Score(const RequestOutputs& outputs, std::span<const float> logits, double*
   }
 }
 
-absl::Status RunSession(Transformer& transformer, const Session& session,
+// `place`: of the session among all.
+absl::Status RunSession(Transformer& transformer, const Session& session, size_t place,
                         const Arguments& arguments, const std::vector<ArmSettings>& arms,
                         std::vector<ArmResult>* results) {
   const int requests = arguments.shape.requests;
@@ -87,9 +83,10 @@ absl::Status RunSession(Transformer& transformer, const Session& session,
       fresh.push_back(arm.make());
     }
     for (int request = 0; request < requests; ++request) {
-      ASSIGN_OR_RETURN(const RequestOutputs outputs,
-                       PredictRequest(transformer, session, arguments.shape, request,
-                                      arguments.mode == "masked", static_cast<uint64_t>(seed)));
+      ASSIGN_OR_RETURN(
+          const RequestOutputs outputs,
+          PredictRequest(transformer, session, arguments.shape, request, arguments.mode == "masked",
+                         MaskSeed(static_cast<uint64_t>(seed), place)));
       for (size_t i = 0; i < arms.size(); ++i) {
         std::vector<float> logits = outputs.logits;
         fresh[i]->Adjust(outputs.hidden, outputs.predictions.size(), logits);
@@ -115,8 +112,8 @@ absl::StatusOr<std::vector<ArmResult>> RunAll(Transformer& transformer,
                                               const Arguments& arguments,
                                               const std::vector<ArmSettings>& arms) {
   std::vector<ArmResult> results(arms.size());
-  for (const Session& session : sessions) {
-    RETURN_IF_ERROR(RunSession(transformer, session, arguments, arms, &results));
+  for (size_t place = 0; place < sessions.size(); ++place) {
+    RETURN_IF_ERROR(RunSession(transformer, sessions[place], place, arguments, arms, &results));
     fmt::print(stderr, "\r{} sessions of {}", results[0].nats.size(), sessions.size());
   }
   fmt::print(stderr, "\n");
@@ -246,8 +243,8 @@ void ReportByT(const std::vector<ArmSettings>& arms, const std::vector<ArmResult
 std::string Verdict(const nlohmann::json& set) {
   std::string passed;
   for (const auto& [family, arm] : set["arms"].items()) {
-    const bool wins = family != "unigram" && arm["against_frozen"]["high"] <= kTarget &&
-                      arm["against_unigram"]["high"] < 0;
+    const bool wins = family != "unigram" && IntervalIn(arm["against_frozen"]).high <= kTarget &&
+                      IntervalIn(arm["against_unigram"]).high < 0;
     passed += wins ? (passed.empty() ? "" : ", ") + family : "";
   }
   return passed.empty() ? "no arm" : passed;
@@ -334,23 +331,14 @@ absl::Status Run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   ruvd::bench::Arguments arguments;
   CLI::App app(ruvd::bench::kDescription);
-  app.add_option("--model", arguments.model, "GGUF file")->required();
-  app.add_option("--corpus", arguments.corpus, "folder of NAME.train and NAME.valid .jsonl.zst")
-      ->required();
-  app.add_option("--eval", arguments.eval, "a further file of documents to report");
-  app.add_option("--seeds", arguments.seeds, "draws of masks")->check(CLI::Range(1, 100));
-  app.add_option("--out", arguments.out, "file of the results, JSON");
+  ruvd::bench::AddCommonFlags(
+      {.eval = "a further file of documents to report", .seeds = "draws of masks"}, &app,
+      &arguments);
   app.add_option("--mode", arguments.mode)->check(CLI::IsMember({"masked", "ar"}));
   app.add_option("--requests", arguments.shape.requests)->check(CLI::Range(2, 64));
   app.add_option("--tokens", arguments.shape.tokens)->check(CLI::Range(8, 256));
   app.add_option("--context", arguments.shape.context)->check(CLI::Range(1, 256));
   app.add_option("--tuning", arguments.tuning, "sessions of each domain to choose settings by");
   app.add_option("--sessions", arguments.sessions, "at most so many of each file");
-  app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64));
-  CLI11_PARSE(app, argc, argv);
-  const absl::Status status = ruvd::bench::Run(arguments);
-  if (!status.ok()) {
-    fmt::print(stderr, "{}\n", ruvd::MessageOf(status));
-  }
-  return status.ok() ? 0 : 1;
+  return ruvd::bench::RunExperiment(app, argc, argv, [&] { return ruvd::bench::Run(arguments); });
 }

@@ -17,7 +17,9 @@
 #include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "bench/experiments/flags.h"
 #include "bench/experiments/paired.h"
+#include "bench/experiments/routing_judge.h"
 #include "bench/experiments/sessions.h"
 #include "inference/backend/backend.h"
 #include "inference/router/router.h"
@@ -35,15 +37,14 @@ constexpr char kDescription[] =
     "trained on the domains' train files and judged on their valid files: the share of the "
     "oracle's\n"
     "gain over sending requests at random (area between the cost-quality curves), and the regret\n"
-    "against the oracle in nats/token where half of the requests go to the small model. 95 %\n"
-    "bootstrap intervals over documents. --eval adds a file to both parts, half of it to each.";
+    "against the oracle in nats/token where half of the requests go to the small model. Means "
+    "over\n"
+    "trainings, each judged by itself, and their range; 95 % bootstrap intervals over documents,\n"
+    "the same ones for all routers. --eval adds a file to both parts, half of it to each.";
 
-struct Arguments {
+struct Arguments : CommonArguments {
   std::string small;
   std::string large;
-  std::string corpus;
-  std::string eval;
-  std::string out;
   SessionShape shape{.requests = 8, .tokens = 64, .context = 128};
   size_t documents = 60;  // of a train file
   double margin = 0.3;
@@ -149,93 +150,6 @@ absl::StatusOr<std::vector<Request>> Measure(Transformer& small, Transformer& la
   return requests;
 }
 
-// Mean excess nats/token of the requests that go to the small model, summed along the curve of
-// shares 0..1, where `order` is who goes first.
-struct Curve {
-  double area = 0;
-  double at_half = 0;
-};
-Curve CurveOf(std::span<const Request* const> requests, std::vector<size_t> order) {
-  const auto count = static_cast<double>(requests.size());
-  Curve curve;
-  double sum = 0;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const double before = sum;
-    sum += requests[order[i]]->excess / count;
-    curve.area += (before + sum) / 2 / count;
-    if (i + 1 == (order.size() + 1) / 2) {
-      curve.at_half = sum;
-    }
-  }
-  return curve;
-}
-
-std::vector<size_t> OrderBy(std::span<const double> keys) {
-  std::vector<size_t> order(keys.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [keys](size_t a, size_t b) { return keys[a] < keys[b]; });
-  return order;
-}
-
-struct Judged {
-  double share = 0;   // of the oracle's gain over random
-  double regret = 0;  // nats/token at half
-};
-
-// `scores`: by request, higher goes to the small model first.
-Judged Judge(std::span<const Request* const> requests, std::span<const double> scores) {
-  std::vector<double> keys;
-  std::vector<double> truth;
-  for (size_t i = 0; i < requests.size(); ++i) {
-    keys.push_back(-scores[i]);
-    truth.push_back(requests[i]->excess);
-  }
-  const Curve own = CurveOf(requests, OrderBy(keys));
-  const Curve oracle = CurveOf(requests, OrderBy(truth));
-  const double random =
-      std::accumulate(truth.begin(), truth.end(), 0.0) / static_cast<double>(truth.size()) / 2;
-  return {.share = (random - own.area) / (random - oracle.area),
-          .regret = own.at_half - oracle.at_half};
-}
-
-// Both measures with intervals over documents.
-std::pair<Interval, Interval> JudgeWithIntervals(const std::vector<Request>& requests,
-                                                 const std::vector<double>& scores) {
-  constexpr int kSamples = 1000;
-  std::map<size_t, std::vector<size_t>> by_document;
-  for (size_t i = 0; i < requests.size(); ++i) {
-    by_document[requests[i].document].push_back(i);
-  }
-  std::vector<std::vector<size_t>> documents;
-  for (const auto& [document, own] : by_document) {
-    documents.push_back(own);
-  }
-  Random random(1);
-  std::vector<double> shares;
-  std::vector<double> regrets;
-  for (int sample = 0; sample <= kSamples; ++sample) {  // the first one is the sample itself
-    std::vector<const Request*> drawn;
-    std::vector<double> keys;
-    for (size_t i = 0; i < documents.size(); ++i) {
-      for (const size_t at : documents[sample == 0 ? i : random.Below(documents.size())]) {
-        drawn.push_back(&requests[at]);
-        keys.push_back(scores[at]);
-      }
-    }
-    const Judged judged = Judge(drawn, keys);
-    shares.push_back(judged.share);
-    regrets.push_back(judged.regret);
-  }
-  const auto interval = [](std::vector<double> values) {
-    const double mean = values.front();
-    std::ranges::sort(values);
-    constexpr size_t kTail = kSamples / 40;
-    return Interval{.mean = mean, .low = values[kTail], .high = values[kSamples - kTail]};
-  };
-  return {interval(shares), interval(regrets)};
-}
-
 struct Kind {
   std::string name;
   ScorerShape shape;
@@ -255,37 +169,100 @@ std::vector<Kind> Kinds() {
        0.5}};
 }
 
-absl::Status TrainAndJudge(const Kind& kind, const std::vector<Request>& train,
-                           const std::vector<Request>& test, int seeds, nlohmann::json* out) {
+std::vector<RoutingExample> ExamplesAt(const std::vector<Request>& requests,
+                                       const std::vector<size_t>& places) {
   std::vector<RoutingExample> examples;
-  for (const Request& request : train) {
-    examples.push_back(request.example);
+  for (const size_t place : places) {
+    examples.push_back(requests[place].example);
   }
-  // A fifth is for the calibration.
-  const size_t split = examples.size() * 4 / 5;
-  std::vector<double> scores(test.size());
-  double loss = 0;
+  return examples;
+}
+
+// What the trainings of a kind say of the requests to judge by.
+struct KindScores {
+  std::vector<std::vector<double>> scores;  // by training, by request
+  double loss = 0;                          // mean over both
+};
+
+absl::StatusOr<KindScores> TrainKind(const Kind& kind, const std::vector<Request>& train,
+                                     const std::vector<Request>& test, int seeds) {
+  std::vector<size_t> documents;
+  for (const Request& request : train) {
+    documents.push_back(request.document);
+  }
+  KindScores result;
   for (int seed = 0; seed < seeds; ++seed) {
     Random random(static_cast<uint64_t>(seed) + 1);
-    random.Shuffle(std::span(examples));
+    // A fifth is for the calibration: of other documents, or it would see what was learned.
+    const DocumentSplit split = HoldBackDocuments(documents, random);
     ASSIGN_OR_RETURN(const std::unique_ptr<Scorer> scorer, Scorer::Create(kind.shape, random));
-    RETURN_IF_ERROR(TrainScorer(std::span(examples).first(split), {.density = kind.density}, random,
+    RETURN_IF_ERROR(TrainScorer(ExamplesAt(train, split.taught), {.density = kind.density}, random,
                                 scorer.get()));
     if (kind.density < 1) {
       QuantizeToBytes(scorer.get());
     }
-    const Calibration calibration = FitCalibration(*scorer, std::span(examples).subspan(split));
-    for (size_t i = 0; i < test.size(); ++i) {
-      const double p = calibration.Probability(scorer->Logit(test[i].example.features));
-      scores[i] += p / seeds;
-      loss += LogisticLoss(std::log(p / (1 - p)), test[i].example.good) /
-              static_cast<double>(test.size() * static_cast<size_t>(seeds));
+    const Calibration calibration = FitCalibration(*scorer, ExamplesAt(train, split.held_back));
+    std::vector<double>& scores = result.scores.emplace_back();
+    for (const Request& request : test) {
+      const double p = calibration.Probability(scorer->Logit(request.example.features));
+      scores.push_back(p);
+      result.loss += LogisticLoss(std::log(p / (1 - p)), request.example.good) /
+                     static_cast<double>(test.size() * static_cast<size_t>(seeds));
     }
   }
-  const auto [share, regret] = JudgeWithIntervals(test, scores);
-  fmt::print("| {} | {} | {} | {:.3f} |\n", kind.name, ToText(share), ToText(regret), loss);
-  (*out)["routers"][kind.name] = {
-      {"share_of_oracle", ToJson(share)}, {"regret", ToJson(regret)}, {"log_loss", loss}};
+  return result;
+}
+
+// Kinds that are better than chance, than the cascade and than logistic regression.
+std::string Verdict(const nlohmann::json& routers) {
+  std::string passed;
+  for (const auto& [name, router] : routers.items()) {
+    bool better = IntervalIn(router["share_of_oracle"]).low > 0;
+    for (const char* baseline : {"cascade", "logistic"}) {
+      const std::string key = fmt::format("share_less_{}", baseline);
+      better = better && (name == baseline || IntervalIn(router[key]).low > 0);
+    }
+    passed += better ? (passed.empty() ? "" : ", ") + name : "";
+  }
+  return fmt::format("{} better than chance and than the other of cascade and logistic regression",
+                     passed.empty() ? "no router is shown to be" : passed);
+}
+
+absl::Status TrainAndJudge(const std::vector<Request>& train, const std::vector<Request>& test,
+                           int seeds, nlohmann::json* out) {
+  std::vector<RoutedRequest> requests;
+  for (const Request& request : test) {
+    requests.push_back({.document = request.document, .excess = request.excess});
+  }
+  std::map<std::string, JudgedDraws> draws;
+  fmt::print(
+      "| router | share of the oracle's gain | trainings | less cascade | less logistic | regret "
+      "at half | log loss |\n");
+  for (const Kind& kind : Kinds()) {
+    ASSIGN_OR_RETURN(const KindScores scores, TrainKind(kind, train, test, seeds));
+    const JudgedDraws& own = draws[kind.name] = JudgeTrainings(requests, scores.scores);
+    nlohmann::json& report = (*out)["routers"][kind.name];
+    report = {{"share_of_oracle", ToJson(IntervalOf(own.shares))},
+              {"regret", ToJson(IntervalOf(own.regrets))},
+              {"trainings", own.trainings},
+              {"log_loss", scores.loss}};
+  }
+  for (const Kind& kind : Kinds()) {
+    const JudgedDraws& own = draws[kind.name];
+    nlohmann::json& report = (*out)["routers"][kind.name];
+    std::string differences;
+    for (const char* baseline : {"cascade", "logistic"}) {
+      const Interval difference = DifferenceOf(own.shares, draws[baseline].shares);
+      report[fmt::format("share_less_{}", baseline)] = ToJson(difference);
+      differences += kind.name == baseline ? " |" : " " + ToText(difference) + " |";
+    }
+    const auto [least, most] = std::ranges::minmax(own.trainings);
+    fmt::print("| {} | {} | {:+.3f} to {:+.3f} |{} {} | {:.3f} |\n", kind.name,
+               ToText(IntervalOf(own.shares)), least, most, differences,
+               ToText(IntervalOf(own.regrets)), report["log_loss"].get<double>());
+  }
+  (*out)["verdict"] = Verdict((*out)["routers"]);
+  fmt::print("verdict: {}\n", (*out)["verdict"].get<std::string>());
   return absl::OkStatus();
 }
 
@@ -360,10 +337,7 @@ absl::Status Run(const Arguments& arguments) {
       "{} requests to learn from, {} of {} documents to judge by; the small model is {:.3f} "
       "nats/token worse and good enough for {}\n",
       train.size(), test.size(), test_text.size(), excess, good);
-  fmt::print("| router | share of the oracle's gain | regret at half | log loss |\n");
-  for (const Kind& kind : Kinds()) {
-    RETURN_IF_ERROR(TrainAndJudge(kind, train, test, arguments.seeds, &out));
-  }
+  RETURN_IF_ERROR(TrainAndJudge(train, test, arguments.seeds, &out));
   return results_file->Write(out);
 }
 
@@ -373,20 +347,14 @@ absl::Status Run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   ruvd::bench::Arguments arguments;
   CLI::App app(ruvd::bench::kDescription);
+  arguments.seeds = 5;
+  ruvd::bench::AddCommonFlags({.eval = "a further file of documents",
+                               .seeds = "trainings of each router",
+                               .one_model = false},
+                              &app, &arguments);
   app.add_option("--small", arguments.small, "GGUF file")->required();
   app.add_option("--large", arguments.large, "GGUF file with the same tokenizer")->required();
-  app.add_option("--corpus", arguments.corpus, "folder of NAME.train and NAME.valid .jsonl.zst")
-      ->required();
-  app.add_option("--eval", arguments.eval, "a further file of documents");
   app.add_option("--documents", arguments.documents, "at most so many of a train file");
   app.add_option("--margin", arguments.margin, "nats/token");
-  app.add_option("--seeds", arguments.seeds, "trainings of each router")->check(CLI::Range(1, 100));
-  app.add_option("--out", arguments.out, "file of the results, JSON");
-  app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64));
-  CLI11_PARSE(app, argc, argv);
-  const absl::Status status = ruvd::bench::Run(arguments);
-  if (!status.ok()) {
-    fmt::print(stderr, "{}\n", ruvd::MessageOf(status));
-  }
-  return status.ok() ? 0 : 1;
+  return ruvd::bench::RunExperiment(app, argc, argv, [&] { return ruvd::bench::Run(arguments); });
 }

@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "bench/experiments/adapter_arms.h"
 #include "bench/experiments/crops.h"
+#include "bench/experiments/flags.h"
 #include "bench/experiments/paired.h"
 #include "bench/experiments/sessions.h"
 #include "inference/backend/backend.h"
@@ -37,21 +38,16 @@ constexpr char kDescription[] =
     "NELBO, nats/token; below zero is better). Intervals: 95 % bootstrap over documents of the "
     "mean\n"
     "over seeds; 'seeds' is the range of the means of single seeds. Timestep banks are accepted\n"
-    "where the interval against the static adapter of equal stored size is below zero.";
+    "where the interval against the static adapter of their own stored size is below zero; it is\n"
+    "trained with every arm with banks, whatever --arms names.";
 
-struct Arguments {
-  std::string model;
-  std::string corpus;
-  std::string eval;
+struct Arguments : CommonArguments {
   std::string base;
-  std::string out;
   std::vector<std::string> domains;
   std::vector<std::string> arms;
   std::string family = "core";
   int rank = 16;
   double learning_rate = 0;
-  int seeds = 1;
-  int threads = 2;
   ArmSteps steps;
   CropShape shape;
   int draws = 4;
@@ -67,9 +63,28 @@ double DefaultRate(bool core, int rank) {
   return rank <= 14 ? 3e-3 : rank <= 28 ? 2e-3 : 1.5e-3;
 }
 
-// The rank of a static adapter with as many stored numbers as three of rank r.
-int EqualStoredRank(bool core, int rank) {
-  return core ? static_cast<int>(std::lround(std::sqrt(3.0) * rank)) : 3 * rank;
+// The rank of a static adapter that stores as many numbers as an arm, trunk and residuals: cores
+// have a number for each pair of ranks, LoRAs as many for each rank.
+int StoredRank(const AdapterArm& arm) {
+  std::vector<int> ranks = arm.plan.residual_ranks;
+  ranks.push_back(arm.plan.trunk_rank);
+  double numbers = 0;
+  for (const int rank : ranks) {
+    numbers += arm.core ? static_cast<double>(rank) * rank : rank;
+  }
+  return static_cast<int>(std::lround(arm.core ? std::sqrt(numbers) : numbers));
+}
+
+bool IsStatic(const AdapterArm& arm) {
+  return arm.plan.residual_ranks.empty();
+}
+
+// The static adapter of an arm's own stored size among these; null where there is none.
+const AdapterArm* StoredBaseline(const std::vector<AdapterArm>& arms, const AdapterArm& arm) {
+  const auto found = std::ranges::find_if(arms, [&](const AdapterArm& other) {
+    return IsStatic(other) && other.core == arm.core && other.plan.trunk_rank == StoredRank(arm);
+  });
+  return found == arms.end() ? nullptr : &*found;
 }
 
 std::vector<AdapterArm> AllArms(const Arguments& arguments) {
@@ -90,7 +105,6 @@ std::vector<AdapterArm> AllArms(const Arguments& arguments) {
   const TaloraTraining full{.residual_rate = 1.0F};
   std::vector<AdapterArm> arms = {
       banks("static-r", r, {}, {}),
-      banks("static-equal-stored", EqualStoredRank(core, r), {}, {}),
       banks("banks", 0, {r, r, r}, full),
       banks("banks-shuffled", 0, {r, r, r}, full),
       banks("trunk-slow", r, {r, r, r}, {}),
@@ -101,9 +115,9 @@ std::vector<AdapterArm> AllArms(const Arguments& arguments) {
       banks("trunk-linear", r, {r, r, r}, {}),
       banks("trunk-shuffled", r, {r, r, r}, {}),
   };
-  arms[3].shuffled = true;
-  arms[9].schedule.strategy = BankStrategy::kLinear;
-  arms[10].shuffled = true;
+  arms[2].shuffled = true;
+  arms[8].schedule.strategy = BankStrategy::kLinear;
+  arms[9].shuffled = true;
   for (const auto& [name, of_core, rank] :
        {std::tuple{"lora8", false, 8}, std::tuple{"core8", true, 8},
         std::tuple{"core32", true, 32}}) {
@@ -112,6 +126,24 @@ std::vector<AdapterArm> AllArms(const Arguments& arguments) {
                     .plan = {.trunk_rank = rank, .residual_ranks = {}, .training = {}},
                     .schedule = {},
                     .learning_rate = DefaultRate(of_core, rank)});
+  }
+  return arms;
+}
+
+// With the static adapters of their own stored size that arms with banks are judged by.
+std::vector<AdapterArm> WithBaselines(const Arguments& arguments, std::vector<AdapterArm> arms) {
+  const std::vector<AdapterArm> chosen = arms;
+  for (const AdapterArm& arm : chosen) {
+    if (IsStatic(arm) || StoredBaseline(arms, arm) != nullptr) {
+      continue;
+    }
+    const int rank = StoredRank(arm);
+    arms.push_back({.name = fmt::format("static-{}", rank),
+                    .core = arm.core,
+                    .plan = {.trunk_rank = rank, .residual_ranks = {}, .training = {}},
+                    .schedule = {},
+                    .learning_rate = arguments.learning_rate > 0 ? arguments.learning_rate
+                                                                 : DefaultRate(arm.core, rank)});
   }
   return arms;
 }
@@ -136,6 +168,7 @@ struct Scores {
 
 struct ArmScores {
   std::string name;
+  std::string own_size;  // of an arm with banks: the static one that stores as much
   size_t parameters = 0;
   double seconds = 0;
   Scores domain;
@@ -228,9 +261,9 @@ nlohmann::json Against(const Scores& arm, const Scores& other,
 std::string Shown(const nlohmann::json& interval) {
   const std::vector<double> seeds = interval["seeds"];
   const auto [least, most] = std::ranges::minmax(seeds);
-  return fmt::format("{:+.4f} [{:+.4f}, {:+.4f}] seeds {:+.4f}..{:+.4f}",
-                     interval["mean"].get<double>(), interval["low"].get<double>(),
-                     interval["high"].get<double>(), least, most);
+  const Interval shown = IntervalIn(interval);
+  return fmt::format("{:+.4f} [{:+.4f}, {:+.4f}] seeds {:+.4f}..{:+.4f}", shown.mean, shown.low,
+                     shown.high, least, most);
 }
 
 const ArmScores* Find(const std::vector<ArmScores>& arms, std::string_view name) {
@@ -265,14 +298,19 @@ nlohmann::json ReportDomain(const std::string& domain, const std::vector<ArmScor
       own["general"] = Against(arm.general, frozen.general, bench.general->documents);
       fmt::print("  general text {}\n", Shown(own["general"]));
     }
-    for (const char* name :
-         {"static-r", "static-equal-stored", "banks-shuffled", "trunk-shuffled", "lora8"}) {
+    const auto compare = [&](const std::string& key, const std::string& name) {
       const ArmScores* other = Find(arms, name);
       if (other != nullptr && other != &arm) {
-        own[fmt::format("against {}", name)] =
-            Against(arm.domain, other->domain, text.valid.documents);
-        fmt::print("  against {} {}\n", name, Shown(own[fmt::format("against {}", name)]));
+        own["against " + key] = Against(arm.domain, other->domain, text.valid.documents);
+        fmt::print("  against {} {}\n", name, Shown(own["against " + key]));
       }
+    };
+    for (const char* name : {"static-r", "banks-shuffled", "trunk-shuffled", "lora8"}) {
+      compare(name, name);
+    }
+    if (!arm.own_size.empty()) {
+      own["own_size"] = arm.own_size;
+      compare("own size", arm.own_size);
     }
   }
   fmt::print("cross-entropy by t\n");
@@ -293,8 +331,10 @@ std::string Verdict(const nlohmann::json& report) {
     for (const auto& [name, arm] : report["arms"].items()) {
       const std::string key = "against " + other;
       if (name.starts_with(prefix) && !name.ends_with("-shuffled") && arm.contains(key) &&
-          arm[key]["high"].get<double>() < 0) {
+          IntervalIn(arm[key]).high < 0) {
         names += (names.empty() ? "" : ", ") + name;
+        names +=
+            other == "own size" ? fmt::format(" ({})", arm["own_size"].get<std::string>()) : "";
       }
     }
     return names.empty() ? std::string("none") : names;
@@ -304,14 +344,14 @@ std::string Verdict(const nlohmann::json& report) {
                        passed("trunk", other));
   };
   return fmt::format(
-      "better than static of equal stored size: {}; than static of equal rank: {}; aligned better "
-      "than shuffled: banks: {}, trunk: {}",
-      either("static-equal-stored"), either("static-r"), passed("banks", "banks-shuffled"),
+      "better than the static one of their own stored size: {}; than static of equal rank: {}; "
+      "aligned better than shuffled: banks: {}, trunk: {}",
+      either("own size"), either("static-r"), passed("banks", "banks-shuffled"),
       passed("trunk-slow", "trunk-shuffled"));
 }
 
-absl::StatusOr<Bench> MakeBench(const Arguments& arguments, ParallelRunner& runner,
-                                const std::shared_ptr<const Model>& model,
+absl::StatusOr<Bench> MakeBench(const Arguments& arguments, const std::vector<AdapterArm>& arms,
+                                ParallelRunner& runner, const std::shared_ptr<const Model>& model,
                                 std::unique_ptr<train::ModelWeights>* weights, FrameSet* frame) {
   Bench bench;
   ASSIGN_OR_RETURN(*weights, train::ModelWeights::Create(model, nullptr, runner));
@@ -328,7 +368,10 @@ absl::StatusOr<Bench> MakeBench(const Arguments& arguments, ParallelRunner& runn
     constexpr int kFrameRank = 32;
     ASSIGN_OR_RETURN(const Crops text,
                      ReadCrops(arguments.base, model->tokenizer(), {}, kFramePieces));
-    const int widest = std::max(kFrameRank, EqualStoredRank(true, arguments.rank));
+    int widest = kFrameRank;
+    for (const AdapterArm& arm : arms) {
+      widest = std::max(widest, arm.core ? arm.plan.trunk_rank : 0);
+    }
     ASSIGN_OR_RETURN(*frame, FrameOf(model, text.Examples(), widest, runner));
     bench.parts.frame = frame;
   }
@@ -346,7 +389,7 @@ absl::StatusOr<std::vector<AdapterArm>> ChosenArms(const Arguments& arguments) {
                  arms.empty() ? "--arms names none of the arms"
                               : "cores need --base, public text for their frame");
   }
-  return arms;
+  return WithBaselines(arguments, std::move(arms));
 }
 
 absl::Status Run(const Arguments& arguments) {
@@ -360,7 +403,7 @@ absl::Status Run(const Arguments& arguments) {
   ThreadParallelRunner runner(arguments.threads);
   std::unique_ptr<train::ModelWeights> weights;
   FrameSet frame;
-  ASSIGN_OR_RETURN(const Bench bench, MakeBench(arguments, runner, model, &weights, &frame));
+  ASSIGN_OR_RETURN(const Bench bench, MakeBench(arguments, arms, runner, model, &weights, &frame));
   nlohmann::json out = {{"experiment", "learn_talora"},
                         {"model", std::filesystem::path(arguments.model).filename().string()},
                         {"family", arguments.family},
@@ -383,6 +426,10 @@ absl::Status Run(const Arguments& arguments) {
     ASSIGN_OR_RETURN(scores[0], Untrained(bench, text));
     for (const AdapterArm& arm : arms) {
       ASSIGN_OR_RETURN(ArmScores own, RunArm(bench, arguments, arm, text));
+      if (const AdapterArm* baseline = StoredBaseline(arms, arm);
+          !IsStatic(arm) && baseline != nullptr) {
+        own.own_size = baseline->name;
+      }
       fmt::print(stderr, "{} {}: {:+.4f}\n", domain, arm.name,
                  Mean(Minus(own.domain.nats, scores[0].domain.nats)));
       scores.push_back(std::move(own));
@@ -400,13 +447,10 @@ absl::Status Run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   ruvd::bench::Arguments arguments;
   CLI::App app(ruvd::bench::kDescription);
-  app.add_option("--model", arguments.model, "GGUF file")->required();
-  app.add_option("--corpus", arguments.corpus, "folder of NAME.train and NAME.valid .jsonl.zst")
-      ->required();
-  app.add_option("--eval", arguments.eval, "general text: what adapters do to it");
+  ruvd::bench::AddCommonFlags(
+      {.eval = "general text: what adapters do to it", .seeds = "trainings of each arm"}, &app,
+      &arguments);
   app.add_option("--base", arguments.base, "public text that the frame of cores is made of");
-  app.add_option("--seeds", arguments.seeds, "trainings of each arm")->check(CLI::Range(1, 100));
-  app.add_option("--out", arguments.out, "file of the results, JSON");
   app.add_option("--domains", arguments.domains, "all by default")->delimiter(',');
   app.add_option("--arms", arguments.arms, "all by default")->delimiter(',');
   app.add_option("--family", arguments.family, "of the arms with banks and their static ones")
@@ -421,12 +465,8 @@ int main(int argc, char** argv) {
   app.add_option("--draws", arguments.draws, "maskings of a piece")->check(CLI::Range(1, 1000));
   app.add_option("--pieces", arguments.pieces, "of a valid file");
   app.add_option("--general-pieces", arguments.general_pieces, "of --eval");
-  app.add_option("--threads", arguments.threads)->check(CLI::Range(1, 64));
-  CLI11_PARSE(app, argc, argv);
-  arguments.shape.window = std::min(arguments.shape.window, arguments.shape.tokens);
-  const absl::Status status = ruvd::bench::Run(arguments);
-  if (!status.ok()) {
-    fmt::print(stderr, "{}\n", ruvd::MessageOf(status));
-  }
-  return status.ok() ? 0 : 1;
+  return ruvd::bench::RunExperiment(app, argc, argv, [&] {
+    arguments.shape.window = std::min(arguments.shape.window, arguments.shape.tokens);
+    return ruvd::bench::Run(arguments);
+  });
 }

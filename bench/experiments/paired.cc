@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <vector>
@@ -38,6 +40,12 @@ Interval BootstrapDocuments(std::span<const double> values, std::span<const size
   if (values.empty()) {
     return {};
   }
+  const double mean =
+      std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  if (by_number.size() < kLeastDocuments) {
+    constexpr double kInfinite = std::numeric_limits<double>::infinity();
+    return {.mean = mean, .low = -kInfinite, .high = kInfinite};
+  }
   std::vector<Document> all;
   for (const auto& [number, document] : by_number) {
     all.push_back(document);
@@ -54,14 +62,26 @@ Interval BootstrapDocuments(std::span<const double> values, std::span<const size
     means.push_back(drawn.sum / drawn.count);
   }
   std::ranges::sort(means);
-  return {.mean = std::accumulate(values.begin(), values.end(), 0.0) /
-                  static_cast<double>(values.size()),
-          .low = means[kTail],
-          .high = means[kSamples - 1 - kTail]};
+  return {.mean = mean, .low = means[kTail], .high = means[kSamples - 1 - kTail]};
 }
 
 nlohmann::json ToJson(const Interval& interval) {
-  return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}};
+  // JSON has no infinity: null.
+  const auto bound = [](double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+  };
+  return {{"mean", interval.mean}, {"low", bound(interval.low)}, {"high", bound(interval.high)}};
+}
+
+Interval IntervalIn(const nlohmann::json& json) {
+  const auto bound = [&](const char* key, double infinite) {
+    const nlohmann::json& value = json.at(key);
+    return value.is_null() ? infinite : value.get<double>();
+  };
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  return {.mean = json.at("mean").get<double>(),
+          .low = bound("low", -kInfinite),
+          .high = bound("high", kInfinite)};
 }
 
 std::string ToText(const Interval& interval) {

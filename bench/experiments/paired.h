@@ -24,8 +24,11 @@ struct Interval {
   double high = 0;
 };
 
+// Fewer say nothing of how documents differ: a bootstrap of one document has no width at all.
+inline constexpr size_t kLeastDocuments = 5;
+
 // `values`: one for each document (or another unit that is independent of the others); resampled
-// 10,000 times. Zeros for an empty sample.
+// 10,000 times. Infinite bounds for fewer than kLeastDocuments, zeros for an empty sample.
 Interval Bootstrap(std::span<const double> values, uint64_t seed = 1);
 
 // The same of values that are not independent: one for each crop of a document, whole documents are
@@ -33,8 +36,10 @@ Interval Bootstrap(std::span<const double> values, uint64_t seed = 1);
 Interval BootstrapDocuments(std::span<const double> values, std::span<const size_t> documents,
                             uint64_t seed = 1);
 
-// {"mean": ..., "low": ..., "high": ...}
+// {"mean": ..., "low": ..., "high": ...}; an infinite bound is null.
 nlohmann::json ToJson(const Interval& interval);
+// What ToJson wrote.
+Interval IntervalIn(const nlohmann::json& json);
 
 // "-0.12 (-0.14 to -0.10)"
 std::string ToText(const Interval& interval);

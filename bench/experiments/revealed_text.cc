@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/status.h"
@@ -13,6 +14,31 @@
 #include "inference/train/losses.h"
 
 namespace ruvd::bench {
+
+std::vector<bool> RandomSteps(size_t steps, int count, const DgrOptions& options, Random& random) {
+  size_t allowed = 0;
+  while (allowed < steps &&
+         1.0F - static_cast<float>(allowed) / static_cast<float>(steps) >= options.min_t) {
+    ++allowed;
+  }
+  const auto apart = static_cast<size_t>(std::max(1, options.min_interval));
+  const size_t most = (allowed + apart - 1) / apart;
+  const size_t wanted = std::min(most, static_cast<size_t>(std::max(0, count)));
+  std::vector<bool> chosen(steps);
+  if (wanted == 0) {
+    return chosen;
+  }
+  // Choices that are apart are any choices from a shorter row, each moved by the gaps before it.
+  std::vector<size_t> places(allowed - (wanted - 1) * (apart - 1));
+  std::iota(places.begin(), places.end(), size_t{0});
+  random.Shuffle(std::span(places));
+  places.resize(wanted);
+  std::ranges::sort(places);
+  for (size_t i = 0; i < wanted; ++i) {
+    chosen[places[i] + i * (apart - 1)] = true;
+  }
+  return chosen;
+}
 
 RevealedText::RevealedText(Transformer& transformer, const ScoredDocument& document,
                            std::vector<size_t> order, size_t each)

@@ -7,11 +7,18 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/random.h"
 #include "inference/evaluate/paired.h"
 #include "inference/model/transformer.h"
+#include "inference/retrieval/denoising_guided.h"
 #include "inference/retrieval/uncertainty.h"
 
 namespace ruvd::bench {
+
+// As many steps at random as a strategy asked at, where it might have asked: while the masked share
+// is at least min_t, min_interval apart; every such choice is as likely as any other. Fewer where
+// so many do not fit.
+std::vector<bool> RandomSteps(size_t steps, int count, const DgrOptions& options, Random& random);
 
 // A completion that is denoised with its true tokens in an order that is given, so that every arm
 // sees the same text at the same step and no sampling noise comes in. Borrows document and

@@ -3,6 +3,10 @@
 
 #include "bench/experiments/serving_gate.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -49,25 +53,46 @@ absl::Status ServingGate::Learn(std::span<const ScoredDocument> texts, size_t ad
   return absl::OkStatus();
 }
 
-std::optional<size_t> ServingGate::AdapterFor(std::span<const float> embedding) const {
-  float nearest = kWhitenedSimilarity.related;
-  std::optional<size_t> adapter;
-  for (const Pattern& pattern : patterns_) {
-    const float similarity =
-        std::inner_product(embedding.begin(), embedding.end(), pattern.embedding.begin(), 0.0F);
-    if (similarity >= nearest) {
-      nearest = similarity;
-      adapter = pattern.adapter;
+float ServingGate::Similarity(std::span<const float> embedding, size_t pattern) const {
+  const std::vector<float>& own = patterns_[pattern].embedding;
+  return std::inner_product(embedding.begin(), embedding.end(), own.begin(), 0.0F);
+}
+
+std::optional<ServingGate::Choice> ServingGate::Choose(std::span<const float> embedding) const {
+  return ChooseAgain(embedding, UncertaintyKind::kNone, std::nullopt);
+}
+
+std::optional<ServingGate::Choice> ServingGate::ChooseAgain(
+    std::span<const float> query, UncertaintyKind kind, const std::optional<Choice>& in_use) const {
+  std::vector<RetrievedPattern> hits;
+  for (size_t i = 0; i < patterns_.size(); ++i) {
+    if (const float similarity = Similarity(query, i); similarity >= kWhitenedSimilarity.related) {
+      hits.push_back({.pattern_id = fmt::format("{}", i), .similarity = similarity});
     }
   }
-  return adapter;
+  std::ranges::stable_sort(hits, std::greater<>(), &RetrievedPattern::similarity);
+  std::vector<RetrievedPattern> used;
+  if (in_use) {
+    used.push_back({.pattern_id = fmt::format("{}", in_use->pattern),
+                    .similarity = Similarity(query, in_use->pattern)});
+  }
+  // Where the one in use is none of the hits, another one must be found.
+  const bool others = kind == UncertaintyKind::kUnstable || kind == UncertaintyKind::kContested;
+  const size_t searched = 1 + (others ? used.size() : 0);
+  hits.resize(std::min(hits.size(), searched));
+  hits = FilterByKind(std::move(hits), kind, used);
+  if (hits.empty()) {
+    return std::nullopt;
+  }
+  const size_t pattern = std::stoul(hits.front().pattern_id);
+  return Choice{.pattern = pattern, .adapter = patterns_[pattern].adapter};
 }
 
 absl::StatusOr<std::vector<bool>> ServingGate::Opens(std::span<const ScoredDocument> texts) const {
   std::vector<bool> opens;
   for (const ScoredDocument& text : texts) {
     ASSIGN_OR_RETURN(const std::vector<float> own, Embed(text.prompt));
-    opens.push_back(AdapterFor(own).has_value());
+    opens.push_back(Choose(own).has_value());
   }
   return opens;
 }

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "inference/evaluate/paired.h"
 #include "inference/model/transformer.h"
+#include "inference/retrieval/denoising_guided.h"
 #include "inference/retrieval/whitening.h"
 
 namespace ruvd::bench {
@@ -30,8 +31,18 @@ class ServingGate {
   // patterns of an adapter.
   absl::Status Learn(std::span<const ScoredDocument> texts, size_t adapter = 0);
   absl::StatusOr<std::vector<float>> Embed(std::span<const TokenId> prompt) const;
-  // The nearest pattern's adapter, where it is near enough.
-  std::optional<size_t> AdapterFor(std::span<const float> embedding) const;
+  // A pattern, and the adapter that was learned from it.
+  struct Choice {
+    size_t pattern = 0;
+    size_t adapter = 0;
+    bool operator==(const Choice&) const = default;
+  };
+  // The nearest pattern, where it is near enough.
+  std::optional<Choice> Choose(std::span<const float> embedding) const;
+  // What a query in the middle of a text finds beside the pattern in use, as a node with one
+  // pattern a request does (FilterByKind). Null: what is in use stays.
+  std::optional<Choice> ChooseAgain(std::span<const float> query, UncertaintyKind kind,
+                                    const std::optional<Choice>& in_use) const;
   // Whether a pattern is near enough, by text. No text has an empty prompt.
   absl::StatusOr<std::vector<bool>> Opens(std::span<const ScoredDocument> texts) const;
   const Whitening& whitening() const { return whitening_; }
@@ -39,6 +50,8 @@ class ServingGate {
  private:
   ServingGate(Transformer& transformer, Whitening whitening)
       : transformer_(&transformer), whitening_(std::move(whitening)) {}
+
+  float Similarity(std::span<const float> embedding, size_t pattern) const;
 
   Transformer* transformer_;
   Whitening whitening_;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/evaluate/nelbo.h"
@@ -136,6 +137,11 @@ absl::StatusOr<RequestOutputs> PredictRequest(Transformer& transformer, const Se
   mask.flip();
   RETURN_IF_ERROR(PredictMasked(transformer, tokens, place.first, mask, false, &outputs));
   return outputs;
+}
+
+uint64_t MaskSeed(uint64_t seed, size_t place) {
+  Random seeds(seed);
+  return Random(seeds.Next() + place).Next();
 }
 
 double CrossEntropyOf(std::span<const float> logits, TokenId target) {

@@ -49,6 +49,10 @@ struct RequestOutputs {
   std::vector<float> logits;  // predictions x vocabulary
 };
 
+// The seed of the masks of a session, the place-th of an experiment. Sessions with the same masks
+// would tie the masked share to the number of the request, and share its noise.
+uint64_t MaskSeed(uint64_t seed, size_t place);
+
 // Masked: an exact-count mask of the request's tokens given the context before it, drawn from
 // `seed`; those scored are the masked ones, with weight 1/t / tokens. The others are predicted, to
 // be learned from, under the complementary mask, so that every token has a hidden state of a masked

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -35,13 +36,38 @@ TEST(BootstrapTest, ResamplesWholeDocuments) {
 }
 
 TEST(BootstrapTest, LongDocumentsCountMore) {
-  const std::vector<double> values = {1.0, 1.0, 1.0, 0.0};
-  const std::vector<size_t> documents = {5, 5, 5, 2};
+  std::vector<double> values(20, 1.0);  // of one document
+  std::vector<size_t> documents(20, 7);
+  for (size_t document = 0; document < 5; ++document) {
+    values.push_back(0.0);
+    documents.push_back(document);
+  }
   const Interval interval = BootstrapDocuments(values, documents);
-  EXPECT_NEAR(interval.mean, 0.75, 1e-12);
-  EXPECT_EQ(interval.low, 0.0);  // the short one twice
-  EXPECT_EQ(interval.high, 1.0);
+  EXPECT_NEAR(interval.mean, 0.8, 1e-12);
+  EXPECT_EQ(interval.low, 0.0);  // the long one not at all
+  EXPECT_GT(interval.high, 0.8);
   EXPECT_EQ(BootstrapDocuments({}, {}).mean, 0.0);
+}
+
+// Its interval had no width, so that any verdict on it passed.
+TEST(BootstrapTest, AFewDocumentsProveNothing) {
+  std::vector<double> values;
+  std::vector<size_t> documents;
+  for (size_t document = 0; document < kLeastDocuments; ++document) {
+    if (document > 0) {
+      const Interval interval = BootstrapDocuments(values, documents);
+      EXPECT_EQ(interval.mean, -1.0);
+      EXPECT_EQ(interval.low, -std::numeric_limits<double>::infinity());
+      EXPECT_EQ(interval.high, std::numeric_limits<double>::infinity());
+      EXPECT_TRUE(ToJson(interval)["high"].is_null());
+      EXPECT_EQ(IntervalIn(ToJson(interval)).low, interval.low);
+      EXPECT_EQ(IntervalIn(ToJson(interval)).high, interval.high);
+    }
+    values.insert(values.end(), 10, -1.0);
+    documents.insert(documents.end(), 10, document);
+  }
+  EXPECT_EQ(BootstrapDocuments(values, documents).high, -1.0);
+  EXPECT_EQ(IntervalIn(ToJson(BootstrapDocuments(values, documents))).high, -1.0);
 }
 
 TEST(ResultsFileTest, AppearsWhenItIsWritten) {

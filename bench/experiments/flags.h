@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace ruvd::bench {
+
+// What every experiment is given.
+struct CommonArguments {
+  std::string model;
+  std::string corpus;
+  std::string eval;
+  std::string out;
+  int seeds = 1;
+  int threads = 2;
+};
+
+// What some flags mean in an experiment.
+struct CommonFlags {
+  std::string eval;
+  bool needs_eval = false;
+  std::string seeds;
+  bool one_model = true;  // else the experiment has flags of its own for its models
+};
+
+// --model, --corpus, --eval, --seeds, --out and --threads. `arguments` must outlive the parsing.
+void AddCommonFlags(const CommonFlags& flags, CLI::App* app, CommonArguments* arguments);
+
+// Parses, runs, prints why it failed. The exit status.
+int RunExperiment(CLI::App& app, int argc, char** argv, const std::function<absl::Status()>& run);
+
+}  // namespace ruvd::bench
