@@ -16,6 +16,7 @@
 #include "node/actors/deep_round.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
+#include "node/cli/convert_verb.h"
 #include "node/cli/output.h"
 #include "node/cli/period.h"
 #include "node/cli/terminal.h"
@@ -234,6 +235,7 @@ void AddLearningVerbs(VerbTable& verbs) {
       .Add("learn export", kGroup, "Completions that teach something, one line of JSON each",
            [path](CommandContext& c) { return Export(c, *path); })
       .add_option("--out", *path, "A file instead of the standard output; it holds users' words");
+  AddConvertVerb(verbs);
 }
 
 }  // namespace ruvd
