@@ -20,8 +20,16 @@ BackgroundOptions RoundOptionsOf(const NodeConfig::LearningSection& learning,
 }
 
 DeepOptions DeepOptionsOf(const NodeConfig::LearningSection& learning) {
-  return {
-      .min_rating = learning.min_rating, .rank = learning.deep_rank, .steps = learning.deep_steps};
+  return {.min_rating = learning.min_rating,
+          .rank = learning.deep_rank,
+          .steps = learning.deep_steps,
+          .learning_rate = static_cast<double>(learning.deep_learning_rate),
+          .guard = DeepGuardByName(learning.deep_guard).value_or(DeepGuard::kReplay),
+          .ewc_strength = static_cast<double>(learning.deep_ewc_strength),
+          .banks = learning.deep_banks,
+          .bank_rank = learning.deep_bank_rank,
+          .bank_training = {.residual_rate = learning.deep_bank_rate,
+                            .residual_decay = learning.deep_bank_decay}};
 }
 
 }  // namespace ruvd

@@ -133,6 +133,8 @@ absl::Status NodeImpl::StartDeep(const LearningServices& services) {
       FileKey(*database_, "learned/checkpoint-key", "checkpoints of deep rounds");
   const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
   if (key.ok() && folder.ok()) {
+    deep_memories_ = std::make_unique<DeepMemories>(LearnedDirOf(config_), *key);
+    options.services.memories = deep_memories_.get();
     options.services.checkpoint_key = *std::move(key);
   } else {  // a full disk keeps no node from serving
     spdlog::warn("no deep round runs until the next start: {}",
@@ -141,6 +143,8 @@ absl::Status NodeImpl::StartDeep(const LearningServices& services) {
   }
   options.services.learning = services;
   options.services.catalog = catalog_.get();
+  RETURN_IF_ERROR(LoadGeneralText());
+  options.services.general = &general_passages_;
   options.services.gate = &general_text_;
   options.services.checkpoint_path = LearnedDirOf(config_) + "/checkpoint";
   options.round = DeepOptionsOf(config_.learning);
@@ -148,6 +152,20 @@ absl::Status NodeImpl::StartDeep(const LearningServices& services) {
   options.pool = &learning_pool_;
   options.throttle = throttle_.get();
   deep_ = StartDeepActor(*actors_, options);
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::LoadGeneralText() {
+  if (config_.learning.general_text.empty()) {
+    general_passages_ = BuiltInPassages(*model_);
+    return absl::OkStatus();
+  }
+  auto passages = ReadGeneralText(config_.learning.general_text, *model_);
+  if (!passages.ok()) {
+    return Annotate(passages.status(), "learning.general_text");
+  }
+  general_passages_ = *std::move(passages);
+  general_text_ = GeneralTextGate(general_passages_.measured);
   return absl::OkStatus();
 }
 

@@ -22,7 +22,9 @@
 #include "node/actors/adapter_catalog.h"
 #include "node/actors/adapter_source.h"
 #include "node/actors/deep_actor.h"
+#include "node/actors/deep_memory.h"
 #include "node/actors/federation.h"
+#include "node/actors/general_text.h"
 #include "node/actors/general_text_gate.h"
 #include "node/actors/generation_task.h"
 #include "node/actors/inference.h"
@@ -74,6 +76,7 @@ class NodeImpl final : public Node {
   absl::Status StartActors();
   absl::Status StartLearning();
   absl::Status StartDeep(const LearningServices& services);
+  absl::Status LoadGeneralText();
   const SimilarityScale& Scale() const {
     return package_.whitening == nullptr ? kPlainSimilarity : kWhitenedSimilarity;
   }
@@ -129,7 +132,9 @@ class NodeImpl final : public Node {
   std::unique_ptr<LearningThrottle> throttle_;
   std::unique_ptr<InferenceActor> inference_;
   std::unique_ptr<LearningActor> learning_;
-  GeneralTextGate general_text_;  // used on learning_pool_ only
+  GeneralTextGate general_text_;      // used on learning_pool_ only
+  GeneralPassages general_passages_;  // of deep rounds
+  std::unique_ptr<DeepMemories> deep_memories_;
   std::unique_ptr<DeepActor> deep_;
 
   std::unique_ptr<PatternFeed> pattern_feed_;

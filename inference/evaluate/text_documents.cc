@@ -18,9 +18,9 @@
 namespace ruvd {
 namespace {
 
-absl::Status TooLarge() {
+absl::Status TooLarge(uint64_t most_bytes) {
   return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-               "the text is larger than {} bytes; split it", limits::kMaxTextBytes);
+               "the text is larger than {} bytes; split it", most_bytes);
 }
 
 struct FreeContext {
@@ -28,7 +28,7 @@ struct FreeContext {
 };
 
 // Decompresses piece by piece: the sizes in the file's header are not trusted.
-absl::StatusOr<std::string> Decompress(std::string_view bytes) {
+absl::StatusOr<std::string> Decompress(std::string_view bytes, uint64_t most_bytes) {
   const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   RUVD_CHECK(context != nullptr);
   ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, limits::kMaxZstdWindowLog);
@@ -48,8 +48,8 @@ absl::StatusOr<std::string> Decompress(std::string_view bytes) {
       return Error(absl::StatusCode::kDataLoss, reasons::kFileUnreadable,
                    "the Zstandard data is cut off");
     }
-    if (out.size() + part.pos > limits::kMaxTextBytes) {
-      return TooLarge();
+    if (out.size() + part.pos > most_bytes) {
+      return TooLarge(most_bytes);
     }
     out.append(piece.data(), part.pos);
   }
@@ -94,9 +94,15 @@ absl::StatusOr<std::vector<std::string>> ParseJsonLines(std::string_view bytes) 
 
 absl::StatusOr<std::vector<std::string>> ParseTextDocuments(std::string_view bytes,
                                                             std::string_view name) {
+  return ParseTextDocuments(bytes, name, limits::kMaxTextBytes);
+}
+
+absl::StatusOr<std::vector<std::string>> ParseTextDocuments(std::string_view bytes,
+                                                            std::string_view name,
+                                                            uint64_t most_bytes) {
   std::string unpacked;
   if (name.ends_with(".zst")) {
-    ASSIGN_OR_RETURN(unpacked, Decompress(bytes));
+    ASSIGN_OR_RETURN(unpacked, Decompress(bytes, most_bytes));
     bytes = unpacked;
     name.remove_suffix(4);
   }
@@ -107,8 +113,13 @@ absl::StatusOr<std::vector<std::string>> ParseTextDocuments(std::string_view byt
 }
 
 absl::StatusOr<std::vector<std::string>> ReadTextDocuments(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxTextBytes));
-  auto documents = ParseTextDocuments(bytes, path);
+  return ReadTextDocuments(path, limits::kMaxTextBytes);
+}
+
+absl::StatusOr<std::vector<std::string>> ReadTextDocuments(const std::string& path,
+                                                           uint64_t most_bytes) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, most_bytes));
+  auto documents = ParseTextDocuments(bytes, path, most_bytes);
   if (!documents.ok()) {
     return Annotate(documents.status(), path);
   }

@@ -79,6 +79,40 @@ absl::Status CheckPlace(const NetworkShape& shape, const Site& site, int rank, i
   return absl::OkStatus();
 }
 
+// Copies an adapter's factors to where the LoRAs of one bank, or those for all t, have theirs.
+absl::Status CopyPart(const Adapter& adapter, std::optional<size_t> bank,
+                      const ChangeSet<float>& changes, std::vector<float>* parameters) {
+  size_t used = 0;
+  for (const auto& entry : changes.entries()) {
+    if (entry.placement.bank != bank) {
+      continue;
+    }
+    const ChangeSpec<float>& spec = entry.change.spec();
+    const auto found = adapter.targets.find(TensorOf(entry.site));
+    if (found == adapter.targets.end() || spec.kind != ChangeKind::kLora ||
+        found->second.a.size() != spec.rank * spec.in ||
+        found->second.b.size() != spec.out * spec.rank) {
+      return Invalid(
+          "training cannot go on from adapter {}: its change of {} is of another kind "
+          "or rank, or missing; begin anew",
+          AdapterLabel(adapter), TensorOf(entry.site));
+    }
+    const LowRank& change = found->second;
+    auto to = parameters->begin() + static_cast<ptrdiff_t>(entry.offset);
+    to = std::ranges::copy(change.a, to).out;
+    std::ranges::transform(change.b, to, [&](float b) { return b * change.scale / spec.scale; });
+    ++used;
+  }
+  return used == adapter.targets.size()
+             ? absl::OkStatus()
+             : Invalid("training cannot go on from adapter {}: it has changes that are not trained",
+                       AdapterLabel(adapter));
+}
+
+bool SameBanks(const BankSchedule& a, const BankSchedule& b) {
+  return a.boundaries == b.boundaries && a.strategy == b.strategy;
+}
+
 // The adapter of the changes of one bank, or of those for all t.
 std::shared_ptr<Adapter> PartOf(const Model& model, const ChangeSet<float>& changes,
                                 const AdapterLabels& labels, std::optional<size_t> bank) {
@@ -209,30 +243,21 @@ std::shared_ptr<const Talora> TaloraOf(const Model& model, const ChangeSet<float
 
 absl::Status BeginFrom(const Adapter& adapter, ChangeSet<float>* changes) {
   std::vector<float> parameters = changes->parameters();
-  size_t used = 0;
-  for (const auto& entry : changes->entries()) {
-    if (entry.placement.bank) {
-      continue;
-    }
-    const ChangeSpec<float>& spec = entry.change.spec();
-    const auto found = adapter.targets.find(TensorOf(entry.site));
-    if (found == adapter.targets.end() || spec.kind != ChangeKind::kLora ||
-        found->second.a.size() != spec.rank * spec.in ||
-        found->second.b.size() != spec.out * spec.rank) {
-      return Invalid(
-          "training cannot go on from adapter {}: its change of {} is of another kind "
-          "or rank, or missing; begin anew",
-          AdapterLabel(adapter), TensorOf(entry.site));
-    }
-    const LowRank& change = found->second;
-    auto to = parameters.begin() + static_cast<ptrdiff_t>(entry.offset);
-    to = std::ranges::copy(change.a, to).out;
-    std::ranges::transform(change.b, to, [&](float b) { return b * change.scale / spec.scale; });
-    ++used;
-  }
-  if (used != adapter.targets.size()) {
-    return Invalid("training cannot go on from adapter {}: it has changes that are not trained",
+  RETURN_IF_ERROR(CopyPart(adapter, std::nullopt, *changes, &parameters));
+  changes->parameters() = std::move(parameters);
+  return absl::OkStatus();
+}
+
+absl::Status BeginFrom(const Talora& adapter, ChangeSet<float>* changes) {
+  const bool banks = !adapter.residuals.empty();
+  if (adapter.trunk == nullptr || (banks && !SameBanks(adapter.schedule, changes->schedule()))) {
+    return Invalid("training cannot go on from adapter {}: it has no trunk or other banks",
                    AdapterLabel(adapter));
+  }
+  std::vector<float> parameters = changes->parameters();
+  RETURN_IF_ERROR(CopyPart(*adapter.trunk, std::nullopt, *changes, &parameters));
+  for (size_t bank = 0; bank < adapter.residuals.size(); ++bank) {
+    RETURN_IF_ERROR(CopyPart(*adapter.residuals[bank], bank, *changes, &parameters));
   }
   changes->parameters() = std::move(parameters);
   return absl::OkStatus();

@@ -67,5 +67,9 @@ std::shared_ptr<const Talora> TaloraOf(const Model& model, const ChangeSet<float
 // Lets the LoRAs for all t begin where an adapter is. INVALID_ARGUMENT where the adapter has other
 // targets or ranks, or a change is no LoRA; then nothing has changed.
 absl::Status BeginFrom(const Adapter& adapter, ChangeSet<float>* changes);
+// The same with banks: the LoRAs for all t begin where its trunk is, those of a bank where the
+// bank's residual is; of an adapter without residuals they stay where they are. INVALID_ARGUMENT
+// also for one without a trunk and for other banks.
+absl::Status BeginFrom(const Talora& adapter, ChangeSet<float>* changes);
 
 }  // namespace ruvd::train

@@ -53,7 +53,15 @@ absl::StatusOr<double> ScoreLeftToRight(Transformer& transformer, ScoredText tex
 absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const TokenId> prompt,
                                        std::span<const TokenId> completion,
                                        const AdapterMix* adapters, const ScoreOptions& options) {
+  const AdaptersOfT of_t = [adapters](double) { return adapters; };
+  return ScoreCompletion(transformer, prompt, completion, of_t, options);
+}
+
+absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const TokenId> prompt,
+                                       std::span<const TokenId> completion,
+                                       const AdaptersOfT& adapters, const ScoreOptions& options) {
   RETURN_IF_ERROR(Check(completion, options));
+  const auto mix_at = [&](double t) { return adapters ? adapters(t) : nullptr; };
   std::vector<TokenId> tokens(prompt.begin(), prompt.end());
   tokens.insert(tokens.end(), completion.begin(), completion.end());
   // Before the masks are drawn: their memory grows with samples and length.
@@ -65,7 +73,7 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
   }
   const ScoredText text{.tokens = tokens, .first = prompt.size()};
   if (options.mode == DecodingMode::kAutoregressive) {
-    return ScoreLeftToRight(transformer, text, adapters);
+    return ScoreLeftToRight(transformer, text, mix_at(1));
   }
   const int block = options.mode == DecodingMode::kBlock ? options.block_length : 0;
   const std::vector<Corruption> corruptions =
@@ -75,7 +83,9 @@ absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const
       return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
                    "the score was given up; ask again");
     }
-    return ScoreMasked(transformer, text, corruption, block, adapters, nats);
+    const double share =
+        static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);
+    return ScoreMasked(transformer, text, corruption, block, mix_at(share), nats);
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "inference/engine/generation.h"
+#include "inference/evaluate/paired.h"
 #include "inference/model/transformer.h"
 
 namespace ruvd {
@@ -30,5 +31,10 @@ struct ScoreOptions {
 absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const TokenId> prompt,
                                        std::span<const TokenId> completion,
                                        const AdapterMix* adapters, const ScoreOptions& options);
+// The same with adapters by t, the masked share of the completion; of next tokens those of t = 1.
+// Empty: none.
+absl::StatusOr<double> ScoreCompletion(Transformer& transformer, std::span<const TokenId> prompt,
+                                       std::span<const TokenId> completion,
+                                       const AdaptersOfT& adapters, const ScoreOptions& options);
 
 }  // namespace ruvd

@@ -64,13 +64,6 @@ AdapterMix ChosenAdapters::At(float t) const {
   return mix;
 }
 
-bool ChosenAdapters::constant() const {
-  const std::span catalog = std::span(parts).first(from_catalog);
-  return std::all_of(catalog.begin(), catalog.end(), [](const RangedPart& part) {
-    return part.t_min <= 0 && part.t_max >= 1 && IsStatic(*part.adapter);
-  });
-}
-
 absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embedding,
                                                      std::span<const AdapterChoice> choices,
                                                      const PatternFactor& factor) {

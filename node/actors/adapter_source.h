@@ -34,8 +34,6 @@ struct ChosenAdapters {
 
   // The mix of a step.
   AdapterMix At(float t) const;
-  // Whether the adapters of the catalogue act alike in all steps.
-  bool constant() const;
 };
 
 // Finds the adapters for a prompt. First those of the catalogue that the request chooses, or all

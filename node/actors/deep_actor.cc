@@ -31,9 +31,11 @@ struct StatusMessage {
 struct RatedMessage {
   DeepRating rating;
 };
+struct ErasedMessage {};
 struct IntervalTick {};
 struct ResumeTick {};
-using Message = std::variant<RunMessage, StatusMessage, RatedMessage, IntervalTick, ResumeTick>;
+using Message =
+    std::variant<RunMessage, StatusMessage, RatedMessage, ErasedMessage, IntervalTick, ResumeTick>;
 
 // How often a round that a pause interrupted looks whether it may go on.
 constexpr Duration kResumeInterval = std::chrono::seconds(30);
@@ -94,6 +96,7 @@ class DeepActorCell final : public Actor<Message> {
     }
     RETURN_IF_ERROR(
         context.StartPeriodicTimer(kResumeInterval, [] { return ResumeTick{}; }).status());
+    RETURN_IF_ERROR(SweepMemories(context));  // of users who were erased while the node was down
     ResumeTick tick;
     return On(tick, context);
   }
@@ -115,7 +118,7 @@ class DeepActorCell final : public Actor<Message> {
     message.reply.Send(DeepStatus{.running = running_,
                                   .step = step_,
                                   .steps = static_cast<uint64_t>(options_.round.steps),
-                                  .served_version = ServedVersion(),
+                                  .served_version = ServedDeepVersion(*options_.services.catalog),
                                   .last = last_});
     return absl::OkStatus();
   }
@@ -124,6 +127,7 @@ class DeepActorCell final : public Actor<Message> {
     RollBackWhereItRegressed();
     return absl::OkStatus();
   }
+  absl::Status On(ErasedMessage&, Context& context) override { return SweepMemories(context); }
   absl::Status On(IntervalTick&, Context& context) override {
     const absl::StatusOr<bool> may = MayLearn();
     return may.ok() && *may ? Start(context, false) : absl::OkStatus();
@@ -150,13 +154,10 @@ class DeepActorCell final : public Actor<Message> {
     return !paused;
   }
 
-  uint32_t ServedVersion() const {
-    for (const CatalogEntry& entry : options_.services.catalog->List()) {
-      if (entry.info.name == kDeepAdapter && entry.info.served) {
-        return entry.info.version;
-      }
-    }
-    return 0;
+  absl::Status SweepMemories(Context& context) {
+    return context.Offload(
+        *options_.pool, [services = options_.services] { SweepDeepMemories(services); },
+        [](Context&) { return absl::OkStatus(); });
   }
 
   absl::Status Start(Context& context, bool on_demand) {
@@ -216,9 +217,12 @@ class DeepActorCell final : public Actor<Message> {
           piece.result->lessons, DeepOutcomeName(piece.result->outcome),
           piece.result->held_out_before, piece.result->held_out_after, piece.result->standard_error,
           piece.result->general_before, piece.result->general_after);
-    } else if (!absl::IsCancelled(piece.status)) {
-      spdlog::error("a deep round failed: {} [{}]", MessageOf(piece.status),
-                    ReasonOf(piece.status));
+      reported_.clear();
+    } else if (std::string reason = ReasonOf(piece.status);
+               !absl::IsCancelled(piece.status) && (on_demand_ || reason != reported_)) {
+      // Once: a round that a full disk or budget ends is tried again twice a minute.
+      spdlog::error("a deep round failed: {} [{}]", MessageOf(piece.status), reason);
+      reported_ = std::move(reason);
     }
     for (const ReplyTo<DeepResult>& reply : std::exchange(waiting_, {})) {
       reply.Send(piece.result ? absl::StatusOr<DeepResult>(*piece.result) : piece.status);
@@ -226,7 +230,7 @@ class DeepActorCell final : public Actor<Message> {
   }
 
   void RollBackWhereItRegressed() {
-    const uint32_t served = ServedVersion();
+    const uint32_t served = ServedDeepVersion(*options_.services.catalog);
     ChangeStore* const changes = options_.services.learning.changes;
     if (served == 0 || changes == nullptr) {
       return;
@@ -262,6 +266,7 @@ class DeepActorCell final : public Actor<Message> {
   bool running_ = false;
   bool on_demand_ = false;
   uint64_t step_ = 0;
+  std::string reported_;  // why rounds fail now
 };
 
 class DeepActorImpl final : public DeepActor {
@@ -285,6 +290,10 @@ class DeepActorImpl final : public DeepActor {
   void OnRated(DeepRating rating) override {
     // A rating that is lost to a full mailbox is found again at the next start.
     ref_.TryTell(RatedMessage{std::move(rating)}).IgnoreError();
+  }
+  void OnUserErased() override {
+    // Where it is lost to a full mailbox, the next round or start does it.
+    ref_.TryTell(ErasedMessage{}).IgnoreError();
   }
 
  private:

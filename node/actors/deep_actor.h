@@ -52,6 +52,8 @@ class DeepActor {
   // A completion was rated: where the version that served it does worse than what came before it,
   // that version is taken back.
   virtual void OnRated(DeepRating rating) = 0;
+  // A user was erased: what EWC++ remembers of the user's lessons goes, soon.
+  virtual void OnUserErased() = 0;
 };
 
 // Starts the deep actor in `system`. An interrupted round goes on at once. Everything borrowed

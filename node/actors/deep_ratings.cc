@@ -8,7 +8,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "node/actors/deep_round.h"
+#include "node/actors/served_adapters.h"
 
 namespace ruvd {
 namespace {

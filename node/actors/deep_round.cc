@@ -9,23 +9,23 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
 #include "inference/evaluate/paired.h"
-#include "inference/train/adapter_changes.h"
-#include "inference/train/limits.h"
-#include "node/actors/general_text.h"
+#include "node/actors/deep_limits.h"
 #include "node/actors/lesson_clusters.h"
-#include "node/limits.h"
 
 namespace ruvd {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOutcomeNames = {
-    "published", "too_few_lessons", "no_improvement", "worse_general_text", "erased"};
+constexpr std::array<std::string_view, 6> kOutcomeNames = {"published",      "too_few_lessons",
+                                                           "no_improvement", "worse_general_text",
+                                                           "erased",         "base_changed"};
 // Separates the masks of the held-out score from those of training.
 constexpr uint64_t kHeldOutStream = 0x646565702d6f7574ULL;
 constexpr int kDraws = 4;  // maskings of a held-out lesson
@@ -48,10 +48,11 @@ absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& service
   return lesson;
 }
 
-// False where a lesson is gone.
+// False where a lesson is gone. Appends to `of_users` the responses that belong to somebody.
 absl::StatusOr<bool> ReadExamples(const LearningServices& services,
                                   const std::vector<std::string>& responses, float min_rating,
-                                  std::vector<TrainingExample>* examples) {
+                                  std::vector<TrainingExample>* examples,
+                                  std::vector<std::string>* of_users) {
   for (const std::string& response : responses) {
     ASSIGN_OR_RETURN(const auto lesson, ReadLesson(services, response, min_rating));
     if (!lesson) {
@@ -60,33 +61,11 @@ absl::StatusOr<bool> ReadExamples(const LearningServices& services,
     const Lesson* const one = &*lesson;
     auto made = MakeExamples(services.transformer->model(), std::span(&one, 1));
     examples->push_back(std::move(made.front()));
+    if (!lesson->trajectory.user_id.empty()) {
+      of_users->push_back(response);
+    }
   }
   return true;
-}
-
-// Whole passages behind their first token, which there must be one of.
-std::vector<TrainingExample> GeneralExamples(const Model& model) {
-  std::vector<TrainingExample> examples;
-  for (const std::string_view text : GeneralText()) {
-    std::vector<TokenId> tokens = model.tokenizer().EncodePrompt(text);
-    tokens.resize(std::min(tokens.size(), static_cast<size_t>(model.config().context)));
-    examples.push_back({.prompt = {tokens.begin(), tokens.begin() + 1},
-                        .completion = {tokens.begin() + 1, tokens.end()}});
-  }
-  return examples;
-}
-
-absl::StatusOr<std::unique_ptr<train::Objective>> MixedObjective(
-    const Model& model, const std::vector<TrainingExample>& taught, const DeepOptions& options,
-    uint64_t seed) {
-  std::vector<train::ObjectivePart> parts(2);
-  ASSIGN_OR_RETURN(parts[0].objective,
-                   train::MakeObjective(model, taught, {.batch = options.batch, .seed = seed}));
-  ASSIGN_OR_RETURN(parts[1].objective,
-                   train::MakeObjective(model, GeneralExamples(model),
-                                        {.batch = options.batch, .seed = seed + 1}));
-  parts[1].follow_frozen = options.follow_frozen;
-  return train::MixObjectives(std::move(parts));
 }
 
 // Above all versions there are or were: a rating names the version that it is of.
@@ -138,6 +117,25 @@ double MeanOf(const NelboTable& table) {
   return sum / static_cast<double>(table.nats.size());
 }
 
+// What an adapter does at t, for as long as this lives.
+class MixOfTalora {
+ public:
+  MixOfTalora(const AdapterMix& beneath, std::shared_ptr<const Talora> talora)
+      : beneath_(beneath), talora_(std::move(talora)) {}
+  const AdapterMix* At(double t) {
+    mix_ = beneath_;
+    if (talora_ != nullptr) {
+      AppendMix(*talora_, static_cast<float>(t), {}, 1.0F, &mix_);
+    }
+    return &mix_;
+  }
+
+ private:
+  const AdapterMix& beneath_;
+  const std::shared_ptr<const Talora> talora_;
+  AdapterMix mix_;
+};
+
 }  // namespace
 
 std::string_view DeepOutcomeName(DeepOutcome outcome) {
@@ -148,11 +146,12 @@ absl::StatusOr<std::unique_ptr<DeepRound>> DeepRound::Begin(const DeepServices& 
                                                             const DeepOptions& options,
                                                             Random& random) {
   std::unique_ptr<DeepRound> round(new DeepRound(services, options));
+  SweepDeepMemories(services);
   ASSIGN_OR_RETURN(const bool resumed, round->Resume());
   if (!resumed) {
     RETURN_IF_ERROR(round->ChooseLessons(random));
     if (round->taught_.size() + round->held_back_.size() >= options.least_lessons) {
-      RETURN_IF_ERROR(round->MakeRun());
+      RETURN_IF_ERROR(round->BeginTraining());
       RETURN_IF_ERROR(round->Save());
     }
   }
@@ -186,9 +185,7 @@ absl::Status DeepRound::ChooseLessons(Random& random) {
     plan_.held_back.push_back(lesson->trajectory.response_id);
   }
   ASSIGN_OR_RETURN(plan_.version, NextVersion(services_));
-  if (const auto served = services_.catalog->Find(kDeepAdapter, std::nullopt); served.ok()) {
-    plan_.base = served->info.version;
-  }
+  plan_.base = ServedDeepVersion(*services_.catalog);
   ASSIGN_OR_RETURN(const bool there, LoadLessons());
   if (!there) {
     return Error(absl::StatusCode::kAborted, reasons::kCancelled,
@@ -200,65 +197,50 @@ absl::Status DeepRound::ChooseLessons(Random& random) {
 absl::StatusOr<bool> DeepRound::LoadLessons() {
   taught_.clear();
   held_back_.clear();
+  of_users_.clear();
   base_ = nullptr;
+  memory_ = std::nullopt;
+  ASSIGN_OR_RETURN(beneath_, AdaptersBeneathDeep(services_.catalog));
   if (plan_.base != 0) {
     const auto base = services_.catalog->Find(kDeepAdapter, plan_.base);
     if (!base.ok()) {
       return false;  // undone or unloaded
     }
     base_ = base->adapter;
+    if (UsesEwc(options_.guard) && services_.memories != nullptr) {
+      memory_ = services_.memories->Find(plan_.base);
+    }
+    if (memory_ && memory_->adapter != AdapterId(*base_)) {
+      memory_ = std::nullopt;  // of another one that had this number
+    }
   }
-  ASSIGN_OR_RETURN(const bool taught,
-                   ReadExamples(services_.learning, plan_.taught, options_.min_rating, &taught_));
-  ASSIGN_OR_RETURN(const bool held_back, ReadExamples(services_.learning, plan_.held_back,
-                                                      options_.min_rating, &held_back_));
+  ASSIGN_OR_RETURN(const bool taught, ReadExamples(services_.learning, plan_.taught,
+                                                   options_.min_rating, &taught_, &of_users_));
+  ASSIGN_OR_RETURN(const bool held_back,
+                   ReadExamples(services_.learning, plan_.held_back, options_.min_rating,
+                                &held_back_, &of_users_));
   return taught && held_back;
 }
 
-// All that decides the run's numbers beside its options.
-Digest DeepRound::Task() const {
-  ByteWriter out;
-  out.WriteBytes(services_.learning.transformer->model().hash()).Write(plan_.version);
-  out.Write(options_.batch).Write<uint8_t>(options_.follow_frozen ? 1 : 0);
-  out.WriteBytes(base_ == nullptr ? Digest{} : AdapterId(*base_));
-  for (const TrainingExample& example : taught_) {
-    out.Write<uint64_t>(example.prompt.size()).Write<uint64_t>(example.completion.size());
-    for (const auto* tokens : {&example.prompt, &example.completion}) {
-      for (const TokenId token : *tokens) {
-        out.Write(token);
-      }
-    }
-    out.Write(example.weight);
-  }
-  return Sha256(out.str());
-}
-
-absl::Status DeepRound::MakeRun() {
+absl::Status DeepRound::BeginTraining() {
   const LearningServices& learning = services_.learning;
-  const Model& model = learning.transformer->model();
-  changes_ = std::make_unique<train::ChangeSet<float>>(train::NetworkShape::Of(model.config()));
-  const std::vector<train::Site> sites = train::SitesFrom(model.config(), 0, false);
-  RETURN_IF_ERROR(train::AddLoras(model, sites, options_.rank, false, plan_.seed, changes_.get()));
-  if (base_ != nullptr && base_->trunk != nullptr &&
-      !train::BeginFrom(*base_->trunk, changes_.get()).ok()) {
-    spdlog::info("deep@{} has another rank, so that the next one begins anew", plan_.base);
+  GeneralPassages built_in;
+  if (services_.general == nullptr) {
+    built_in = BuiltInPassages(learning.transformer->model());
   }
-  ASSIGN_OR_RETURN(objective_, MixedObjective(model, taught_, options_, plan_.seed));
-  ASSIGN_OR_RETURN(weights_, train::ModelWeights::Create(learning.transformer->shared_model(),
-                                                         nullptr, learning.transformer->runner()));
-  const train::RunOptions run_options{.steps = options_.steps,
-                                      .learning_rate = options_.learning_rate,
-                                      .seed = plan_.seed,
-                                      .task = Task(),
-                                      .pass = {.memory_bytes = limits::kBackgroundTrainingBytes},
-                                      .cancelled = learning.cancelled};
-  RETURN_IF_ERROR(train::CheckRunOptions(run_options));
-  run_ = std::make_unique<train::TrainingRun>(
-      train::RunParts{.weights = weights_.get(),
-                      .changes = changes_.get(),
-                      .objective = objective_.get(),
-                      .runner = &learning.transformer->runner()},
-      run_options);
+  ASSIGN_OR_RETURN(
+      training_,
+      DeepTraining::Create({.transformer = learning.transformer,
+                            .taught = taught_,
+                            .general = services_.general == nullptr ? &built_in : services_.general,
+                            .beneath = beneath_,
+                            .base = base_,
+                            .remembered = memory_ ? &memory_->ewc : nullptr,
+                            .seed = plan_.seed,
+                            .name = kDeepAdapter,
+                            .version = plan_.version,
+                            .cancelled = learning.cancelled},
+                           options_));
   return absl::OkStatus();
 }
 
@@ -273,55 +255,65 @@ absl::StatusOr<bool> DeepRound::Resume() {
   }
   plan_ = **std::move(checkpoint);
   const std::string run = std::exchange(plan_.run, "");
-  ASSIGN_OR_RETURN(const bool there, LoadLessons());
+  ASSIGN_OR_RETURN(const uint32_t next, NextVersion(services_));
+  // A kill may have come between publishing and removing the checkpoint, or the version that it
+  // goes on from was taken back.
+  const bool stands = plan_.version >= next && plan_.base == ServedDeepVersion(*services_.catalog);
+  ASSIGN_OR_RETURN(const bool there, stands ? LoadLessons() : false);
   if (there && !taught_.empty()) {
-    RETURN_IF_ERROR(MakeRun());
-    if (run_->Restore(AsBytes(run)).ok()) {
-      resumed_at_ = saved_at_ = run_->step();
+    RETURN_IF_ERROR(BeginTraining());
+    if (training_->run().Restore(AsBytes(run)).ok()) {
+      resumed_at_ = saved_at_ = step();
       spdlog::info("a deep round goes on at step {} of {}", resumed_at_, options_.steps);
       return true;
     }
   }
-  run_ = nullptr;
-  spdlog::info("an interrupted deep round begins anew: its lessons or its options changed");
+  training_ = nullptr;
+  spdlog::info(
+      "an interrupted deep round begins anew: its lessons, its options or what is served changed");
   return false;
 }
 
 absl::Status DeepRound::Save() {
-  plan_.run = run_->Checkpoint();
+  plan_.run = training_->run().Checkpoint();
   const absl::Status written =
       WriteDeepCheckpoint(services_.checkpoint_path, *services_.checkpoint_key, plan_);
   plan_.run.clear();
-  saved_at_ = run_->step();
+  saved_at_ = step();
   return written;
 }
 
 absl::StatusOr<bool> DeepRound::Work(Duration budget) {
-  if (run_ == nullptr) {
+  if (training_ == nullptr) {
     return true;
   }
+  train::TrainingRun& run = training_->run();
   const Clock& clock = *services_.learning.clock;
   const TimePoint end = clock.Now() + budget;
   const auto every = static_cast<uint64_t>(options_.checkpoint_every);
-  while (!run_->done() && clock.Now() < end) {
+  while (!run.done() && clock.Now() < end) {
     const TimePoint slice = clock.Now() + services_.learning.slice;
-    RETURN_IF_ERROR(
-        run_->Advance([&] { return clock.Now() >= slice || run_->step() >= saved_at_ + every; }));
-    if (run_->step() >= saved_at_ + every) {
+    const absl::Status advanced =
+        run.Advance([&] { return clock.Now() >= slice || run.step() >= saved_at_ + every; });
+    if (absl::IsInternal(advanced)) {  // it diverged
+      RETURN_IF_ERROR(RemoveDeepCheckpoint(services_.checkpoint_path));
+    }
+    RETURN_IF_ERROR(advanced);
+    if (run.step() >= saved_at_ + every) {
       RETURN_IF_ERROR(Save());
     }
-    if (!run_->done()) {
-      RETURN_IF_ERROR(YieldBetweenPieces(services_.learning, run_->bytes()));
+    if (!run.done()) {
+      RETURN_IF_ERROR(YieldBetweenPieces(services_.learning, run.bytes()));
     }
   }
-  return run_->done();
+  return run.done();
 }
 
 absl::StatusOr<DeepResult> DeepRound::Finish() {
   DeepResult result{.lessons = static_cast<uint32_t>(taught_.size()),
                     .held_back = static_cast<uint32_t>(held_back_.size())};
-  if (run_ != nullptr) {
-    RUVD_CHECK(run_->done());
+  if (training_ != nullptr) {
+    RUVD_CHECK(training_->run().done());
     ASSIGN_OR_RETURN(result, Judge());
   }
   RETURN_IF_ERROR(RemoveDeepCheckpoint(services_.checkpoint_path));
@@ -334,10 +326,9 @@ absl::StatusOr<DeepResult> DeepRound::Judge() {
                     .version = plan_.version,
                     .lessons = static_cast<uint32_t>(taught_.size()),
                     .held_back = static_cast<uint32_t>(held_back_.size()),
-                    .steps = run_->step(),
+                    .steps = step(),
                     .resumed_at = resumed_at_};
-  const std::shared_ptr<const Adapter> adapter =
-      train::AdapterOf(learning.transformer->model(), *changes_, kDeepAdapter, plan_.version);
+  const std::shared_ptr<const Talora> adapter = training_->Result();
   std::vector<ScoredDocument> documents;
   for (const TrainingExample& example : held_back_) {
     documents.push_back({.prompt = example.prompt, .completion = example.completion});
@@ -347,20 +338,15 @@ absl::StatusOr<DeepResult> DeepRound::Judge() {
     yielded = YieldBetweenPieces(learning);
     return !yielded.ok();
   };
-  const auto score = [&](const AdapterMix* mix) -> absl::StatusOr<NelboTable> {
+  const auto score = [&](std::shared_ptr<const Talora> arm) -> absl::StatusOr<NelboTable> {
+    MixOfTalora mix(beneath_, std::move(arm));
     auto table =
-        EvaluateNelbo(*learning.transformer, documents, [mix](double) { return mix; },
+        EvaluateNelbo(*learning.transformer, documents, [&mix](double t) { return mix.At(t); },
                       {.draws = kDraws, .seed = plan_.seed ^ kHeldOutStream, .cancelled = stop});
     return yielded.ok() ? std::move(table) : absl::StatusOr<NelboTable>(yielded);
   };
-  AdapterMix served;
-  if (base_ != nullptr) {
-    AppendMix(*base_, 1.0F, {}, 1.0F, &served);
-  }
-  AdapterMix next;
-  next.parts.push_back({.adapter = adapter, .weight = 1.0F});
-  ASSIGN_OR_RETURN(const NelboTable before, score(base_ == nullptr ? nullptr : &served));
-  ASSIGN_OR_RETURN(const NelboTable after, score(&next));
+  ASSIGN_OR_RETURN(const NelboTable before, score(base_));
+  ASSIGN_OR_RETURN(const NelboTable after, score(adapter));
   const Difference difference = Compare(before, after);
   result.held_out_before = MeanOf(before);
   result.held_out_after = MeanOf(after);
@@ -368,7 +354,7 @@ absl::StatusOr<DeepResult> DeepRound::Judge() {
   if (!(-difference.mean > difference.standard_error)) {
     return result;
   }
-  auto verdict = services_.gate->Check(*learning.transformer, adapter, stop);
+  auto verdict = services_.gate->Check(*learning.transformer, *adapter, stop, beneath_);
   RETURN_IF_ERROR(yielded);
   RETURN_IF_ERROR(verdict.status());
   result.general_before = verdict->before;
@@ -381,15 +367,24 @@ absl::StatusOr<DeepResult> DeepRound::Judge() {
   return result;
 }
 
-absl::Status DeepRound::Publish(std::shared_ptr<const Adapter> adapter, DeepResult* result) {
-  for (const auto* responses : {&plan_.taught, &plan_.held_back}) {
-    for (const std::string& response : *responses) {
-      const auto trajectory = services_.learning.trajectories->Get(response);
-      if (absl::IsNotFound(trajectory.status())) {
-        result->outcome = DeepOutcome::kErased;
-        return absl::OkStatus();
-      }
+// Who is not there any more may have been erased: what was learned of the words must not outlive
+// them. Lessons of nobody are only displaced by newer ones.
+absl::StatusOr<bool> DeepRound::SomeWereErased() const {
+  for (const std::string& response : of_users_) {
+    const absl::Status there = services_.learning.trajectories->Get(response).status();
+    if (absl::IsNotFound(there)) {
+      return true;
     }
+    RETURN_IF_ERROR(there);
+  }
+  return false;
+}
+
+absl::Status DeepRound::Publish(std::shared_ptr<const Talora> adapter, DeepResult* result) {
+  ASSIGN_OR_RETURN(const bool erased, SomeWereErased());
+  if (erased || ServedDeepVersion(*services_.catalog) != plan_.base) {
+    result->outcome = erased ? DeepOutcome::kErased : DeepOutcome::kBaseChanged;
+    return absl::OkStatus();
   }
   LearningChange change{.loop = LearningLoop::kDeep,
                         .kind = ChangeKind::kAdapterPublished,
@@ -399,14 +394,60 @@ absl::Status DeepRound::Publish(std::shared_ptr<const Adapter> adapter, DeepResu
                         .version = plan_.version,
                         .lessons = result->lessons};
   ASSIGN_OR_RETURN(change, ListChange(services_.learning, std::move(change), {}));
-  const auto published = services_.catalog->Publish(StaticTalora(std::move(adapter)), 1.0F);
+  const auto published = services_.catalog->Publish(adapter, 1.0F);
   if (!published.ok()) {
     UnlistChange(services_.learning, change);
     return published.status();
   }
+  Remember(*adapter);
   result->outcome = DeepOutcome::kPublished;
   result->change = std::move(change);
   return absl::OkStatus();
+}
+
+// For the round that goes on from here; where this version is taken back, the one before it has its
+// own. Without it the next round only has no penalty.
+void DeepRound::Remember(const Talora& adapter) const {
+  if (services_.memories == nullptr) {
+    return;
+  }
+  absl::StatusOr<std::optional<train::EwcMemory>> ewc = training_->Memory();
+  absl::Status kept = ewc.status();
+  if (ewc.ok() && ewc->has_value()) {
+    DeepMemory memory{.version = plan_.version,
+                      .adapter = AdapterId(adapter),
+                      .responses = of_users_,
+                      .ewc = **std::move(ewc)};
+    // The running Fisher began with those of the round before.
+    for (const std::string& response : memory_ ? memory_->responses : std::vector<std::string>()) {
+      if (std::ranges::find(of_users_, response) == of_users_.end() &&
+          memory.responses.size() < limits::kMaxMemoryResponses) {
+        memory.responses.push_back(response);
+      }
+    }
+    kept = services_.memories->Keep(memory);
+  }
+  if (!kept.ok()) {
+    spdlog::warn("the round after deep@{} goes without the penalty of EWC: {}", plan_.version,
+                 MessageOf(kept));
+  }
+  services_.memories->Sweep(
+      [this](uint32_t version) { return version == plan_.base || version == plan_.version; },
+      *services_.learning.trajectories);
+}
+
+void SweepDeepMemories(const DeepServices& services) {
+  if (services.memories == nullptr) {
+    return;
+  }
+  std::set<uint32_t> known;
+  for (const CatalogEntry& entry : services.catalog->List()) {
+    if (entry.info.name == kDeepAdapter) {
+      known.insert(entry.info.version);
+    }
+  }
+  services.memories->Sweep([&known](uint32_t version) { return known.contains(version); },
+                           *services.learning.trajectories);
 }
 
 }  // namespace ruvd

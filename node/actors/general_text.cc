@@ -3,7 +3,15 @@
 
 #include "node/actors/general_text.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/evaluate/text_documents.h"
+#include "node/actors/deep_limits.h"
 
 namespace ruvd {
 namespace {
@@ -47,6 +55,37 @@ constexpr std::array<std::string_view, 6> kGeneral = {
     "neighbours brought ropes, saws and buckets, and by the time the fire engine arrived the road "
     "was free again. Nobody had been hurt, and in the evening there was music."};
 
+// Nobody knows a token with nothing before it: a passage has two at least.
+constexpr size_t kLeastTokens = 2;
+
+std::vector<TokenId> WholePassage(const Model& model, std::string_view text) {
+  std::vector<TokenId> tokens = model.tokenizer().EncodePrompt(text);
+  tokens.resize(std::min(tokens.size(), static_cast<size_t>(model.config().context)));
+  return tokens;
+}
+
+// Appends the document's passages.
+void CutPassages(const Model& model, const std::string& document,
+                 std::vector<std::vector<TokenId>>* passages) {
+  const size_t length = std::min(limits::kGeneralPassageTokens,
+                                 static_cast<size_t>(std::max(0, model.config().context)));
+  const size_t least = std::max(kLeastTokens, std::min(limits::kLeastPassageTokens, length));
+  const std::vector<TokenId> tokens = model.tokenizer().EncodePrompt(document);
+  for (std::span<const TokenId> rest(tokens); rest.size() >= least;) {
+    const auto passage = rest.first(std::min(length, rest.size()));
+    passages->emplace_back(passage.begin(), passage.end());
+    rest = rest.subspan(passage.size());
+  }
+}
+
+Digest ContentOf(const std::vector<TokenId>& passage) {
+  ByteWriter out;
+  for (const TokenId token : passage) {
+    out.Write(token);
+  }
+  return Sha256(out.str());
+}
+
 }  // namespace
 
 std::span<const std::string_view> GeneralText() {
@@ -55,6 +94,51 @@ std::span<const std::string_view> GeneralText() {
 
 std::string_view GateText() {
   return kPassage;
+}
+
+GeneralPassages BuiltInPassages(const Model& model) {
+  GeneralPassages passages;
+  for (const std::string_view text : GeneralText()) {
+    passages.replayed.push_back(WholePassage(model, text));
+  }
+  passages.measured.push_back(WholePassage(model, GateText()));
+  return passages;
+}
+
+absl::StatusOr<GeneralPassages> PassagesOf(std::span<const std::string> documents,
+                                           const Model& model) {
+  std::vector<std::vector<TokenId>> all;
+  for (const std::string& document : documents) {
+    CutPassages(model, document, &all);
+  }
+  // By content, and no passage twice: what is replayed must not measure under another name.
+  std::ranges::sort(all, {}, ContentOf);
+  const auto repeated = std::ranges::unique(all);
+  all.erase(repeated.begin(), repeated.end());
+  if (all.size() < limits::kLeastGeneralPassages) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "general text of {} passage(s) of {} to {} tokens is too little to replay and to "
+                 "measure; give at least {}",
+                 all.size(), limits::kLeastPassageTokens, limits::kGeneralPassageTokens,
+                 limits::kLeastGeneralPassages);
+  }
+  GeneralPassages passages;
+  const size_t measured =
+      std::clamp<size_t>(all.size() / limits::kMeasuredOneOf, 1, limits::kMaxMeasuredPassages);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (i < measured) {
+      passages.measured.push_back(std::move(all[i]));
+    } else if (passages.replayed.size() < limits::kMaxReplayedPassages) {
+      passages.replayed.push_back(std::move(all[i]));
+    }
+  }
+  return passages;
+}
+
+absl::StatusOr<GeneralPassages> ReadGeneralText(const std::string& path, const Model& model) {
+  ASSIGN_OR_RETURN(const auto documents, ReadTextDocuments(path, limits::kMaxGeneralTextBytes));
+  auto passages = PassagesOf(documents, model);
+  return passages.ok() ? std::move(passages) : Annotate(passages.status(), path);
 }
 
 }  // namespace ruvd

@@ -6,31 +6,51 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
+#include "inference/adapter/talora.h"
+#include "inference/evaluate/paired.h"
 #include "inference/model/transformer.h"
 
 namespace ruvd {
 
 // Keeps an adapter that serves every request from harming general text: an adapter may raise the
-// NELBO of a built-in passage by at most half a percent (DESIGN section 6, the deep loop's gate).
-// One instance per transformer.
+// NELBO of its passages by at most half a percent (DESIGN section 6, the deep loop's gate). One
+// instance per transformer.
 class GeneralTextGate {
  public:
+  // Of the built-in passage.
+  GeneralTextGate() = default;
+  // Of these, each counting alike; of at least two tokens that fit the context. None: built-in.
+  explicit GeneralTextGate(std::vector<std::vector<TokenId>> passages)
+      : passages_(std::move(passages)) {}
+
   struct Verdict {
     bool pass = false;
-    double before = 0;  // nats per token of the passage
+    double before = 0;  // nats per token, mean over passages
     double after = 0;
   };
 
-  // Scores the passage with `adapter` and, the first time, without. The same masks in both cases.
+  // Scores the passages with `adapter` and, where that is not known yet, without. The same masks in
+  // both cases.
   // `cancelled` is asked before every forward, of which there are some two dozens; CANCELLED then.
   absl::StatusOr<Verdict> Check(Transformer& transformer, std::shared_ptr<const Adapter> adapter,
                                 const std::function<bool()>& cancelled = nullptr);
+  // The same of one with timestep banks, which act as they do in completions, on top of others.
+  absl::StatusOr<Verdict> Check(Transformer& transformer, const Talora& adapter,
+                                const std::function<bool()>& cancelled = nullptr,
+                                const AdapterMix& beneath = {});
 
  private:
+  absl::StatusOr<double> Score(Transformer& transformer, const AdaptersOfT& adapters,
+                               const std::function<bool()>& cancelled);
+
+  std::vector<std::vector<TokenId>> passages_;
   std::optional<double> base_;
+  AdapterMix beneath_;  // what base_ is of
 };
 
 }  // namespace ruvd

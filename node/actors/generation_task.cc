@@ -400,18 +400,19 @@ absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& serving) {
     ASSIGN_OR_RETURN(const std::vector<float> embedding, EmbedText(serving, prompt, whitening_));
     ASSIGN_OR_RETURN(selection, adapters_.Choose(embedding, job_.adapters));
   }
-  if (!selection.constant()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a score has no steps; choose adapters without timestep banks, t_min and t_max");
-  }
-  const AdapterMix mix = selection.At(1);
+  // Each masking is one step: what acts there is what would act in a completion.
+  AdapterMix mix;
+  const auto mix_at = [&](double t) {
+    mix = selection.At(static_cast<float>(t));
+    return &mix;
+  };
   ScoreOptions options = job_.options;
   options.mode = job_.mode.value_or(DefaultDecodingMode(model.config(), /*infill=*/false));
   if (model.config().block_length > 0) {
     options.block_length = model.config().block_length;
   }
   ASSIGN_OR_RETURN(answer.nats_per_token,
-                   ScoreCompletion(exact_, prompt, completion, &mix, options));
+                   ScoreCompletion(exact_, prompt, completion, AdaptersOfT(mix_at), options));
   answer.adapters = std::move(selection.uses);
   return answer;
 }

@@ -288,6 +288,9 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                                                  .changes = node_.changes},
                                                                 user_id));
     ForgetInMemory(user_id);
+    if (node_.deep != nullptr) {
+      node_.deep->OnUserErased();
+    }
     response->set_sessions_forgotten(erasure.sessions);
     return absl::OkStatus();
   }

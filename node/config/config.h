@@ -81,6 +81,18 @@ struct NodeConfig {
     int deep_hours = 0;             // between two deep rounds; 0: on demand only
     int deep_rank = 8;              // of the adapter that they train on all linears
     int deep_steps = 200;
+    float deep_learning_rate = 1e-3F;
+    // What keeps a round from forgetting: replay, replay_kl, ewc, replay_ewc or replay_kl_ewc.
+    std::string deep_guard = "replay";
+    float deep_ewc_strength = 10'000;  // of the penalty of ewc
+    // Timestep banks, each with a residual beside the adapter for all t; 0: none.
+    int deep_banks = 0;
+    int deep_bank_rank = 4;
+    float deep_bank_rate = 0.3F;  // of the learning rate
+    float deep_bank_decay = 0;    // share of a residual that is lost with each step
+    // A file of general text (plain, JSON lines, Zstandard) in place of the built-in one: for
+    // replay, and for the gate of deep rounds. Empty: the built-in one.
+    std::string general_text;
     bool instant = false;  // sessions remember what feedback taught them, at once
   } learning;
   struct FederationSection {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 
+#include "inference/adapter/limits.h"
 #include "storage/limits.h"
 
 namespace ruvd {
@@ -19,6 +20,8 @@ constexpr std::string_view kSamplers[] = {
     "position", "threshold", "factor",         "entropy_bounded", "klass",   "remdm"};
 constexpr std::string_view kDgrStrategies[] = {"off", "entropy", "confidence_gap", "hybrid",
                                                "adaptive"};
+constexpr std::string_view kDeepGuards[] = {"replay", "replay_kl", "ewc", "replay_ewc",
+                                            "replay_kl_ewc"};
 constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
@@ -122,6 +125,27 @@ const std::array kKeys = {
               RUVD_FIELD(int, learning.deep_rank), 1, kMaxRank},
     ConfigKey{"learning", "deep_steps", "Optimiser steps of a deep round.",
               RUVD_FIELD(int, learning.deep_steps), 1, 10'000},
+    ConfigKey{"learning", "deep_learning_rate", "Learning rate of a deep round (AdamW).",
+              RUVD_FIELD(float, learning.deep_learning_rate), 1e-6, 1},
+    ConfigKey{"learning", "deep_guard",
+              "What keeps a deep round from forgetting: general text that is learned beside the "
+              "lessons (replay) or that follows the bare model (replay_kl), and EWC++ (ewc).",
+              RUVD_FIELD(std::string, learning.deep_guard), 0, 0, TextRule::kOneOf, kDeepGuards},
+    ConfigKey{"learning", "deep_ewc_strength", "Strength of the penalty of EWC++.",
+              RUVD_FIELD(float, learning.deep_ewc_strength), 0, 1e9},
+    ConfigKey{"learning", "deep_banks",
+              "Timestep banks with residuals beside the adapter of a deep round; 0 is none.",
+              RUVD_FIELD(int, learning.deep_banks), 0, limits::kMaxTimestepBanks},
+    ConfigKey{"learning", "deep_bank_rank", "Rank of a bank's residual.",
+              RUVD_FIELD(int, learning.deep_bank_rank), 1, kMaxRank},
+    ConfigKey{"learning", "deep_bank_rate", "Its share of the learning rate.",
+              RUVD_FIELD(float, learning.deep_bank_rate), 1e-3, 10},
+    ConfigKey{"learning", "deep_bank_decay", "What it loses of itself with each step.",
+              RUVD_FIELD(float, learning.deep_bank_decay), 0, 0.5},
+    ConfigKey{"learning", "general_text",
+              "File of general text (.txt or .jsonl, .zst too) that deep rounds replay and are "
+              "measured on; empty is the built-in text.",
+              RUVD_FIELD(std::string, learning.general_text)},
     ConfigKey{"learning", "instant",
               "Sessions remember what feedback taught them, for requests that do not say.",
               RUVD_FIELD(bool, learning.instant)},

@@ -205,5 +205,32 @@ TEST(BeginFromTest, GoesOnWhereAnAdapterIs) {
   EXPECT_EQ(wider.parameters(), before);
 }
 
+// Training goes on from a TALoRA in every bank, bit for bit.
+TEST(BeginFromTest, GoesOnWhereATaloraIs) {
+  TaloraPlan plan = kPlan;
+  plan.residual_ranks = {1, 1, 3};  // a bank without changes would get one that is not trained
+  ChangeSet<float> trained(NetworkShape::Of(TestModel()->config()));
+  ASSERT_TRUE(AddTalora(*TestModel(), Sites(), plan, nullptr, 5, &trained).ok());
+  for (size_t i = 0; i < trained.parameters().size(); ++i) {
+    trained.parameters()[i] += 0.001F * static_cast<float>(i % 7);
+  }
+  const auto talora = TaloraOf(*TestModel(), trained, {.name = "t"}, plan.training);
+  ChangeSet<float> next(NetworkShape::Of(TestModel()->config()));
+  ASSERT_TRUE(AddTalora(*TestModel(), Sites(), plan, nullptr, 6, &next).ok());
+  EXPECT_NE(next.parameters(), trained.parameters());
+  ASSERT_TRUE(BeginFrom(*talora, &next).ok());
+  EXPECT_EQ(next.parameters(), trained.parameters());
+
+  ChangeSet<float> others(NetworkShape::Of(TestModel()->config()), {.boundaries = {0.5F}});
+  plan.residual_ranks = {1, 1};
+  ASSERT_TRUE(AddTalora(*TestModel(), Sites(), plan, nullptr, 6, &others).ok());
+  const std::vector<float> before = others.parameters();
+  EXPECT_EQ(ReasonOf(BeginFrom(*talora, &others)), reasons::kInvalidArgument) << "other banks";
+  EXPECT_EQ(others.parameters(), before);
+  // A static adapter is the trunk; the residuals begin as they are.
+  ASSERT_TRUE(BeginFrom(*StaticTalora(talora->trunk), &others).ok());
+  EXPECT_NE(others.parameters(), before);
+}
+
 }  // namespace
 }  // namespace ruvd::train

@@ -21,135 +21,21 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "base/parallel.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/model/cpu_transformer.h"
 #include "node/actors/deep_actor.h"
 #include "node/actors/learning_undo.h"
-#include "storage/changes/change_store.h"
 #include "storage/reasons.h"
-#include "tests/node/database_fixture.h"
-#include "tests/node/node_fixture.h"
+#include "tests/node/deep_round_fixture.h"
 
 namespace ruvd {
 namespace {
 
-const Digest kPackage = Sha256("package");
-constexpr size_t kLessons = 16;
+constexpr size_t kLessons = kDeepTestLessons;
 constexpr char kFolderVariable[] = "RUVD_DEEP_ROUND_TEST_FOLDER";
 constexpr int kStepsOfChild = 60;
 
-class DeepRoundTest : public DatabaseTest {
- protected:
-  void SetUp() override {
-    model_ = Model::Load(kSmallModel).value();
-    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
-    Open();
-    for (size_t i = 0; i < kLessons; ++i) {
-      AddLesson(fmt::format("lesson {:02}", i));
-    }
-  }
-  DatabaseOptions Options() override {
-    DatabaseOptions options = DatabaseTest::Options();
-    options.seal_key = seal_key_;
-    options.path = (shared_folder_ / "store").string();
-    return options;
-  }
-  void Open() {
-    auto database = Database::Open(Options());
-    ASSERT_TRUE(database.ok()) << database.status();
-    database_ = *std::move(database);
-    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
-    patterns_ =
-        PatternStore::Open(*database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
-            .value();
-    changes_ = ChangeStore::Open(*database_).value();
-    catalog_ = MakeCatalog();
-  }
-  void Close() {
-    catalog_.reset();
-    changes_.reset();
-    patterns_.reset();
-    trajectories_.reset();
-    database_.reset();
-  }
-  std::unique_ptr<AdapterCatalog> MakeCatalog() {
-    return std::make_unique<AdapterCatalog>(
-        *model_, AdapterCatalogOptions{.learned_folder = (shared_folder_ / "learned").string()});
-  }
-  void AddLesson(const std::string& id, const std::string& user = "") {
-    ASSERT_TRUE(trajectories_
-                    ->Put({.response_id = id,
-                           .user_id = user,
-                           .prompt = "The lighthouse keeper",
-                           .completion = " counted the ships every evening and wrote it down.",
-                           .embedded_by = std::string(AsText(kPackage)),
-                           .created_ms = clock_.WallMillis()})
-                    .ok());
-    ASSERT_TRUE(trajectories_->SetFeedback(id, {.accepted = true}).ok());
-  }
-  DeepServices Services() {
-    DeepServices services;
-    services.learning = {.clock = &clock_,
-                         .transformer = transformer_.get(),
-                         .trajectories = trajectories_.get(),
-                         .patterns = patterns_.get(),
-                         .package_id = kPackage,
-                         .changes = changes_.get(),
-                         .cancelled = cancelled_};
-    services.catalog = catalog_.get();
-    services.gate = &gate_;
-    services.checkpoint_path = Checkpoint();
-    services.checkpoint_key = seal_key_;
-    return services;
-  }
-  std::string Checkpoint() const { return (shared_folder_ / "checkpoint").string(); }
-  std::unique_ptr<DeepRound> Begin(uint64_t seed = 1) {
-    Random random(seed);
-    auto round = DeepRound::Begin(Services(), options_, random);
-    EXPECT_TRUE(round.ok()) << round.status();
-    return round.ok() ? *std::move(round) : nullptr;
-  }
-  DeepResult Run(uint64_t seed = 1) {
-    const auto round = Begin(seed);
-    const auto trained = round->Work(std::chrono::hours(1));
-    EXPECT_TRUE(trained.ok() && *trained) << trained.status();
-    const auto result = round->Finish();
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.value_or(DeepResult{});
-  }
-  // As if the round before had not been.
-  DeepResult RunAnew(const DeepResult& before, uint64_t seed) {
-    if (before.change) {
-      EXPECT_TRUE(catalog_->Unload(kDeepAdapter, before.version).ok());
-      EXPECT_TRUE(changes_->Remove(before.change->number).ok());
-    }
-    return Run(seed);
-  }
-  Digest ServedId() {
-    const auto served = catalog_->Find(kDeepAdapter, std::nullopt);
-    EXPECT_TRUE(served.ok()) << served.status();
-    return served.ok() ? AdapterId(*served->adapter) : Digest{};
-  }
-
-  const SealKey seal_key_ = SealKey::FromBytes(Sha256("key")).value();
-  std::filesystem::path shared_folder_ = folder_;
-  DeepOptions options_{
-      .rank = 2, .steps = 6, .batch = 2, .learning_rate = 1e-3, .checkpoint_every = 1};
-  // Time goes on with the work.
-  std::function<bool()> cancelled_ = [this] {
-    clock_.Advance(Duration(1));
-    return false;
-  };
-  std::shared_ptr<const Model> model_;
-  std::unique_ptr<CpuTransformer> transformer_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
-  std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<ChangeStore> changes_;
-  std::unique_ptr<AdapterCatalog> catalog_;
-  GeneralTextGate gate_;
-};
+class DeepRoundTest : public DeepRoundFixture {};
 
 TEST_F(DeepRoundTest, WhatHelpsBecomesAVersionThatAllRequestsGetAlsoAfterARestart) {
   const DeepResult result = Run();
@@ -332,9 +218,58 @@ TEST_F(DeepRoundTest, AStopBetweenSlicesKeepsTheCheckpoint) {
   EXPECT_TRUE(std::filesystem::exists(Checkpoint()));
 }
 
-TEST_F(DeepRoundTest, ReplayMayFollowTheFrozenModel) {
-  options_.follow_frozen = true;
-  EXPECT_EQ(Run().steps, 6u);
+// It was given up: "erased", though nobody had been.
+TEST_F(DeepRoundTest, ALessonOfNobodyThatNewerOnesDisplacedCostsNothing) {
+  const auto round = Begin();
+  ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  const auto small = TrajectoryStore::Open(*database_, {.capacity = kLessons}).value();
+  ASSERT_TRUE(small->Put({.response_id = "newer", .created_ms = clock_.WallMillis()}).ok());
+  ASSERT_TRUE(absl::IsNotFound(trajectories_->Get("lesson 00").status()));
+  EXPECT_EQ(round->Finish()->outcome, DeepOutcome::kPublished);
+}
+
+// What was taken back came back with the version that had begun from it.
+TEST_F(DeepRoundTest, ARoundWhoseBaseIsTakenBackMeanwhileIsNotPublished) {
+  const DeepResult first = Run();
+  ASSERT_EQ(first.outcome, DeepOutcome::kPublished);
+  const auto round = Begin(2);
+  ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  ASSERT_TRUE(WithdrawDeep(*catalog_, *first.change).ok());
+  EXPECT_EQ(round->Finish()->outcome, DeepOutcome::kBaseChanged);
+  EXPECT_TRUE(catalog_->List().empty());
+}
+
+TEST_F(DeepRoundTest, AnInterruptedRoundWhoseBaseWasTakenBackBeginsAnew) {
+  const DeepResult first = Run();
+  ASSERT_EQ(first.outcome, DeepOutcome::kPublished);
+  {
+    const auto round = Begin(2);
+    ASSERT_TRUE(round->Work(Duration(1)).ok());
+  }
+  ASSERT_TRUE(WithdrawDeep(*catalog_, *first.change).ok());
+  const DeepResult next = Run(3);
+  EXPECT_EQ(next.resumed_at, 0u);
+  EXPECT_EQ(next.outcome, DeepOutcome::kPublished);
+}
+
+// Every later round went on from that checkpoint and failed: its version was there already.
+TEST_F(DeepRoundTest, AKillBetweenPublishingAndForgettingTheCheckpointStopsNoLaterRound) {
+  const auto round = Begin();
+  ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  const std::string left = ReadFile(Checkpoint(), 64 << 20).value();
+  ASSERT_EQ(round->Finish()->outcome, DeepOutcome::kPublished);
+  ASSERT_TRUE(WriteFileAtomically(Checkpoint(), left, 0600).ok());
+  const DeepResult next = Run(2);
+  EXPECT_EQ(next.resumed_at, 0u);
+  EXPECT_EQ(next.version, 2u);
+}
+
+// The next one went on from the checkpoint and diverged again, for ever.
+TEST_F(DeepRoundTest, ARoundThatDivergesLeavesNoCheckpoint) {
+  options_.learning_rate = 1e30;
+  const auto round = Begin();
+  EXPECT_TRUE(absl::IsInternal(round->Work(std::chrono::hours(1)).status()));
+  EXPECT_FALSE(std::filesystem::exists(Checkpoint()));
 }
 
 TEST(DeepCheckpointTest, BytesThatAreNoneAreRefused) {

@@ -21,10 +21,10 @@ using testing::TextModel;
 
 class GeneralTextGateTest : public ::testing::Test {
  protected:
-  static std::shared_ptr<const TextModel> MakeModel() {
+  static std::shared_ptr<const TextModel> MakeModel(int context = 1024) {
     testing::TinyModel::Options options = TextModel::Defaults();
     options.layers = 1;
-    options.context = 1024;  // the passage, byte by byte
+    options.context = context;  // 1024: the passage, byte by byte
     return std::make_shared<const TextModel>(options);
   }
   std::shared_ptr<const Adapter> RandomChange() const {
@@ -57,6 +57,37 @@ TEST_F(GeneralTextGateTest, AStoppingNodeWaitedForTheWholeCheck) {
   EXPECT_EQ(ReasonOf(stopped.status()), reasons::kCancelled);
   EXPECT_EQ(asked, 4);  // and no forward was run after that
   EXPECT_TRUE(gate_.Check(transformer_, NoChange())->pass);
+}
+
+// It could be judged nowhere: the passage was not cut.
+TEST_F(GeneralTextGateTest, AContextThatIsShorterThanThePassageStillJudges) {
+  const auto small = MakeModel(256);
+  CpuTransformer transformer(small, SerialRunner());
+  auto adapter = std::make_shared<Adapter>();
+  adapter->model_hash = small->hash();
+  const auto verdict = gate_.Check(transformer, adapter);
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_TRUE(verdict->pass);
+}
+
+TEST_F(GeneralTextGateTest, PassagesOfTheOperatorAreWhatItMeasures) {
+  const auto tokens = [&](std::string_view text) { return model_->tokenizer().EncodePrompt(text); };
+  GeneralTextGate one({tokens("a ship sails home")});
+  GeneralTextGate two({tokens("a ship sails home"), tokens("the lamp burns low")});
+  const double built_in = gate_.Check(transformer_, NoChange())->before;
+  const double ship = one.Check(transformer_, NoChange())->before;
+  EXPECT_NE(ship, built_in);
+  EXPECT_NE(two.Check(transformer_, NoChange())->before, ship);
+}
+
+TEST_F(GeneralTextGateTest, BanksActWhereTheyActInCompletions) {
+  const auto residual = RandomChange();
+  Talora talora{.name = "banks", .model_hash = model_->hash()};
+  talora.schedule.boundaries = {0.5F};
+  talora.residuals = {residual, NoChange()};
+  const auto low = gate_.Check(transformer_, talora).value();
+  EXPECT_NE(low.after, low.before);
+  EXPECT_NE(low.after, gate_.Check(transformer_, residual)->after) << "not at every t";
 }
 
 }  // namespace

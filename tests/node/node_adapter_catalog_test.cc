@@ -276,16 +276,20 @@ TEST_F(NodeAdapterCatalogTest, BanksActAtTheirTimes) {
   EXPECT_EQ(With("tale").text, Generate(by_hand).text);
   EXPECT_NE(With("tale").text, With("trunk").text);
 
-  inference::v1::ScoreRequest score;
-  score.set_prompt("The sea");
-  score.set_completion(" was calm.");
-  score.mutable_adapters()->add_chosen()->set_name("tale");
-  inference::v1::ScoreResponse response;
-  grpc::ClientContext context;
-  EXPECT_EQ(ReasonOf(FromRpcStatus(inference::v1::InferenceService::NewStub(channel_)->Score(
-                &context, score, &response))),
-            reasons::kInvalidArgument)
-      << "a score has no steps";
+  // Every masking of a score is scored with what acts at its t.
+  const auto score = [&](const std::string& name) {
+    inference::v1::ScoreRequest request;
+    request.set_prompt("The sea");
+    request.set_completion(" was calm.");
+    request.mutable_adapters()->add_chosen()->set_name(name);
+    inference::v1::ScoreResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status =
+        inference::v1::InferenceService::NewStub(channel_)->Score(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.nats_per_token();
+  };
+  EXPECT_NE(score("tale"), score("trunk"));
 }
 
 TEST_F(NodeAdapterCatalogTest, ShowAndDiff) {

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "inference/adapter/bank_weights.h"
+#include "inference/adapter/talora.h"
+
+namespace ruvd {
+
+// What keeps a deep round from forgetting, apart from its gate, which none of them replaces.
+enum class DeepGuard : uint8_t {
+  kReplay,       // as much general text is learned beside the lessons
+  kReplayKl,     // ... follows what the model says without adapters
+  kEwc,          // EWC++ (train/ewc.h) on what rounds learned before, no general text
+  kReplayEwc,    // replay and EWC++
+  kReplayKlEwc,  // replay-KL and EWC++
+};
+std::string_view DeepGuardName(DeepGuard guard);  // "replay", "replay_kl", "ewc", ...
+std::optional<DeepGuard> DeepGuardByName(std::string_view name);
+bool ReplaysText(DeepGuard guard);
+bool FollowsFrozen(DeepGuard guard);
+bool UsesEwc(DeepGuard guard);
+
+struct DeepOptions {
+  float min_rating = 0.7F;
+  int rank = 8;
+  int steps = 200;
+  int batch = 4;  // maskings of lessons in a step, and as many of general text
+  double learning_rate = 1e-3;
+  DeepGuard guard = DeepGuard::kReplay;
+  // Of EWC++. In `learn_forgetting` a strength of the order of a lesson's tokens, the Laplace
+  // approximation, does next to nothing within a round; this one halves what is forgotten.
+  double ewc_strength = 10'000;
+  // Timestep banks beside the adapter for all t, each with a residual of a rank of its own.
+  int banks = 0;
+  int bank_rank = 4;
+  TaloraTraining bank_training;
+  int checkpoint_every = 10;  // steps
+  // Fewer lessons, or fewer that are held back, say too little about what all requests get.
+  size_t least_lessons = 16;
+};
+
+// Three banks are those of patterns (inference/adapter/bank.h), other numbers equal shares of t.
+// `banks` is 0, which gives the same as 1, to limits::kMaxTimestepBanks.
+BankSchedule DeepBanks(int banks);
+
+}  // namespace ruvd
