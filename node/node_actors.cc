@@ -96,6 +96,7 @@ absl::Status NodeImpl::StartLearning() {
                        .frame = config_.federation.enabled ? frame_.get() : nullptr,
                        .origin = files_->key.id(),
                        .changes = changes_.get(),
+                       .catalog = catalog_.get(),
                        .cancelled = [this] { return stopping_.load(); }};
   learning.round = RoundOptionsOf(config_.learning, Scale());
   const absl::Status trainable = train::RulesOf(training_->model()).status();

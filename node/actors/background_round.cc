@@ -21,6 +21,8 @@
 #include "inference/train/trainer.h"
 #include "node/actors/lesson_clusters.h"
 #include "node/actors/pattern_payload.h"
+#include "node/actors/served_adapters.h"
+#include "node/actors/stale_patterns.h"
 
 namespace ruvd {
 namespace {
@@ -50,7 +52,7 @@ bool Improves(const TrainingResult& result, const BackgroundOptions& options) {
 }
 
 // The core of what was taught, which may be shared: empty if it does not pass the gate that the
-// adapter passed.
+// adapter passed. On the bare model: peers add it to theirs, which have other adapters beneath.
 absl::StatusOr<std::vector<float>> TrainCore(const LearningServices& services,
                                              const BackgroundOptions& options,
                                              const LessonSplit& split, uint64_t seed) {
@@ -85,7 +87,8 @@ Pattern NewPattern(const LearningServices& services, Random& random) {
 
 // What was learned of a cluster.
 struct Lessons {
-  Adapter adapter;
+  std::optional<Adapter> adapter;  // nullopt: the pattern has none any more
+  uint32_t deep_version = 0;       // on top of which it was trained
   std::vector<float> core;
   std::vector<float> centroid;
   float reward = 0;        // mean of all lessons
@@ -124,16 +127,20 @@ Pattern WithLessons(const LearningServices& services, Lessons lessons, Pattern p
   // A row that does not decode is replaced; whether it was made private nobody knows.
   const auto before = DecodePatternPayload(pattern.payload);
   PatternPayload payload{.core = std::move(lessons.core),
-                         .withheld = !before.ok() || before->withheld};
+                         .withheld = !before.ok() || before->withheld,
+                         .deep_version = lessons.deep_version};
   if (services.frame != nullptr) {
     payload.frame_id = services.frame->id;
   }
-  lessons.adapter.name = PatternAdapterName(pattern.id, AdapterId(lessons.adapter));
-  lessons.adapter.version = pattern.adapter_version + 1;
-  payload.adapter = EncodeAdapter(lessons.adapter);
+  ++pattern.adapter_version;
+  pattern.adapter_name.clear();
+  if (lessons.adapter) {
+    lessons.adapter->name = PatternAdapterName(pattern.id, AdapterId(*lessons.adapter));
+    lessons.adapter->version = pattern.adapter_version;
+    payload.adapter = EncodeAdapter(*lessons.adapter);
+    pattern.adapter_name = lessons.adapter->name;
+  }
   pattern.payload = EncodePatternPayload(payload);
-  pattern.adapter_name = lessons.adapter.name;
-  pattern.adapter_version = lessons.adapter.version;
   pattern.embedding = std::move(lessons.centroid);
   pattern.quality = QualityOf(pattern, lessons);
   pattern.examples = lessons.examples;
@@ -207,7 +214,7 @@ absl::Status StoreLessons(const LearningServices& services, const Lessons& lesso
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(stored);
-  learned->outcome = RoundOutcome::kKept;
+  learned->outcome = lessons.adapter ? RoundOutcome::kKept : RoundOutcome::kRetired;
   return absl::OkStatus();
 }
 
@@ -227,31 +234,58 @@ absl::StatusOr<bool> SomeWereErased(const LearningServices& services,
   return false;
 }
 
+// Whether the cluster's pattern has an adapter that stands on another version of the adapter of
+// deep rounds: trained on top of the served one nothing was gained, and what it does there as it is
+// nobody has measured.
+absl::StatusOr<bool> HasStaleAdapter(const LearningServices& services, const LessonCluster& cluster,
+                                     uint32_t served_version) {
+  if (!cluster.pattern || cluster.pattern->adapter_name.empty()) {
+    return false;
+  }
+  const absl::StatusOr<Pattern> pattern = services.patterns->Get(cluster.pattern->id);
+  if (absl::IsNotFound(pattern.status())) {
+    return false;
+  }
+  RETURN_IF_ERROR(pattern.status());
+  const auto payload = DecodePatternPayload(pattern->payload);
+  return payload.ok() && payload->deep_version != served_version;
+}
+
 absl::Status LearnCluster(const LearningServices& services, const BackgroundOptions& options,
                           const LessonCluster& cluster, const Pattern& pattern, uint64_t seed,
                           LearnedPattern* learned) {
   const Model& model = services.transformer->model();
   const LessonSplit split = HoldBackLessons(cluster.lessons);
   learned->held_back = static_cast<int>(split.held_back.size());
+  ASSIGN_OR_RETURN(const ServedAdapters served, AdaptersBeneathPatterns(services.catalog));
   ASSIGN_OR_RETURN(
       const TrainingResult result,
       TrainLora(*services.transformer, SitesOf(model, options.layers),
-                MakeExamples(model, split.taught), MakeExamples(model, split.held_back), nullptr,
-                MakeTrainingOptions(services, options, seed)));
+                MakeExamples(model, split.taught), MakeExamples(model, split.held_back),
+                served.mix_or_null(), MakeTrainingOptions(services, options, seed)));
   learned->held_out_before = result.held_out_before;
   learned->held_out_after = result.held_out_after;
-  if (!Improves(result, options)) {
-    learned->outcome = RoundOutcome::kNoImprovement;
-    return absl::OkStatus();
-  }
-  Lessons lessons{.adapter = *result.adapter,
+  Lessons lessons{.deep_version = served.deep_version,
                   .centroid = CentroidOf(cluster.lessons),
                   .examples = static_cast<uint32_t>(cluster.lessons.size())};
+  if (Improves(result, options)) {
+    lessons.adapter = *result.adapter;
+  } else {
+    ASSIGN_OR_RETURN(const bool stale, HasStaleAdapter(services, cluster, served.deep_version));
+    if (!stale) {
+      learned->outcome = RoundOutcome::kNoImprovement;
+      return absl::OkStatus();
+    }
+  }
   AddRewards(cluster, options.quality_decay, &lessons);
   ASSIGN_OR_RETURN(lessons.core, TrainCore(services, options, split, seed));
   ASSIGN_OR_RETURN(const bool erased, SomeWereErased(services, cluster));
   if (erased) {
     learned->outcome = RoundOutcome::kErased;
+    return absl::OkStatus();
+  }
+  if (services.catalog != nullptr && ServedDeepVersion(*services.catalog) != served.deep_version) {
+    learned->outcome = RoundOutcome::kChanged;  // what it was trained on top of was taken back
     return absl::OkStatus();
   }
   return StoreLessons(services, lessons, cluster.pattern, pattern, learned);
@@ -299,8 +333,14 @@ absl::Status TakeCluster(const LearningServices& services, const BackgroundOptio
 }
 
 absl::Status RunRound(const LearningServices& services, const BackgroundOptions& options,
-                      const std::set<std::string>& fresh, Random& random, BackgroundRound* round) {
-  round->waiting = fresh;  // until it is known which of them teach anything
+                      const FreshLessons& wanted, Random& random, BackgroundRound* round) {
+  round->waiting = wanted.responses;  // until it is known which of them teach anything
+  std::set<std::string> fresh = wanted.responses;
+  if (wanted.stale_patterns) {
+    ASSIGN_OR_RETURN(std::set<std::string> stale,
+                     LessonsOfStalePatterns(services, options.min_rating));
+    fresh.merge(stale);
+  }
   std::set<std::string> without_room;
   ASSIGN_OR_RETURN(const std::vector<Lesson> lessons,
                    CollectLessons(services, options.min_rating, fresh, &without_room));
@@ -332,8 +372,8 @@ absl::Status RunRound(const LearningServices& services, const BackgroundOptions&
 }  // namespace
 
 BackgroundRound RunBackgroundRound(const LearningServices& services,
-                                   const BackgroundOptions& options,
-                                   const std::set<std::string>& fresh, Random& random) {
+                                   const BackgroundOptions& options, const FreshLessons& fresh,
+                                   Random& random) {
   BackgroundRound round;
   round.status = RunRound(services, options, fresh, random, &round);
   return round;

@@ -34,6 +34,14 @@ struct BackgroundOptions {
   float quality_decay = 0.8F;
 };
 
+// What a round learns anew.
+struct FreshLessons {
+  std::set<std::string> responses;
+  // Also the lessons of patterns whose adapters stand on another version of the adapter of deep
+  // rounds than is served, because one was published or taken back since.
+  bool stale_patterns = false;
+};
+
 // What became of a cluster of lessons.
 enum class RoundOutcome : uint8_t {
   kKept,
@@ -41,6 +49,7 @@ enum class RoundOutcome : uint8_t {
   kDeleted,        // the pattern was deleted meanwhile, and stays so
   kChanged,        // embedding, bank or adapter are a user's by now: a later round begins with them
   kErased,         // a user whose words it learned was erased: a later round goes without them
+  kRetired,        // what is served says it without the pattern's adapter, which is taken away
   kRefused,        // the store takes no such pattern
   kFailed,         // `failure`; a later round tries again
 };
@@ -73,11 +82,14 @@ struct BackgroundRound {
 // `fresh` before others, clusters their embeddings, and for every cluster that holds one of `fresh`
 // trains a MicroLoRA on re-noised accepted text in slices, keeps it if its held-out loss falls, and
 // stores it as a new pattern or as the next version of the near pattern it had already learned.
+// Trained and measured on top of what requests get that choose nothing, the adapter of deep rounds
+// included. A pattern whose adapter stands on another version of that one, and cannot be taught
+// anything on top of the served one, loses its adapter: nobody knows what it does there.
 // Patterns that came near each other become one. What was learned in a pattern that is gone by now
 // is not taught again: who deletes a pattern means it. Notes with the trajectories what became of
 // them.
 BackgroundRound RunBackgroundRound(const LearningServices& services,
-                                   const BackgroundOptions& options,
-                                   const std::set<std::string>& fresh, Random& random);
+                                   const BackgroundOptions& options, const FreshLessons& fresh,
+                                   Random& random);
 
 }  // namespace ruvd

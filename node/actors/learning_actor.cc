@@ -21,6 +21,7 @@
 #include "node/actors/lesson_clusters.h"
 #include "node/actors/round_answers.h"
 #include "node/actors/round_waiters.h"
+#include "node/actors/served_adapters.h"
 #include "node/limits.h"
 #include "node/reasons.h"
 
@@ -88,12 +89,18 @@ class BackgroundActor final : public Actor<Message> {
   absl::Status On(StatusMessage& message, Context& context) override;
   absl::Status On(RunMessage& message, Context& context) override;
   absl::Status On(AgeCheck&, Context& context) override {
-    return fresh_.empty() ? absl::OkStatus() : MaybeStartRound(context);
+    return fresh_.empty() && !DeepChanged() ? absl::OkStatus() : MaybeStartRound(context);
   }
 
  private:
   bool learning() const { return options_.enabled && !paused_->load(); }
   absl::StatusOr<std::set<std::string>> FindLessons(bool replay) const;
+  // Whether another version of the adapter of deep rounds is served than when a round looked for
+  // patterns that stand on another one; so it is after a start.
+  bool DeepChanged() const {
+    const AdapterCatalog* const catalog = options_.services.catalog;
+    return options_.enabled && catalog != nullptr && looked_at_ != ServedDeepVersion(*catalog);
+  }
   std::string WhyNotNow() const;
   // Of a feedback that waits for no round.
   void Answer(const FeedbackMessage& message, const TakenFeedback& taken, TimePoint received,
@@ -115,6 +122,7 @@ class BackgroundActor final : public Actor<Message> {
   std::shared_ptr<RoundWaiters> running_;  // of the round that runs; null: none does
   int rated_ = 0;
   uint64_t rounds_ = 0;
+  std::optional<uint32_t> looked_at_;  // version that was served then
 };
 
 // Those that no round has taken: a stop or a crash may have kept them from being learned, or it was
@@ -322,7 +330,10 @@ absl::Status BackgroundActor::MaybeStartRound(Context& context) {
 
 absl::Status BackgroundActor::StartRound(Context& context) {
   rated_ = 0;
-  auto fresh = std::make_shared<std::set<std::string>>(std::exchange(fresh_, {}));
+  auto fresh = std::make_shared<FreshLessons>(
+      FreshLessons{.responses = std::exchange(fresh_, {}), .stale_patterns = DeepChanged()});
+  const AdapterCatalog* const catalog = options_.services.catalog;
+  const uint32_t served = catalog == nullptr ? 0 : ServedDeepVersion(*catalog);
   running_ = std::make_shared<RoundWaiters>(std::exchange(waiting_, {}));
   auto result = std::make_shared<BackgroundRound>();
   auto random = std::make_shared<Random>(context.Rng().Fork());
@@ -348,8 +359,11 @@ absl::Status BackgroundActor::StartRound(Context& context) {
         }
         *result = RunBackgroundRound(services, round, *fresh, *random);
       },
-      [this, result, begun](Context& own) {
+      [this, result, begun, served](Context& own) {
         const auto waiters = std::exchange(running_, nullptr);
+        if (result->status.ok()) {
+          looked_at_ = served;
+        }
         ++rounds_;
         const double seconds = std::chrono::duration<double>(own.Now() - begun).count();
         options_.metrics->LearningRound(seconds);
@@ -368,7 +382,7 @@ void BackgroundActor::Report(const BackgroundRound& round) const {
                   ReasonOf(round.status));
   }
   for (const LearnedPattern& pattern : round.patterns) {
-    if (pattern.outcome == RoundOutcome::kKept) {
+    if (pattern.change) {
       options_.on_pattern(pattern.id);
     } else if (pattern.outcome == RoundOutcome::kFailed && !absl::IsCancelled(pattern.failure)) {
       spdlog::error("{} lesson(s) wait for the next round: {} [{}]", pattern.responses.size(),

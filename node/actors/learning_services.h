@@ -22,6 +22,8 @@
 
 namespace ruvd {
 
+class AdapterCatalog;
+
 // What the loops that train work with. All borrowed.
 struct LearningServices {
   const Clock* clock = nullptr;
@@ -33,6 +35,7 @@ struct LearningServices {
   const Frame* frame = nullptr;          // null: nothing is prepared for sharing
   Digest origin{};                       // this node's id
   ChangeStore* changes = nullptr;        // lists what is changed; null: nobody does
+  AdapterCatalog* catalog = nullptr;     // what acts beneath patterns; null: nothing
   bool on_demand = false;                // an operator asked for it
   // Polled between forwards: true ends a round.
   std::function<bool()> cancelled = nullptr;

@@ -14,6 +14,7 @@
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/train/score.h"
 #include "node/actors/pattern_payload.h"
+#include "node/actors/served_adapters.h"
 #include "node/limits.h"
 
 namespace ruvd {
@@ -63,11 +64,10 @@ absl::StatusOr<std::vector<const Lesson*>> LessonsOfBoth(const LearningServices&
   return found;
 }
 
-// Mean of the lessons in nats per token.
-absl::StatusOr<double> Score(const LearningServices& services,
+// Mean of the lessons in nats per token, with the adapter on top of what is served.
+absl::StatusOr<double> Score(const LearningServices& services, AdapterMix mix,
                              std::span<const TrainingExample> examples,
                              std::shared_ptr<const Adapter> adapter, uint64_t seed) {
-  AdapterMix mix;
   mix.parts.push_back({.adapter = std::move(adapter), .weight = 1.0F});
   double sum = 0;
   for (size_t i = 0; i < examples.size(); ++i) {
@@ -171,8 +171,9 @@ absl::StatusOr<std::optional<MergedPattern>> MergeTwo(const LearningServices& se
     return std::nullopt;
   }
   const auto examples = MakeExamples(services.transformer->model(), shared);
-  ASSIGN_OR_RETURN(const double loss, Score(services, examples, first.adapter, seed));
-  ASSIGN_OR_RETURN(const double other, Score(services, examples, second.adapter, seed));
+  ASSIGN_OR_RETURN(const ServedAdapters served, AdaptersBeneathPatterns(services.catalog));
+  ASSIGN_OR_RETURN(const double loss, Score(services, served.mix, examples, first.adapter, seed));
+  ASSIGN_OR_RETURN(const double other, Score(services, served.mix, examples, second.adapter, seed));
   const bool keep_first = loss <= other;
   ASSIGN_OR_RETURN(const auto change, keep_first ? Store(services, std::move(first), second)
                                                  : Store(services, std::move(second), first));

@@ -30,6 +30,7 @@ std::string EncodePatternPayload(const PatternPayload& payload) {
   message.set_adapter(payload.adapter);
   message.mutable_core()->Assign(payload.core.begin(), payload.core.end());
   message.set_withheld(payload.withheld);
+  message.set_deep_version(payload.deep_version);
   message.set_frame_id(payload.frame_id.data(), payload.frame_id.size());
   return message.SerializeAsString();
 }
@@ -48,6 +49,7 @@ absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes) {
   }
   payload.adapter = message.adapter();
   payload.withheld = message.withheld();
+  payload.deep_version = message.deep_version();
   payload.core.assign(message.core().begin(), message.core().end());
   std::ranges::copy(message.frame_id(), payload.frame_id.begin());
   return payload;

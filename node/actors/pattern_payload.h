@@ -22,6 +22,9 @@ struct PatternPayload {
   std::vector<float> core;
   Digest frame_id{};
   bool withheld = false;  // a client made the pattern private: never to be shared
+  // Of the adapter that deep rounds publish, on top of which `adapter` was trained; 0: without.
+  // The core never is: peers have other versions.
+  uint32_t deep_version = 0;
 };
 
 // The name of a pattern's adapter, of its content's AdapterId: no two contents share one, because

@@ -29,6 +29,10 @@ std::string Explain(const LearnedPattern& pattern) {
     case RoundOutcome::kErased:
       return "recorded; a user was erased while it was learned, a later round learns it without "
              "that user's words";
+    case RoundOutcome::kRetired:
+      return "recorded; what all requests get says it without the adapter of its pattern, which "
+             "was "
+             "trained for what they got before and is taken away";
     case RoundOutcome::kRefused:
       return "recorded, but the store took no such pattern; the node's log says why";
     default:
@@ -73,7 +77,10 @@ absl::StatusOr<RoundSummary> Summarise(const BackgroundRound& round) {
                        .lessons_waiting = static_cast<uint32_t>(round.waiting.size())};
   for (const LearnedPattern& pattern : round.patterns) {
     summary.patterns_kept += pattern.outcome == RoundOutcome::kKept ? 1 : 0;
-    summary.patterns_without_gain += pattern.outcome == RoundOutcome::kNoImprovement ? 1 : 0;
+    summary.patterns_without_gain +=
+        pattern.outcome == RoundOutcome::kNoImprovement || pattern.outcome == RoundOutcome::kRetired
+            ? 1
+            : 0;
     summary.patterns_failed += pattern.outcome == RoundOutcome::kFailed ? 1 : 0;
     if (pattern.change) {
       summary.changes.push_back(*pattern.change);

@@ -160,6 +160,7 @@ absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest&
   const auto stored = DecodeAdapter(AsBytes(held.adapter));
   if (stored.ok() && AdapterId(**stored) == content) {  // with its name
     payload.adapter = held.adapter;
+    payload.deep_version = held.deep_version;
     if (SameToPeers(*existing, *pattern)) {
       payload.core = held.core;
       payload.frame_id = held.frame_id;

@@ -80,11 +80,12 @@ class BackgroundRoundTest : public DatabaseTest {
                               .trajectories = trajectories_.get(),
                               .patterns = patterns_.get(),
                               .package_id = kPackage,
+                              .catalog = catalog_.get(),
                               .cancelled = cancelled,
                               .slice = slice_};
     services.between_slices = between_slices_;
     Random random(1);
-    return RunBackgroundRound(services, options_, fresh, random);
+    return RunBackgroundRound(services, options_, {fresh, stale_patterns_}, random);
   }
   // A round of the lesson "r"; `meanwhile` happens once while it trains.
   LearnedPattern Learn(const std::function<void()>& meanwhile = [] {}) {
@@ -123,6 +124,8 @@ class BackgroundRoundTest : public DatabaseTest {
   std::unique_ptr<TrajectoryStore> trajectories_;
   std::vector<float> embedding_;
   std::vector<float> other_;
+  std::unique_ptr<AdapterCatalog> catalog_;  // null: nothing acts beneath patterns
+  bool stale_patterns_ = false;
   std::set<std::string> waiting_;  // after Learn
 };
 

@@ -67,7 +67,8 @@ class LearningUndoTest : public DatabaseTest {
                                     .package_id = kPackage,
                                     .changes = changes_.get()};
     Random random(++seed_);
-    round_ = RunBackgroundRound(services, {.steps = 2, .min_improvement = -100}, fresh, random);
+    round_ = RunBackgroundRound(services, {.steps = 2, .min_improvement = -100},
+                                {.responses = fresh}, random);
     EXPECT_TRUE(round_.status.ok()) << round_.status;
     if (round_.patterns.empty() || !round_.patterns.back().change) {
       ADD_FAILURE() << "nothing was learned";
