@@ -45,7 +45,8 @@ absl::Status NodeImpl::StartActors() {
   RETURN_IF_ERROR(StartFederation());
   ASSIGN_OR_RETURN(recorder_, StartWitnessActor(*actors_, {.clock = &clock_,
                                                            .log = witness_.get(),
-                                                           .sessions = sessions_.get()}));
+                                                           .sessions = sessions_.get(),
+                                                           .fence = &fence_}));
   instant_ = std::make_unique<InstantLoop>(
       InstantLoopOptions{.clock = &clock_, .on = config_.learning.instant});
   throttle_ = std::make_unique<LearningThrottle>(
@@ -73,6 +74,7 @@ absl::Status NodeImpl::StartActors() {
                               .recorder = recorder_.get(),
                               .expect_user = [this](const std::string& id) { ExpectUser(id); },
                               .instant = instant_.get(),
+                              .fence = &fence_,
                               .dgr = dgr,
                               .usual_entropy = &usual_entropy_},
                  .transformer = serving_.get(),

@@ -23,6 +23,7 @@
 #include "node/actors/adapter_source.h"
 #include "node/actors/deep_actor.h"
 #include "node/actors/deep_memory.h"
+#include "node/actors/erasure_fence.h"
 #include "node/actors/federation.h"
 #include "node/actors/general_text.h"
 #include "node/actors/general_text_gate.h"
@@ -127,6 +128,7 @@ class NodeImpl final : public Node {
   LinkDialer dialer_;
   std::unique_ptr<ActorSystem> actors_;
   std::unique_ptr<FederationActor> federation_;
+  ErasureFence fence_{clock_};
   std::unique_ptr<RequestRecorder> recorder_;
   std::unique_ptr<InstantLoop> instant_;
   std::unique_ptr<LearningThrottle> throttle_;

@@ -56,6 +56,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.changes = changes_.get();
   dependencies.min_rating = config_.learning.min_rating;
   dependencies.instant = instant_.get();
+  dependencies.fence = &fence_;
   dependencies.backup_dir = BackupDirOf(config_);
   dependencies.queries = &query_pool_;
   dependencies.pattern_calls = &pattern_pool_;

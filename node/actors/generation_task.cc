@@ -133,7 +133,7 @@ bool GenerationTask::TakeRound(RoundResult round) {
 }
 
 void GenerationTask::Fail(const absl::Status& status) {
-  trace_.Failed(status);
+  LeaveBehind([] {}, [&] { trace_.Failed(status); });
   job_.listener->OnEnd(status);
 }
 
@@ -313,7 +313,21 @@ void GenerationTask::NoteCommits(const StepResult& step) {
   }
 }
 
-absl::Status GenerationTask::Finish() {
+void GenerationTask::LeaveBehind(const std::function<void()>& leave,
+                                 const std::function<void()>& record) {
+  const auto all = [&] {
+    leave();
+    record();
+  };
+  if (services_.fence == nullptr) {
+    all();
+  } else if (!services_.fence->Store(job_.user_id, admitted_, all)) {
+    trace_.ForgetUser();
+    record();
+  }
+}
+
+void GenerationTask::Keep() {
   // Stored before the caller hears of the end, so that feedback finds it, even after a crash. A
   // full disk costs the feedback, not the completion.
   if (absl::Status stored = services_.trajectories->Put(MakeTrajectory()); !stored.ok()) {
@@ -332,7 +346,10 @@ absl::Status GenerationTask::Finish() {
     }
     services_.instant->Keep(response_id_, std::move(trail));
   }
-  trace_.Finished(generation_->completion_tokens());
+}
+
+absl::Status GenerationTask::Finish() {
+  LeaveBehind([this] { Keep(); }, [this] { trace_.Finished(generation_->completion_tokens()); });
   GenerationFinished finished;
   finished.response_id = response_id_;
   finished.reason = generation_->finish_reason();

@@ -16,6 +16,7 @@
 #include "inference/retrieval/whitening.h"
 #include "node/actors/adapter_source.h"
 #include "node/actors/compute_task.h"
+#include "node/actors/erasure_fence.h"
 #include "node/actors/inference.h"
 #include "node/actors/instant_loop.h"
 #include "node/actors/request_trace.h"
@@ -42,6 +43,7 @@ struct GenerationServices {
   // Hears of a request's user when it is admitted, to make the user's key meanwhile; must not wait.
   std::function<void(const std::string& user_id)> expect_user = nullptr;
   InstantLoop* instant = nullptr;  // null: sessions remember nothing
+  ErasureFence* fence = nullptr;   // null: nobody is erased
   // When a completion asks for other adapters; nullopt: never.
   std::optional<DgrOptions> dgr = std::nullopt;
   // What entropy is usual by t; with dgr. Used on the compute thread only.
@@ -100,6 +102,11 @@ class GenerationTask final : public ComputeTask {
   void NoteCommits(const StepResult& step);
   absl::Status Advance(RoundResult round);
   absl::Status Finish();
+  // Stores what feedback may come for, and what the session may learn.
+  void Keep();
+  // Runs `leave`, which leaves something of the request behind, and then `record`, which ends the
+  // trace; where the user was erased meanwhile only that, without what was the user's.
+  void LeaveBehind(const std::function<void()>& leave, const std::function<void()>& record);
   Trajectory MakeTrajectory() const;
   // Adapters that served any step: those in use first.
   std::vector<AdapterUse> AllUses() const;

@@ -57,9 +57,7 @@ void InstantLoop::Keep(const std::string& response_id, InstantTrail trail) {
     return;
   }
   const MutexLock lock(mutex_);
-  const auto forgotten = forgotten_.find(trail.session.user_id);
-  if (trail.admitted <= refused_until_ ||
-      (forgotten != forgotten_.end() && trail.admitted <= forgotten->second)) {
+  if (forgotten_.Cover(trail.session.user_id, trail.admitted)) {
     return;
   }
   DropTrail(response_id);
@@ -183,13 +181,7 @@ bool InstantLoop::TakeBackVote(Session* session, const std::string& response_id)
 
 void InstantLoop::ForgetUser(std::string_view user_id) {
   const MutexLock lock(mutex_);
-  forgotten_.insert_or_assign(std::string(user_id), options_.clock->Now());
-  if (forgotten_.size() > limits::kMaxForgottenUsers) {
-    const auto earliest =
-        std::ranges::min_element(forgotten_, {}, [](const auto& entry) { return entry.second; });
-    refused_until_ = std::max(refused_until_.value_or(earliest->second), earliest->second);
-    forgotten_.erase(earliest);
-  }
+  forgotten_.Add(user_id, options_.clock->Now());
   std::vector<InstantSession> sessions;
   for (const auto& [id, session] : sessions_) {
     if (id.user_id == user_id) {

@@ -21,6 +21,7 @@
 #include "base/mutex.h"
 #include "inference/instant/commit_trail.h"
 #include "inference/instant/instant_memory.h"
+#include "node/actors/erasure_fence.h"
 #include "node/limits.h"
 
 namespace ruvd {
@@ -145,10 +146,7 @@ class InstantLoop {
   std::list<InstantSession> by_use_ ABSL_GUARDED_BY(mutex_);  // longest unused first
   std::map<std::string, Kept> trails_ ABSL_GUARDED_BY(mutex_);
   std::list<std::string> by_age_ ABSL_GUARDED_BY(mutex_);  // oldest first
-  std::map<std::string, TimePoint, std::less<>> forgotten_
-      ABSL_GUARDED_BY(mutex_);  // users, and when
-  // Completions admitted until then may be of a user whose entry in forgotten_ made room.
-  std::optional<TimePoint> refused_until_ ABSL_GUARDED_BY(mutex_);
+  ForgottenUsers forgotten_ ABSL_GUARDED_BY(mutex_);
   size_t trail_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t memory_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

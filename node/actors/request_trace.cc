@@ -83,6 +83,13 @@ void RequestTrace::ChoseAgain(const std::vector<AdapterUse>& uses) {
   }
 }
 
+void RequestTrace::ForgetUser() {
+  entry_.session_id.clear();
+  entry_.user_id.clear();
+  entry_.query_embedding.clear();
+  entry_.response_embedding.clear();
+}
+
 void RequestTrace::Finished(int completion_tokens) {
   entry_.completion_tokens = static_cast<uint32_t>(std::max(0, completion_tokens));
   End();

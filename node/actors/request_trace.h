@@ -45,6 +45,9 @@ class RequestTrace {
   // Others were chosen on the way: all that were ever used.
   void ChoseAgain(const std::vector<AdapterUse>& uses);
 
+  // The user was erased meanwhile: what the request cost is told, nothing that was the user's.
+  void ForgetUser();
+
   // One of them ends the trace; calls after it do nothing.
   void Finished(int completion_tokens);
   void Failed(const absl::Status& status);

@@ -36,6 +36,7 @@ struct Turn {
   std::string embedded_by;
   std::string adapter;  // empty: none
   int64_t ended_ms = 0;
+  TimePoint ended{};
 };
 struct Tick {};   // every kTick
 struct Flush {};  // a batch is full, or the oldest entry has waited long enough
@@ -56,6 +57,16 @@ class WitnessActor final : public Actor<Message> {
   }
 
   absl::Status On(Turn& turn, Context&) override {
+    // What waited in the mailbox while its user was erased is not to begin the session anew.
+    if (options_.fence == nullptr) {
+      Note(turn);
+    } else {
+      options_.fence->Store(turn.user_id, turn.ended, [&] { Note(turn); });
+    }
+    return absl::OkStatus();
+  }
+
+  void Note(const Turn& turn) {
     Report(kTurns,
            options_.sessions->Update(turn.session_id, turn.ended_ms, [&](SessionState* session) {
              if (session->turn_count == 0 && !turn.user_id.empty()) {
@@ -72,7 +83,6 @@ class WitnessActor final : public Actor<Message> {
              session->active_adapter =
                  turn.adapter.empty() ? std::nullopt : std::optional(turn.adapter);
            }));
-    return absl::OkStatus();
   }
 
   absl::Status On(Flush&, Context& context) override {
@@ -204,7 +214,8 @@ class WitnessRecorder final : public RequestRecorder {
                         .context = entry.query_embedding,
                         .embedded_by = entry.embedded_by,
                         .adapter = entry.adapters.empty() ? "" : entry.adapters.front(),
-                        .ended_ms = entry.timestamp_ms})
+                        .ended_ms = entry.timestamp_ms,
+                        .ended = options_.clock->Now()})
           .IgnoreError();
     }
     const TimePoint now = options_.clock->Now();

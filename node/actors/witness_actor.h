@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "node/actor/actor_system.h"
+#include "node/actors/erasure_fence.h"
 #include "node/actors/request_trace.h"
 #include "storage/sessions/session_index.h"
 #include "storage/witness/witness_log.h"
@@ -17,6 +18,7 @@ struct WitnessActorOptions {
   const Clock* clock = nullptr;
   WitnessLog* log = nullptr;
   SessionIndex* sessions = nullptr;
+  ErasureFence* fence = nullptr;  // null: nobody is erased
 };
 
 // Starts the actor behind the witness log and the session index: writes queued entries when they

@@ -269,6 +269,9 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   }
 
   void ForgetInMemory(const std::string& user_id) {
+    if (node_.fence != nullptr) {
+      node_.fence->Forget(user_id);
+    }
     if (node_.instant != nullptr) {
       node_.instant->ForgetUser(user_id);
     }

@@ -16,6 +16,7 @@
 #include "inference/model/model.h"
 #include "node/actors/adapter_catalog.h"
 #include "node/actors/deep_actor.h"
+#include "node/actors/erasure_fence.h"
 #include "node/actors/federation.h"
 #include "node/actors/inference.h"
 #include "node/actors/instant_loop.h"
@@ -51,6 +52,7 @@ struct ServiceDependencies {
   TrajectoryStore* trajectories = nullptr;
   ChangeStore* changes = nullptr;     // null: what learning changes is not listed
   InstantLoop* instant = nullptr;     // null: sessions remember nothing
+  ErasureFence* fence = nullptr;      // null: completions under way are nobody's
   float min_rating = 0.7F;            // at which a completion teaches
   std::string backup_dir;             // where BackUpStore makes folders
   Executor* queries = nullptr;        // of calls that read much of the witness log

@@ -36,6 +36,12 @@ class KeptEnd final : public GenerationListener {
   absl::StatusOr<GenerationFinished> end = absl::UnknownError("it goes on");
 };
 
+class KeptEntries final : public RequestRecorder {
+ public:
+  void Record(WitnessEntry entry) override { entries.push_back(std::move(entry)); }
+  std::vector<WitnessEntry> entries;
+};
+
 class GenerationTaskTest : public DatabaseTest {
  protected:
   void Use(std::shared_ptr<const Model> model, uint64_t adapter_budget = 1 << 20) {
@@ -130,6 +136,53 @@ TEST_F(GenerationTaskTest, AUserWhoWasForgottenMeanwhileLeavesNothing) {
   clock_.Advance(std::chrono::seconds(1));
   Run(options);
   EXPECT_EQ(instant_.status().trails, 1U);
+}
+
+// Its trajectory was stored behind the erasure, under a new key of the user's.
+TEST_F(GenerationTaskTest, ACompletionWhoseUserIsErasedMeanwhileLeavesNothing) {
+  Use(testing::TinyTextModel());
+  ErasureFence fence(clock_);
+  KeptEntries recorder;
+  services_.fence = &fence;
+  services_.recorder = &recorder;
+  const SamplingOptions options = {.mode = DecodingMode::kAutoregressive, .max_tokens = 4};
+  const auto task = Task(options);
+  std::vector<RoundTask> tasks = {{.task = task.get()}};
+  StepScratch scratch;
+  RunRound(tasks, 4096, *transformer_, &scratch);
+  clock_.Advance(std::chrono::seconds(1));
+  fence.Forget("ann");
+  RunToEnd(task.get());
+  EXPECT_TRUE(listener_->end.ok()) << "whoever waits for it gets it";
+  EXPECT_EQ(trajectories_->size(), 0U);
+  EXPECT_EQ(instant_.status().trails, 0U);
+  ASSERT_EQ(recorder.entries.size(), 1U) << "what it cost still counts";
+  EXPECT_EQ(recorder.entries.front().user_id, "");
+  EXPECT_EQ(recorder.entries.front().session_id, "");
+  EXPECT_TRUE(recorder.entries.front().query_embedding.empty());
+  EXPECT_GT(recorder.entries.front().completion_tokens, 0U);
+
+  clock_.Advance(std::chrono::seconds(1));
+  Run(options);
+  EXPECT_EQ(trajectories_->size(), 1U) << "what the user says afterwards is the user's again";
+  EXPECT_EQ(recorder.entries.back().user_id, "ann");
+}
+
+TEST_F(GenerationTaskTest, AFailedRequestOfAnErasedUserLeavesNoEmbedding) {
+  Use(testing::TinyTextModel());
+  ErasureFence fence(clock_);
+  KeptEntries recorder;
+  services_.fence = &fence;
+  services_.recorder = &recorder;
+  const auto task = Task({.mode = DecodingMode::kAutoregressive, .max_tokens = 4});
+  std::vector<RoundTask> tasks = {{.task = task.get()}};
+  StepScratch scratch;
+  RunRound(tasks, 4096, *transformer_, &scratch);
+  fence.Forget("ann");
+  task->Fail(absl::CancelledError("gone"));
+  ASSERT_EQ(recorder.entries.size(), 1U);
+  EXPECT_TRUE(recorder.entries.front().query_embedding.empty());
+  EXPECT_TRUE(recorder.entries.front().error.has_value());
 }
 
 TEST_F(GenerationTaskTest, WhatIsUsualIsKnownForEachMode) {

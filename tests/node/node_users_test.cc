@@ -111,6 +111,34 @@ TEST_F(NodeUsersTest, AnErasedUsersRequestsAreGoneAndNobodyElses) {
   EXPECT_TRUE(Like(again).ok());
 }
 
+// Found by review: what was under way was stored afterwards, under a new key.
+TEST_F(NodeUsersTest, WhatIsUnderWayWhenItsUserIsErasedIsNotStored) {
+  Start();
+  Say("alice", "a");
+  auto request = Request(kPrompt, 256);
+  request.set_user_id("alice");
+  request.set_session_id("a");
+  request.mutable_sampling()->set_mode(inference::v1::DECODING_MODE_AUTOREGRESSIVE);
+  request.mutable_sampling()->set_ignore_end_of_text(true);
+  bool erased = false;
+  const Completion completion = Generate(request, [&] {
+    if (!erased) {
+      erased = true;
+      Erase("alice");
+    }
+    return true;
+  });
+  ASSERT_TRUE(completion.status.ok()) << completion.status;
+  EXPECT_EQ(ReasonOf(Like(completion.finished.response_id())), reasons::kUnknownResponse);
+  for (const bool restarted : {false, true}) {
+    SCOPED_TRACE(restarted ? "after a restart" : "at once");
+    EXPECT_EQ(Status().trajectories(), 0u);
+    EXPECT_EQ(Status().sessions(), 0u);
+    EXPECT_TRUE(Similar().empty());
+    Restart();
+  }
+}
+
 TEST_F(NodeUsersTest, ASessionIsOfItsFirstUserOnly) {
   Start();
   Say("alice", "shared");
