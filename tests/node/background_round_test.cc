@@ -21,6 +21,7 @@
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/bank.h"
 #include "inference/model/cpu_transformer.h"
+#include "node/actors/adapter_catalog.h"
 #include "node/actors/lesson_clusters.h"
 #include "node/actors/pattern_payload.h"
 #include "node/limits.h"
