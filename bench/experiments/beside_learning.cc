@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// How much longer requests take while the node learns: `beside_learning --help`.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "bench/experiments/crops.h"
+#include "bench/experiments/paired.h"
+#include "bench/experiments/served_node.h"
+#include "bench/experiments/taught_node.h"
+#include "inference/model/model.h"
+
+namespace ruvd::bench {
+namespace {
+
+constexpr char kDescription[] =
+    "Starts a node, teaches it pieces of a text, and sends requests at random times (a Poisson\n"
+    "process of --rate), in alternating blocks: with learning paused, and while background and "
+    "deep\n"
+    "loop learn without end. Latencies count from the time at which a request was due. Ratios are "
+    "of\n"
+    "percentiles with learning to those without; intervals: 95 % bootstrap over pairs of blocks.\n"
+    "The verdict asks for a 99th percentile of at most 1.2 times that without learning.";
+
+struct Arguments {
+  std::string model;
+  std::string text;
+  std::string out;
+  size_t lessons = 96;
+  int blocks = 6;  // of each kind
+  double seconds = 30;
+  double rate = 1;
+  int tokens = 32;
+  int threads = 1;
+};
+
+double SecondsSince(TimePoint begun) {
+  return std::chrono::duration<double>(SystemClock().Now() - begun).count();
+}
+
+// Latencies of a block in seconds.
+absl::StatusOr<std::vector<double>> RunBlock(ServedNode& node, const std::vector<TextPair>& pairs,
+                                             const Arguments& arguments, Random& random) {
+  std::vector<double> latencies;
+  const TimePoint begun = SystemClock().Now();
+  double due = 0;
+  for (;;) {
+    due += -std::log(1 - random.Uniform()) / arguments.rate;
+    if (due > arguments.seconds) {
+      return latencies;
+    }
+    const double early = due - SecondsSince(begun);
+    if (early > 0) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(early));
+    }
+    inference::v1::GenerateRequest request;
+    request.set_prompt(pairs[random.Below(pairs.size())].prompt);
+    request.mutable_sampling()->set_max_tokens(static_cast<uint32_t>(arguments.tokens));
+    request.mutable_sampling()->set_ignore_end_of_text(true);
+    RETURN_IF_ERROR(node.Generate(request).status());
+    latencies.push_back(SecondsSince(begun) - due);
+  }
+}
+
+// Both loops, one round after the other, until it goes. Rounds end with an error where learning is
+// paused, which is how they are ended here.
+class Learning {
+ public:
+  explicit Learning(ServedNode& node) : node_(node) {
+    background_ = std::thread([this] {
+      while (!ended_) {
+        rounds_ += node_.RunBackground(true).ok() ? 1 : 0;
+      }
+    });
+    deep_ = std::thread([this] {
+      while (!ended_) {
+        node_.RunDeep().status().IgnoreError();
+      }
+    });
+  }
+  ~Learning() {
+    ended_ = true;
+    node_.Pause().IgnoreError();
+    background_.join();
+    deep_.join();
+  }
+  Learning(const Learning&) = delete;
+  Learning& operator=(const Learning&) = delete;
+
+ private:
+  ServedNode& node_;
+  std::atomic<bool> ended_{false};
+  std::atomic<int> rounds_{0};
+  std::thread background_;
+  std::thread deep_;
+};
+
+// One pair of blocks for each entry.
+struct Latencies {
+  std::vector<std::vector<double>> without;
+  std::vector<std::vector<double>> with;
+};
+
+double Percentile(const std::vector<std::vector<double>>& blocks, const std::vector<size_t>& chosen,
+                  double share) {
+  std::vector<double> all;
+  for (const size_t block : chosen) {
+    all.insert(all.end(), blocks[block].begin(), blocks[block].end());
+  }
+  if (all.empty()) {
+    return 0;
+  }
+  const auto rank = static_cast<std::ptrdiff_t>(share * static_cast<double>(all.size() - 1) + 0.5);
+  std::nth_element(all.begin(), all.begin() + rank, all.end());
+  return all[static_cast<size_t>(rank)];
+}
+
+Interval RatioOf(const Latencies& latencies, double share) {
+  std::vector<size_t> pairs(latencies.with.size());
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    pairs[i] = i;
+  }
+  const auto ratio = [&](const std::vector<size_t>& chosen) {
+    return Percentile(latencies.with, chosen, share) /
+           std::max(1e-9, Percentile(latencies.without, chosen, share));
+  };
+  constexpr int kResamples = 2000;
+  Random random(1);
+  std::vector<double> ratios;
+  for (int i = 0; i < kResamples; ++i) {
+    std::vector<size_t> drawn(pairs.size());
+    std::ranges::generate(drawn, [&] { return random.Below(pairs.size()); });
+    ratios.push_back(ratio(drawn));
+  }
+  std::ranges::sort(ratios);
+  constexpr double kTail = 0.025;
+  const auto at = [&](double place) { return ratios[static_cast<size_t>(place * kResamples)]; };
+  return {.mean = ratio(pairs), .low = at(kTail), .high = at(1 - kTail)};
+}
+
+absl::StatusOr<Latencies> Measure(ServedNode& node, const std::vector<TextPair>& pairs,
+                                  const Arguments& arguments) {
+  Latencies latencies;
+  Random random(7);
+  for (int block = 0; block < arguments.blocks; ++block) {
+    const uint64_t seed = random.Next();
+    const auto run = [&](bool learning) -> absl::Status {
+      Random times(seed);  // both kinds get the same requests at the same times
+      ASSIGN_OR_RETURN(std::vector<double> own, RunBlock(node, pairs, arguments, times));
+      (learning ? latencies.with : latencies.without).push_back(std::move(own));
+      return absl::OkStatus();
+    };
+    RETURN_IF_ERROR(run(false));
+    RETURN_IF_ERROR(node.Resume());
+    const Learning learning(node);
+    RETURN_IF_ERROR(run(true));
+    fmt::print(stderr, "block {}: {} requests, twice\n", block + 1, latencies.with.back().size());
+  }
+  return latencies;
+}
+
+absl::Status Run(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
+  NodeConfig config;
+  config.model.path = arguments.model;
+  config.inference.threads = arguments.threads;
+  config.learning.deep_steps = 100'000;  // it never ends by itself
+  std::vector<TextPair> pairs;
+  {
+    ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
+    ASSIGN_OR_RETURN(const Crops crops,
+                     ReadCrops(arguments.text, model->tokenizer(), {.tokens = 128, .window = 64},
+                               arguments.lessons));
+    pairs = PairsOf(crops, model->tokenizer(), nullptr);
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<ServedNode> node, ServedNode::Start(config));
+  RETURN_IF_ERROR(node->Pause());
+  RETURN_IF_ERROR(TeachAll(*node, pairs));
+  ASSIGN_OR_RETURN(const Latencies latencies, Measure(*node, pairs, arguments));
+  ASSIGN_OR_RETURN(const learning::v1::LearningStatus status, node->Status());
+  nlohmann::json out = {{"experiment", "beside_learning"},
+                        {"model", std::filesystem::path(arguments.model).filename().string()},
+                        {"deep_steps", status.deep().step()},
+                        {"rounds", status.rounds()},
+                        {"seconds_learning_waited", status.paused_seconds()},
+                        {"seconds_learning", arguments.seconds * arguments.blocks}};
+  size_t requests = 0;
+  for (const auto& block : latencies.with) {
+    requests += block.size();
+  }
+  fmt::print(
+      "{} requests of {} tokens with learning and as many without; meanwhile {} steps of the deep "
+      "loop and {} background rounds; learning waited {:.0f} of {:.0f} s\n",
+      requests, arguments.tokens, status.deep().step(), status.rounds(), status.paused_seconds(),
+      arguments.seconds * arguments.blocks);
+  std::vector<size_t> all(latencies.with.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i] = i;
+  }
+  for (const auto& [name, share] : {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}}) {
+    const Interval ratio = RatioOf(latencies, share);
+    const double without = Percentile(latencies.without, all, share);
+    const double with = Percentile(latencies.with, all, share);
+    fmt::print("{}: {:.0f} ms without, {:.0f} ms with learning, ratio {:.2f} ({:.2f} to {:.2f})\n",
+               name, 1e3 * without, 1e3 * with, ratio.mean, ratio.low, ratio.high);
+    out[name] = {{"without_s", without}, {"with_s", with}, {"ratio", ToJson(ratio)}};
+  }
+  constexpr double kMost = 1.2;
+  out["verdict"] = out["p99"]["ratio"]["mean"].get<double>() <= kMost ? "met" : "NOT met";
+  fmt::print("verdict: {}\n", out["verdict"].get<std::string>());
+  return results_file->Write(out);
+}
+
+}  // namespace
+}  // namespace ruvd::bench
+
+int main(int argc, char** argv) {
+  ruvd::bench::Arguments arguments;
+  CLI::App app(ruvd::bench::kDescription);
+  app.add_option("--model", arguments.model, "GGUF file")->required();
+  app.add_option("--text", arguments.text, "what is taught and asked for, .jsonl.zst")->required();
+  app.add_option("--out", arguments.out, "file of the results, JSON");
+  app.add_option("--lessons", arguments.lessons, "pieces that are taught")
+      ->check(CLI::Range(16, 4096));
+  app.add_option("--blocks", arguments.blocks, "of each kind")->check(CLI::Range(1, 1000));
+  app.add_option("--seconds", arguments.seconds, "of a block")->check(CLI::Range(1, 3600));
+  app.add_option("--rate", arguments.rate, "requests a second")->check(CLI::Range(0.01, 1000.0));
+  app.add_option("--tokens", arguments.tokens, "of a completion")->check(CLI::Range(1, 256));
+  app.add_option("--threads", arguments.threads, "inference.threads of the node")
+      ->check(CLI::Range(1, 64));
+  CLI11_PARSE(app, argc, argv);
+  const absl::Status status = ruvd::bench::Run(arguments);
+  if (!status.ok()) {
+    fmt::print(stderr, "{}\n", ruvd::MessageOf(status));
+  }
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/experiments/served_node.h"
+
+#include <stdlib.h>
+
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/api/rpc_status.h"
+
+namespace ruvd::bench {
+namespace {
+
+constexpr Duration kDrain = std::chrono::seconds(60);
+
+absl::StatusOr<std::filesystem::path> MakeFolder() {
+  std::string pattern = std::filesystem::temp_directory_path() / "ruvd-bench-XXXXXX";
+  if (mkdtemp(pattern.data()) == nullptr) {
+    return Error(absl::StatusCode::kUnavailable, reasons::kFileUnwritable,
+                 "no folder can be made like {}; set TMPDIR to one that can be written", pattern);
+  }
+  return std::filesystem::path(pattern);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(NodeConfig config) {
+  std::unique_ptr<ServedNode> served(new ServedNode);
+  ASSIGN_OR_RETURN(served->folder_, MakeFolder());
+  config.node.data_dir = served->folder_ / "data";
+  config.api.listen = "127.0.0.1:0";
+  config.storage.soft_reserve_bytes = 2 << 20;
+  config.storage.hard_reserve_bytes = 1 << 20;
+  config.log.level = "warn";
+  ASSIGN_OR_RETURN(served->node_, Node::Start(config));
+  const auto channel =
+      grpc::CreateChannel(served->node_->api_address(), grpc::InsecureChannelCredentials());
+  served->inference_ = inference::v1::InferenceService::NewStub(channel);
+  served->learning_ = learning::v1::LearningService::NewStub(channel);
+  return served;
+}
+
+ServedNode::~ServedNode() {
+  if (node_ != nullptr) {
+    node_->Drain(kDrain).IgnoreError();
+    node_.reset();
+  }
+  std::error_code ignored;  // what is left in a folder for temporary files harms nobody
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+absl::StatusOr<inference::v1::Finished> ServedNode::Generate(
+    const inference::v1::GenerateRequest& request) {
+  grpc::ClientContext context;
+  const auto reader = inference_->Generate(&context, request);
+  inference::v1::Finished finished;
+  for (inference::v1::GenerateResponse response; reader->Read(&response);) {
+    if (response.has_finished()) {
+      finished = std::move(*response.mutable_finished());
+    }
+  }
+  RETURN_IF_ERROR(FromRpcStatus(reader->Finish()));
+  return finished;
+}
+
+absl::StatusOr<inference::v1::ScoreResponse> ServedNode::Score(
+    const inference::v1::ScoreRequest& request) {
+  grpc::ClientContext context;
+  inference::v1::ScoreResponse response;
+  RETURN_IF_ERROR(FromRpcStatus(inference_->Score(&context, request, &response)));
+  return response;
+}
+
+absl::StatusOr<learning::v1::SubmitFeedbackResponse> ServedNode::Teach(
+    const learning::v1::SubmitFeedbackRequest& request) {
+  grpc::ClientContext context;
+  learning::v1::SubmitFeedbackResponse response;
+  RETURN_IF_ERROR(FromRpcStatus(learning_->SubmitFeedback(&context, request, &response)));
+  return response;
+}
+
+absl::StatusOr<learning::v1::RunBackgroundResponse> ServedNode::RunBackground(bool replay) {
+  grpc::ClientContext context;
+  learning::v1::RunBackgroundRequest request;
+  request.set_replay(replay);
+  learning::v1::RunBackgroundResponse response;
+  RETURN_IF_ERROR(FromRpcStatus(learning_->RunBackground(&context, request, &response)));
+  return response;
+}
+
+absl::StatusOr<learning::v1::RunDeepResponse> ServedNode::RunDeep() {
+  grpc::ClientContext context;
+  learning::v1::RunDeepResponse response;
+  RETURN_IF_ERROR(
+      FromRpcStatus(learning_->RunDeep(&context, learning::v1::RunDeepRequest(), &response)));
+  return response;
+}
+
+absl::StatusOr<learning::v1::LearningStatus> ServedNode::Status() {
+  grpc::ClientContext context;
+  learning::v1::GetLearningStatusResponse response;
+  RETURN_IF_ERROR(FromRpcStatus(
+      learning_->GetLearningStatus(&context, learning::v1::GetLearningStatusRequest(), &response)));
+  return response.status();
+}
+
+absl::Status ServedNode::Pause() {
+  grpc::ClientContext context;
+  learning::v1::PauseLearningResponse response;
+  return FromRpcStatus(
+      learning_->PauseLearning(&context, learning::v1::PauseLearningRequest(), &response));
+}
+
+absl::Status ServedNode::Resume() {
+  grpc::ClientContext context;
+  learning::v1::ResumeLearningResponse response;
+  return FromRpcStatus(
+      learning_->ResumeLearning(&context, learning::v1::ResumeLearningRequest(), &response));
+}
+
+}  // namespace ruvd::bench

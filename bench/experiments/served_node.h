@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "node/config/config.h"
+#include "node/node.h"
+#include "ruvd/inference/v1/inference.grpc.pb.h"
+#include "ruvd/learning/v1/learning.grpc.pb.h"
+
+namespace ruvd::bench {
+
+// A whole node in this process, on an empty folder of its own that goes with it, and a client that
+// talks to it over gRPC. Its calls may come from several threads.
+class ServedNode {
+ public:
+  // Folder, address and the reserves of the disk are set here; the rest of `config` stays.
+  static absl::StatusOr<std::unique_ptr<ServedNode>> Start(NodeConfig config);
+  ~ServedNode();
+  ServedNode(const ServedNode&) = delete;
+  ServedNode& operator=(const ServedNode&) = delete;
+
+  // Waits for the whole completion.
+  absl::StatusOr<inference::v1::Finished> Generate(const inference::v1::GenerateRequest& request);
+  // NELBO of a completion in nats per token.
+  absl::StatusOr<inference::v1::ScoreResponse> Score(const inference::v1::ScoreRequest& request);
+  absl::StatusOr<learning::v1::SubmitFeedbackResponse> Teach(
+      const learning::v1::SubmitFeedbackRequest& request);
+  // Return at the end of the round.
+  absl::StatusOr<learning::v1::RunBackgroundResponse> RunBackground(bool replay);
+  absl::StatusOr<learning::v1::RunDeepResponse> RunDeep();
+  absl::StatusOr<learning::v1::LearningStatus> Status();
+  // Pausing ends the rounds that run.
+  absl::Status Pause();
+  absl::Status Resume();
+
+ private:
+  ServedNode() = default;
+
+  std::filesystem::path folder_;
+  std::unique_ptr<Node> node_;
+  std::unique_ptr<inference::v1::InferenceService::Stub> inference_;
+  std::unique_ptr<learning::v1::LearningService::Stub> learning_;
+};
+
+}  // namespace ruvd::bench
