@@ -115,6 +115,10 @@ inline constexpr size_t kMaxLatencies = 1024;
 inline constexpr size_t kMaxDeepLessons = 512;
 // Checkpoints of a deep round: a rank of 64 on all linear layers of the 29M model has 170 MiB.
 inline constexpr uint64_t kMaxDeepCheckpointBytes = 2ULL << 30;
+// Groups of prompts that a learned adapter is for, and the length of their embeddings.
+inline constexpr size_t kMaxReachCentroids = 256;
+inline constexpr uint32_t kMaxReachLength = 16'384;
+inline constexpr uint64_t kMaxReachFileBytes = (16ULL << 20) + 4096;
 // Lessons of one page of an export.
 inline constexpr size_t kMaxLessonPage = 100;
 // Decoded adapters kept in memory: rank 2 on one matrix is about 8 KiB.

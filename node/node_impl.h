@@ -53,6 +53,9 @@
 
 namespace ruvd {
 
+// The row of the key that seals files of DATA_DIR/learned.
+inline constexpr char kLearnedKeyRow[] = "learned/checkpoint-key";
+
 // The node: what it opens and starts, and in which order it ends. Members are declared in order of
 // dependence, so that destruction takes them down in the reverse order.
 class NodeImpl final : public Node {

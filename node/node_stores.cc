@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "node/limits.h"
 #include "node/node_impl.h"
+#include "storage/db/file_key.h"
 #include "storage/witness/witness_archive_key.h"
 
 namespace ruvd {
@@ -42,10 +43,16 @@ absl::Status NodeImpl::OpenStores() {
   selection.threshold =
       config_.retrieval.similarity == 0 ? scale.related : config_.retrieval.similarity;
   selection.max_adapters = config_.retrieval.max_adapters;
-  catalog_ = std::make_unique<AdapterCatalog>(
-      *model_, AdapterCatalogOptions{.budget = config_.inference.adapter_bytes,
-                                     .folder = AdapterDirOf(config_),
-                                     .learned_folder = LearnedDirOf(config_)});
+  AdapterCatalogOptions catalog{.budget = config_.inference.adapter_bytes,
+                                .folder = AdapterDirOf(config_),
+                                .learned_folder = LearnedDirOf(config_),
+                                .package_id = package_.id,
+                                .reach_similarity = selection.threshold};
+  // A full disk keeps no node from serving.
+  if (auto key = FileKey(*database_, kLearnedKeyRow, "what deep rounds learned"); key.ok()) {
+    catalog.reach_key = *std::move(key);
+  }
+  catalog_ = std::make_unique<AdapterCatalog>(*model_, std::move(catalog));
   RETURN_IF_ERROR(catalog_->LoadConfigured(config_.inference.adapters));
   catalog_->LoadImported();
   catalog_->LoadLearned();

@@ -27,6 +27,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kOriginNames = {"config", "loaded", "imported",
                                                           "learned"};
 constexpr char kExtension[] = ".gguf";
+constexpr char kReachExtension[] = ".reach";
 
 struct Entry {
   std::string file;
@@ -161,10 +162,14 @@ void AdapterCatalog::LoadFolder(const std::string& folder, AdapterOrigin origin,
   }
   for (const std::string& path : paths) {
     auto adapter = LoadTaloraFile(path, model_);
-    const absl::Status status =
-        adapter.ok()
-            ? Add(*std::move(adapter), {.weight = weight, .origin = origin, .path = path}).status()
-            : adapter.status();
+    absl::Status status = adapter.status();
+    if (adapter.ok()) {
+      Source source{.weight = weight, .origin = origin, .path = path};
+      if (origin == AdapterOrigin::kLearned) {
+        source.reach = ReadReach(path + kReachExtension);
+      }
+      status = Add(*std::move(adapter), std::move(source)).status();
+    }
     if (!status.ok()) {
       spdlog::warn("the {} adapter {} is left out: {} [{}]", AdapterOriginName(origin), path,
                    MessageOf(status), ReasonOf(status));
@@ -172,8 +177,36 @@ void AdapterCatalog::LoadFolder(const std::string& folder, AdapterOrigin origin,
   }
 }
 
+std::shared_ptr<const AdapterReach> AdapterCatalog::ReadReach(const std::string& path) const {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return nullptr;
+  }
+  absl::Status status = Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                              "it is of another model or another whitening");
+  if (options_.reach_key) {
+    auto reach = ReadAdapterReach(path, *options_.reach_key);
+    if (reach.ok() && reach->has_value() && (*reach)->embedded_by == options_.package_id) {
+      return std::make_shared<const AdapterReach>(**std::move(reach));
+    }
+    if (!reach.ok()) {
+      status = reach.status();
+    }
+  }
+  spdlog::warn(
+      "which prompts an adapter is for cannot be read from {}, so that only requests get "
+      "it that name it: {} [{}]",
+      path, MessageOf(status), ReasonOf(status));
+  return std::make_shared<const AdapterReach>();
+}
+
 absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(std::shared_ptr<const Talora> adapter,
-                                                     float weight) {
+                                                     float weight,
+                                                     std::optional<AdapterReach> reach) {
+  if (reach && !options_.reach_key) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "this node has no key for what it learns; give it a data folder");
+  }
   if (options_.learned_folder.empty()) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
                  "this node has no folder for what it learns; give it a data folder");
@@ -189,12 +222,21 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(std::shared_ptr<const Talor
                                        adapter->version, kExtension);
   std::error_code error;
   const bool known = std::filesystem::exists(path, error);
+  RETURN_IF_ERROR(CheckRoom(Key(adapter->name, adapter->version)));
   RETURN_IF_ERROR(MakeDataFolder(options_.learned_folder));
+  Source source{.weight = weight, .origin = AdapterOrigin::kLearned, .path = path};
+  // First: an adapter without it would be for all.
+  if (reach) {
+    RETURN_IF_ERROR(WriteAdapterReach(path + kReachExtension, *options_.reach_key, *reach));
+    source.reach = std::make_shared<const AdapterReach>(*std::move(reach));
+  } else {
+    std::filesystem::remove(path + kReachExtension, error);
+  }
   RETURN_IF_ERROR(WriteFileAtomically(path, file, 0600));
-  auto added =
-      Add(std::move(adapter), {.weight = weight, .origin = AdapterOrigin::kLearned, .path = path});
+  auto added = Add(std::move(adapter), std::move(source));
   if (!added.ok() && !known) {
     std::filesystem::remove(path, error);
+    std::filesystem::remove(path + kReachExtension, error);
   }
   return added;
 }
@@ -310,6 +352,7 @@ CatalogEntry AdapterCatalog::Describe(const VersionInfo& info) const {
     entry.origin = source->second.origin;
     entry.path = source->second.path;
     entry.summary = source->second.summary;
+    entry.reach = source->second.reach;
   }
   return entry;
 }
@@ -352,6 +395,8 @@ absl::StatusOr<uint32_t> AdapterCatalog::Unload(std::string_view name,
       source->second.origin == AdapterOrigin::kLearned) {
     std::error_code error;
     std::filesystem::remove(source->second.path, error);
+    std::error_code ignored;  // without the adapter nobody reads it
+    std::filesystem::remove(source->second.path + kReachExtension, ignored);
     if (error) {
       spdlog::warn("the adapter {} cannot be deleted and comes back with the next start",
                    source->second.path);
@@ -420,11 +465,13 @@ bool AdapterCatalog::ReadsFiles(std::span<const AdapterChoice> choices) const {
 }
 
 absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
-    std::span<const AdapterChoice> choices) {
+    std::span<const AdapterChoice> choices, std::optional<std::span<const float>> embedding) {
   std::vector<RangedPart> parts;
   if (choices.empty()) {
     for (const CatalogEntry& entry : List()) {
-      if (entry.info.served && entry.weight != 0) {
+      const bool reached = entry.reach == nullptr || !embedding ||
+                           Covers(*entry.reach, *embedding, options_.reach_similarity);
+      if (entry.info.served && entry.weight != 0 && reached) {
         auto adapter = registry_.Get(entry.info.name, entry.info.version);
         if (absl::IsNotFound(adapter.status()) &&
             ReasonOf(adapter.status()) == reasons::kNotFound) {

@@ -19,7 +19,9 @@
 #include "inference/adapter/registry.h"
 #include "inference/adapter/talora.h"
 #include "inference/model/model.h"
+#include "node/actors/adapter_reach.h"
 #include "node/actors/inference.h"
+#include "privacy/seal/seal.h"
 
 namespace ruvd {
 
@@ -62,6 +64,8 @@ struct CatalogEntry {
   float weight = 0;                       // of requests that choose nothing
   AdapterOrigin origin = AdapterOrigin::kConfig;
   std::string path;
+  // The prompts that requests which choose nothing get it for; null: all.
+  std::shared_ptr<const AdapterReach> reach;
 };
 
 struct AdapterCatalogOptions {
@@ -70,6 +74,10 @@ struct AdapterCatalogOptions {
   std::string folder;
   // Where files are kept of what the node itself learned. Empty: nothing is published.
   std::string learned_folder;
+  // Seals beside them which prompts they are for. Empty: that cannot be said nor read.
+  std::optional<SealKey> reach_key;
+  Digest package_id{};             // of the model that embeds prompts
+  float reach_similarity = 0.60F;  // cosine at which a prompt is near a centroid
 };
 
 // The adapters that requests of a node may choose by name, plain ones and ones with timestep banks,
@@ -96,9 +104,13 @@ class AdapterCatalog {
   absl::StatusOr<CatalogEntry> Import(std::string_view file, std::optional<float> weight);
 
   // What the node learned becomes a version that requests get which choose nothing, with this
-  // weight; its file is kept. FAILED_PRECONDITION without a folder; otherwise as Import.
-  absl::StatusOr<CatalogEntry> Publish(std::shared_ptr<const Talora> adapter, float weight);
-  // The files of what was published before, with weight 1; as LoadImported.
+  // weight; its file is kept. `reach`: those alone whose prompts it covers, as far as embeddings
+  // are of the package it names. FAILED_PRECONDITION without a folder, or with a reach and without
+  // its key; otherwise as Import.
+  absl::StatusOr<CatalogEntry> Publish(std::shared_ptr<const Talora> adapter, float weight,
+                                       std::optional<AdapterReach> reach = std::nullopt);
+  // The files of what was published before, with weight 1; as LoadImported. One whose prompts
+  // cannot be read, or are of another package, is there for requests that name it only.
   void LoadLearned();
 
   // No version: the served one, also below. NOT_FOUND, and what VersionedRegistry says.
@@ -114,9 +126,13 @@ class AdapterCatalog {
   RegistryStats Stats() const { return registry_.Stats(); }
 
   // What a request gets: the chosen ones, or without choices the served version of each name with
-  // its own weight. Those of weight zero are left out. NOT_FOUND for an unknown name, telling some
-  // known ones; what cannot be read again fails with the errors of its file. May read files.
-  absl::StatusOr<std::vector<RangedPart>> Choose(std::span<const AdapterChoice> choices);
+  // its own weight, unless the prompt's embedding is beyond its reach. Those of weight zero are
+  // left out. No embedding: as if it were within reach of all. NOT_FOUND for an unknown name,
+  // telling some known ones; what cannot be read again fails with the errors of its file. May read
+  // files.
+  absl::StatusOr<std::vector<RangedPart>> Choose(
+      std::span<const AdapterChoice> choices,
+      std::optional<std::span<const float>> embedding = std::nullopt);
   // Whether Choose would read a file now. Not while its result from before is held.
   bool ReadsFiles(std::span<const AdapterChoice> choices) const;
 
@@ -126,6 +142,7 @@ class AdapterCatalog {
     AdapterOrigin origin = AdapterOrigin::kConfig;
     std::string path;
     AdapterSummary summary = {};
+    std::shared_ptr<const AdapterReach> reach = nullptr;
   };
   using Key = std::pair<std::string, uint32_t>;
 
@@ -135,6 +152,8 @@ class AdapterCatalog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(changes_);
   absl::Status CheckRoom(const Key& key) const;
   void WarnOfSmallBudget() const;
+  // What stands beside a learned file. A reach that covers nothing where it cannot be used.
+  std::shared_ptr<const AdapterReach> ReadReach(const std::string& path) const;
   // The files of a folder.
   void LoadFolder(const std::string& folder, AdapterOrigin origin, float weight);
   CatalogEntry Describe(const VersionInfo& info) const;

@@ -69,7 +69,7 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embe
                                                      const PatternFactor& factor) {
   ChosenAdapters chosen;
   chosen.query.assign(embedding.begin(), embedding.end());
-  ASSIGN_OR_RETURN(chosen.parts, catalog_.Choose(choices));
+  ASSIGN_OR_RETURN(chosen.parts, catalog_.Choose(choices, embedding));
   chosen.from_catalog = chosen.parts.size();
   for (const RangedPart& part : chosen.parts) {
     chosen.uses.push_back(

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which prompts an adapter is for: what the decoder accepts must encode to the same bytes again.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "node/actors/adapter_reach.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (const auto reach = ruvd::DecodeAdapterReach({data, size}); reach.ok()) {
+    RUVD_CHECK(ruvd::EncodeAdapterReach(*reach) == ruvd::AsText({data, size}));
+  }
+  return 0;
+}
