@@ -49,6 +49,7 @@ struct Arguments {
   double rate = 1;
   int tokens = 32;
   int threads = 1;
+  std::vector<std::string> settings;
 };
 
 double SecondsSince(TimePoint begun) {
@@ -178,10 +179,9 @@ absl::StatusOr<Latencies> Measure(ServedNode& node, const std::vector<TextPair>&
 
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
-  NodeConfig config;
-  config.model.path = arguments.model;
-  config.inference.threads = arguments.threads;
-  config.learning.deep_steps = 100'000;  // it never ends by itself
+  std::vector<std::string> settings = {"learning.deep_steps=10000"};  // it never ends by itself
+  settings.insert(settings.end(), arguments.settings.begin(), arguments.settings.end());
+  ASSIGN_OR_RETURN(const NodeConfig config, ConfigOf(arguments.model, arguments.threads, settings));
   std::vector<TextPair> pairs;
   {
     ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(arguments.model));
@@ -245,6 +245,7 @@ int main(int argc, char** argv) {
   app.add_option("--tokens", arguments.tokens, "of a completion")->check(CLI::Range(1, 256));
   app.add_option("--threads", arguments.threads, "inference.threads of the node")
       ->check(CLI::Range(1, 64));
+  app.add_option("--set", arguments.settings, "KEY=VALUE of the node's configuration");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = ruvd::bench::Run(arguments);
   if (!status.ok()) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -29,8 +30,8 @@ namespace {
 constexpr char kDescription[] =
     "Starts a node on an empty folder and is its only user: asks for completions of pieces of a\n"
     "domain's train file and corrects each by an edit, lets the background loop learn all of it\n"
-    "and then the deep loop. Before and after, the node scores the second half of other pieces\n"
-    "given the first (the domain's valid file and --eval), as it would serve them and without any\n"
+    "and then the deep loop. Before and after, the node scores the ends of other pieces given\n"
+    "their beginnings (the domain's valid file and --eval), as it would serve them and without any\n"
     "adapter, on common masks (NELBO, nats/token; below zero is better). Intervals: 95 % "
     "bootstrap\n"
     "over documents. The verdict asks for 0.12 nats/token less on the domain, general text within\n"
@@ -49,7 +50,7 @@ struct Arguments {
   int threads = 1;
   double limit_minutes = 20;
   CropShape shape{.tokens = 128, .window = 64};
-  NodeConfig config;
+  std::vector<std::string> settings;
 };
 
 // Pieces to be scored.
@@ -179,9 +180,8 @@ absl::Status LearnDeep(ServedNode& node, nlohmann::json* out) {
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
   ASSIGN_OR_RETURN(const Texts texts, ReadTexts(arguments));
-  NodeConfig config = arguments.config;
-  config.model.path = arguments.model;
-  config.inference.threads = arguments.threads;
+  ASSIGN_OR_RETURN(const NodeConfig config,
+                   ConfigOf(arguments.model, arguments.threads, arguments.settings));
   ASSIGN_OR_RETURN(const std::unique_ptr<ServedNode> node, ServedNode::Start(config));
   RETURN_IF_ERROR(node->Pause());  // all is learned in one go below
   RETURN_IF_ERROR(TeachAll(*node, texts.lessons));
@@ -192,7 +192,9 @@ absl::Status Run(const Arguments& arguments) {
                         {"model", std::filesystem::path(arguments.model).filename().string()},
                         {"domain", arguments.domain},
                         {"lessons", texts.lessons.size()},
-                        {"deep_steps", config.learning.deep_steps},
+                        {"tokens", arguments.shape.tokens},
+                        {"window", arguments.shape.window},
+                        {"settings", arguments.settings},
                         {"samples", arguments.samples}};
   double seconds = 0;
   const auto learn = [&](const std::string& loop, const auto& round) -> absl::Status {
@@ -243,10 +245,13 @@ int main(int argc, char** argv) {
   app.add_option("--samples", arguments.samples, "maskings of a piece")->check(CLI::Range(1, 64));
   app.add_option("--threads", arguments.threads, "inference.threads of the node")
       ->check(CLI::Range(1, 64));
-  app.add_option("--deep-steps", arguments.config.learning.deep_steps, "learning.deep_steps")
-      ->check(CLI::Range(1, 10000));
+  app.add_option("--tokens", arguments.shape.tokens, "of a piece")->check(CLI::Range(8, 512));
+  app.add_option("--window", arguments.shape.window, "tokens of a piece that are to be learned")
+      ->check(CLI::Range(1, 512));
+  app.add_option("--set", arguments.settings, "KEY=VALUE of the node's configuration");
   app.add_option("--limit-minutes", arguments.limit_minutes, "of learning");
   CLI11_PARSE(app, argc, argv);
+  arguments.shape.window = std::min(arguments.shape.window, arguments.shape.tokens - 1);
   const absl::Status status = ruvd::bench::Run(arguments);
   if (!status.ok()) {
     fmt::print(stderr, "{}\n", ruvd::MessageOf(status));

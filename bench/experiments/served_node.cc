@@ -8,6 +8,7 @@
 #include <chrono>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -28,6 +29,21 @@ absl::StatusOr<std::filesystem::path> MakeFolder() {
 }
 
 }  // namespace
+
+absl::StatusOr<NodeConfig> ConfigOf(const std::string& model, int threads,
+                                    const std::vector<std::string>& settings) {
+  std::vector<std::pair<std::string, std::string>> flags = {
+      {"model.path", model}, {"inference.threads", std::to_string(threads)}};
+  for (const std::string& setting : settings) {
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "'{}' is no setting; give KEY=VALUE, e.g. learning.deep_steps=100", setting);
+    }
+    flags.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  return LoadConfig("", {}, flags, nullptr);
+}
 
 absl::StatusOr<std::unique_ptr<ServedNode>> ServedNode::Start(NodeConfig config) {
   std::unique_ptr<ServedNode> served(new ServedNode);

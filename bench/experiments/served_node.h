@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,6 +19,11 @@
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 
 namespace ruvd::bench {
+
+// The configuration of a node that serves `model` with so many threads, with settings KEY=VALUE as
+// on the command line of `ruvd serve`. The errors of LoadConfig; INVALID_ARGUMENT without '='.
+absl::StatusOr<NodeConfig> ConfigOf(const std::string& model, int threads,
+                                    const std::vector<std::string>& settings);
 
 // A whole node in this process, on an empty folder of its own that goes with it, and a client that
 // talks to it over gRPC. Its calls may come from several threads.
