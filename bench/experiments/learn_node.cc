@@ -49,6 +49,7 @@ struct Arguments {
   int samples = 8;
   int threads = 1;
   double limit_minutes = 20;
+  bool deep_only = false;
   CropShape shape{.tokens = 128, .window = 64};
   std::vector<std::string> settings;
 };
@@ -209,7 +210,9 @@ absl::Status Run(const Arguments& arguments) {
     out[loop]["general"] = Report(texts.general, general, others, "after " + loop);
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(learn("background", LearnInBackground));
+  if (!arguments.deep_only) {
+    RETURN_IF_ERROR(learn("background", LearnInBackground));
+  }
   RETURN_IF_ERROR(learn("deep", LearnDeep));
   constexpr double kGain = 0.12;
   constexpr double kLoss = 0.01;
@@ -249,6 +252,7 @@ int main(int argc, char** argv) {
   app.add_option("--window", arguments.shape.window, "tokens of a piece that are to be learned")
       ->check(CLI::Range(1, 512));
   app.add_option("--set", arguments.settings, "KEY=VALUE of the node's configuration");
+  app.add_flag("--deep-only", arguments.deep_only, "leave the background loop out");
   app.add_option("--limit-minutes", arguments.limit_minutes, "of learning");
   CLI11_PARSE(app, argc, argv);
   arguments.shape.window = std::min(arguments.shape.window, arguments.shape.tokens - 1);
