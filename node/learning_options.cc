@@ -3,6 +3,8 @@
 
 #include "node/learning_options.h"
 
+#include <optional>
+
 namespace ruvd {
 
 BackgroundOptions RoundOptionsOf(const NodeConfig::LearningSection& learning,
@@ -19,7 +21,8 @@ BackgroundOptions RoundOptionsOf(const NodeConfig::LearningSection& learning,
           .quality_decay = learning.quality_decay};
 }
 
-DeepOptions DeepOptionsOf(const NodeConfig::LearningSection& learning) {
+DeepOptions DeepOptionsOf(const NodeConfig::LearningSection& learning,
+                          const SimilarityScale& scale) {
   return {.min_rating = learning.min_rating,
           .rank = learning.deep_rank,
           .steps = learning.deep_steps,
@@ -29,7 +32,8 @@ DeepOptions DeepOptionsOf(const NodeConfig::LearningSection& learning) {
           .banks = learning.deep_banks,
           .bank_rank = learning.deep_bank_rank,
           .bank_training = {.residual_rate = learning.deep_bank_rate,
-                            .residual_decay = learning.deep_bank_decay}};
+                            .residual_decay = learning.deep_bank_decay},
+          .scope = learning.deep_scope == "all" ? std::nullopt : std::optional(scale.same)};
 }
 
 }  // namespace ruvd

@@ -14,6 +14,7 @@ namespace ruvd {
 // embeddings, for similarities that are left to it.
 BackgroundOptions RoundOptionsOf(const NodeConfig::LearningSection& learning,
                                  const SimilarityScale& scale);
-DeepOptions DeepOptionsOf(const NodeConfig::LearningSection& learning);
+DeepOptions DeepOptionsOf(const NodeConfig::LearningSection& learning,
+                          const SimilarityScale& scale);
 
 }  // namespace ruvd

@@ -133,7 +133,7 @@ absl::Status NodeImpl::StartDeep(const LearningServices& services) {
   DeepActorOptions options;
   options.enabled = config_.learning.enabled && train::RulesOf(training_->model()).ok();
   absl::StatusOr<SealKey> key =
-      FileKey(*database_, "learned/checkpoint-key", "checkpoints of deep rounds");
+      FileKey(*database_, kLearnedKeyRow, "checkpoints of deep rounds");
   const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
   if (key.ok() && folder.ok()) {
     deep_memories_ = std::make_unique<DeepMemories>(LearnedDirOf(config_), *key);
@@ -150,7 +150,7 @@ absl::Status NodeImpl::StartDeep(const LearningServices& services) {
   options.services.general = &general_passages_;
   options.services.gate = &general_text_;
   options.services.checkpoint_path = LearnedDirOf(config_) + "/checkpoint";
-  options.round = DeepOptionsOf(config_.learning);
+  options.round = DeepOptionsOf(config_.learning, Scale());
   options.interval = std::chrono::hours(config_.learning.deep_hours);
   options.pool = &learning_pool_;
   options.throttle = throttle_.get();

@@ -469,8 +469,8 @@ absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
   std::vector<RangedPart> parts;
   if (choices.empty()) {
     for (const CatalogEntry& entry : List()) {
-      const bool reached = entry.reach == nullptr || !embedding ||
-                           Covers(*entry.reach, *embedding, options_.reach_similarity);
+      const bool reached =
+          entry.reach == nullptr || !embedding || Reaches(*entry.reach, *embedding);
       if (entry.info.served && entry.weight != 0 && reached) {
         auto adapter = registry_.Get(entry.info.name, entry.info.version);
         if (absl::IsNotFound(adapter.status()) &&

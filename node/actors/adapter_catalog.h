@@ -133,6 +133,10 @@ class AdapterCatalog {
   absl::StatusOr<std::vector<RangedPart>> Choose(
       std::span<const AdapterChoice> choices,
       std::optional<std::span<const float>> embedding = std::nullopt);
+  // Whether requests with such a prompt get what has this reach.
+  bool Reaches(const AdapterReach& reach, std::span<const float> embedding) const {
+    return Covers(reach, embedding, options_.reach_similarity);
+  }
   // Whether Choose would read a file now. Not while its result from before is held.
   bool ReadsFiles(std::span<const AdapterChoice> choices) const;
 

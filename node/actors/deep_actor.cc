@@ -308,13 +308,25 @@ std::unique_ptr<DeepActor> StartDeepActor(ActorSystem& system, const DeepActorOp
 }
 
 absl::Status WithdrawDeep(AdapterCatalog& catalog, const LearningChange& change) {
+  const uint32_t served = ServedDeepVersion(catalog);
+  if (served > change.version) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
+                 "{0}@{1} goes on from {0}@{2}; undo {0}@{1} first", change.adapter_name, served,
+                 change.version);
+  }
   const absl::Status unloaded = catalog.Unload(change.adapter_name, change.version).status();
   if (absl::IsNotFound(unloaded)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
                  "{}@{} is not served any more: somebody unloaded it", change.adapter_name,
                  change.version);
   }
-  return unloaded;
+  RETURN_IF_ERROR(unloaded);
+  // The registry serves the highest version that is left, which somebody may have rolled back.
+  if (served == change.version && change.version_before != 0 &&
+      catalog.Find(change.adapter_name, change.version_before).ok()) {
+    return catalog.Rollback(change.adapter_name, change.version_before).status();
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace ruvd

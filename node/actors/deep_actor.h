@@ -61,7 +61,7 @@ class DeepActor {
 std::unique_ptr<DeepActor> StartDeepActor(ActorSystem& system, const DeepActorOptions& options);
 
 // Takes the version that a change published out of service; what was served before is served again.
-// CANNOT_UNDO where it is gone already.
+// CANNOT_UNDO where it is gone already, or a newer version, which goes on from it, is served.
 absl::Status WithdrawDeep(AdapterCatalog& catalog, const LearningChange& change);
 
 }  // namespace ruvd

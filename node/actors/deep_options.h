@@ -41,6 +41,9 @@ struct DeepOptions {
   int banks = 0;
   int bank_rank = 4;
   TaloraTraining bank_training;
+  // Requests whose prompts are near those of the lessons get the adapter; this is the cosine at
+  // which lessons are one group of prompts. Nullopt: all requests get it.
+  std::optional<float> scope;
   int checkpoint_every = 10;  // steps
   // Fewer lessons, or fewer that are held back, say too little about what all requests get.
   size_t least_lessons = 16;

@@ -48,11 +48,29 @@ absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& service
   return lesson;
 }
 
-// False where a lesson is gone. Appends to `of_users` the responses that belong to somebody.
+// The prompt's embedding, made anew where it was another model's.
+absl::StatusOr<std::vector<float>> PromptOf(const LearningServices& services, const Lesson& lesson,
+                                            const TrainingExample& example) {
+  const Trajectory& trajectory = lesson.trajectory;
+  if (trajectory.embedded_by == AsText(services.package_id) && !trajectory.embedding.empty()) {
+    return trajectory.embedding;
+  }
+  RETURN_IF_ERROR(YieldBetweenPieces(services));
+  return EmbedText(*services.transformer, example.prompt, services.whitening);
+}
+
+// Lessons as training sees them. `prompts` may be null; `of_users` gets the responses that belong
+// to somebody.
+struct ReadLessons {
+  std::vector<TrainingExample>* examples = nullptr;
+  std::vector<std::vector<float>>* prompts = nullptr;
+  std::vector<std::string>* of_users = nullptr;
+};
+
+// False where a lesson is gone.
 absl::StatusOr<bool> ReadExamples(const LearningServices& services,
                                   const std::vector<std::string>& responses, float min_rating,
-                                  std::vector<TrainingExample>* examples,
-                                  std::vector<std::string>* of_users) {
+                                  const ReadLessons& out) {
   for (const std::string& response : responses) {
     ASSIGN_OR_RETURN(const auto lesson, ReadLesson(services, response, min_rating));
     if (!lesson) {
@@ -60,9 +78,12 @@ absl::StatusOr<bool> ReadExamples(const LearningServices& services,
     }
     const Lesson* const one = &*lesson;
     auto made = MakeExamples(services.transformer->model(), std::span(&one, 1));
-    examples->push_back(std::move(made.front()));
+    if (out.prompts != nullptr) {
+      ASSIGN_OR_RETURN(out.prompts->emplace_back(), PromptOf(services, *lesson, made.front()));
+    }
+    out.examples->push_back(std::move(made.front()));
     if (!lesson->trajectory.user_id.empty()) {
-      of_users->push_back(response);
+      out.of_users->push_back(response);
     }
   }
   return true;
@@ -94,27 +115,27 @@ struct Difference {
   double standard_error = 0;
 };
 
-Difference Compare(const NelboTable& before, const NelboTable& after) {
-  const auto n = static_cast<double>(before.nats.size());
+Difference Compare(const std::vector<double>& before, const std::vector<double>& after) {
+  const auto n = static_cast<double>(before.size());
   double sum = 0;
-  for (size_t i = 0; i < before.nats.size(); ++i) {
-    sum += after.nats[i] - before.nats[i];
+  for (size_t i = 0; i < before.size(); ++i) {
+    sum += after[i] - before[i];
   }
   Difference difference{.mean = sum / n};
   double squares = 0;
-  for (size_t i = 0; i < before.nats.size(); ++i) {
-    squares += std::pow(after.nats[i] - before.nats[i] - difference.mean, 2);
+  for (size_t i = 0; i < before.size(); ++i) {
+    squares += std::pow(after[i] - before[i] - difference.mean, 2);
   }
   difference.standard_error = std::sqrt(squares / (n - 1) / n);
   return difference;
 }
 
-double MeanOf(const NelboTable& table) {
+double MeanOf(const std::vector<double>& values) {
   double sum = 0;
-  for (const double nats : table.nats) {
-    sum += nats;
+  for (const double value : values) {
+    sum += value;
   }
-  return sum / static_cast<double>(table.nats.size());
+  return sum / static_cast<double>(values.size());
 }
 
 // What an adapter does at t, for as long as this lives.
@@ -197,8 +218,11 @@ absl::Status DeepRound::ChooseLessons(Random& random) {
 absl::StatusOr<bool> DeepRound::LoadLessons() {
   taught_.clear();
   held_back_.clear();
+  taught_prompts_.clear();
+  held_back_prompts_.clear();
   of_users_.clear();
   base_ = nullptr;
+  base_reach_ = nullptr;
   memory_ = std::nullopt;
   ASSIGN_OR_RETURN(beneath_, AdaptersBeneathDeep(services_.catalog));
   if (plan_.base != 0) {
@@ -207,6 +231,7 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
       return false;  // undone or unloaded
     }
     base_ = base->adapter;
+    base_reach_ = base->reach;
     if (UsesEwc(options_.guard) && services_.memories != nullptr) {
       memory_ = services_.memories->Find(plan_.base);
     }
@@ -214,12 +239,34 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
       memory_ = std::nullopt;  // of another one that had this number
     }
   }
-  ASSIGN_OR_RETURN(const bool taught, ReadExamples(services_.learning, plan_.taught,
-                                                   options_.min_rating, &taught_, &of_users_));
+  const bool prompts = options_.scope.has_value() || base_reach_ != nullptr;
+  ASSIGN_OR_RETURN(const bool taught,
+                   ReadExamples(services_.learning, plan_.taught, options_.min_rating,
+                                {.examples = &taught_,
+                                 .prompts = prompts ? &taught_prompts_ : nullptr,
+                                 .of_users = &of_users_}));
   ASSIGN_OR_RETURN(const bool held_back,
                    ReadExamples(services_.learning, plan_.held_back, options_.min_rating,
-                                &held_back_, &of_users_));
+                                {.examples = &held_back_,
+                                 .prompts = prompts ? &held_back_prompts_ : nullptr,
+                                 .of_users = &of_users_}));
   return taught && held_back;
+}
+
+// What the version before was for stays within reach: this one goes on from it.
+void DeepRound::FindReach() {
+  reach_ = std::nullopt;
+  if (!options_.scope || (base_ != nullptr && base_reach_ == nullptr)) {
+    return;
+  }
+  const Digest& package = services_.learning.package_id;
+  std::vector<std::vector<float>> prompts;
+  if (base_reach_ != nullptr && base_reach_->embedded_by == package) {
+    prompts = base_reach_->centroids;
+  }
+  prompts.insert(prompts.end(), taught_prompts_.begin(), taught_prompts_.end());
+  reach_ = ReachOf(package, prompts, *options_.scope)
+               .value_or(AdapterReach{.embedded_by = package, .centroids = {}});
 }
 
 absl::Status DeepRound::BeginTraining() {
@@ -321,7 +368,6 @@ absl::StatusOr<DeepResult> DeepRound::Finish() {
 }
 
 absl::StatusOr<DeepResult> DeepRound::Judge() {
-  const LearningServices& learning = services_.learning;
   DeepResult result{.outcome = DeepOutcome::kNoImprovement,
                     .version = plan_.version,
                     .lessons = static_cast<uint32_t>(taught_.size()),
@@ -329,42 +375,83 @@ absl::StatusOr<DeepResult> DeepRound::Judge() {
                     .steps = step(),
                     .resumed_at = resumed_at_};
   const std::shared_ptr<const Talora> adapter = training_->Result();
-  std::vector<ScoredDocument> documents;
-  for (const TrainingExample& example : held_back_) {
-    documents.push_back({.prompt = example.prompt, .completion = example.completion});
-  }
-  absl::Status yielded;
-  const auto stop = [&] {
-    yielded = YieldBetweenPieces(learning);
-    return !yielded.ok();
-  };
-  const auto score = [&](std::shared_ptr<const Talora> arm) -> absl::StatusOr<NelboTable> {
-    MixOfTalora mix(beneath_, std::move(arm));
-    auto table =
-        EvaluateNelbo(*learning.transformer, documents, [&mix](double t) { return mix.At(t); },
-                      {.draws = kDraws, .seed = plan_.seed ^ kHeldOutStream, .cancelled = stop});
-    return yielded.ok() ? std::move(table) : absl::StatusOr<NelboTable>(yielded);
-  };
-  ASSIGN_OR_RETURN(const NelboTable before, score(base_));
-  ASSIGN_OR_RETURN(const NelboTable after, score(adapter));
-  const Difference difference = Compare(before, after);
-  result.held_out_before = MeanOf(before);
-  result.held_out_after = MeanOf(after);
+  FindReach();
+  ASSIGN_OR_RETURN(const HeldBackScores scores, ScoreHeldBack(adapter));
+  const Difference difference = Compare(scores.before, scores.after);
+  result.held_out_before = MeanOf(scores.before);
+  result.held_out_after = MeanOf(scores.after);
   result.standard_error = difference.standard_error;
   if (!(-difference.mean > difference.standard_error)) {
     return result;
   }
-  auto verdict = services_.gate->Check(*learning.transformer, *adapter, stop, beneath_);
-  RETURN_IF_ERROR(yielded);
-  RETURN_IF_ERROR(verdict.status());
-  result.general_before = verdict->before;
-  result.general_after = verdict->after;
-  if (!verdict->pass) {
+  ASSIGN_OR_RETURN(const GeneralTextGate::Verdict verdict, CheckGeneralText(*adapter));
+  result.general_before = verdict.before;
+  result.general_after = verdict.after;
+  if (!verdict.pass) {
     result.outcome = DeepOutcome::kWorseGeneralText;
     return result;
   }
   RETURN_IF_ERROR(Publish(adapter, &result));
   return result;
+}
+
+absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
+    const std::shared_ptr<const Talora>& adapter) {
+  std::vector<ScoredDocument> documents;
+  for (const TrainingExample& example : held_back_) {
+    documents.push_back({.prompt = example.prompt, .completion = example.completion});
+  }
+  absl::Status yielded;
+  const NelboOptions options{
+      .draws = kDraws, .seed = plan_.seed ^ kHeldOutStream, .cancelled = [&] {
+        yielded = YieldBetweenPieces(services_.learning);
+        return !yielded.ok();
+      }};
+  const auto score = [&](std::shared_ptr<const Talora> arm) -> absl::StatusOr<std::vector<double>> {
+    MixOfTalora mix(beneath_, std::move(arm));
+    auto table = EvaluateNelbo(
+        *services_.learning.transformer, documents, [&mix](double t) { return mix.At(t); },
+        options);
+    RETURN_IF_ERROR(yielded);
+    RETURN_IF_ERROR(table.status());
+    return std::move(table->nats);
+  };
+  HeldBackScores scores;
+  ASSIGN_OR_RETURN(scores.before, score(base_));
+  ASSIGN_OR_RETURN(scores.after, score(adapter));
+  if (!reach_ && base_reach_ == nullptr) {
+    return scores;
+  }
+  // A request like a lesson that is out of reach gets neither.
+  ASSIGN_OR_RETURN(const std::vector<double> without, score(nullptr));
+  const auto reaches = [&](const AdapterReach* reach, size_t lesson) {
+    return reach == nullptr || services_.catalog->Reaches(*reach, held_back_prompts_[lesson]);
+  };
+  for (size_t i = 0; i < documents.size(); ++i) {
+    scores.before[i] = reaches(base_reach_.get(), i) ? scores.before[i] : without[i];
+    scores.after[i] = reaches(reach_ ? &*reach_ : nullptr, i) ? scores.after[i] : without[i];
+  }
+  return scores;
+}
+
+absl::StatusOr<GeneralTextGate::Verdict> DeepRound::CheckGeneralText(const Talora& adapter) {
+  const LearningServices& learning = services_.learning;
+  absl::Status yielded;
+  const auto stop = [&] {
+    yielded = YieldBetweenPieces(learning);
+    return !yielded.ok();
+  };
+  GeneralTextGate::Applies applies;
+  if (reach_) {
+    applies = [&](std::span<const TokenId> tokens) -> absl::StatusOr<bool> {
+      ASSIGN_OR_RETURN(const std::vector<float> prompt,
+                       EmbedText(*learning.transformer, tokens, learning.whitening));
+      return services_.catalog->Reaches(*reach_, prompt);
+    };
+  }
+  auto verdict = services_.gate->Check(*learning.transformer, adapter, stop, beneath_, applies);
+  RETURN_IF_ERROR(yielded);
+  return verdict;
 }
 
 // Who is not there any more may have been erased: what was learned of the words must not outlive
@@ -394,7 +481,7 @@ absl::Status DeepRound::Publish(std::shared_ptr<const Talora> adapter, DeepResul
                         .version = plan_.version,
                         .lessons = result->lessons};
   ASSIGN_OR_RETURN(change, ListChange(services_.learning, std::move(change), {}));
-  const auto published = services_.catalog->Publish(adapter, 1.0F);
+  const auto published = services_.catalog->Publish(adapter, 1.0F, reach_);
   if (!published.ok()) {
     UnlistChange(services_.learning, change);
     return published.status();

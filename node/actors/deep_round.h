@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "base/random.h"
 #include "inference/train/losses.h"
 #include "node/actors/adapter_catalog.h"
+#include "node/actors/adapter_reach.h"
 #include "node/actors/deep_checkpoint.h"
 #include "node/actors/deep_memory.h"
 #include "node/actors/deep_options.h"
@@ -66,10 +68,11 @@ struct DeepResult {
 // The deep loop of SONA (DESIGN section 6), once: a LoRA on all linear layers, beginning from the
 // version served so far, is trained on the newest good completions under a guard against forgetting
 // (DeepGuard; general text 1:1 by default). It becomes the next version of `deep`, which all
-// requests get, if held-out completions gain more than their standard error and general text loses
-// no more than half a percent. The state is kept in a sealed file every few steps: a round that was
-// killed goes on from there, bit for bit. Trained and judged on top of the other adapters of
-// requests that choose nothing. Used on the learning thread only.
+// requests get, or those with prompts like the lessons' (DeepOptions::scope), if held-out
+// completions gain more than their standard error and general text loses no more than half a
+// percent, both as they would be served. The state is kept in a sealed file every few steps: a
+// round that was killed goes on from there, bit for bit. Trained and judged on top of the other
+// adapters of requests that choose nothing. Used on the learning thread only.
 class DeepRound {
  public:
   // Goes on where an interrupted round was, if its lessons are all there still and nothing else
@@ -97,6 +100,14 @@ class DeepRound {
   absl::StatusOr<bool> Resume();
   absl::Status Save();
   absl::StatusOr<DeepResult> Judge();
+  // Nats per token of each held-back lesson.
+  struct HeldBackScores {
+    std::vector<double> before;  // with what is served
+    std::vector<double> after;
+  };
+  absl::StatusOr<HeldBackScores> ScoreHeldBack(const std::shared_ptr<const Talora>& adapter);
+  absl::StatusOr<GeneralTextGate::Verdict> CheckGeneralText(const Talora& adapter);
+  void FindReach();
   absl::StatusOr<bool> SomeWereErased() const;
   absl::Status Publish(std::shared_ptr<const Talora> adapter, DeepResult* result);
   void Remember(const Talora& adapter) const;
@@ -106,9 +117,14 @@ class DeepRound {
   DeepCheckpoint plan_;  // without the run
   std::vector<TrainingExample> taught_;
   std::vector<TrainingExample> held_back_;
-  std::vector<std::string> of_users_;       // responses among the lessons that somebody may erase
-  AdapterMix beneath_;                      // what else requests get that choose nothing
-  std::shared_ptr<const Talora> base_;      // the version served so far, or null
+  // Of their prompts, in the same order; where the adapter is not for all.
+  std::vector<std::vector<float>> taught_prompts_;
+  std::vector<std::vector<float>> held_back_prompts_;
+  std::vector<std::string> of_users_;   // responses among the lessons that somebody may erase
+  AdapterMix beneath_;                  // what else requests get that choose nothing
+  std::shared_ptr<const Talora> base_;  // the version served so far, or null
+  std::shared_ptr<const AdapterReach> base_reach_;
+  std::optional<AdapterReach> reach_;       // of what is trained; nullopt: all prompts
   std::optional<DeepMemory> memory_;        // of that version
   std::unique_ptr<DeepTraining> training_;  // null: too few lessons
   uint64_t resumed_at_ = 0;

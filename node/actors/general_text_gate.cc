@@ -21,24 +21,25 @@ constexpr uint64_t kSeed = 0x6761746531ULL;
 
 }  // namespace
 
-absl::StatusOr<double> GeneralTextGate::Score(Transformer& transformer, const AdaptersOfT& adapters,
-                                              const std::function<bool()>& cancelled) {
-  if (passages_.empty()) {
-    passages_ = BuiltInPassages(transformer.model()).measured;
-  }
+absl::StatusOr<std::vector<double>> GeneralTextGate::Score(Transformer& transformer,
+                                                           const AdaptersOfT& adapters,
+                                                           const std::vector<bool>& scored,
+                                                           const std::function<bool()>& cancelled) {
   const size_t samples = std::max(kLeastSamples, kSamples / passages_.size());
-  double sum = 0;
+  std::vector<double> nats(passages_.size());
   for (size_t i = 0; i < passages_.size(); ++i) {
+    if (!scored[i]) {
+      continue;
+    }
     const std::span<const TokenId> tokens(passages_[i]);
-    ASSIGN_OR_RETURN(const double nats,
+    ASSIGN_OR_RETURN(nats[i],
                      ScoreCompletion(transformer, tokens.first(1), tokens.subspan(1), adapters,
                                      {.mode = DecodingMode::kDiffusion,
                                       .samples = static_cast<int>(samples),
                                       .seed = kSeed + i,
                                       .cancelled = cancelled}));
-    sum += nats;
   }
-  return sum / static_cast<double>(passages_.size());
+  return nats;
 }
 
 absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
@@ -49,11 +50,19 @@ absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
 
 absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
     Transformer& transformer, const Talora& adapter, const std::function<bool()>& cancelled,
-    const AdapterMix& beneath) {
-  if (!base_.has_value() || !SameMix(beneath_, beneath)) {
+    const AdapterMix& beneath, const Applies& applies) {
+  if (passages_.empty()) {
+    passages_ = BuiltInPassages(transformer.model()).measured;
+  }
+  std::vector<bool> scored(passages_.size(), true);
+  if (base_.empty() || !SameMix(beneath_, beneath)) {
     const AdaptersOfT without = [&](double) { return beneath.empty() ? nullptr : &beneath; };
-    ASSIGN_OR_RETURN(base_, Score(transformer, without, cancelled));
+    ASSIGN_OR_RETURN(base_, Score(transformer, without, scored, cancelled));
     beneath_ = beneath;
+  }
+  for (size_t i = 0; applies && i < passages_.size(); ++i) {
+    ASSIGN_OR_RETURN(const bool own, applies(passages_[i]));
+    scored[i] = own;
   }
   AdapterMix mix;
   const auto mix_at = [&](double t) {
@@ -61,8 +70,12 @@ absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
     AppendMix(adapter, static_cast<float>(t), {}, 1.0F, &mix);
     return &mix;
   };
-  Verdict verdict{.before = *base_};
-  ASSIGN_OR_RETURN(verdict.after, Score(transformer, mix_at, cancelled));
+  ASSIGN_OR_RETURN(const std::vector<double> with, Score(transformer, mix_at, scored, cancelled));
+  Verdict verdict;
+  for (size_t i = 0; i < passages_.size(); ++i) {
+    verdict.before += base_[i] / static_cast<double>(passages_.size());
+    verdict.after += (scored[i] ? with[i] : base_[i]) / static_cast<double>(passages_.size());
+  }
   verdict.pass = verdict.after <= verdict.before * (1 + kTolerance);
   return verdict;
 }

@@ -5,7 +5,7 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -39,18 +39,23 @@ class GeneralTextGate {
   // `cancelled` is asked before every forward, of which there are some two dozens; CANCELLED then.
   absl::StatusOr<Verdict> Check(Transformer& transformer, std::shared_ptr<const Adapter> adapter,
                                 const std::function<bool()>& cancelled = nullptr);
-  // The same of one with timestep banks, which act as they do in completions, on top of others.
+  // Whether requests with such a prompt get the adapter.
+  using Applies = std::function<absl::StatusOr<bool>(std::span<const TokenId> tokens)>;
+  // The same of one with timestep banks, which act as they do in completions, on top of others, and
+  // on the passages it applies to; null: on all.
   absl::StatusOr<Verdict> Check(Transformer& transformer, const Talora& adapter,
                                 const std::function<bool()>& cancelled = nullptr,
-                                const AdapterMix& beneath = {});
+                                const AdapterMix& beneath = {}, const Applies& applies = nullptr);
 
  private:
-  absl::StatusOr<double> Score(Transformer& transformer, const AdaptersOfT& adapters,
-                               const std::function<bool()>& cancelled);
+  // Nats per token of each passage; of those that are left out 0.
+  absl::StatusOr<std::vector<double>> Score(Transformer& transformer, const AdaptersOfT& adapters,
+                                            const std::vector<bool>& scored,
+                                            const std::function<bool()>& cancelled);
 
   std::vector<std::vector<TokenId>> passages_;
-  std::optional<double> base_;
-  AdapterMix beneath_;  // what base_ is of
+  std::vector<double> base_;  // of each passage; empty: not known yet
+  AdapterMix beneath_;        // what base_ is of
 };
 
 }  // namespace ruvd

@@ -27,17 +27,16 @@ uint32_t ServedDeepVersion(const AdapterCatalog& catalog) {
   return 0;
 }
 
-absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog) {
+absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog,
+                                                       std::span<const float> prompt) {
   ServedAdapters served;
   if (catalog == nullptr) {
     return served;
   }
-  ASSIGN_OR_RETURN(const std::vector<RangedPart> parts, catalog->Choose({}));
+  served.deep_version = ServedDeepVersion(*catalog);
+  ASSIGN_OR_RETURN(const std::vector<RangedPart> parts, catalog->Choose({}, prompt));
   for (const RangedPart& part : parts) {
     AddTrunk(part, &served.mix);
-    if (part.adapter->name == kDeepAdapter) {
-      served.deep_version = part.adapter->version;
-    }
   }
   return served;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
@@ -22,12 +23,15 @@ struct ServedAdapters {
   // Of the catalogue, with their weights. Of one with timestep banks its trunk alone: training
   // knows adapters beneath at all t only, and residuals are small corrections of a trunk.
   AdapterMix mix;
-  uint32_t deep_version = 0;  // that is among them; 0: none
+  // The served one, among them where the prompt is within its reach; 0: none.
+  uint32_t deep_version = 0;
 
   const AdapterMix* mix_or_null() const { return mix.empty() ? nullptr : &mix; }
 };
-// A null catalogue has nothing. The errors of AdapterCatalog::Choose.
-absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog);
+// For prompts like one with this embedding. A null catalogue has nothing. The errors of
+// AdapterCatalog::Choose.
+absl::StatusOr<ServedAdapters> AdaptersBeneathPatterns(AdapterCatalog* catalog,
+                                                       std::span<const float> prompt);
 // The same without the adapter of deep rounds: what acts beneath that one.
 absl::StatusOr<AdapterMix> AdaptersBeneathDeep(AdapterCatalog* catalog);
 

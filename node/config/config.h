@@ -82,6 +82,9 @@ struct NodeConfig {
     int deep_rank = 8;              // of the adapter that they train on all linears
     int deep_steps = 200;
     float deep_learning_rate = 1e-3F;
+    // Which requests get what it publishes: "related", those with prompts like the lessons', or
+    // "all".
+    std::string deep_scope = "related";
     // What keeps a round from forgetting: replay, replay_kl, ewc, replay_ewc or replay_kl_ewc.
     std::string deep_guard = "replay";
     float deep_ewc_strength = 10'000;  // of the penalty of ewc

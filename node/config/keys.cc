@@ -20,6 +20,7 @@ constexpr std::string_view kSamplers[] = {
     "position", "threshold", "factor",         "entropy_bounded", "klass",   "remdm"};
 constexpr std::string_view kDgrStrategies[] = {"off", "entropy", "confidence_gap", "hybrid",
                                                "adaptive"};
+constexpr std::string_view kDeepScopes[] = {"related", "all"};
 constexpr std::string_view kDeepGuards[] = {"replay", "replay_kl", "ewc", "replay_ewc",
                                             "replay_kl_ewc"};
 constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
@@ -127,6 +128,10 @@ const std::array kKeys = {
               RUVD_FIELD(int, learning.deep_steps), 1, 10'000},
     ConfigKey{"learning", "deep_learning_rate", "Learning rate of a deep round (AdamW).",
               RUVD_FIELD(float, learning.deep_learning_rate), 1e-6, 1},
+    ConfigKey{"learning", "deep_scope",
+              "Which requests get what deep rounds learned: those with prompts like the lessons' "
+              "(related), or all.",
+              RUVD_FIELD(std::string, learning.deep_scope), 0, 0, TextRule::kOneOf, kDeepScopes},
     ConfigKey{"learning", "deep_guard",
               "What keeps a deep round from forgetting: general text that is learned beside the "
               "lessons (replay) or that follows the bare model (replay_kl), and EWC++ (ewc).",

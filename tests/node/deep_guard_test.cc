@@ -244,7 +244,7 @@ TEST(DeepOptionsTest, BanksShareT) {
 
 TEST(DeepOptionsTest, TheConfigurationReachesTheRound) {
   NodeConfig::LearningSection learning;
-  const DeepOptions usual = DeepOptionsOf(learning);
+  const DeepOptions usual = DeepOptionsOf(learning, kPlainSimilarity);
   EXPECT_EQ(usual.guard, DeepGuard::kReplay);
   EXPECT_EQ(usual.banks, 0);
   EXPECT_EQ(usual.ewc_strength, DeepOptions{}.ewc_strength);
@@ -255,7 +255,7 @@ TEST(DeepOptionsTest, TheConfigurationReachesTheRound) {
   learning.deep_bank_rank = 3;
   learning.deep_bank_rate = 0.5F;
   learning.deep_bank_decay = 0.125F;
-  const DeepOptions options = DeepOptionsOf(learning);
+  const DeepOptions options = DeepOptionsOf(learning, kPlainSimilarity);
   EXPECT_EQ(options.guard, DeepGuard::kReplayKlEwc);
   EXPECT_EQ(options.learning_rate, 0.25);
   EXPECT_EQ(options.ewc_strength, 7);

@@ -189,6 +189,72 @@ TEST_F(DeepRoundTest, WhatGainsNothingIsNotPublished) {
   EXPECT_EQ(changes_->size(), 0u);
 }
 
+// Found by review: undoing it served the highest version that was left, also one that an operator
+// had rolled back.
+TEST_F(DeepRoundTest, UndoServesWhatWasServedBefore) {
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  const Digest first = ServedId();
+  ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
+  ASSERT_TRUE(catalog_->Rollback(kDeepAdapter, 1).ok());
+  const DeepResult third = Run(3);
+  ASSERT_EQ(third.outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(third.change->version_before, 1u);
+  ASSERT_TRUE(WithdrawDeep(*catalog_, *third.change).ok());
+  EXPECT_EQ(ServedId(), first);
+}
+
+// Found by review: the version above it holds all that it learned.
+TEST_F(DeepRoundTest, AVersionBeneathAServedOneIsNotUndone) {
+  const DeepResult first = Run();
+  ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
+  const absl::Status refused = WithdrawDeep(*catalog_, *first.change);
+  EXPECT_EQ(ReasonOf(refused), reasons::kCannotUndo);
+  EXPECT_EQ(ServedDeepVersion(*catalog_), 2u);
+  EXPECT_TRUE(catalog_->Find(kDeepAdapter, 1).ok());
+}
+
+TEST_F(DeepRoundTest, PromptsLikeTheLessonsGetItAndOthersDoNot) {
+  options_.scope = 0.8F;
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  const auto lesson =
+      EmbedText(*transformer_, model_->tokenizer().EncodePrompt("The lighthouse keeper"), nullptr);
+  ASSERT_TRUE(lesson.ok());
+  std::vector<float> other = *lesson;
+  for (float& value : other) {
+    value = -value;
+  }
+  for (int start = 0; start < 2; ++start) {
+    EXPECT_EQ(catalog_->Choose({}, *lesson)->size(), 1u);
+    EXPECT_TRUE(catalog_->Choose({}, other)->empty());
+    catalog_ = MakeCatalog();
+    catalog_->LoadLearned();
+  }
+}
+
+TEST_F(DeepRoundTest, TheNextVersionReachesWhatTheOneBeforeReached) {
+  options_.scope = 0.8F;
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
+  const auto served = catalog_->Find(kDeepAdapter, std::nullopt);
+  ASSERT_NE(served->reach, nullptr);
+  EXPECT_EQ(served->reach->centroids.size(), 1u) << "of equal prompts one is enough";
+  options_.scope = std::nullopt;
+  ASSERT_EQ(Run(3).outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(catalog_->Find(kDeepAdapter, std::nullopt)->reach, nullptr);
+}
+
+// As served: nobody who writes general text gets it.
+TEST_F(DeepRoundTest, WhatGeneralTextNeverGetsDoesNotHarmIt) {
+  options_.learning_rate = 0.05;
+  options_.steps = 12;
+  options_.scope = 0.8F;
+  reach_similarity_ = 0.99F;
+  catalog_ = MakeCatalog();
+  const DeepResult result = Run();
+  EXPECT_EQ(result.outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(result.general_after, result.general_before);
+}
+
 // Learned by heart: the lessons gain, everything else loses.
 TEST_F(DeepRoundTest, WhatHarmsGeneralTextIsNotPublished) {
   options_.learning_rate = 0.05;
