@@ -3,6 +3,7 @@
 
 #include "node/learning_options.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace ruvd {
@@ -33,7 +34,8 @@ DeepOptions DeepOptionsOf(const NodeConfig::LearningSection& learning,
           .bank_rank = learning.deep_bank_rank,
           .bank_training = {.residual_rate = learning.deep_bank_rate,
                             .residual_decay = learning.deep_bank_decay},
-          .scope = learning.deep_scope == "all" ? std::nullopt : std::optional(scale.same)};
+          .scope = learning.deep_scope == "all" ? std::nullopt : std::optional(scale.same),
+          .memory_bytes = std::min(DeepOptions().memory_bytes, learning.memory_bytes / 2)};
 }
 
 }  // namespace ruvd

@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<DeepTraining>> DeepTraining::Create(const DeepTra
                                               .examples = options.batch},
                                       .seed = inputs.seed,
                                       .task = training->Task(inputs),
-                                      .pass = {.memory_bytes = limits::kBackgroundTrainingBytes},
+                                      .pass = {.memory_bytes = options.memory_bytes},
                                       .cancelled = inputs.cancelled};
   RETURN_IF_ERROR(train::CheckRunOptions(run_options));
   const train::RunParts parts{
