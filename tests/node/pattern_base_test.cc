@@ -181,7 +181,8 @@ TEST_F(PatternBaseTest, AnAdapterThatIsNoLongerNeededIsTakenAwayAndUndoBringsItB
   ASSERT_TRUE(UndoChange({.clock = &clock_,
                           .changes = changes_.get(),
                           .patterns = patterns_.get(),
-                          .trajectories = trajectories_.get()},
+                          .trajectories = trajectories_.get(),
+                          .package_id = Services().package_id},
                          *retired.change)
                   .ok());
   EXPECT_EQ(patterns_->Get(id)->adapter_name, before.adapter_name);
