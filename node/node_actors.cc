@@ -132,8 +132,7 @@ absl::Status NodeImpl::StartLearning() {
 absl::Status NodeImpl::StartDeep(const LearningServices& services) {
   DeepActorOptions options;
   options.enabled = config_.learning.enabled && train::RulesOf(training_->model()).ok();
-  absl::StatusOr<SealKey> key =
-      FileKey(*database_, kLearnedKeyRow, "checkpoints of deep rounds");
+  absl::StatusOr<SealKey> key = FileKey(*database_, kLearnedKeyRow, "checkpoints of deep rounds");
   const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
   if (key.ok() && folder.ok()) {
     deep_memories_ = std::make_unique<DeepMemories>(LearnedDirOf(config_), *key);

@@ -257,7 +257,8 @@ absl::Status LearnCluster(const LearningServices& services, const BackgroundOpti
   const Model& model = services.transformer->model();
   const LessonSplit split = HoldBackLessons(cluster.lessons);
   learned->held_back = static_cast<int>(split.held_back.size());
-  ASSIGN_OR_RETURN(const ServedAdapters served, AdaptersBeneathPatterns(services.catalog, CentroidOf(cluster.lessons)));
+  ASSIGN_OR_RETURN(const ServedAdapters served,
+                   AdaptersBeneathPatterns(services.catalog, CentroidOf(cluster.lessons)));
   ASSIGN_OR_RETURN(
       const TrainingResult result,
       TrainLora(*services.transformer, SitesOf(model, options.layers),
