@@ -73,4 +73,15 @@ inline constexpr uint32_t kMaxAdaptiveContributors = 10 * kMaxNoiseUnits;
 // keeps 25 % and damages general text, 0.1 destroys the model.
 inline constexpr double kMinReleaseSnr = 1;
 
+// Participants of a masked sum. With three, one colluder and the sum leave two; above sixteen a
+// drop-out, which costs everybody a new share, becomes likely.
+inline constexpr size_t kMinCliqueMembers = 4;
+inline constexpr size_t kMaxCliqueMembers = 16;
+// Values of one masked update, 4 bytes each: it travels as a payload of at most 8 MiB.
+inline constexpr size_t kMaxMaskedValues = size_t{1} << 20;
+// Keys that a node holds for one round: four times those that it can choose from.
+inline constexpr size_t kMaxMaskOffers = 4 * kMaxCliqueMembers;
+// Sets that a node gives a share for in one round. Each costs its own charge.
+inline constexpr size_t kMaxMaskAttempts = 3;
+
 }  // namespace ruvd::limits

@@ -10,4 +10,13 @@ namespace ruvd::reasons {
 // A noised release would carry more noise than signal.
 inline constexpr char kSignalTooWeak[] = "SIGNAL_TOO_WEAK";
 
+// Masked sums. A mask, or what it hides, would be used a second time.
+inline constexpr char kMaskReused[] = "MASK_REUSED";
+// The set of participants is too small or too large, or not the one that was agreed.
+inline constexpr char kCliqueInvalid[] = "CLIQUE_INVALID";
+// Participants would add up values of different meaning.
+inline constexpr char kMaskLayoutMismatch[] = "MASK_LAYOUT_MISMATCH";
+// Not all participants' shares are there: what is there is noise.
+inline constexpr char kMaskedSumIncomplete[] = "MASKED_SUM_INCOMPLETE";
+
 }  // namespace ruvd::reasons

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "privacy/masking/masked_sum.h"
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/limits.h"
+#include "privacy/reasons.h"
+
+namespace ruvd::masking {
+namespace {
+
+// The table of the noise ends at 13 standard deviations.
+constexpr int64_t kMaxUnitsOfOne = limits::kMaxGridUnits + int64_t{13} * limits::kMaxNoiseUnits;
+// So that a sum mod 2^32 is the sum.
+static_assert(limits::kMaxCliqueMembers * kMaxUnitsOfOne < (int64_t{1} << 31));
+
+absl::Status NotOfTheClique(std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kCliqueInvalid,
+               "a share of a masked sum is of another {}; its sender must start again", what);
+}
+
+}  // namespace
+
+MaskedSum::MaskedSum(const Clique& clique, const MaskLayout& layout)
+    : clique_(clique), set_(clique.SetHash()), sum_(layout.Values()) {}
+
+absl::StatusOr<MaskedSum> MaskedSum::Begin(const Clique& clique, const MaskLayout& layout) {
+  RETURN_IF_ERROR(clique.Check());
+  if (layout.Hash() != clique.layout) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskLayoutMismatch,
+                 "the participants agreed on another layout of the masked sum; bring all of them "
+                 "to one configuration");
+  }
+  if (layout.Values() > limits::kMaxMaskedValues) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "a masked sum of {} values, above {}; share a smaller rank", layout.Values(),
+                 limits::kMaxMaskedValues);
+  }
+  return MaskedSum(clique, layout);
+}
+
+absl::Status MaskedSum::Add(const MaskedUpdate& update) {
+  if (clique_.Find(update.sender) == nullptr) {
+    return NotOfTheClique("sender");
+  }
+  if (update.round != clique_.round.round) {
+    return NotOfTheClique("round");
+  }
+  if (update.layout != clique_.layout || update.values.size() != sum_.size()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kMaskLayoutMismatch,
+                 "a share of {} values in a masked sum of {}, or of another layout; bring its "
+                 "sender to the same configuration",
+                 update.values.size(), sum_.size());
+  }
+  if (update.set != set_) {
+    return NotOfTheClique("set of participants");
+  }
+  if (!added_.insert(update.sender).second) {
+    return Error(absl::StatusCode::kAlreadyExists, reasons::kReplayed,
+                 "a second share of one participant of a masked sum; it has no effect");
+  }
+  for (size_t i = 0; i < sum_.size(); ++i) {
+    sum_[i] += update.values[i];
+  }
+  return absl::OkStatus();
+}
+
+std::vector<NodeId> MaskedSum::Missing() const {
+  std::vector<NodeId> missing;
+  for (const CliqueMember& member : clique_.members) {
+    if (!added_.contains(member.id)) {
+      missing.push_back(member.id);
+    }
+  }
+  return missing;
+}
+
+absl::StatusOr<std::vector<int32_t>> MaskedSum::Result() const {
+  if (const size_t missing = Missing().size(); missing > 0) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskedSumIncomplete,
+                 "{} of {} shares of a masked sum are missing; wait, or start again without their "
+                 "nodes",
+                 missing, clique_.members.size());
+  }
+  const int64_t most = static_cast<int64_t>(clique_.members.size()) * kMaxUnitsOfOne;
+  std::vector<int32_t> sum(sum_.begin(), sum_.end());
+  for (const int64_t value : sum) {
+    if (value > most || value < -most) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                   "a masked sum of {} where at most {} is possible: masks did not cancel, or an "
+                   "update was not clipped; start again",
+                   value, most);
+    }
+  }
+  return sum;
+}
+
+}  // namespace ruvd::masking

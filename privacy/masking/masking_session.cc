@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "privacy/masking/masking_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/limits.h"
+#include "privacy/reasons.h"
+#include "privacy/sodium.h"
+
+namespace ruvd::masking {
+namespace {
+
+absl::Status Reused(std::string_view what) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
+               "{}; whoever saw both could subtract them", what);
+}
+
+absl::Status WrongClique(std::string_view what) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kCliqueInvalid,
+               "the participants of a masked sum {}; wait for the next round", what);
+}
+
+absl::Status WrongLayout() {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskLayoutMismatch,
+               "a participant of the masked sum adds values of another model, frame, grid or "
+               "number; bring all of them to one configuration");
+}
+
+void Wipe(std::vector<int32_t>& units) {
+  SecureWipe({reinterpret_cast<uint8_t*>(units.data()), units.size() * sizeof(int32_t)});
+}
+
+}  // namespace
+
+MaskingSession::MaskingSession(const MaskRound& round, const MaskLayout& layout, const NodeId& self,
+                               MaskKey key)
+    : round_(round),
+      values_(layout.Values()),
+      layout_(layout.Hash()),
+      self_(self),
+      key_(std::move(key)) {
+  offers_[self_] = key_.public_key();
+}
+
+absl::StatusOr<MaskingSession> MaskingSession::Begin(const MaskRound& round,
+                                                     const MaskLayout& layout, const NodeId& self,
+                                                     const dp::RandomBytes& random) {
+  const size_t values = layout.Values();
+  if (values == 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a masked sum without values; name the banks");
+  }
+  if (values > limits::kMaxMaskedValues) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "a masked sum of {} values, above {}; share a smaller rank", values,
+                 limits::kMaxMaskedValues);
+  }
+  return MaskingSession(round, layout, self, MaskKey::Generate(random));
+}
+
+MaskOffer MaskingSession::offer() const {
+  return {.round = round_.round, .layout = layout_, .key = key_.public_key()};
+}
+
+absl::Status MaskingSession::AddOffer(const NodeId& sender, const MaskOffer& offer) {
+  if (offer.round != round_.round) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "an offer for round {} in round {}; it came late", offer.round, round_.round);
+  }
+  if (offer.layout != layout_) {
+    return WrongLayout();
+  }
+  if (const auto known = offers_.find(sender); known != offers_.end()) {
+    return known->second == offer.key ? absl::OkStatus()
+                                      : WrongClique("include one that offered two keys");
+  }
+  if (offers_.size() >= limits::kMaxMaskOffers) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "more than {} nodes offer to take part in a masked sum; split them",
+                 limits::kMaxMaskOffers);
+  }
+  RETURN_IF_ERROR(key_.CheckPeer(offer.key));
+  offers_[sender] = offer.key;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Clique> MaskingSession::CliqueOf(std::span<const NodeId> others) const {
+  Clique clique{.round = round_, .layout = layout_, .members = {{self_, key_.public_key()}}};
+  for (const NodeId& id : others) {
+    const auto offered = offers_.find(id);
+    if (offered == offers_.end() || id == self_) {
+      return WrongClique("include one that did not offer to take part");
+    }
+    clique.members.push_back({id, offered->second});
+  }
+  std::ranges::sort(clique.members, {}, &CliqueMember::id);
+  RETURN_IF_ERROR(clique.Check());
+  return clique;
+}
+
+// A key that somebody else put into a member's place would let that somebody compute the mask.
+absl::Status MaskingSession::CheckClique(const Clique& clique) const {
+  RETURN_IF_ERROR(clique.Check());
+  if (clique.round != round_) {
+    return WrongClique("are those of another round");
+  }
+  if (clique.layout != layout_) {
+    return WrongLayout();
+  }
+  if (clique.Find(self_) == nullptr) {
+    return WrongClique("do not include this node");
+  }
+  for (const CliqueMember& member : clique.members) {
+    const auto offered = offers_.find(member.id);
+    if (offered == offers_.end() || offered->second != member.key) {
+      return WrongClique("include one whose own offer is not known or names another key");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MaskingSession::CheckFresh(const Clique& clique, uint64_t reservation) const {
+  if (std::ranges::find(masked_, clique) != masked_.end()) {
+    return Reused("this set of participants has this node's share already");
+  }
+  if (reservation <= last_reservation_) {
+    return Reused("an update that went into one sum would go into another; reserve a new one");
+  }
+  if (!masked_.empty() && !clique.IsRestartOf(masked_.back())) {
+    return Reused("a set of participants that is not the former one without its drop-outs");
+  }
+  if (masked_.size() >= limits::kMaxMaskAttempts) {
+    return Reused("a round with too many drop-outs; wait for the next one");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MaskedUpdate> MaskingSession::Mask(const Clique& clique, MaskInput input) {
+  absl::Status checked = CheckClique(clique);
+  if (checked.ok()) {
+    checked = CheckFresh(clique, input.reservation);
+  }
+  if (checked.ok() && input.units.size() != values_) {
+    checked = Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                    "an update of {} values in a masked sum of {}; give all banks of the layout",
+                    input.units.size(), values_);
+  }
+  MaskedUpdate update{.round = round_.round,
+                      .sender = self_,
+                      .set = clique.SetHash(),
+                      .layout = layout_,
+                      .values = {}};
+  if (checked.ok()) {
+    update.values.assign(input.units.begin(), input.units.end());
+    checked = key_.AddMasks(clique, self_, update.values);
+  }
+  Wipe(input.units);
+  RETURN_IF_ERROR(checked);
+  masked_.push_back(clique);
+  last_reservation_ = input.reservation;
+  return update;
+}
+
+}  // namespace ruvd::masking

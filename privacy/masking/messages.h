@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "privacy/masking/clique.h"
+
+namespace ruvd::masking {
+
+// The messages of a masked sum; docs/wire-format.md has their bytes. Offers and cliques are bodies
+// of signed envelopes, a masked update is a payload. Every decoder takes exactly what its encoder
+// makes and gives UPDATE_INVALID for anything else, LIMIT_EXCEEDED for too many values.
+
+// "I take part in this round with this key."
+struct MaskOffer {
+  uint64_t round = 0;
+  Digest layout{};
+  MaskPublicKey key{};
+  bool operator==(const MaskOffer&) const = default;
+};
+std::string EncodeOffer(const MaskOffer& offer);
+absl::StatusOr<MaskOffer> DecodeOffer(std::span<const uint8_t> bytes);
+
+// "These are the participants." The cluster is not in the bytes but in their envelope.
+std::string EncodeClique(const Clique& clique);
+absl::StatusOr<Clique> DecodeClique(std::span<const uint8_t> bytes, const ClusterId& cluster);
+
+// A participant's share of the sum: without all others nothing but noise.
+struct MaskedUpdate {
+  uint64_t round = 0;
+  NodeId sender{};
+  Digest set{};  // Clique::SetHash
+  Digest layout{};
+  std::vector<uint32_t> values;
+  bool operator==(const MaskedUpdate&) const = default;
+};
+std::string EncodeMaskedUpdate(const MaskedUpdate& update);
+absl::StatusOr<MaskedUpdate> DecodeMaskedUpdate(std::span<const uint8_t> bytes);
+
+}  // namespace ruvd::masking

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Messages of masked sums from outside: what decodes must encode to the same bytes, and a clique
+// that decodes is one.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.h"
+#include "privacy/masking/messages.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace ruvd::masking;
+  const std::span<const uint8_t> bytes(data, size);
+  if (const auto offer = DecodeOffer(bytes); offer.ok()) {
+    RUVD_CHECK(EncodeOffer(*offer) == ruvd::AsText(bytes));
+  }
+  if (const auto clique = DecodeClique(bytes, {}); clique.ok()) {
+    RUVD_CHECK(EncodeClique(*clique) == ruvd::AsText(bytes));
+    RUVD_CHECK(clique->Check().ok());
+  }
+  if (const auto update = DecodeMaskedUpdate(bytes); update.ok()) {
+    RUVD_CHECK(EncodeMaskedUpdate(*update) == ruvd::AsText(bytes));
+  }
+  return 0;
+}
