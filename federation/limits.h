@@ -109,6 +109,15 @@ inline constexpr size_t kMaxTargetBytes = 128;
 inline constexpr uint32_t kMaxUpdateBanks = 16;
 inline constexpr uint32_t kMaxRank = 256;
 inline constexpr size_t kMaxCores = 4096;
+// Rows of an FFA factor: the widest layer of a 70B model has 28,672 outputs.
+inline constexpr uint32_t kMaxFactorRows = 65'536;
+// Updates that are combined at once. Pairwise distances grow as its square: 256 of 131,072 values
+// take about a second.
+inline constexpr size_t kMaxContributions = 256;
+// An update that began from a global adapter of so many rounds ago says little about today's.
+inline constexpr uint64_t kMaxStaleness = 16;
+// Distances that a clip radius is learned from.
+inline constexpr size_t kMaxClipDistances = 64;
 inline constexpr size_t kMaxSharedTaskBytes = 64;
 inline constexpr size_t kMaxPatternDimension = 16'384;
 

@@ -4,35 +4,16 @@
 #include "federation/daf/aggregate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
 
 namespace ruvd {
 namespace {
-
-using Updates = std::span<const std::span<const float>>;
-
-void ClippedMean(Updates updates, double clip_norm, std::span<float> out) {
-  std::vector<double> sum(out.size(), 0.0);
-  for (const auto& update : updates) {
-    double square = 0;
-    for (float v : update) {
-      square += double{v} * v;
-    }
-    const double norm = std::sqrt(square);
-    const double scale = norm > clip_norm ? clip_norm / norm : 1.0;
-    for (size_t i = 0; i < out.size(); ++i) {
-      sum[i] += scale * update[i];
-    }
-  }
-  for (size_t i = 0; i < out.size(); ++i) {
-    out[i] = static_cast<float>(sum[i] / static_cast<double>(updates.size()));
-  }
-}
 
 // The contributors of one core, in the order of their ids.
 struct Column {
@@ -61,28 +42,6 @@ absl::StatusOr<Columns> CollectColumns(std::span<const Contribution> sorted) {
 
 }  // namespace
 
-void TrimmedMean::Combine(Updates updates, std::span<float> out) const {
-  const size_t n = updates.size();
-  if (n < 3) {
-    ClippedMean(updates, clip_norm_, out);
-    return;
-  }
-  const size_t trim =
-      std::clamp<size_t>(static_cast<size_t>(trim_ * static_cast<double>(n)), 1, (n - 1) / 2);
-  std::vector<float> values(n);
-  for (size_t i = 0; i < out.size(); ++i) {
-    for (size_t j = 0; j < n; ++j) {
-      values[j] = updates[j][i];
-    }
-    std::sort(values.begin(), values.end());
-    double sum = 0;
-    for (size_t j = trim; j < n - trim; ++j) {
-      sum += values[j];
-    }
-    out[i] = static_cast<float>(sum / static_cast<double>(n - 2 * trim));
-  }
-}
-
 absl::StatusOr<AdapterDelta> Aggregate(std::span<const Contribution> contributions,
                                        const AggregationRule& rule) {
   if (contributions.empty()) {
@@ -105,7 +64,7 @@ absl::StatusOr<AdapterDelta> Aggregate(std::span<const Contribution> contributio
   for (const auto& [key, column] : columns) {
     CoreDelta core{.target = key.first, .bank = key.second, .rank = column.rank, .values = {}};
     core.values.resize(column.updates.front().size());
-    rule.Combine(column.updates, core.values);
+    rule.Combine({.updates = column.updates}, core.values);
     result.cores.push_back(std::move(core));
   }
   return result;

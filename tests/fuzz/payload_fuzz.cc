@@ -5,10 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/status.h"
 #include "federation/daf/adapter_delta.h"
+#include "federation/daf/adapter_update.h"
+#include "federation/daf/bank_alignment.h"
 #include "federation/gossip/manifest.h"
 #include "federation/membership/member_record.h"
 #include "federation/patterns/shared_pattern.h"
@@ -18,6 +21,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const uint8_t> bytes(data, size);
   if (const auto delta = DecodeAdapterDelta(bytes); delta.ok()) {
     RUVD_CHECK(EncodeAdapterDelta(*delta) == AsText(bytes));
+  }
+  if (const auto update = DecodeAdapterUpdate(bytes); update.ok()) {
+    RUVD_CHECK(EncodeAdapterUpdate(*update) == AsText(bytes));
+    const std::vector<float> boundaries = {0.3F, 0.6F};
+    RUVD_CHECK(AlignBanks(*update, boundaries).size() == 3);
   }
   if (const auto pattern = DecodeSharedPattern(bytes); pattern.ok()) {
     RUVD_CHECK(EncodeSharedPattern(*pattern) == AsText(bytes));

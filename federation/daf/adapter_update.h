@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+
+namespace ruvd {
+
+// Which factor of y += U C D x an update holds; the others are fixed by the frame.
+enum class FactorKind : uint8_t {
+  kCore = 1,  // R, rank x rank (Fed-SB, arXiv 2502.15436)
+  kFfa = 2,   // B, out x rank (FFA-LoRA, arXiv 2403.12313)
+};
+
+// What the sender trained on: shares of its maskings whose masked share t was in (i/10, (i+1)/10].
+// Whole numbers, so that equal schedules are equal bytes: they add up to kScheduleUnit, or are all
+// zero where the sender does not say.
+inline constexpr size_t kScheduleBins = 10;
+inline constexpr uint16_t kScheduleUnit = 65'535;
+using TimestepHistogram = std::array<uint16_t, kScheduleBins>;
+
+// The histogram of counts of maskings by tenth of t, rounded by largest remainders; zeros for no
+// masking.
+TimestepHistogram HistogramOf(const std::array<uint64_t, kScheduleBins>& counts);
+
+struct ModuleShape {
+  std::string target;  // base tensor name, e.g. blk.7.attn_output.weight
+  uint32_t rows = 0;
+  uint32_t columns = 0;
+
+  size_t values() const { return size_t{rows} * columns; }
+  bool operator==(const ModuleShape&) const = default;
+};
+
+// Values of one bank: every module of the layout one after the other, each row major.
+struct BankValues {
+  uint32_t bank = 0;
+  std::vector<float> values;
+
+  bool operator==(const BankValues&) const = default;
+};
+
+// What a node's training changed since the global adapter of a round, bank by bank: an adapter with
+// a trunk adds the trunk to every bank, which is exact in one frame. A bank that was not trained is
+// absent. Payload version 2 of docs/wire-format.md.
+struct AdapterUpdate {
+  FactorKind kind = FactorKind::kCore;
+  Digest model_hash{};
+  Digest frame_id{};
+  uint64_t round = 0;     // of the global adapter that training began from
+  uint64_t examples = 0;  // as the sender claims: shown, never a weight
+  TimestepHistogram schedule{};
+  // Bank k is [boundaries[k - 1], boundaries[k]) of t, with 0 before the first and 1 behind the
+  // last. Ascending, within (0, 1); nodes may have different ones.
+  std::vector<float> boundaries;
+  std::vector<ModuleShape> modules;  // sorted by target, each once
+  std::vector<BankValues> banks;     // sorted by bank, each once; at least one
+
+  size_t values_per_bank() const;
+  bool operator==(const AdapterUpdate&) const = default;
+};
+
+// What an update must look like. The node derives it from its model and frame.
+struct AdapterUpdateRules {
+  FactorKind kind = FactorKind::kCore;
+  Digest model_hash{};
+  Digest frame_id{};
+  std::vector<ModuleShape> modules;  // sorted by target
+  // Largest L2 norm over all banks together: one clip over all banks.
+  double max_norm = 16.0;
+};
+
+// L2 norm over all values of all banks, summed in double in order.
+double NormOf(const AdapterUpdate& update);
+
+// MODEL_MISMATCH, FRAME_MISMATCH, or UPDATE_INVALID for another kind or shape, a value that is not
+// finite or a norm above the bound; the message says which.
+absl::Status CheckAdapterUpdate(const AdapterUpdate& update, const AdapterUpdateRules& rules);
+
+// `update` has the order and sizes that are documented above.
+std::string EncodeAdapterUpdate(const AdapterUpdate& update);
+// UPDATE_INVALID for anything that is not exactly one encoding, and for values that are not finite.
+// Sizes are checked against the limits and the bytes that are there before anything is allocated;
+// memory stays below twice the input and 64 bytes a module.
+absl::StatusOr<AdapterUpdate> DecodeAdapterUpdate(std::span<const uint8_t> bytes);
+
+}  // namespace ruvd

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "federation/daf/adapter_update.h"
+#include "federation/daf/aggregation_rule.h"
+#include "federation/daf/bank_gate.h"
+#include "federation/daf/outer_optimizer.h"
+#include "federation/daf/reputation.h"
+#include "federation/daf/strategy.h"
+#include "privacy/identity/node_key.h"
+
+namespace ruvd {
+
+struct PeerUpdate {
+  NodeId origin{};
+  const AdapterUpdate* update = nullptr;  // outlives the call
+};
+
+// What a node did with a peer's update in one bank.
+struct BankEffect {
+  double coverage = 0;  // of the bank's range of t
+  double weight = 0;    // of the strategy, staleness included
+  double norm = 0;      // of the aligned values
+  double distance = 0;  // to what the rule made of all of them
+  double cosine = 0;    // with it
+  // What the update alone did on this node's held-out text; no documents where it was not measured.
+  BankScore alone;
+};
+
+// What became of one peer's update: the contribution and its effect.
+struct PeerRecord {
+  NodeId origin{};
+  uint64_t round = 0;
+  uint64_t staleness = 0;
+  uint64_t examples = 0;  // as claimed; used for nothing
+  double norm = 0;
+  double reputation = 0.5;  // before this round
+  absl::Status refused;     // OK where it took part
+  std::vector<BankEffect> banks;
+};
+
+struct RoundInput {
+  NodeId self{};
+  uint64_t round = 0;                     // of the node's global adapter
+  std::vector<float> boundaries;          // of its banks
+  TimestepHistogram schedule{};           // what the node itself trains on
+  const BankedValues* current = nullptr;  // the global adapter's values, by bank
+  std::vector<PeerUpdate> updates;        // the node's own is one of them, where it has one
+};
+
+struct RoundOptions {
+  AdapterUpdateRules rules;
+  StrategyOptions strategy;
+  const AggregationRule* rule = nullptr;  // null: DefaultRule()
+  // Peers below are left out. A newcomer has 0.5; two shown harms make 0.25.
+  double least_reputation = 0.3;
+  GateOptions gate;
+};
+
+struct RoundResult {
+  // What the updates would move each bank by; zeros where nobody counts.
+  BankedValues delta;
+  std::vector<size_t> contributors;  // by bank
+  std::vector<PeerRecord> peers;     // by origin
+};
+
+// One DAF round up to the outer step: checks every update (model, frame, shape, finiteness, norm,
+// staleness, reputation), aligns its banks, weighs it and combines each bank. With `measure` each
+// peer's update is evaluated alone first, and what that shows goes into `reputation`; the
+// strategies kQualityWeighted and kHybrid (unless its quality weight is 0) need it. The result does
+// not depend on the order of the updates. INVALID_ARGUMENT for two updates of one origin, more than
+// kMaxContributions, options out of range or a missing `measure`; errors of `measure`.
+absl::StatusOr<RoundResult> AggregateRound(const RoundInput& input, const RoundOptions& options,
+                                           const ShadowEvaluation& measure,
+                                           ReputationTable* reputation);
+
+// The global adapter of a node: values by bank, moved by rounds through the outer optimiser and
+// behind the gate. A bank that is rolled back leaves its optimiser as it was. Not thread-safe.
+class GlobalAdapter {
+ public:
+  // Zeros. INVALID_ARGUMENT for optimiser options out of range.
+  static absl::StatusOr<GlobalAdapter> Create(size_t banks, size_t values_per_bank,
+                                              const OuterOptions& options);
+
+  const BankedValues& values() const { return values_; }
+  uint64_t round() const { return round_; }
+
+  // Applies a round's delta. `noise_variance`: of the privacy noise in each value of a bank's
+  // delta, one for each bank; empty: none. Without `evaluate` everything is committed: for
+  // experiments and nodes without held-out text. The round counts up, whatever the verdicts. Errors
+  // of GateBanks; then nothing has changed.
+  absl::StatusOr<GateOutcome> Apply(const BankedValues& delta,
+                                    std::span<const double> noise_variance,
+                                    const ShadowEvaluation& evaluate, const GateOptions& gate);
+
+ private:
+  GlobalAdapter() = default;
+  BankedValues values_;
+  std::vector<OuterOptimizer> optimizers_;
+  uint64_t round_ = 0;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace ruvd {
+
+// Squared Euclidean distance of vectors of equal length: float differences, added up in blocks in
+// double. Infinite where a square is.
+double SquaredDistance(std::span<const float> a, std::span<const float> b);
+double SquaredNorm(std::span<const float> a);
+double Dot(std::span<const float> a, std::span<const float> b);
+
+// Squared distances between all pairs of n vectors, n x n.
+class PairDistances {
+ public:
+  explicit PairDistances(std::span<const std::span<const float>> vectors);
+  size_t size() const { return count_; }
+  double operator()(size_t i, size_t j) const { return squares_[i * count_ + j]; }
+  // The `count` vectors nearest to vector i, itself among them, in ascending order of their
+  // numbers; of equal distances the lower number.
+  std::vector<size_t> Nearest(size_t i, size_t count) const;
+
+ private:
+  size_t count_;
+  std::vector<double> squares_;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/daf/outer_optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+
+namespace ruvd {
+namespace {
+
+bool IsDecay(double value) {
+  return value >= 0 && value < 1;
+}
+
+}  // namespace
+
+absl::StatusOr<OuterOptimizer> OuterOptimizer::Create(size_t values, const OuterOptions& options) {
+  if (!(options.step > 0) || !(options.step <= 1) || !IsDecay(options.momentum) ||
+      !IsDecay(options.beta1) || !IsDecay(options.beta2) || !(options.epsilon > 0) ||
+      !std::isfinite(options.epsilon)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "the outer step must be above 0 and at most 1, momentum, beta1 and beta2 at least "
+                 "0 and below 1, epsilon above 0");
+  }
+  return OuterOptimizer(values, options);
+}
+
+OuterOptimizer::OuterOptimizer(size_t values, const OuterOptions& options)
+    : options_(options),
+      first_(options.kind == OuterOptions::Kind::kPlain ? 0 : values),
+      second_(options.kind == OuterOptions::Kind::kAdam ? values : 0) {}
+
+OuterOptimizer::Proposal OuterOptimizer::Propose(std::span<const float> delta,
+                                                 double noise_variance) const {
+  Proposal next{.move = std::vector<float>(delta.size()),
+                .steps = steps_ + 1,
+                .first = first_,
+                .second = second_,
+                .noise = noise_};
+  const OuterOptions& o = options_;
+  const double bias1 = 1 - std::pow(o.beta1, static_cast<double>(next.steps));
+  const double bias2 = 1 - std::pow(o.beta2, static_cast<double>(next.steps));
+  next.noise = o.beta2 * noise_ + (1 - o.beta2) * noise_variance;
+  for (size_t i = 0; i < delta.size(); ++i) {
+    const double d = double{delta[i]};
+    double move = d;
+    if (o.kind == OuterOptions::Kind::kMomentum) {
+      double& velocity = next.first[i];
+      velocity = o.momentum * velocity + d;
+      move = o.nesterov ? o.momentum * velocity + d : velocity;
+    } else if (o.kind == OuterOptions::Kind::kAdam) {
+      next.first[i] = o.beta1 * next.first[i] + (1 - o.beta1) * d;
+      next.second[i] = o.beta2 * next.second[i] + (1 - o.beta2) * d * d;
+      const double signal = std::max(0.0, next.second[i] - next.noise) / bias2;
+      move = next.first[i] / bias1 / (std::sqrt(signal) + o.epsilon);
+    }
+    next.move[i] = static_cast<float>(o.step * move);
+  }
+  return next;
+}
+
+void OuterOptimizer::Commit(Proposal proposal) {
+  steps_ = proposal.steps;
+  first_ = std::move(proposal.first);
+  second_ = std::move(proposal.second);
+  noise_ = proposal.noise;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,348 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/daf/robust_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "federation/daf/distances.h"
+#include "federation/daf/sorted_coordinates.h"
+#include "federation/limits.h"
+
+namespace ruvd {
+namespace {
+
+constexpr size_t kLeastForMajority = 5;
+
+// out = sum of scale * x over some vectors, in their order.
+void AddScaled(std::span<const float> x, double scale, std::span<float> out) {
+  const auto factor = static_cast<float>(scale);
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] += factor * x[i];
+  }
+}
+
+void WeightedMean(const RuleInput& input, std::span<const size_t> which, std::span<float> out) {
+  double sum = 0;
+  for (const size_t i : which) {
+    sum += input.WeightOf(i);
+  }
+  std::ranges::fill(out, 0.0F);
+  for (const size_t i : which) {
+    AddScaled(input.updates[i], sum > 0 ? input.WeightOf(i) / sum : 1.0 / double(which.size()),
+              out);
+  }
+}
+
+std::vector<size_t> AllOf(const RuleInput& input) {
+  std::vector<size_t> all(input.updates.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return all;
+}
+
+double LowerMedian(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+bool EqualWeights(const RuleInput& input) {
+  return input.weights.empty() ||
+         std::ranges::all_of(input.weights, [&](double w) { return w == input.weights.front(); });
+}
+
+double ClipScale(double norm, double limit) {
+  return norm > limit ? limit / norm : 1.0;
+}
+
+void ClippedMean(const RuleInput& input, double clip_norm, std::span<float> out) {
+  double sum = 0;
+  for (size_t i = 0; i < input.updates.size(); ++i) {
+    sum += input.WeightOf(i);
+  }
+  std::vector<double> mean(out.size(), 0.0);
+  for (size_t i = 0; i < input.updates.size(); ++i) {
+    const auto& update = input.updates[i];
+    double square = 0;
+    for (const float v : update) {
+      square += double{v} * v;
+    }
+    const double scale = ClipScale(std::sqrt(square), clip_norm) * input.WeightOf(i) / sum;
+    for (size_t j = 0; j < out.size(); ++j) {
+      mean[j] += scale * double{update[j]};
+    }
+  }
+  std::ranges::transform(mean, out.begin(), [](double v) { return static_cast<float>(v); });
+}
+
+// The middle of every coordinate of rows that `fill` makes for a block of coordinates.
+class CoordinateMiddle {
+ public:
+  // `trim` rows are dropped at each end.
+  CoordinateMiddle(const RuleInput& input, size_t trim)
+      : input_(input),
+        trim_(trim),
+        equal_(EqualWeights(input)),
+        network_(input.updates.size()),
+        rows_(input.updates.size()) {}
+
+  template <typename Fill>
+  void Run(const Fill& fill, std::span<float> out) {
+    for (size_t begin = 0; begin < out.size(); begin += kCoordinateBlock) {
+      const size_t count = std::min(kCoordinateBlock, out.size() - begin);
+      for (size_t i = 0; i < rows_.size(); ++i) {
+        fill(i, begin, count, rows_[i]);
+      }
+      if (equal_) {
+        EqualBlock(out.subspan(begin, count));
+      } else {
+        WeightedBlock(out.subspan(begin, count));
+      }
+    }
+  }
+
+ private:
+  void EqualBlock(std::span<float> out) {
+    network_.Sort(rows_);
+    const size_t last = rows_.size() - trim_;
+    CoordinateRow sum = rows_[trim_];
+    for (size_t row = trim_ + 1; row < last; ++row) {
+      for (size_t i = 0; i < kCoordinateBlock; ++i) {
+        sum[i] += rows_[row][i];
+      }
+    }
+    const auto kept = static_cast<float>(last - trim_);
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i] = sum[i] / kept;
+    }
+  }
+
+  void WeightedBlock(std::span<float> out) {
+    const size_t n = rows_.size();
+    values_.resize(n);
+    for (size_t i = 0; i < out.size(); ++i) {
+      for (size_t row = 0; row < n; ++row) {
+        values_[row] = rows_[row][i];
+      }
+      out[i] = 2 * trim_ + 2 > n ? WeightedMedian(values_, input_.weights, order_)
+                                 : WeightedTrimmedMean(values_, input_.weights,
+                                                       double(trim_) / double(n), order_);
+    }
+  }
+
+  const RuleInput& input_;
+  size_t trim_;
+  bool equal_;
+  SortingNetwork network_;
+  std::vector<CoordinateRow> rows_;
+  std::vector<float> values_;
+  std::vector<size_t> order_;
+};
+
+void CoordinateTrimmed(const RuleInput& input, size_t trim, std::span<float> out) {
+  CoordinateMiddle middle(input, trim);
+  middle.Run(
+      [&](size_t i, size_t begin, size_t count, CoordinateRow& row) {
+        std::ranges::copy(input.updates[i].subspan(begin, count), row.begin());
+      },
+      out);
+}
+
+}  // namespace
+
+size_t FaultyOf(size_t count, double share) {
+  if (count < 3) {
+    return 0;
+  }
+  // A share such as 0.3 of 10 is 3, not what rounding leaves of it.
+  const double exact = share * static_cast<double>(count) + 1e-9;
+  return std::clamp<size_t>(static_cast<size_t>(std::max(0.0, exact)), 1, (count - 1) / 2);
+}
+
+void MeanRule::Combine(const RuleInput& input, std::span<float> out) const {
+  WeightedMean(input, AllOf(input), out);
+}
+
+void MedianRule::Combine(const RuleInput& input, std::span<float> out) const {
+  // One value is left, or two of an even number.
+  CoordinateTrimmed(input, (input.updates.size() - 1) / 2, out);
+}
+
+void TrimmedMean::Combine(const RuleInput& input, std::span<float> out) const {
+  const size_t n = input.updates.size();
+  if (n < 3) {
+    ClippedMean(input, clip_norm_, out);
+    return;
+  }
+  CoordinateTrimmed(input, FaultyOf(n, trim_), out);
+}
+
+std::vector<size_t> MultiKrumRule::Select(const RuleInput& input) const {
+  const size_t n = input.updates.size();
+  const size_t faulty = std::min(FaultyOf(n, faulty_), (n - 3) / 2);
+  const size_t kept = n - faulty - 2;
+  const PairDistances distances(input.updates);
+  std::vector<double> scores(n);
+  for (size_t i = 0; i < n; ++i) {
+    for (const size_t j : distances.Nearest(i, kept + 1)) {
+      scores[i] += distances(i, j);
+    }
+  }
+  std::vector<size_t> order = AllOf(input);
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return scores[a] < scores[b]; });
+  order.resize(kept);
+  std::ranges::sort(order);
+  return order;
+}
+
+void MultiKrumRule::Combine(const RuleInput& input, std::span<float> out) const {
+  if (input.updates.size() < kLeastForMajority) {
+    SelfClipRule().Combine(input, out);
+    return;
+  }
+  WeightedMean(input, Select(input), out);
+}
+
+void GeometricMedianRule::Combine(const RuleInput& input, std::span<float> out) const {
+  const size_t n = input.updates.size();
+  std::vector<double> norms;
+  for (const auto& update : input.updates) {
+    norms.push_back(std::sqrt(SquaredNorm(update)));
+  }
+  const double limit = LowerMedian(norms);
+  std::vector<double> weights(n);
+  for (size_t i = 0; i < n; ++i) {
+    weights[i] = input.WeightOf(i);
+  }
+  // Smaller than any distance that means something, above 0 where updates coincide.
+  const double smoothing = 1e-6 * limit + 1e-12;
+  std::vector<double> shares = weights;
+  for (int iteration = 0; iteration <= iterations_; ++iteration) {
+    if (iteration > 0) {
+      for (size_t i = 0; i < n; ++i) {
+        shares[i] =
+            weights[i] / std::max(smoothing, std::sqrt(SquaredDistance(input.updates[i], out)));
+      }
+    }
+    const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+    std::vector<float> next(out.size());
+    for (size_t i = 0; i < n; ++i) {
+      const double clip = iteration == 0 ? ClipScale(norms[i], limit) : 1.0;
+      const double scale = shares[i] / sum * clip;
+      if (scale > 0) {
+        AddScaled(input.updates[i], scale, next);
+      }
+    }
+    const bool settled = iteration > 0 && SquaredDistance(next, out) <= 1e-12 * limit * limit;
+    std::ranges::copy(next, out.begin());
+    if (settled) {
+      break;
+    }
+  }
+}
+
+void NearestNeighbourRule::Combine(const RuleInput& input, std::span<float> out) const {
+  const size_t n = input.updates.size();
+  if (n < kLeastForMajority) {
+    SelfClipRule().Combine(input, out);
+    return;
+  }
+  const size_t faulty = FaultyOf(n, faulty_);
+  const PairDistances distances(input.updates);
+  std::vector<std::vector<size_t>> nearest;
+  std::vector<double> sums;
+  for (size_t i = 0; i < n; ++i) {
+    nearest.push_back(distances.Nearest(i, n - faulty));
+    double& sum = sums.emplace_back(0.0);
+    for (const size_t j : nearest.back()) {
+      sum += input.WeightOf(j);
+    }
+  }
+  CoordinateMiddle middle(input, faulty);
+  middle.Run(
+      [&](size_t i, size_t begin, size_t count, CoordinateRow& row) {
+        row.fill(0.0F);
+        for (const size_t j : nearest[i]) {
+          const double share =
+              sums[i] > 0 ? input.WeightOf(j) / sums[i] : 1.0 / double(nearest[i].size());
+          AddScaled(input.updates[j].subspan(begin, count), share, std::span(row).first(count));
+        }
+      },
+      out);
+}
+
+double SelfClipRule::RadiusOf(const RuleInput& input) {
+  const bool centred = input.own && SquaredNorm(input.updates[*input.own]) > 0;
+  std::vector<double> distances;
+  for (size_t i = 0; i < input.updates.size(); ++i) {
+    if (i != input.own) {
+      distances.push_back(
+          std::sqrt(centred ? SquaredDistance(input.updates[i], input.updates[*input.own])
+                            : SquaredNorm(input.updates[i])));
+    }
+  }
+  if (distances.empty()) {
+    return 0;
+  }
+  const double median = LowerMedian(std::move(distances));
+  return centred ? std::min(median, 2 * std::sqrt(SquaredNorm(input.updates[*input.own]))) : median;
+}
+
+void SelfClipRule::Combine(const RuleInput& input, std::span<float> out) const {
+  const double radius = RadiusOf(input);
+  double sum = 0;
+  for (size_t i = 0; i < input.updates.size(); ++i) {
+    sum += input.WeightOf(i);
+  }
+  std::vector<float> centre(out.size());
+  if (input.own) {
+    std::ranges::copy(input.updates[*input.own], centre.begin());
+  }
+  std::ranges::copy(centre, out.begin());
+  for (size_t i = 0; i < input.updates.size(); ++i) {
+    if (i == input.own) {
+      continue;
+    }
+    const double distance = std::sqrt(SquaredDistance(input.updates[i], centre));
+    const double scale = ClipScale(distance, radius) * input.WeightOf(i) / sum;
+    if (scale > 0) {
+      const auto factor = static_cast<float>(scale);
+      for (size_t j = 0; j < out.size(); ++j) {
+        out[j] += factor * (input.updates[i][j] - centre[j]);
+      }
+    }
+  }
+}
+
+double MergeClipped(std::span<const float> peer, double weight, double radius,
+                    std::span<float> own) {
+  const double distance = std::sqrt(SquaredDistance(peer, own));
+  const auto factor = static_cast<float>(weight * ClipScale(distance, radius));
+  for (size_t i = 0; i < own.size(); ++i) {
+    own[i] += factor * (peer[i] - own[i]);
+  }
+  return distance;
+}
+
+void ClipRadius::Add(double distance) {
+  if (distances_.size() < limits::kMaxClipDistances) {
+    distances_.push_back(distance);
+    return;
+  }
+  distances_[next_] = distance;
+  next_ = (next_ + 1) % distances_.size();
+}
+
+double ClipRadius::For(double own_norm) const {
+  constexpr size_t kLeast = 3;
+  return distances_.size() < kLeast ? own_norm : LowerMedian(distances_);
+}
+
+const AggregationRule& DefaultRule() {
+  static const NearestNeighbourRule rule;  // hands over below five
+  return rule;
+}
+
+}  // namespace ruvd

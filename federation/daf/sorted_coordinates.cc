@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/daf/sorted_coordinates.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace ruvd {
+namespace {
+
+void Compare(CoordinateRow& low, CoordinateRow& high) {
+  float* __restrict a = low.data();
+  float* __restrict b = high.data();
+  for (size_t i = 0; i < kCoordinateBlock; ++i) {
+    const float x = a[i];
+    const float y = b[i];
+    a[i] = y < x ? y : x;
+    b[i] = y < x ? x : y;
+  }
+}
+
+double SortByValue(std::span<const float> values, std::span<const double> weights,
+                   std::vector<size_t>& order) {
+  order.resize(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return values[a] < values[b]; });
+  double sum = 0;
+  for (const size_t i : order) {
+    sum += weights[i];
+  }
+  return sum;
+}
+
+}  // namespace
+
+SortingNetwork::SortingNetwork(size_t count) {
+  if (count < 2) {
+    return;
+  }
+  const size_t top = std::bit_ceil(count) / 2;
+  for (size_t p = top; p > 0; p /= 2) {
+    size_t q = top;
+    size_t r = 0;
+    size_t d = p;
+    while (true) {
+      for (size_t i = 0; i + d < count; ++i) {
+        if ((i & p) == r) {
+          pairs_.emplace_back(static_cast<uint32_t>(i), static_cast<uint32_t>(i + d));
+        }
+      }
+      if (q == p) {
+        break;
+      }
+      d = q - p;
+      q /= 2;
+      r = p;
+    }
+  }
+}
+
+void SortingNetwork::Sort(std::span<CoordinateRow> rows) const {
+  for (const auto& [low, high] : pairs_) {
+    Compare(rows[low], rows[high]);
+  }
+}
+
+float WeightedTrimmedMean(std::span<const float> values, std::span<const double> weights,
+                          double trim, std::vector<size_t>& order) {
+  const double whole = SortByValue(values, weights, order);
+  const double first = trim * whole;
+  const double last = whole - first;
+  double below = 0;
+  double sum = 0;
+  for (const size_t i : order) {
+    const double kept = std::max(0.0, std::min(below + weights[i], last) - std::max(below, first));
+    below += weights[i];
+    // Not 0 times infinity.
+    sum += kept > 0 ? kept * double{values[i]} : 0.0;
+  }
+  return static_cast<float>(sum / (last - first));
+}
+
+float WeightedMedian(std::span<const float> values, std::span<const double> weights,
+                     std::vector<size_t>& order) {
+  const double half = SortByValue(values, weights, order) / 2;
+  double below = 0;
+  for (size_t place = 0; place < order.size(); ++place) {
+    below += weights[order[place]];
+    if (below > half) {
+      return values[order[place]];
+    }
+    if (below == half) {
+      size_t next = place + 1;
+      while (next + 1 < order.size() && weights[order[next]] == 0) {
+        ++next;
+      }
+      return (values[order[place]] + values[order[std::min(next, order.size() - 1)]]) / 2;
+    }
+  }
+  return values[order.back()];
+}
+
+}  // namespace ruvd

@@ -1,0 +1,295 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/daf/adapter_update.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/random.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/daf/bank_alignment.h"
+#include "federation/limits.h"
+
+namespace ruvd::test {
+namespace {
+
+// The worked example of docs/wire-format.md; the bytes come from Python's struct.
+constexpr char kExample[] =
+    "0200011111111111111111111111111111111111111111111111111111111111"
+    "1111112222222222222222222222222222222222222222222222222222222222"
+    "2222220300000000000000780000000000000000000000000033333333333333"
+    "33333300000000029a99993e9a99193f020000001800626c6b2e302e6174746e"
+    "5f6f75747075742e77656967687402000000020000001500626c6b2e312e6666"
+    "6e5f646f776e2e77656967687401000000020000000200000000000000000080"
+    "3f00000000000000bf0000803e00000040000000c0020000000000003f000000"
+    "3f0000000000000000000080bf0000c03f";
+
+AdapterUpdate Example() {
+  AdapterUpdate update;
+  update.model_hash.fill(0x11);
+  update.frame_id.fill(0x22);
+  update.round = 3;
+  update.examples = 120;
+  update.schedule = {0, 0, 0, 13107, 13107, 13107, 13107, 13107, 0, 0};
+  update.boundaries = {0.3F, 0.6F};
+  update.modules = {{"blk.0.attn_output.weight", 2, 2}, {"blk.1.ffn_down.weight", 1, 2}};
+  update.banks = {{0, {1, 0, -0.5F, 0.25F, 2, -2}}, {2, {0.5F, 0.5F, 0, 0, -1, 1.5F}}};
+  return update;
+}
+
+AdapterUpdateRules RulesOfExample() {
+  const AdapterUpdate example = Example();
+  return {.kind = example.kind,
+          .model_hash = example.model_hash,
+          .frame_id = example.frame_id,
+          .modules = example.modules,
+          .max_norm = 5};
+}
+
+TEST(AdapterUpdate, HasTheBytesOfTheDocument) {
+  EXPECT_EQ(ToHex(AsBytes(EncodeAdapterUpdate(Example()))), kExample);
+  std::ifstream file(std::string(RUVD_SOURCE_DIR) + "/docs/wire-format.md");
+  std::string document((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::erase_if(document, [](char c) { return c == ' ' || c == '\n'; });
+  EXPECT_NE(document.find(kExample), std::string::npos);
+}
+
+TEST(AdapterUpdate, RoundTripsAndRefusesEveryTruncation) {
+  const std::string bytes = EncodeAdapterUpdate(Example());
+  const auto decoded = DecodeAdapterUpdate(AsBytes(bytes));
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(*decoded, Example());
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_EQ(ReasonOf(DecodeAdapterUpdate(AsBytes(bytes.substr(0, length))).status()),
+              reasons::kUpdateInvalid)
+        << length;
+  }
+  EXPECT_FALSE(DecodeAdapterUpdate(AsBytes(bytes + "x")).ok());
+}
+
+TEST(AdapterUpdate, WhatIsNotCanonicalIsNotDecoded) {
+  const auto decodes = [](auto change) {
+    AdapterUpdate update = Example();
+    change(update);
+    return DecodeAdapterUpdate(AsBytes(EncodeAdapterUpdate(update))).ok();
+  };
+  EXPECT_TRUE(decodes([](AdapterUpdate&) {}));
+  EXPECT_TRUE(decodes([](AdapterUpdate& u) { u.schedule = {}; }));
+  EXPECT_TRUE(decodes([](AdapterUpdate& u) { u.kind = FactorKind::kFfa; }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.kind = static_cast<FactorKind>(3); }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { ++u.schedule[0]; }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.boundaries = {0.6F, 0.3F}; }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.boundaries = {0.3F, 0.3F}; }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.boundaries = {0.0F, 0.3F}; }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.boundaries = {0.3F, 1.0F}; }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.boundaries = {0.3F, NAN}; }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.boundaries = {0.3F}; }));  // bank 2 of 2
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { std::swap(u.banks[0], u.banks[1]); }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.banks[1].bank = 0; }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.banks.clear(); }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { std::swap(u.modules[0], u.modules[1]); }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.modules[0].rows = 0; }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.banks[1].values[3] = NAN; }));
+  EXPECT_FALSE(decodes([](AdapterUpdate& u) { u.banks[0].values[0] = -INFINITY; }));
+}
+
+TEST(AdapterUpdate, HugeDeclaredSizesAreRefusedBeforeAllocation) {
+  AdapterUpdate head = Example();
+  head.modules.clear();
+  head.banks.clear();
+  const std::string bytes = EncodeAdapterUpdate(head);
+  const std::string prefix = bytes.substr(0, bytes.size() - 8);  // without both counts
+  ByteWriter modules;
+  modules.WriteText(prefix).Write(UINT32_MAX);
+  EXPECT_FALSE(DecodeAdapterUpdate(AsBytes(modules.str())).ok());
+  ByteWriter large;
+  large.WriteText(prefix).Write(uint32_t{1}).Write(uint16_t{1}).WriteText("a");
+  large.Write(limits::kMaxFactorRows).Write(limits::kMaxRank).Write(uint32_t{1});
+  large.Write(uint32_t{0});
+  EXPECT_FALSE(DecodeAdapterUpdate(AsBytes(large.str())).ok());
+  ByteWriter rows;
+  rows.WriteText(prefix).Write(uint32_t{1}).Write(uint16_t{1}).WriteText("a");
+  rows.Write(UINT32_MAX).Write(UINT32_MAX).Write(uint32_t{1}).Write(uint32_t{0});
+  EXPECT_FALSE(DecodeAdapterUpdate(AsBytes(rows.str())).ok());
+}
+
+TEST(AdapterUpdate, ChecksModelFrameKindShapeFinitenessAndNorm) {
+  const auto reason_of = [](auto change) {
+    AdapterUpdate update = Example();
+    change(update);
+    return ReasonOf(CheckAdapterUpdate(update, RulesOfExample()));
+  };
+  EXPECT_EQ(reason_of([](AdapterUpdate&) {}), "");
+  EXPECT_EQ(reason_of([](AdapterUpdate& u) { u.model_hash[0] ^= 1; }), reasons::kModelMismatch);
+  EXPECT_EQ(reason_of([](AdapterUpdate& u) { u.frame_id[31] ^= 1; }), reasons::kFrameMismatch);
+  const auto invalid = [&](auto change) { EXPECT_EQ(reason_of(change), reasons::kUpdateInvalid); };
+  invalid([](AdapterUpdate& u) { u.kind = FactorKind::kFfa; });
+  invalid([](AdapterUpdate& u) { u.modules.pop_back(); });
+  invalid([](AdapterUpdate& u) { u.modules[1].target = "blk.1.none"; });
+  invalid([](AdapterUpdate& u) { u.modules[1].rows = 2; });
+  invalid([](AdapterUpdate& u) { u.banks[0].values.pop_back(); });
+  invalid([](AdapterUpdate& u) { u.banks[0].values[1] = NAN; });
+  invalid([](AdapterUpdate& u) { u.banks[0].values[1] = 4.5F; });
+  invalid([](AdapterUpdate& u) { u.banks[0].values[1] = std::numeric_limits<float>::max(); });
+}
+
+TEST(AdapterUpdate, TheNormIsOfAllBanksTogether) {
+  AdapterUpdate update = Example();
+  update.banks = {{0, {3, 0, 0, 0, 0, 0}}, {1, {0, 0, 0, 0, 0, 4}}};
+  EXPECT_DOUBLE_EQ(NormOf(update), 5);
+}
+
+RC_GTEST_PROP(TimestepHistogram, AddsUpToTheWholeInProportion, (uint64_t seed)) {
+  Random random(seed);
+  std::array<uint64_t, kScheduleBins> counts{};
+  for (uint64_t& count : counts) {
+    count = random.Below(1000);
+  }
+  counts[3] += 1;
+  const TimestepHistogram histogram = HistogramOf(counts);
+  RC_ASSERT(std::accumulate(histogram.begin(), histogram.end(), 0) == int{kScheduleUnit});
+  const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
+  for (size_t i = 0; i < kScheduleBins; ++i) {
+    const double exact = static_cast<double>(counts[i]) / sum * kScheduleUnit;
+    RC_ASSERT(std::abs(exact - histogram[i]) < 1);
+  }
+}
+
+TEST(TimestepHistogram, OfNothingIsZero) {
+  EXPECT_EQ(HistogramOf({}), TimestepHistogram{});
+}
+
+// An update of random banks, some of them absent.
+AdapterUpdate RandomUpdate(Random& random, std::vector<float> boundaries, double present) {
+  AdapterUpdate update;
+  update.modules = {{"m", 2, 3}};
+  update.boundaries = std::move(boundaries);
+  for (uint32_t bank = 0; bank <= update.boundaries.size(); ++bank) {
+    if (random.Chance(present)) {
+      BankValues& values = update.banks.emplace_back();
+      values.bank = bank;
+      for (int i = 0; i < 6; ++i) {
+        values.values.push_back(static_cast<float>(random.Normal()));
+      }
+    }
+  }
+  return update;
+}
+
+std::vector<float> RandomBoundaries(Random& random) {
+  std::vector<float> boundaries;
+  for (float at = 0; boundaries.size() < 6;) {
+    at += static_cast<float>(0.05 + 0.4 * random.Uniform());
+    if (at >= 1) {
+      break;
+    }
+    boundaries.push_back(at);
+  }
+  return boundaries;
+}
+
+// y = U C(t) x of the update as a node would apply it at t, U 4 x 2 and x such that D x is 3 long.
+std::vector<double> Applied(std::span<const float> core, Random random) {
+  std::vector<double> y(4);
+  std::vector<double> z(3);
+  for (double& v : z) {
+    v = random.Normal();
+  }
+  for (double& v : y) {
+    for (size_t r = 0; r < 2; ++r) {
+      const double u = random.Normal();
+      for (size_t c = 0; c < 3; ++c) {
+        v += u * double{core[r * 3 + c]} * z[c];
+      }
+    }
+  }
+  return y;
+}
+
+const BankValues* BankOfT(const AdapterUpdate& update, float t) {
+  for (const BankValues& bank : update.banks) {
+    if (bank.bank == BankAt(update.boundaries, t)) {
+      return &bank;
+    }
+  }
+  return nullptr;
+}
+
+RC_GTEST_PROP(BankAlignment, OntoCommonBoundariesActsAsTheUpdateAtEveryT, (uint64_t seed)) {
+  Random random(seed);
+  const AdapterUpdate update = RandomUpdate(random, RandomBoundaries(random), 0.8);
+  const std::vector<float> common = CommonBoundaries(update.boundaries, RandomBoundaries(random));
+  const std::vector<AlignedBank> aligned = AlignBanks(update, common);
+  for (int i = 0; i < 50; ++i) {
+    const auto t = static_cast<float>(random.Uniform());
+    const AlignedBank& bank = aligned[BankAt(common, t)];
+    const BankValues* direct = BankOfT(update, t);
+    RC_ASSERT((direct == nullptr) == bank.values.empty());
+    if (direct != nullptr) {
+      RC_ASSERT(Applied(bank.values, Random(seed)) == Applied(direct->values, Random(seed)));
+      RC_ASSERT(bank.coverage == 1);
+    }
+  }
+}
+
+// A coarser bank applies the mean over t of what the update applies: checked by the midpoint rule
+// over the update's own pieces, which is exact for steps.
+RC_GTEST_PROP(BankAlignment, OntoOtherBoundariesIsTheMeanOverT, (uint64_t seed)) {
+  Random random(seed);
+  const AdapterUpdate update = RandomUpdate(random, RandomBoundaries(random), 1);
+  const std::vector<float> own = RandomBoundaries(random);
+  const std::vector<AlignedBank> aligned = AlignBanks(update, own);
+  std::vector<float> edges = CommonBoundaries(update.boundaries, own);
+  edges.insert(edges.begin(), 0);
+  edges.push_back(1);
+  for (size_t bank = 0; bank <= own.size(); ++bank) {
+    std::vector<double> mean(4);
+    double length = 0;
+    for (size_t piece = 0; piece + 1 < edges.size(); ++piece) {
+      const float middle = (edges[piece] + edges[piece + 1]) / 2;
+      if (BankAt(own, middle) != bank) {
+        continue;
+      }
+      const double width = double{edges[piece + 1]} - double{edges[piece]};
+      const auto y = Applied(BankOfT(update, middle)->values, Random(seed));
+      for (size_t i = 0; i < y.size(); ++i) {
+        mean[i] += width * y[i];
+      }
+      length += width;
+    }
+    const auto y = Applied(aligned[bank].values, Random(seed));
+    for (size_t i = 0; i < y.size(); ++i) {
+      RC_ASSERT(std::abs(y[i] - mean[i] / length) < 1e-5);
+    }
+    RC_ASSERT(std::abs(aligned[bank].coverage - 1) < 1e-6);
+  }
+}
+
+TEST(BankAlignment, CoverageIsTheShareThatIsTold) {
+  AdapterUpdate update;
+  update.modules = {{"m", 1, 1}};
+  update.boundaries = {0.25F, 0.5F};
+  update.banks = {{1, {8}}};
+  const std::vector<AlignedBank> whole = AlignBanks(update, {});
+  ASSERT_EQ(whole.size(), 1U);
+  EXPECT_EQ(whole[0].coverage, 0.25);
+  EXPECT_EQ(whole[0].values, std::vector<float>{8});
+  const std::vector<float> half = {0.5F};
+  const std::vector<AlignedBank> two = AlignBanks(update, half);
+  EXPECT_EQ(two[0].coverage, 0.5);
+  EXPECT_EQ(two[1].coverage, 0);
+  EXPECT_TRUE(two[1].values.empty());
+}
+
+}  // namespace
+}  // namespace ruvd::test

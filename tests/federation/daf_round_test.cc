@@ -1,0 +1,405 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/daf/daf_round.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "base/random.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/daf/robust_rules.h"
+#include "federation/limits.h"
+
+namespace ruvd::test {
+namespace {
+
+constexpr size_t kValues = 4;
+
+NodeId Node(uint8_t number) {
+  NodeId id{};
+  id[0] = number;
+  return id;
+}
+
+AdapterUpdateRules Rules() {
+  AdapterUpdateRules rules;
+  rules.model_hash.fill(1);
+  rules.frame_id.fill(2);
+  rules.modules = {{"m", 2, 2}};
+  rules.max_norm = 10;
+  return rules;
+}
+
+AdapterUpdate UpdateOf(std::vector<float> boundaries, std::vector<std::vector<float>> banks,
+                       uint64_t round = 5) {
+  const AdapterUpdateRules rules = Rules();
+  AdapterUpdate update{.kind = rules.kind,
+                       .model_hash = rules.model_hash,
+                       .frame_id = rules.frame_id,
+                       .round = round,
+                       .boundaries = std::move(boundaries),
+                       .modules = rules.modules};
+  for (uint32_t bank = 0; bank < banks.size(); ++bank) {
+    if (!banks[bank].empty()) {
+      update.banks.push_back({bank, banks[bank]});
+    }
+  }
+  return update;
+}
+
+std::vector<float> Filled(float value) {
+  return std::vector<float>(kValues, value);
+}
+
+// A node with two banks, at round 5.
+struct World {
+  BankedValues current{Filled(0), Filled(0)};
+  std::vector<AdapterUpdate> updates;
+  RoundOptions options{.rules = Rules()};
+  ReputationTable reputation;
+
+  RoundInput Input() const {
+    RoundInput input{.self = Node(0), .round = 5, .boundaries = {0.5F}, .current = &current};
+    for (size_t i = 0; i < updates.size(); ++i) {
+      input.updates.push_back({Node(static_cast<uint8_t>(i)), &updates[i]});
+    }
+    return input;
+  }
+  absl::StatusOr<RoundResult> Run(const ShadowEvaluation& measure = nullptr) {
+    return AggregateRound(Input(), options, measure, &reputation);
+  }
+};
+
+// Scores each bank by how near its mean value is to `wanted`, without error.
+ShadowEvaluation Wanting(float wanted, const BankedValues& served) {
+  return [=](const BankedValues& candidate) -> absl::StatusOr<ShadowScore> {
+    ShadowScore score;
+    for (size_t bank = 0; bank < candidate.size(); ++bank) {
+      score.banks.push_back(
+          {.gain = std::abs(wanted - served[bank][0]) - std::abs(wanted - candidate[bank][0]),
+           .standard_error = 0,
+           .documents = 10});
+    }
+    return score;
+  };
+}
+
+TEST(DafRound, AlignsBanksOfDifferentSchedules) {
+  World world;
+  static const MeanRule kMean;
+  world.options.rule = &kMean;
+  world.options.rules.max_norm = 30;
+  world.updates = {UpdateOf({0.5F}, {Filled(1), Filled(2)}), UpdateOf({}, {Filled(3)}),
+                   UpdateOf({0.25F, 0.75F}, {Filled(4), Filled(6), Filled(8)})};
+  const auto result = world.Run();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->contributors, (std::vector<size_t>{3, 3}));
+  EXPECT_FLOAT_EQ(result->delta[0][0], (1 + 3 + 5) / 3.0F);
+  EXPECT_FLOAT_EQ(result->delta[1][0], (2 + 3 + 7) / 3.0F);
+}
+
+TEST(DafRound, DoesNotDependOnTheOrderOfUpdatesBitForBit) {
+  World world;
+  Random random(3);
+  for (int i = 0; i < 9; ++i) {
+    std::vector<std::vector<float>> banks(2, Filled(0));
+    for (auto& bank : banks) {
+      for (float& v : bank) {
+        v = static_cast<float>(random.Normal());
+      }
+    }
+    world.updates.push_back(UpdateOf({0.4F}, banks));
+  }
+  for (const Strategy strategy :
+       {Strategy::kTimestepAligned, Strategy::kScheduleSimilarity, Strategy::kHybrid}) {
+    world.options.strategy = {.strategy = strategy, .quality_weight = 0};
+    RoundInput input = world.Input();
+    const auto expected = AggregateRound(input, world.options, nullptr, nullptr);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    for (int i = 0; i < 5; ++i) {
+      random.Shuffle(std::span<PeerUpdate>(input.updates));
+      const auto result = AggregateRound(input, world.options, nullptr, nullptr);
+      EXPECT_EQ(result->delta, expected->delta);
+    }
+  }
+}
+
+TEST(DafRound, RefusesWhatDoesNotFitAndRecordsWhy) {
+  World world;
+  world.updates = {UpdateOf({0.5F}, {Filled(1), Filled(1)}), UpdateOf({}, {Filled(1)}),
+                   UpdateOf({}, {Filled(9)}), UpdateOf({}, {Filled(1)}, 6),
+                   UpdateOf({}, {Filled(1)}, 5)};
+  world.updates[1].frame_id[0] = 9;
+  const auto result = world.Run();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->peers[0].refused.ok());
+  EXPECT_EQ(ReasonOf(result->peers[1].refused), reasons::kFrameMismatch);
+  EXPECT_EQ(ReasonOf(result->peers[2].refused), reasons::kUpdateInvalid);  // norm 18
+  EXPECT_EQ(ReasonOf(result->peers[3].refused), reasons::kUpdateInvalid);  // from the future
+  EXPECT_TRUE(result->peers[4].refused.ok());
+  EXPECT_EQ(result->contributors, (std::vector<size_t>{2, 2}));
+}
+
+TEST(DafRound, StaleUpdatesCountLessAndTheOldestNot) {
+  World world;
+  static const MeanRule kMean;
+  world.options.rule = &kMean;
+  world.current = {Filled(0), Filled(0)};
+  world.updates = {UpdateOf({}, {Filled(0)}, 40), UpdateOf({}, {Filled(3)}, 37),
+                   UpdateOf({}, {Filled(9)}, 40 - limits::kMaxStaleness - 1)};
+  RoundInput input = world.Input();
+  input.round = 40;
+  const auto result = AggregateRound(input, world.options, nullptr, nullptr);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->peers[1].staleness, 3U);
+  EXPECT_FALSE(result->peers[2].refused.ok());
+  // Weights 1 and (1 + 3)^-1/2.
+  EXPECT_NEAR(result->delta[0][0], 3 * 0.5 / 1.5, 1e-6);
+}
+
+TEST(DafRound, QualityIsWhatThisNodeMeasuresNotWhatIsClaimed) {
+  World world;
+  static const MeanRule kMean;
+  world.options.rule = &kMean;
+  world.options.strategy.strategy = Strategy::kQualityWeighted;
+  world.updates = {UpdateOf({}, {Filled(0.5F)}), UpdateOf({}, {Filled(1)}),
+                   UpdateOf({}, {Filled(-2)})};
+  world.updates[2].examples = 1'000'000'000;
+  EXPECT_EQ(ReasonOf(world.Run().status()), reasons::kInvalidArgument);  // nothing measures
+  const auto result = world.Run(Wanting(1, world.current));
+  ASSERT_TRUE(result.ok()) << result.status();
+  // Gains 0.5 and 1, a loss: weights 1/2, 1, 0.
+  EXPECT_NEAR(result->delta[0][0], (0.5 * 0.5 + 1) / 1.5, 1e-6);
+  EXPECT_EQ(result->peers[2].banks[0].weight, 0);
+  EXPECT_EQ(result->peers[2].banks[0].alone.gain, -2);
+  EXPECT_EQ(result->peers[2].examples, 1'000'000'000U);
+}
+
+TEST(DafRound, ReputationComesFromMeasurementsAndExcludes) {
+  World world;
+  world.updates = {UpdateOf({}, {Filled(1)}), UpdateOf({}, {Filled(1)}),
+                   UpdateOf({}, {Filled(-2)})};
+  const ShadowEvaluation measure = Wanting(1, world.current);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(world.Run(measure).ok());
+  }
+  EXPECT_GT(world.reputation.Of(Node(1)), 0.6);
+  EXPECT_LT(world.reputation.Of(Node(2)), 0.3);
+  const auto result = world.Run(measure);
+  EXPECT_FALSE(result->peers[2].refused.ok());
+  EXPECT_EQ(result->contributors[0], 2U);
+  EXPECT_EQ(world.reputation.Of(Node(0)), 0.5);  // oneself is not judged
+}
+
+TEST(DafRound, RecordsContributionAndEffect) {
+  World world;
+  world.updates = {UpdateOf({0.5F}, {Filled(1), {}}), UpdateOf({0.5F}, {Filled(1), Filled(1)})};
+  const auto result = world.Run();
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->contributors, (std::vector<size_t>{2, 1}));
+  const BankEffect& effect = result->peers[0].banks[0];
+  EXPECT_EQ(effect.coverage, 1);
+  EXPECT_EQ(effect.weight, 1);
+  EXPECT_NEAR(effect.norm, 2, 1e-6);
+  EXPECT_NEAR(effect.distance, 0, 1e-6);
+  EXPECT_NEAR(effect.cosine, 1, 1e-6);
+  EXPECT_EQ(result->peers[0].banks[1].coverage, 0);
+}
+
+TEST(DafRound, RefusesTwoOfOneOriginAndTooMany) {
+  World world;
+  world.updates = {UpdateOf({}, {Filled(1)})};
+  RoundInput input = world.Input();
+  input.updates.push_back(input.updates[0]);
+  EXPECT_EQ(ReasonOf(AggregateRound(input, world.options, nullptr, nullptr).status()),
+            reasons::kInvalidArgument);
+  input.updates.resize(limits::kMaxContributions + 1, input.updates[0]);
+  EXPECT_EQ(ReasonOf(AggregateRound(input, world.options, nullptr, nullptr).status()),
+            reasons::kInvalidArgument);
+}
+
+TEST(Strategy, ClustersByTotalVariation) {
+  const TimestepHistogram low = HistogramOf({10, 10, 10, 0, 0, 0, 0, 0, 0, 0});
+  const TimestepHistogram near = HistogramOf({10, 10, 12, 0, 0, 0, 0, 0, 0, 0});
+  const TimestepHistogram high = HistogramOf({0, 0, 0, 0, 0, 0, 0, 10, 10, 10});
+  EXPECT_EQ(ScheduleSimilarity(low, low), 1);
+  EXPECT_NEAR(ScheduleSimilarity(low, high), 0, 1e-9);
+  const std::vector<TimestepHistogram> schedules = {low, high, near, high, low};
+  EXPECT_EQ(ClusterSchedules(schedules, 0.25), (std::vector<size_t>{0, 1, 0, 1, 0}));
+  EXPECT_EQ(ClusterSchedules(schedules, 1), (std::vector<size_t>(5, 0)));
+}
+
+// A liar that makes up a schedule of its own is alone in a cluster; it must not get the weight of
+// one.
+TEST(Strategy, ALoneScheduleIsOneOfNNotOneOfTheClusters) {
+  const TimestepHistogram honest = HistogramOf({1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  const TimestepHistogram odd = HistogramOf({1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  const std::vector<std::vector<float>> values = {{1}, {1.1F}, {0.9F}, {1}, {1.05F}, {0.95F}, {-9}};
+  const std::vector<TimestepHistogram> schedules = {honest, honest, honest, honest,
+                                                    honest, honest, odd};
+  const std::vector<std::span<const float>> updates(values.begin(), values.end());
+  std::vector<float> out(1);
+  CombineByStrategy({.strategy = Strategy::kScheduleSimilarity}, DefaultRule(),
+                    {.updates = updates, .own = 0}, schedules, out);
+  EXPECT_NEAR(out[0], 1, 0.1);
+}
+
+TEST(Strategy, HybridWeighsThree) {
+  const StrategyOptions options{.strategy = Strategy::kHybrid,
+                                .timestep_weight = 1,
+                                .quality_weight = 2,
+                                .schedule_weight = 1,
+                                .staleness_exponent = 0.5};
+  const std::vector<UpdateView> views = {
+      {.coverage = 1, .staleness = 0, .improvement = 0.2, .similarity = 1},
+      {.coverage = 0.5, .staleness = 0, .improvement = 0.1, .similarity = 0.5},
+      {.coverage = 1, .staleness = 3, .improvement = -0.1, .similarity = 0},
+      {.coverage = 0, .staleness = 0, .improvement = 0.2, .similarity = 1}};
+  const std::vector<double> weights = WeightsOf(options, views);
+  EXPECT_DOUBLE_EQ(weights[0], 1);
+  EXPECT_DOUBLE_EQ(weights[1], (0.5 + 2 * 0.5 + 0.5) / 4);
+  EXPECT_DOUBLE_EQ(weights[2], 0.25 / 2);
+  EXPECT_EQ(weights[3], 0);  // has nothing to say of the bank
+  EXPECT_FALSE(
+      CheckStrategy({.timestep_weight = 0, .quality_weight = 0, .schedule_weight = 0}).ok());
+  EXPECT_FALSE(CheckStrategy({.cluster_distance = 2}).ok());
+}
+
+std::vector<float> Moves(const OuterOptions& options, double noise) {
+  OuterOptimizer optimizer = *OuterOptimizer::Create(1, options);
+  std::vector<float> moves;
+  for (const float delta : {0.25F, -0.5F, 0.125F}) {
+    auto proposal = optimizer.Propose(std::vector<float>{delta}, noise);
+    moves.push_back(proposal.move[0]);
+    optimizer.Commit(std::move(proposal));
+  }
+  return moves;
+}
+
+TEST(OuterOptimizer, PlainAndMomentum) {
+  EXPECT_EQ(Moves({.step = 0.5}, 1), (std::vector<float>{0.125F, -0.25F, 0.0625F}));
+  const OuterOptions heavy{
+      .kind = OuterOptions::Kind::kMomentum, .step = 1, .momentum = 0.5, .nesterov = false};
+  EXPECT_EQ(Moves(heavy, 0), (std::vector<float>{0.25F, -0.375F, -0.0625F}));
+  OuterOptions nesterov = heavy;
+  nesterov.nesterov = true;
+  EXPECT_EQ(Moves(nesterov, 0), (std::vector<float>{0.375F, -0.6875F, 0.09375F}));
+}
+
+// Expected values: Python.
+TEST(OuterOptimizer, AdamTakesTheNoiseOffTheSecondMoment) {
+  const OuterOptions adam{.kind = OuterOptions::Kind::kAdam, .step = 0.5};
+  const auto plain = Moves(adam, 0);
+  EXPECT_NEAR(plain[0], 0.49800796812749004, 1e-6);
+  EXPECT_NEAR(plain[1], -0.18234325451972738, 1e-6);
+  EXPECT_NEAR(plain[2], -0.06818397398795797, 1e-6);
+  const auto noisy = Moves(adam, 0.03);
+  EXPECT_NEAR(noisy[0], 0.6895503083679476, 1e-6);
+  EXPECT_NEAR(noisy[1], -0.2027245434539678, 1e-6);
+  EXPECT_NEAR(noisy[2], -0.08001863448448962, 1e-6);
+}
+
+TEST(OuterOptimizer, ADroppedProposalLeavesNoTrace) {
+  const OuterOptions adam{.kind = OuterOptions::Kind::kAdam, .step = 0.5};
+  OuterOptimizer optimizer = *OuterOptimizer::Create(1, adam);
+  const std::vector<float> wild = {100};
+  const std::vector<float> delta = {0.25F};
+  optimizer.Propose(wild, 0);
+  EXPECT_EQ(optimizer.Propose(delta, 0).move[0], Moves(adam, 0)[0]);
+}
+
+TEST(OuterOptimizer, RefusesStepsAboveOne) {
+  EXPECT_FALSE(OuterOptimizer::Create(1, {.step = 1.5}).ok());
+  EXPECT_FALSE(OuterOptimizer::Create(1, {.step = 0}).ok());
+  EXPECT_FALSE(OuterOptimizer::Create(1, {.momentum = 1}).ok());
+}
+
+ShadowEvaluation Scoring(std::vector<std::vector<BankScore>> by_call, double general = 0) {
+  return [=, call = size_t{0}](const BankedValues&) mutable -> absl::StatusOr<ShadowScore> {
+    return ShadowScore{.banks = by_call.at(call++), .general_loss = general};
+  };
+}
+
+constexpr BankScore kGood{.gain = 0.02, .standard_error = 0.01, .documents = 10};
+constexpr BankScore kUnsure{.gain = 0.02, .standard_error = 0.03, .documents = 10};
+constexpr BankScore kBad{.gain = -0.02, .standard_error = 0.01, .documents = 10};
+
+TEST(BankGate, CommitsWhatGainsAndRollsTheRestBack) {
+  const BankedValues current = {Filled(0), Filled(0), Filled(0), Filled(0)};
+  const BankedValues candidate = {Filled(1), Filled(1), Filled(1), Filled(0)};
+  const auto outcome =
+      GateBanks(current, candidate, Scoring({{kGood, kUnsure, kBad, {}}, {kGood, {}, {}, {}}}), {});
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->verdicts,
+            (std::vector<BankVerdict>{BankVerdict::kCommitted, BankVerdict::kRolledBack,
+                                      BankVerdict::kRolledBack, BankVerdict::kUnchanged}));
+  EXPECT_EQ(outcome->values, (BankedValues{Filled(1), Filled(0), Filled(0), Filled(0)}));
+}
+
+TEST(BankGate, WhatIsLeftMustStillGainAndSpareGeneralText) {
+  const BankedValues current = {Filled(0), Filled(0)};
+  const BankedValues candidate = {Filled(1), Filled(1)};
+  const auto alone = GateBanks(current, candidate, Scoring({{kGood, kBad}, {kBad, {}}}), {});
+  EXPECT_TRUE(alone->all_rolled_back);
+  EXPECT_EQ(alone->values, current);
+  const auto general = GateBanks(current, candidate, Scoring({{kGood, kGood}}, 0.006), {});
+  EXPECT_TRUE(general->all_rolled_back);
+  EXPECT_EQ(general->values, current);
+  EXPECT_EQ(GateBanks(current, candidate, Scoring({{kGood, kGood}}, 0.004), {})->values, candidate);
+}
+
+TEST(BankGate, FewDocumentsAndNoNumbersDecideNothing) {
+  const BankedValues current = {Filled(0)};
+  const BankedValues candidate = {Filled(1)};
+  const BankScore few{.gain = 1, .standard_error = 0, .documents = 2};
+  EXPECT_EQ(GateBanks(current, candidate, Scoring({{few}}), {})->values, current);
+  const BankScore none{.gain = NAN, .standard_error = 0, .documents = 9};
+  EXPECT_EQ(GateBanks(current, candidate, Scoring({{none}}), {})->values, current);
+  EXPECT_FALSE(GateBanks(current, {Filled(1), Filled(1)}, Scoring({{kGood}}), {}).ok());
+  EXPECT_FALSE(GateBanks(current, candidate, Scoring({{kGood, kGood}}), {}).ok());
+}
+
+TEST(GlobalAdapter, ARolledBackBankLeavesValuesAndMomentum) {
+  const OuterOptions momentum{.kind = OuterOptions::Kind::kMomentum, .step = 1, .momentum = 0.5};
+  GlobalAdapter adapter = *GlobalAdapter::Create(2, kValues, momentum);
+  const BankedValues delta = {Filled(1), Filled(1)};
+  const auto first = adapter.Apply(delta, {}, Scoring({{kGood, kBad}, {kGood, {}}}), {});
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(adapter.values(), (BankedValues{Filled(1), Filled(0)}));
+  EXPECT_EQ(adapter.round(), 1U);
+  ASSERT_TRUE(adapter.Apply(delta, {}, nullptr, {}).ok());
+  EXPECT_EQ(adapter.values(), (BankedValues{Filled(2.5F), Filled(1)}));  // 1 + 1.5, 0 + 1
+  EXPECT_FALSE(adapter.Apply({Filled(1)}, {}, nullptr, {}).ok());
+}
+
+TEST(ReputationTable, FadesAndIsBounded) {
+  ReputationTable table;
+  const std::vector<BankScore> bad = {kBad};
+  const std::vector<BankScore> good = {kGood};
+  table.Record(Node(1), std::vector<BankScore>{kUnsure}, {});
+  EXPECT_EQ(table.size(), 0U);
+  for (int i = 0; i < 30; ++i) {
+    table.Record(Node(1), bad, {});
+  }
+  EXPECT_LT(table.Of(Node(1)), 0.1);
+  for (int i = 0; i < 30; ++i) {
+    table.Record(Node(1), good, {});
+  }
+  EXPECT_GT(table.Of(Node(1)), 0.8);
+  for (size_t i = 0; i < 2 * limits::kMaxMembers; ++i) {
+    NodeId id{};
+    id[1] = static_cast<uint8_t>(i);
+    id[2] = static_cast<uint8_t>(i >> 8);
+    id[3] = 1;
+    table.Record(id, good, {});
+  }
+  EXPECT_EQ(table.size(), limits::kMaxMembers);
+  EXPECT_GT(table.Of(Node(1)), 0.8);  // who much is known of stays
+}
+
+}  // namespace
+}  // namespace ruvd::test

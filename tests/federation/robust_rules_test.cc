@@ -1,0 +1,327 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/daf/robust_rules.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "base/random.h"
+#include "federation/daf/distances.h"
+#include "federation/daf/sorted_coordinates.h"
+#include "federation/limits.h"
+
+namespace ruvd::test {
+namespace {
+
+using Vectors = std::vector<std::vector<float>>;
+
+std::vector<float> Combined(const AggregationRule& rule, const Vectors& vectors,
+                            std::optional<size_t> own = std::nullopt,
+                            const std::vector<double>& weights = {}) {
+  std::vector<std::span<const float>> spans(vectors.begin(), vectors.end());
+  std::vector<float> out(vectors.front().size(), NAN);
+  rule.Combine({.updates = spans, .weights = weights, .own = own}, out);
+  return out;
+}
+
+std::vector<std::unique_ptr<AggregationRule>> AllRules() {
+  std::vector<std::unique_ptr<AggregationRule>> rules;
+  rules.push_back(std::make_unique<MeanRule>());
+  rules.push_back(std::make_unique<MedianRule>());
+  rules.push_back(std::make_unique<TrimmedMean>());
+  rules.push_back(std::make_unique<MultiKrumRule>());
+  rules.push_back(std::make_unique<GeometricMedianRule>());
+  rules.push_back(std::make_unique<NearestNeighbourRule>());
+  rules.push_back(std::make_unique<SelfClipRule>());
+  return rules;
+}
+
+double Distance(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::sqrt(SquaredDistance(a, b));
+}
+
+Vectors RandomVectors(Random& random, size_t count, size_t length) {
+  Vectors vectors(count, std::vector<float>(length));
+  for (auto& vector : vectors) {
+    for (float& v : vector) {
+      v = static_cast<float>(random.Normal());
+    }
+  }
+  return vectors;
+}
+
+// Expected values below: an independent program in Python (exact fractions of eighths in, plain
+// sums and sorts, 20,000 Weiszfeld iterations).
+const Vectors& Golden() {
+  static const Vectors vectors = {{-1.375F, -0.25F, 0.875F, -0.875F, 0.25F},
+                                  {0.375F, -1.25F, 0, 1.25F, -0.375F},
+                                  {-0.75F, 0.875F, -0.375F, 1.25F, 0},
+                                  {1, 0.375F, -0.25F, -0.875F, 1.375F},
+                                  {-0.125F, 0.125F, 0.375F, 0.625F, 0.875F},
+                                  {-1.25F, 0.125F, -1.375F, 0, 1.375F},
+                                  {8, -8, 8, -8, 8}};
+  return vectors;
+}
+
+void ExpectNear(const std::vector<float>& actual, const std::vector<double>& expected,
+                double tolerance) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    EXPECT_NEAR(actual[i], expected[i], tolerance) << i;
+  }
+}
+
+TEST(RobustRules, GoldenValues) {
+  ExpectNear(Combined(MedianRule(), Golden()), {-0.125, 0.125, 0, 0, 0.875}, 0);
+  ExpectNear(Combined(TrimmedMean(0.15), Golden()), {-0.15, -0.175, 0.125, 0.025, 0.775}, 1e-6);
+  ExpectNear(Combined(MultiKrumRule(), Golden()), {-0.875, 0.21875, -0.125, 0.25, 0.625}, 1e-6);
+  ExpectNear(Combined(NearestNeighbourRule(), Golden()),
+             {-0.3541666667, 0, -0.125, 0.2291666667, 0.5833333333}, 1e-6);
+  ExpectNear(Combined(GeometricMedianRule(500), Golden()),
+             {-0.1825465482, -0.0351411990, 0.1343436213, 0.2613195468, 0.7647241933}, 1e-4);
+  ExpectNear(Combined(SelfClipRule(), Golden(), 0),
+             {-0.3292280878, -0.2005063147, 0.1998813358, -0.1219983520, 0.7134506502}, 1e-5);
+}
+
+TEST(RobustRules, MultiKrumSelectsByTheNearestOthers) {
+  std::vector<std::span<const float>> spans(Golden().begin(), Golden().end());
+  EXPECT_EQ(MultiKrumRule().Select({.updates = spans}), (std::vector<size_t>{0, 2, 4, 5}));
+}
+
+RC_GTEST_PROP(RobustRules, DoNotDependOnTheOrderButByRounding, (uint64_t seed)) {
+  Random random(seed);
+  const size_t count = 3 + random.Below(10);
+  const Vectors vectors = RandomVectors(random, count, 40);
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  random.Shuffle(std::span<size_t>(order));
+  Vectors shuffled;
+  std::optional<size_t> own;
+  for (size_t i = 0; i < count; ++i) {
+    shuffled.push_back(vectors[order[i]]);
+    if (order[i] == 0) {
+      own = i;
+    }
+  }
+  for (const auto& rule : AllRules()) {
+    RC_ASSERT(Distance(Combined(*rule, vectors, 0), Combined(*rule, shuffled, own)) < 1e-4);
+  }
+}
+
+RC_GTEST_PROP(RobustRules, MoveWithATranslation, (uint64_t seed)) {
+  Random random(seed);
+  const size_t count = 3 + random.Below(10);
+  Vectors vectors = RandomVectors(random, count, 24);
+  const Vectors shift = RandomVectors(random, 1, 24);
+  Vectors moved = vectors;
+  for (auto& vector : moved) {
+    for (size_t i = 0; i < vector.size(); ++i) {
+      vector[i] += shift[0][i];
+    }
+  }
+  for (const auto& rule : AllRules()) {
+    if (rule->name() == "self_clip" || rule->name() == "geometric_median" || count < 5) {
+      continue;  // their scale is that of the vectors' norms
+    }
+    std::vector<float> expected = Combined(*rule, vectors);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      expected[i] += shift[0][i];
+    }
+    RC_ASSERT(Distance(Combined(*rule, moved), expected) < 1e-4);
+  }
+}
+
+TEST(RobustRules, EqualUpdatesGiveThemselves) {
+  const std::vector<float> same = {0.5F, -2, 0, 1.25F};
+  for (const size_t count : {1U, 2U, 3U, 4U, 5U, 6U, 9U}) {
+    for (const auto& rule : AllRules()) {
+      const auto result = Combined(*rule, Vectors(count, same), 0);
+      const double bound = rule->name() == "trimmed_mean" && count < 3 ? 3 : 1e-5;  // clips to 1
+      EXPECT_LT(Distance(result, same), bound) << rule->name() << count;
+    }
+  }
+}
+
+// Breakdown: f liars that know the honest updates say anything; a robust rule stays within a few
+// spreads of the honest mean, the plain mean does not.
+enum class Attack { kSignFlip, kFar, kHuge, kCopies, kInnerProduct };
+
+Vectors Attacked(Random& random, Attack attack, size_t honest, size_t liars) {
+  constexpr size_t kLength = 64;
+  Vectors vectors = RandomVectors(random, honest, kLength);
+  std::vector<float> mean(kLength);
+  for (auto& vector : vectors) {
+    for (size_t i = 0; i < kLength; ++i) {
+      vector[i] = 0.5F + 0.3F * vector[i];
+      mean[i] += vector[i] / static_cast<float>(honest);
+    }
+  }
+  for (size_t liar = 0; liar < liars; ++liar) {
+    std::vector<float> lie(kLength);
+    for (size_t i = 0; i < kLength; ++i) {
+      switch (attack) {
+        case Attack::kSignFlip:
+          lie[i] = -10 * mean[i];
+          break;
+        case Attack::kFar:
+          lie[i] = static_cast<float>(100 * random.Normal());
+          break;
+        case Attack::kHuge:
+          lie[i] = 1e30F;
+          break;
+        case Attack::kCopies:
+          lie[i] = vectors[0][i];
+          break;
+        case Attack::kInnerProduct:
+          lie[i] = -0.5F * mean[i];
+          break;
+      }
+    }
+    vectors.push_back(lie);
+  }
+  return vectors;
+}
+
+RC_GTEST_PROP(RobustRules, StayNearTheHonestUnderAttack, (uint64_t seed)) {
+  Random random(seed);
+  const size_t liars = 1 + random.Below(3);
+  const size_t honest = 3 * liars + 3 + random.Below(4);
+  for (const Attack attack :
+       {Attack::kSignFlip, Attack::kFar, Attack::kHuge, Attack::kCopies, Attack::kInnerProduct}) {
+    const Vectors vectors = Attacked(random, attack, honest, liars);
+    const Vectors good(vectors.begin(), vectors.begin() + static_cast<std::ptrdiff_t>(honest));
+    const std::vector<float> mean = Combined(MeanRule(), good);
+    double spread = 0;
+    for (const auto& vector : good) {
+      spread = std::max(spread, Distance(vector, mean));
+    }
+    for (const auto& rule : AllRules()) {
+      const double error = Distance(Combined(*rule, vectors, 0), mean);
+      if (rule->name() != "mean") {
+        RC_ASSERT(error < 2 * spread);
+      } else if (attack == Attack::kHuge || attack == Attack::kFar) {
+        RC_ASSERT(error > 3 * spread);
+      }
+    }
+  }
+}
+
+TEST(RobustRules, OnePeerOfTwoMovesTheResultByABoundedStep) {
+  const Vectors vectors = {{3, 4}, {-3e6F, 1e6F}};
+  EXPECT_LE(Distance(Combined(SelfClipRule(), vectors, 0), vectors[0]), 5.001);  // 2 |own| / 2
+  EXPECT_LE(Distance(Combined(DefaultRule(), vectors, 0), vectors[0]), 5.001);
+}
+
+TEST(RobustRules, WeightsCountAsCopiesDo) {
+  Random random(7);
+  const Vectors vectors = RandomVectors(random, 7, 33);
+  std::vector<double> weights(7, 1.0);
+  weights[2] = 3;
+  Vectors copies = vectors;
+  copies.push_back(vectors[2]);
+  copies.push_back(vectors[2]);
+  // Not the trimmed ones: 1 of 7 is another share than 1 of 9.
+  for (const auto& rule : AllRules()) {
+    if (rule->name() == "mean" || rule->name() == "median" || rule->name() == "geometric_median") {
+      EXPECT_LT(Distance(Combined(*rule, vectors, 0, weights), Combined(*rule, copies, 0)), 1e-3)
+          << rule->name();
+    }
+  }
+}
+
+TEST(RobustRules, EqualWeightsChangeNothing) {
+  Random random(8);
+  const Vectors vectors = RandomVectors(random, 9, 33);
+  for (const auto& rule : AllRules()) {
+    EXPECT_LT(Distance(Combined(*rule, vectors, 0, std::vector<double>(9, 0.25)),
+                       Combined(*rule, vectors, 0)),
+              1e-5)
+        << rule->name();
+  }
+}
+
+TEST(RobustRules, WhoHasNoWeightHasNoSay) {
+  Random random(9);
+  Vectors vectors = RandomVectors(random, 9, 33);
+  std::vector<double> weights(9, 1.0);
+  weights[4] = 0;
+  for (const auto& rule : AllRules()) {
+    if (rule->name() == "multi_krum" || rule->name() == "nearest_neighbour_trimmed") {
+      continue;  // whose distances still choose
+    }
+    const auto before = Combined(*rule, vectors, 0, weights);
+    Vectors other = vectors;
+    std::ranges::fill(other[4], vectors[4][0] * 1.001F);
+    if (rule->name() == "self_clip") {
+      continue;  // the radius is of all distances
+    }
+    EXPECT_LT(Distance(Combined(*rule, other, 0, weights), before), 1e-3) << rule->name();
+  }
+}
+
+TEST(RobustRules, HowManyAreDefendedAgainst) {
+  EXPECT_EQ(FaultyOf(2, 0.25), 0U);
+  EXPECT_EQ(FaultyOf(3, 0.25), 1U);
+  EXPECT_EQ(FaultyOf(6, 0.25), 1U);
+  EXPECT_EQ(FaultyOf(8, 0.25), 2U);
+  EXPECT_EQ(FaultyOf(20, 0.4), 8U);
+  EXPECT_EQ(FaultyOf(10, 0.3), 3U);
+  EXPECT_EQ(FaultyOf(5, 0.9), 2U);
+}
+
+RC_GTEST_PROP(SortingNetwork, SortsEveryColumn, (uint64_t seed)) {
+  Random random(seed);
+  const size_t count = 1 + random.Below(40);
+  std::vector<CoordinateRow> rows(count);
+  for (auto& row : rows) {
+    for (float& v : row) {
+      v = static_cast<float>(random.Below(8));
+    }
+  }
+  std::vector<CoordinateRow> sorted = rows;
+  SortingNetwork(count).Sort(sorted);
+  for (size_t column = 0; column < kCoordinateBlock; ++column) {
+    std::vector<float> expected;
+    for (const auto& row : rows) {
+      expected.push_back(row[column]);
+    }
+    std::ranges::sort(expected);
+    for (size_t i = 0; i < count; ++i) {
+      RC_ASSERT(sorted[i][column] == expected[i]);
+    }
+  }
+}
+
+TEST(MergeClipped, MovesByAtMostTheRadius) {
+  std::vector<float> own = {1, 0};
+  const std::vector<float> peer = {1, 10};
+  EXPECT_DOUBLE_EQ(MergeClipped(peer, 0.5, 2, own), 10);
+  EXPECT_EQ(own, (std::vector<float>{1, 1}));
+  const std::vector<float> near = {1, 2};
+  EXPECT_DOUBLE_EQ(MergeClipped(near, 0.5, 2, own), 1);
+  EXPECT_EQ(own, (std::vector<float>{1, 1.5F}));
+}
+
+TEST(ClipRadius, IsTheOwnNormFirstAndThenTheMedianOfTheLast) {
+  ClipRadius radius;
+  EXPECT_EQ(radius.For(0.7), 0.7);
+  radius.Add(1);
+  radius.Add(1000);
+  EXPECT_EQ(radius.For(0.7), 0.7);
+  radius.Add(2);
+  EXPECT_EQ(radius.For(0.7), 2);
+  for (size_t i = 0; i < limits::kMaxClipDistances; ++i) {
+    radius.Add(5);
+  }
+  EXPECT_EQ(radius.For(0.7), 5);
+}
+
+}  // namespace
+}  // namespace ruvd::test
