@@ -9,6 +9,7 @@
 
 #include "federation/daf/distances.h"
 #include "federation/daf/sorted_coordinates.h"
+#include "federation/daf/vector_kernels.h"
 #include "federation/limits.h"
 
 namespace ruvd {
@@ -16,11 +17,24 @@ namespace {
 
 constexpr size_t kLeastForMajority = 5;
 
-// out = sum of scale * x over some vectors, in their order.
 void AddScaled(std::span<const float> x, double scale, std::span<float> out) {
-  const auto factor = static_cast<float>(scale);
-  for (size_t i = 0; i < out.size(); ++i) {
-    out[i] += factor * x[i];
+  ruvd::AddScaled(x.data(), static_cast<float>(scale), out.data(), out.size());
+}
+
+// Of the result that stays in the first-level cache while all updates pass.
+constexpr size_t kSumBlock = 4096;
+
+// out = sum over updates of scale * update; those of scale 0 are not read.
+void SumScaled(std::span<const std::span<const float>> updates, std::span<const double> scales,
+               std::span<float> out) {
+  std::ranges::fill(out, 0.0F);
+  for (size_t begin = 0; begin < out.size(); begin += kSumBlock) {
+    const size_t count = std::min(kSumBlock, out.size() - begin);
+    for (size_t i = 0; i < updates.size(); ++i) {
+      if (scales[i] != 0) {
+        AddScaled(updates[i].subspan(begin, count), scales[i], out.subspan(begin, count));
+      }
+    }
   }
 }
 
@@ -29,11 +43,11 @@ void WeightedMean(const RuleInput& input, std::span<const size_t> which, std::sp
   for (const size_t i : which) {
     sum += input.WeightOf(i);
   }
-  std::ranges::fill(out, 0.0F);
+  std::vector<double> scales(input.updates.size());
   for (const size_t i : which) {
-    AddScaled(input.updates[i], sum > 0 ? input.WeightOf(i) / sum : 1.0 / double(which.size()),
-              out);
+    scales[i] = sum > 0 ? input.WeightOf(i) / sum : 1.0 / double(which.size());
   }
+  SumScaled(input.updates, scales, out);
 }
 
 std::vector<size_t> AllOf(const RuleInput& input) {
@@ -109,9 +123,7 @@ class CoordinateMiddle {
     const size_t last = rows_.size() - trim_;
     CoordinateRow sum = rows_[trim_];
     for (size_t row = trim_ + 1; row < last; ++row) {
-      for (size_t i = 0; i < kCoordinateBlock; ++i) {
-        sum[i] += rows_[row][i];
-      }
+      AddScaled(rows_[row], 1, sum);
     }
     const auto kept = static_cast<float>(last - trim_);
     for (size_t i = 0; i < out.size(); ++i) {
@@ -227,14 +239,11 @@ void GeometricMedianRule::Combine(const RuleInput& input, std::span<float> out) 
       }
     }
     const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-    std::vector<float> next(out.size());
     for (size_t i = 0; i < n; ++i) {
-      const double clip = iteration == 0 ? ClipScale(norms[i], limit) : 1.0;
-      const double scale = shares[i] / sum * clip;
-      if (scale > 0) {
-        AddScaled(input.updates[i], scale, next);
-      }
+      shares[i] *= (iteration == 0 ? ClipScale(norms[i], limit) : 1.0) / sum;
     }
+    std::vector<float> next(out.size());
+    SumScaled(input.updates, shares, next);
     const bool settled = iteration > 0 && SquaredDistance(next, out) <= 1e-12 * limit * limit;
     std::ranges::copy(next, out.begin());
     if (settled) {
@@ -273,44 +282,34 @@ void NearestNeighbourRule::Combine(const RuleInput& input, std::span<float> out)
       out);
 }
 
-double SelfClipRule::RadiusOf(const RuleInput& input) {
-  const bool centred = input.own && SquaredNorm(input.updates[*input.own]) > 0;
-  std::vector<double> distances;
-  for (size_t i = 0; i < input.updates.size(); ++i) {
-    if (i != input.own) {
-      distances.push_back(
-          std::sqrt(centred ? SquaredDistance(input.updates[i], input.updates[*input.own])
-                            : SquaredNorm(input.updates[i])));
-    }
-  }
-  if (distances.empty()) {
-    return 0;
-  }
-  const double median = LowerMedian(std::move(distances));
-  return centred ? std::min(median, 2 * std::sqrt(SquaredNorm(input.updates[*input.own]))) : median;
-}
-
 void SelfClipRule::Combine(const RuleInput& input, std::span<float> out) const {
-  const double radius = RadiusOf(input);
-  double sum = 0;
-  for (size_t i = 0; i < input.updates.size(); ++i) {
-    sum += input.WeightOf(i);
-  }
   std::vector<float> centre(out.size());
   if (input.own) {
     std::ranges::copy(input.updates[*input.own], centre.begin());
   }
-  std::ranges::copy(centre, out.begin());
-  for (size_t i = 0; i < input.updates.size(); ++i) {
-    if (i == input.own) {
-      continue;
+  const size_t n = input.updates.size();
+  std::vector<double> distances(n);
+  std::vector<double> of_peers;
+  double sum = 0;
+  for (size_t i = 0; i < n; ++i) {
+    sum += input.WeightOf(i);
+    if (i != input.own) {
+      distances[i] = std::sqrt(SquaredDistance(input.updates[i], centre));
+      of_peers.push_back(distances[i]);
     }
-    const double distance = std::sqrt(SquaredDistance(input.updates[i], centre));
-    const double scale = ClipScale(distance, radius) * input.WeightOf(i) / sum;
-    if (scale > 0) {
-      const auto factor = static_cast<float>(scale);
-      for (size_t j = 0; j < out.size(); ++j) {
-        out[j] += factor * (input.updates[i][j] - centre[j]);
+  }
+  double radius = of_peers.empty() ? 0 : LowerMedian(std::move(of_peers));
+  if (const double own = std::sqrt(SquaredNorm(centre)); own > 0) {
+    radius = std::min(radius, 2 * own);
+  }
+  std::ranges::copy(centre, out.begin());
+  for (size_t begin = 0; begin < out.size(); begin += kSumBlock) {
+    const size_t count = std::min(kSumBlock, out.size() - begin);
+    for (size_t i = 0; i < n; ++i) {
+      const double scale = ClipScale(distances[i], radius) * input.WeightOf(i) / sum;
+      if (i != input.own && scale > 0) {
+        AddScaledDifference(input.updates[i].data() + begin, centre.data() + begin,
+                            static_cast<float>(scale), out.data() + begin, count);
       }
     }
   }
@@ -320,9 +319,7 @@ double MergeClipped(std::span<const float> peer, double weight, double radius,
                     std::span<float> own) {
   const double distance = std::sqrt(SquaredDistance(peer, own));
   const auto factor = static_cast<float>(weight * ClipScale(distance, radius));
-  for (size_t i = 0; i < own.size(); ++i) {
-    own[i] += factor * (peer[i] - own[i]);
-  }
+  AddScaledDifference(peer.data(), own.data(), factor, own.data(), own.size());
   return distance;
 }
 

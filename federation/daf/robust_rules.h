@@ -101,7 +101,6 @@ class SelfClipRule final : public AggregationRule {
  public:
   std::string_view name() const override { return "self_clip"; }
   void Combine(const RuleInput& input, std::span<float> out) const override;
-  static double RadiusOf(const RuleInput& input);
 };
 
 // Moves `own` by weight * clip(peer - own, radius), 0 <= weight <= 1: a merge of one update as it

@@ -7,19 +7,10 @@
 #include <bit>
 #include <numeric>
 
+#include "federation/daf/vector_kernels.h"
+
 namespace ruvd {
 namespace {
-
-void Compare(CoordinateRow& low, CoordinateRow& high) {
-  float* __restrict a = low.data();
-  float* __restrict b = high.data();
-  for (size_t i = 0; i < kCoordinateBlock; ++i) {
-    const float x = a[i];
-    const float y = b[i];
-    a[i] = y < x ? y : x;
-    b[i] = y < x ? x : y;
-  }
-}
 
 double SortByValue(std::span<const float> values, std::span<const double> weights,
                    std::vector<size_t>& order) {
@@ -62,7 +53,7 @@ SortingNetwork::SortingNetwork(size_t count) {
 
 void SortingNetwork::Sort(std::span<CoordinateRow> rows) const {
   for (const auto& [low, high] : pairs_) {
-    Compare(rows[low], rows[high]);
+    OrderPairs(rows[low].data(), rows[high].data(), kCoordinateBlock);
   }
 }
 
