@@ -21,6 +21,7 @@
 #include "node/actors/witness_actor.h"
 #include "node/cli/identity.h"
 #include "node/node_impl.h"
+#include "privacy/sodium.h"
 #include "storage/db/file_key.h"
 
 namespace ruvd {
@@ -60,6 +61,7 @@ absl::Status NodeImpl::StartActors() {
                      .max_retrievals = config_.retrieval.dgr_queries,
                      .min_t = config_.retrieval.dgr_min_t};
   }
+  StartRouter();
   inference_ = StartInferenceActor(
       *actors_, {.queue = static_cast<size_t>(config_.inference.queue),
                  .services = {.clock = &clock_,
@@ -76,7 +78,8 @@ absl::Status NodeImpl::StartActors() {
                               .instant = instant_.get(),
                               .fence = &fence_,
                               .dgr = dgr,
-                              .usual_entropy = &usual_entropy_},
+                              .usual_entropy = &usual_entropy_,
+                              .router = router_.get()},
                  .transformer = serving_.get(),
                  .exact = scoring_.get(),
                  .compute = &compute_pool_,
@@ -85,6 +88,36 @@ absl::Status NodeImpl::StartActors() {
                  .metrics = metrics_.get(),
                  .on_step = [this](double seconds) { throttle_->StepEnded(seconds); }});
   return StartLearning();
+}
+
+void NodeImpl::StartRouter() {
+  const std::optional<ScorerKind> kind = RouterKindByName(config_.inference.router);
+  if (!kind) {
+    return;
+  }
+  uint64_t seed = 0;
+  SecureRandomBytes({reinterpret_cast<uint8_t*>(&seed), sizeof(seed)});
+  router_ = std::make_unique<RequestRouter>(RequestRouterOptions{
+      .kind = *kind, .exploration = config_.inference.router_exploration, .seed = seed});
+  absl::StatusOr<SealKey> key = FileKey(*database_, "learned/router-key", "the router");
+  absl::Status status = key.ok() ? MakeDataFolder(LearnedDirOf(config_)) : key.status();
+  if (status.ok()) {
+    auto learner = RouterLearner::Open({.router = router_.get(),
+                                        .folder = LearnedDirOf(config_),
+                                        .key = *std::move(key),
+                                        .value = config_.inference.router_value,
+                                        .min_rating = config_.learning.min_rating},
+                                       *trajectories_);
+    status = learner.status();
+    if (learner.ok()) {
+      router_learner_ = *std::move(learner);
+    }
+  }
+  if (!status.ok()) {
+    spdlog::warn("the router is off, requests are served as they ask for: {} [{}]",
+                 MessageOf(status), ReasonOf(status));
+    router_.reset();
+  }
 }
 
 absl::Status NodeImpl::StartLearning() {
@@ -115,6 +148,7 @@ absl::Status NodeImpl::StartLearning() {
   learning.witness = witness_.get();
   learning.instant = instant_.get();
   learning.throttle = throttle_.get();
+  learning.router = router_learner_.get();
   RETURN_IF_ERROR(StartDeep(learning.services));
   learning.on_feedback = [this](const Trajectory& trajectory) {
     if (auto rating = RatingOf(trajectory)) {

@@ -32,7 +32,9 @@
 #include "node/actors/instant_loop.h"
 #include "node/actors/learning.h"
 #include "node/actors/learning_throttle.h"
+#include "node/actors/request_router.h"
 #include "node/actors/request_trace.h"
+#include "node/actors/router_learner.h"
 #include "node/api/link.h"
 #include "node/api/pattern_feed.h"
 #include "node/learning_options.h"
@@ -78,6 +80,8 @@ class NodeImpl final : public Node {
   void ExpectUser(const std::string& user_id);
   absl::Status LoadModel();
   absl::Status StartActors();
+  // What keeps it from starting is logged: requests are then served as they ask for.
+  void StartRouter();
   absl::Status StartLearning();
   absl::Status StartDeep(const LearningServices& services);
   absl::Status LoadGeneralText();
@@ -135,6 +139,8 @@ class NodeImpl final : public Node {
   std::unique_ptr<RequestRecorder> recorder_;
   std::unique_ptr<InstantLoop> instant_;
   std::unique_ptr<LearningThrottle> throttle_;
+  std::unique_ptr<RequestRouter> router_;          // null: it is off
+  std::unique_ptr<RouterLearner> router_learner_;  // with it
   std::unique_ptr<InferenceActor> inference_;
   std::unique_ptr<LearningActor> learning_;
   GeneralTextGate general_text_;      // used on learning_pool_ only

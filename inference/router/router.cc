@@ -65,32 +65,68 @@ absl::StatusOr<Router> Router::Create(std::vector<Entry> entries, const RouterOp
   return Router(std::move(entries), options);
 }
 
-RoutingDecision Router::Choose(std::span<const double, kRouterFeatures> features,
-                               Random& random) const {
+RoutingDecision Explore(const RoutingDecision& best, const RouteSet& open, double exploration,
+                        Random& random) {
+  const size_t count = open.count();
+  const double at_random = exploration / static_cast<double>(count);
+  RoutingDecision decision = best;
+  decision.propensity = 1 - exploration + at_random;
+  if (!random.Chance(exploration)) {
+    return decision;
+  }
+  decision.explored = true;
+  size_t left = random.Below(count);
+  size_t drawn = 0;
+  while (!open[drawn] || left-- > 0) {
+    ++drawn;
+  }
+  if (drawn != best.route) {
+    decision.route = drawn;
+    decision.propensity = at_random;
+    decision.probability = 0;
+  }
+  return decision;
+}
+
+double Router::Probability(size_t route, std::span<const double, kRouterFeatures> features) const {
+  const Entry& entry = entries_[route];
+  return entry.calibration.Probability(entry.scorer->Logit(features));
+}
+
+RoutingDecision Router::Best(std::span<const double, kRouterFeatures> features,
+                             const RouteSet& open) const {
   RoutingDecision best;
   double most = 0;
-  std::vector<double> probabilities;
+  bool any = false;
   for (size_t i = 0; i < entries_.size(); ++i) {
-    const Entry& entry = entries_[i];
-    probabilities.push_back(entry.calibration.Probability(entry.scorer->Logit(features)));
-    const double worth = options_.value * probabilities.back() - entry.route.cost;
-    const bool cheaper = worth == most && entry.route.cost < entries_[best.route].route.cost;
-    if (i == 0 || worth > most || cheaper) {
+    if (!open[i]) {
+      continue;
+    }
+    const double cost = entries_[i].route.cost;
+    const double probability = Probability(i, features);
+    const double worth = options_.value * probability - cost;
+    if (!any || worth > most || (worth == most && cost < entries_[best.route].route.cost)) {
       best.route = i;
+      best.probability = probability;
       most = worth;
+      any = true;
     }
   }
-  const auto count = static_cast<double>(entries_.size());
-  const double at_random = options_.exploration / count;
-  best.propensity = 1 - options_.exploration + at_random;
-  if (random.Chance(options_.exploration)) {
-    const size_t drawn = random.Below(entries_.size());
-    best.explored = true;
-    best.propensity = drawn == best.route ? best.propensity : at_random;
-    best.route = drawn;
-  }
-  best.probability = probabilities[best.route];
   return best;
+}
+
+RoutingDecision Router::Choose(std::span<const double, kRouterFeatures> features,
+                               Random& random) const {
+  RouteSet all;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    all.set(i);
+  }
+  const RoutingDecision best = Best(features, all);
+  RoutingDecision decision = Explore(best, all, options_.exploration, random);
+  if (decision.route != best.route) {
+    decision.probability = Probability(decision.route, features);
+  }
+  return decision;
 }
 
 }  // namespace ruvd

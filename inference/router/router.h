@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/random.h"
+#include "inference/router/limits.h"
 #include "inference/router/scorer.h"
 #include "inference/router/train_scorer.h"
 
@@ -24,7 +26,7 @@ namespace ruvd {
 struct RequestFacts {
   int prompt_tokens = 0;
   int max_tokens = 0;
-  bool diffusion = false;  // decoding mode; none of the three where it is not asked for
+  bool diffusion = false;  // decoding mode; none of the three where it is not known
   bool block = false;
   bool autoregressive = false;
   bool infill = false;
@@ -41,6 +43,8 @@ struct RequestFacts {
 };
 
 inline constexpr size_t kRouterFeatures = 16;
+// Index of whether there was a first forward.
+inline constexpr uint32_t kFirstForwardFeature = 13;
 // Index of first_confidence, for the cascade.
 inline constexpr uint32_t kConfidenceFeature = 15;
 // All of order one. A missing first forward is an entropy of 1 and a confidence of 0, and a feature
@@ -52,7 +56,7 @@ struct Route {
   std::string name;
   double cost = 0;  // relative, e.g. seconds of one core; not negative
   std::string precision = {};
-  int steps = 0;
+  int tokens_per_step = 0;  // committed by a step on average; at most limits::kMaxRouteStep
   std::string cache = {};
   std::optional<bool> adapters = std::nullopt;
   std::string model = {};
@@ -65,13 +69,22 @@ struct RouterOptions {
   double exploration = 0.05;
 };
 
+// Ways of serving a request, by number.
+using RouteSet = std::bitset<limits::kMaxRoutes>;
+
 struct RoutingDecision {
   size_t route = 0;
-  double probability = 0;  // calibrated, that this way is good enough
+  double probability = 0;  // calibrated, that this way is good enough; 0 where nobody knows
   bool explored = false;
   // Probability with which this way was chosen: 1 / propensity is its outcome's weight in training.
   double propensity = 1;
 };
+
+// Serves a share `exploration` of the requests at random, all ways of `open` alike, and the others
+// as `best` says, which is one of `open`. Says with which probability the way was chosen; where it
+// is another than `best`, how good it is is not known.
+RoutingDecision Explore(const RoutingDecision& best, const RouteSet& open, double exploration,
+                        Random& random);
 
 // Chooses among ways of serving requests by what they cost and how likely each is good enough.
 // Immutable: thread-safe.
@@ -87,7 +100,14 @@ class Router {
   // kRouterFeatures values.
   static absl::StatusOr<Router> Create(std::vector<Entry> entries, const RouterOptions& options);
 
+  // The way among those of `open` that is worth most, without chance; the cheaper of two alike.
+  // `open` has one of the entries' at least.
+  RoutingDecision Best(std::span<const double, kRouterFeatures> features,
+                       const RouteSet& open) const;
+  // That, or another one at random, of all entries.
   RoutingDecision Choose(std::span<const double, kRouterFeatures> features, Random& random) const;
+  // Calibrated, that the way `route` is good enough.
+  double Probability(size_t route, std::span<const double, kRouterFeatures> features) const;
   const std::vector<Entry>& entries() const { return entries_; }
   const RouterOptions& options() const { return options_; }
 

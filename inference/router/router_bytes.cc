@@ -145,14 +145,13 @@ void WriteRoute(ByteWriter* out, const Route& route) {
   WriteText(out, route.name);
   out->Write(static_cast<float>(route.cost));
   WriteText(out, route.precision);
-  out->Write(static_cast<uint32_t>(std::max(0, route.steps)));
+  out->Write(static_cast<uint32_t>(std::max(0, route.tokens_per_step)));
   WriteText(out, route.cache);
   out->Write(static_cast<uint8_t>(!route.adapters.has_value() ? 0 : *route.adapters ? 2 : 1));
   WriteText(out, route.model);
 }
 
 absl::StatusOr<Route> ReadRoute(ByteReader* in) {
-  constexpr uint32_t kMaxRouteSteps = 1U << 14;
   Route route;
   ASSIGN_OR_RETURN(route.name, ReadText(in));
   ASSIGN_OR_RETURN(route.cost, ReadFinite(in));
@@ -161,10 +160,10 @@ absl::StatusOr<Route> ReadRoute(ByteReader* in) {
   ASSIGN_OR_RETURN(route.cache, ReadText(in));
   const auto adapters = in->Read<uint8_t>();
   ASSIGN_OR_RETURN(route.model, ReadText(in));
-  if (!steps || *steps > kMaxRouteSteps || !adapters || *adapters > 2) {
+  if (!steps || *steps > limits::kMaxRouteStep || !adapters || *adapters > 2) {
     return Broken("a route has impossible settings");
   }
-  route.steps = static_cast<int>(*steps);
+  route.tokens_per_step = static_cast<int>(*steps);
   route.adapters = *adapters == 0 ? std::nullopt : std::optional(*adapters == 2);
   return route;
 }

@@ -133,7 +133,7 @@ absl::Status CheckShape(const ScorerShape& shape) {
   if (shape.inputs == 0 || shape.inputs > limits::kMaxRouterInputs) {
     return Impossible("no inputs or too many");
   }
-  if (shape.hidden == 0 || shape.hidden > limits::kMaxRouterHidden) {
+  if (shape.hidden == 0 || shape.hidden > limits::kMaxScorerHidden) {
     return Impossible("no hidden units or too many");
   }
   if (shape.steps == 0 || shape.inputs % shape.steps != 0) {

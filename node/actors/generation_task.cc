@@ -6,10 +6,14 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "inference/router/first_forward.h"
+#include "node/actors/route_options.h"
 #include "ruvd/inference/v1/inference.pb.h"
 
 namespace ruvd {
@@ -26,6 +30,16 @@ uint32_t NumberOf(DecodingMode mode) {
       break;
   }
   return inference::v1::DECODING_MODE_AUTOREGRESSIVE;
+}
+
+std::optional<PatternId> PatternIdOf(const AdapterUse& use) {
+  const std::optional<std::string> bytes = FromHex(use.pattern_id);
+  PatternId id{};
+  if (!bytes || bytes->size() != id.size()) {
+    return std::nullopt;
+  }
+  std::memcpy(id.data(), bytes->data(), id.size());
+  return id;
 }
 
 double Seconds(Duration d) {
@@ -167,10 +181,13 @@ absl::Status GenerationTask::Begin(Transformer& transformer) {
   }
   held_ = std::vector<RangedPart>();
   trace_.Chose(selection_.uses);
+  if (services_.router != nullptr) {
+    TakeRoute(transformer);
+  }
   if (remembered) {
     generation_->Remember(services_.instant->MemoryOf(session), /*record=*/true);
   }
-  if (services_.dgr.has_value() && job_.use_adapters) {
+  if (services_.dgr.has_value() && UsesAdapters()) {
     generation_->Watch([this](const StepSignals& signals) { WatchUncertainty(signals); });
   }
   GenerationStarted started;
@@ -194,12 +211,17 @@ absl::Status GenerationTask::Begin(Transformer& transformer) {
 }
 
 absl::StatusOr<std::vector<TokenId>> GenerationTask::Create(const Model& model) {
-  const auto policy = [this](float t) { return selection_.At(t); };
   ASSIGN_OR_RETURN(const SamplingOptions options, Options(model));
   mode_ = options.mode.value_or(DefaultDecodingMode(model.config(), !job_.parts.empty()));
   if (!job_.conversation.messages.empty()) {
     ASSIGN_OR_RETURN(chat_, WriteConversation(model, job_.conversation));
   }
+  return CreateWith(model, options);
+}
+
+absl::StatusOr<std::vector<TokenId>> GenerationTask::CreateWith(const Model& model,
+                                                                const SamplingOptions& options) {
+  const auto policy = [this](float t) { return selection_.At(t); };
   if (job_.parts.empty()) {
     std::vector<TokenId> prompt =
         chat_.tokens.empty() ? PromptTokens(model, job_.prompt) : chat_.tokens;
@@ -212,6 +234,92 @@ absl::StatusOr<std::vector<TokenId>> GenerationTask::Create(const Model& model) 
                    Generation::CreateInfill(model, canvas, options, policy, services_.prefixes));
   std::erase(canvas, kNoToken);
   return canvas;
+}
+
+void GenerationTask::TakeRoute(Transformer& transformer) {
+  const Model& model = transformer.model();
+  const bool adapters_act = !selection_.uses.empty() || services_.dgr.has_value();
+  const RouteSet open = OpenRoutes(job_, mode_, adapters_act);
+  absl::StatusOr<SamplingOptions> options = Options(model);  // those that Create took
+  if (open.count() == 1 || !options.ok()) {
+    return;
+  }
+  const RoutedRequest routed = services_.router->Choose(Facts(transformer), open);
+  const Route& route = NodeRoutes().at(routed.decision.route);
+  if (route.tokens_per_step > 0 || !route.cache.empty()) {
+    // May take more memory than there is.
+    if (!CreateWith(model, WithRoute(route, *std::move(options), mode_, TokensToGenerate(job_),
+                                     model.config().block_length))
+             .ok()) {
+      return;
+    }
+  }
+  routed_ = routed;
+  trace_.Routed(route.name, routed.decision.probability);
+  if (!UsesAdapters()) {
+    selection_ = ChosenAdapters();
+    trace_.ChoseAgain(selection_.uses);
+  }
+}
+
+RequestFacts GenerationTask::Facts(Transformer& transformer) const {
+  RequestFacts facts{.prompt_tokens = generation_->prompt_length(),
+                     .max_tokens = TokensToGenerate(job_),
+                     .diffusion = mode_ == DecodingMode::kDiffusion,
+                     .block = mode_ == DecodingMode::kBlock,
+                     .autoregressive = mode_ == DecodingMode::kAutoregressive,
+                     .infill = !job_.parts.empty(),
+                     .chat = !job_.conversation.messages.empty(),
+                     .temperature = job_.options.temperature};
+  for (const AdapterUse& use : selection_.uses) {
+    facts.pattern_similarity = std::max(facts.pattern_similarity, use.similarity);
+  }
+  facts.queue_share = services_.queue_share ? services_.queue_share() : 0;
+  if (services_.prefixes != nullptr) {
+    const KvPool& pool = *services_.prefixes->pool();
+    facts.kv_share =
+        static_cast<float>(pool.usage().pages) / static_cast<float>(pool.budget_pages());
+  }
+  if (job_.deadline.has_value()) {
+    facts.deadline_s =
+        static_cast<float>(std::max(0.0, Seconds(*job_.deadline - services_.clock->Now())));
+  }
+  if (services_.router->options().kind == ScorerKind::kCascade) {
+    const auto prompt =
+        std::span(generation_->tokens()).first(static_cast<size_t>(generation_->prompt_length()));
+    if (const auto first = ReadFirstForward(transformer, prompt, mode_, facts.max_tokens);
+        first.ok()) {
+      facts.first_entropy = first->entropy;
+      facts.first_confidence = first->confidence;
+    }
+  }
+  return facts;
+}
+
+bool GenerationTask::UsesAdapters() const {
+  return job_.use_adapters &&
+         !(routed_ && NodeRoutes().at(routed_->decision.route).adapters == false);
+}
+
+std::optional<TrajectoryRoute> GenerationTask::RouteTaken() const {
+  if (!routed_) {
+    return std::nullopt;
+  }
+  const RoutingDecision& decision = routed_->decision;
+  TrajectoryRoute taken{
+      .name = NodeRoutes().at(decision.route).name,
+      .features = {routed_->features.begin(), routed_->features.end()},
+      .propensity = static_cast<float>(decision.propensity),
+      .probability = static_cast<float>(decision.probability),
+      .explored = decision.explored,
+      .seconds = static_cast<float>(std::max(0.0, Seconds(services_.clock->Now() - begun_))),
+      .tokens = static_cast<uint32_t>(TokensToGenerate(job_))};
+  for (size_t i = 0; i < kNodeRoutes; ++i) {
+    if (routed_->open[i] && i != decision.route) {
+      taken.others.push_back(NodeRoutes().at(i).name);
+    }
+  }
+  return taken;
 }
 
 void GenerationTask::WatchUncertainty(const StepSignals& signals) {
@@ -276,13 +384,7 @@ absl::Status GenerationTask::Advance(RoundResult round) {
 
 absl::StatusOr<SamplingOptions> GenerationTask::Options(const Model& model) const {
   SamplingOptions options = job_.options;
-  int open = options.max_tokens;
-  if (!job_.parts.empty()) {
-    open = 0;
-    for (const TextPart& part : job_.parts) {
-      open += part.gap;
-    }
-  }
+  const int open = TokensToGenerate(job_);
   if (services_.max_tokens_limit > 0 && open > services_.max_tokens_limit) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "{} new tokens are more than this node's inference.max_tokens_limit of {}; ask "
@@ -359,6 +461,12 @@ absl::Status GenerationTask::Finish() {
   finished.seconds = Seconds(services_.clock->Now() - begun_);
   finished.queue_seconds = Seconds(begun_ - admitted_);
   finished.adapters = AllUses();
+  if (routed_) {
+    const RoutingDecision& decision = routed_->decision;
+    finished.route = RouteUse{.name = NodeRoutes().at(decision.route).name,
+                              .probability = decision.probability,
+                              .explored = decision.explored};
+  }
   std::erase_if(tokens_, [&](const Commit& commit) {  // committed behind the end of the text
     return commit.position >= finished.completion_tokens;
   });
@@ -388,61 +496,13 @@ Trajectory GenerationTask::MakeTrajectory() const {
   trajectory.step_entropy = step_entropy_;
   for (const AdapterUse& use : AllUses()) {
     trajectory.adapters.push_back(fmt::format("{}@{}", use.name, use.version));
+    if (const auto pattern = PatternIdOf(use)) {
+      trajectory.patterns.push_back(*pattern);
+    }
   }
+  trajectory.route = RouteTaken();
   trajectory.created_ms = services_.clock->WallMillis();
   return trajectory;
-}
-
-bool ScoreTask::RunSlice(Transformer& serving) {
-  absl::StatusOr<ScoreAnswer> answer = Run(serving);
-  if (absl::IsCancelled(answer.status())) {
-    answer = Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
-                   "the node stopped before the score was done; send it to another node or ask for "
-                   "fewer samples");
-  }
-  done_(std::move(answer));
-  return true;
-}
-
-absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& serving) {
-  const Model& model = exact_.model();
-  const std::vector<TokenId> prompt = PromptTokens(model, job_.prompt);
-  const std::vector<TokenId> completion = model.tokenizer().EncodeContinuation(job_.completion);
-  ScoreAnswer answer;
-  answer.tokens = static_cast<int>(completion.size());
-  ChosenAdapters selection;
-  if (job_.use_adapters) {
-    // Patterns are found by the embeddings that completions were stored with.
-    RETURN_IF_ERROR(held_.status());
-    ASSIGN_OR_RETURN(const std::vector<float> embedding, EmbedText(serving, prompt, whitening_));
-    ASSIGN_OR_RETURN(selection, adapters_.Choose(embedding, job_.adapters));
-  }
-  // Each masking is one step: what acts there is what would act in a completion.
-  AdapterMix mix;
-  const auto mix_at = [&](double t) {
-    mix = selection.At(static_cast<float>(t));
-    return &mix;
-  };
-  ScoreOptions options = job_.options;
-  options.mode = job_.mode.value_or(DefaultDecodingMode(model.config(), /*infill=*/false));
-  if (model.config().block_length > 0) {
-    options.block_length = model.config().block_length;
-  }
-  ASSIGN_OR_RETURN(answer.nats_per_token,
-                   ScoreCompletion(exact_, prompt, completion, AdaptersOfT(mix_at), options));
-  answer.adapters = std::move(selection.uses);
-  return answer;
-}
-
-bool EmbedTask::RunSlice(Transformer& transformer) {
-  const std::vector<TokenId> tokens = PromptTokens(transformer.model(), text_);
-  absl::StatusOr<std::vector<float>> embedding = EmbedText(transformer, tokens, whitening_);
-  if (!embedding.ok()) {
-    done_(embedding.status());
-    return true;
-  }
-  done_(EmbedAnswer{.embedding = *std::move(embedding), .tokens = static_cast<int>(tokens.size())});
-  return true;
 }
 
 }  // namespace ruvd

@@ -19,6 +19,7 @@
 #include "node/actors/erasure_fence.h"
 #include "node/actors/inference.h"
 #include "node/actors/instant_loop.h"
+#include "node/actors/request_router.h"
 #include "node/actors/request_trace.h"
 #include "storage/trajectories/trajectory_store.h"
 
@@ -48,6 +49,9 @@ struct GenerationServices {
   std::optional<DgrOptions> dgr = std::nullopt;
   // What entropy is usual by t; with dgr. Used on the compute thread only.
   UsualEntropy* usual_entropy = nullptr;
+  RequestRouter* router = nullptr;  // null: requests are served as they ask for
+  // Share of the queue that is in use; for the router. Empty: nobody knows.
+  std::function<float()> queue_share = nullptr;
 };
 
 // A conversation as the model sees it: the text for people, and the tokens, in which markers are
@@ -88,8 +92,18 @@ class GenerationTask final : public ComputeTask {
   // Cancelled or past its deadline.
   absl::Status CheckWanted() const;
   absl::Status Begin(Transformer& transformer);
-  // Sets generation_ and, for a conversation, chat_; returns the given tokens.
+  // Sets mode_ and, for a conversation, chat_; then generation_. Returns the given tokens.
   absl::StatusOr<std::vector<TokenId>> Create(const Model& model);
+  absl::StatusOr<std::vector<TokenId>> CreateWith(const Model& model,
+                                                  const SamplingOptions& options);
+  // Lets the router choose what the job leaves open, once adapters are chosen. What cannot be
+  // served as it chose is served as asked.
+  void TakeRoute(Transformer& transformer);
+  RequestFacts Facts(Transformer& transformer) const;
+  // Of what was chosen; none where nothing was.
+  std::optional<TrajectoryRoute> RouteTaken() const;
+  // Whether adapters of patterns may act on it.
+  bool UsesAdapters() const;
   // The job's options with the node's own settings.
   absl::StatusOr<SamplingOptions> Options(const Model& model) const;
   // Takes other adapters from the next step on where the step was uncertain.
@@ -124,55 +138,13 @@ class GenerationTask final : public ComputeTask {
   std::vector<AdapterUse> former_;  // adapters that served earlier steps
   DgrHistory dgr_history_;
   DecodingMode mode_ = DecodingMode::kDiffusion;
+  std::optional<RoutedRequest> routed_;  // what the router chose, where it did
   std::unique_ptr<Generation> generation_;
   ChatPrompt chat_;                // of a conversation
   std::vector<Commit> tokens_;     // by position, where log-probabilities are asked for
   bool begun_generation_ = false;  // adapters are chosen, steps may follow
   std::vector<float> step_t_;
   std::vector<float> step_entropy_;
-};
-
-// The score of a completion, in one slice, by a transformer of Precision::kExact of its own.
-class ScoreTask final : public ComputeTask {
- public:
-  ScoreTask(const GenerationServices& services, Transformer& exact, ScoreJob job,
-            std::function<void(absl::StatusOr<ScoreAnswer>)> done)
-      : adapters_(*services.adapters),
-        whitening_(services.whitening),
-        exact_(exact),
-        job_(std::move(job)),
-        done_(std::move(done)) {}
-  bool NeedsPreparation() const override {
-    return job_.use_adapters && adapters_.ReadsFiles(job_.adapters);
-  }
-  void Prepare() override { held_ = adapters_.ReadFiles(job_.adapters); }
-  bool RunSlice(Transformer& serving) override;
-  void Fail(const absl::Status& status) override { done_(status); }
-
- private:
-  absl::StatusOr<ScoreAnswer> Run(Transformer& serving);
-
-  AdapterSource& adapters_;
-  const Whitening* whitening_;
-  Transformer& exact_;
-  const ScoreJob job_;
-  absl::StatusOr<std::vector<RangedPart>> held_ = std::vector<RangedPart>();  // read for it
-  const std::function<void(absl::StatusOr<ScoreAnswer>)> done_;
-};
-
-// The embedding of a text, in one slice.
-class EmbedTask final : public ComputeTask {
- public:
-  EmbedTask(const Whitening* whitening, std::string text,
-            std::function<void(absl::StatusOr<EmbedAnswer>)> done)
-      : whitening_(whitening), text_(std::move(text)), done_(std::move(done)) {}
-  bool RunSlice(Transformer& transformer) override;
-  void Fail(const absl::Status& status) override { done_(status); }
-
- private:
-  const Whitening* whitening_;
-  const std::string text_;
-  const std::function<void(absl::StatusOr<EmbedAnswer>)> done_;
 };
 
 }  // namespace ruvd

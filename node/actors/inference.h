@@ -45,6 +45,13 @@ struct GenerationStarted {
   std::vector<Commit> given;  // tokens between gaps
 };
 
+// The way of serving a request that a router chose.
+struct RouteUse {
+  std::string name;
+  double probability = 0;  // that it is good enough; 0 where nobody knows
+  bool explored = false;   // chosen at random
+};
+
 struct GenerationFinished {
   std::string response_id;
   FinishReason reason = FinishReason::kLength;
@@ -54,7 +61,8 @@ struct GenerationFinished {
   double seconds = 0;
   double queue_seconds = 0;
   std::vector<AdapterUse> adapters;
-  std::vector<Commit> tokens;  // where log-probabilities are asked for
+  std::optional<RouteUse> route = std::nullopt;  // none: nothing was chosen
+  std::vector<Commit> tokens;                    // where log-probabilities are asked for
 };
 
 // Receives the events of one generation, in order: OnStarted, any number of OnStep, then exactly

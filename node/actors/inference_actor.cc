@@ -13,6 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/actors/compute_round.h"
+#include "node/actors/score_task.h"
 #include "node/limits.h"
 #include "privacy/sodium.h"
 
@@ -222,7 +223,12 @@ class InferenceActorImpl final : public InferenceActor {
     std::array<uint8_t, 16> id{};
     SecureRandomBytes(id);
     job.listener = std::make_shared<MeteredListener>(std::move(job.listener), options_);
-    return Admitted(std::make_unique<GenerationTask>(options_.services, ToHex(id), std::move(job)));
+    GenerationServices services = options_.services;
+    services.queue_share = [running = running_, queue = static_cast<float>(options_.queue)] {
+      return static_cast<float>(running->load()) / queue;
+    };
+    return Admitted(
+        std::make_unique<GenerationTask>(std::move(services), ToHex(id), std::move(job)));
   }
   absl::Status Score(ScoreJob job, std::function<void(absl::StatusOr<ScoreAnswer>)> done) override {
     job.options.cancelled = options_.aborted;

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "node/actors/learning_throttle.h"
+#include "node/actors/router_learner.h"
 #include "storage/changes/learning_change.h"
 
 namespace ruvd {
@@ -69,6 +70,7 @@ struct LearningStatus {
   uint64_t rounds = 0;   // since the start
   uint32_t changes = 0;  // listed
   LearningThrottleStatus throttle;
+  RouterStatus router;
 };
 
 // The learning loops: trajectories with feedback teach their sessions at once and become clusters,

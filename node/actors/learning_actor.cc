@@ -55,6 +55,12 @@ struct AgeCheck {};
 using Message = std::variant<FeedbackMessage, UndoMessage, ListMessage, PauseMessage, StatusMessage,
                              RunMessage, AgeCheck>;
 
+// What a round does on the learning thread.
+struct RoundWork {
+  BackgroundRound patterns;
+  std::optional<absl::StatusOr<RouterRound>> router;  // none: it was not trained
+};
+
 double MillisSince(TimePoint begun, TimePoint now) {
   return std::chrono::duration<double, std::milli>(now - begun).count();
 }
@@ -89,10 +95,12 @@ class BackgroundActor final : public Actor<Message> {
   absl::Status On(StatusMessage& message, Context& context) override;
   absl::Status On(RunMessage& message, Context& context) override;
   absl::Status On(AgeCheck&, Context& context) override {
-    return fresh_.empty() && !DeepChanged() ? absl::OkStatus() : MaybeStartRound(context);
+    return fresh_.empty() && !DeepChanged() && !RouterIsDue() ? absl::OkStatus()
+                                                              : MaybeStartRound(context);
   }
 
  private:
+  bool RouterIsDue() const { return options_.router != nullptr && options_.router->due(); }
   bool learning() const { return options_.enabled && !paused_->load(); }
   absl::StatusOr<std::set<std::string>> FindLessons(bool replay) const;
   // Whether another version of the adapter of deep rounds is served than when a round looked for
@@ -109,8 +117,7 @@ class BackgroundActor final : public Actor<Message> {
   absl::Status MaybeStartRound(Context& context);
   absl::Status StartRound(Context& context);
   void Report(const BackgroundRound& round) const;
-  void Settle(const BackgroundRound& round, const RoundWaiters& waiters, double seconds,
-              TimePoint now);
+  void Settle(const RoundWork& work, const RoundWaiters& waiters, double seconds, TimePoint now);
   LearningStatus StatusNow() const;
 
   const LearningActorOptions options_;
@@ -166,6 +173,9 @@ absl::Status BackgroundActor::On(FeedbackMessage& message, Context& context) {
   }
   if (options_.on_feedback) {
     options_.on_feedback(taken->trajectory);
+  }
+  if (options_.router != nullptr) {
+    options_.router->OnFeedback(taken->trajectory);
   }
   const bool teaches = !WantedText(taken->trajectory, options_.round.min_rating).empty();
   if (teaches && options_.enabled) {
@@ -242,7 +252,8 @@ absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
                               .trajectories = options_.services.trajectories,
                               .instant = options_.instant,
                               .package_id = options_.services.package_id,
-                              .withdraw = options_.withdraw};
+                              .withdraw = options_.withdraw,
+                              .router = options_.router};
   absl::StatusOr<LearningChange> change =
       message.token.empty() ? UndoLast(services) : changes->Find(message.token);
   if (change.ok() && !message.token.empty()) {
@@ -301,8 +312,9 @@ LearningStatus BackgroundActor::StatusNow() const {
           .lessons_waiting = static_cast<uint32_t>(fresh_.size()),
           .rounds = rounds_,
           .changes = changes == nullptr ? 0 : static_cast<uint32_t>(changes->size()),
-          .throttle = options_.throttle == nullptr ? LearningThrottleStatus{}
-                                                   : options_.throttle->status()};
+          .throttle =
+              options_.throttle == nullptr ? LearningThrottleStatus{} : options_.throttle->status(),
+          .router = options_.router == nullptr ? RouterStatus{} : options_.router->status()};
 }
 
 absl::Status BackgroundActor::On(RunMessage& message, Context& context) {
@@ -335,7 +347,7 @@ absl::Status BackgroundActor::StartRound(Context& context) {
   const AdapterCatalog* const catalog = options_.services.catalog;
   const uint32_t served = catalog == nullptr ? 0 : ServedDeepVersion(*catalog);
   running_ = std::make_shared<RoundWaiters>(std::exchange(waiting_, {}));
-  auto result = std::make_shared<BackgroundRound>();
+  auto result = std::make_shared<RoundWork>();
   auto random = std::make_shared<Random>(context.Rng().Fork());
   LearningServices services = options_.services;
   services.on_demand = !running_->operators.empty();
@@ -348,27 +360,37 @@ absl::Status BackgroundActor::StartRound(Context& context) {
       return throttle->Wait(bytes, cancelled);
     };
   }
+  RouterLearner* const router = RouterIsDue() || services.on_demand ? options_.router : nullptr;
   const TimePoint begun = context.Now();
   return context.Offload(
       *options_.pool,
       // Holds nothing of this actor: after a forced stop the round outlives it.
-      [services = std::move(services), round = options_.round, fresh, result, random, throttle] {
+      [services = std::move(services), round = options_.round, fresh, result, random, throttle,
+       router] {
         std::optional<LearningThrottle::Working> working;
         if (throttle != nullptr) {
           working.emplace(*throttle);
         }
-        *result = RunBackgroundRound(services, round, *fresh, *random);
+        if (!fresh->responses.empty() || fresh->stale_patterns) {
+          result->patterns = RunBackgroundRound(services, round, *fresh, *random);
+        }
+        if (router != nullptr) {
+          result->router = router->Train(services, *random);
+        }
       },
       [this, result, begun, served](Context& own) {
         const auto waiters = std::exchange(running_, nullptr);
-        if (result->status.ok()) {
+        if (result->patterns.status.ok()) {
           looked_at_ = served;
         }
         ++rounds_;
         const double seconds = std::chrono::duration<double>(own.Now() - begun).count();
         options_.metrics->LearningRound(seconds);
-        fresh_.merge(result->waiting);
-        Report(*result);
+        fresh_.merge(result->patterns.waiting);
+        Report(result->patterns);
+        if (result->router) {
+          LogRouterRound(*result->router);
+        }
         Settle(*result, *waiters, seconds, own.Now());
         // Without waiters what is left waits for the next AgeCheck: a failure may last.
         const bool waited_for = !waiting_.feedback.empty() || !waiting_.operators.empty();
@@ -395,8 +417,9 @@ void BackgroundActor::Report(const BackgroundRound& round) const {
   }
 }
 
-void BackgroundActor::Settle(const BackgroundRound& round, const RoundWaiters& waiters,
-                             double seconds, TimePoint now) {
+void BackgroundActor::Settle(const RoundWork& work, const RoundWaiters& waiters, double seconds,
+                             TimePoint now) {
+  const BackgroundRound& round = work.patterns;
   for (const WaitingFeedback& waiter : waiters.feedback) {
     absl::StatusOr<FeedbackAnswer> answer = AnswerOfRound(round, waiter.response_id);
     if (absl::IsCancelled(answer.status()) && paused_->load()) {
@@ -422,6 +445,9 @@ void BackgroundActor::Settle(const BackgroundRound& round, const RoundWaiters& w
     absl::StatusOr<RoundSummary> summary = Summarise(round);
     if (summary.ok()) {
       summary->seconds = seconds;
+      if (work.router && work.router->ok() && (*work.router)->change) {
+        summary->changes.push_back(*(*work.router)->change);
+      }
     }
     reply.Send(std::move(summary));
   }

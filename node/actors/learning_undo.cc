@@ -216,6 +216,14 @@ absl::StatusOr<LearningChange> UndoChange(const UndoServices& services,
       }
       RETURN_IF_ERROR(services.withdraw(change));
       break;
+    case ChangeKind::kRouterTrained:
+      if (services.router == nullptr) {
+        return CannotUndo(change,
+                          "the router is off (inference.router) and chooses nothing until it is "
+                          "on");
+      }
+      RETURN_IF_ERROR(services.router->Withdraw(change));
+      break;
   }
   LearningChange undone = change;
   undone.undone_ms = services.clock->WallMillis();

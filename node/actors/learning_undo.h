@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "node/actors/instant_loop.h"
+#include "node/actors/router_learner.h"
 #include "storage/changes/change_store.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/trajectories/trajectory_store.h"
@@ -27,6 +28,7 @@ struct UndoServices {
   Digest package_id{};             // of the model that is served
   // Takes the published version of a change out of service; null: none is ever published.
   std::function<absl::Status(const LearningChange&)> withdraw = nullptr;
+  RouterLearner* router = nullptr;  // null: no router is trained
 };
 
 // Changes back what a change changed, and returns the change as it is listed then. A pattern gets

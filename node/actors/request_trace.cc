@@ -48,7 +48,7 @@ void RequestTrace::Begun(const ModelConfig& model, const SamplingOptions& option
   entry_.latency.queue_ms = Lap();
   begun_ = true;
   entry_.model_used = TextOf(model.name);
-  // One model, and nobody who would choose another.
+  // One model, so that no router would choose another.
   entry_.routing = {.model = entry_.model_used,
                     .context_size = static_cast<uint32_t>(std::max(0, model.context)),
                     .temperature = options.temperature,
@@ -67,6 +67,12 @@ void RequestTrace::Chose(const std::vector<AdapterUse>& uses) {
   entry_.latency.retrieval_ms = Lap();
   chosen_ = true;
   ChoseAgain(uses);
+}
+
+void RequestTrace::Routed(std::string_view route, double probability) {
+  entry_.latency.routing_ms = Lap();
+  entry_.routing.route = TextOf(route);
+  entry_.routing.confidence = static_cast<float>(std::clamp(probability, 0.0, 1.0));
 }
 
 void RequestTrace::ChoseAgain(const std::vector<AdapterUse>& uses) {

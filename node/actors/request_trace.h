@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,6 +43,9 @@ class RequestTrace {
   void Begun(const ModelConfig& model, const SamplingOptions& options);
   void Embedded(const std::vector<float>& embedding, size_t prompt_tokens);
   void Chose(const std::vector<AdapterUse>& uses);
+  // A router chose this way of serving it, good enough with this probability (0 to 1). May be left
+  // out.
+  void Routed(std::string_view route, double probability);
   // Others were chosen on the way: all that were ever used.
   void ChoseAgain(const std::vector<AdapterUse>& uses);
 

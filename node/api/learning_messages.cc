@@ -53,6 +53,19 @@ void WriteChange(const LearningChange& change, learning::v1::Change* message) {
                              (change.images > 0 || !needs_images));
 }
 
+void WriteRouterStatus(const RouterStatus& status, learning::v1::RouterStatus* message) {
+  message->set_kind(status.kind);
+  message->set_version(status.version);
+  message->set_outcomes(status.outcomes);
+  message->set_waiting(status.waiting);
+  if (status.last) {
+    message->set_last_verdict(std::string(RouterVerdictName(status.last->verdict)));
+    message->set_last_outcomes(status.last->outcomes);
+    message->set_last_gain(status.last->gain);
+    message->set_last_standard_error(status.last->standard_error);
+  }
+}
+
 void WriteLearningStatus(const LearningStatus& status, learning::v1::LearningStatus* message) {
   message->set_enabled(status.enabled);
   message->set_paused(status.paused);
@@ -66,6 +79,7 @@ void WriteLearningStatus(const LearningStatus& status, learning::v1::LearningSta
   message->set_pauses(status.throttle.pauses);
   message->set_training_bytes(status.throttle.memory_bytes);
   message->set_budget_bytes(status.throttle.budget_bytes);
+  WriteRouterStatus(status.router, message->mutable_router());
 }
 
 void WriteRoundSummary(const RoundSummary& summary, learning::v1::RunBackgroundResponse* message) {

@@ -16,6 +16,7 @@ namespace ruvd {
 void WriteFeedbackAnswer(const FeedbackAnswer& answer,
                          learning::v1::SubmitFeedbackResponse* message);
 void WriteChange(const LearningChange& change, learning::v1::Change* message);
+void WriteRouterStatus(const RouterStatus& status, learning::v1::RouterStatus* message);
 void WriteLearningStatus(const LearningStatus& status, learning::v1::LearningStatus* message);
 void WriteRoundSummary(const RoundSummary& summary, learning::v1::RunBackgroundResponse* message);
 void WriteDeepResult(const DeepResult& result, learning::v1::RunDeepResponse* message);

@@ -324,6 +324,11 @@ void WriteFinished(const GenerationFinished& finished, const Tokenizer& tokenize
   for (const AdapterUse& use : finished.adapters) {
     WriteAdapterUse(use, message->add_adapters_used());
   }
+  if (finished.route) {
+    message->mutable_route()->set_name(finished.route->name);
+    message->mutable_route()->set_probability(finished.route->probability);
+    message->mutable_route()->set_explored(finished.route->explored);
+  }
   for (const Commit& commit : finished.tokens) {
     WriteCommit(commit, tokenizer, message->add_tokens());
   }

@@ -116,6 +116,7 @@ void WriteEntry(const WitnessEntry& entry, witness::v1::Entry* message) {
   message->set_temperature(entry.routing.temperature);
   message->set_top_p(entry.routing.top_p);
   message->set_context_size(entry.routing.context_size);
+  message->set_route(entry.routing.route);
 }
 
 void WriteSummary(const LatencySummary& summary, witness::v1::LatencySummary* message) {

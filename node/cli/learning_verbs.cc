@@ -90,6 +90,24 @@ std::string DeepState(const learning::v1::DeepStatus& deep) {
                         : served;
 }
 
+std::string RouterState(const learning::v1::RouterStatus& router) {
+  if (router.kind().empty()) {
+    return "off (inference.router)";
+  }
+  const std::string chooses =
+      router.version() == 0
+          ? "nothing learned, explores"
+          : fmt::format("router@{} of {} outcome(s)", router.version(), router.outcomes());
+  const std::string last =
+      router.last_verdict().empty()
+          ? ""
+          : fmt::format("; last training: {} of {} outcome(s), gain {:.3f} (standard error {:.3f})",
+                        PrintableLine(router.last_verdict()), router.last_outcomes(),
+                        router.last_gain(), router.last_standard_error());
+  return fmt::format("{}, {}, {} new outcome(s){}", PrintableLine(router.kind()), chooses,
+                     router.waiting(), last);
+}
+
 std::string Describe(const learning::v1::LearningStatus& status) {
   const std::string state = !status.enabled()        ? "off (learning.enabled)"
                             : status.paused()        ? "paused"
@@ -101,11 +119,11 @@ std::string Describe(const learning::v1::LearningStatus& status) {
       "learning: {}\nlessons waiting: {}\nrounds since the start: {}\nchanges listed: {}\n"
       "slowest steps (p99): {:.1f} ms beside learning, {:.1f} ms without (0: too few)\n"
       "waited for serving: {} time(s), {:.1f} s\nmemory of training: {} of {} MiB\n"
-      "deep loop: {}\n",
+      "deep loop: {}\nrouter: {}\n",
       state, status.lessons_waiting(), status.rounds(), status.changes(),
       kMillis * status.p99_step_seconds(), kMillis * status.p99_step_seconds_without(),
       status.pauses(), status.paused_seconds(), status.training_bytes() / kMiB,
-      status.budget_bytes() / kMiB, DeepState(status.deep()));
+      status.budget_bytes() / kMiB, DeepState(status.deep()), RouterState(status.router()));
 }
 
 template <typename Response>

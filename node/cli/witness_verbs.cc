@@ -136,6 +136,7 @@ absl::Status Show(CommandContext& context, const std::string& id) {
       {"quality", Quality(entry)},
       {"tokens", fmt::format("{} in, {} out", entry.prompt_tokens(), entry.completion_tokens())},
       {"sampling", fmt::format("temperature {}, top_p {}", entry.temperature(), entry.top_p())},
+      {"route", OrDash(entry.route())},
       {"adapters", OrDash(fmt::format("{}", fmt::join(entry.adapters(), ", ")))},
       {"patterns", OrDash(fmt::format("{}", fmt::join(entry.retrieved_ids(), ", ")))},
       {"total", fmt::format("{:.1f} ms", latency.total_ms())},

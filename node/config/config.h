@@ -50,6 +50,11 @@ struct NodeConfig {
     std::vector<std::string> adapters;
     // Factors of adapters in memory; those beyond are read again when somebody asks for them.
     uint64_t adapter_bytes = 256ULL << 20;
+    // What chooses how requests are served, of what they leave open: off, logistic, fastgrnn or
+    // cascade. Off: no router was better than chance (bench/RESULTS.md).
+    std::string router = "off";
+    float router_exploration = 0.05F;  // share of requests that it serves at random
+    float router_value = 10;           // of a good completion, in costs of one as it is asked for
   } inference;
   struct RetrievalSection {
     // Cosine at which a pattern's adapter applies; 0: what suits the model's embeddings.

@@ -23,6 +23,7 @@ constexpr std::string_view kDgrStrategies[] = {"off", "entropy", "confidence_gap
 constexpr std::string_view kDeepScopes[] = {"related", "all"};
 constexpr std::string_view kDeepGuards[] = {"replay", "replay_kl", "ewc", "replay_ewc",
                                             "replay_kl_ewc"};
+constexpr std::string_view kRouters[] = {"off", "logistic", "fastgrnn", "cascade"};
 constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
@@ -32,6 +33,7 @@ constexpr double kMaxThreads = 1024;
 constexpr double kMaxQueue = 65'536;
 constexpr double kMaxTokens = 1 << 20;
 constexpr double kMaxDgrQueries = 64;
+constexpr double kMaxRouterValue = 1'000'000;
 constexpr double kMaxRank = 256;
 constexpr double kMaxLayers = 1024;
 constexpr double kMaxSeconds = 7 * 24 * 3600;
@@ -75,6 +77,14 @@ const std::array kKeys = {
               RUVD_FIELD(std::vector<std::string>, inference.adapters)},
     ConfigKey{"inference", "adapter_bytes", "Memory of adapters; those used least are read again.",
               RUVD_FIELD(uint64_t, inference.adapter_bytes), 1 << 20, kMaxBytes},
+    ConfigKey{"inference", "router",
+              "What learns to choose steps, cache and adapters of requests that leave them open.",
+              RUVD_FIELD(std::string, inference.router), 0, 0, TextRule::kOneOf, kRouters},
+    ConfigKey{"inference", "router_exploration", "Share of requests that it serves at random.",
+              RUVD_FIELD(float, inference.router_exploration), 0, 1},
+    ConfigKey{"inference", "router_value",
+              "What it takes a good completion to be worth, in costs of one as it is asked for.",
+              RUVD_FIELD(float, inference.router_value), 0, kMaxRouterValue},
 
     ConfigKey{"retrieval", "similarity",
               "Cosine at which a pattern's adapter applies; 0 is what suits the model.",

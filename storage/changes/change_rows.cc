@@ -111,7 +111,7 @@ absl::StatusOr<LearningChange> DecodeChange(std::string_view bytes, uint64_t num
   }
   std::ranges::copy(row.package_id(), change.package_id.begin());
   if (!InRange(row.loop(), LearningLoop::kInstant, LearningLoop::kDeep) ||
-      !InRange(row.kind(), ChangeKind::kSessionTaught, ChangeKind::kAdapterPublished) ||
+      !InRange(row.kind(), ChangeKind::kSessionTaught, ChangeKind::kRouterTrained) ||
       !ReadId(row.pattern_id(), &change.pattern) ||
       !ReadId(row.merged_pattern_id(), &change.merged) ||
       change.responses.size() > limits::kMaxChangeResponses ||

@@ -12,8 +12,8 @@ namespace ruvd {
 namespace {
 
 constexpr std::array<std::string_view, 3> kLoopNames = {"instant", "background", "deep"};
-constexpr std::array<std::string_view, 4> kKindNames = {"session_taught", "pattern_stored",
-                                                        "patterns_merged", "adapter_published"};
+constexpr std::array<std::string_view, 5> kKindNames = {
+    "session_taught", "pattern_stored", "patterns_merged", "adapter_published", "router_trained"};
 
 }  // namespace
 

@@ -23,6 +23,7 @@ enum class ChangeKind : uint8_t {
   kPatternStored = 2,     // a new pattern or the next version of one
   kPatternsMerged = 3,    // one pattern took another one's place
   kAdapterPublished = 4,  // the next version of an adapter that all requests get
+  kRouterTrained = 5,     // the next version of what chooses how requests are served
 };
 std::string_view ChangeKindName(ChangeKind kind);  // "session_taught", "pattern_stored", ...
 

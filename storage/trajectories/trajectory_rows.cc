@@ -4,6 +4,7 @@
 #include "storage/trajectories/trajectory_rows.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -13,8 +14,47 @@
 
 namespace ruvd::trajectories {
 namespace {
+
 constexpr size_t kPrefixBytes = 2;
+
+void WriteRoute(const TrajectoryRoute& route, storage::v1::TrajectoryRoute* row) {
+  row->set_name(route.name);
+  for (const std::string& other : route.others) {
+    row->add_others(other);
+  }
+  row->mutable_features()->Add(route.features.begin(), route.features.end());
+  row->set_propensity(route.propensity);
+  row->set_probability(route.probability);
+  row->set_explored(route.explored);
+  row->set_seconds(route.seconds);
+  row->set_tokens(route.tokens);
+}
+
+TrajectoryRoute ReadRoute(const storage::v1::TrajectoryRoute& row) {
+  return {.name = row.name(),
+          .others = {row.others().begin(), row.others().end()},
+          .features = {row.features().begin(), row.features().end()},
+          .propensity = row.propensity(),
+          .probability = row.probability(),
+          .explored = row.explored(),
+          .seconds = row.seconds(),
+          .tokens = row.tokens()};
+}
+
 }  // namespace
+
+bool IsSound(const TrajectoryRoute& route) {
+  const auto finite = [](float value) { return std::isfinite(value); };
+  return !route.name.empty() && route.name.size() <= limits::kMaxRouteNameBytes &&
+         route.others.size() <= limits::kMaxRouteOthers &&
+         std::ranges::all_of(
+             route.others,
+             [](const std::string& other) { return other.size() <= limits::kMaxRouteNameBytes; }) &&
+         route.features.size() <= limits::kMaxRouteFeatures &&
+         std::ranges::all_of(route.features, finite) && route.propensity > 0 &&
+         route.propensity <= 1 && route.probability >= 0 && route.probability <= 1 &&
+         finite(route.seconds) && route.seconds >= 0;
+}
 
 std::string IdKey(std::string_view response_id) {
   return RowKey().Text(kIdPrefix).Text(response_id).Take();
@@ -66,6 +106,12 @@ std::string EncodeTrajectory(const Trajectory& trajectory) {
   if (trajectory.learned_in) {
     row.set_learned_in(trajectory.learned_in->data(), trajectory.learned_in->size());
   }
+  for (const PatternId& pattern : trajectory.patterns) {
+    row.add_patterns(pattern.data(), pattern.size());
+  }
+  if (trajectory.route) {
+    WriteRoute(*trajectory.route, row.mutable_route());
+  }
   return row.SerializeAsString();
 }
 
@@ -106,6 +152,18 @@ absl::StatusOr<Trajectory> DecodeTrajectory(std::string_view bytes) {
   trajectory.learned_by = row.learned_by();
   if (learned_bytes != 0) {
     std::ranges::copy(row.learned_in(), trajectory.learned_in.emplace().begin());
+  }
+  for (const std::string& pattern : row.patterns()) {
+    if (pattern.size() != kIdBytes) {
+      return CorruptRow(kRow);
+    }
+    std::ranges::copy(pattern, trajectory.patterns.emplace_back().begin());
+  }
+  if (row.has_route()) {
+    trajectory.route = ReadRoute(row.route());
+    if (!IsSound(*trajectory.route)) {
+      return CorruptRow(kRow);
+    }
   }
   return trajectory;
 }

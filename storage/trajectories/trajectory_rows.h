@@ -23,6 +23,9 @@ std::string TimeKey(int64_t created_ms, std::string_view response_id);
 int64_t TimeOfTimeKey(std::string_view key);
 std::string_view IdOfTimeKey(std::string_view key);
 
+// Whether its numbers are in their ranges and nothing of it is above the limits.
+bool IsSound(const TrajectoryRoute& route);
+
 std::string EncodeTrajectory(const Trajectory& trajectory);
 // STORE_CORRUPT for bytes that EncodeTrajectory does not make.
 absl::StatusOr<Trajectory> DecodeTrajectory(std::string_view bytes);

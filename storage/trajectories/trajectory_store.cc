@@ -58,6 +58,22 @@ absl::Status CheckMetadata(const std::map<std::string, std::string>& metadata) {
   return absl::OkStatus();
 }
 
+absl::Status CheckRoute(const std::optional<TrajectoryRoute>& route) {
+  if (!route) {
+    return absl::OkStatus();
+  }
+  if (!trajectories::IsSound(*route)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a trajectory's route has no name, a number out of its range or more than {} "
+                 "features and {} others",
+                 limits::kMaxRouteFeatures, limits::kMaxRouteOthers);
+  }
+  for (const std::string& other : route->others) {
+    RETURN_IF_ERROR(CheckTexts("a trajectory's route", {other}));
+  }
+  return CheckTexts("a trajectory's route", {route->name});
+}
+
 absl::Status Check(const Trajectory& trajectory) {
   if (trajectory.response_id.empty() ||
       trajectory.response_id.size() > limits::kMaxResponseIdBytes || trajectory.created_ms < 0) {
@@ -82,6 +98,7 @@ absl::Status Check(const Trajectory& trajectory) {
   if (trajectory.embedding.size() > limits::kMaxDimension) {
     return TooLong("an embedding", trajectory.embedding.size(), limits::kMaxDimension);
   }
+  RETURN_IF_ERROR(CheckRoute(trajectory.route));
   RETURN_IF_ERROR(CheckRating(trajectory.rating));
   RETURN_IF_ERROR(CheckMetadata(trajectory.metadata));
   constexpr char kTrajectory[] = "a trajectory";

@@ -24,6 +24,27 @@
 
 namespace ruvd {
 
+namespace limits {
+// What a router knew of a request, and the ways that were open: some 16 numbers and four names.
+inline constexpr size_t kMaxRouteFeatures = 64;
+inline constexpr size_t kMaxRouteOthers = 32;
+inline constexpr size_t kMaxRouteNameBytes = 64;
+}  // namespace limits
+
+// Which way of serving a request a router chose, and what that cost: with the request's feedback an
+// outcome that the router learns from. Holds none of the user's words.
+struct TrajectoryRoute {
+  std::string name;
+  std::vector<std::string> others;  // ways that were open, too
+  std::vector<float> features;      // of the request; finite
+  float propensity = 1;             // probability with which this way was chosen, above 0
+  float probability = 0;            // that it is good enough, as far as the router knew
+  bool explored = false;            // chosen at random
+  float seconds = 0;                // of computing it; not negative
+  uint32_t tokens = 0;              // that were to be generated
+  bool operator==(const TrajectoryRoute&) const = default;
+};
+
 // One completed request, kept until newer ones displace it. It holds the user's words: it is sealed
 // on disk and never leaves the node.
 struct Trajectory {
@@ -40,7 +61,9 @@ struct Trajectory {
   std::vector<float> step_t;        // masked share of the window, by step
   std::vector<float> step_entropy;  // mean entropy in nats of the committed positions, by step
   std::vector<std::string> adapters;
-  int64_t created_ms = 0;  // not negative
+  std::vector<PatternId> patterns = {};                 // whose adapters served it
+  std::optional<TrajectoryRoute> route = std::nullopt;  // none: nothing was chosen for the request
+  int64_t created_ms = 0;                               // not negative
   std::optional<float> rating;
   std::optional<std::string> edited_text;
   std::optional<bool> accepted;

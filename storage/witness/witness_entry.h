@@ -30,6 +30,7 @@ struct WitnessRouting {
   float top_p = 0;
   float confidence = 0;            // of the router, 0 to 1
   std::vector<float> model_probs;  // by model the router knows
+  std::string route = {};          // the way of serving it that was chosen; empty: as asked
 };
 
 struct WitnessError {

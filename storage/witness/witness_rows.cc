@@ -28,7 +28,7 @@ constexpr char kEmbedding[] = "an embedding of a witness entry";
 absl::Status CheckSizes(const WitnessEntry& entry) {
   const size_t message = entry.error ? entry.error->message.size() + entry.error->reason.size() : 0;
   size_t text = entry.session_id.size() + entry.embedded_by.size() + entry.routing.model.size() +
-                entry.model_used.size() + message;
+                entry.routing.route.size() + entry.model_used.size() + message;
   for (const std::string& adapter : entry.adapters) {
     text += adapter.size();
   }
@@ -48,8 +48,8 @@ absl::Status CheckSizes(const WitnessEntry& entry) {
 
 absl::Status CheckTexts(const WitnessEntry& entry) {
   constexpr char kEntry[] = "a witness entry";
-  RETURN_IF_ERROR(ruvd::CheckTexts(
-      kEntry, {entry.request_id, entry.session_id, entry.routing.model, entry.model_used}));
+  RETURN_IF_ERROR(ruvd::CheckTexts(kEntry, {entry.request_id, entry.session_id, entry.routing.model,
+                                            entry.routing.route, entry.model_used}));
   for (const std::string& adapter : entry.adapters) {
     RETURN_IF_ERROR(ruvd::CheckTexts(kEntry, {adapter}));
   }
@@ -78,6 +78,7 @@ void WriteRecord(const WitnessEntry& entry, storage::v1::WitnessRecord* row) {
   routing->set_temperature(entry.routing.temperature);
   routing->set_top_p(entry.routing.top_p);
   routing->set_confidence(entry.routing.confidence);
+  routing->set_route(entry.routing.route);
   routing->mutable_model_probs()->Add(entry.routing.model_probs.begin(),
                                       entry.routing.model_probs.end());
   row->set_model_used(entry.model_used);
@@ -125,7 +126,8 @@ void ReadRouting(const storage::v1::WitnessRouting& row, WitnessRouting* routing
               .temperature = row.temperature(),
               .top_p = row.top_p(),
               .confidence = row.confidence(),
-              .model_probs = {row.model_probs().begin(), row.model_probs().end()}};
+              .model_probs = {row.model_probs().begin(), row.model_probs().end()},
+              .route = row.route()};
 }
 
 absl::StatusOr<WitnessEntry> ReadRecord(const storage::v1::WitnessRecord& row) {

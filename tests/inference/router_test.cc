@@ -64,6 +64,32 @@ TEST(RouterTest, ExploresAsOftenAsItIsToldAndSaysHowLikelyThatWas) {
   EXPECT_NEAR(static_cast<double>(other) / kDraws, 0.1, 0.015);
 }
 
+TEST(RouterTest, OnlyWaysThatAreOpenAreTaken) {
+  const Router router = TwoRoutes({.value = 1, .exploration = 0});
+  EXPECT_EQ(router.Best(Features{1}, RouteSet(0b11)).route, 0U);
+  const RoutingDecision other = router.Best(Features{1}, RouteSet(0b10));
+  EXPECT_EQ(other.route, 1U);
+  EXPECT_NEAR(other.probability, Sigmoid(3), 1e-9);
+}
+
+TEST(RouterTest, ExploringDrawsFromTheOpenWaysAlike) {
+  Random random(3);
+  const RouteSet open(0b10110);
+  std::array<int, 5> drawn{};
+  constexpr int kDraws = 30'000;
+  for (int i = 0; i < kDraws; ++i) {
+    const RoutingDecision decision = Explore({.route = 2, .probability = 0.75}, open, 0.3, random);
+    drawn.at(decision.route)++;
+    EXPECT_NEAR(decision.propensity, decision.route == 2 ? 0.8 : 0.1, 1e-12);
+    EXPECT_EQ(decision.probability, decision.route == 2 ? 0.75 : 0);
+  }
+  EXPECT_EQ(drawn[0] + drawn[3], 0);
+  EXPECT_NEAR(drawn[1], 0.1 * kDraws, 0.01 * kDraws);
+  EXPECT_NEAR(drawn[4], 0.1 * kDraws, 0.01 * kDraws);
+  // Where nothing else is open nothing is drawn.
+  EXPECT_EQ(Explore({.route = 1}, RouteSet(0b10), 1, random).propensity, 1);
+}
+
 TEST(RouterTest, RefusesWhatItCannotChooseFrom) {
   EXPECT_FALSE(Router::Create({}, {}).ok());
   EXPECT_FALSE(Router::Create({{.route = {.cost = -1}, .scorer = Linear(1, 0)}}, {}).ok());
@@ -104,7 +130,7 @@ Router AllKinds() {
     entries.push_back({.route = {.name = std::string(ScorerName(kind)),
                                  .cost = 0.25,
                                  .precision = "exact",
-                                 .steps = 7,
+                                 .tokens_per_step = 7,
                                  .cache = "approximate",
                                  .adapters = false,
                                  .model = "ruvdllm-5m"},
@@ -124,7 +150,7 @@ TEST(RouterBytesTest, RoutersComeBackFromTheirBytes) {
   for (size_t i = 0; i < 4; ++i) {
     const Route& route = back.entries()[i].route;
     EXPECT_EQ(route.name, router.entries()[i].route.name);
-    EXPECT_EQ(route.steps, 7);
+    EXPECT_EQ(route.tokens_per_step, 7);
     EXPECT_EQ(route.adapters, false);
     EXPECT_EQ(route.model, "ruvdllm-5m");
     EXPECT_EQ(back.entries()[i].calibration.offset, -0.25);

@@ -21,6 +21,7 @@
 #include "node/actors/compute_round.h"
 #include "tests/inference/end_of_turn_model.h"
 #include "tests/node/database_fixture.h"
+#include "tests/node/router_world.h"
 
 namespace ruvd {
 namespace {
@@ -194,6 +195,143 @@ TEST_F(GenerationTaskTest, WhatIsUsualIsKnownForEachMode) {
   Run({.mode = DecodingMode::kDiffusion, .max_tokens = 4, .ignore_end_of_text = true});
   EXPECT_EQ(usual_entropy_[DecodingMode::kAutoregressive].Count(1), 6);
   EXPECT_EQ(usual_entropy_[DecodingMode::kDiffusion].Count(1), 1);
+}
+
+// With a router.
+class RoutedGenerationTest : public GenerationTaskTest {
+ protected:
+  // Takes `route` wherever it is open.
+  void Route(size_t route, double exploration = 0) {
+    router_ = std::make_unique<RequestRouter>(
+        RequestRouterOptions{.kind = kind_, .exploration = exploration, .seed = 3});
+    ASSERT_TRUE(router_->Serve(testing::RouterThatTakes(route)).ok());
+    services_.router = router_.get();
+  }
+  const std::optional<TrajectoryRoute>& Taken() {
+    trajectory_ = trajectories_->Get("r").value();
+    return trajectory_.route;
+  }
+  std::vector<TokenId> Tokens() const {
+    std::vector<TokenId> tokens;
+    for (const StepResult& step : listener_->steps) {
+      for (const Commit& commit : step.commits) {
+        tokens.push_back(commit.token);
+      }
+    }
+    return tokens;
+  }
+
+  const SamplingOptions diffusion_ = {
+      .mode = DecodingMode::kDiffusion, .max_tokens = 12, .ignore_end_of_text = true};
+  ScorerKind kind_ = ScorerKind::kLogistic;
+  std::unique_ptr<RequestRouter> router_;
+  Trajectory trajectory_;
+};
+
+TEST_F(RoutedGenerationTest, WhatIsLeftOpenIsChosenAndRecorded) {
+  Use(testing::TinyTextModel());
+  EXPECT_EQ(Run(diffusion_).steps, 12);
+  EXPECT_FALSE(Taken().has_value()) << "nobody chose";
+  Route(kRouteHalfSteps);
+  const GenerationFinished finished = Run(diffusion_);
+  EXPECT_EQ(finished.steps, 6);
+  ASSERT_TRUE(finished.route.has_value());
+  EXPECT_EQ(finished.route->name, "half_steps");
+  EXPECT_FALSE(finished.route->explored);
+  EXPECT_GT(finished.route->probability, 0.9);
+  ASSERT_TRUE(Taken().has_value());
+  const TrajectoryRoute& taken = *trajectory_.route;
+  EXPECT_EQ(taken.name, "half_steps");
+  EXPECT_THAT(taken.others, ::testing::ElementsAre("as_asked", "approximate_cache"))
+      << "no adapter would act";
+  EXPECT_EQ(taken.propensity, 1);
+  EXPECT_EQ(taken.tokens, 12u);
+  ASSERT_EQ(taken.features.size(), kRouterFeatures);
+  EXPECT_EQ(taken.features[2], 1) << "diffusion";
+  EXPECT_EQ(taken.features[13], 0) << "without a first forward";
+}
+
+TEST_F(RoutedGenerationTest, BlocksAndTheCacheAreServedAsChosen) {
+  Use(testing::TinyTextModel());
+  Route(kRouteHalfSteps);
+  const SamplingOptions block = {
+      .mode = DecodingMode::kBlock, .max_tokens = 12, .ignore_end_of_text = true};
+  EXPECT_LE(Run(block).steps, 8);
+  EXPECT_EQ(Taken()->name, "half_steps");
+  Route(kRouteApproximateCache);
+  EXPECT_EQ(Run(diffusion_).route->name, "approximate_cache");
+  EXPECT_EQ(Run(block).route->name, "as_asked") << "its cache is exact";
+}
+
+TEST_F(RoutedGenerationTest, WhatTheRequestAskedForStays) {
+  Use(testing::TinyTextModel());
+  Route(kRouteHalfSteps);
+  SamplingOptions asked = diffusion_;
+  asked.steps = 12;
+  const GenerationFinished finished = Run(asked);
+  EXPECT_EQ(finished.steps, 12);
+  EXPECT_FALSE(finished.route.has_value()) << "nothing was open";
+  EXPECT_FALSE(Taken().has_value());
+  Run({.mode = DecodingMode::kAutoregressive, .max_tokens = 4});
+  EXPECT_FALSE(Taken().has_value());
+}
+
+TEST_F(RoutedGenerationTest, ServingAsAskedGivesWhatItGivesWithoutARouter) {
+  Use(testing::TinyTextModel());
+  Run(diffusion_);
+  const std::vector<TokenId> without = Tokens();
+  Route(kRouteAsAsked);
+  EXPECT_EQ(Run(diffusion_).route->name, "as_asked");
+  EXPECT_EQ(Tokens(), without);
+}
+
+TEST_F(RoutedGenerationTest, WithoutAdaptersNoneActs) {
+  Use(testing::TinyTextModel());
+  const std::string target = "blk.1.attn_output.weight";
+  const std::string file = folder_ / "one.gguf";
+  ASSERT_TRUE(
+      SaveAdapterFile(*testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1),
+                      *model_, file)
+          .ok());
+  Run(diffusion_);
+  const std::vector<TokenId> base = Tokens();
+  ASSERT_TRUE(catalog_->LoadConfigured(std::vector<std::string>{file}).ok());
+  EXPECT_EQ(Run(diffusion_).adapters.size(), 1u);
+  const std::vector<TokenId> adapted = Tokens();
+  ASSERT_NE(adapted, base);
+  Route(kRouteNoAdapters);
+  const GenerationFinished finished = Run(diffusion_);
+  EXPECT_TRUE(finished.adapters.empty());
+  EXPECT_EQ(finished.route->name, "no_adapters");
+  EXPECT_EQ(Tokens(), base);
+  EXPECT_TRUE(trajectories_->Get("r")->adapters.empty());
+}
+
+TEST_F(RoutedGenerationTest, ACascadeReadsTheFirstForward) {
+  Use(testing::TinyTextModel());
+  kind_ = ScorerKind::kCascade;
+  Route(kRouteAsAsked);
+  Run(diffusion_);
+  ASSERT_TRUE(Taken().has_value());
+  EXPECT_EQ(trajectory_.route->features[13], 1);
+  EXPECT_GT(trajectory_.route->features[14], 0);
+  EXPECT_GT(trajectory_.route->features[15], 0);
+}
+
+// The cache needs memory that there is not: it is served as it asked for, which is no outcome.
+TEST_F(RoutedGenerationTest, AWayThatDoesNotFitIsNotTaken) {
+  Use(testing::TinyTextModel());
+  auto pool = KvPool::Create(model_->config(), KvFormat::kF32, 1 << 30).value();
+  const uint64_t page = pool->layout().page_bytes();
+  const SamplingOptions longer = {
+      .mode = DecodingMode::kDiffusion, .max_tokens = 50, .ignore_end_of_text = true};
+  services_.prefixes =
+      std::make_shared<PrefixTree>(KvPool::Create(model_->config(), KvFormat::kF32, page).value());
+  Route(kRouteApproximateCache);
+  const GenerationFinished finished = Run(longer);
+  EXPECT_EQ(finished.steps, 50);
+  EXPECT_FALSE(finished.route.has_value());
+  EXPECT_FALSE(Taken().has_value());
 }
 
 // What is read before the first slice is not read again in it.

@@ -5,6 +5,7 @@
 
 #include "node/actors/learning_actor.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,6 +25,7 @@
 #include "storage/reasons.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
+#include "tests/node/router_world.h"
 
 namespace ruvd {
 namespace {
@@ -95,6 +97,7 @@ class LearningActorTest : public DatabaseTest {
         .metrics = metrics_.get(),
         .answers = answers_.get(),
         .instant = instant_.get(),
+        .router = router_learner_.get(),
         .on_pattern = [this](const PatternId& id) { learned_.push_back(id); },
     };
     learning_ = StartLearningActor(*system_, options);
@@ -137,6 +140,27 @@ class LearningActorTest : public DatabaseTest {
     EXPECT_TRUE(list.ok()) << list.status();
     return list.value_or(std::vector<LearningChange>{});
   }
+  // With a router that learns, and requests that it chose for.
+  void StartWithRouter(int served) {
+    system_.reset();
+    router_ = std::make_unique<RequestRouter>(RequestRouterOptions{.exploration = 0.2, .seed = 1});
+    router_learner_ = RouterLearner::Open(
+                          {.router = router_.get(), .folder = folder_, .key = SealKey::Generate()},
+                          *trajectories_)
+                          .value();
+    testing::RouterWorld world(1);
+    for (int i = 0; i < served; ++i) {
+      Trajectory trajectory = world.Serve(*router_, fmt::format("served-{}", i));
+      ratings_.push_back(*std::exchange(trajectory.rating, std::nullopt));
+      ASSERT_TRUE(trajectories_->Put(trajectory).ok());
+    }
+    Start();
+  }
+  void RateServed(size_t first, size_t count) {
+    for (size_t i = first; i < first + count; ++i) {
+      Submit({.response_id = fmt::format("served-{}", i), .rating = ratings_.at(i)});
+    }
+  }
   void PassTheAgeOfARound() { executor_.RunFor(std::chrono::seconds(200)); }
 
   SimExecutor executor_{1};
@@ -150,11 +174,14 @@ class LearningActorTest : public DatabaseTest {
   std::unique_ptr<ChangeStore> changes_;
   std::unique_ptr<AnswerStore> answers_;
   std::unique_ptr<InstantLoop> instant_;
+  std::unique_ptr<RequestRouter> router_;
+  std::unique_ptr<RouterLearner> router_learner_;
   std::unique_ptr<ActorSystem> system_;
   std::unique_ptr<LearningActor> learning_;
   std::vector<float> embedding_;
   std::vector<float> other_;
   std::vector<PatternId> learned_;
+  std::vector<float> ratings_;
   std::function<void()> on_training_;
 };
 
@@ -420,6 +447,54 @@ TEST_F(LearningActorTest, ABadRatingAfterAnAcceptanceTeachesNothing) {
   ASSERT_FALSE(Submit({.response_id = "r", .rating = 1.0F}).learned) << "waits for others";
   EXPECT_FALSE(Submit({.response_id = "r", .accepted = false}).learned);
   EXPECT_EQ(RunRound(true)->patterns_kept, 0u);
+}
+
+TEST_F(LearningActorTest, TheRouterIsTrainedBesideTheRoundsAndUndoneLikePatterns) {
+  StartWithRouter(1200);
+  ASSERT_TRUE(trajectories_->SetFeedback("r", {.rating = 0}).ok());
+  for (size_t i = 0; i < ratings_.size() - 1; ++i) {  // before the node started
+    ASSERT_TRUE(
+        trajectories_->SetFeedback(fmt::format("served-{}", i), {.accepted = ratings_[i] > 0.5})
+            .ok());
+  }
+  Submit({.response_id = fmt::format("served-{}", ratings_.size() - 1), .accepted = false});
+  EXPECT_FALSE(router_learner_->due());
+  const auto summary = RunRound(false);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  ASSERT_EQ(summary->changes.size(), 1u) << "an operator's round does not wait until it is due";
+  const LearningChange change = summary->changes[0];
+  EXPECT_EQ(change.kind, ChangeKind::kRouterTrained);
+  EXPECT_EQ(change.loop, LearningLoop::kBackground);
+  EXPECT_TRUE(change.on_demand);
+  EXPECT_EQ(SetPaused(false).router.version, 1u);
+  const auto undone = Undo(TokenOf(change));
+  ASSERT_TRUE(undone.ok()) << undone.status();
+  EXPECT_EQ(SetPaused(false).router.version, 0u);
+}
+
+TEST_F(LearningActorTest, ARouterIsTrainedOnceItIsDueAlsoWhereNothingWasLiked) {
+  StartWithRouter(70);
+  for (float& rating : ratings_) {
+    rating = 0.1F;
+  }
+  RateServed(0, RouterLearner::kNewOutcomes - 1);
+  PassTheAgeOfARound();
+  EXPECT_EQ(SetPaused(false).router.waiting, RouterLearner::kNewOutcomes - 1);
+  RateServed(RouterLearner::kNewOutcomes - 1, 1);
+  PassTheAgeOfARound();
+  const RouterStatus status = SetPaused(false).router;
+  EXPECT_EQ(status.waiting, 0u);
+  ASSERT_TRUE(status.last.has_value());
+  EXPECT_EQ(status.last->outcomes, RouterLearner::kNewOutcomes);
+}
+
+TEST_F(LearningActorTest, APausedNodeTrainsNoRouter) {
+  StartWithRouter(70);
+  SetPaused(true);
+  RateServed(0, 70);
+  PassTheAgeOfARound();
+  EXPECT_FALSE(SetPaused(true).router.last.has_value());
+  EXPECT_EQ(SetPaused(true).router.waiting, 70u);
 }
 
 }  // namespace

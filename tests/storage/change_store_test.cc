@@ -108,6 +108,18 @@ TEST_F(ChangeStoreTest, TheErasureOfACollectionTakesItsImages) {
   EXPECT_THAT(Numbers(), ElementsAre(change.number)) << "it stays listed";
 }
 
+TEST_F(ChangeStoreTest, AVersionOfTheRouterIsListedOverAReopen) {
+  const LearningChange listed = Add({.created_ms = 5,
+                                     .loop = LearningLoop::kBackground,
+                                     .kind = ChangeKind::kRouterTrained,
+                                     .adapter_name = "router",
+                                     .version = 3,
+                                     .lessons = 200});
+  EXPECT_EQ(ChangeKindName(listed.kind), "router_trained");
+  Reopen();
+  EXPECT_EQ(store_->Last().value(), listed);
+}
+
 TEST_F(ChangeStoreTest, AChangeAndWhatWasThereBeforeSurviveARestart) {
   const LearningChange change = Add(Stored(5), {Before(1000)});
   EXPECT_EQ(change.number, 1u);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <limits>
 
@@ -35,6 +36,7 @@ Trajectory MakeTrajectory(const std::string& id, int64_t created_ms) {
           .step_t = {1.0F, 0.5F},
           .step_entropy = {2.0F, 0.25F},
           .adapters = {"overlay@1", "core@7"},
+          .patterns = {{1, 2}, {3}},
           .created_ms = created_ms};
 }
 
@@ -88,6 +90,7 @@ TEST_F(TrajectoryStoreTest, KeepsEveryFieldAndFeedbackOverAReopen) {
   EXPECT_EQ(trajectory->step_t, expected.step_t);
   EXPECT_EQ(trajectory->step_entropy, expected.step_entropy);
   EXPECT_EQ(trajectory->adapters, expected.adapters);
+  EXPECT_EQ(trajectory->patterns, expected.patterns);
   EXPECT_EQ(trajectory->created_ms, expected.created_ms);
   EXPECT_EQ(trajectory->rating, 0.25F);
   EXPECT_EQ(trajectory->edited_text, "better");
@@ -108,6 +111,46 @@ TEST_F(TrajectoryStoreTest, OfARatingAndAnAcceptanceTheLastOneCounts) {
   ASSERT_TRUE(store_->SetFeedback("a", {.accepted = false}).ok());
   EXPECT_EQ(store_->Get("a")->rating, std::nullopt);
   EXPECT_EQ(store_->Get("a")->accepted, false);
+}
+
+TEST_F(TrajectoryStoreTest, KeepsHowItWasServedOverAReopenAndWithFeedback) {
+  OpenTrajectories();
+  Trajectory routed = MakeTrajectory("a", 5);
+  routed.route = {.name = "half_steps",
+                  .others = {"as_asked", "no_adapters"},
+                  .features = {0.5F, 0, -1.25F},
+                  .propensity = 0.0125F,
+                  .probability = 0.75F,
+                  .explored = true,
+                  .seconds = 0.5F,
+                  .tokens = 64};
+  ASSERT_TRUE(store_->Put(routed).ok());
+  ASSERT_TRUE(store_->Put(MakeTrajectory("b", 6)).ok());
+  ASSERT_TRUE(store_->SetFeedback("a", {.rating = 1}).ok());
+  OpenTrajectories();
+  EXPECT_EQ(store_->Get("a")->route, routed.route);
+  EXPECT_EQ(store_->Get("b")->route, std::nullopt);
+}
+
+TEST_F(TrajectoryStoreTest, RefusesARouteThatNoRouterTakes) {
+  OpenTrajectories();
+  const TrajectoryRoute sound{.name = "as_asked", .features = {1}};
+  const auto refused = [&](const auto& change) {
+    Trajectory trajectory = MakeTrajectory("a", 5);
+    trajectory.route = sound;
+    change(*trajectory.route);
+    return absl::IsInvalidArgument(store_->Put(trajectory));
+  };
+  EXPECT_FALSE(refused([](TrajectoryRoute&) {}));
+  EXPECT_TRUE(refused([](TrajectoryRoute& route) { route.name.clear(); }));
+  EXPECT_TRUE(refused([](TrajectoryRoute& route) { route.name = "\xff"; }));
+  EXPECT_TRUE(refused([](TrajectoryRoute& route) { route.others = {"\xff"}; }));
+  EXPECT_TRUE(refused([](TrajectoryRoute& route) { route.propensity = 0; }));
+  EXPECT_TRUE(refused([](TrajectoryRoute& route) { route.probability = 1.5F; }));
+  EXPECT_TRUE(refused([](TrajectoryRoute& route) { route.seconds = -1; }));
+  EXPECT_TRUE(refused([](TrajectoryRoute& route) { route.features = {std::nanf("")}; }));
+  EXPECT_TRUE(refused(
+      [](TrajectoryRoute& route) { route.features.assign(limits::kMaxRouteFeatures + 1, 0); }));
 }
 
 TEST_F(TrajectoryStoreTest, DropsTheOldestAboveItsCapacity) {

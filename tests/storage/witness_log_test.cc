@@ -78,6 +78,8 @@ TEST_F(WitnessTest, KeepsEveryFieldOverAReopen) {
   EXPECT_EQ(good->routing.context_size, 512U);
   EXPECT_EQ(good->routing.model_probs, want.routing.model_probs);
   EXPECT_EQ(good->routing.confidence, 0.5F);
+  EXPECT_EQ(good->routing.route, want.routing.route);
+  EXPECT_FALSE(good->routing.route.empty());
   EXPECT_EQ(good->quality, 0.5F);
   EXPECT_EQ(good->latency.queue_ms, 6);
   EXPECT_EQ(good->latency.total_ms, 15);

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "inference/engine/sampling_options.h"
+#include "inference/model/transformer.h"
+
+namespace ruvd {
+
+// How sure a model is of what follows a prompt, before anything of it is decided: means over the
+// positions that were looked at.
+struct FirstForward {
+  float entropy = 1;     // of the whole vocabulary, 1 where all tokens are alike
+  float confidence = 0;  // probability of the likeliest token
+};
+
+// One short forward of the base model over the end of the prompt and the first masks behind it, at
+// most `tokens` of them; token by token, over the end of the prompt alone. What a cascade decides
+// by. INVALID_ARGUMENT for an empty prompt, MODEL_CORRUPT where logits are not finite; the errors
+// of Transformer::Forward.
+absl::StatusOr<FirstForward> ReadFirstForward(Transformer& transformer,
+                                              std::span<const TokenId> prompt, DecodingMode mode,
+                                              int tokens);
+
+}  // namespace ruvd

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "inference/router/router.h"
+#include "privacy/seal/seal.h"
+
+namespace ruvd {
+
+// A router as a training left it.
+struct StoredRouter {
+  int64_t trained_ms = 0;
+  uint32_t outcomes = 0;  // that it was trained on
+  std::shared_ptr<const Router> router;
+};
+
+// As bytes, little endian: "RVNR", u16 format 1, i64 trained_ms, u32 outcomes, Router::Serialize.
+std::string EncodeStoredRouter(const StoredRouter& stored);
+// INVALID_ARGUMENT for other bytes; the errors of Router::Parse.
+absl::StatusOr<StoredRouter> DecodeStoredRouter(std::string_view bytes,
+                                                const RouterOptions& options);
+
+// The versions of a node's router: files FOLDER/router-VERSION, sealed. Not thread-safe.
+class RouterFiles {
+ public:
+  // `options`: of the routers that are read.
+  RouterFiles(std::string folder, SealKey key, const RouterOptions& options)
+      : folder_(std::move(folder)), key_(std::move(key)), options_(options) {}
+
+  std::string PathOf(uint32_t version) const;
+  // Of the files that are there, lowest first.
+  std::vector<uint32_t> Versions() const;
+  // SEAL_BROKEN and INVALID_ARGUMENT where the file is damaged or of another store; the errors of
+  // reading.
+  absl::StatusOr<StoredRouter> Read(uint32_t version) const;
+  // Whole or not at all. Versions before the newest kKept go then. FILE_UNWRITABLE, DISK_FULL.
+  absl::Status Write(uint32_t version, const StoredRouter& stored);
+  // NOT_FOUND where there is no such version.
+  absl::Status Remove(uint32_t version);
+
+  // So far back an undo goes.
+  static constexpr size_t kKept = 8;
+
+ private:
+  const std::string folder_;
+  const SealKey key_;
+  const RouterOptions options_;
+};
+
+}  // namespace ruvd

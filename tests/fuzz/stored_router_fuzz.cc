@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "node/actors/request_router.h"
+#include "node/actors/router_files.h"
+
+// Bytes behind which the router's checksum stands are refused, or are what is written again; a node
+// takes the router or refuses it.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  constexpr size_t kHead = 18;
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  if (size > kHead) {
+    const ruvd::Digest digest = ruvd::Sha256(bytes.substr(kHead));
+    bytes += ruvd::AsText(digest);
+  }
+  const auto stored = ruvd::DecodeStoredRouter(bytes, {});
+  if (!stored.ok()) {
+    return 0;
+  }
+  RUVD_CHECK(ruvd::DecodeStoredRouter(ruvd::EncodeStoredRouter(*stored), {}).ok());
+  ruvd::RequestRouter router({.exploration = 0});
+  if (router.Serve(stored->router).ok()) {
+    const ruvd::RouteSet open(0b1111);
+    RUVD_CHECK(router.Choose({}, open).decision.route < ruvd::kNodeRoutes);
+  }
+  return 0;
+}

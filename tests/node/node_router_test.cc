@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A node whose router chooses how requests are served.
+
+#include <gmock/gmock.h>
+
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+class NodeRouterTest : public NodeTest {
+ protected:
+  Completion Complete(uint32_t steps = 0) {
+    auto request = Request("The old man walked", 8);
+    request.mutable_sampling()->set_ignore_end_of_text(true);
+    request.mutable_sampling()->set_steps(steps);
+    Completion completion = Generate(request);
+    EXPECT_TRUE(completion.status.ok()) << completion.status;
+    return completion;
+  }
+  learning::v1::RouterStatus Router() {
+    grpc::ClientContext context;
+    learning::v1::GetLearningStatusResponse response;
+    EXPECT_TRUE(learning::v1::LearningService::NewStub(channel_)
+                    ->GetLearningStatus(&context, {}, &response)
+                    .ok());
+    return response.status().router();
+  }
+};
+
+TEST_F(NodeRouterTest, IsOffUnlessConfigured) {
+  Start();
+  EXPECT_FALSE(Complete().finished.has_route());
+  EXPECT_EQ(Router().kind(), "");
+}
+
+TEST_F(NodeRouterTest, SaysHowItServedAndRemembersTheOutcomeOverARestart) {
+  config_.inference.router = "logistic";
+  config_.inference.router_exploration = 1;
+  config_.learning.background_seconds = 3600;
+  Start();
+  const Completion completion = Complete();
+  ASSERT_TRUE(completion.finished.has_route());
+  EXPECT_THAT(completion.finished.route().name(),
+              ::testing::AnyOf("as_asked", "half_steps", "approximate_cache"));
+  EXPECT_TRUE(completion.finished.route().explored());
+  EXPECT_FALSE(Complete(4).finished.has_route()) << "what it asked for is not open";
+  learning::v1::SubmitFeedbackRequest request;
+  request.set_response_id(completion.finished.response_id());
+  request.set_rating(0.1F);
+  learning::v1::SubmitFeedbackResponse response;
+  ASSERT_TRUE(Rate(request, &response).ok());
+  EXPECT_EQ(Router().kind(), "logistic");
+  EXPECT_EQ(Router().waiting(), 1u);
+  Restart();
+  EXPECT_EQ(Router().waiting(), 1u);
+  EXPECT_EQ(Router().version(), 0u);
+}
+
+TEST_F(NodeRouterTest, WithoutExplorationNothingChangesBeforeItLearned) {
+  Start();
+  const std::string text = Complete().text;
+  node_.reset();
+  config_.inference.router = "cascade";
+  config_.inference.router_exploration = 0;
+  Start();
+  const Completion completion = Complete();
+  EXPECT_EQ(completion.finished.route().name(), "as_asked");
+  EXPECT_EQ(completion.text, text);
+}
+
+TEST_F(NodeRouterTest, ADamagedFileSwitchesItOff) {
+  config_.inference.router = "logistic";
+  config_.inference.router_exploration = 1;
+  Start();
+  EXPECT_TRUE(Complete().finished.has_route());
+  node_.reset();
+  ASSERT_TRUE(WriteFileAtomically(folder_ / "data" / "learned" / "router-1", "no router").ok());
+  Start();
+  EXPECT_FALSE(Complete().finished.has_route());
+  EXPECT_EQ(Router().kind(), "");
+}
+
+}  // namespace
+}  // namespace ruvd

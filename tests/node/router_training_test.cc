@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is learned from requests whose outcome is known.
+
+#include "node/actors/router_training.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "tests/node/router_world.h"
+
+namespace ruvd {
+namespace {
+
+using testing::RouterWorld;
+
+constexpr double kValue = 10;
+constexpr float kMinRating = 0.7F;
+
+std::vector<RouterOutcome> Outcomes(RouterWorld& world, RequestRouter& router, int count) {
+  std::vector<RouterOutcome> outcomes;
+  for (int i = 0; i < count; ++i) {
+    outcomes.push_back(OutcomeOf(world.Serve(router, "r"), kMinRating).value());
+  }
+  return outcomes;
+}
+
+class RouterKindsTest : public ::testing::TestWithParam<ScorerKind> {};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, RouterKindsTest,
+                         ::testing::Values(ScorerKind::kLogistic, ScorerKind::kFastGrnn),
+                         [](const auto& kind) { return std::string(ScorerName(kind.param)); });
+
+TEST_P(RouterKindsTest, FindsTheBetterWayAndBeatsServingAllAlike) {
+  RouterWorld world(1);
+  RequestRouter router({.kind = GetParam(), .exploration = 0.3, .seed = 2});
+  const int outcomes = GetParam() == ScorerKind::kLogistic ? 1500 : 600;  // it takes longer
+  Random random(3);
+  const TrainedRouter trained = TrainRequestRouter(Outcomes(world, router, outcomes),
+                                                   {.kind = GetParam(), .value = kValue}, random)
+                                    .value();
+  ASSERT_NE(trained.router, nullptr);
+  EXPECT_TRUE(trained.better()) << trained.gain << " +- " << trained.standard_error;
+  RequestRouter greedy({.kind = GetParam(), .exploration = 0});
+  ASSERT_TRUE(greedy.Serve(trained.router).ok());
+  double learned = 0;
+  std::array<double, kNodeRoutes> alike{};
+  double best = 0;
+  constexpr int kRequests = 1000;
+  for (int i = 0; i < kRequests; ++i) {
+    const RequestFacts facts = world.Request();
+    const size_t route = greedy.Choose(facts, RouterWorld::Open()).decision.route;
+    learned += RouterWorld::Worth(facts, route, kValue) / kRequests;
+    for (const size_t fixed : {kRouteAsAsked, kRouteHalfSteps, kRouteNoAdapters}) {
+      alike.at(fixed) += RouterWorld::Worth(facts, fixed, kValue) / kRequests;
+    }
+    best += std::max(RouterWorld::Worth(facts, kRouteAsAsked, kValue),
+                     RouterWorld::Worth(facts, kRouteHalfSteps, kValue)) /
+            kRequests;
+  }
+  for (const size_t fixed : {kRouteAsAsked, kRouteHalfSteps, kRouteNoAdapters}) {
+    EXPECT_GT(learned, alike.at(fixed) + 0.5) << NodeRoutes().at(fixed).name;
+  }
+  EXPECT_GT(learned, best - 0.3);
+  // And the estimate is about what it is worth.
+  EXPECT_NEAR(trained.gain, learned - alike[kRouteAsAsked], 4 * trained.standard_error);
+}
+
+TEST(RouterTrainingTest, CostsAreMeasuredBesideServingAsAsked) {
+  RouterWorld world(4);
+  RequestRouter router({.exploration = 0.3, .seed = 5});
+  Random random(6);
+  const TrainedRouter trained =
+      TrainRequestRouter(Outcomes(world, router, 1000), {}, random).value();
+  ASSERT_EQ(trained.router->entries().size(), 3U);
+  EXPECT_NEAR(trained.router->entries()[0].route.cost, 1, 1e-6);
+  EXPECT_NEAR(trained.router->entries()[1].route.cost, 0.5, 0.02);
+  EXPECT_EQ(trained.router->entries()[1].route.name, "half_steps");
+  EXPECT_NEAR(trained.router->entries()[2].route.cost, 1, 0.03);
+}
+
+TEST(RouterTrainingTest, WithTooFewOutcomesNothingIsLearned) {
+  RouterWorld world(7);
+  RequestRouter never({.exploration = 0});
+  Random random(8);
+  EXPECT_EQ(TrainRequestRouter(Outcomes(world, never, 300), {}, random)->router, nullptr)
+      << "all of one way";
+  EXPECT_EQ(TrainRequestRouter({}, {}, random)->router, nullptr);
+}
+
+// Where users do not care how they are served, no router is better.
+TEST(RouterTrainingTest, ARouterThatIsNoBetterIsNotCalledBetter) {
+  RequestRouter router({.exploration = 0.3, .seed = 9});
+  int called_better = 0;
+  constexpr int kWorlds = 10;
+  for (int seed = 0; seed < kWorlds; ++seed) {
+    RouterWorld world(static_cast<uint64_t>(seed));
+    Random random(static_cast<uint64_t>(seed));
+    std::vector<RouterOutcome> outcomes = Outcomes(world, router, 600);
+    for (RouterOutcome& outcome : outcomes) {
+      outcome.good = random.Chance(0.6);
+      outcome.cost = 1;
+    }
+    called_better += TrainRequestRouter(outcomes, {.value = kValue}, random)->better() ? 1 : 0;
+  }
+  EXPECT_LE(called_better, 4);
+}
+
+TEST(RouterTrainingTest, ATrainingThatIsNotWantedEnds) {
+  RouterWorld world(10);
+  RequestRouter router({.exploration = 0.3, .seed = 11});
+  Random random(12);
+  const auto stopped = [] { return absl::CancelledError("stop"); };
+  EXPECT_TRUE(absl::IsCancelled(
+      TrainRequestRouter(Outcomes(world, router, 400), {.between_pieces = stopped}, random)
+          .status()));
+}
+
+Trajectory Routed() {
+  Trajectory trajectory{.response_id = "r"};
+  trajectory.route = {.name = "half_steps",
+                      .others = {"as_asked", "by_post"},
+                      .features = std::vector<float>(kRouterFeatures, 0.5F),
+                      .propensity = 0.25F,
+                      .seconds = 2,
+                      .tokens = 8};
+  return trajectory;
+}
+
+TEST(OutcomeTest, IsWhatUsersSaidBeforeWhatTheyDid) {
+  const auto good = [](const auto& say) {
+    Trajectory trajectory = Routed();
+    say(trajectory);
+    const auto outcome = OutcomeOf(trajectory, kMinRating);
+    return outcome ? std::optional(outcome->good) : std::nullopt;
+  };
+  EXPECT_EQ(good([](Trajectory&) {}), std::nullopt);
+  EXPECT_EQ(good([](Trajectory& t) { t.rating = 0.7F; }), true);
+  EXPECT_EQ(good([](Trajectory& t) { t.rating = 0.6F; }), false);
+  EXPECT_EQ(good([](Trajectory& t) { t.accepted = true; }), true);
+  EXPECT_EQ(good([](Trajectory& t) { t.accepted = false; }), false);
+  EXPECT_EQ(good([](Trajectory& t) { t.edited_text = "better"; }), false);
+  EXPECT_EQ(good([](Trajectory& t) { t.copied = true; }), true);
+  EXPECT_EQ(good([](Trajectory& t) { t.regenerated = true; }), false);
+  EXPECT_EQ(good([](Trajectory& t) {
+              t.rating = 1;
+              t.regenerated = true;
+            }),
+            true);
+}
+
+TEST(OutcomeTest, HasWhatWasOpenAndWhatItCost) {
+  Trajectory trajectory = Routed();
+  trajectory.rating = 1;
+  const RouterOutcome outcome = OutcomeOf(trajectory, kMinRating).value();
+  EXPECT_EQ(outcome.route, kRouteHalfSteps);
+  EXPECT_EQ(outcome.open, RouteSet(0b11)) << "ways of other programs are passed over";
+  EXPECT_EQ(outcome.cost, 0.25);
+  EXPECT_EQ(outcome.propensity, 0.25);
+  EXPECT_EQ(outcome.features[3], 0.5);
+  trajectory.route->features.pop_back();
+  EXPECT_FALSE(OutcomeOf(trajectory, kMinRating).has_value());
+  trajectory = Routed();
+  trajectory.rating = 1;
+  trajectory.route->name = "by_post";
+  EXPECT_FALSE(OutcomeOf(trajectory, kMinRating).has_value());
+  trajectory.route.reset();
+  EXPECT_FALSE(OutcomeOf(trajectory, kMinRating).has_value());
+}
+
+}  // namespace
+}  // namespace ruvd
