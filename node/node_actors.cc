@@ -41,6 +41,7 @@ absl::Status NodeImpl::StartActors() {
   actors_ = std::make_unique<ActorSystem>(io_pool_, std::move(options));
   StartMaintenanceActor(*actors_, {.database = database_.get(),
                                    .patterns = patterns_.get(),
+                                   .graph = pattern_graph_.get(),
                                    .pool = &upkeep_pool_,
                                    .cancelled = [this] { return stopping_.load(); }});
   RETURN_IF_ERROR(StartFederation());
@@ -79,6 +80,7 @@ absl::Status NodeImpl::StartActors() {
                               .fence = &fence_,
                               .dgr = dgr,
                               .usual_entropy = &usual_entropy_,
+                              .graph = pattern_graph_.get(),
                               .router = router_.get()},
                  .transformer = serving_.get(),
                  .exact = scoring_.get(),
@@ -147,6 +149,7 @@ absl::Status NodeImpl::StartLearning() {
   learning.answers = answers_.get();
   learning.witness = witness_.get();
   learning.instant = instant_.get();
+  learning.graph = pattern_graph_.get();
   learning.throttle = throttle_.get();
   learning.router = router_learner_.get();
   RETURN_IF_ERROR(StartDeep(learning.services));

@@ -32,6 +32,7 @@
 #include "node/actors/instant_loop.h"
 #include "node/actors/learning.h"
 #include "node/actors/learning_throttle.h"
+#include "node/actors/pattern_graph.h"
 #include "node/actors/request_router.h"
 #include "node/actors/request_trace.h"
 #include "node/actors/router_learner.h"
@@ -47,6 +48,7 @@
 #include "storage/consent/consent_store.h"
 #include "storage/counters/counter_store.h"
 #include "storage/db/database.h"
+#include "storage/graph/graph_store.h"
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/sessions/session_index.h"
@@ -105,7 +107,9 @@ class NodeImpl final : public Node {
   std::unique_ptr<ItemStore> items_;
   std::unique_ptr<ConsentStore> consent_;
   std::unique_ptr<CounterStore> counters_;
+  std::unique_ptr<GraphStore> graph_;
   std::unique_ptr<SessionIndex> sessions_;
+  std::unique_ptr<PatternGraph> pattern_graph_;
   std::unique_ptr<ChangeStore> changes_;
   std::unique_ptr<AnswerStore> answers_;
   std::unique_ptr<WitnessLog> witness_;

@@ -73,15 +73,19 @@ absl::Status NodeImpl::OpenRecords() {
       changes_, ChangeStore::Open(*database_,
                                   {.image_scope = KeyScope::Collection(patterns_->collection())}));
   ASSIGN_OR_RETURN(answers_, AnswerStore::Open(*database_));
+  ASSIGN_OR_RETURN(graph_, GraphStore::Open(*database_));
   SessionIndexOptions sessions;
   sessions.dimension = static_cast<uint32_t>(model_->config().width);
   sessions.embedded_by = std::string(AsText(package_.id));
   sessions.idle_limit = std::chrono::hours(24) * config_.storage.session_days;
+  sessions.on_removal = [this](const std::string& id) { pattern_graph_->RemoveSession(id); };
   ASSIGN_OR_RETURN(sessions_, SessionIndex::Open(*database_, sessions));
   if (sessions_->undecodable() > 0) {
     spdlog::warn("{} conversations cannot be read and are left out; `ruvd store verify` names them",
                  sessions_->undecodable());
   }
+  pattern_graph_ =
+      std::make_unique<PatternGraph>(*graph_, *patterns_, *sessions_, config_.retrieval.graph);
   WitnessLogOptions witness;
   witness.retention.retention = std::chrono::hours(24) * config_.storage.witness_days;
   witness.retention.capacity = static_cast<size_t>(config_.storage.witness_entries);

@@ -49,6 +49,19 @@ uint32_t TeachSession(const FeedbackServices& services, const Feedback& feedback
   return static_cast<uint32_t>(lessons.value_or(0));
 }
 
+bool MoveRelations(const FeedbackServices& services, const Feedback& feedback,
+                   const Trajectory& trajectory) {
+  // What had to be corrected says nothing for the patterns that served it.
+  constexpr float kNeither = (kTeachingReward + kRejectingReward) / 2;
+  const absl::StatusOr<bool> moved = services.graph->Vote(
+      trajectory, feedback.edited_text.has_value() ? kNeither : RewardOf(feedback));
+  if (!moved.ok()) {
+    spdlog::warn("the relations of a session to its patterns are not moved: {}",
+                 MessageOf(moved.status()));
+  }
+  return moved.value_or(false);
+}
+
 // After the fact: the session forgets it at the next restart anyway.
 void ListSession(const FeedbackServices& services, TakenFeedback* taken) {
   LearningChange change{.created_ms = services.clock->WallMillis(),
@@ -92,9 +105,12 @@ absl::StatusOr<TakenFeedback> TakeFeedback(const FeedbackServices& services,
   ASSIGN_OR_RETURN(taken.trajectory, services.trajectories->Get(feedback.response_id));
   if (teach && services.instant != nullptr) {
     taken.session_lessons = TeachSession(services, feedback);
-    if (taken.session_lessons > 0 && services.changes != nullptr) {
-      ListSession(services, &taken);
-    }
+  }
+  if (teach && services.graph != nullptr) {
+    taken.relations_moved = MoveRelations(services, feedback, taken.trajectory);
+  }
+  if ((taken.session_lessons > 0 || taken.relations_moved) && services.changes != nullptr) {
+    ListSession(services, &taken);
   }
   return taken;
 }

@@ -13,6 +13,7 @@
 #include "inference/model/model.h"
 #include "node/actors/instant_loop.h"
 #include "node/actors/learning.h"
+#include "node/actors/pattern_graph.h"
 #include "storage/changes/answer_store.h"
 #include "storage/changes/change_store.h"
 #include "storage/trajectories/trajectory_store.h"
@@ -29,19 +30,21 @@ struct FeedbackServices {
   AnswerStore* answers = nullptr;  // null: feedback that comes again is learned again
   WitnessLog* witness = nullptr;   // learns of ratings; null: there is none
   InstantLoop* instant = nullptr;  // null: sessions remember nothing
+  PatternGraph* graph = nullptr;   // null: sessions have no relations to patterns
 };
 
 // A feedback that is stored.
 struct TakenFeedback {
   Trajectory trajectory;                 // with it
   uint32_t session_lessons = 0;          // positions its session was taught
+  bool relations_moved = false;          // ... and whether its relations to patterns moved
   std::optional<LearningChange> change;  // the listed change that this is
 };
 
 // Stores the signal with its trajectory, so that it survives a crash from here on, tells the
 // witness log of its rating, and, with `teach`, teaches the session at once: that takes
-// microseconds, and its session need not remember the response any more. UNKNOWN_RESPONSE; the
-// errors of TrajectoryStore::SetFeedback.
+// microseconds, and its session need not remember the response any more; the session's relations to
+// patterns take some rows. UNKNOWN_RESPONSE; the errors of TrajectoryStore::SetFeedback.
 absl::StatusOr<TakenFeedback> TakeFeedback(const FeedbackServices& services,
                                            const Feedback& feedback, bool teach);
 

@@ -357,11 +357,16 @@ void GenerationTask::WatchUncertainty(const StepSignals& signals) {
 
 AdapterSource::PatternFactor GenerationTask::SessionFactor() const {
   const InstantSession session = Remembered();
-  if (session.session_id.empty()) {
+  const bool remembers = !session.session_id.empty();
+  const bool related =
+      services_.graph != nullptr && services_.graph->on() && !job_.session_id.empty();
+  if (!remembers && !related) {
     return nullptr;
   }
-  return [this, session](const std::string& pattern_id) {
-    return services_.instant->PatternFactor(session, pattern_id);
+  return [this, session, remembers, related](const std::string& pattern_id) {
+    const float memory = remembers ? services_.instant->PatternFactor(session, pattern_id) : 1.0F;
+    return related ? memory * services_.graph->Factor({job_.user_id, job_.session_id}, pattern_id)
+                   : memory;
   };
 }
 

@@ -19,6 +19,7 @@
 #include "node/actors/erasure_fence.h"
 #include "node/actors/inference.h"
 #include "node/actors/instant_loop.h"
+#include "node/actors/pattern_graph.h"
 #include "node/actors/request_router.h"
 #include "node/actors/request_trace.h"
 #include "storage/trajectories/trajectory_store.h"
@@ -49,7 +50,8 @@ struct GenerationServices {
   std::optional<DgrOptions> dgr = std::nullopt;
   // What entropy is usual by t; with dgr. Used on the compute thread only.
   UsualEntropy* usual_entropy = nullptr;
-  RequestRouter* router = nullptr;  // null: requests are served as they ask for
+  const PatternGraph* graph = nullptr;  // null: sessions have no relations to patterns
+  RequestRouter* router = nullptr;      // null: requests are served as they ask for
   // Share of the queue that is in use; for the router. Empty: nobody knows.
   std::function<float()> queue_share = nullptr;
 };
@@ -108,8 +110,8 @@ class GenerationTask final : public ComputeTask {
   absl::StatusOr<SamplingOptions> Options(const Model& model) const;
   // Takes other adapters from the next step on where the step was uncertain.
   void WatchUncertainty(const StepSignals& signals);
-  // What the session, if it takes part in its memory, thinks of patterns; null: nothing. Valid as
-  // long as this.
+  // What the session's memory, if it takes part in it, and its relations say of patterns; null:
+  // nothing. Valid as long as this.
   AdapterSource::PatternFactor SessionFactor() const;
   // The session whose memory it takes part in; without an id where it does not.
   InstantSession Remembered() const;

@@ -75,7 +75,8 @@ class BackgroundActor final : public Actor<Message> {
                    .changes = options.services.changes,
                    .answers = options.answers,
                    .witness = options.witness,
-                   .instant = options.instant}) {}
+                   .instant = options.instant,
+                   .graph = options.graph}) {}
 
   absl::Status OnStart(Context& context) override {
     if (options_.services.changes != nullptr) {
@@ -253,7 +254,8 @@ absl::Status BackgroundActor::On(UndoMessage& message, Context&) {
                               .instant = options_.instant,
                               .package_id = options_.services.package_id,
                               .withdraw = options_.withdraw,
-                              .router = options_.router};
+                              .router = options_.router,
+                              .graph = options_.graph};
   absl::StatusOr<LearningChange> change =
       message.token.empty() ? UndoLast(services) : changes->Find(message.token);
   if (change.ok() && !message.token.empty()) {

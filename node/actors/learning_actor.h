@@ -12,6 +12,7 @@
 #include "node/actors/background_round.h"
 #include "node/actors/instant_loop.h"
 #include "node/actors/learning.h"
+#include "node/actors/pattern_graph.h"
 #include "node/actors/router_learner.h"
 #include "node/metrics/metrics.h"
 #include "storage/changes/answer_store.h"
@@ -31,6 +32,7 @@ struct LearningActorOptions {
   AnswerStore* answers = nullptr;        // null: feedback that comes again is learned again
   WitnessLog* witness = nullptr;         // learns of ratings; null: there is none
   InstantLoop* instant = nullptr;        // learns at once, before any round; null: there is none
+  PatternGraph* graph = nullptr;         // as well; null: sessions have no relations to patterns
   LearningThrottle* throttle = nullptr;  // null: learning gives way to nobody
   RouterLearner* router = nullptr;       // trained beside the rounds; null: there is none
   // A completion was rated; called in the actor's turn. May be empty.

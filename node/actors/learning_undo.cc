@@ -175,17 +175,25 @@ absl::StatusOr<bool> WasReplacedSince(const UndoServices& services, const Learni
 }
 
 absl::Status UndoSession(const UndoServices& services, const LearningChange& change) {
+  if (change.responses.empty()) {
+    return CannotUndo(change, "nobody knows which response it was learned from");
+  }
   ASSIGN_OR_RETURN(const bool replaced, WasReplacedSince(services, change));
   if (replaced) {
     return CannotUndo(change,
                       "its response got other feedback since, which took its place; undo that");
   }
-  const bool undone = services.instant != nullptr && !change.responses.empty() &&
-                      services.instant->Undo(change.responses.front()).ok();
-  return undone ? KeepFromRounds(services, change.responses.front())
-                : CannotUndo(change,
-                             "its session has forgotten it already: it was idle or the node "
-                             "started anew");
+  const std::string& response = change.responses.front();
+  bool moved = false;
+  if (services.graph != nullptr) {
+    ASSIGN_OR_RETURN(moved, services.graph->TakeBack(response));
+  }
+  const bool forgotten = services.instant != nullptr && services.instant->Undo(response).ok();
+  return moved || forgotten
+             ? KeepFromRounds(services, response)
+             : CannotUndo(change,
+                          "its session has forgotten it already: it was idle or the node "
+                          "started anew");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "node/actors/instant_loop.h"
+#include "node/actors/pattern_graph.h"
 #include "node/actors/router_learner.h"
 #include "storage/changes/change_store.h"
 #include "storage/patterns/pattern_store.h"
@@ -29,6 +30,7 @@ struct UndoServices {
   // Takes the published version of a change out of service; null: none is ever published.
   std::function<absl::Status(const LearningChange&)> withdraw = nullptr;
   RouterLearner* router = nullptr;  // null: no router is trained
+  PatternGraph* graph = nullptr;    // null: sessions have no relations to patterns
 };
 
 // Changes back what a change changed, and returns the change as it is listed then. A pattern gets

@@ -26,6 +26,7 @@ struct Round {
   absl::Status reseal;
   absl::Status reclaim;
   absl::Status patterns;
+  absl::Status graph;
   bool more = false;  // go on without waiting
 };
 
@@ -51,6 +52,11 @@ Round RunRound(const MaintenanceOptions& options) {
     const PatternMaintenance done = options.patterns->Maintain(limits::kMaintenanceBudget);
     round.patterns = done.status;
     round.more = round.more || done.more;
+  }
+  if (options.graph != nullptr && !options.cancelled()) {
+    const absl::StatusOr<bool> more = options.graph->Maintain();
+    round.graph = more.status();
+    round.more = round.more || (more.ok() && *more);
   }
   return round;
 }
@@ -116,6 +122,7 @@ class MaintenanceActor final : public Actor<Message> {
           Report("values are not sealed anew", round->reseal, &reported_reseal_);
           Report("keys of users without rows are not removed", round->reclaim, &reported_reclaim_);
           Report("the patterns are not all looked after", round->patterns, &reported_patterns_);
+          Report("relations of what went are not removed", round->graph, &reported_graph_);
           report_.Look(*options_.patterns, own.Now());
           if (round->more) {
             own.Self().TryTell(Tick{}).IgnoreError();  // the timer comes anyway
@@ -141,6 +148,7 @@ class MaintenanceActor final : public Actor<Message> {
   std::string reported_reseal_;
   std::string reported_reclaim_;
   std::string reported_patterns_;
+  std::string reported_graph_;
   PatternReport report_;
 };
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "node/actor/actor_system.h"
+#include "node/actors/pattern_graph.h"
 #include "storage/db/database.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -16,6 +17,7 @@ namespace ruvd {
 struct MaintenanceOptions {
   Database* database = nullptr;
   PatternStore* patterns = nullptr;
+  PatternGraph* graph = nullptr;    // null: there are no relations to look after
   Executor* pool = nullptr;         // of low priority; one round runs on it at a time
   std::function<bool()> cancelled;  // ends a round between two of its steps
   Duration period = std::chrono::seconds(1);
@@ -23,10 +25,10 @@ struct MaintenanceOptions {
 
 // Starts the actor that looks after the store while the node serves, in short rounds off the
 // request path: seals values of retired data keys anew (also where a rotation was interrupted
-// before the node started), removes keys of users without rows, and lets the pattern store link,
-// repair, expire, evict and write checkpoints. A store that refuses is reported once per reason and
-// tried again; what was removed without a request is reported in sums, at most once a minute.
-// Everything borrowed outlives the system.
+// before the node started), removes keys of users without rows, lets the pattern store link,
+// repair, expire, evict and write checkpoints, and removes relations of what went. A store that
+// refuses is reported once per reason and tried again; what was removed without a request is
+// reported in sums, at most once a minute. Everything borrowed outlives the system.
 void StartMaintenanceActor(ActorSystem& system, const MaintenanceOptions& options);
 
 }  // namespace ruvd

@@ -65,6 +65,9 @@ struct NodeConfig {
     std::string dgr = "off";
     int dgr_queries = 2;     // at most, of one completion
     float dgr_min_t = 0.3F;  // masked share below which none is asked for
+    // Feedback moves a session's relations to the patterns that served it, and those move their
+    // similarities in its next searches, by 5 % at most.
+    bool graph = false;
   } retrieval;
   struct LearningSection {
     bool enabled = true;

@@ -97,6 +97,9 @@ const std::array kKeys = {
               RUVD_FIELD(int, retrieval.dgr_queries), 0, kMaxDgrQueries},
     ConfigKey{"retrieval", "dgr_min_t", "Masked share of the window below which it does not ask.",
               RUVD_FIELD(float, retrieval.dgr_min_t), 0, 1},
+    ConfigKey{"retrieval", "graph",
+              "Feedback moves what is found for its session by 5 % at most, also after a restart.",
+              RUVD_FIELD(bool, retrieval.graph)},
 
     ConfigKey{"learning", "enabled", "Train on feedback. Sessions remember by `instant`.",
               RUVD_FIELD(bool, learning.enabled)},

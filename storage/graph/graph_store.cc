@@ -252,6 +252,36 @@ absl::StatusOr<Neighbourhood> GraphStore::Neighbours(const GraphNode& node,
   return Look(node, query, &budget);
 }
 
+absl::StatusOr<std::optional<GraphNode>> GraphStore::NextNode(
+    GraphNodeKind kind, const std::optional<GraphNode>& after) const {
+  std::optional<GraphNode> next = after;
+  do {
+    std::string least;  // the lower one of those that edges begin and end with
+    const std::optional<GraphNode> behind = std::exchange(next, std::nullopt);
+    for (const bool outward : {true, false}) {
+      const std::string prefix = outward ? graph::kOutPrefix : graph::kInPrefix;
+      const std::string all = prefix + static_cast<char>(kind);
+      const std::string start = behind ? EndOfPrefix(prefix + graph::EncodeNode(*behind)) : all;
+      const auto look = [&](std::string_view key) -> absl::StatusOr<bool> {
+        const auto edge = outward ? graph::DecodeOutKey(key) : graph::DecodeInKey(key);
+        if (!edge) {
+          return Corrupt();
+        }
+        const GraphNode& node = outward ? edge->key.from : edge->key.to;
+        if (std::string encoded = graph::EncodeNode(node); !next || encoded < least) {
+          least = std::move(encoded);
+          next = node;
+        }
+        return false;
+      };
+      RETURN_IF_ERROR(database_.Scan(
+          kFamily, start, EndOfPrefix(all), [&](const RowView& row) { return look(row.key); },
+          look));
+    }
+  } while (next && Hidden(*next));
+  return next;
+}
+
 absl::StatusOr<HopResult> GraphStore::WithinHops(const GraphNode& start,
                                                  const HopQuery& query) const {
   RETURN_IF_ERROR(CheckNode(start));

@@ -90,6 +90,11 @@ class GraphStore {
   absl::StatusOr<Neighbourhood> Neighbours(const GraphNode& node,
                                            const NeighbourQuery& query) const;
 
+  // The first node of a kind behind `after`, in an order of its own, that has an edge; nullopt
+  // where there is none. Walks over all of them without holding up anybody.
+  absl::StatusOr<std::optional<GraphNode>> NextNode(GraphNodeKind kind,
+                                                    const std::optional<GraphNode>& after) const;
+
   // The nodes within some hops of one, each once, found breadth first over the heaviest edges.
   // INVALID_ARGUMENT for limits out of range.
   absl::StatusOr<HopResult> WithinHops(const GraphNode& start, const HopQuery& query) const;

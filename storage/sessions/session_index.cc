@@ -116,6 +116,12 @@ absl::StatusOr<std::shared_ptr<const SessionState>> SessionIndex::Get(
   return found->second;
 }
 
+void SessionIndex::TellRemoval(const std::string& session_id) const {
+  if (options_.on_removal) {
+    options_.on_removal(session_id);
+  }
+}
+
 absl::Status SessionIndex::PutLocked(SessionState session) {
   RETURN_IF_ERROR(sessions::CheckSession(session));
   if (Comparable(session)) {
@@ -132,6 +138,7 @@ absl::Status SessionIndex::PutLocked(SessionState session) {
   batch.Put(ColumnFamily::kSession, sessions::SessionKey(session.session_id),
             sessions::EncodeSession(session), /*generation=*/0, ScopeOf(session));
   if (!evicted.empty()) {
+    TellRemoval(evicted);
     batch.Delete(ColumnFamily::kSession, sessions::SessionKey(evicted));
   }
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));
@@ -173,6 +180,7 @@ absl::Status SessionIndex::Remove(const std::vector<std::string>& ids) {
   }
   Batch batch;
   for (const std::string& id : ids) {
+    TellRemoval(id);
     batch.Delete(ColumnFamily::kSession, sessions::SessionKey(id));
   }
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kProcessCrash));

@@ -32,6 +32,9 @@ struct SessionIndexOptions {
   std::string embedded_by = {};  // id of the model package that makes them
   std::chrono::milliseconds idle_limit = limits::kSessionIdle;  // expired after this
   size_t capacity = limits::kMaxSessions;  // more: the longest idle ones make room
+  // Hears of every session that is about to be removed, whoever asked for it, in a writer's turn:
+  // must not write to the index. May be empty.
+  std::function<void(const std::string& session_id)> on_removal = nullptr;
 };
 
 // What a search for sessions is limited to; empty: any.
@@ -111,6 +114,7 @@ class SessionIndex {
 
   absl::Status PutLocked(SessionState session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
   absl::Status Remove(const std::vector<std::string>& ids) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_);
+  void TellRemoval(const std::string& session_id) const;
   // Exactly, one by one: few sessions belong to one user or use one adapter.
   absl::StatusOr<std::vector<SessionHit>> SearchAmong(std::span<const float> context, size_t k,
                                                       const std::vector<Shared>& sessions) const;

@@ -17,8 +17,10 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/adapter_file.h"
+#include "inference/adapter/bank.h"
 #include "inference/model/cpu_transformer.h"
 #include "node/actors/compute_round.h"
+#include "node/actors/pattern_payload.h"
 #include "tests/inference/end_of_turn_model.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/router_world.h"
@@ -195,6 +197,45 @@ TEST_F(GenerationTaskTest, WhatIsUsualIsKnownForEachMode) {
   Run({.mode = DecodingMode::kDiffusion, .max_tokens = 4, .ignore_end_of_text = true});
   EXPECT_EQ(usual_entropy_[DecodingMode::kAutoregressive].Count(1), 6);
   EXPECT_EQ(usual_entropy_[DecodingMode::kDiffusion].Count(1), 1);
+}
+
+// A pattern at the threshold is found for a session whose feedback spoke for it, and for no other.
+TEST_F(GenerationTaskTest, RelationsOfItsSessionMoveWhatIsFound) {
+  Use(testing::TinyTextModel());
+  const SamplingOptions options = {.mode = DecodingMode::kAutoregressive, .max_tokens = 2};
+  Run(options);
+  const Trajectory first = trajectories_->Get("r").value();
+  const std::string target = "blk.1.attn_output.weight";
+  Adapter adapter = *testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
+  const PatternId id{7};
+  ASSERT_TRUE(patterns_
+                  ->Put({.id = id,
+                         .embedding = first.embedding,
+                         .bank = static_cast<uint32_t>(BankOf(1)),
+                         .created_ms = 1,
+                         .updated_ms = 1,
+                         .adapter_name = adapter.name,
+                         .adapter_version = adapter.version,
+                         .payload = EncodePatternPayload({.adapter = EncodeAdapter(adapter)})})
+                  .ok());
+  SelectionOptions selection;
+  selection.threshold = 1.001F;  // above every cosine
+  adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection, *catalog_);
+  services_.adapters = adapters_.get();
+  const auto graph = GraphStore::Open(*database_).value();
+  const auto sessions =
+      SessionIndex::Open(*database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
+          .value();
+  ASSERT_TRUE(sessions->Put({.session_id = "s", .user_id = "ann"}).ok());
+  PatternGraph relations(*graph, *patterns_, *sessions, /*on=*/true);
+  services_.graph = &relations;
+  EXPECT_TRUE(Run(options).adapters.empty());
+  EXPECT_TRUE(trajectories_->Get("r")->patterns.empty());
+  ASSERT_TRUE(
+      relations.Vote({.response_id = "q", .session_id = "s", .user_id = "ann", .patterns = {id}}, 1)
+          .value());
+  EXPECT_EQ(Run(options).adapters.size(), 1u);
+  EXPECT_THAT(trajectories_->Get("r")->patterns, ::testing::ElementsAre(id));
 }
 
 // With a router.

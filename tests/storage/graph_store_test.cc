@@ -80,6 +80,29 @@ class GraphStoreTest : public StoreTest {
   std::unique_ptr<GraphStore> store_;
 };
 
+TEST_F(GraphStoreTest, AWalkFindsEveryNodeOfAKindOnce) {
+  ASSERT_TRUE(store_->Put({Session("b"), EdgeType::kUsed, PatternNode("p")}, 1).ok());
+  ASSERT_TRUE(store_->Put({Session("b"), EdgeType::kUsed, PatternNode("q")}, 1).ok());
+  ASSERT_TRUE(store_->Put({Session("aa"), EdgeType::kUsed, PatternNode("q")}, 1).ok());
+  ASSERT_TRUE(store_->Put({PatternNode("o"), EdgeType::kSimilar, PatternNode("q")}, 1).ok());
+  ASSERT_TRUE(
+      store_->Put({{GraphNodeKind::kWitness, "w"}, EdgeType::kInSession, Session("c")}, 1).ok());
+  const auto walk = [this](GraphNodeKind kind) {
+    std::vector<std::string> ids;
+    std::optional<GraphNode> at;
+    while ((at = store_->NextNode(kind, at).value())) {
+      EXPECT_EQ(at->kind, kind);
+      ids.push_back(at->id);
+    }
+    return ids;
+  };
+  EXPECT_THAT(walk(GraphNodeKind::kSession), ElementsAre("b", "c", "aa"));
+  EXPECT_THAT(walk(GraphNodeKind::kPattern), ElementsAre("o", "p", "q"));
+  EXPECT_THAT(walk(GraphNodeKind::kWitness), ElementsAre("w"));
+  ASSERT_TRUE(store_->RemoveNode(Session("c")).ok());
+  EXPECT_THAT(walk(GraphNodeKind::kSession), ElementsAre("b", "aa")) << "hidden ones are left out";
+}
+
 TEST_F(GraphStoreTest, BothDirectionsAreOrderedByWeightAndSurviveAReopen) {
   ASSERT_TRUE(store_->Put(Edge("a", "b"), 0.25F).ok());
   ASSERT_TRUE(store_->Put(Edge("a", "c"), 1).ok());

@@ -249,6 +249,26 @@ TEST_F(SessionIndexTest, AUserIsForgotten) {
   EXPECT_THAT(Find({}), ElementsAre("s4", "s3"));
 }
 
+TEST_F(SessionIndexTest, ItsOwnerHearsOfEverySessionThatGoes) {
+  std::vector<std::string> gone;
+  options_.capacity = 4;
+  options_.on_removal = [&gone](const std::string& id) { gone.push_back(id); };
+  Reopen();
+  for (int i = 0; i < 4; ++i) {
+    SessionState session = MakeSession(fmt::format("s{}", i), 100 * i);
+    session.user_id = i == 3 ? std::optional<std::string>("alice") : std::nullopt;
+    ASSERT_TRUE(index_->Put(session).ok());
+  }
+  EXPECT_THAT(gone, IsEmpty());
+  ASSERT_TRUE(index_->Put(MakeSession("new", 400)).ok());
+  EXPECT_THAT(gone, ElementsAre("s0"));
+  ASSERT_TRUE(index_->Delete("s2").ok());
+  EXPECT_THAT(gone, ElementsAre("s0", "s2"));
+  EXPECT_EQ(index_->ForgetUser("alice", 5).value(), 1U);
+  EXPECT_EQ(index_->ExpireSome(100'000, 5).value(), 2U);
+  EXPECT_THAT(gone, ElementsAre("s0", "s2", "s3", "s1", "new"));
+}
+
 TEST_F(SessionIndexTest, RefusesStatesThatCannotBeStored) {
   const auto reason = [this](SessionState session) {
     return ReasonOf(index_->Put(std::move(session)));
