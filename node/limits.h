@@ -46,7 +46,7 @@ inline constexpr size_t kMaxLinkFramesWaiting = 16;
 inline constexpr std::chrono::seconds kLinkLinger{5};
 inline constexpr size_t kMaxSessionIdBytes = 64;
 // A score runs in one piece: 128 forwards of a full context take half a minute of one core.
-inline constexpr int kMaxScoreSamples = 128;
+inline constexpr int kMaxScoreSamplesPerRequest = 128;
 inline constexpr int kMaxSearchResults = 1000;
 inline constexpr size_t kMaxIdempotencyKeyBytes = 128;
 // Parts of a text to infill, and tokens of all its gaps; a context is far smaller.

@@ -80,7 +80,7 @@ inline constexpr size_t kMaxCheckpointChunkBytes = 32 << 10;
 inline constexpr size_t kMaxBatchQueries = 1024;
 inline constexpr size_t kMaxRangeHits = 4096;
 inline constexpr size_t kMaxTaskBytes = 256;
-inline constexpr size_t kMaxAdapterNameBytes = 256;
+inline constexpr size_t kMaxStoredAdapterNameBytes = 256;
 // A pattern's payload is a small adapter; 8 MiB is the largest update that may travel.
 inline constexpr size_t kMaxPatternPayloadBytes = 8 << 20;
 inline constexpr uint32_t kMaxListPageSize = 1000;

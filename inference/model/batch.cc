@@ -90,7 +90,7 @@ absl::Status CheckCaches(std::span<const ForwardInput> inputs) {
   return absl::OkStatus();
 }
 
-void Append(const ForwardInput& input, Batch* batch) {
+void Append(const ForwardInput& input, ForwardBatch* batch) {
   BatchSequence sequence{.input = &input, .begin = batch->tokens, .tokens = input.tokens.size()};
   const size_t cached = input.cache == nullptr ? 0 : static_cast<size_t>(input.cache->length());
   sequence.position = input.position < 0 ? cached : static_cast<size_t>(input.position);
@@ -114,14 +114,14 @@ void Append(const ForwardInput& input, Batch* batch) {
 }  // namespace
 
 absl::Status LayOutBatch(const ModelConfig& config, std::span<const ForwardInput> inputs,
-                         Batch* batch) {
+                         ForwardBatch* batch) {
   for (const ForwardInput& input : inputs) {
     RETURN_IF_ERROR(CheckTokens(config, input));
     RETURN_IF_ERROR(CheckAttention(config, input));
     RETURN_IF_ERROR(CheckLength(config, input));
   }
   RETURN_IF_ERROR(CheckCaches(inputs));
-  *batch = Batch();
+  *batch = ForwardBatch();
   for (const ForwardInput& input : inputs) {
     Append(input, batch);
   }

@@ -30,7 +30,7 @@ struct BatchSequence {
 };
 
 // A checked batch: the tokens of all sequences one after the other.
-struct Batch {
+struct ForwardBatch {
   std::vector<BatchSequence> sequences;
   size_t tokens = 0;
   size_t wanted = 0;
@@ -45,6 +45,6 @@ struct Batch {
 // Checks the inputs as Transformer::Forward promises and lays them out. `layers` of a cache must be
 // those of `config`. The result borrows `inputs`.
 absl::Status LayOutBatch(const ModelConfig& config, std::span<const ForwardInput> inputs,
-                         Batch* batch);
+                         ForwardBatch* batch);
 
 }  // namespace ruvd

@@ -118,7 +118,7 @@ struct CpuTransformer::Pass {
   RopeTable rope;
   AdapterStack adapters;
 
-  Batch batch;
+  ForwardBatch batch;
   std::vector<const AdapterMix*> mixes;
   std::vector<const PreparedMix*> prepared;  // by sequence
   std::vector<AdaptedRows> adapted;          // by sequence: its rows in the current layer

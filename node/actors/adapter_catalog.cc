@@ -18,6 +18,7 @@
 #include "base/shown.h"
 #include "base/status.h"
 #include "inference/adapter/talora_file.h"
+#include "node/actors/served_adapters.h"
 #include "node/cli/identity.h"
 #include "node/limits.h"
 
@@ -87,6 +88,17 @@ AdapterSummary Summarise(const Talora& talora) {
   }
   summary.targets = static_cast<uint32_t>(tensors.size());
   return summary;
+}
+
+// What this node's deep loop learned is told by its name alone, when it is served and taken back.
+absl::Status CheckName(const Talora& adapter) {
+  if (adapter.name == kDeepAdapter) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "an adapter called '{}' is what a node's own deep loop learned; give this one "
+                 "another name with `ruvd adapter merge --name`",
+                 kDeepAdapter);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -259,6 +271,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Load(const std::string& path,
     return WeightError(Shown(path));
   }
   ASSIGN_OR_RETURN(auto adapter, LoadTaloraFile(path, model_));
+  RETURN_IF_ERROR(CheckName(*adapter));
   const float own = WeightOrInherited(adapter->name, weight);
   return Add(std::move(adapter), {.weight = own, .origin = AdapterOrigin::kLoaded, .path = path});
 }
@@ -270,6 +283,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Import(std::string_view file,
                  "this node keeps no imported adapters; load a file of its machine instead");
   }
   ASSIGN_OR_RETURN(auto adapter, ParseTaloraFile(AsBytes(file), model_, "imported"));
+  RETURN_IF_ERROR(CheckName(*adapter));
   if (!ValidWeight(weight.value_or(0))) {
     return WeightError(Shown(adapter->name));
   }

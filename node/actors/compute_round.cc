@@ -20,7 +20,7 @@ class Round {
     outcome_.turns.assign(tasks.size(), Turn::kWaiting);
   }
 
-  RoundOutcome Run(size_t most_rows) {
+  ComputeOutcome Run(size_t most_rows) {
     Begin(most_rows);
     Step();
     if (completion_ended_) {
@@ -138,7 +138,7 @@ class Round {
   const std::span<RoundTask> tasks_;
   Transformer& transformer_;
   StepScratch* const scratch_;
-  RoundOutcome outcome_;
+  ComputeOutcome outcome_;
   std::vector<size_t> batch_;  // tasks whose completions step together
   std::vector<Starved> starved_;
   bool completion_ended_ = false;
@@ -146,8 +146,8 @@ class Round {
 
 }  // namespace
 
-RoundOutcome RunRound(std::span<RoundTask> tasks, size_t most_rows, Transformer& transformer,
-                      StepScratch* scratch) {
+ComputeOutcome RunRound(std::span<RoundTask> tasks, size_t most_rows, Transformer& transformer,
+                        StepScratch* scratch) {
   return Round(tasks, transformer, scratch).Run(most_rows);
 }
 

@@ -27,7 +27,7 @@ enum class Turn : uint8_t {
   kEnded,  // it told its caller so
 };
 
-struct RoundOutcome {
+struct ComputeOutcome {
   std::vector<Turn> turns;  // one for each task
   size_t batch = 0;         // completions that shared a forward
   size_t rows = 0;          // tokens of that forward
@@ -43,7 +43,7 @@ struct RoundOutcome {
 // Where memory of keys and values runs out, the youngest completion that holds some gives it back
 // and is computed again later, with the same result. The oldest one is never made to wait for
 // others, and its memory was checked when it began, so all end.
-RoundOutcome RunRound(std::span<RoundTask> tasks, size_t most_rows, Transformer& transformer,
-                      StepScratch* scratch);
+ComputeOutcome RunRound(std::span<RoundTask> tasks, size_t most_rows, Transformer& transformer,
+                        StepScratch* scratch);
 
 }  // namespace ruvd

@@ -34,11 +34,14 @@ struct RatedMessage {
 struct ErasedMessage {};
 struct IntervalTick {};
 struct ResumeTick {};
-using Message =
+using DeepMessage =
     std::variant<RunMessage, StatusMessage, RatedMessage, ErasedMessage, IntervalTick, ResumeTick>;
 
 // How often a round that a pause interrupted looks whether it may go on.
 constexpr Duration kResumeInterval = std::chrono::seconds(30);
+// One that failed waits twice as long each time, at most this: a full disk or a publication that is
+// refused does not go away in half a minute, and trying costs what training costs.
+constexpr Duration kLongestWait = std::chrono::hours(1);
 // A round on demand takes minutes to hours.
 constexpr Duration kPatience = std::chrono::hours(12);
 
@@ -78,7 +81,7 @@ Piece WorkOn(std::shared_ptr<DeepRound> round, const DeepServices& services,
   return piece;
 }
 
-class DeepActorCell final : public Actor<Message> {
+class DeepActorCell final : public Actor<DeepMessage> {
  public:
   explicit DeepActorCell(const DeepActorOptions& options) : options_(options) {}
 
@@ -135,8 +138,8 @@ class DeepActorCell final : public Actor<Message> {
   // A round that a kill, a stop or a pause interrupted left its checkpoint.
   absl::Status On(ResumeTick&, Context& context) override {
     std::error_code error;
-    const bool interrupted =
-        std::filesystem::exists(options_.services.checkpoint_path, error) && !running_;
+    const bool interrupted = std::filesystem::exists(options_.services.checkpoint_path, error) &&
+                             !running_ && options_.services.learning.clock->Now() >= not_before_;
     const absl::StatusOr<bool> may = interrupted ? MayLearn() : false;
     return may.ok() && *may ? Start(context, false) : absl::OkStatus();
   }
@@ -209,6 +212,7 @@ class DeepActorCell final : public Actor<Message> {
   void End(const Piece& piece) {
     running_ = false;
     step_ = 0;
+    SetWait(piece);
     if (piece.result) {
       last_ = piece.result;
       spdlog::info(
@@ -220,12 +224,21 @@ class DeepActorCell final : public Actor<Message> {
       reported_.clear();
     } else if (std::string reason = ReasonOf(piece.status);
                !absl::IsCancelled(piece.status) && (on_demand_ || reason != reported_)) {
-      // Once: a round that a full disk or budget ends is tried again twice a minute.
+      // Once, however often it is tried again.
       spdlog::error("a deep round failed: {} [{}]", MessageOf(piece.status), reason);
       reported_ = std::move(reason);
     }
     for (const ReplyTo<DeepResult>& reply : std::exchange(waiting_, {})) {
       reply.Send(piece.result ? absl::StatusOr<DeepResult>(*piece.result) : piece.status);
+    }
+  }
+
+  void SetWait(const Piece& piece) {
+    if (piece.result || absl::IsCancelled(piece.status)) {
+      wait_ = kResumeInterval;
+    } else {
+      not_before_ = options_.services.learning.clock->Now() + wait_;
+      wait_ = std::min(2 * wait_, kLongestWait);
     }
   }
 
@@ -267,17 +280,19 @@ class DeepActorCell final : public Actor<Message> {
   bool on_demand_ = false;
   uint64_t step_ = 0;
   std::string reported_;  // why rounds fail now
+  Duration wait_ = kResumeInterval;
+  TimePoint not_before_{};  // for a round that failed
 };
 
 class DeepActorImpl final : public DeepActor {
  public:
   DeepActorImpl(ActorSystem& system, const DeepActorOptions& options)
       : clock_(*options.services.learning.clock) {
-    SpawnOptions<Message> spawn;
+    SpawnOptions<DeepMessage> spawn;
     spawn.name = "deep";
     spawn.mailbox.capacity = limits::kLearningMailbox;
-    ref_ = system.Spawn<Message>(spawn,
-                                 [options] { return std::make_unique<DeepActorCell>(options); });
+    ref_ = system.Spawn<DeepMessage>(
+        spawn, [options] { return std::make_unique<DeepActorCell>(options); });
   }
   void Run(Done<DeepResult> done) override {
     ref_.Ask<DeepResult>([](ReplyTo<DeepResult> reply) { return RunMessage{std::move(reply)}; },
@@ -298,7 +313,7 @@ class DeepActorImpl final : public DeepActor {
 
  private:
   const Clock& clock_;
-  Ref<Message> ref_;
+  Ref<DeepMessage> ref_;
 };
 
 }  // namespace

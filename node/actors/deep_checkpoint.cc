@@ -19,15 +19,16 @@
 namespace ruvd {
 namespace {
 
-constexpr char kMagic[] = "RVDC";
-constexpr size_t kMagicBytes = 4;
-constexpr uint32_t kFormat = 1;
+constexpr char kCheckpointMagic[] = "RVDC";
+constexpr size_t kCheckpointMagicBytes = 4;
+constexpr uint32_t kCheckpointFormat = 1;
 // Beside the run, generously: ids and numbers.
 constexpr uint64_t kMaxHeadBytes = 1 << 20;
 
-constexpr SealContext kContext{.column_family = static_cast<uint32_t>(ColumnFamily::kChange),
-                               .key = "deep-checkpoint",
-                               .schema = kFormat};
+constexpr SealContext kCheckpointContext{
+    .column_family = static_cast<uint32_t>(ColumnFamily::kChange),
+    .key = "deep-checkpoint",
+    .schema = kCheckpointFormat};
 
 absl::Status NoCheckpoint() {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
@@ -64,7 +65,9 @@ bool ReadIds(ByteReader& in, std::vector<std::string>* ids) {
 
 std::string EncodeDeepCheckpoint(const DeepCheckpoint& checkpoint) {
   ByteWriter out;
-  out.WriteText(std::string_view(kMagic, kMagicBytes)).Write(kFormat).Write(checkpoint.seed);
+  out.WriteText(std::string_view(kCheckpointMagic, kCheckpointMagicBytes))
+      .Write(kCheckpointFormat)
+      .Write(checkpoint.seed);
   out.Write(checkpoint.version).Write(checkpoint.base);
   WriteIds(checkpoint.taught, &out);
   WriteIds(checkpoint.held_back, &out);
@@ -74,9 +77,10 @@ std::string EncodeDeepCheckpoint(const DeepCheckpoint& checkpoint) {
 
 absl::StatusOr<DeepCheckpoint> DecodeDeepCheckpoint(std::span<const uint8_t> bytes) {
   ByteReader in(bytes);
-  const auto magic = in.ReadBytes(kMagicBytes);
+  const auto magic = in.ReadBytes(kCheckpointMagicBytes);
   const auto format = in.Read<uint32_t>();
-  if (!magic || AsText(*magic) != std::string_view(kMagic, kMagicBytes) || format != kFormat) {
+  if (!magic || AsText(*magic) != std::string_view(kCheckpointMagic, kCheckpointMagicBytes) ||
+      format != kCheckpointFormat) {
     return NoCheckpoint();
   }
   DeepCheckpoint checkpoint;
@@ -96,7 +100,8 @@ absl::StatusOr<DeepCheckpoint> DecodeDeepCheckpoint(std::span<const uint8_t> byt
 
 absl::Status WriteDeepCheckpoint(const std::string& path, const SealKey& key,
                                  const DeepCheckpoint& checkpoint) {
-  return WriteFileAtomically(path, key.Seal(kContext, EncodeDeepCheckpoint(checkpoint)), 0600);
+  return WriteFileAtomically(path, key.Seal(kCheckpointContext, EncodeDeepCheckpoint(checkpoint)),
+                             0600);
 }
 
 absl::StatusOr<std::optional<DeepCheckpoint>> ReadDeepCheckpoint(const std::string& path,
@@ -107,7 +112,7 @@ absl::StatusOr<std::optional<DeepCheckpoint>> ReadDeepCheckpoint(const std::stri
     return std::nullopt;
   }
   RETURN_IF_ERROR(sealed.status());
-  ASSIGN_OR_RETURN(const std::string bytes, key.Open(kContext, *sealed));
+  ASSIGN_OR_RETURN(const std::string bytes, key.Open(kCheckpointContext, *sealed));
   ASSIGN_OR_RETURN(DeepCheckpoint checkpoint, DecodeDeepCheckpoint(AsBytes(bytes)));
   return checkpoint;
 }

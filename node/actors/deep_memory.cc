@@ -26,8 +26,8 @@
 namespace ruvd {
 namespace {
 
-constexpr std::string_view kMagic = "RVDM";
-constexpr uint32_t kFormat = 1;
+constexpr std::string_view kDeepMemoryMagic = "RVDM";
+constexpr uint32_t kDeepMemoryFormat = 1;
 constexpr std::string_view kPrefix = "memory-";
 
 absl::Status NoMemory() {
@@ -36,8 +36,9 @@ absl::Status NoMemory() {
 }
 
 SealContext ContextOf(std::string_view key) {
-  return {
-      .column_family = static_cast<uint32_t>(ColumnFamily::kChange), .key = key, .schema = kFormat};
+  return {.column_family = static_cast<uint32_t>(ColumnFamily::kChange),
+          .key = key,
+          .schema = kDeepMemoryFormat};
 }
 
 void WriteFloats(std::span<const float> values, ByteWriter* out) {
@@ -115,7 +116,10 @@ bool DeepMemory::operator==(const DeepMemory& other) const {
 
 std::string EncodeDeepMemory(const DeepMemory& memory) {
   ByteWriter out;
-  out.WriteText(kMagic).Write(kFormat).Write(memory.version).WriteBytes(memory.adapter);
+  out.WriteText(kDeepMemoryMagic)
+      .Write(kDeepMemoryFormat)
+      .Write(memory.version)
+      .WriteBytes(memory.adapter);
   out.Write(static_cast<uint32_t>(memory.responses.size()));
   for (const std::string& response : memory.responses) {
     out.Write(static_cast<uint16_t>(response.size())).WriteText(response);
@@ -129,11 +133,11 @@ std::string EncodeDeepMemory(const DeepMemory& memory) {
 
 absl::StatusOr<DeepMemory> DecodeDeepMemory(std::span<const uint8_t> bytes) {
   ByteReader in(bytes);
-  const auto magic = in.ReadBytes(kMagic.size());
+  const auto magic = in.ReadBytes(kDeepMemoryMagic.size());
   const auto format = in.Read<uint32_t>();
   const auto version = in.Read<uint32_t>();
   const auto adapter = in.ReadArray<sizeof(Digest)>();
-  if (!magic || AsText(*magic) != kMagic || format != kFormat || !adapter) {
+  if (!magic || AsText(*magic) != kDeepMemoryMagic || format != kDeepMemoryFormat || !adapter) {
     return NoMemory();
   }
   DeepMemory memory{.version = *version, .adapter = *adapter};

@@ -13,6 +13,10 @@
 namespace ruvd {
 namespace {
 
+// Of the confidence sequence: it is narrowest, against its best, at some 50 ratings.
+constexpr double kRatio = 0.18;
+constexpr double kAlpha = 0.05;
+
 struct Mean {
   double value = 0;
   double squared_error = 0;  // variance of the mean
@@ -73,7 +77,10 @@ bool DeepRatings::Regressed(uint32_t version, uint32_t before) const {
   }
   const Mean is = MeanOf(now->second);
   const Mean was = MeanOf(then->second);
-  return is.value < was.value - std::sqrt(is.squared_error + was.squared_error);
+  const double looks = kRatio * static_cast<double>(now->second.size());
+  const double width = std::sqrt((is.squared_error + was.squared_error) * 2 * (looks + 1) / looks *
+                                 std::log(std::sqrt(looks + 1) / kAlpha));
+  return is.value < was.value - width;
 }
 
 }  // namespace ruvd

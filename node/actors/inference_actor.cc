@@ -51,13 +51,13 @@ class AdmittedTask {
 struct Admit {
   std::shared_ptr<AdmittedTask> task;
 };
-using Message = std::variant<Admit>;
+using SchedulerMessage = std::variant<Admit>;
 
 // What a visit to the compute thread works on. Holds nothing of the scheduler: after a forced stop
 // it outlives it.
 struct Visit {
   std::vector<std::shared_ptr<AdmittedTask>> tasks;
-  RoundOutcome outcome;
+  ComputeOutcome outcome;
   StepScratch scratch;  // kept from visit to visit
 };
 
@@ -77,7 +77,7 @@ void Run(Transformer& transformer, Visit* visit) {
 }
 
 // Lets admitted tasks take turns on the compute thread, the completions among them in one batch.
-class Scheduler final : public Actor<Message> {
+class Scheduler final : public Actor<SchedulerMessage> {
  public:
   Scheduler(Transformer& transformer, Executor& compute, Executor& files, Metrics& metrics)
       : transformer_(transformer), compute_(compute), files_(files), metrics_(metrics) {}
@@ -139,7 +139,7 @@ class Scheduler final : public Actor<Message> {
 
   // Those whose turn did not come go first next time.
   void AfterVisit() {
-    const RoundOutcome& outcome = visit_->outcome;
+    const ComputeOutcome& outcome = visit_->outcome;
     if (outcome.batch > 0) {
       metrics_.BatchStepped(outcome.batch, outcome.rows);
     }
@@ -209,11 +209,11 @@ class InferenceActorImpl final : public InferenceActor {
  public:
   InferenceActorImpl(ActorSystem& system, const InferenceActorOptions& options)
       : options_(options) {
-    SpawnOptions<Message> spawn;
+    SpawnOptions<SchedulerMessage> spawn;
     spawn.name = "inference";
     // Admission below counts; the mailbox itself never overflows.
     spawn.mailbox.capacity = options.queue + 1;
-    ref_ = system.Spawn<Message>(spawn, [options] {
+    ref_ = system.Spawn<SchedulerMessage>(spawn, [options] {
       return std::make_unique<Scheduler>(*options.transformer, *options.compute, *options.files,
                                          *options.metrics);
     });
@@ -260,7 +260,7 @@ class InferenceActorImpl final : public InferenceActor {
 
   const InferenceActorOptions options_;
   std::shared_ptr<std::atomic<uint64_t>> running_ = std::make_shared<std::atomic<uint64_t>>(0);
-  Ref<Message> ref_;
+  Ref<SchedulerMessage> ref_;
 };
 
 }  // namespace

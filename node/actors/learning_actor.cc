@@ -52,8 +52,8 @@ struct RunMessage {
   ReplyTo<RoundSummary> reply;
 };
 struct AgeCheck {};
-using Message = std::variant<FeedbackMessage, UndoMessage, ListMessage, PauseMessage, StatusMessage,
-                             RunMessage, AgeCheck>;
+using LearningMessage = std::variant<FeedbackMessage, UndoMessage, ListMessage, PauseMessage,
+                                     StatusMessage, RunMessage, AgeCheck>;
 
 // What a round does on the learning thread.
 struct RoundWork {
@@ -65,7 +65,7 @@ double MillisSince(TimePoint begun, TimePoint now) {
   return std::chrono::duration<double, std::milli>(now - begun).count();
 }
 
-class BackgroundActor final : public Actor<Message> {
+class BackgroundActor final : public Actor<LearningMessage> {
  public:
   explicit BackgroundActor(const LearningActorOptions& options)
       : options_(options),
@@ -459,11 +459,11 @@ class LearningActorImpl final : public LearningActor {
  public:
   LearningActorImpl(ActorSystem& system, const LearningActorOptions& options)
       : clock_(*options.services.clock) {
-    SpawnOptions<Message> spawn;
+    SpawnOptions<LearningMessage> spawn;
     spawn.name = "background";
     spawn.mailbox.capacity = limits::kLearningMailbox;
-    ref_ = system.Spawn<Message>(spawn,
-                                 [options] { return std::make_unique<BackgroundActor>(options); });
+    ref_ = system.Spawn<LearningMessage>(
+        spawn, [options] { return std::make_unique<BackgroundActor>(options); });
   }
 
   absl::Status Submit(Feedback feedback, Done<FeedbackAnswer> done) override {
@@ -499,12 +499,13 @@ class LearningActorImpl final : public LearningActor {
 
   template <typename Reply, typename Make>
   void Ask(Make make, Done<Reply> done) {
-    ref_.Ask<Reply>([&make](ReplyTo<Reply> reply) { return Message(make(std::move(reply))); },
-                    clock_.Now() + kPatience, std::move(done));
+    ref_.Ask<Reply>(
+        [&make](ReplyTo<Reply> reply) { return LearningMessage(make(std::move(reply))); },
+        clock_.Now() + kPatience, std::move(done));
   }
 
   const Clock& clock_;
-  Ref<Message> ref_;
+  Ref<LearningMessage> ref_;
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace ruvd {
 namespace {
 
 struct Tick {};
-using Message = std::variant<Tick>;
+using MaintenanceMessage = std::variant<Tick>;
 
 // What a round found.
 struct Round {
@@ -99,7 +99,7 @@ class PatternReport {
   std::string problem_;
 };
 
-class MaintenanceActor final : public Actor<Message> {
+class MaintenanceActor final : public Actor<MaintenanceMessage> {
  public:
   explicit MaintenanceActor(const MaintenanceOptions& options) : options_(options) {}
 
@@ -155,11 +155,12 @@ class MaintenanceActor final : public Actor<Message> {
 }  // namespace
 
 void StartMaintenanceActor(ActorSystem& system, const MaintenanceOptions& options) {
-  SpawnOptions<Message> spawn;
+  SpawnOptions<MaintenanceMessage> spawn;
   spawn.name = "maintenance";
   spawn.mailbox.capacity = limits::kMaintenanceMailbox;
   spawn.mailbox.overflow = Overflow::kDropOldest;
-  system.Spawn<Message>(spawn, [options] { return std::make_unique<MaintenanceActor>(options); });
+  system.Spawn<MaintenanceMessage>(
+      spawn, [options] { return std::make_unique<MaintenanceActor>(options); });
 }
 
 }  // namespace ruvd

@@ -40,13 +40,13 @@ struct Turn {
 };
 struct Tick {};   // every kTick
 struct Flush {};  // a batch is full, or the oldest entry has waited long enough
-using Message = std::variant<Turn, Tick, Flush>;
+using WitnessMessage = std::variant<Turn, Tick, Flush>;
 
 // Set while a Flush is on its way, or would be in vain until the next tick: however many requests
 // fill the queue, one message is enough.
 using FlushFlag = std::shared_ptr<std::atomic<bool>>;
 
-class WitnessActor final : public Actor<Message> {
+class WitnessActor final : public Actor<WitnessMessage> {
  public:
   WitnessActor(const WitnessActorOptions& options, FlushFlag flush_sent)
       : options_(options), flush_sent_(std::move(flush_sent)), wall_(*options.clock) {}
@@ -192,11 +192,11 @@ class WitnessRecorder final : public RequestRecorder {
  public:
   WitnessRecorder(ActorSystem& system, const WitnessActorOptions& options, int64_t newest_ms)
       : options_(options), time_(newest_ms) {
-    SpawnOptions<Message> spawn;
+    SpawnOptions<WitnessMessage> spawn;
     spawn.name = "witness";
     spawn.mailbox.capacity = limits::kWitnessMailbox;
     spawn.mailbox.overflow = Overflow::kDropOldest;  // counted as dead letters
-    ref_ = system.Spawn<Message>(spawn, [options, flag = flush_sent_] {
+    ref_ = system.Spawn<WitnessMessage>(spawn, [options, flag = flush_sent_] {
       return std::make_unique<WitnessActor>(options, flag);
     });
   }
@@ -232,7 +232,7 @@ class WitnessRecorder final : public RequestRecorder {
   const FlushFlag flush_sent_ = std::make_shared<std::atomic<bool>>(false);
   Mutex time_mutex_;
   OrderedTime time_ ABSL_GUARDED_BY(time_mutex_);
-  Ref<Message> ref_;
+  Ref<WitnessMessage> ref_;
 };
 
 }  // namespace

@@ -315,6 +315,12 @@ std::unique_ptr<grpc::Service> MakeFederationService(FederationActor& federation
   return std::make_unique<FederationServiceImpl>(federation);
 }
 
+// In a group of sources (RUVD_UNITY) GCC takes this one for a header, where a private type were
+// wrong.
+#pragma GCC diagnostic push
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wsubobject-linkage"
+#endif
 struct LinkDialer::State {
   Mutex mutex;
   CondVar idle;
@@ -323,6 +329,7 @@ struct LinkDialer::State {
   std::set<ClientLink*> links ABSL_GUARDED_BY(mutex);
   bool closed ABSL_GUARDED_BY(mutex) = false;
 };
+#pragma GCC diagnostic pop
 
 LinkDialer::LinkDialer() : state_(std::make_shared<State>()) {}
 

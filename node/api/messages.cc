@@ -179,7 +179,8 @@ absl::StatusOr<std::vector<AdapterChoice>> ReadAdapters(
 
 absl::StatusOr<ScoreJob> ReadScore(const inference::v1::ScoreRequest& message) {
   RETURN_IF_ERROR(CheckRequestBytes(message));
-  RETURN_IF_ERROR(CheckBetween("samples", message.samples(), 0, limits::kMaxScoreSamples));
+  RETURN_IF_ERROR(
+      CheckBetween("samples", message.samples(), 0, limits::kMaxScoreSamplesPerRequest));
   ScoreJob job;
   ASSIGN_OR_RETURN(job.mode, ReadMode(message.mode()));
   job.prompt = message.prompt();

@@ -28,7 +28,7 @@ using pattern::v1::UpsertPatternResponse;
 constexpr int kTries = 5;
 
 template <typename... Args>
-absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
+absl::Status InvalidPattern(fmt::format_string<Args...> format, Args&&... args) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, format,
                std::forward<Args>(args)...);
 }
@@ -43,8 +43,8 @@ absl::StatusOr<SharingTier> ReadTier(pattern::v1::SharingTier tier, const Patter
     case pattern::v1::SHARING_TIER_PUBLIC:
       return SharingTier::kPublic;
     default:
-      return Invalid("tier {} cannot be stored in this version; use private or public",
-                     static_cast<int>(tier));
+      return InvalidPattern("tier {} cannot be stored in this version; use private or public",
+                            static_cast<int>(tier));
   }
 }
 
@@ -125,15 +125,15 @@ absl::Status PatternUpsert::ReadTimes(const pattern::v1::Pattern& message, const
   const int64_t latest = now + limits::kMaxClockLead.count();
   for (const int64_t time : {message.created_ms(), message.updated_ms()}) {
     if (time < 0 || time > latest) {
-      return Invalid(
+      return InvalidPattern(
           "created_ms is {} and updated_ms is {}, but the node's clock says {}; neither "
           "may lie in the future: set the clocks",
           message.created_ms(), message.updated_ms(), now);
     }
   }
   if (message.expires_ms() != 0 && message.expires_ms() <= now) {
-    return Invalid("expires_ms is {}, which is past; leave it 0 for a pattern that stays",
-                   message.expires_ms());
+    return InvalidPattern("expires_ms is {}, which is past; leave it 0 for a pattern that stays",
+                          message.expires_ms());
   }
   const int64_t first = existing != nullptr ? existing->created_ms : now;
   pattern->created_ms = message.created_ms() != 0 ? message.created_ms() : first;
@@ -182,7 +182,7 @@ absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest&
 absl::StatusOr<Pattern> PatternUpsert::Read(const pattern::v1::Pattern& message,
                                             const Pattern* existing) const {
   if (message.bank() >= static_cast<uint32_t>(kTimestepBanks)) {
-    return Invalid("bank is {}; banks go from 0 to {}", message.bank(), kTimestepBanks - 1);
+    return InvalidPattern("bank is {}; banks go from 0 to {}", message.bank(), kTimestepBanks - 1);
   }
   Pattern pattern;
   const auto& values = message.embedding().values();
@@ -211,7 +211,8 @@ absl::StatusOr<Pattern> PatternUpsert::Read(const pattern::v1::Pattern& message,
 absl::Status PatternUpsert::Run(const pattern::v1::UpsertPatternRequest& request,
                                 UpsertPatternResponse* response) {
   if (!request.has_pattern() || !request.pattern().has_embedding()) {
-    return Invalid("a pattern needs an embedding of {} values", options_.patterns->dimension());
+    return InvalidPattern("a pattern needs an embedding of {} values",
+                          options_.patterns->dimension());
   }
   const std::string package = ToHex(options_.package_id);
   if (!request.model_package().empty() && request.model_package() != package) {

@@ -16,7 +16,7 @@
 namespace ruvd {
 namespace {
 
-constexpr char kGroup[] = "Cluster";
+constexpr char kClusterGroup[] = "Cluster";
 
 // Probes answer at once or not at all.
 constexpr std::chrono::seconds kProbeTimeout(5);
@@ -102,9 +102,9 @@ absl::Status Health(CommandContext& context) {
 }  // namespace
 
 void AddClusterVerbs(VerbTable& verbs) {
-  verbs.Add("status", kGroup, "What a node is doing", Status);
-  verbs.Add("members", kGroup, "Who is in the cluster", Members);
-  verbs.Add("health", kGroup, "Exit code 0 if the node serves, 3 if not", Health);
+  verbs.Add("status", kClusterGroup, "What a node is doing", Status);
+  verbs.Add("members", kClusterGroup, "Who is in the cluster", Members);
+  verbs.Add("health", kClusterGroup, "Exit code 0 if the node serves, 3 if not", Health);
 }
 
 }  // namespace ruvd

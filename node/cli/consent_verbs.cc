@@ -20,7 +20,7 @@ namespace {
 
 using pattern::v1::SharingTier;
 
-constexpr char kGroup[] = "Privacy";
+constexpr char kConsentGroup[] = "Privacy";
 
 const std::map<std::string, SharingTier>& Tiers() {
   static const auto* const tiers =
@@ -44,7 +44,7 @@ absl::Status SetTier(CommandContext& context, SharingTier tier) {
   return absl::OkStatus();
 }
 
-absl::Status Show(CommandContext& context) {
+absl::Status ShowConsent(CommandContext& context) {
   NodeClient client(context.server);
   ASSIGN_OR_RETURN(const auto response, client.GetConsent());
   if (context.json) {
@@ -66,17 +66,17 @@ absl::Status Show(CommandContext& context) {
 void AddConsentVerbs(VerbTable& verbs) {
   auto tier = std::make_shared<std::string>();
   verbs
-      .Add("consent grant", kGroup, "Let what was learned leave this node",
+      .Add("consent grant", kConsentGroup, "Let what was learned leave this node",
            [tier](CommandContext& context) { return SetTier(context, Tiers().at(*tier)); })
       .add_option(
           "--tier", *tier,
           "public: plain and signed. dp (noised) and masked (sums only) are not in this version")
       ->required()
       ->check(CLI::IsMember({"public", "dp", "masked"}));
-  verbs.Add("consent revoke", kGroup, "Nothing more leaves this node", [](CommandContext& context) {
-    return SetTier(context, pattern::v1::SHARING_TIER_PRIVATE);
-  });
-  verbs.Add("consent status", kGroup, "What is allowed and how much has left", Show);
+  verbs.Add(
+      "consent revoke", kConsentGroup, "Nothing more leaves this node",
+      [](CommandContext& context) { return SetTier(context, pattern::v1::SHARING_TIER_PRIVATE); });
+  verbs.Add("consent status", kConsentGroup, "What is allowed and how much has left", ShowConsent);
 }
 
 }  // namespace ruvd

@@ -74,7 +74,7 @@ absl::StatusOr<std::vector<TrainingExample>> ReadCrops(const Model& model,
 }
 
 // A counter on the terminal; nothing where standard error goes elsewhere.
-FrameProgress Progress(CommandContext& context) {
+FrameProgress FrameProgressLine(CommandContext& context) {
   const bool visible = ::isatty(STDERR_FILENO) == 1;
   return [&context, visible](uint64_t done, uint64_t all) {
     if (visible) {
@@ -102,7 +102,7 @@ absl::StatusOr<FrameSet> Estimate(CommandContext& context,
                                      .memory_bytes = static_cast<uint64_t>(flags.memory_mib) << 20};
   return EstimateFrameSet(
       model, targets, options, [&](uint64_t step) { return objective->Draw(step); }, steps, runner,
-      Progress(context));
+      FrameProgressLine(context));
 }
 
 absl::StatusOr<FrameSet> MakeFrame(CommandContext& context, const FrameFlags& flags) {

@@ -27,7 +27,7 @@ namespace {
 
 using learning::v1::Change;
 
-constexpr char kGroup[] = "Learning";
+constexpr char kLearningGroup[] = "Learning";
 
 // What a change was made to.
 std::string SubjectOf(const Change& change) {
@@ -219,7 +219,7 @@ void AddUndoVerb(VerbTable& verbs) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App& undo =
-      verbs.Add("undo", kGroup, "Change back what learning changed",
+      verbs.Add("undo", kLearningGroup, "Change back what learning changed",
                 [flags](CommandContext& c) { return Undo(c, flags->token, flags->last); });
   undo.add_option("token", flags->token, "As `ruvd rate` and `ruvd learn changes` show it");
   undo.add_flag("--last", flags->last, "The newest change that stands and can be undone");
@@ -229,28 +229,29 @@ void AddUndoVerb(VerbTable& verbs) {
 
 void AddLearningVerbs(VerbTable& verbs) {
   AddUndoVerb(verbs);
-  verbs.Add("learn status", kGroup, "What learning is doing", [](CommandContext& c) {
+  verbs.Add("learn status", kLearningGroup, "What learning is doing", [](CommandContext& c) {
     return SayStatus(c, NodeClient(c.server).GetLearningStatus({}));
   });
-  verbs.Add("learn pause", kGroup, "Let no loop learn until resumed, also after a restart",
+  verbs.Add("learn pause", kLearningGroup, "Let no loop learn until resumed, also after a restart",
             [](CommandContext& c) { return SayStatus(c, NodeClient(c.server).PauseLearning({})); });
-  verbs.Add("learn resume", kGroup, "Let all loops learn again", [](CommandContext& c) {
+  verbs.Add("learn resume", kLearningGroup, "Let all loops learn again", [](CommandContext& c) {
     return SayStatus(c, NodeClient(c.server).ResumeLearning({}));
   });
-  verbs.Add("learn run-background", kGroup, "Learn now what waits",
+  verbs.Add("learn run-background", kLearningGroup, "Learn now what waits",
             [](CommandContext& c) { return RunBackground(c, false); });
-  verbs.Add("learn run-deep", kGroup, "Train the adapter that all requests get; takes long",
+  verbs.Add("learn run-deep", kLearningGroup, "Train the adapter that all requests get; takes long",
             [](CommandContext& c) { return RunDeep(c); });
-  verbs.Add("learn replay", kGroup, "Learn again from all completions that teach something",
+  verbs.Add("learn replay", kLearningGroup, "Learn again from all completions that teach something",
             [](CommandContext& c) { return RunBackground(c, true); });
   auto count = std::make_shared<uint32_t>(0);
   verbs
-      .Add("learn changes", kGroup, "What learning changed, newest first",
+      .Add("learn changes", kLearningGroup, "What learning changed, newest first",
            [count](CommandContext& c) { return Changes(c, *count); })
       .add_option("--count", *count, "How many; 50 where it is not said");
   auto path = std::make_shared<std::string>();
   verbs
-      .Add("learn export", kGroup, "Completions that teach something, one line of JSON each",
+      .Add("learn export", kLearningGroup,
+           "Completions that teach something, one line of JSON each",
            [path](CommandContext& c) { return Export(c, *path); })
       .add_option("--out", *path, "A file instead of the standard output; it holds users' words");
   AddConvertVerb(verbs);

@@ -22,7 +22,7 @@
 namespace ruvd {
 namespace {
 
-constexpr char kGroup[] = "Models";
+constexpr char kModelGroup[] = "Models";
 // Of a text that a file may make very long.
 constexpr size_t kShownTextBytes = 256;
 
@@ -160,7 +160,7 @@ absl::Status Inspect(CommandContext& context, const InspectFlags& flags) {
 
 void AddImport(VerbTable& verbs) {
   auto flags = std::make_shared<ImportFlags>();
-  CLI::App& verb = verbs.Add("model import", kGroup, "Convert a Hugging Face folder to GGUF",
+  CLI::App& verb = verbs.Add("model import", kModelGroup, "Convert a Hugging Face folder to GGUF",
                              [flags](CommandContext& context) { return Import(context, *flags); });
   verb.add_option("folder", flags->folder,
                   "With config.json, tokenizer.json and model.safetensors or its index")
@@ -181,7 +181,7 @@ void AddModelVerbs(VerbTable& verbs) {
   AddImport(verbs);
   auto flags = std::make_shared<InspectFlags>();
   CLI::App& inspect =
-      verbs.Add("model inspect", kGroup, "What a GGUF file holds",
+      verbs.Add("model inspect", kModelGroup, "What a GGUF file holds",
                 [flags](CommandContext& context) { return Inspect(context, *flags); });
   inspect.add_option("file", flags->path, "GGUF file")->required();
   inspect.add_flag("--tensors", flags->tensors, "List them");

@@ -24,7 +24,7 @@ namespace {
 using pattern::v1::Pattern;
 using pattern::v1::WatchPatternsResponse;
 
-constexpr char kGroup[] = "Learning";
+constexpr char kPatternGroup[] = "Learning";
 
 std::string ShortId(const std::string& id) {
   return id.substr(0, 12);
@@ -260,7 +260,7 @@ absl::Status Watch(CommandContext& context, const WatchFlags& flags) {
 
 void AddListVerb(VerbTable& verbs) {
   auto flags = std::make_shared<ListFlags>();
-  CLI::App& list = verbs.Add("pattern ls", kGroup, "What the node remembers",
+  CLI::App& list = verbs.Add("pattern ls", kPatternGroup, "What the node remembers",
                              [flags](CommandContext& context) { return List(context, *flags); });
   flags->filter.AddTo(list);
   list.add_option("--limit", flags->limit, "Patterns at most; 0 is all")->capture_default_str();
@@ -270,7 +270,7 @@ void AddListVerb(VerbTable& verbs) {
 void AddSearchVerb(VerbTable& verbs) {
   auto flags = std::make_shared<SearchFlags>();
   CLI::App& search =
-      verbs.Add("pattern search", kGroup, "Patterns near a text",
+      verbs.Add("pattern search", kPatternGroup, "Patterns near a text",
                 [flags](CommandContext& context) { return Search(context, *flags); });
   search.add_option("text", flags->text, "Text to compare with")->required();
   search.add_option("--k", flags->k, "Hits at most")->capture_default_str();
@@ -281,8 +281,9 @@ void AddSearchVerb(VerbTable& verbs) {
 
 void AddWatchVerb(VerbTable& verbs) {
   auto flags = std::make_shared<WatchFlags>();
-  CLI::App& watch = verbs.Add("pattern watch", kGroup, "Changes as they happen, until Ctrl-C",
-                              [flags](CommandContext& context) { return Watch(context, *flags); });
+  CLI::App& watch =
+      verbs.Add("pattern watch", kPatternGroup, "Changes as they happen, until Ctrl-C",
+                [flags](CommandContext& context) { return Watch(context, *flags); });
   CLI::Option* const after =
       watch.add_option("--after", flags->after, "Behind this change; 0 is all that the log has");
   watch.add_option("--log", flags->log, "The log that this number is of: fails after a restore")
@@ -300,14 +301,14 @@ void AddPatternVerbs(VerbTable& verbs) {
   };
   auto shown = std::make_shared<ShowFlags>();
   CLI::App& show = verbs.Add(
-      "pattern show", kGroup, "One pattern",
+      "pattern show", kPatternGroup, "One pattern",
       [shown](CommandContext& context) { return Show(context, shown->id, shown->embedding); });
   show.add_option("id", shown->id, "32 hexadecimal characters")->required();
   show.add_flag("--embedding", shown->embedding, "With the values of its embedding");
 
   auto ids = std::make_shared<std::vector<std::string>>();
   verbs
-      .Add("pattern rm", kGroup, "Forget patterns",
+      .Add("pattern rm", kPatternGroup, "Forget patterns",
            [ids](CommandContext& context) { return Remove(context, *ids); })
       .add_option("id", *ids, "32 hexadecimal characters each")
       ->required();

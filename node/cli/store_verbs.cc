@@ -38,7 +38,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kGroup[] = "Look after a node";
+constexpr char kStoreGroup[] = "Look after a node";
 constexpr uint32_t kOwnerOnly = 0600;
 
 struct StoreFlags {
@@ -443,7 +443,7 @@ void AddStoreVerbs(VerbTable& verbs) {
   const auto add = [&verbs](std::string_view path, std::string help, Action action) {
     auto flags = std::make_shared<StoreFlags>();
     CLI::App& verb =
-        verbs.Add(path, kGroup, std::move(help),
+        verbs.Add(path, kStoreGroup, std::move(help),
                   [flags, action](CommandContext& context) { return action(context, *flags); });
     flags->config.AddTo(verb);
     return std::pair<CLI::App&, StoreFlags&>(verb, *flags);

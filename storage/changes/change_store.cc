@@ -23,7 +23,7 @@
 namespace ruvd {
 namespace {
 
-constexpr ColumnFamily kFamily = ColumnFamily::kChange;
+constexpr ColumnFamily kChangeFamily = ColumnFamily::kChange;
 
 absl::Status NoSuchChange(std::string_view token) {
   return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
@@ -83,7 +83,7 @@ absl::StatusOr<std::unique_ptr<ChangeStore>> ChangeStore::Open(Database& databas
     return true;
   };
   const auto pass = [](std::string_view) -> absl::StatusOr<bool> { return true; };
-  RETURN_IF_ERROR(database.Scan(kFamily, changes::kChangePrefix,
+  RETURN_IF_ERROR(database.Scan(kChangeFamily, changes::kChangePrefix,
                                 EndOfPrefix(changes::kChangePrefix), load, pass));
   std::vector<uint64_t> forgotten;
   for (const auto& [number, entry] : entries) {
@@ -100,17 +100,18 @@ absl::StatusOr<std::unique_ptr<ChangeStore>> ChangeStore::Open(Database& databas
 
 void ChangeStore::Put(const LearningChange& change, Batch* batch) {
   const KeyScope scope = change.user_id.empty() ? KeyScope() : KeyScope::User(change.user_id);
-  batch->Put(kFamily, changes::ChangeKey(change.number), changes::EncodeChange(change), 0, scope);
+  batch->Put(kChangeFamily, changes::ChangeKey(change.number), changes::EncodeChange(change), 0,
+             scope);
 }
 
 void ChangeStore::DeleteImages(uint64_t number, const Entry& entry, Batch* batch) {
   for (uint32_t i = 0; i < entry.images; ++i) {
-    batch->Delete(kFamily, changes::ImageKey(number, i));
+    batch->Delete(kChangeFamily, changes::ImageKey(number, i));
   }
 }
 
 absl::StatusOr<LearningChange> ChangeStore::Read(uint64_t number) const {
-  ASSIGN_OR_RETURN(const std::string row, database_.Get(kFamily, changes::ChangeKey(number)));
+  ASSIGN_OR_RETURN(const std::string row, database_.Get(kChangeFamily, changes::ChangeKey(number)));
   return changes::DecodeChange(row, number);
 }
 
@@ -124,7 +125,7 @@ absl::Status ChangeStore::Drop(std::span<const uint64_t> numbers, bool all) {
     bytes += entry.image_bytes;
     const auto change = Read(number);
     if (all || !change.ok()) {
-      batch.Delete(kFamily, changes::ChangeKey(number));
+      batch.Delete(kChangeFamily, changes::ChangeKey(number));
       continue;
     }
     LearningChange without = *change;
@@ -196,7 +197,7 @@ absl::StatusOr<LearningChange> ChangeStore::Add(LearningChange change,
   Batch batch;
   Put(change, &batch);
   for (uint32_t i = 0; i < change.images; ++i) {
-    batch.Put(kFamily, changes::ImageKey(change.number, i), rows[i], 0, options_.image_scope);
+    batch.Put(kChangeFamily, changes::ImageKey(change.number, i), rows[i], 0, options_.image_scope);
   }
   RETURN_IF_ERROR(database_.Write(std::move(batch), DurabilityOf(change)));
   entries_[change.number] = EntryOf(change);
@@ -271,7 +272,7 @@ absl::StatusOr<std::vector<PatternImage>> ChangeStore::ImagesOf(
   }
   for (uint32_t i = 0; i < entry->second.images; ++i) {
     const absl::StatusOr<std::string> row =
-        database_.Get(kFamily, changes::ImageKey(change.number, i));
+        database_.Get(kChangeFamily, changes::ImageKey(change.number, i));
     if (absl::IsNotFound(row.status())) {
       return gone;
     }
@@ -317,15 +318,15 @@ absl::Status ChangeStore::WhileStill(const std::function<absl::Status()>& erase)
 }
 
 absl::StatusOr<bool> ChangeStore::Paused() const {
-  return database_.Contains(kFamily, changes::kPausedKey);
+  return database_.Contains(kChangeFamily, changes::kPausedKey);
 }
 
 absl::Status ChangeStore::SetPaused(bool paused) {
   Batch batch;
   if (paused) {
-    batch.Put(kFamily, changes::kPausedKey, "");
+    batch.Put(kChangeFamily, changes::kPausedKey, "");
   } else {
-    batch.Delete(kFamily, changes::kPausedKey);
+    batch.Delete(kChangeFamily, changes::kPausedKey);
   }
   return database_.Write(std::move(batch), Durability::kPowerLoss);
 }

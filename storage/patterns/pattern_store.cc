@@ -40,13 +40,13 @@ absl::Status CheckTier(SharingTier tier) {
 
 absl::Status CheckSizes(const Pattern& pattern) {
   if (pattern.task.size() > limits::kMaxTaskBytes ||
-      pattern.adapter_name.size() > limits::kMaxAdapterNameBytes ||
+      pattern.adapter_name.size() > limits::kMaxStoredAdapterNameBytes ||
       pattern.payload.size() > limits::kMaxPatternPayloadBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "pattern with a task of {}, an adapter name of {} and a payload of {} bytes; the "
                  "limits are {}, {} and {}",
                  pattern.task.size(), pattern.adapter_name.size(), pattern.payload.size(),
-                 limits::kMaxTaskBytes, limits::kMaxAdapterNameBytes,
+                 limits::kMaxTaskBytes, limits::kMaxStoredAdapterNameBytes,
                  limits::kMaxPatternPayloadBytes);
   }
   return absl::OkStatus();

@@ -29,7 +29,7 @@ using patterns::SlotKey;
 constexpr int kReadsBesideWriters = 3;
 
 template <typename... Args>
-absl::Status Invalid(fmt::format_string<Args...> format, Args&&... args) {
+absl::Status InvalidQuery(fmt::format_string<Args...> format, Args&&... args) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, format,
                std::forward<Args>(args)...);
 }
@@ -48,10 +48,11 @@ float Cosine(std::span<const float> a, std::span<const float> b) {
 
 absl::Status CheckSearch(const PatternSearchOptions& options) {
   if (options.k == 0 || options.k > limits::kMaxSearchHits) {
-    return Invalid("search for {} patterns; ask for 1 to {}", options.k, limits::kMaxSearchHits);
+    return InvalidQuery("search for {} patterns; ask for 1 to {}", options.k,
+                        limits::kMaxSearchHits);
   }
   if (options.min_similarity && std::isnan(*options.min_similarity)) {
-    return Invalid("search by a similarity that is not a number; give one from -1 to 1");
+    return InvalidQuery("search by a similarity that is not a number; give one from -1 to 1");
   }
   return options.filter.Check();
 }
@@ -163,15 +164,16 @@ absl::StatusOr<Pattern> PatternStore::GetWithoutPayload(const PatternId& id) con
 absl::StatusOr<PatternPage> PatternStore::List(uint32_t page_size, std::string_view page_token,
                                                const PatternFilter& filter) const {
   if (page_size == 0 || page_size > limits::kMaxListPageSize) {
-    return Invalid("page of {} patterns; ask for 1 to {}", page_size, limits::kMaxListPageSize);
+    return InvalidQuery("page of {} patterns; ask for 1 to {}", page_size,
+                        limits::kMaxListPageSize);
   }
   RETURN_IF_ERROR(filter.Check());
   std::optional<PatternId> after;
   if (!page_token.empty()) {
     const std::optional<std::string> last = FromHex(page_token);
     if (!last || last->size() != sizeof(PatternId)) {
-      return Invalid("page token \"{}\" is not one this node gave; list from the start",
-                     page_token.substr(0, 2 * sizeof(PatternId)));
+      return InvalidQuery("page token \"{}\" is not one this node gave; list from the start",
+                          page_token.substr(0, 2 * sizeof(PatternId)));
     }
     std::memcpy(after.emplace().data(), last->data(), last->size());
   }
@@ -319,7 +321,7 @@ absl::StatusOr<bool> PatternStore::WasDeleted(const PatternId& id) const {
 absl::StatusOr<PatternChangePage> PatternStore::Changes(uint64_t after_sequence,
                                                         size_t limit) const {
   if (limit == 0 || limit > limits::kMaxListPageSize) {
-    return Invalid("page of {} changes; ask for 1 to {}", limit, limits::kMaxListPageSize);
+    return InvalidQuery("page of {} changes; ask for 1 to {}", limit, limits::kMaxListPageSize);
   }
   const uint64_t last = acknowledged_.load();
   if (after_sequence > last || after_sequence + 1 < OldestLogged(last)) {

@@ -201,13 +201,13 @@ struct ParametersCheck {
   }
   bool operator()(const EwcPolicy& policy) const {
     return policy.lambda >= 0 && Finite(policy.lambda) && Share(policy.decay) &&
-           policy.anchor.size() <= limits::kMaxAdapterNameBytes;
+           policy.anchor.size() <= limits::kMaxStoredAdapterNameBytes;
   }
   bool operator()(const PatternPolicy& policy) const {
     return policy.pattern_ids.size() <= limits::kMaxPolicyPatterns &&
            policy.bank < limits::kMaxBanks && policy.min_similarity >= -1 &&
            policy.min_similarity <= 1 && Share(policy.mean_quality) &&
-           policy.adapter.size() <= limits::kMaxAdapterNameBytes;
+           policy.adapter.size() <= limits::kMaxStoredAdapterNameBytes;
   }
 };
 
@@ -250,12 +250,12 @@ absl::Status CheckPolicy(const Policy& policy) {
                  policy.parameters.index(), policy.confidence);
   }
   if (policy.embedding.size() > limits::kMaxDimension ||
-      policy.embedded_by.size() > limits::kMaxAdapterNameBytes) {
+      policy.embedded_by.size() > limits::kMaxStoredAdapterNameBytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "a policy with an embedding of {} by a model named with {} bytes; the limits are "
                  "{} and {}",
                  policy.embedding.size(), policy.embedded_by.size(), limits::kMaxDimension,
-                 limits::kMaxAdapterNameBytes);
+                 limits::kMaxStoredAdapterNameBytes);
   }
   if (const auto* ewc = std::get_if<EwcPolicy>(&policy.parameters)) {
     return CheckTexts(kRow, {ewc->anchor});

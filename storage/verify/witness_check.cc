@@ -12,7 +12,7 @@
 namespace ruvd {
 namespace {
 
-constexpr ColumnFamily kFamily = ColumnFamily::kWitness;
+constexpr ColumnFamily kWitnessFamily = ColumnFamily::kWitness;
 
 // A record, its embeddings and the row that finds it by its id.
 absl::Status CheckRecord(const Database& database, const RowView& row, RowComplaints* complaints) {
@@ -25,16 +25,16 @@ absl::Status CheckRecord(const Database& database, const RowView& row, RowCompla
   }
   if (!entry->of_user) {  // an erasure took those
     RETURN_IF_ERROR(
-        complaints->Expect(database, kFamily, row.key, witness::EmbeddingsKey(row.key)));
+        complaints->Expect(database, kWitnessFamily, row.key, witness::EmbeddingsKey(row.key)));
   }
-  return complaints->Expect(database, kFamily, row.key, witness::IdKey(entry->request_id));
+  return complaints->Expect(database, kWitnessFamily, row.key, witness::IdKey(entry->request_id));
 }
 
 // The row that finds an entry by its id; one that does not decode is complained of itself.
 absl::Status CheckIdRow(const Database& database, const RowView& row, RowComplaints* complaints) {
-  const absl::StatusOr<std::string> stored = database.Get(kFamily, row.value);
+  const absl::StatusOr<std::string> stored = database.Get(kWitnessFamily, row.value);
   if (absl::IsNotFound(stored.status())) {
-    return complaints->Expect(database, kFamily, row.key, row.value);
+    return complaints->Expect(database, kWitnessFamily, row.key, row.value);
   }
   const auto entry =
       stored.ok() ? witness::DecodeRecord(*stored) : absl::StatusOr<WitnessEntry>(stored.status());
@@ -48,7 +48,7 @@ absl::Status CheckOther(const Database& database, const RowView& row, RowComplai
   WitnessEntry entry;
   if (row.key.starts_with(witness::kEmbeddingsPrefix)) {
     complaints->Ok(row.key, witness::DecodeEmbeddings(row.value, &entry));
-    return complaints->Expect(database, kFamily, row.key, witness::RecordKeyBeside(row.key));
+    return complaints->Expect(database, kWitnessFamily, row.key, witness::RecordKeyBeside(row.key));
   }
   if (row.key.starts_with(witness::kIdPrefix)) {
     return CheckIdRow(database, row, complaints);
@@ -80,7 +80,7 @@ absl::Status CheckWitnessRows(Database& database, StoreReport* report) {
     whole = false;
     return true;
   };
-  RETURN_IF_ERROR(database.Scan(kFamily, "", "", check, pass));
+  RETURN_IF_ERROR(database.Scan(kWitnessFamily, "", "", check, pass));
   const absl::StatusOr<uint64_t> count = witness::ReadCount(database);
   if (complaints.Ok(witness::kCountKey, count.status()) && whole && *count != records) {
     complaints.Add(witness::kCountKey, fmt::format("{} entries, counted as {}", records, *count));

@@ -45,6 +45,9 @@ TEST(Architecture, EverySourceHasItsLicence) {
 TEST(Architecture, EveryHeaderIsIncludedOnce) {
   EXPECT_THAT(CheckPragmaOnce(Tree()), IsEmpty());
 }
+TEST(Architecture, EveryNameHasOneDefinition) {
+  EXPECT_THAT(CheckOneDefinition(Tree()), IsEmpty());
+}
 TEST(Architecture, NoPathOfOneMachine) {
   EXPECT_THAT(CheckMachinePaths(Tree()), IsEmpty());
 }
@@ -71,6 +74,24 @@ TEST(RuleFloors, AllowsDownwardOwnAndTestIncludes) {
                            {"node/actor/a.cc", "#include \"base/b.h\"\n"},
                            {"tests/base/a.cc", "#include \"node/node.h\"\n"},
                            {"base/a.cc", "#include <node/node.h>\n"}}),
+              IsEmpty());
+}
+
+TEST(RuleOneDefinition, DetectsTypesAndConstantsOfTwoRooms) {
+  const auto two = [](const std::string& a, const std::string& b) {
+    return Files{{"inference/a.h", "namespace ruvd {\n" + a + "\n"},
+                 {"storage/b.h", "namespace ruvd {\n" + b + "\n"}};
+  };
+  EXPECT_THAT(CheckOneDefinition(two("struct Batch {", "class Batch {")),
+              ElementsAre(HasSubstr("storage/b.h: ruvd::Batch is defined in inference/a.h too")));
+  EXPECT_EQ(CheckOneDefinition(
+                two("inline constexpr int kMost = 1;", "inline constexpr size_t kMost = 2;"))
+                .size(),
+            1u);
+  EXPECT_EQ(CheckOneDefinition(two("enum class Kind : int {", "struct Kind {")).size(), 1u);
+  EXPECT_THAT(CheckOneDefinition(two("class Batch;", "class Batch {")), IsEmpty());
+  EXPECT_THAT(CheckOneDefinition({{"inference/a.h", "namespace ruvd::train {\nstruct Batch {\n"},
+                                  {"storage/b.h", "namespace ruvd {\nstruct Batch {\n"}}),
               IsEmpty());
 }
 

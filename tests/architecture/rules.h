@@ -203,6 +203,36 @@ inline Complaints CheckPragmaOnce(const Files& files) {
   return complaints;
 }
 
+// Two definitions of one name in one namespace break the one-definition rule as soon as both are
+// linked into a program, and no compiler sees both: the linker takes one for both.
+inline Complaints CheckOneDefinition(const Files& files) {
+  static const std::regex kNamespace(R"(^namespace ([\w:]+) \{)");
+  static const std::regex kDefinition(
+      R"(^(?:(?:inline constexpr|inline const) [\w:<>*, ]+|(?:enum class|struct|class)) (\w+)(?: =|\{| \{| :|\[| final).*)");
+  Complaints complaints;
+  std::map<std::string, std::string> first;  // file by qualified name
+  for (const SourceFile& file : files) {
+    if (!InARoom(file) || !file.HasExtension(".h") || file.HasExtension("-inl.h")) {
+      continue;
+    }
+    std::string space;
+    for (const std::string& line : file.Lines()) {
+      std::smatch match;
+      if (std::regex_search(line, match, kNamespace)) {
+        space = match[1];
+      } else if (std::regex_match(line, match, kDefinition)) {
+        const std::string name = space + "::" + match[1].str();
+        const auto [known, is_new] = first.emplace(name, file.path);
+        if (!is_new && known->second != file.path) {
+          complaints.push_back(file.path + ": " + name + " is defined in " + known->second +
+                               " too");
+        }
+      }
+    }
+  }
+  return complaints;
+}
+
 // Paths that exist on one developer's machine only.
 inline Complaints CheckMachinePaths(const Files& files) {
   static const std::regex kPath(R"((^|[^\w./~$}-])/(work|root|home)/)");

@@ -33,7 +33,7 @@ namespace {
 
 class ExperimentTest : public ::testing::Test {
  protected:
-  std::shared_ptr<const testing::TextModel> model_ = std::make_shared<const testing::TextModel>();
+  std::shared_ptr<const test::TextModel> model_ = std::make_shared<const test::TextModel>();
   CpuTransformer transformer_{model_, SerialRunner()};
 };
 

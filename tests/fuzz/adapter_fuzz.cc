@@ -29,7 +29,7 @@ void TryBytes(const uint8_t* data, size_t size) {
 // Any bytes are either refused or give an adapter: as a storage payload (one that encodes to the
 // same bytes again) and as a GGUF file (one that fits the model).
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const ruvd::testing::TextModel model;
+  static const ruvd::test::TextModel model;
   TryBytes(data, size);
   const auto file = ruvd::ParseAdapterFile({data, size}, model, "fuzz");
   if (file.ok()) {

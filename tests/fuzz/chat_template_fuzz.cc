@@ -22,7 +22,7 @@ using ruvd::ChatMessage;
 using ruvd::TextSegment;
 using ruvd::TokenId;
 using ruvd::Tokenizer;
-using ruvd::testing::TestVocabulary;
+using ruvd::test::TestVocabulary;
 
 constexpr std::array kMarkers = {
     "<|im_start|>",     "<|im_end|>", "<|start_header_id|>", "<|eot_id|>", "[INST]",     "[/INST]",

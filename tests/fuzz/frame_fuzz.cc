@@ -28,7 +28,7 @@ std::string Damaged(std::string file, const uint8_t* data, size_t size) {
 // A frame file is refused or gives a frame of its id that can be written again. The first byte says
 // whether the rest is a whole file or damage to an intact one.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const ruvd::testing::TextModel model;
+  static const ruvd::test::TextModel model;
   static const std::string intact =
       ruvd::SerializeFrameSet(
           ruvd::RandomFrameSet(model, ruvd::LinearTargets(model, ruvd::Modules::kQv), 2, 1).value())

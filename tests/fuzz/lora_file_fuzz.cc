@@ -61,7 +61,7 @@ std::string Damaged(std::string file, const uint8_t* data, size_t size) {
 // as bytes. The first byte says whether the rest is a whole file or damage to an intact one, which
 // reaches further than random bytes do.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const ruvd::testing::TextModel model;
+  static const ruvd::test::TextModel model;
   static const std::string intact = IntactFile(model);
   if (size == 0) {
     RUVD_CHECK(ruvd::ParseAdapterFile(ruvd::AsBytes(intact), model, "intact").ok());

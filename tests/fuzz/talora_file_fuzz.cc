@@ -25,9 +25,9 @@ std::string Damaged(std::string file, const uint8_t* data, size_t size) {
 // A TALoRA file is refused or gives one that fits the model, mixes at every t and can be written
 // again. The first byte says whether the rest is a whole file or damage to an intact one.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const ruvd::testing::TextModel model;
+  static const ruvd::test::TextModel model;
   static const std::string intact =
-      ruvd::SerializeTaloraFile(ruvd::testing::RandomTalora(model, ruvd::BankStrategy::kAttention),
+      ruvd::SerializeTaloraFile(ruvd::test::RandomTalora(model, ruvd::BankStrategy::kAttention),
                                 model)
           .value();
   if (size == 0) {

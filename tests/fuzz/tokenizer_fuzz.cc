@@ -18,7 +18,7 @@ namespace {
 
 using ruvd::TokenId;
 using ruvd::Tokenizer;
-using ruvd::testing::TestVocabulary;
+using ruvd::test::TestVocabulary;
 
 // All bytes, a few merges, a control and a user-defined token.
 std::unique_ptr<Tokenizer> BytePairs(const char* pre_tokenizer) {

@@ -146,7 +146,7 @@ TEST(AdapterIdTest, IgnoresTheNameAndSeesEveryValue) {
 }
 
 TEST(CheckAdapterTest, FindsEveryLinearLayer) {
-  const testing::TextModel model;
+  const test::TextModel model;
   for (const char* part :
        {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"}) {
     EXPECT_NE(FindMatrix(model, fmt::format("blk.1.{}.weight", part)), nullptr) << part;
@@ -162,9 +162,9 @@ TEST(CheckAdapterTest, FindsEveryLinearLayer) {
 }
 
 TEST(CheckAdapterTest, RefusesOtherModelsAndShapes) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const std::string name = "blk.0.attn_q.weight";
-  Adapter adapter = *testing::RandomAdapter(model, {{name, FindMatrix(model, name)}}, 3);
+  Adapter adapter = *test::RandomAdapter(model, {{name, FindMatrix(model, name)}}, 3);
   EXPECT_TRUE(CheckAdapter(adapter, model).ok());
   Adapter foreign = adapter;
   foreign.model_hash[5] ^= 1;
@@ -179,9 +179,9 @@ TEST(CheckAdapterTest, RefusesOtherModelsAndShapes) {
 
 // Names come from files and peers: what ends lines or hides text must not reach a log.
 TEST(CheckAdapterTest, NamesAreShownWithoutControlCharacters) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const std::string name = "blk.0.attn_q.weight";
-  Adapter adapter = *testing::RandomAdapter(model, {{name, FindMatrix(model, name)}}, 3);
+  Adapter adapter = *test::RandomAdapter(model, {{name, FindMatrix(model, name)}}, 3);
   adapter.name = "night\nshift\x1b[2J";
   adapter.targets["evil\r\n\x1b[31m"] = adapter.targets.begin()->second;
   const std::string message = MessageOf(CheckAdapter(adapter, model));

@@ -33,12 +33,12 @@ std::shared_ptr<const Adapter> Example(const Model& model) {
   const auto target = [&](const std::string& name) {
     return std::pair<std::string, const Matrix*>(name, FindMatrix(model, name));
   };
-  return testing::RandomAdapter(
-      model, {target("blk.0.attn_q.weight"), target("blk.1.ffn_down.weight")}, 5);
+  return test::RandomAdapter(model,
+                             {target("blk.0.attn_q.weight"), target("blk.1.ffn_down.weight")}, 5);
 }
 
 TEST(AdapterFileTest, RoundTrip) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const auto adapter = Example(model);
   const std::string path = TemporaryPath("adapter_round_trip.gguf");
   ASSERT_TRUE(SaveAdapterFile(*adapter, model, path).ok());
@@ -51,7 +51,7 @@ TEST(AdapterFileTest, RoundTrip) {
 
 // llama.cpp has one alpha: other scales must survive as part of B.
 TEST(AdapterFileTest, DifferentScalesKeepTheirEffect) {
-  const testing::TextModel model;
+  const test::TextModel model;
   Adapter adapter = *Example(model);
   adapter.targets["blk.1.ffn_down.weight"].scale = 4.5F;
   const std::string path = TemporaryPath("adapter_scales.gguf");
@@ -67,10 +67,10 @@ TEST(AdapterFileTest, DifferentScalesKeepTheirEffect) {
 }
 
 TEST(AdapterFileTest, IsBoundToItsModel) {
-  const testing::TextModel model;
-  auto options = testing::TextModel::Defaults();
+  const test::TextModel model;
+  auto options = test::TextModel::Defaults();
   options.seed = 2;
-  const testing::TextModel other(options);
+  const test::TextModel other(options);
   const std::string path = TemporaryPath("adapter_bound.gguf");
   ASSERT_TRUE(SaveAdapterFile(*Example(model), model, path).ok());
   EXPECT_EQ(ReasonOf(LoadAdapterFile(path, other).status()), reasons::kAdapterForOtherModel);
@@ -79,7 +79,7 @@ TEST(AdapterFileTest, IsBoundToItsModel) {
 }
 
 TEST(AdapterFileTest, MissingFile) {
-  const testing::TextModel model;
+  const test::TextModel model;
   EXPECT_EQ(ReasonOf(LoadAdapterFile(TemporaryPath("no such adapter"), model).status()),
             reasons::kFileNotFound);
 }
@@ -126,7 +126,7 @@ absl::StatusOr<std::shared_ptr<const Adapter>> Parse(const std::function<void(Pa
                 std::string(parts.in * parts.rank * bytes, '\x11'));
   out.AddTensor(parts.b_name, parts.tensor_type, std::vector<uint64_t>{parts.b_rank, 64},
                 std::string(parts.b_rank * 64 * bytes, '\x12'));
-  const testing::TextModel model;
+  const test::TextModel model;
   return ParseAdapterFile(AsBytes(out.Serialize().value()), model, "from-file");
 }
 
@@ -162,7 +162,7 @@ TEST(AdapterFileTest, RefusesWhatDoesNotFit) {
 }
 
 TEST(AdapterFileTest, RefusesBytesThatAreNoGguf) {
-  const testing::TextModel model;
+  const test::TextModel model;
   EXPECT_EQ(ReasonOf(ParseAdapterFile(AsBytes("GGUFnonsense"), model, "x").status()),
             reasons::kAdapterInvalid);
 }
@@ -183,7 +183,7 @@ TEST(AdapterFileTest, LoadsTheFixture) {
 
 // The A factor of a rank-1 change as ggml writes it: without its second dimension.
 TEST(AdapterFileTest, AnAOfRank1MayBeAVector) {
-  const testing::TextModel model;
+  const test::TextModel model;
   GgufWriter out;
   SetAdapterKeys(&out);
   const std::string a(64 * 4, '\x11');
@@ -196,7 +196,7 @@ TEST(AdapterFileTest, AnAOfRank1MayBeAVector) {
 }
 
 TEST(AdapterFileTest, AFusedTargetChangesQueriesKeysAndValues) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const ModelConfig& config = model.config();
   const size_t q = static_cast<size_t>(config.heads) * static_cast<size_t>(config.head_size);
   const size_t kv = static_cast<size_t>(config.kv_heads) * static_cast<size_t>(config.head_size);
@@ -235,7 +235,7 @@ TEST(AdapterFileTest, AFusedTargetChangesQueriesKeysAndValues) {
 // Values were decoded, up to gigabytes of them, before anybody asked whether the model has such a
 // matrix: here they cannot be read at all.
 TEST(AdapterFileTest, AShapeThatTheModelLacksIsRefusedBeforeItsValues) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const auto parse = [&](const std::string& target, size_t in, size_t out) {
     GgufWriter file;
     SetAdapterKeys(&file);

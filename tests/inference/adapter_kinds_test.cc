@@ -43,7 +43,7 @@ class AdapterKindsTest : public ::testing::Test {
     return ReasonOf(StartAdapter(model_, plan, frame, 1).status());
   }
 
-  testing::TextModel model_;
+  test::TextModel model_;
   std::vector<std::string> targets_;
   FrameSet frame_;
 };

@@ -238,7 +238,7 @@ class FrameMergeTest : public ::testing::Test {
     }
     return AdapterFromCores(frame_, cores, "core", 1, 0.5F).value();
   }
-  testing::TextModel model_;
+  test::TextModel model_;
   FrameSet frame_ = RandomFrameSet(model_, LinearTargets(model_, Modules::kAll), 6, 3).value();
 };
 

@@ -21,10 +21,10 @@
 namespace ruvd {
 namespace {
 
-using testing::AppendRows;
-using testing::KvShape;
-using testing::NormalFloats;
-using testing::StoredToken;
+using test::AppendRows;
+using test::KvShape;
+using test::NormalFloats;
+using test::StoredToken;
 
 using Kind = Attention::Kind;
 

@@ -16,7 +16,7 @@
 #include "base/utf8.h"
 #include "inference/tokenizer/unicode.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 // The characters of a text of valid UTF-8.
 inline std::u32string CodePoints(std::string_view text) {
@@ -223,4 +223,4 @@ class BacktrackingRegex {
   NodePointer root_;
 };
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

@@ -16,10 +16,10 @@
 namespace ruvd::train {
 namespace {
 
-using testing::DenseNetwork;
-using testing::ExpectGradient;
-using testing::RandomVector;
-using testing::Vector;
+using test::DenseNetwork;
+using test::ExpectGradient;
+using test::RandomVector;
+using test::Vector;
 
 TrainingSequence Sequence(size_t tokens, const Attention& attention, double t, uint64_t seed) {
   Random random(seed);

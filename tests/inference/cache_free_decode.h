@@ -17,7 +17,7 @@
 #include "inference/sampler/distribution.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 // What block decoding means, without any cache: every step evaluates everything up to the end of
 // the active block with block-causal attention and commits the most confident masks of that block.
@@ -78,4 +78,4 @@ inline std::vector<TokenId> CacheFreeBlockDecode(const std::shared_ptr<const Mod
   return tokens;
 }
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

@@ -18,7 +18,7 @@
 #include "inference/tokenizer/byte_alphabet.h"
 #include "inference/tokenizer/tokenizer.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 // A small random autoregressive model over bytes, as a file: two layers of width 32. Token 256 ends
 // a text, 257 is of the kind and the spelling that the test asks for.
@@ -123,4 +123,4 @@ struct CausalModelFile {
   }
 };
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

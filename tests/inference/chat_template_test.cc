@@ -15,8 +15,8 @@
 namespace ruvd {
 namespace {
 
+using test::TestVocabulary;
 using ::testing::HasSubstr;
-using testing::TestVocabulary;
 
 constexpr ChatFormat kAllFormats[] = {
     ChatFormat::kPlain,  ChatFormat::kChatMl,        ChatFormat::kLlama3,

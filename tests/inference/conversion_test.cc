@@ -25,8 +25,8 @@
 namespace ruvd {
 namespace {
 
+using test::CausalModelFile;
 using ::testing::AllOf;
-using testing::CausalModelFile;
 using ::testing::HasSubstr;
 
 constexpr char kSentence[] = "the old man walked down to the sea and counted the ships; ";
@@ -110,7 +110,7 @@ TEST_F(ConversionTest, ABaseBecomesABlockDiffusionModel) {
   const auto generation = Generation::Create(
       **model, Stream(10), {.max_tokens = 12, .ignore_end_of_text = true}, nullptr);
   ASSERT_TRUE(generation.ok()) << generation.status();
-  const auto finished = testing::RunToEnd(**generation, **transformer);
+  const auto finished = test::RunToEnd(**generation, **transformer);
   ASSERT_TRUE(finished.ok()) << finished.status();
   EXPECT_EQ(finished->tokens.size(), 22U);
   EXPECT_EQ(std::ranges::count(finished->tokens, CausalModelFile::kSpare), 0);

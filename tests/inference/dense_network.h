@@ -12,7 +12,7 @@
 #include "inference/train/network.h"
 #include "inference/train/ops.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 // A small random network in double with everything a layer may have: biases, norms of queries and
 // keys, heads that share keys.
@@ -111,4 +111,4 @@ class DenseNetwork final : public train::NetworkWeights<double> {
   std::map<train::Site, std::vector<double>> matrices_, biases_;
 };
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

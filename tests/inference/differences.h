@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 using Vector = std::vector<double>;
 
@@ -47,4 +47,4 @@ inline void ExpectGradient(Vector* x, const Vector& gradient, const std::functio
   }
 }
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

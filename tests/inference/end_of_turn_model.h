@@ -8,7 +8,7 @@
 #include "inference/sampler/distribution.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 // The same weights whatever token ends a turn of a chat; kNoToken: none does.
 inline std::shared_ptr<const TextModel> TextModelWithEndOfTurn(TokenId end) {
@@ -20,4 +20,4 @@ inline std::shared_ptr<const TextModel> TextModelWithEndOfTurn(TokenId end) {
       }));
 }
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

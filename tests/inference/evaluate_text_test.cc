@@ -25,9 +25,9 @@
 namespace ruvd {
 namespace {
 
+using test::TinyModel;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::TinyModel;
 
 std::string Pack(const std::string& text) {
   std::string out(ZSTD_compressBound(text.size()), '\0');
@@ -80,8 +80,8 @@ TEST(TextDocumentsTest, EndsEveryDocumentWithEndOfText) {
 }
 
 TEST(TextDocumentsTest, DocumentsLackedTheBeginningOfTextToken) {
-  auto vocabulary = testing::TestVocabulary::Bytes();
-  const TokenId bos = vocabulary.Add("<s>", testing::TestVocabulary::kControl);
+  auto vocabulary = test::TestVocabulary::Bytes();
+  const TokenId bos = vocabulary.Add("<s>", test::TestVocabulary::kControl);
   vocabulary.extra = [bos](GgufWriter* writer) {
     writer->SetUnsigned32("tokenizer.ggml.bos_token_id", bos);
     writer->SetBool("tokenizer.ggml.add_bos_token", true);

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "inference/engine/generation.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 // What became of a generation.
 struct FinishedGeneration {
@@ -40,4 +40,4 @@ inline absl::StatusOr<FinishedGeneration> RunToEnd(Generation& generation,
   return finished;
 }
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

@@ -22,7 +22,7 @@ class FirstForwardTest : public ::testing::Test {
     return ReadFirstForward(transformer_, prompt, mode, tokens).value();
   }
 
-  const std::shared_ptr<const testing::TextModel> model_ = testing::TinyTextModel();
+  const std::shared_ptr<const test::TextModel> model_ = test::TinyTextModel();
   CpuTransformer transformer_{model_, SerialRunner()};
 };
 

@@ -25,10 +25,10 @@
 namespace ruvd::train {
 namespace {
 
-using testing::DenseNetwork;
-using testing::ExpectGradient;
-using testing::RandomVector;
-using testing::Vector;
+using test::DenseNetwork;
+using test::ExpectGradient;
+using test::RandomVector;
+using test::Vector;
 
 std::vector<TrainingExample> Examples(const std::vector<std::string>& texts) {
   std::vector<TrainingExample> examples;
@@ -83,7 +83,7 @@ struct Setting {
     return pass.Run(batch, {.changes = &changes, .frozen = &frozen});
   }
 
-  std::shared_ptr<const testing::TextModel> model = std::make_shared<const testing::TextModel>();
+  std::shared_ptr<const test::TextModel> model = std::make_shared<const test::TextModel>();
   std::unique_ptr<ModelWeights> weights =
       ModelWeights::Create(model, nullptr, SerialRunner()).value();
   ChangeSet<float> changes;

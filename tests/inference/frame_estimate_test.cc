@@ -87,7 +87,7 @@ class FrameEstimateTest : public ::testing::Test {
     }
     return recorder;
   }
-  std::shared_ptr<const testing::TextModel> model_ = testing::TinyTextModel();
+  std::shared_ptr<const test::TextModel> model_ = test::TinyTextModel();
   std::vector<std::string> targets_;
 };
 

@@ -16,7 +16,7 @@ namespace ruvd {
 namespace {
 
 TEST(FrameTest, FactorsAreOrthonormal) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const Frame frame = RandomFrame(model, 32, 4).value();
   EXPECT_EQ(frame.target, "blk.1.attn_output.weight");
   EXPECT_EQ(frame.in, 64);
@@ -37,7 +37,7 @@ TEST(FrameTest, FactorsAreOrthonormal) {
 
 // The first values, fixed: another machine or compiler must make the same frame.
 TEST(FrameTest, IsTheSameEverywhere) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const Frame frame = RandomFrame(model, 4, 99).value();
   const Frame again = RandomFrame(model, 4, 99).value();
   EXPECT_EQ(frame.id, again.id);
@@ -49,10 +49,10 @@ TEST(FrameTest, IsTheSameEverywhere) {
 }
 
 TEST(FrameTest, IdDependsOnEverything) {
-  const testing::TextModel model;
-  auto options = testing::TextModel::Defaults();
+  const test::TextModel model;
+  auto options = test::TextModel::Defaults();
   options.seed = 2;
-  const testing::TextModel other(options);
+  const test::TextModel other(options);
   const Frame frame = RandomFrame(model, 4, 99).value();
   EXPECT_NE(frame.id, RandomFrame(model, 4, 98)->id);
   EXPECT_NE(frame.id, RandomFrame(model, 5, 99)->id);
@@ -60,14 +60,14 @@ TEST(FrameTest, IdDependsOnEverything) {
 }
 
 TEST(FrameTest, RefusesImpossibleRanks) {
-  const testing::TextModel model;
+  const test::TextModel model;
   for (const int rank : {0, -1, 65, 100000}) {
     EXPECT_EQ(ReasonOf(RandomFrame(model, rank, 1).status()), reasons::kInvalidArgument);
   }
 }
 
 TEST(CoreTest, AdapterIsTheProductOfItsFactors) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const Frame frame = RandomFrame(model, 3, 1).value();
   const std::vector<float> core = {1, 2, 3, -1, 0, 0.5F, 0.25F, 0, -2};
   const auto adapter = AdapterFromCore(frame, core, "core", 2, 0.5F).value();
@@ -87,7 +87,7 @@ TEST(CoreTest, AdapterIsTheProductOfItsFactors) {
 }
 
 TEST(CoreTest, RefusesWrongSizesAndValues) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const Frame frame = RandomFrame(model, 2, 1).value();
   EXPECT_EQ(ReasonOf(AdapterFromCore(frame, std::vector<float>(3), "x", 1, 1).status()),
             reasons::kUpdateInvalid);

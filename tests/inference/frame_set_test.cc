@@ -27,12 +27,12 @@ std::vector<std::string> AllTargets(const Model& model) {
 }
 
 FrameSet Random(int rank = 4, uint64_t seed = 1) {
-  const testing::TextModel model;
+  const test::TextModel model;
   return RandomFrameSet(model, AllTargets(model), rank, seed).value();
 }
 
 TEST(FrameSetTest, RandomFramesDependOnSeedAndTargetOnly) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const FrameSet frame = Random();
   EXPECT_EQ(frame.modules.size(), 14U);
   EXPECT_EQ(Random().id, frame.id);
@@ -51,7 +51,7 @@ TEST(FrameSetTest, RanksEndWhereMatricesDo) {
 
 // The leading singular vectors give the best change of their rank.
 TEST(FrameSetTest, WeightFramesAreTheSingularVectors) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const std::vector<std::string> one = {kTarget};
   const FrameSet frame = WeightFrameSet(model, one, 5).value();
   const ModuleFrame& module = frame.modules.at(kTarget);
@@ -76,7 +76,7 @@ TEST(FrameSetTest, FilesRoundTrip) {
   EXPECT_EQ(parsed->kind, frame.kind);
   EXPECT_EQ(parsed->model_hash, frame.model_hash);
   EXPECT_EQ(ContentId(*parsed), frame.id);
-  EXPECT_TRUE(CheckFrameSet(*parsed, testing::TextModel()).ok());
+  EXPECT_TRUE(CheckFrameSet(*parsed, test::TextModel()).ok());
 }
 
 TEST(FrameSetTest, IdsSeeEveryPart) {
@@ -126,16 +126,16 @@ TEST(FrameSetTest, RefusesFactorsThatAreNotOrthonormal) {
 
 TEST(FrameSetTest, RefusesOtherModels) {
   const FrameSet frame = Random();
-  auto options = testing::TextModel::Defaults();
+  auto options = test::TextModel::Defaults();
   options.seed = 2;
-  EXPECT_EQ(ReasonOf(CheckFrameSet(frame, testing::TextModel(options))), reasons::kFrameMismatch);
+  EXPECT_EQ(ReasonOf(CheckFrameSet(frame, test::TextModel(options))), reasons::kFrameMismatch);
   FrameSet wide = frame;
   wide.modules.at(kTarget).out = 97;
-  EXPECT_EQ(ReasonOf(CheckFrameSet(wide, testing::TextModel())), reasons::kFrameMismatch);
+  EXPECT_EQ(ReasonOf(CheckFrameSet(wide, test::TextModel())), reasons::kFrameMismatch);
 }
 
 TEST(FrameSetTest, RefusesImpossibleFrames) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const std::vector<std::string> wrong = {"blk.0.attn_norm.weight"};
   EXPECT_EQ(ReasonOf(RandomFrameSet(model, wrong, 4, 1).status()), reasons::kInvalidArgument);
   EXPECT_EQ(ReasonOf(RandomFrameSet(model, {}, 4, 1).status()), reasons::kInvalidArgument);

@@ -20,7 +20,7 @@
 namespace ruvd {
 namespace {
 
-using testing::FinishedGeneration;
+using test::FinishedGeneration;
 
 const std::vector<TokenId> kPrompt = {'o', 'n', 'c', 'e'};
 
@@ -37,7 +37,7 @@ FinishedGeneration Complete(const std::shared_ptr<const Model>& model,
     generation = Generation::CreateInfill(*model, canvas, options, nullptr).value();
   }
   CpuTransformer transformer(model, SerialRunner());
-  return testing::RunToEnd(*generation, transformer).value();
+  return test::RunToEnd(*generation, transformer).value();
 }
 
 std::vector<TokenId> CompletionOf(const FinishedGeneration& finished) {
@@ -59,10 +59,10 @@ constexpr DecodingMode kModes[] = {DecodingMode::kDiffusion, DecodingMode::kBloc
 TEST(EndOfTurnTest, CompletionsWentOnBehindTheEndOfATurn) {
   for (const DecodingMode mode : kModes) {
     const FinishedGeneration plain =
-        Complete(testing::TextModelWithEndOfTurn(kNoToken), Options(mode));
+        Complete(test::TextModelWithEndOfTurn(kNoToken), Options(mode));
     ASSERT_EQ(plain.reason, FinishReason::kLength);
     const TokenId end = FirstCommitted(plain);
-    const auto model = testing::TextModelWithEndOfTurn(end);
+    const auto model = test::TextModelWithEndOfTurn(end);
     ASSERT_EQ(model->tokenizer().end_of_turn_id(), end);
     const FinishedGeneration outcome = Complete(model, Options(mode));
     EXPECT_EQ(outcome.reason, FinishReason::kEndOfText);
@@ -84,11 +84,11 @@ TEST(EndOfTurnTest, CompletionsWentOnBehindTheEndOfATurn) {
 TEST(EndOfTurnTest, IgnoringEndsIgnoresTheEndOfATurnToo) {
   for (const DecodingMode mode : kModes) {
     const FinishedGeneration plain =
-        Complete(testing::TextModelWithEndOfTurn(kNoToken), Options(mode));
+        Complete(test::TextModelWithEndOfTurn(kNoToken), Options(mode));
     SamplingOptions options = Options(mode);
     options.ignore_end_of_text = true;
     const FinishedGeneration outcome =
-        Complete(testing::TextModelWithEndOfTurn(FirstCommitted(plain)), options);
+        Complete(test::TextModelWithEndOfTurn(FirstCommitted(plain)), options);
     EXPECT_EQ(outcome.reason, FinishReason::kLength);
     EXPECT_EQ(outcome.tokens, plain.tokens);
   }
@@ -98,10 +98,9 @@ TEST(EndOfTurnTest, NoTurnEndsBeforeAGivenToken) {
   const SamplingOptions options = Options(DecodingMode::kDiffusion);
   const std::vector<TokenId> suffix = {'e', 'n', 'd'};
   const FinishedGeneration plain =
-      Complete(testing::TextModelWithEndOfTurn(kNoToken), options, suffix);
+      Complete(test::TextModelWithEndOfTurn(kNoToken), options, suffix);
   const TokenId end = FirstCommitted(plain);
-  const FinishedGeneration outcome =
-      Complete(testing::TextModelWithEndOfTurn(end), options, suffix);
+  const FinishedGeneration outcome = Complete(test::TextModelWithEndOfTurn(end), options, suffix);
   EXPECT_EQ(outcome.reason, FinishReason::kLength);
   const std::vector<TokenId> completion = CompletionOf(outcome);
   EXPECT_EQ(std::count(completion.begin(), completion.end(), end), 0);

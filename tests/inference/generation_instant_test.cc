@@ -22,8 +22,8 @@
 namespace ruvd {
 namespace {
 
-using testing::FinishedGeneration;
-using testing::TinyTextModel;
+using test::FinishedGeneration;
+using test::TinyTextModel;
 
 const std::vector<TokenId> kPrompt = {70, 71, 72, 73, 74};
 
@@ -38,7 +38,7 @@ Recorded Decode(const std::shared_ptr<const Model>& model, const SamplingOptions
   auto generation = Generation::Create(*model, kPrompt, options, nullptr).value();
   generation->Remember(std::move(memory), record);
   Recorded result;
-  result.finished = testing::RunToEnd(*generation, transformer).value();
+  result.finished = test::RunToEnd(*generation, transformer).value();
   result.trail = generation->trail();
   return result;
 }
@@ -170,12 +170,11 @@ TEST(GenerationInstantEndTest, TheTrailEndsWithTheText) {
     SamplingOptions options = {.mode = mode, .max_tokens = 32};
     options.temperature = 2;
     options.seed = 5;
-    const Recorded whole =
-        Decode(testing::TextModelWithEndOfTurn(kNoToken), options, nullptr, true);
+    const Recorded whole = Decode(test::TextModelWithEndOfTurn(kNoToken), options, nullptr, true);
     const int position = PositionToEndAt(whole);
     ASSERT_GE(position, 0);
     const TokenId end = Window(whole)[static_cast<size_t>(position)];
-    const Recorded run = Decode(testing::TextModelWithEndOfTurn(end), options, nullptr, true);
+    const Recorded run = Decode(test::TextModelWithEndOfTurn(end), options, nullptr, true);
     ASSERT_EQ(run.finished.reason, FinishReason::kEndOfText);
     std::vector<TokenId> text = Window(run);
     text.erase(std::find(text.begin(), text.end(), end) + 1, text.end());

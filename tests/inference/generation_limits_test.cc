@@ -25,8 +25,8 @@
 namespace ruvd {
 namespace {
 
-using testing::kTinyEndOfText;
-using testing::TinyTextModel;
+using test::kTinyEndOfText;
+using test::TinyTextModel;
 
 std::unique_ptr<Generation> Finish(absl::StatusOr<std::unique_ptr<Generation>> generation) {
   RUVD_CHECK(generation.ok());

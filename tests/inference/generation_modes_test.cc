@@ -23,12 +23,12 @@
 namespace ruvd {
 namespace {
 
-using testing::CacheFreeBlockDecode;
-using testing::FinishedGeneration;
-using testing::kTinyEndOfText;
-using testing::kTinyMask;
-using testing::TextModel;
-using testing::TinyTextModel;
+using test::CacheFreeBlockDecode;
+using test::FinishedGeneration;
+using test::kTinyEndOfText;
+using test::kTinyMask;
+using test::TextModel;
+using test::TinyTextModel;
 
 absl::StatusOr<FinishedGeneration> RunToEnd(const std::shared_ptr<const Model>& model,
                                             std::vector<TokenId> prompt,
@@ -37,7 +37,7 @@ absl::StatusOr<FinishedGeneration> RunToEnd(const std::shared_ptr<const Model>& 
   CpuTransformer transformer(model, SerialRunner());
   ASSIGN_OR_RETURN(const auto generation,
                    Generation::Create(*model, std::move(prompt), options, std::move(adapters)));
-  return testing::RunToEnd(*generation, transformer);
+  return test::RunToEnd(*generation, transformer);
 }
 
 std::vector<TokenId> RandomPrompt(size_t length, uint64_t seed) {
@@ -74,7 +74,7 @@ RC_GTEST_PROP(BlockGenerationTest, AChangingMixNeverMeetsAStaleCache, (uint64_t 
       {"blk.1.attn_v.weight", FindMatrix(*model, "blk.1.attn_v.weight")}};
   std::vector<std::shared_ptr<const Adapter>> banks;
   for (uint64_t i = 0; i < 6; ++i) {  // more mixes than caches
-    banks.push_back(testing::RandomAdapter(*model, targets, seed + i));
+    banks.push_back(test::RandomAdapter(*model, targets, seed + i));
   }
   const Generation::AdapterPolicy by_t = [&](float t) {
     AdapterMix mix;

@@ -21,16 +21,16 @@
 namespace ruvd {
 namespace {
 
-using testing::FinishedGeneration;
+using test::FinishedGeneration;
+using test::kTinyEndOfText;
+using test::kTinyMask;
+using test::TinyTextModel;
 using ::testing::HasSubstr;
-using testing::kTinyEndOfText;
-using testing::kTinyMask;
-using testing::TinyTextModel;
 
 FinishedGeneration Finish(absl::StatusOr<std::unique_ptr<Generation>> generation) {
   RUVD_CHECK(generation.ok());
   CpuTransformer transformer(TinyTextModel(), SerialRunner());
-  return testing::RunToEnd(**generation, transformer).value();
+  return test::RunToEnd(**generation, transformer).value();
 }
 
 FinishedGeneration Infilled(std::vector<TokenId> canvas, const SamplingOptions& options) {

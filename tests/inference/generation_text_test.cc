@@ -17,11 +17,11 @@
 namespace ruvd {
 namespace {
 
-using testing::kTinyEndOfText;
-using testing::kTinyMask;
+using test::kTinyEndOfText;
+using test::kTinyMask;
 
 const Tokenizer& Bytes() {
-  static const auto tokenizer = testing::ByteTokenizer();
+  static const auto tokenizer = test::ByteTokenizer();
   return *tokenizer;
 }
 

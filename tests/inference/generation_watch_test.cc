@@ -19,8 +19,8 @@
 namespace ruvd {
 namespace {
 
-using testing::FinishedGeneration;
-using testing::TinyModel;
+using test::FinishedGeneration;
+using test::TinyModel;
 
 const std::vector<TokenId> kPrompt = {1, 2, 3, 4, 5, 6};
 constexpr int kTokens = 12;
@@ -53,8 +53,8 @@ struct Guided {
 Guided RunGuided(const std::shared_ptr<TinyModel>& model, const SamplingOptions& options,
                  const DgrOptions& dgr) {
   CpuTransformer transformer(model, SerialRunner());
-  const std::vector<std::shared_ptr<const Adapter>> adapters = {testing::RandomAdapter(*model, 1),
-                                                                testing::RandomAdapter(*model, 2)};
+  const std::vector<std::shared_ptr<const Adapter>> adapters = {test::RandomAdapter(*model, 1),
+                                                                test::RandomAdapter(*model, 2)};
   Guided guided;
   AdapterMix mix;
   auto generation = Generation::Create(*model, kPrompt, options, [&](float) {
@@ -69,7 +69,7 @@ Guided RunGuided(const std::shared_ptr<TinyModel>& model, const SamplingOptions&
       mix.parts = {{adapters[static_cast<size_t>(guided.switches++) % 2], 1.0F}};
     }
   });
-  guided.finished = testing::RunToEnd(*generation, transformer).value();
+  guided.finished = test::RunToEnd(*generation, transformer).value();
   return guided;
 }
 
@@ -181,8 +181,8 @@ TEST(GenerationWatchTest, AWatcherThatOnlyWatchesChangesNothing) {
         EXPECT_GE(position.confidence, position.margin - 1e-6F);
       }
     });
-    const FinishedGeneration a = testing::RunToEnd(*plain, transformer).value();
-    const FinishedGeneration b = testing::RunToEnd(*watched, transformer).value();
+    const FinishedGeneration a = test::RunToEnd(*plain, transformer).value();
+    const FinishedGeneration b = test::RunToEnd(*watched, transformer).value();
     EXPECT_EQ(a.tokens, b.tokens);
     ASSERT_EQ(steps.size(), b.steps.size());
     EXPECT_EQ(steps.back(), b.steps.back().step);
@@ -200,7 +200,7 @@ TEST(GenerationWatchTest, PositionsSeenBeforeHaveAMovement) {
         static_cast<int>(std::count_if(signals.positions.begin(), signals.positions.end(),
                                        [](const auto& p) { return std::isfinite(p.movement); })));
   });
-  ASSERT_TRUE(testing::RunToEnd(*generation, transformer).ok());
+  ASSERT_TRUE(test::RunToEnd(*generation, transformer).ok());
   EXPECT_EQ(finite.front(), 0);
   EXPECT_EQ(finite[1], kTokens - 1);
 }

@@ -19,10 +19,10 @@
 namespace ruvd::train {
 namespace {
 
-using testing::Dot;
-using testing::ExpectGradient;
-using testing::RandomVector;
-using testing::Vector;
+using test::Dot;
+using test::ExpectGradient;
+using test::RandomVector;
+using test::Vector;
 
 TEST(GradientTest, RmsNorm) {
   Random random(1);

@@ -15,7 +15,7 @@
 #include "inference/tokenizer/byte_alphabet.h"
 
 // The files of a Hugging Face folder, built in memory.
-namespace ruvd::testing {
+namespace ruvd::test {
 
 inline constexpr int kHfVocabulary = 288;  // the bytes, one merge, one special token, unused ids
 inline constexpr int kHfMergeId = 256;
@@ -82,4 +82,4 @@ class SafetensorsBuilder {
   ByteWriter data_;
 };
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

@@ -14,13 +14,13 @@
 namespace ruvd {
 namespace {
 
+using test::kHeadSize;
+using test::kRopeBase;
+using test::LladaConfig;
+using test::TransformersConfig;
 using ::testing::HasSubstr;
-using testing::kHeadSize;
-using testing::kRopeBase;
-using testing::LladaConfig;
-using testing::TransformersConfig;
 
-using ImportArchitecturesTest = testing::ImportNetworkTest;
+using ImportArchitecturesTest = test::ImportNetworkTest;
 
 TEST_F(ImportArchitecturesTest, LladaPermutesQueriesAndKeys) {
   Put("config.json", LladaConfig());

@@ -15,14 +15,14 @@
 namespace ruvd {
 namespace {
 
+using test::LladaConfig;
+using test::Named;
+using test::SourceTensors;
+using test::TransformersConfig;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using testing::LladaConfig;
-using testing::Named;
-using testing::SourceTensors;
-using testing::TransformersConfig;
 
-using ImportChecksTest = testing::ImportNetworkTest;
+using ImportChecksTest = test::ImportNetworkTest;
 
 TEST_F(ImportChecksTest, RefusesBrokenIndexes) {
   Put("config.json", LladaConfig());
@@ -73,7 +73,7 @@ TEST_F(ImportChecksTest, ATiedHeadMayBeThereTwice) {
   Put("config.json", TransformersConfig("llama", R"(, "tie_word_embeddings": true)"));
   PutWeights({});  // another matrix: it counts
   EXPECT_NE(Import().value()->Find("output.weight"), nullptr);
-  testing::SafetensorsBuilder same;
+  test::SafetensorsBuilder same;
   for (const Named& tensor : SourceTensors({})) {
     same.Add(tensor.from, tensor.shape);  // values depend on the position only
   }
@@ -93,7 +93,7 @@ TEST_F(ImportChecksTest, FormatsFollowTheScheme) {
 
 TEST_F(ImportChecksTest, NamesTheTensorWithAValueThatIsNotFinite) {
   Put("config.json", TransformersConfig("llama"));
-  testing::SafetensorsBuilder weights;
+  test::SafetensorsBuilder weights;
   for (const Named& tensor : SourceTensors({})) {
     const int count = tensor.shape[0] * (tensor.shape.size() > 1 ? tensor.shape[1] : 1);
     std::vector<float> values(static_cast<size_t>(count), 0.5F);

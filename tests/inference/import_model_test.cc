@@ -19,11 +19,11 @@
 namespace ruvd {
 namespace {
 
+using test::kHfMaskId;
+using test::kHfMergeId;
+using test::kHfVocabulary;
+using test::SafetensorsBuilder;
 using ::testing::HasSubstr;
-using testing::kHfMaskId;
-using testing::kHfMergeId;
-using testing::kHfVocabulary;
-using testing::SafetensorsBuilder;
 
 const char* const kConfig = R"({"model_type": "Dream", "hidden_size": 32, "intermediate_size": 64,
   "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 288,
@@ -62,7 +62,7 @@ class ImportModelTest : public ::testing::Test {
                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder_);
     Put("config.json", kConfig);
-    Put("tokenizer.json", testing::HfTokenizerJson());
+    Put("tokenizer.json", test::HfTokenizerJson());
     Put("model.safetensors", Weights());
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -175,7 +175,7 @@ TEST_F(ImportModelTest, TheTemplateMayBeAFileOfItsOwn) {
   auto gguf = GgufReader::Open(Out()).value();
   EXPECT_EQ(gguf->GetString("tokenizer.chat_template").value(), "<|im_start|> <|im_end|>");
   EXPECT_FALSE(gguf->Has("tokenizer.ggml.eot_token_id"));  // no token is spelled so
-  Put("tokenizer.json", Replaced(testing::HfTokenizerJson(), "<|mask|>", "<|im_end|>"));
+  Put("tokenizer.json", Replaced(test::HfTokenizerJson(), "<|mask|>", "<|im_end|>"));
   ASSERT_TRUE(Import().ok());
   gguf = GgufReader::Open(Out()).value();
   EXPECT_EQ(gguf->GetUnsigned("tokenizer.ggml.eot_token_id").value(), uint64_t{kHfMaskId});
@@ -238,7 +238,7 @@ TEST_F(ImportModelTest, RefusesBadConfigurations) {
 
 TEST_F(ImportModelTest, RefusesBadTokenizers) {
   const auto with = [&](const char* from, const char* to) {
-    Put("tokenizer.json", Replaced(testing::HfTokenizerJson(), from, to));
+    Put("tokenizer.json", Replaced(test::HfTokenizerJson(), from, to));
     return Refusal(reasons::kTokenizerInvalid);
   };
   EXPECT_THAT(with("\"BPE\"", "\"Unigram\""), HasSubstr("\"Unigram\" is not BPE"));

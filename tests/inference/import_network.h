@@ -26,7 +26,7 @@
 
 // Imports of every kind of network, judged by what the network computes: a plain transformer in
 // double precision reads the source (half-split RoPE) and the file.
-namespace ruvd::testing {
+namespace ruvd::test {
 
 using Tensors = std::map<std::string, std::vector<double>>;  // row by row
 using Rows = std::vector<std::vector<double>>;
@@ -352,4 +352,4 @@ class ImportNetworkTest : public ::testing::Test {
   Tensors source_;  // by GGUF's names, rows as in the source
 };
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

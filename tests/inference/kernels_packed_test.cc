@@ -24,8 +24,8 @@
 namespace ruvd {
 namespace {
 
-using testing::kPackedTypes;
-using testing::RandomBlocks;
+using test::kPackedTypes;
+using test::RandomBlocks;
 
 struct Operands {
   Matrix w;
@@ -217,8 +217,8 @@ TEST_P(PackedKernelsTest, ExtremeCodesAreExact) {
         Operands o = RandomOperands(type, rows, 16, 2 * unit, 1);
         std::fill(o.bytes.begin(), o.bytes.end(), static_cast<uint8_t>(fill));
         for (size_t at = 0; at < o.bytes.size(); at += BlockBytes(type)) {
-          for (const size_t half : testing::HalvesOf(type)) {
-            testing::SetHalf(o.bytes, at + half, half == 2 ? 0x0000 : 0x3C00);
+          for (const size_t half : test::HalvesOf(type)) {
+            test::SetHalf(o.bytes, at + half, half == 2 ? 0x0000 : 0x3C00);
           }
         }
         for (size_t i = 0; i < o.x.size(); ++i) {
@@ -234,8 +234,8 @@ TEST_P(PackedKernelsTest, SubnormalScalesAndZeroRows) {
   for (const TensorType type : kPackedTypes) {
     Operands o = RandomOperands(type, 3, 18, 256, 1);
     for (size_t at = 0; at < o.bytes.size(); at += BlockBytes(type)) {
-      for (const size_t half : testing::HalvesOf(type)) {
-        testing::SetHalf(o.bytes, at + half, 0x8003);
+      for (const size_t half : test::HalvesOf(type)) {
+        test::SetHalf(o.bytes, at + half, 0x8003);
       }
     }
     std::fill(o.x.begin() + 256, o.x.begin() + 512, 0.0F);

@@ -17,10 +17,10 @@
 namespace ruvd {
 namespace {
 
-using testing::AppendRows;
-using testing::KvShape;
-using testing::NormalFloats;
-using testing::StoredToken;
+using test::AppendRows;
+using test::KvShape;
+using test::NormalFloats;
+using test::StoredToken;
 
 constexpr int kLayers = 2;
 constexpr int kKvHeads = 2;

@@ -12,7 +12,7 @@
 #include "inference/cache/kv_cache.h"
 #include "inference/gguf/half.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 // The shape of a model of which only the cache matters.
 inline ModelConfig KvShape(int layers, int heads, int kv_heads, int head_size) {
@@ -71,4 +71,4 @@ inline absl::Status AppendRows(KvCache* cache, int tokens, const float* keys, co
   return absl::OkStatus();
 }
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

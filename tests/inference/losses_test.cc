@@ -96,7 +96,7 @@ TEST(MaskedDiffusionTest, ExactCountsEqualAllOrdersAndTheIntegral) {
 }
 
 TEST(MaskedDiffusionTest, OnlyTheCompletionIsMaskedAndTheRowBeforePredicts) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const auto objective =
       MakeObjective(model, {Example("abcd", "efghij")}, {.batch = 12, .seed = 3}).value();
   std::vector<int> counts(7);
@@ -121,7 +121,7 @@ TEST(MaskedDiffusionTest, OnlyTheCompletionIsMaskedAndTheRowBeforePredicts) {
 }
 
 TEST(BlockDiffusionTest, EveryBlockIsMaskedBehindItsCleanText) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const auto objective =
       MakeObjective(model, {Example("abcdef", "ghijklm")},
                     {.loss = {.kind = LossKind::kBlockDiffusion, .block_length = 4}, .batch = 3})
@@ -169,7 +169,7 @@ TEST(NextTokenTest, PredictsTheCompletionOnly) {
 }
 
 TEST(ObjectiveTest, ABatchDependsOnSeedAndStepOnly) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const auto make = [&](uint64_t seed) {
     return MakeObjective(model,
                          {Example("a", "bcdefg"), Example("h", "ijklmn", 2.0F), Example("", "op")},
@@ -195,7 +195,7 @@ TEST(ObjectiveTest, ABatchDependsOnSeedAndStepOnly) {
 
 // The gradient of the objective by each loss, against differences of the published formula.
 TEST(PreferenceTest, WeightsAreTheDerivativeOfTheObjective) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const PreferencePair pair{.prompt = {1, 2}, .chosen = {3, 4, 5}, .rejected = {6, 7}};
   const auto objective =
       MakePreferenceObjective(model, {pair}, {.beta = 0.7, .samples = 2, .pairs = 1}).value();
@@ -227,7 +227,7 @@ TEST(PreferenceTest, WeightsAreTheDerivativeOfTheObjective) {
 // The bounds are of whole completions: with every token masked the weights of a sample add up to
 // the length, divided by the samples.
 TEST(PreferenceTest, BoundsAreInNatsOfTheWholeCompletion) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const PreferencePair pair{.prompt = {1}, .chosen = {3, 4, 5, 6}, .rejected = {6, 7}};
   const auto batch = MakePreferenceObjective(model, {pair}, {.samples = 4}).value()->Draw(0);
   for (size_t i = 0; i < batch.size(); ++i) {
@@ -240,7 +240,7 @@ TEST(PreferenceTest, BoundsAreInNatsOfTheWholeCompletion) {
 }
 
 TEST(LossesTest, RefusesBadInput) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const auto reason = [&](std::vector<TrainingExample> examples, const ObjectiveOptions& options) {
     return ReasonOf(MakeObjective(model, std::move(examples), options).status());
   };

@@ -21,7 +21,7 @@
 namespace ruvd {
 namespace {
 
-using testing::FileContents;
+using test::FileContents;
 using ::testing::HasSubstr;
 
 class ModelArchitecturesTest : public ::testing::Test {
@@ -126,8 +126,8 @@ TEST_F(ModelArchitecturesTest, SplitsFusedQueriesKeysAndValues) {
   fused.tensors["blk.0.attn_qkv.weight"] = {.shape = {32, 64}, .seed = 70};
   fused.tensors["blk.0.attn_qkv.bias"] = {.shape = {64}, .seed = 71};
   FileContents split;
-  const std::vector<float> weights = testing::RandomValues(32 * 64, 70);
-  const std::vector<float> biases = testing::RandomValues(64, 71);
+  const std::vector<float> weights = test::RandomValues(32 * 64, 70);
+  const std::vector<float> biases = test::RandomValues(64, 71);
   const auto cut = [](const std::vector<float>& all, size_t begin, size_t count) {
     return std::vector<float>(all.begin() + static_cast<ptrdiff_t>(begin),
                               all.begin() + static_cast<ptrdiff_t>(begin + count));

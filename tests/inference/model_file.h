@@ -14,7 +14,7 @@
 #include "inference/gguf/types.h"
 #include "inference/gguf/writer.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 struct FileTensor {
   TensorType type = TensorType::kF32;
@@ -107,4 +107,4 @@ struct FileContents {
   }
 };
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

@@ -27,7 +27,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using testing::FileContents;
+using test::FileContents;
 
 class ModelLoadTest : public ::testing::Test {
  protected:

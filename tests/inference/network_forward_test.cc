@@ -98,7 +98,7 @@ TEST(NetworkForwardTest, EqualsTheTransformerOnShippedModels) {
 
 // Changes on every linear above adapters beneath, against the transformer with both as adapters.
 TEST(NetworkForwardTest, ChangesAndAdaptersBeneathAreThoseOfTheTransformer) {
-  const auto model = std::make_shared<const testing::TextModel>();
+  const auto model = std::make_shared<const test::TextModel>();
   const std::vector<Site> sites = SitesFrom(model->config(), 0, true);
   Random random(3);
   const auto fill = [&](ChangeSet<float>* changes) {
@@ -121,7 +121,7 @@ TEST(NetworkForwardTest, ChangesAndAdaptersBeneathAreThoseOfTheTransformer) {
 }
 
 TEST(NetworkForwardTest, ThreadsChangeNothing) {
-  const auto model = std::make_shared<const testing::TextModel>();
+  const auto model = std::make_shared<const test::TextModel>();
   ChangeSet<float> changes(NetworkShape::Of(model->config()));
   ASSERT_TRUE(AddLoras(*model, SitesFrom(model->config(), 0, true), 4, false, 3, &changes).ok());
   for (size_t i = 0; i < changes.parameters().size(); ++i) {
@@ -143,7 +143,7 @@ TEST(NetworkForwardTest, ThreadsChangeNothing) {
 }
 
 TEST(CheckSequencesTest, RefusesWhatDoesNotFit) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const ModelConfig& config = model.config();
   const auto reason = [&](TrainingSequence sequence) {
     return ReasonOf(CheckSequences(config, std::span(&sequence, 1)));
@@ -181,7 +181,7 @@ TEST(CheckSequencesTest, RefusesWhatDoesNotFit) {
 }
 
 TEST(SiteTest, NamesAreThoseOfTensors) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const std::vector<Site> sites = SitesFrom(model.config(), 0, true);
   EXPECT_EQ(sites.size(), 15U);
   const NetworkShape shape = NetworkShape::Of(model.config());

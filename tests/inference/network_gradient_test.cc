@@ -18,10 +18,10 @@
 namespace ruvd::train {
 namespace {
 
-using testing::DenseNetwork;
-using testing::ExpectGradient;
-using testing::RandomVector;
-using testing::Vector;
+using test::DenseNetwork;
+using test::ExpectGradient;
+using test::RandomVector;
+using test::Vector;
 
 const Attention kFull{.kind = Attention::Kind::kBidirectional};
 const Attention kCausal{.kind = Attention::Kind::kCausal};

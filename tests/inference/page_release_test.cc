@@ -23,7 +23,7 @@
 namespace ruvd {
 namespace {
 
-using testing::TinyTextModel;
+using test::TinyTextModel;
 
 std::shared_ptr<PrefixTree> Tree(uint64_t pages) {
   const ModelConfig& config = TinyTextModel()->config();
@@ -60,7 +60,7 @@ Request AnyRequest(uint64_t seed) {
     options.block_length = static_cast<int>(1 + random.Below(12));
   }
   if (random.Chance(0.3)) {
-    request.adapter = testing::RandomAdapter(
+    request.adapter = test::RandomAdapter(
         *TinyTextModel(),
         {{"blk.0.attn_v.weight", FindMatrix(*TinyTextModel(), "blk.0.attn_v.weight")}}, seed % 3);
   }

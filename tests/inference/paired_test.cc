@@ -28,7 +28,7 @@ class EvaluateNelboTest : public ::testing::Test {
     return *table;
   }
 
-  std::shared_ptr<const testing::TextModel> model_ = std::make_shared<const testing::TextModel>();
+  std::shared_ptr<const test::TextModel> model_ = std::make_shared<const test::TextModel>();
   CpuTransformer transformer_{model_, SerialRunner()};
   const std::vector<ScoredDocument> documents_ = {
       {.prompt = {65, 66}, .completion = {67, 68, 69, 70, 71}},
@@ -95,7 +95,7 @@ TEST_F(EvaluateNelboTest, TheTableByTHoldsEveryMaskedToken) {
 // Adapters are chosen by t: with an adapter above 0.5 only, a document whose masks all lie below
 // keeps its value.
 TEST_F(EvaluateNelboTest, AdaptersAreThoseOfT) {
-  const auto adapter = testing::RandomAdapter(
+  const auto adapter = test::RandomAdapter(
       *model_, {{"blk.1.attn_output.weight", &model_->layer(1).output}}, 3, 0.5);
   const AdapterMix mix{.parts = {{adapter, 1.0F}}};
   std::vector<double> asked;
@@ -116,7 +116,7 @@ TEST_F(EvaluateNelboTest, AdaptersAreThoseOfT) {
 
 // They were asked with the share of the whole completion; serving asks with that of a block.
 TEST_F(EvaluateNelboTest, AdaptersOfTCannotBeScoredBlockByBlock) {
-  const auto one = testing::RandomAdapter(
+  const auto one = test::RandomAdapter(
       *model_, {{"blk.0.attn_q.weight", FindMatrix(*model_, "blk.0.attn_q.weight")}}, 1);
   const AdapterMix low{.parts = {{one, 0.5F}}};
   const AdapterMix high{.parts = {{one, 1.0F}}};

@@ -115,7 +115,7 @@ const std::vector<std::pair<PreTokenizer, std::vector<std::string>>>& Expression
 }
 
 // Cuts every part at the matches of one expression, as the rows are defined.
-std::vector<std::u32string> Cut(const testing::BacktrackingRegex& regex,
+std::vector<std::u32string> Cut(const test::BacktrackingRegex& regex,
                                 const std::vector<std::u32string>& parts) {
   std::vector<std::u32string> out;
   for (const std::u32string& part : parts) {
@@ -163,18 +163,18 @@ TEST(PreTokenizerTest, AgreesWithThePublishedExpressions) {
     texts.push_back(RandomText(random));
   }
   for (const auto& [kind, row] : Expressions()) {
-    std::vector<testing::BacktrackingRegex> regexes;
+    std::vector<test::BacktrackingRegex> regexes;
     for (const std::string& expression : row) {
       regexes.emplace_back(expression);
     }
     for (const std::string& text : texts) {
-      std::vector<std::u32string> expected = {testing::CodePoints(text)};
+      std::vector<std::u32string> expected = {test::CodePoints(text)};
       for (const auto& regex : regexes) {
         expected = Cut(regex, expected);
       }
       std::vector<std::u32string> actual;
       for (const std::string_view word : SplitWords(kind, text)) {
-        actual.push_back(testing::CodePoints(word));
+        actual.push_back(test::CodePoints(word));
       }
       std::erase(expected, U"");
       ASSERT_EQ(actual, expected) << "kind " << static_cast<int>(kind) << ", text \"" << text

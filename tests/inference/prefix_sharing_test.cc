@@ -19,7 +19,7 @@
 namespace ruvd {
 namespace {
 
-using testing::TinyTextModel;
+using test::TinyTextModel;
 
 std::shared_ptr<PrefixTree> Tree(KvFormat format, uint64_t pages) {
   const ModelConfig& config = TinyTextModel()->config();

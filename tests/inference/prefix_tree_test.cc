@@ -16,9 +16,9 @@
 namespace ruvd {
 namespace {
 
-using testing::AppendRows;
-using testing::KvShape;
-using testing::StoredToken;
+using test::AppendRows;
+using test::KvShape;
+using test::StoredToken;
 
 using Tokens = std::vector<TokenId>;
 

@@ -10,7 +10,7 @@
 #include "inference/adapter/adapter.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 // Rank 3 on some matrices of both layers, alone and among those that share their input, and on the
 // output matrix.
@@ -36,4 +36,4 @@ inline std::shared_ptr<const Adapter> RandomAdapter(const TinyModel& model, uint
   return adapter;
 }
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

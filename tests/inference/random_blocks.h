@@ -11,7 +11,7 @@
 #include "inference/gguf/half.h"
 #include "inference/gguf/quantize.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 inline constexpr TensorType kPackedTypes[] = {
     TensorType::kQ8_0, TensorType::kQ4_0, TensorType::kQ4_1, TensorType::kQ5_0,
@@ -52,4 +52,4 @@ inline std::vector<uint8_t> RandomBlocks(TensorType type, size_t values, Random&
   return bytes;
 }
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

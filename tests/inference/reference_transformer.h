@@ -12,7 +12,7 @@
 #include "inference/model/model.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 using Rows = std::vector<std::vector<double>>;
 // Whether query i may look at key j.
@@ -218,4 +218,4 @@ class Reference {
   std::function<double(size_t)> position_;
 };
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

@@ -23,7 +23,7 @@
 namespace ruvd {
 namespace {
 
-using testing::TinyModel;
+using test::TinyModel;
 
 // A pretend model over four positions: -log p of position i given which positions are masked. Any
 // numbers will do; the three forms of the NELBO agree for every such table.

@@ -19,10 +19,10 @@
 namespace ruvd {
 namespace {
 
+using test::TestVocabulary;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::TestVocabulary;
 
 constexpr TokenId Byte(uint8_t byte) {
   return 3U + byte;

@@ -23,8 +23,8 @@
 namespace ruvd {
 namespace {
 
-using testing::TextModel;
-using testing::TinyTextModel;
+using test::TextModel;
+using test::TinyTextModel;
 
 std::vector<TokenId> RandomPrompt(size_t length, uint64_t seed) {
   Random random(seed);
@@ -37,7 +37,7 @@ std::vector<TokenId> RandomPrompt(size_t length, uint64_t seed) {
 
 std::shared_ptr<const Adapter> SomeAdapter(uint64_t seed) {
   const auto model = TinyTextModel();
-  return testing::RandomAdapter(
+  return test::RandomAdapter(
       *model, {{"blk.0.attn_v.weight", FindMatrix(*model, "blk.0.attn_v.weight")}}, seed);
 }
 
@@ -214,8 +214,8 @@ TEST(StepTogetherTest, AutoregressiveDecodingComputesTheLastRowOnly) {
 // Found by review: logits that are no numbers committed the mask token for ever.
 TEST(StepTogetherTest, LogitsThatAreNoNumbersEndOneCompletionOnly) {
   const std::string target = "blk.0.attn_output.weight";
-  auto poison = std::make_shared<Adapter>(*testing::RandomAdapter(
-      *TinyTextModel(), {{target, FindMatrix(*TinyTextModel(), target)}}, 1));
+  auto poison = std::make_shared<Adapter>(
+      *test::RandomAdapter(*TinyTextModel(), {{target, FindMatrix(*TinyTextModel(), target)}}, 1));
   for (auto& [name, change] : poison->targets) {
     std::fill(change.a.begin(), change.a.end(), 3e38F);
     std::fill(change.b.begin(), change.b.end(), 3e38F);
@@ -272,7 +272,7 @@ TEST(StepTogetherTest, AFailureStaysWithWhoCausedIt) {
 }
 
 TEST(StepTogetherTest, LongPrefixesComeInPieces) {
-  testing::TinyModel::Options big = TextModel::Defaults();
+  test::TinyModel::Options big = TextModel::Defaults();
   big.context = 1024;
   const auto model = std::make_shared<const TextModel>(big);
   for (const DecodingMode mode : {DecodingMode::kBlock, DecodingMode::kAutoregressive}) {

@@ -11,7 +11,7 @@
 #include "inference/adapter/talora.h"
 #include "tests/inference/text_model.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 // A trunk and three random residuals on some matrices of both layers, "tale@3"; with a random
 // router where the strategy wants one.
@@ -39,4 +39,4 @@ inline Talora RandomTalora(const Model& model, BankStrategy strategy, uint64_t s
   return talora;
 }
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

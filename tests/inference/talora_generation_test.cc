@@ -22,8 +22,8 @@
 namespace ruvd {
 namespace {
 
-using testing::RandomTalora;
-using testing::TinyTextModel;
+using test::RandomTalora;
+using test::TinyTextModel;
 
 constexpr BankStrategy kStrategies[] = {BankStrategy::kDiscrete, BankStrategy::kLinear,
                                         BankStrategy::kAttention, BankStrategy::kSoftBoundary};
@@ -72,7 +72,7 @@ std::vector<TokenId> Tokens(const std::shared_ptr<const Model>& model,
   CpuTransformer transformer(model, SerialRunner());
   auto generation =
       Generation::Create(*model, prompt, options, policy, std::move(prefixes)).value();
-  return testing::RunToEnd(*generation, transformer)->tokens;
+  return test::RunToEnd(*generation, transformer)->tokens;
 }
 
 // Every strategy, with fewer caches than mixes: the cached decode is the one without any cache.
@@ -85,8 +85,8 @@ RC_GTEST_PROP(TaloraGenerationTest, CachesChangeNothing, (uint64_t seed)) {
   SamplingOptions options = Options(DecodingMode::kBlock, *rc::gen::inRange(1, 20));
   options.block_length = *rc::gen::inRange(1, 9);
   RC_ASSERT(Tokens(model, prompt, options, policy) ==
-            testing::CacheFreeBlockDecode(model, prompt, options.max_tokens, options.block_length,
-                                          options.steps, policy));
+            test::CacheFreeBlockDecode(model, prompt, options.max_tokens, options.block_length,
+                                       options.steps, policy));
 }
 
 TEST(TaloraGenerationTest, SharedPrefixesChangeNothing) {

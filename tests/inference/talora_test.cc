@@ -26,7 +26,7 @@
 namespace ruvd {
 namespace {
 
-using testing::RandomTalora;
+using test::RandomTalora;
 
 double Sum(const BankWeights& weights) {
   double sum = 0;
@@ -163,7 +163,7 @@ float WeightOf(const AdapterMix& mix, const std::shared_ptr<const Adapter>& adap
 }
 
 TEST(TaloraTest, MixesTrunkAndBanks) {
-  const testing::TextModel model;
+  const test::TextModel model;
   Talora talora = RandomTalora(model, BankStrategy::kLinear);
   ASSERT_TRUE(CheckTalora(talora).ok());
   AdapterMix mix;
@@ -176,7 +176,7 @@ TEST(TaloraTest, MixesTrunkAndBanks) {
 }
 
 TEST(TaloraTest, SpecialCases) {
-  const testing::TextModel model;
+  const test::TextModel model;
   Talora hard = RandomTalora(model, BankStrategy::kDiscrete);
   hard.trunk = nullptr;
   ASSERT_TRUE(CheckTalora(hard).ok());
@@ -197,7 +197,7 @@ TEST(TaloraTest, SpecialCases) {
 
 // With a residual that is the same everywhere every strategy is the static sum.
 TEST(TaloraTest, EqualBanksAreOneBank) {
-  const testing::TextModel model;
+  const test::TextModel model;
   for (const BankStrategy strategy : kStrategies) {
     Talora talora = RandomTalora(model, strategy);
     talora.residuals.assign(3, talora.residuals[0]);
@@ -211,7 +211,7 @@ TEST(TaloraTest, EqualBanksAreOneBank) {
 }
 
 TEST(TaloraTest, RefusesPartsThatDoNotFit) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const auto reason = [&](const std::function<void(Talora*)>& change) {
     Talora talora = RandomTalora(model, BankStrategy::kDiscrete);
     change(&talora);
@@ -266,7 +266,7 @@ Talora WideTalora(const Model& model, BankStrategy strategy) {
 
 // Found by review: it was loaded, and every request that chose it refused.
 TEST(TaloraTest, RefusesRanksThatNoMixMayHave) {
-  const testing::TextModel model;
+  const test::TextModel model;
   for (const BankStrategy strategy : {BankStrategy::kDiscrete, BankStrategy::kLinear}) {
     EXPECT_TRUE(CheckTalora(WideTalora(model, strategy), model).ok());  // two or three at once
   }
@@ -278,7 +278,7 @@ TEST(TaloraTest, RefusesRanksThatNoMixMayHave) {
 }
 
 TEST(TaloraTest, PlainAdaptersAreTrunkAndBankTogether) {
-  const testing::TextModel model;
+  const test::TextModel model;
   const Talora talora = RandomTalora(model, BankStrategy::kDiscrete);
   const auto bank = PlainAdapter(talora, 1).value();
   EXPECT_EQ(bank->name, "tale-bank1");
@@ -301,7 +301,7 @@ TEST(TaloraTest, PlainAdaptersAreTrunkAndBankTogether) {
 }
 
 TEST(TaloraFileTest, RoundTrip) {
-  const testing::TextModel model;
+  const test::TextModel model;
   for (const BankStrategy strategy : kStrategies) {
     Talora talora = RandomTalora(model, strategy);
     talora.training = {.residual_rate = 0.25F, .residual_decay = 0.125F};
@@ -322,7 +322,7 @@ TEST(TaloraFileTest, RoundTrip) {
 }
 
 TEST(TaloraFileTest, StaticOnesArePlainFiles) {
-  const testing::TextModel model;
+  const test::TextModel model;
   Talora talora = *StaticTalora(RandomTalora(model, BankStrategy::kDiscrete).trunk);
   talora.name = "still";
   talora.version = 9;
@@ -334,7 +334,7 @@ TEST(TaloraFileTest, StaticOnesArePlainFiles) {
 }
 
 TEST(TaloraFileTest, HardBanksNeedNoTrunk) {
-  const testing::TextModel model;
+  const test::TextModel model;
   Talora talora = RandomTalora(model, BankStrategy::kDiscrete);
   talora.trunk = nullptr;
   const std::string bytes = SerializeTaloraFile(talora, model).value();
@@ -348,7 +348,7 @@ TEST(TaloraFileTest, HardBanksNeedNoTrunk) {
 }
 
 RC_GTEST_PROP(TaloraFileTest, DamageNeverCrashes, (uint64_t seed)) {
-  static const testing::TextModel model;
+  static const test::TextModel model;
   static const std::string intact =
       SerializeTaloraFile(RandomTalora(model, BankStrategy::kAttention), model).value();
   Random random(seed);

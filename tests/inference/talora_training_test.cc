@@ -24,7 +24,7 @@ namespace ruvd::train {
 namespace {
 
 const std::shared_ptr<const Model>& TestModel() {
-  static const std::shared_ptr<const Model> model = std::make_shared<const testing::TextModel>();
+  static const std::shared_ptr<const Model> model = std::make_shared<const test::TextModel>();
   return model;
 }
 

@@ -15,7 +15,7 @@
 #include "inference/tokenizer/byte_alphabet.h"
 #include "inference/tokenizer/tokenizer.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 // The tokenizer part of a GGUF file, token by token.
 struct TestVocabulary {
@@ -79,4 +79,4 @@ struct TestVocabulary {
   std::function<void(GgufWriter*)> extra = [](GgufWriter*) {};
 };
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

@@ -21,7 +21,7 @@ namespace {
 using train::Prediction;
 using train::TrainingSequence;
 
-constexpr TokenId kMask = testing::kTinyMask;
+constexpr TokenId kMask = test::kTinyMask;
 
 std::vector<TokenId> Numbers(size_t count) {
   std::vector<TokenId> stream(count);
@@ -111,7 +111,7 @@ TEST(TextCropsTest, BlocksGrowFromOne) {
 
 // Why blocks of one are where the growth begins: their losses are the causal ones.
 TEST(TextCropsTest, BlocksOfOneAreNextTokenPrediction) {
-  const auto model = std::make_shared<const testing::TextModel>();
+  const auto model = std::make_shared<const test::TextModel>();
   const auto weights = train::ModelWeights::Create(model, nullptr, SerialRunner()).value();
   train::NetworkPass<float> pass(*weights, SerialRunner(), {});
   CropOptions options = Options();

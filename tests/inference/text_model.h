@@ -15,7 +15,7 @@
 #include "inference/tokenizer/tokenizer.h"
 #include "tests/inference/tiny_model.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 inline constexpr TokenId kTinyEndOfText = 256;
 inline constexpr TokenId kTinyMask = 257;
@@ -107,4 +107,4 @@ inline std::shared_ptr<const Adapter> RandomAdapter(
   return adapter;
 }
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

@@ -19,7 +19,7 @@
 #include "inference/model/model.h"
 #include "inference/tokenizer/tokenizer.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 // A random model in memory, without a file. Matrices are drawn from a normal distribution and
 // stored in `type`; weights are scaled so that logits are of order one. Its tokenizer knows 38
@@ -180,4 +180,4 @@ inline double RelativeRms(const std::vector<float>& a, const std::vector<float>&
   return std::sqrt(difference / norm);
 }
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

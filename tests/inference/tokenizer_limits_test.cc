@@ -17,8 +17,8 @@
 namespace ruvd {
 namespace {
 
+using test::TestVocabulary;
 using ::testing::HasSubstr;
-using testing::TestVocabulary;
 
 std::string Refusal(const TestVocabulary& vocabulary) {
   const absl::Status status = vocabulary.Build().status();

@@ -115,9 +115,9 @@ TEST(TokenizerTest, ReadsTheSpecialIds) {
 }
 
 TEST(TokenizerTest, PromptsLackedTheBeginningOfTextToken) {
-  auto vocabulary = testing::TestVocabulary::Bytes();
-  const TokenId bos = vocabulary.Add("<s>", testing::TestVocabulary::kControl);
-  const TokenId eos = vocabulary.Add("</s>", testing::TestVocabulary::kControl);
+  auto vocabulary = test::TestVocabulary::Bytes();
+  const TokenId bos = vocabulary.Add("<s>", test::TestVocabulary::kControl);
+  const TokenId eos = vocabulary.Add("</s>", test::TestVocabulary::kControl);
   const auto build = [&](bool add) {
     vocabulary.extra = [=](GgufWriter* writer) {
       writer->SetUnsigned32("tokenizer.ggml.bos_token_id", bos);
@@ -140,17 +140,17 @@ TEST(TokenizerTest, PromptsLackedTheBeginningOfTextToken) {
 
 TEST(TokenizerTest, TheEndOfATurnIsFoundByItsSpelling) {
   const auto found = [](const std::vector<std::string>& controls, int32_t kind) {
-    auto vocabulary = testing::TestVocabulary::Bytes();
+    auto vocabulary = test::TestVocabulary::Bytes();
     for (const std::string& control : controls) {
       vocabulary.Add(control, kind);
     }
     return vocabulary.Build().value()->end_of_turn_id();
   };
-  constexpr int32_t kControl = testing::TestVocabulary::kControl;
+  constexpr int32_t kControl = test::TestVocabulary::kControl;
   EXPECT_EQ(found({"<|im_start|>", "<|im_end|>"}, kControl), 257U);
   EXPECT_EQ(found({"<|eot_id|>"}, kControl), 256U);
   EXPECT_EQ(found({"<|end|>"}, kControl), 256U);
-  EXPECT_EQ(found({"<|im_end|>"}, testing::TestVocabulary::kNormal), std::nullopt);
+  EXPECT_EQ(found({"<|im_end|>"}, test::TestVocabulary::kNormal), std::nullopt);
   EXPECT_EQ(found({}, kControl), std::nullopt);
 }
 

@@ -22,7 +22,7 @@
 namespace ruvd {
 namespace {
 
-using testing::TextModel;
+using test::TextModel;
 
 std::shared_ptr<const TextModel> TinyTextModel() {
   static const auto model = std::make_shared<const TextModel>();

@@ -55,7 +55,7 @@ struct TextRun {
             .runner = &SerialRunner()};
   }
 
-  std::shared_ptr<const testing::TextModel> model = std::make_shared<const testing::TextModel>();
+  std::shared_ptr<const test::TextModel> model = std::make_shared<const test::TextModel>();
   std::unique_ptr<ModelWeights> weights =
       ModelWeights::Create(model, nullptr, SerialRunner()).value();
   ChangeSet<float> changes;
@@ -158,7 +158,7 @@ TEST(TrainingRunTest, CancellationEndsIt) {
 
 // What it says is what the throttle holds against the memory that learning may take.
 TEST(TrainingRunTest, ItsBytesAreAllThatItHolds) {
-  const auto model = std::make_shared<const testing::TextModel>();
+  const auto model = std::make_shared<const test::TextModel>();
   const auto weights = ModelWeights::Create(model, nullptr, SerialRunner()).value();
   const std::vector<Site> sites = {{1, Linear::kDown}};
   const std::vector<TrainingExample> texts = {Example(std::string(80, 'p'), " hello")};
@@ -190,7 +190,7 @@ TEST(TrainingRunTest, ItsBytesAreAllThatItHolds) {
 }
 
 TEST(TrainingRunTest, PreferencesAreLearnt) {
-  const auto model = std::make_shared<const testing::TextModel>();
+  const auto model = std::make_shared<const test::TextModel>();
   const auto weights = ModelWeights::Create(model, nullptr, SerialRunner()).value();
   ChangeSet<float> changes(NetworkShape::Of(model->config()));
   ASSERT_TRUE(AddLoras(*model, SitesFrom(model->config(), 1, false), 2, false, 5, &changes).ok());
@@ -214,7 +214,7 @@ TEST(TrainingRunTest, PreferencesAreLearnt) {
 
 // They were trained with the share of the whole completion, which serving never asks for.
 TEST(TrainingRunTest, RefusesTimestepBanksInBlockDiffusion) {
-  const auto model = std::make_shared<const testing::TextModel>();
+  const auto model = std::make_shared<const test::TextModel>();
   const auto weights = ModelWeights::Create(model, nullptr, SerialRunner()).value();
   const std::vector<Site> sites = {{1, Linear::kDown}};
   for (const bool banked : {false, true}) {

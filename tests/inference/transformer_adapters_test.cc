@@ -18,8 +18,8 @@
 namespace ruvd {
 namespace {
 
-using testing::RelativeRms;
-using testing::TinyModel;
+using test::RelativeRms;
+using test::TinyModel;
 using testing::Values;
 
 // Every matrix that an adapter may change, as the model names it.

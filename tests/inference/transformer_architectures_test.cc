@@ -17,9 +17,9 @@
 namespace ruvd {
 namespace {
 
-using testing::Reference;
-using testing::RelativeRms;
-using testing::TinyModel;
+using test::Reference;
+using test::RelativeRms;
+using test::TinyModel;
 
 constexpr size_t kTokens = 37;
 constexpr Attention kCausal{.kind = Attention::Kind::kCausal};
@@ -62,7 +62,7 @@ std::vector<float> Hidden(const std::shared_ptr<const TinyModel>& model,
 
 // The change makes a difference, and the one that the reference says.
 void ExpectAsReference(const std::shared_ptr<TinyModel>& model, const Attention& attention,
-                       const testing::Sees& sees) {
+                       const test::Sees& sees) {
   const auto plain = std::make_shared<TinyModel>(TinyModel::Options{});
   const std::vector<float> expected = Reference(*model, sees).Hidden(Tokens());
   EXPECT_LT(RelativeRms(Hidden(model, attention), expected), 3e-6);

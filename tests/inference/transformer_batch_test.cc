@@ -18,10 +18,10 @@
 namespace ruvd {
 namespace {
 
-using testing::RandomAdapter;
-using testing::RandomTokens;
-using testing::RelativeRms;
-using testing::TinyModel;
+using test::RandomAdapter;
+using test::RandomTokens;
+using test::RelativeRms;
+using test::TinyModel;
 
 constexpr Attention kCausal{.kind = Attention::Kind::kCausal};
 constexpr Attention kBlocks{.kind = Attention::Kind::kBlockCausal, .block_length = 5};

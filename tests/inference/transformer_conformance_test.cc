@@ -57,8 +57,8 @@ double ErrorOf(const nlohmann::json& test) {
           .ok());
   std::vector<float> logits(tokens.size() * static_cast<size_t>(model->config().vocabulary));
   transformer.Logits(output.hidden, &mix, logits);
-  return testing::RelativeRms(logits,
-                              ReadFloats(Fixtures() + test["golden_exact"].get<std::string>()));
+  return test::RelativeRms(logits,
+                           ReadFloats(Fixtures() + test["golden_exact"].get<std::string>()));
 }
 
 TEST(TransformerConformanceTest, EveryLogitsCaseIsWithinItsLimit) {

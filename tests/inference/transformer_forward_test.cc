@@ -21,13 +21,13 @@
 namespace ruvd {
 namespace {
 
-using testing::RandomTokens;
-using testing::RelativeRms;
-using testing::TinyModel;
+using test::RandomTokens;
+using test::RelativeRms;
+using test::TinyModel;
 using testing::Values;
 
-using testing::Reference;
-using testing::Sees;
+using test::Reference;
+using test::Sees;
 
 std::vector<float> Hidden(Transformer& transformer, const ForwardInput& input) {
   ForwardOutput output;

@@ -162,7 +162,7 @@ class ModelPackageTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
     path_ = (folder_ / "model.gguf").string();
-    RUVD_CHECK(WriteFileAtomically(path_, testing::FileContents().Serialize()).ok());
+    RUVD_CHECK(WriteFileAtomically(path_, test::FileContents().Serialize()).ok());
   }
 
   Whitening Statistics(const Digest& model, int width) const {
@@ -211,7 +211,7 @@ TEST_F(ModelPackageTest, StatisticsOfAnotherModelAreRefused) {
 }
 
 TEST_F(ModelPackageTest, AFileThatHoldsSomethingElseIsRefused) {
-  ASSERT_TRUE(WriteFileAtomically(WhiteningPath(path_), testing::FileContents().Serialize()).ok());
+  ASSERT_TRUE(WriteFileAtomically(WhiteningPath(path_), test::FileContents().Serialize()).ok());
   EXPECT_EQ(ReasonOf(LoadModelPackage(path_).status()), reasons::kFileUnreadable);
 }
 

@@ -35,7 +35,7 @@ class AdapterCatalogTest : public ::testing::Test {
   // A plain file NAME.gguf.
   std::string File(const std::string& name) {
     const std::string target = "blk.1.attn_output.weight";
-    Adapter adapter = *testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
+    Adapter adapter = *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
     adapter.name = name;
     const std::string path = folder_ / (name + ".gguf");
     EXPECT_TRUE(SaveAdapterFile(adapter, *model_, path).ok());
@@ -45,7 +45,7 @@ class AdapterCatalogTest : public ::testing::Test {
   const fs::path folder_ = fs::path(::testing::TempDir()) /
                            (std::string("adapter_catalog_") + std::to_string(::getpid()) +
                             ::testing::UnitTest::GetInstance()->current_test_info()->name());
-  const std::shared_ptr<const Model> model_ = testing::TinyTextModel();
+  const std::shared_ptr<const Model> model_ = test::TinyTextModel();
 };
 
 // Found by review: the import that came too late deleted the file of the one that succeeded.
@@ -97,11 +97,26 @@ TEST_F(AdapterCatalogTest, SaysWhetherChoosingReadsFiles) {
   EXPECT_TRUE(catalog.ReadsFiles({}));
 }
 
+// Found by review: an imported adapter called deep was taken for what the deep loop had learned.
+TEST_F(AdapterCatalogTest, TheNameOfWhatTheDeepLoopLearnsIsNotFree) {
+  AdapterCatalog catalog(*model_,
+                         {.folder = folder_ / "imported", .learned_folder = folder_ / "learned"});
+  const std::string file = File("deep");
+  const absl::Status loaded = catalog.Load(file, 1).status();
+  EXPECT_THAT(MessageOf(loaded), AllOf(HasSubstr("called 'deep'"), HasSubstr("--name")));
+  EXPECT_EQ(catalog.Import(ReadFile(file, 1 << 24).value(), 1).status(), loaded);
+  EXPECT_TRUE(catalog.List().empty());
+  Adapter own = *test::RandomAdapter(
+      *model_, {{"blk.1.attn_output.weight", FindMatrix(*model_, "blk.1.attn_output.weight")}}, 1);
+  own.name = "deep";
+  EXPECT_TRUE(catalog.Publish(StaticTalora(std::make_shared<const Adapter>(own)), 1.0F).ok());
+}
+
 // One alpha does not express two ranks: what the file gives back has other bits, and was taken for
 // a file that had changed.
 TEST_F(AdapterCatalogTest, APublishedAdapterOfMixedRanksCanBeReadAgain) {
   AdapterCatalog catalog(*model_, {.budget = 1, .learned_folder = folder_ / "learned"});
-  Adapter adapter = *testing::RandomAdapter(
+  Adapter adapter = *test::RandomAdapter(
       *model_,
       {{"blk.0.attn_output.weight", FindMatrix(*model_, "blk.0.attn_output.weight")},
        {"blk.1.attn_output.weight", FindMatrix(*model_, "blk.1.attn_output.weight")}},

@@ -102,7 +102,7 @@ class ReachedAdapterTest : public ::testing::Test {
   }
   std::shared_ptr<const Talora> Learned(uint32_t version) {
     const std::string target = "blk.1.attn_output.weight";
-    Adapter adapter = *testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
+    Adapter adapter = *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
     adapter.name = "deep";
     adapter.version = version;
     return StaticTalora(std::make_shared<const Adapter>(std::move(adapter)));
@@ -123,7 +123,7 @@ class ReachedAdapterTest : public ::testing::Test {
   const fs::path folder_ = fs::path(::testing::TempDir()) /
                            (std::string("adapter_reach_") + std::to_string(::getpid()) +
                             ::testing::UnitTest::GetInstance()->current_test_info()->name());
-  const std::shared_ptr<const Model> model_ = testing::TinyTextModel();
+  const std::shared_ptr<const Model> model_ = test::TinyTextModel();
   SealKey key_ = SealKey::Generate();
   Digest package_ = kPackage;
   const AdapterReach reach_ = *ReachOf(kPackage, std::vector<std::vector<float>>{At(0)}, kNear);

@@ -45,7 +45,7 @@ class AdapterSourceTest : public DatabaseTest {
   void Put(uint8_t degrees) {
     const std::string target = "blk.1.attn_output.weight";
     Adapter adapter =
-        *testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, degrees);
+        *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, degrees);
     adapter.name = std::to_string(degrees);
     const Pattern pattern{.id = PatternId{degrees},
                           .embedding = At(degrees),
@@ -70,7 +70,7 @@ class AdapterSourceTest : public DatabaseTest {
     return Names(source_->ChooseAgain(current, At(degrees), BankOf(1), kind, factor));
   }
 
-  const std::shared_ptr<const Model> model_ = testing::TinyTextModel();
+  const std::shared_ptr<const Model> model_ = test::TinyTextModel();
   AdapterCatalog catalog_{*model_, {}};
   std::unique_ptr<PatternStore> patterns_;
   std::unique_ptr<AdapterSource> source_;

@@ -32,7 +32,7 @@ namespace ruvd {
 namespace {
 
 constexpr PatternId kId{1, 2, 3};
-const Digest kPackage = Sha256("package");
+const Digest kRoundPackage = Sha256("package");
 
 class BackgroundRoundTest : public DatabaseTest {
  protected:
@@ -53,7 +53,7 @@ class BackgroundRoundTest : public DatabaseTest {
   }
   void AddLesson(const std::string& id, const std::vector<float>& embedding,
                  const std::string& prompt = "The lighthouse keeper",
-                 const Digest& package = kPackage) {
+                 const Digest& package = kRoundPackage) {
     ASSERT_TRUE(trajectories_
                     ->Put({.response_id = id,
                            .prompt = prompt,
@@ -80,7 +80,7 @@ class BackgroundRoundTest : public DatabaseTest {
                               .transformer = transformer_.get(),
                               .trajectories = trajectories_.get(),
                               .patterns = patterns_.get(),
-                              .package_id = kPackage,
+                              .package_id = kRoundPackage,
                               .catalog = catalog_.get(),
                               .cancelled = cancelled,
                               .slice = slice_};
@@ -281,7 +281,7 @@ TEST_F(BackgroundRoundTest, LessonsOfARoundThatFailsWaitForTheNext) {
   round = Run({"r"});
   EXPECT_TRUE(round.status.ok()) << round.status;
   EXPECT_TRUE(round.waiting.empty());
-  EXPECT_EQ(trajectories_->Get("r")->learned_by, AsText(kPackage));
+  EXPECT_EQ(trajectories_->Get("r")->learned_by, AsText(kRoundPackage));
   EXPECT_EQ(trajectories_->Get("r")->learned_in, kId);
 }
 

@@ -23,8 +23,8 @@
 namespace ruvd {
 namespace {
 
+using test::CausalModelFile;
 using ::testing::AllOf;
-using testing::CausalModelFile;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

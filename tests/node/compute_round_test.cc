@@ -17,8 +17,8 @@
 namespace ruvd {
 namespace {
 
+using test::TinyTextModel;
 using ::testing::ElementsAre;
-using testing::TinyTextModel;
 
 // A completion whose window and prompt have `rows` tokens in all: what its diffusion step costs.
 class CompletionTask final : public ComputeTask {
@@ -57,7 +57,7 @@ class SliceTask final : public ComputeTask {
 
 class ComputeRoundTest : public ::testing::Test {
  protected:
-  RoundOutcome Run(const std::vector<ComputeTask*>& tasks, size_t most_rows) {
+  ComputeOutcome Run(const std::vector<ComputeTask*>& tasks, size_t most_rows) {
     std::vector<RoundTask> entries;
     for (ComputeTask* task : tasks) {
       entries.push_back({.task = task, .number = entries.size()});
@@ -72,7 +72,7 @@ class ComputeRoundTest : public ::testing::Test {
 TEST_F(ComputeRoundTest, CompletionsShareAForward) {
   CompletionTask a(10);
   CompletionTask b(20);
-  const RoundOutcome outcome = Run({&a, &b}, 100);
+  const ComputeOutcome outcome = Run({&a, &b}, 100);
   EXPECT_EQ(outcome.batch, 2U);
   EXPECT_EQ(outcome.rows, 30U);
   EXPECT_THAT(outcome.turns, ElementsAre(Turn::kServed, Turn::kServed));
@@ -92,7 +92,7 @@ TEST_F(ComputeRoundTest, OneSliceARound) {
   SliceTask first;
   SliceTask second;
   CompletionTask completion(10);
-  const RoundOutcome outcome = Run({&first, &second, &completion}, 100);
+  const ComputeOutcome outcome = Run({&first, &second, &completion}, 100);
   EXPECT_THAT(outcome.turns, ElementsAre(Turn::kEnded, Turn::kWaiting, Turn::kServed));
   EXPECT_EQ(outcome.batch, 1U);
 }
@@ -100,7 +100,7 @@ TEST_F(ComputeRoundTest, OneSliceARound) {
 TEST_F(ComputeRoundTest, TheUnwantedEndWithoutAForward) {
   CompletionTask a(10);
   a.cancelled = true;
-  const RoundOutcome outcome = Run({&a}, 100);
+  const ComputeOutcome outcome = Run({&a}, 100);
   EXPECT_THAT(outcome.turns, ElementsAre(Turn::kEnded));
   EXPECT_EQ(outcome.batch, 0U);
   EXPECT_EQ(a.rounds, 0);

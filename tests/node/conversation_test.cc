@@ -17,17 +17,17 @@
 namespace ruvd {
 namespace {
 
+using test::TextModel;
 using ::testing::ElementsAre;
-using testing::TextModel;
 
 // Bytes, and the markers of ChatML as control tokens behind them.
 class ChatModel {
  public:
   explicit ChatModel(const std::string& chat_template) {
-    auto vocabulary = testing::TestVocabulary::Bytes();
-    bos_ = vocabulary.Add("<s>", testing::TestVocabulary::kControl);
-    start_ = vocabulary.Add("<|im_start|>", testing::TestVocabulary::kControl);
-    end_ = vocabulary.Add("<|im_end|>", testing::TestVocabulary::kControl);
+    auto vocabulary = test::TestVocabulary::Bytes();
+    bos_ = vocabulary.Add("<s>", test::TestVocabulary::kControl);
+    start_ = vocabulary.Add("<|im_start|>", test::TestVocabulary::kControl);
+    end_ = vocabulary.Add("<|im_end|>", test::TestVocabulary::kControl);
     vocabulary.extra = [this, chat_template](GgufWriter* writer) {
       writer->SetUnsigned32("tokenizer.ggml.bos_token_id", bos_);
       writer->SetBool("tokenizer.ggml.add_bos_token", true);

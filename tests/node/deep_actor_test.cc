@@ -7,12 +7,15 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/parallel.h"
+#include "base/random.h"
 #include "base/reasons.h"
 #include "base/sim_executor.h"
 #include "base/status.h"
@@ -66,6 +69,7 @@ class DeepActorTest : public DatabaseTest {
                                  .package_id = package_,
                                  .changes = changes_.get(),
                                  .cancelled = [this] {
+                                   ++polls_;
                                    clock_.Advance(std::chrono::milliseconds(10));
                                    return stop_after_polls_ > 0 && --stop_after_polls_ == 0;
                                  }};
@@ -113,6 +117,7 @@ class DeepActorTest : public DatabaseTest {
   const Digest package_ = Sha256("package");
   bool enabled_ = true;
   int stop_after_polls_ = 0;  // 0: never
+  int polls_ = 0;
   Duration interval_{};
   int next_ = 0;
   std::shared_ptr<const Model> model_;
@@ -232,6 +237,60 @@ TEST(DeepRatingsTest, ARatingReplacesTheFormerOneOfItsResponse) {
     ratings.Add({.response_id = fmt::format("b{}", i), .version = 2, .rating = 0.9});
   }
   EXPECT_FALSE(ratings.Regressed(2, 1));
+}
+
+// At one standard error, looked at after every rating, half of them were.
+TEST(DeepRatingsTest, AVersionThatIsNoWorseIsRarelyTakenBackHoweverOftenOneLooks) {
+  Random random(7);
+  constexpr int kVersions = 400;
+  int regressed = 0;
+  for (int i = 0; i < kVersions; ++i) {
+    DeepRatings ratings;
+    const auto rate = [&](uint32_t version, int number, double like) {
+      ratings.Add({.response_id = fmt::format("{}/{}", version, number),
+                   .version = version,
+                   .rating = random.Chance(like) ? 1.0 : 0.0});
+    };
+    for (int n = 0; n < 60; ++n) {
+      rate(1, n, 0.7);
+    }
+    bool worse = false;
+    for (int n = 0; n < 120 && !worse; ++n) {
+      rate(2, n, 0.7);
+      worse = ratings.Regressed(2, 1);
+    }
+    regressed += worse ? 1 : 0;
+  }
+  EXPECT_LE(regressed, kVersions / 20);
+}
+
+TEST(DeepRatingsTest, AVersionThatIsMuchWorseIsFound) {
+  DeepRatings ratings;
+  bool worse = false;
+  for (int n = 0; n < 60; ++n) {
+    ratings.Add(
+        {.response_id = fmt::format("1/{}", n), .version = 1, .rating = n % 10 < 8 ? 1.0 : 0.0});
+    ratings.Add(
+        {.response_id = fmt::format("2/{}", n), .version = 2, .rating = n % 10 < 3 ? 1.0 : 0.0});
+    worse = worse || ratings.Regressed(2, 1);
+  }
+  EXPECT_TRUE(worse);
+}
+
+TEST_F(DeepActorTest, ARoundThatFailsIsTriedLessAndLessOften) {
+  // What is learned cannot be published: its folder is a file.
+  ASSERT_TRUE(WriteFileAtomically((folder_ / "learned").string(), "", 0600).ok());
+  Start();
+  EXPECT_FALSE(Run().ok());
+  ASSERT_TRUE(std::filesystem::exists(folder_ / "checkpoint"));
+  int tried = 0;
+  for (int i = 0; i < 240; ++i) {  // two hours
+    const int before = polls_;
+    Pass(std::chrono::seconds(30));
+    tried += polls_ > before ? 1 : 0;
+  }
+  EXPECT_GE(tried, 4);
+  EXPECT_LE(tried, 12);
 }
 
 }  // namespace

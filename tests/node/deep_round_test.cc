@@ -31,7 +31,7 @@
 namespace ruvd {
 namespace {
 
-constexpr size_t kLessons = kDeepTestLessons;
+constexpr size_t kDeepLessons = kDeepTestLessons;
 constexpr char kFolderVariable[] = "RUVD_DEEP_ROUND_TEST_FOLDER";
 constexpr int kStepsOfChild = 60;
 
@@ -41,8 +41,8 @@ TEST_F(DeepRoundTest, WhatHelpsBecomesAVersionThatAllRequestsGetAlsoAfterARestar
   const DeepResult result = Run();
   ASSERT_EQ(result.outcome, DeepOutcome::kPublished);
   EXPECT_EQ(result.version, 1u);
-  EXPECT_EQ(result.lessons, kLessons - kLessons / 4);
-  EXPECT_EQ(result.held_back, kLessons / 4);
+  EXPECT_EQ(result.lessons, kDeepLessons - kDeepLessons / 4);
+  EXPECT_EQ(result.held_back, kDeepLessons / 4);
   EXPECT_EQ(result.steps, 6u);
   EXPECT_GT(result.held_out_before - result.held_out_after, result.standard_error);
   EXPECT_LE(result.general_after, 1.005 * result.general_before);
@@ -158,7 +158,7 @@ TEST_F(DeepRoundTest, WhereItsLessonsChangedAnInterruptedRoundBeginsAnew) {
     const auto round = Begin();
     ASSERT_TRUE(round->Work(Duration(1)).ok());
   }
-  for (size_t i = 0; i < kLessons; ++i) {
+  for (size_t i = 0; i < kDeepLessons; ++i) {
     ASSERT_TRUE(trajectories_
                     ->SetFeedback(fmt::format("lesson {:02}", i),
                                   {.edited_text = " slept through the whole winter again."})
@@ -174,7 +174,7 @@ TEST_F(DeepRoundTest, WhereItsLessonsChangedAnInterruptedRoundBeginsAnew) {
 }
 
 TEST_F(DeepRoundTest, FewLessonsTeachNothing) {
-  options_.least_lessons = kLessons + 1;
+  options_.least_lessons = kDeepLessons + 1;
   EXPECT_EQ(Run().outcome, DeepOutcome::kTooFewLessons);
   EXPECT_TRUE(catalog_->List().empty());
   EXPECT_FALSE(std::filesystem::exists(Checkpoint()));
@@ -288,7 +288,7 @@ TEST_F(DeepRoundTest, AStopBetweenSlicesKeepsTheCheckpoint) {
 TEST_F(DeepRoundTest, ALessonOfNobodyThatNewerOnesDisplacedCostsNothing) {
   const auto round = Begin();
   ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
-  const auto small = TrajectoryStore::Open(*database_, {.capacity = kLessons}).value();
+  const auto small = TrajectoryStore::Open(*database_, {.capacity = kDeepLessons}).value();
   ASSERT_TRUE(small->Put({.response_id = "newer", .created_ms = clock_.WallMillis()}).ok());
   ASSERT_TRUE(absl::IsNotFound(trajectories_->Get("lesson 00").status()));
   EXPECT_EQ(round->Finish()->outcome, DeepOutcome::kPublished);

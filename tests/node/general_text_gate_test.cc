@@ -17,18 +17,18 @@
 namespace ruvd {
 namespace {
 
-using testing::TextModel;
+using test::TextModel;
 
 class GeneralTextGateTest : public ::testing::Test {
  protected:
   static std::shared_ptr<const TextModel> MakeModel(int context = 1024) {
-    testing::TinyModel::Options options = TextModel::Defaults();
+    test::TinyModel::Options options = TextModel::Defaults();
     options.layers = 1;
     options.context = context;  // 1024: the passage, byte by byte
     return std::make_shared<const TextModel>(options);
   }
   std::shared_ptr<const Adapter> RandomChange() const {
-    return testing::RandomAdapter(
+    return test::RandomAdapter(
         *model_, {{"blk.0.attn_v.weight", FindMatrix(*model_, "blk.0.attn_v.weight")}}, 1);
   }
 

@@ -23,13 +23,13 @@
 namespace ruvd {
 namespace {
 
+using test::TextModel;
 using ::testing::HasSubstr;
-using testing::TextModel;
 
 class GeneralTextTest : public ::testing::Test {
  protected:
   static std::shared_ptr<const TextModel> MakeModel(int context) {
-    testing::TinyModel::Options options = TextModel::Defaults();
+    test::TinyModel::Options options = TextModel::Defaults();
     options.layers = 1;
     options.context = context;
     return std::make_shared<const TextModel>(options);

@@ -107,11 +107,11 @@ class GenerationTaskTest : public DatabaseTest {
 // behind it.
 TEST_F(GenerationTaskTest, AnEditThatChangesNothingRejectsNothing) {
   const SamplingOptions options = {.mode = DecodingMode::kDiffusion, .max_tokens = 16};
-  Use(testing::TextModelWithEndOfTurn(kNoToken));
+  Use(test::TextModelWithEndOfTurn(kNoToken));
   Run(options);
   const Commit first = First();
   ASSERT_GT(first.position, 0);
-  Use(testing::TextModelWithEndOfTurn(first.token));
+  Use(test::TextModelWithEndOfTurn(first.token));
   const GenerationFinished finished = Run(options);
   ASSERT_EQ(finished.reason, FinishReason::kEndOfText);
   const auto tokens = static_cast<size_t>(finished.completion_tokens);
@@ -128,7 +128,7 @@ TEST_F(GenerationTaskTest, AnEditThatChangesNothingRejectsNothing) {
 }
 
 TEST_F(GenerationTaskTest, AUserWhoWasForgottenMeanwhileLeavesNothing) {
-  Use(testing::TinyTextModel());
+  Use(test::TinyTextModel());
   const SamplingOptions options = {.mode = DecodingMode::kAutoregressive, .max_tokens = 4};
   const auto task = Task(options);
   clock_.Advance(std::chrono::seconds(1));
@@ -143,7 +143,7 @@ TEST_F(GenerationTaskTest, AUserWhoWasForgottenMeanwhileLeavesNothing) {
 
 // Its trajectory was stored behind the erasure, under a new key of the user's.
 TEST_F(GenerationTaskTest, ACompletionWhoseUserIsErasedMeanwhileLeavesNothing) {
-  Use(testing::TinyTextModel());
+  Use(test::TinyTextModel());
   ErasureFence fence(clock_);
   KeptEntries recorder;
   services_.fence = &fence;
@@ -172,7 +172,7 @@ TEST_F(GenerationTaskTest, ACompletionWhoseUserIsErasedMeanwhileLeavesNothing) {
 }
 
 TEST_F(GenerationTaskTest, AFailedRequestOfAnErasedUserLeavesNoEmbedding) {
-  Use(testing::TinyTextModel());
+  Use(test::TinyTextModel());
   ErasureFence fence(clock_);
   KeptEntries recorder;
   services_.fence = &fence;
@@ -189,7 +189,7 @@ TEST_F(GenerationTaskTest, AFailedRequestOfAnErasedUserLeavesNoEmbedding) {
 }
 
 TEST_F(GenerationTaskTest, WhatIsUsualIsKnownForEachMode) {
-  Use(testing::TinyTextModel());
+  Use(test::TinyTextModel());
   services_.dgr = DgrOptions{.strategy = DgrStrategy::kEntropy, .max_retrievals = 0};
   Run({.mode = DecodingMode::kAutoregressive, .max_tokens = 6, .ignore_end_of_text = true});
   EXPECT_EQ(usual_entropy_[DecodingMode::kAutoregressive].Count(1), 6);
@@ -201,12 +201,12 @@ TEST_F(GenerationTaskTest, WhatIsUsualIsKnownForEachMode) {
 
 // A pattern at the threshold is found for a session whose feedback spoke for it, and for no other.
 TEST_F(GenerationTaskTest, RelationsOfItsSessionMoveWhatIsFound) {
-  Use(testing::TinyTextModel());
+  Use(test::TinyTextModel());
   const SamplingOptions options = {.mode = DecodingMode::kAutoregressive, .max_tokens = 2};
   Run(options);
   const Trajectory first = trajectories_->Get("r").value();
   const std::string target = "blk.1.attn_output.weight";
-  Adapter adapter = *testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
+  Adapter adapter = *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
   const PatternId id{7};
   ASSERT_TRUE(patterns_
                   ->Put({.id = id,
@@ -245,7 +245,7 @@ class RoutedGenerationTest : public GenerationTaskTest {
   void Route(size_t route, double exploration = 0) {
     router_ = std::make_unique<RequestRouter>(
         RequestRouterOptions{.kind = kind_, .exploration = exploration, .seed = 3});
-    ASSERT_TRUE(router_->Serve(testing::RouterThatTakes(route)).ok());
+    ASSERT_TRUE(router_->Serve(test::RouterThatTakes(route)).ok());
     services_.router = router_.get();
   }
   const std::optional<TrajectoryRoute>& Taken() {
@@ -270,7 +270,7 @@ class RoutedGenerationTest : public GenerationTaskTest {
 };
 
 TEST_F(RoutedGenerationTest, WhatIsLeftOpenIsChosenAndRecorded) {
-  Use(testing::TinyTextModel());
+  Use(test::TinyTextModel());
   EXPECT_EQ(Run(diffusion_).steps, 12);
   EXPECT_FALSE(Taken().has_value()) << "nobody chose";
   Route(kRouteHalfSteps);
@@ -293,7 +293,7 @@ TEST_F(RoutedGenerationTest, WhatIsLeftOpenIsChosenAndRecorded) {
 }
 
 TEST_F(RoutedGenerationTest, BlocksAndTheCacheAreServedAsChosen) {
-  Use(testing::TinyTextModel());
+  Use(test::TinyTextModel());
   Route(kRouteHalfSteps);
   const SamplingOptions block = {
       .mode = DecodingMode::kBlock, .max_tokens = 12, .ignore_end_of_text = true};
@@ -305,7 +305,7 @@ TEST_F(RoutedGenerationTest, BlocksAndTheCacheAreServedAsChosen) {
 }
 
 TEST_F(RoutedGenerationTest, WhatTheRequestAskedForStays) {
-  Use(testing::TinyTextModel());
+  Use(test::TinyTextModel());
   Route(kRouteHalfSteps);
   SamplingOptions asked = diffusion_;
   asked.steps = 12;
@@ -318,7 +318,7 @@ TEST_F(RoutedGenerationTest, WhatTheRequestAskedForStays) {
 }
 
 TEST_F(RoutedGenerationTest, ServingAsAskedGivesWhatItGivesWithoutARouter) {
-  Use(testing::TinyTextModel());
+  Use(test::TinyTextModel());
   Run(diffusion_);
   const std::vector<TokenId> without = Tokens();
   Route(kRouteAsAsked);
@@ -327,11 +327,11 @@ TEST_F(RoutedGenerationTest, ServingAsAskedGivesWhatItGivesWithoutARouter) {
 }
 
 TEST_F(RoutedGenerationTest, WithoutAdaptersNoneActs) {
-  Use(testing::TinyTextModel());
+  Use(test::TinyTextModel());
   const std::string target = "blk.1.attn_output.weight";
   const std::string file = folder_ / "one.gguf";
   ASSERT_TRUE(
-      SaveAdapterFile(*testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1),
+      SaveAdapterFile(*test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1),
                       *model_, file)
           .ok());
   Run(diffusion_);
@@ -349,7 +349,7 @@ TEST_F(RoutedGenerationTest, WithoutAdaptersNoneActs) {
 }
 
 TEST_F(RoutedGenerationTest, ACascadeReadsTheFirstForward) {
-  Use(testing::TinyTextModel());
+  Use(test::TinyTextModel());
   kind_ = ScorerKind::kCascade;
   Route(kRouteAsAsked);
   Run(diffusion_);
@@ -361,7 +361,7 @@ TEST_F(RoutedGenerationTest, ACascadeReadsTheFirstForward) {
 
 // The cache needs memory that there is not: it is served as it asked for, which is no outcome.
 TEST_F(RoutedGenerationTest, AWayThatDoesNotFitIsNotTaken) {
-  Use(testing::TinyTextModel());
+  Use(test::TinyTextModel());
   auto pool = KvPool::Create(model_->config(), KvFormat::kF32, 1 << 30).value();
   const uint64_t page = pool->layout().page_bytes();
   const SamplingOptions longer = {
@@ -377,11 +377,11 @@ TEST_F(RoutedGenerationTest, AWayThatDoesNotFitIsNotTaken) {
 
 // What is read before the first slice is not read again in it.
 TEST_F(GenerationTaskTest, ColdAdaptersAreReadBeforeTheFirstSlice) {
-  Use(testing::TinyTextModel(), /*adapter_budget=*/1);
+  Use(test::TinyTextModel(), /*adapter_budget=*/1);
   const std::string target = "blk.1.attn_output.weight";
   const std::string file = folder_ / "one.gguf";
   ASSERT_TRUE(
-      SaveAdapterFile(*testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1),
+      SaveAdapterFile(*test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1),
                       *model_, file)
           .ok());
   ASSERT_TRUE(catalog_->LoadConfigured(std::vector<std::string>{file}).ok());

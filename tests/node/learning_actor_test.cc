@@ -148,7 +148,7 @@ class LearningActorTest : public DatabaseTest {
                           {.router = router_.get(), .folder = folder_, .key = SealKey::Generate()},
                           *trajectories_)
                           .value();
-    testing::RouterWorld world(1);
+    test::RouterWorld world(1);
     for (int i = 0; i < served; ++i) {
       Trajectory trajectory = world.Serve(*router_, fmt::format("served-{}", i));
       ratings_.push_back(*std::exchange(trajectory.rating, std::nullopt));

@@ -154,7 +154,7 @@ TEST(ReadPatternIdTest, OnlyThirtyTwoHexadecimalDigits) {
 
 TEST(ReadScoreTest, SamplesAreLimited) {
   inference::v1::ScoreRequest message;
-  message.set_samples(limits::kMaxScoreSamples + 1);
+  message.set_samples(limits::kMaxScoreSamplesPerRequest + 1);
   EXPECT_FALSE(ReadScore(message).ok());
   message.set_samples(0);
   auto job = ReadScore(message);

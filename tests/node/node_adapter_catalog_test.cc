@@ -38,7 +38,7 @@ class NodeAdapterCatalogTest : public NodeTest {
  protected:
   std::shared_ptr<const Adapter> Random(uint64_t seed) {
     const std::string target = "blk.1.attn_output.weight";
-    return testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, seed);
+    return test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, seed);
   }
   // A plain file NAME-vVERSION.gguf; the same seed is the same change.
   std::string PlainFile(const std::string& name, uint32_t version, uint64_t seed) {

@@ -26,7 +26,7 @@ class NodeAdaptersTest : public NodeTest {
   std::string AdapterFile(const std::string& name, uint64_t seed) {
     const auto model = Model::Load(kSmallModel).value();
     const std::string target = "blk.1.attn_output.weight";
-    Adapter adapter = *testing::RandomAdapter(*model, {{target, FindMatrix(*model, target)}}, seed);
+    Adapter adapter = *test::RandomAdapter(*model, {{target, FindMatrix(*model, target)}}, seed);
     adapter.name = name;
     const std::string path = folder_ / (name + ".gguf");
     EXPECT_TRUE(SaveAdapterFile(adapter, *model, path).ok());

@@ -13,7 +13,7 @@ namespace {
 
 class NodeArchitecturesTest : public NodeTest {
  protected:
-  void Serve(const testing::FileContents& contents) {
+  void Serve(const test::FileContents& contents) {
     config_.model.path = folder_ / "model.gguf";
     ASSERT_TRUE(WriteFileAtomically(config_.model.path, contents.Serialize()).ok());
     Start();
@@ -32,7 +32,7 @@ class NodeArchitecturesTest : public NodeTest {
 // Found by review: the embedding of the prompt asked for attention in both directions, which such a
 // model refuses.
 TEST_F(NodeArchitecturesTest, AModelWithASlidingWindowIsServed) {
-  testing::FileContents contents;
+  test::FileContents contents;
   contents.architecture = "qwen2";
   contents.numbers["attention.sliding_window"] = 5;
   Serve(contents);
@@ -67,7 +67,7 @@ TEST_F(NodeArchitecturesTest, AScoreWithoutAModeIsThatOfTheModelsBest) {
 }
 
 TEST_F(NodeArchitecturesTest, AModelThatSeesBothDirectionsDoesNotDecodeTokenByToken) {
-  testing::FileContents contents;
+  test::FileContents contents;
   contents.architecture = "qwen2";
   contents.flags["qwen2.attention.causal"] = false;
   Serve(contents);

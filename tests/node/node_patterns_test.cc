@@ -79,7 +79,7 @@ class NodePatternsTest : public NodeTest {
   static std::string AdapterBytes(uint64_t seed) {
     const auto model = Model::Load(kSmallModel).value();
     const std::string target = "blk.1.attn_output.weight";
-    Adapter adapter = *testing::RandomAdapter(*model, {{target, FindMatrix(*model, target)}}, seed);
+    Adapter adapter = *test::RandomAdapter(*model, {{target, FindMatrix(*model, target)}}, seed);
     adapter.name = "anything";
     return EncodeAdapter(adapter);
   }

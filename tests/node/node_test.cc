@@ -296,7 +296,7 @@ TEST_F(NodeTest, ALongScoreKeptTheNodeFromEnding) {
   for (int i = 0; i < 400; ++i) {
     request.set_completion(request.completion() + " house");
   }
-  request.set_samples(limits::kMaxScoreSamples);
+  request.set_samples(limits::kMaxScoreSamplesPerRequest);
   std::future<absl::Status> score = std::async(std::launch::async, [&] {
     inference::v1::ScoreResponse response;
     grpc::ClientContext context;

@@ -17,12 +17,12 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr char kPrompt[] = "The old man walked";
+constexpr char kUsersPrompt[] = "The old man walked";
 
 class NodeUsersTest : public NodeTest {
  protected:
   std::string Say(const std::string& user, const std::string& session) {
-    auto request = Request(kPrompt, 8);
+    auto request = Request(kUsersPrompt, 8);
     request.set_user_id(user);
     request.set_session_id(session);
     const Completion completion = Generate(request);
@@ -39,7 +39,7 @@ class NodeUsersTest : public NodeTest {
   // The ids of requests whose embeddings can still be compared.
   std::vector<std::string> Similar() {
     witness::v1::ListEntriesRequest request;
-    request.set_similar_to(kPrompt);
+    request.set_similar_to(kUsersPrompt);
     request.set_page_size(50);
     witness::v1::ListEntriesResponse response;
     grpc::ClientContext context;
@@ -115,7 +115,7 @@ TEST_F(NodeUsersTest, AnErasedUsersRequestsAreGoneAndNobodyElses) {
 TEST_F(NodeUsersTest, WhatIsUnderWayWhenItsUserIsErasedIsNotStored) {
   Start();
   Say("alice", "a");
-  auto request = Request(kPrompt, 256);
+  auto request = Request(kUsersPrompt, 256);
   request.set_user_id("alice");
   request.set_session_id("a");
   request.mutable_sampling()->set_mode(inference::v1::DECODING_MODE_AUTOREGRESSIVE);
@@ -154,7 +154,7 @@ TEST_F(NodeUsersTest, ASessionIsOfItsFirstUserOnly) {
 
 TEST_F(NodeUsersTest, AUserIdThatIsTooLongIsRefused) {
   Start();
-  auto request = Request(kPrompt, 8);
+  auto request = Request(kUsersPrompt, 8);
   request.set_user_id(std::string(129, 'u'));
   const Completion completion = Generate(request);
   EXPECT_EQ(ReasonOf(completion.status), reasons::kInvalidArgument);

@@ -232,7 +232,7 @@ TEST_F(PatternGraphTest, ADeletedPatternsEdgesGo) {
 }
 
 TEST_F(PatternGraphTest, FeedbackIsListedAndItsUndoTakesTheNudgeBack) {
-  const std::shared_ptr<const Model> model = testing::TinyTextModel();
+  const std::shared_ptr<const Model> model = test::TinyTextModel();
   Trajectory served = Served("r", {kFirst});
   ASSERT_TRUE(trajectories_->Put(served).ok());
   const FeedbackServices services{.clock = &clock_,

@@ -38,7 +38,7 @@ class PatternUpsertTest : public DatabaseTest {
   std::shared_ptr<const Adapter> AdapterOf(uint64_t seed, const std::string& name) const {
     const std::string target = "blk.1.attn_output.weight";
     auto adapter = std::make_shared<Adapter>(
-        *testing::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, seed));
+        *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, seed));
     adapter->name = name;
     return adapter;
   }

@@ -12,15 +12,15 @@
 namespace ruvd {
 namespace {
 
+using test::kTinyEndOfText;
+using test::TextModel;
 using ::testing::ElementsAre;
-using testing::kTinyEndOfText;
-using testing::TextModel;
 
 constexpr TokenId kBos = 255;  // any token will do
 
 std::unique_ptr<const TextModel> ModelThatWantsBos(bool wants) {
   return std::make_unique<const TextModel>(
-      TextModel::Defaults(), testing::ByteTokenizer([wants](GgufWriter* writer) {
+      TextModel::Defaults(), test::ByteTokenizer([wants](GgufWriter* writer) {
         writer->SetUnsigned32("tokenizer.ggml.bos_token_id", kBos);
         writer->SetBool("tokenizer.ggml.add_bos_token", wants);
         writer->SetBool("tokenizer.ggml.add_eos_token", true);

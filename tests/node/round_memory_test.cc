@@ -22,8 +22,8 @@
 namespace ruvd {
 namespace {
 
+using test::TinyTextModel;
 using ::testing::ElementsAre;
-using testing::TinyTextModel;
 
 std::shared_ptr<PrefixTree> Tree(uint64_t pages) {
   const ModelConfig& config = TinyTextModel()->config();
@@ -83,8 +83,8 @@ class Rounds {
     tokens_.emplace_back();
     return *tasks_.back();
   }
-  RoundOutcome RunOne() {
-    const RoundOutcome outcome = RunRound(entries_, 512, transformer_, &scratch_);
+  ComputeOutcome RunOne() {
+    const ComputeOutcome outcome = RunRound(entries_, 512, transformer_, &scratch_);
     std::vector<RoundTask> left;
     for (const Turn turn : {Turn::kWaiting, Turn::kServed}) {
       for (size_t i = 0; i < entries_.size(); ++i) {

@@ -23,9 +23,9 @@
 namespace ruvd {
 namespace {
 
+using test::RouterWorld;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::RouterWorld;
 
 constexpr float kMinRating = 0.7F;
 

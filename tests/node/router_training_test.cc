@@ -17,15 +17,15 @@
 namespace ruvd {
 namespace {
 
-using testing::RouterWorld;
+using test::RouterWorld;
 
 constexpr double kValue = 10;
-constexpr float kMinRating = 0.7F;
+constexpr float kLeastRating = 0.7F;
 
 std::vector<RouterOutcome> Outcomes(RouterWorld& world, RequestRouter& router, int count) {
   std::vector<RouterOutcome> outcomes;
   for (int i = 0; i < count; ++i) {
-    outcomes.push_back(OutcomeOf(world.Serve(router, "r"), kMinRating).value());
+    outcomes.push_back(OutcomeOf(world.Serve(router, "r"), kLeastRating).value());
   }
   return outcomes;
 }
@@ -136,7 +136,7 @@ TEST(OutcomeTest, IsWhatUsersSaidBeforeWhatTheyDid) {
   const auto good = [](const auto& say) {
     Trajectory trajectory = Routed();
     say(trajectory);
-    const auto outcome = OutcomeOf(trajectory, kMinRating);
+    const auto outcome = OutcomeOf(trajectory, kLeastRating);
     return outcome ? std::optional(outcome->good) : std::nullopt;
   };
   EXPECT_EQ(good([](Trajectory&) {}), std::nullopt);
@@ -157,20 +157,20 @@ TEST(OutcomeTest, IsWhatUsersSaidBeforeWhatTheyDid) {
 TEST(OutcomeTest, HasWhatWasOpenAndWhatItCost) {
   Trajectory trajectory = Routed();
   trajectory.rating = 1;
-  const RouterOutcome outcome = OutcomeOf(trajectory, kMinRating).value();
+  const RouterOutcome outcome = OutcomeOf(trajectory, kLeastRating).value();
   EXPECT_EQ(outcome.route, kRouteHalfSteps);
   EXPECT_EQ(outcome.open, RouteSet(0b11)) << "ways of other programs are passed over";
   EXPECT_EQ(outcome.cost, 0.25);
   EXPECT_EQ(outcome.propensity, 0.25);
   EXPECT_EQ(outcome.features[3], 0.5);
   trajectory.route->features.pop_back();
-  EXPECT_FALSE(OutcomeOf(trajectory, kMinRating).has_value());
+  EXPECT_FALSE(OutcomeOf(trajectory, kLeastRating).has_value());
   trajectory = Routed();
   trajectory.rating = 1;
   trajectory.route->name = "by_post";
-  EXPECT_FALSE(OutcomeOf(trajectory, kMinRating).has_value());
+  EXPECT_FALSE(OutcomeOf(trajectory, kLeastRating).has_value());
   trajectory.route.reset();
-  EXPECT_FALSE(OutcomeOf(trajectory, kMinRating).has_value());
+  EXPECT_FALSE(OutcomeOf(trajectory, kLeastRating).has_value());
 }
 
 }  // namespace

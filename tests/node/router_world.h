@@ -12,7 +12,7 @@
 #include "node/actors/request_router.h"
 #include "storage/trajectories/trajectory_store.h"
 
-namespace ruvd::testing {
+namespace ruvd::test {
 
 // A router that takes one way wherever it is open.
 inline std::shared_ptr<const Router> RouterThatTakes(size_t route) {
@@ -81,4 +81,4 @@ class RouterWorld {
   Random random_;
 };
 
-}  // namespace ruvd::testing
+}  // namespace ruvd::test

@@ -20,7 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr uint32_t kPatterns = 300;
+constexpr uint32_t kCheckpointPatterns = 300;
 
 class PatternCheckpointTest : public PatternTest {
  protected:
@@ -35,8 +35,8 @@ class PatternCheckpointTest : public PatternTest {
     }
   }
   void FillAndSave() {
-    Fill(0, kPatterns);
-    EXPECT_EQ(Maintain().linked, kPatterns);
+    Fill(0, kCheckpointPatterns);
+    EXPECT_EQ(Maintain().linked, kCheckpointPatterns);
     ASSERT_TRUE(store_->Checkpoint().ok());
   }
   void ExpectAllFound(uint32_t from, uint32_t to) {
@@ -80,17 +80,17 @@ TEST_F(PatternCheckpointTest, AStartTakesTheGraphFromIt) {
   EXPECT_TRUE(stats.checkpoint.restored);
   EXPECT_EQ(stats.checkpoint.problem, "");
   EXPECT_EQ(stats.checkpoint.epoch, 1U);
-  EXPECT_EQ(stats.checkpoint.rows, kPatterns);
+  EXPECT_EQ(stats.checkpoint.rows, kCheckpointPatterns);
   EXPECT_GT(stats.checkpoint.bytes, 10'000U);
   EXPECT_EQ(stats.checkpoint.created_ms, clock_.WallMillis());
   EXPECT_EQ(stats.pending, 0U);
-  ExpectAllFound(0, kPatterns);
+  ExpectAllFound(0, kCheckpointPatterns);
   EXPECT_EQ(Maintain().linked, 0U);
 }
 
 TEST_F(PatternCheckpointTest, RowsThatChangedSinceAreFoundAndLinked) {
   FillAndSave();
-  Fill(kPatterns, kPatterns + 20);
+  Fill(kCheckpointPatterns, kCheckpointPatterns + 20);
   for (uint32_t n = 0; n < 10; ++n) {
     ASSERT_TRUE(store_->Delete(Id(n)).ok());
   }
@@ -102,22 +102,22 @@ TEST_F(PatternCheckpointTest, RowsThatChangedSinceAreFoundAndLinked) {
   Reopen();
   EXPECT_TRUE(store_->Stats().checkpoint.restored);
   EXPECT_EQ(store_->Stats().pending, 25U);
-  ExpectAllFound(15, kPatterns + 20);
+  ExpectAllFound(15, kCheckpointPatterns + 20);
   ExpectAllFound(1010, 1015);
-  EXPECT_EQ(store_->size(), kPatterns + 10);
+  EXPECT_EQ(store_->size(), kCheckpointPatterns + 10);
   EXPECT_EQ(Maintain().linked, 25U);
-  ExpectAllFound(15, kPatterns + 20);
+  ExpectAllFound(15, kCheckpointPatterns + 20);
 }
 
 TEST_F(PatternCheckpointTest, WithoutOneEverythingIsFoundAndLinkedAnew) {
-  Fill(0, kPatterns);
+  Fill(0, kCheckpointPatterns);
   Maintain();
   Reopen();
   EXPECT_FALSE(store_->Stats().checkpoint.restored);
   EXPECT_EQ(store_->Stats().checkpoint.problem, "");
-  EXPECT_EQ(store_->Stats().pending, kPatterns);
-  ExpectAllFound(0, kPatterns);
-  EXPECT_EQ(Maintain().linked, kPatterns);
+  EXPECT_EQ(store_->Stats().pending, kCheckpointPatterns);
+  ExpectAllFound(0, kCheckpointPatterns);
+  EXPECT_EQ(Maintain().linked, kCheckpointPatterns);
 }
 
 TEST_F(PatternCheckpointTest, ADamagedOneCostsNothingButTime) {
@@ -160,7 +160,7 @@ TEST_F(PatternCheckpointTest, ADamagedOneCostsNothingButTime) {
     EXPECT_FALSE(store_->Stats().checkpoint.restored);
     EXPECT_THAT(store_->Stats().checkpoint.problem, HasSubstr("checkpoint"));
     ExpectAllFound(0, 50);
-    EXPECT_EQ(Maintain().linked, kPatterns);
+    EXPECT_EQ(Maintain().linked, kCheckpointPatterns);
     ASSERT_TRUE(store_->Checkpoint().ok());
     EXPECT_EQ(Epochs().size(), 1U);
     Reopen();
@@ -175,7 +175,7 @@ TEST_F(PatternCheckpointTest, AnotherGraphIsBuiltOfTheSameRows) {
   Reopen();
   EXPECT_FALSE(store_->Stats().checkpoint.restored);
   EXPECT_THAT(store_->Stats().checkpoint.problem, HasSubstr("other options"));
-  ExpectAllFound(0, kPatterns);
+  ExpectAllFound(0, kCheckpointPatterns);
 }
 
 TEST_F(PatternCheckpointTest, OneThatWasNotFinishedLeavesTheFormerInForce) {
@@ -187,7 +187,7 @@ TEST_F(PatternCheckpointTest, OneThatWasNotFinishedLeavesTheFormerInForce) {
   Reopen();
   EXPECT_TRUE(store_->Stats().checkpoint.restored);
   EXPECT_EQ(store_->Stats().pending, 0U);
-  Fill(kPatterns, kPatterns + 5);
+  Fill(kCheckpointPatterns, kCheckpointPatterns + 5);
   Maintain();
   ASSERT_TRUE(store_->Checkpoint().ok());
   EXPECT_THAT(Epochs(), ElementsAre(3)) << "a number is not used again";
@@ -198,7 +198,7 @@ TEST_F(PatternCheckpointTest, OneThatWasNotFinishedLeavesTheFormerInForce) {
 
 TEST_F(PatternCheckpointTest, AFullDiskRefusesItAndTheFormerStays) {
   FillAndSave();
-  Fill(kPatterns, kPatterns + 5);
+  Fill(kCheckpointPatterns, kCheckpointPatterns + 5);
   Maintain();
   free_bytes_ = 1990;
   clock_.Advance(limits::kReserveProbeInterval);
@@ -273,14 +273,14 @@ TEST_F(PatternCheckpointTest, CollectionsHaveTheirOwn) {
 TEST_F(PatternCheckpointTest, StatsTellOfBanksAndMemory) {
   FillAndSave();
   const PatternStoreStats stats = store_->Stats();
-  EXPECT_EQ(stats.patterns, kPatterns);
-  EXPECT_EQ(stats.slots, kPatterns);
+  EXPECT_EQ(stats.patterns, kCheckpointPatterns);
+  EXPECT_EQ(stats.slots, kCheckpointPatterns);
   EXPECT_EQ(stats.capacity, limits::kPatternCapacity);
   EXPECT_EQ(stats.first_sequence, 1U);
-  EXPECT_EQ(stats.last_sequence, kPatterns);
+  EXPECT_EQ(stats.last_sequence, kCheckpointPatterns);
   ASSERT_EQ(stats.banks.size(), 2U);
   EXPECT_EQ(stats.banks[1].bank, 1U);
-  EXPECT_EQ(stats.banks[1].patterns, kPatterns / 2);
+  EXPECT_EQ(stats.banks[1].patterns, kCheckpointPatterns / 2);
   EXPECT_GT(stats.banks[1].index_bytes, 0U);
   EXPECT_LE(stats.banks[0].index_bytes + stats.banks[1].index_bytes, stats.index_bytes);
 }

@@ -25,7 +25,7 @@ constexpr std::chrono::seconds kCounted(10);
 
 absl::StatusOr<std::string> CrashAndReturn(Tour& tour) {
   // Two more lessons; the process is killed as soon as the last one is acknowledged.
-  for (const Lesson& lesson : Lessons().subspan(1)) {
+  for (const TourLesson& lesson : TourLessons().subspan(1)) {
     ASSIGN_OR_RETURN(const auto finished, Complete(tour.a(), lesson.prompt, nullptr));
     ASSIGN_OR_RETURN(const auto answer,
                      Correct(tour.a(), finished.response_id(), lesson.correction));
@@ -45,8 +45,8 @@ absl::StatusOr<std::string> CrashAndReturn(Tour& tour) {
       return Unexpected(fmt::format("acknowledged pattern {} is gone", id));
     }
   }
-  ASSIGN_OR_RETURN(const double loss,
-                   HeldOutLoss(tour.a(), Lessons()[0].prompt, Lessons()[0].correction, true));
+  ASSIGN_OR_RETURN(const double loss, HeldOutLoss(tour.a(), TourLessons()[0].prompt,
+                                                  TourLessons()[0].correction, true));
   if (!(loss < tour.loss_before_a)) {
     return Unexpected(
         fmt::format("the lesson is lost: loss {:.4f}, {:.4f} before it", loss, tour.loss_before_a));
@@ -99,7 +99,7 @@ absl::StatusOr<std::string> DrainUnderLoad(Tour& tour) {
   std::thread stream([&] {
     bool first = true;
     inference::v1::GenerateRequest request;
-    request.set_prompt(std::string(Lessons()[0].prompt));
+    request.set_prompt(std::string(TourLessons()[0].prompt));
     request.mutable_sampling()->set_max_tokens(64);
     stream_status = tour.a().Generate(request, [&](const auto& event) {
       if (std::exchange(first, false)) {

@@ -28,7 +28,7 @@ std::string Excerpt(const std::string& text) {
 }
 
 absl::StatusOr<std::string> Generate(Tour& tour) {
-  const Lesson& lesson = Lessons()[0];
+  const TourLesson& lesson = TourLessons()[0];
   ASSIGN_OR_RETURN(tour.loss_before_a,
                    HeldOutLoss(tour.a(), lesson.prompt, lesson.correction, true));
   ASSIGN_OR_RETURN(tour.loss_before_b,
@@ -55,7 +55,7 @@ absl::StatusOr<std::string> RateIt(Tour& tour) {
 
 absl::StatusOr<std::string> CorrectIt(Tour& tour) {
   ASSIGN_OR_RETURN(const auto response,
-                   Correct(tour.a(), tour.response_id, Lessons()[0].correction));
+                   Correct(tour.a(), tour.response_id, TourLessons()[0].correction));
   if (!response.learned() || response.pattern_id().empty()) {
     return Unexpected(fmt::format("nothing was learned: {}", Printable(response.explanation())));
   }
@@ -73,7 +73,7 @@ absl::StatusOr<std::string> CorrectIt(Tour& tour) {
 
 absl::StatusOr<std::string> UseIt(Tour& tour) {
   std::string text;
-  ASSIGN_OR_RETURN(const auto finished, Complete(tour.a(), Lessons()[0].prompt, &text));
+  ASSIGN_OR_RETURN(const auto finished, Complete(tour.a(), TourLessons()[0].prompt, &text));
   const auto& used = finished.adapters_used();
   const auto found = std::find_if(used.begin(), used.end(), [&](const auto& use) {
     return use.pattern_id() == tour.pattern_id;
@@ -86,7 +86,7 @@ absl::StatusOr<std::string> UseIt(Tour& tour) {
 }
 
 absl::StatusOr<std::string> LossFell(Tour& tour) {
-  const Lesson& lesson = Lessons()[0];
+  const TourLesson& lesson = TourLessons()[0];
   ASSIGN_OR_RETURN(const double with,
                    HeldOutLoss(tour.a(), lesson.prompt, lesson.correction, true));
   ASSIGN_OR_RETURN(const double without,
@@ -100,7 +100,7 @@ absl::StatusOr<std::string> LossFell(Tour& tour) {
 
 // Shown, not demanded: one lesson says little about other words.
 absl::StatusOr<std::string> Paraphrase(Tour& tour) {
-  const Lesson& lesson = Lessons()[0];
+  const TourLesson& lesson = TourLessons()[0];
   ASSIGN_OR_RETURN(const double with,
                    HeldOutLoss(tour.a(), lesson.unseen_prompt, lesson.unseen_completion, true));
   ASSIGN_OR_RETURN(const double without,
@@ -108,7 +108,7 @@ absl::StatusOr<std::string> Paraphrase(Tour& tour) {
   return fmt::format("{:.4f} with adapters off, {:.4f} on (reported only)", without, with);
 }
 
-const TourStep kSteps[] = {
+const TourStep kLearningSteps[] = {
     {"generate on a", Generate},
     {"rate it", RateIt},
     {"correct it: a learns", CorrectIt},
@@ -120,7 +120,7 @@ const TourStep kSteps[] = {
 }  // namespace
 
 std::span<const TourStep> LearningSteps() {
-  return kSteps;
+  return kLearningSteps;
 }
 
 }  // namespace ruvd

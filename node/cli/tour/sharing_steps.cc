@@ -101,7 +101,7 @@ absl::StatusOr<std::string> DeltaServed(Tour& tour) {
 }
 
 absl::StatusOr<std::string> LossFellOnB(Tour& tour) {
-  const Lesson& lesson = Lessons()[0];
+  const TourLesson& lesson = TourLessons()[0];
   double now = tour.loss_before_b;
   const auto seconds =
       WaitUntil("b's loss below what it was", kArrival, [&]() -> absl::StatusOr<bool> {
@@ -117,7 +117,7 @@ absl::StatusOr<std::string> LossFellOnB(Tour& tour) {
                      tour.loss_before_b, now, without);
 }
 
-const TourStep kSteps[] = {
+const TourStep kSharingSteps[] = {
     {"the nodes found each other", Linked},
     {"before consent nothing leaves a", NothingLeft},
     {"consent on a, tier public", Consent},
@@ -130,7 +130,7 @@ const TourStep kSteps[] = {
 }  // namespace
 
 std::span<const TourStep> SharingSteps() {
-  return kSteps;
+  return kSharingSteps;
 }
 
 }  // namespace ruvd

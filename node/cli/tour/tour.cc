@@ -20,7 +20,7 @@ constexpr uint32_t kHeldOutSamples = 64;
 constexpr uint32_t kNewTokens = 32;
 constexpr std::chrono::milliseconds kAskEvery(50);
 
-constexpr Lesson kLessons[] = {
+constexpr TourLesson kLessons[] = {
     {"The keeper of the lighthouse wrote in the log that evening:",
      " the lamp burned clear, two herring boats passed before midnight, and the wind stayed in the"
      " west until morning.",
@@ -38,7 +38,7 @@ constexpr Lesson kLessons[] = {
 
 }  // namespace
 
-std::span<const Lesson> Lessons() {
+std::span<const TourLesson> TourLessons() {
   return kLessons;
 }
 

@@ -20,7 +20,7 @@ namespace ruvd {
 
 // A prompt, what its completion should have been, and the same said in other words, which no
 // lesson contains.
-struct Lesson {
+struct TourLesson {
   std::string_view prompt;
   std::string_view correction;
   std::string_view unseen_prompt;
@@ -57,7 +57,7 @@ std::span<const TourStep> SharingSteps();
 std::span<const TourStep> DurabilitySteps();
 
 // The lesson of the tour, and further ones.
-std::span<const Lesson> Lessons();
+std::span<const TourLesson> TourLessons();
 
 // A failed expectation.
 absl::Status Unexpected(std::string_view what);
