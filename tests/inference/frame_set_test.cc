@@ -55,7 +55,7 @@ TEST(FrameSetTest, WeightFramesAreTheSingularVectors) {
   const std::vector<std::string> one = {kTarget};
   const FrameSet frame = WeightFrameSet(model, one, 5).value();
   const ModuleFrame& module = frame.modules.at(kTarget);
-  DenseMatrix w(96, 64, testing::Values(model.layer(0).up));
+  DenseMatrix w(96, 64, test::Values(model.layer(0).up));
   const SvdFactors svd = Svd(w);
   const DenseMatrix p(5, 96, module.p);
   const DenseMatrix q(5, 64, module.q);

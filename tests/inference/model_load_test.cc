@@ -111,7 +111,7 @@ TEST_F(ModelLoadTest, RunsWhatItLoaded) {
   for (const float value : output.hidden) {
     EXPECT_TRUE(std::isfinite(value));
   }
-  EXPECT_EQ(testing::Values(model->layer(0).down).size(), 64U * 32U);
+  EXPECT_EQ(test::Values(model->layer(0).down).size(), 64U * 32U);
 }
 
 TEST_F(ModelLoadTest, HashFollowsWeightsAndReadingAndNothingElse) {

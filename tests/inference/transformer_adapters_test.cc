@@ -20,7 +20,7 @@ namespace {
 
 using test::RelativeRms;
 using test::TinyModel;
-using testing::Values;
+using test::Values;
 
 // Every matrix that an adapter may change, as the model names it.
 const Matrix& MatrixNamed(const TinyModel& model, const std::string& name) {

@@ -125,7 +125,7 @@ TEST(TransformerFastTest, AGroupOfMixedFormatsDoesNotDependOnTheBatch) {
   for (int layer = 0; layer < 2; ++layer) {
     LayerWeights& weights = model->mutable_layer(layer);
     for (Matrix* w : {&weights.q, &weights.up}) {
-      *w = model->MakeMatrix(TensorType::kQ8_0, w->rows, w->columns, testing::Values(*w));
+      *w = model->MakeMatrix(TensorType::kQ8_0, w->rows, w->columns, test::Values(*w));
     }
   }
   const AdapterMix mix{{{RandomAdapter(*model, 7), 1.0F}}};

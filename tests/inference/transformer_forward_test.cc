@@ -24,7 +24,7 @@ namespace {
 using test::RandomTokens;
 using test::RelativeRms;
 using test::TinyModel;
-using testing::Values;
+using test::Values;
 
 using test::Reference;
 using test::Sees;

@@ -16,7 +16,7 @@
 namespace ruvd {
 namespace {
 
-constexpr uint32_t kDimension = 4;
+constexpr uint32_t kPeerDimension = 4;
 
 NodeId Node(uint8_t n) {
   NodeId id{};
@@ -40,7 +40,7 @@ class PeerPatternsTest : public DatabaseTest {
   void SetUp() override {
     DatabaseTest::SetUp();
     PatternStoreOptions patterns;
-    patterns.dimension = kDimension;
+    patterns.dimension = kPeerDimension;
     patterns.durability = Durability::kProcessCrash;
     auto store = PatternStore::Open(*database_, patterns);
     ASSERT_TRUE(store.ok()) << store.status();
