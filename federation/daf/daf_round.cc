@@ -36,7 +36,7 @@ bool NeedsQuality(const StrategyOptions& strategy) {
          (strategy.strategy == Strategy::kHybrid && strategy.quality_weight > 0);
 }
 
-absl::Status CheckInput(const RoundInput& input, const RoundOptions& options,
+absl::Status CheckInput(const DafRoundInput& input, const DafRoundOptions& options,
                         const ShadowEvaluation& measure) {
   RETURN_IF_ERROR(CheckStrategy(options.strategy));
   if (input.current == nullptr || input.current->size() != input.boundaries.size() + 1) {
@@ -62,8 +62,8 @@ absl::Status CheckInput(const RoundInput& input, const RoundOptions& options,
   return absl::OkStatus();
 }
 
-absl::Status Admit(const PeerRecord& record, const AdapterUpdate& update, const RoundInput& input,
-                   const RoundOptions& options) {
+absl::Status Admit(const PeerRecord& record, const AdapterUpdate& update,
+                   const DafRoundInput& input, const DafRoundOptions& options) {
   RETURN_IF_ERROR(CheckAdapterUpdate(update, options.rules));
   if (update.round > input.round) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kUpdateInvalid,
@@ -86,7 +86,7 @@ absl::Status Admit(const PeerRecord& record, const AdapterUpdate& update, const 
   return absl::OkStatus();
 }
 
-PeerRecord RecordOf(const PeerUpdate& peer, const RoundInput& input,
+PeerRecord RecordOf(const PeerUpdate& peer, const DafRoundInput& input,
                     const ReputationTable* reputation) {
   const AdapterUpdate& update = *peer.update;
   return {.origin = peer.origin,
@@ -122,7 +122,7 @@ BankedValues WithUpdate(const BankedValues& current, const Admitted& admitted) {
   return candidate;
 }
 
-absl::Status MeasureAlone(const RoundInput& input, const RoundOptions& options,
+absl::Status MeasureAlone(const DafRoundInput& input, const DafRoundOptions& options,
                           const ShadowEvaluation& measure, const std::vector<Admitted>& admitted,
                           ReputationTable* reputation, std::vector<PeerRecord>* records) {
   for (const Admitted& one : admitted) {
@@ -144,7 +144,7 @@ absl::Status MeasureAlone(const RoundInput& input, const RoundOptions& options,
 // Combines one bank over those that count in it. Returns how many they are.
 class BankCombiner {
  public:
-  BankCombiner(const RoundInput& input, const RoundOptions& options,
+  BankCombiner(const DafRoundInput& input, const DafRoundOptions& options,
                const std::vector<Admitted>& admitted, std::vector<PeerRecord>* records)
       : input_(input), options_(options), admitted_(admitted), records_(records) {}
 
@@ -212,20 +212,21 @@ class BankCombiner {
     }
   }
 
-  const RoundInput& input_;
-  const RoundOptions& options_;
+  const DafRoundInput& input_;
+  const DafRoundOptions& options_;
   const std::vector<Admitted>& admitted_;
   std::vector<PeerRecord>* records_;
 };
 
 }  // namespace
 
-absl::StatusOr<RoundResult> AggregateRound(const RoundInput& input, const RoundOptions& options,
-                                           const ShadowEvaluation& measure,
-                                           ReputationTable* reputation) {
+absl::StatusOr<DafRoundResult> AggregateRound(const DafRoundInput& input,
+                                              const DafRoundOptions& options,
+                                              const ShadowEvaluation& measure,
+                                              ReputationTable* reputation) {
   RETURN_IF_ERROR(CheckInput(input, options, measure));
   ASSIGN_OR_RETURN(const std::vector<PeerUpdate> sorted, SortedByOrigin(input.updates));
-  RoundResult result;
+  DafRoundResult result;
   std::vector<Admitted> admitted;
   for (const PeerUpdate& peer : sorted) {
     PeerRecord& record = result.peers.emplace_back(RecordOf(peer, input, reputation));

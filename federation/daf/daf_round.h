@@ -48,7 +48,7 @@ struct PeerRecord {
   std::vector<BankEffect> banks;
 };
 
-struct RoundInput {
+struct DafRoundInput {
   NodeId self{};
   uint64_t round = 0;                     // of the node's global adapter
   std::vector<float> boundaries;          // of its banks
@@ -57,7 +57,7 @@ struct RoundInput {
   std::vector<PeerUpdate> updates;        // the node's own is one of them, where it has one
 };
 
-struct RoundOptions {
+struct DafRoundOptions {
   AdapterUpdateRules rules;
   StrategyOptions strategy;
   const AggregationRule* rule = nullptr;  // null: DefaultRule()
@@ -66,7 +66,7 @@ struct RoundOptions {
   GateOptions gate;
 };
 
-struct RoundResult {
+struct DafRoundResult {
   // What the updates would move each bank by; zeros where nobody counts.
   BankedValues delta;
   std::vector<size_t> contributors;  // by bank
@@ -79,9 +79,10 @@ struct RoundResult {
 // strategies kQualityWeighted and kHybrid (unless its quality weight is 0) need it. The result does
 // not depend on the order of the updates. INVALID_ARGUMENT for two updates of one origin, more than
 // kMaxContributions, options out of range or a missing `measure`; errors of `measure`.
-absl::StatusOr<RoundResult> AggregateRound(const RoundInput& input, const RoundOptions& options,
-                                           const ShadowEvaluation& measure,
-                                           ReputationTable* reputation);
+absl::StatusOr<DafRoundResult> AggregateRound(const DafRoundInput& input,
+                                              const DafRoundOptions& options,
+                                              const ShadowEvaluation& measure,
+                                              ReputationTable* reputation);
 
 // The global adapter of a node: values by bank, moved by rounds through the outer optimiser and
 // behind the gate. A bank that is rolled back leaves its optimiser as it was. Not thread-safe.

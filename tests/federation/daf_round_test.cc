@@ -59,17 +59,17 @@ std::vector<float> Filled(float value) {
 struct World {
   BankedValues current{Filled(0), Filled(0)};
   std::vector<AdapterUpdate> updates;
-  RoundOptions options{.rules = Rules()};
+  DafRoundOptions options{.rules = Rules()};
   ReputationTable reputation;
 
-  RoundInput Input() const {
-    RoundInput input{.self = Node(0), .round = 5, .boundaries = {0.5F}, .current = &current};
+  DafRoundInput Input() const {
+    DafRoundInput input{.self = Node(0), .round = 5, .boundaries = {0.5F}, .current = &current};
     for (size_t i = 0; i < updates.size(); ++i) {
       input.updates.push_back({Node(static_cast<uint8_t>(i)), &updates[i]});
     }
     return input;
   }
-  absl::StatusOr<RoundResult> Run(const ShadowEvaluation& measure = nullptr) {
+  absl::StatusOr<DafRoundResult> Run(const ShadowEvaluation& measure = nullptr) {
     return AggregateRound(Input(), options, measure, &reputation);
   }
 };
@@ -117,7 +117,7 @@ TEST(DafRound, DoesNotDependOnTheOrderOfUpdatesBitForBit) {
   for (const Strategy strategy :
        {Strategy::kTimestepAligned, Strategy::kScheduleSimilarity, Strategy::kHybrid}) {
     world.options.strategy = {.strategy = strategy, .quality_weight = 0};
-    RoundInput input = world.Input();
+    DafRoundInput input = world.Input();
     const auto expected = AggregateRound(input, world.options, nullptr, nullptr);
     ASSERT_TRUE(expected.ok()) << expected.status();
     for (int i = 0; i < 5; ++i) {
@@ -151,7 +151,7 @@ TEST(DafRound, StaleUpdatesCountLessAndTheOldestNot) {
   world.current = {Filled(0), Filled(0)};
   world.updates = {UpdateOf({}, {Filled(0)}, 40), UpdateOf({}, {Filled(3)}, 37),
                    UpdateOf({}, {Filled(9)}, 40 - limits::kMaxStaleness - 1)};
-  RoundInput input = world.Input();
+  DafRoundInput input = world.Input();
   input.round = 40;
   const auto result = AggregateRound(input, world.options, nullptr, nullptr);
   ASSERT_TRUE(result.ok()) << result.status();
@@ -213,7 +213,7 @@ TEST(DafRound, RecordsContributionAndEffect) {
 TEST(DafRound, RefusesTwoOfOneOriginAndTooMany) {
   World world;
   world.updates = {UpdateOf({}, {Filled(1)})};
-  RoundInput input = world.Input();
+  DafRoundInput input = world.Input();
   input.updates.push_back(input.updates[0]);
   EXPECT_EQ(ReasonOf(AggregateRound(input, world.options, nullptr, nullptr).status()),
             reasons::kInvalidArgument);
