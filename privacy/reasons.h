@@ -10,6 +10,9 @@ namespace ruvd::reasons {
 // A noised release would carry more noise than signal.
 inline constexpr char kSignalTooWeak[] = "SIGNAL_TOO_WEAK";
 
+// A release would cost more privacy than the operator allows this node to give away.
+inline constexpr char kPrivacyBudgetSpent[] = "PRIVACY_BUDGET_SPENT";
+
 // Masked sums. A mask, or what it hides, would be used a second time.
 inline constexpr char kMaskReused[] = "MASK_REUSED";
 // The set of participants is too small or too large, or not the one that was agreed.

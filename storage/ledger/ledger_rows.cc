@@ -31,7 +31,7 @@ absl::Status Broken(std::string_view what) {
 bool InRange(const LedgerCharge& charge) {
   const bool unit = charge.unit == PrivacyUnit::kNode || charge.unit == PrivacyUnit::kExample;
   const bool mechanism = charge.mechanism >= PrivacyMechanism::kGaussian &&
-                         charge.mechanism <= PrivacyMechanism::kTreeAggregation;
+                         charge.mechanism <= PrivacyMechanism::kLost;
   const bool noise = charge.sigma > 0 && std::isfinite(charge.sigma) && charge.sampling_rate > 0 &&
                      charge.sampling_rate <= 1 && charge.steps > 0;
   const bool cost =
@@ -155,6 +155,9 @@ std::string EncodeRow(const LedgerRow& row) {
   storage::v1::LedgerRow out;
   out.set_entry(row.entry);
   out.set_hash(std::string(AsText(row.hash)));
+  if (row.signature) {
+    out.set_signature(std::string(AsText(*row.signature)));
+  }
   return out.SerializeAsString();
 }
 
@@ -162,12 +165,21 @@ absl::StatusOr<LedgerRow> DecodeRow(std::string_view bytes) {
   storage::v1::LedgerRow in;
   LedgerRow row;
   if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      in.hash().size() != row.hash.size()) {
+      in.hash().size() != row.hash.size() ||
+      (!in.signature().empty() && in.signature().size() != sizeof(Signature))) {
     return Broken("a row");
   }
   row.entry = in.entry();
   std::memcpy(row.hash.data(), in.hash().data(), row.hash.size());
+  if (!in.signature().empty()) {
+    std::memcpy(row.signature.emplace().data(), in.signature().data(), sizeof(Signature));
+  }
   return row;
+}
+
+std::string SignedBytes(const NodeId& node, uint64_t sequence, const Digest& hash) {
+  constexpr std::string_view kDomain("RUVDLLM-LEDGER-v1\0", 18);
+  return ByteWriter().WriteText(kDomain).WriteBytes(node).Write(sequence).WriteBytes(hash).Take();
 }
 
 bool Chain::Contains(const LedgerHead& wanted) const {

@@ -11,8 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "privacy/identity/node_key.h"
+#include "privacy/ledger/ledger_entry.h"
 #include "storage/db/database.h"
-#include "storage/ledger/ledger_entry.h"
 
 // Keys and plaintexts of the ledger rows; docs/store-format.md has them.
 namespace ruvd::ledger {
@@ -36,9 +37,13 @@ Digest ChainHash(const Digest& previous, std::string_view entry);
 struct LedgerRow {
   std::string entry;
   Digest hash = {};
+  std::optional<Signature> signature = {};
 };
 std::string EncodeRow(const LedgerRow& row);
 absl::StatusOr<LedgerRow> DecodeRow(std::string_view bytes);
+
+// What the signature of an entry is over: its place and the chain up to it.
+std::string SignedBytes(const NodeId& node, uint64_t sequence, const Digest& hash);
 
 // What the rows of a store say of its chain, without trusting them: a restore compares two chains,
 // of which one may be damaged.

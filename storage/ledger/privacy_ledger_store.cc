@@ -3,20 +3,23 @@
 
 #include "storage/ledger/privacy_ledger_store.h"
 
-#include <limits>
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "storage/db/row_key.h"
-#include "storage/ledger/ledger_rows.h"
 #include "storage/reasons.h"
 
 namespace ruvd {
 namespace {
 
 constexpr uint64_t kMaxHeadFileBytes = 128;  // 20 digits, 64 of the hash
+constexpr uint64_t kMaxLedgerCounterBytes = 64;
+constexpr uint32_t kLedgerFileMode = 0600;
+constexpr PrivacyUnit kPrivacyUnits[] = {PrivacyUnit::kNode, PrivacyUnit::kExample};
 
 absl::Status Broken(std::string_view cause) {
   return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
@@ -36,11 +39,6 @@ absl::Status RolledBack(const LedgerHead& wanted, const LedgerHead& found) {
       found.sequence, wanted.sequence, wanted.sequence);
 }
 
-uint64_t SaturatingSum(uint64_t a, uint64_t b) {
-  return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max()
-                                                      : a + b;
-}
-
 // Whether the chain whose hashes at some places are known contains a head.
 absl::Status CheckContains(const std::map<uint64_t, Digest>& hashes_at, const LedgerHead& wanted,
                            const LedgerHead& found) {
@@ -49,11 +47,25 @@ absl::Status CheckContains(const std::map<uint64_t, Digest>& hashes_at, const Le
                                                             : RolledBack(wanted, found);
 }
 
+// The charge of entries of which nothing is known but what they cost.
+LedgerCharge LostCharge(PrivacyUnit unit, uint64_t rho_q32) {
+  return {.unit = unit,
+          .mechanism = PrivacyMechanism::kLost,
+          .sigma = 1 / std::sqrt(2 * std::ldexp(static_cast<double>(rho_q32), -32)),
+          .rho_q32 = rho_q32,
+          .subject = "entries that were lost"};
+}
+
 }  // namespace
+
+PrivacyLedgerStore::PrivacyLedgerStore(Database& database, PrivacyLedgerOptions options)
+    : database_(database),
+      options_(std::move(options)),
+      head_file_(database.path() + "/ledger-head") {}
 
 absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> PrivacyLedgerStore::Open(
     Database& database, const PrivacyLedgerOptions& options) {
-  std::unique_ptr<PrivacyLedgerStore> ledger(new PrivacyLedgerStore(database));
+  std::unique_ptr<PrivacyLedgerStore> ledger(new PrivacyLedgerStore(database, options));
   ASSIGN_OR_RETURN(const std::optional<LedgerHead> filed, ledger->ReadHeadFile());
   std::map<uint64_t, Digest> hashes_at = {{0, Digest{}}};
   for (const std::optional<LedgerHead>& wanted : {filed, options.floor}) {
@@ -73,9 +85,16 @@ absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> PrivacyLedgerStore::Open(
     return Broken(
         fmt::format("has {} entries but {} is missing", head.sequence, ledger->head_file_));
   }
-  if (!options.read_only && (!filed || filed != head)) {
-    const MutexLock lock(ledger->mutex_);
-    RETURN_IF_ERROR(ledger->WriteHeadFile());
+  const MutexLock lock(ledger->mutex_);
+  RETURN_IF_ERROR(ledger->ReadCounterFile());
+  if (!options.read_only) {
+    if (!filed || filed != head) {
+      RETURN_IF_ERROR(ledger->WriteHeadFile());
+    }
+    if (ledger->counter_ != ledger::Counter{}) {
+      RETURN_IF_ERROR(ledger->RaiseCounter(ledger->counter_));
+    }
+    RETURN_IF_ERROR(ledger->ChargeLost());
   }
   return ledger;
 }
@@ -94,6 +113,7 @@ absl::Status PrivacyLedgerStore::VerifyChain(std::map<uint64_t, Digest>* hashes_
     if (ledger::ChainHash(head_.hash, row.entry) != row.hash) {
       return Broken(fmt::format("was altered at entry {}", entry.sequence));
     }
+    RETURN_IF_ERROR(CheckSignature(row, entry.sequence));
     if (!Apply(entry).ok()) {
       return Broken(fmt::format("has an entry {} out of order", entry.sequence));
     }
@@ -107,6 +127,18 @@ absl::Status PrivacyLedgerStore::VerifyChain(std::map<uint64_t, Digest>* hashes_
                                  EndOfPrefix(ledger::kEntryPrefix), verify));
   hashes_at->erase(hashes_at->upper_bound(head_.sequence), hashes_at->end());
   return absl::OkStatus();
+}
+
+absl::Status PrivacyLedgerStore::CheckSignature(const ledger::LedgerRow& row,
+                                                uint64_t sequence) const {
+  if (options_.key == nullptr) {
+    return absl::OkStatus();
+  }
+  const std::string signed_bytes = ledger::SignedBytes(options_.key->id(), sequence, row.hash);
+  return row.signature &&
+                 VerifySignature(options_.key->public_key(), AsBytes(signed_bytes), *row.signature)
+             ? absl::OkStatus()
+             : Broken(fmt::format("has an entry {} that this node's key did not sign", sequence));
 }
 
 absl::Status PrivacyLedgerStore::CheckHeadRow() const {
@@ -131,8 +163,73 @@ absl::StatusOr<std::optional<LedgerHead>> PrivacyLedgerStore::ReadHeadFile() con
 }
 
 absl::Status PrivacyLedgerStore::WriteHeadFile() const {
-  constexpr uint32_t kOwnerOnly = 0600;
-  return WriteFileAtomically(head_file_, ledger::FormatHead(head_), kOwnerOnly);
+  const std::string head = ledger::FormatHead(head_);
+  return options_.write_file ? options_.write_file(head_file_, head)
+                             : WriteFileAtomically(head_file_, head, kLedgerFileMode);
+}
+
+// What the chain was charged.
+ledger::Counter PrivacyLedgerStore::Charged() const {
+  ledger::Counter charged;
+  for (const auto& [unit, totals] : totals_) {
+    charged.Of(unit) = totals.rho_q32;
+  }
+  return charged;
+}
+
+absl::Status PrivacyLedgerStore::ReadCounterFile() {
+  counter_ = Charged();
+  if (options_.counter_file.empty()) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<std::string> text = ReadFile(options_.counter_file, kMaxLedgerCounterBytes);
+  if (absl::IsNotFound(text.status())) {
+    for (const PrivacyUnit unit : kPrivacyUnits) {
+      counter_.Of(unit) = SaturatingAdd(counter_.Of(unit), dearest_.Of(unit));
+    }
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(text.status());
+  ASSIGN_OR_RETURN(const ledger::Counter filed, ledger::ParseCounter(*text));
+  for (const PrivacyUnit unit : kPrivacyUnits) {
+    counter_.Of(unit) = std::max(counter_.Of(unit), filed.Of(unit));
+  }
+  return absl::OkStatus();
+}
+
+// After an error the file may hold either: the greater one counts until it is known.
+absl::Status PrivacyLedgerStore::RaiseCounter(const ledger::Counter& counter) {
+  if (options_.counter_file.empty()) {
+    return absl::OkStatus();
+  }
+  const std::string text = ledger::FormatCounter(counter);
+  const absl::Status written =
+      options_.write_file ? options_.write_file(options_.counter_file, text)
+                          : WriteFileAtomically(options_.counter_file, text, kLedgerFileMode);
+  if (!written.ok()) {
+    const absl::Status read = ReadCounterFile();
+    counter_ = read.ok() ? counter_ : counter;
+    return written;
+  }
+  counter_ = counter;
+  return absl::OkStatus();
+}
+
+// Charges what the counter file knows of and the chain does not: the process ended between the two,
+// or an older store was put back.
+absl::Status PrivacyLedgerStore::ChargeLost() {
+  const ledger::Counter charged = Charged();
+  if (counter_ == charged) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(RaiseCounter(counter_));
+  for (const PrivacyUnit unit : kPrivacyUnits) {
+    if (counter_.Of(unit) > charged.Of(unit)) {
+      RETURN_IF_ERROR(Append({.kind = LedgerKind::kReserve,
+                              .charge = LostCharge(unit, counter_.Of(unit) - charged.Of(unit))}));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status PrivacyLedgerStore::CheckStage(uint64_t reservation, LedgerKind next) const {
@@ -157,7 +254,9 @@ absl::Status PrivacyLedgerStore::Apply(const LedgerEntry& entry) {
     LedgerTotals& totals = totals_[entry.charge->unit];
     ++totals.reservations;
     ++totals.unreleased;
-    totals.rho_q32 = SaturatingSum(totals.rho_q32, entry.charge->rho_q32);
+    totals.rho_q32 = SaturatingAdd(totals.rho_q32, entry.charge->rho_q32);
+    uint64_t& dearest = dearest_.Of(entry.charge->unit);
+    dearest = std::max(dearest, entry.charge->rho_q32);
     unreleased_[entry.sequence] = {LedgerKind::kReserve, entry.charge->unit};
     return absl::OkStatus();
   }
@@ -173,6 +272,10 @@ absl::Status PrivacyLedgerStore::Apply(const LedgerEntry& entry) {
 }
 
 absl::Status PrivacyLedgerStore::Append(LedgerEntry entry) {
+  if (options_.read_only) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "the privacy ledger was opened only to verify it; open it to write");
+  }
   entry.sequence = head_.sequence + 1;
   entry.wall_ms = database_.clock().WallMillis();
   if (entry.kind == LedgerKind::kReserve) {
@@ -187,6 +290,10 @@ absl::Status PrivacyLedgerStore::Append(LedgerEntry entry) {
                  "charge");
   }
   row.hash = ledger::ChainHash(head_.hash, row.entry);
+  if (options_.key != nullptr) {
+    row.signature = options_.key->Sign(
+        AsBytes(ledger::SignedBytes(options_.key->id(), entry.sequence, row.hash)));
+  }
   const LedgerHead next{entry.sequence, row.hash};
   Batch batch;
   batch.Put(ColumnFamily::kLedger, ledger::EntryKey(entry.sequence), ledger::EncodeRow(row));
@@ -197,9 +304,17 @@ absl::Status PrivacyLedgerStore::Append(LedgerEntry entry) {
   return WriteHeadFile();
 }
 
+// The counter first: a charge that is in it and not in the chain is found when the ledger is opened
+// or charged again.
 absl::StatusOr<uint64_t> PrivacyLedgerStore::Reserve(const LedgerCharge& charge) {
   RETURN_IF_ERROR(ledger::CheckCharge(charge));
   const MutexLock lock(mutex_);
+  RETURN_IF_ERROR(ChargeLost());
+  ledger::Counter counter = Charged();
+  RETURN_IF_ERROR(
+      CheckBudget(options_.budgets, charge.unit, counter.Of(charge.unit), charge.rho_q32));
+  counter.Of(charge.unit) = SaturatingAdd(counter.Of(charge.unit), charge.rho_q32);
+  RETURN_IF_ERROR(RaiseCounter(counter));
   RETURN_IF_ERROR(Append({.kind = LedgerKind::kReserve, .charge = charge}));
   return head_.sequence;
 }
@@ -224,7 +339,9 @@ LedgerHead PrivacyLedgerStore::head() const {
 LedgerTotals PrivacyLedgerStore::totals(PrivacyUnit unit) const {
   const MutexLock lock(mutex_);
   const auto found = totals_.find(unit);
-  return found == totals_.end() ? LedgerTotals{} : found->second;
+  LedgerTotals totals = found == totals_.end() ? LedgerTotals{} : found->second;
+  totals.rho_q32 = std::max(totals.rho_q32, counter_.Of(unit));
+  return totals;
 }
 
 absl::Status PrivacyLedgerStore::ForEach(

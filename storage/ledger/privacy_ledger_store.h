@@ -9,12 +9,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "privacy/identity/node_key.h"
+#include "privacy/ledger/ledger_entry.h"
+#include "privacy/ledger/privacy_budget.h"
+#include "privacy/ledger/release_ledger.h"
 #include "storage/db/database.h"
-#include "storage/ledger/ledger_entry.h"
+#include "storage/ledger/ledger_counter.h"
+#include "storage/ledger/ledger_rows.h"
 
 namespace ruvd {
 
@@ -22,8 +28,18 @@ struct PrivacyLedgerOptions {
   // A head that the chain must contain, for example of the backup that the store was restored from.
   // With it a missing head file is made anew.
   std::optional<LedgerHead> floor = {};
-  // Only to verify: the head file is left as it is, and nothing may be appended.
+  // Only to verify: no file is touched, and nothing may be appended.
   bool read_only = false;
+  // What may be spent, at most one for each unit. A unit without one may spend nothing.
+  std::vector<PrivacyBudget> budgets = {};
+  // Signs every entry, and every entry must be signed by it. nullptr: neither. Outlives the ledger.
+  const NodeKey* key = nullptr;
+  // File outside the store's folder that holds what was spent; empty: none. What it holds and the
+  // chain lacks is charged on opening. Where it is missing beside a chain, the most expensive
+  // release of each unit is charged once more.
+  std::string counter_file = {};
+  // Writes the head and counter files whole and durably; a seam for tests.
+  std::function<absl::Status(const std::string& path, std::string_view contents)> write_file = {};
 };
 
 // What a unit has been charged since the store was made.
@@ -34,31 +50,26 @@ struct LedgerTotals {
 };
 
 // The node's record of what it gave away: append-only, every entry hashed together with all before
-// it and fsynced before the call returns. Opening verifies the whole chain. The head is kept in the
-// file `ledger-head` beside the store too, written after each entry, so that a store put back to an
-// older state is noticed: whoever restores a store keeps the newer of the two files.
+// it, signed and fsynced before the call returns. Opening verifies the whole chain. The head is
+// kept in the file `ledger-head` beside the store too, written after each entry, so that a store
+// put back to an older state is noticed: whoever restores a store keeps the newer of the two files.
 // Thread-safe; writers take turns.
-class PrivacyLedgerStore {
+class PrivacyLedgerStore final : public ReleaseLedger {
  public:
-  // LEDGER_BROKEN where the chain has a gap, was altered or does not decode, or the head file is
-  // missing beside a chain; LEDGER_ROLLED_BACK where the chain does not contain the head of the
-  // file or the floor. A ledger that does not open must stop all releases. `database` outlives it.
+  // LEDGER_BROKEN where the chain has a gap, was altered, does not decode or is not signed by the
+  // key, or the head file is missing beside a chain; LEDGER_ROLLED_BACK where the chain does not
+  // contain the head of the file or the floor. A ledger that does not open must stop all releases.
+  // `database` outlives it.
   static absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> Open(
       Database& database, const PrivacyLedgerOptions& options = {});
 
-  // Charges a release and returns the reservation's number. Once it returns OK, or an error after
-  // which the entry may be on disk, the charge counts for ever. INVALID_ARGUMENT, LIMIT_EXCEEDED,
-  // the errors of Database::Write and base/file.h.
-  absl::StatusOr<uint64_t> Reserve(const LedgerCharge& charge);
-
-  // Notes that noise is drawn and bytes may leave from now on. NOT_FOUND for a number that is no
-  // reservation; INVALID_ARGUMENT where it was spent before.
-  absl::Status Spend(uint64_t reservation);
-
-  // Notes that the bytes have left. NOT_FOUND; INVALID_ARGUMENT where it was not spent.
-  absl::Status Release(uint64_t reservation);
+  // Also INVALID_ARGUMENT, LIMIT_EXCEEDED, the errors of Database::Write and base/file.h.
+  absl::StatusOr<uint64_t> Reserve(const LedgerCharge& charge) override;
+  absl::Status Spend(uint64_t reservation) override;
+  absl::Status Release(uint64_t reservation) override;
 
   LedgerHead head() const;
+  // Of a ledger that was opened only to verify, with what its counter file adds.
   LedgerTotals totals(PrivacyUnit unit) const;
 
   // Shows all entries in order until the callback returns false. The callback may call the ledger.
@@ -70,24 +81,31 @@ class PrivacyLedgerStore {
     PrivacyUnit unit = PrivacyUnit::kNode;
   };
 
-  explicit PrivacyLedgerStore(Database& database)
-      : database_(database), head_file_(database.path() + "/ledger-head") {}
+  PrivacyLedgerStore(Database& database, PrivacyLedgerOptions options);
 
   absl::Status VerifyChain(std::map<uint64_t, Digest>* hashes_at);
+  absl::Status CheckSignature(const ledger::LedgerRow& row, uint64_t sequence) const;
   absl::Status CheckHeadRow() const;
   absl::StatusOr<std::optional<LedgerHead>> ReadHeadFile() const;
   absl::Status WriteHeadFile() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ReadCounterFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RaiseCounter(const ledger::Counter& counter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ChargeLost() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ledger::Counter Charged() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Apply(const LedgerEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckStage(uint64_t reservation, LedgerKind next) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Append(LedgerEntry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Database& database_;
+  const PrivacyLedgerOptions options_;
   const std::string head_file_;
   mutable Mutex mutex_;
   LedgerHead head_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Stage> unreleased_ ABSL_GUARDED_BY(mutex_);  // by reservation
   std::map<PrivacyUnit, LedgerTotals> totals_ ABSL_GUARDED_BY(mutex_);
+  ledger::Counter dearest_ ABSL_GUARDED_BY(mutex_);  // release of each unit
+  ledger::Counter counter_ ABSL_GUARDED_BY(mutex_);  // what the file holds at most
 };
 
 }  // namespace ruvd

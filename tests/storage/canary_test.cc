@@ -98,8 +98,12 @@ class CanaryTest : public StoreTest {
                            .to = {GraphNodeKind::kPattern, "pattern"}},
                           0.5F)
                     .ok());
-    const auto ledger = PrivacyLedgerStore::Open(database).value();
-    ASSERT_TRUE(ledger->Reserve({.sigma = 1, .epsilon = 1, .delta = 1e-6, .subject = kText}).ok());
+    const auto ledger = PrivacyLedgerStore::Open(
+                            database, {.budgets = {{.unit = PrivacyUnit::kNode, .rho_q32 = 9}}})
+                            .value();
+    ASSERT_TRUE(
+        ledger->Reserve({.sigma = 1, .epsilon = 1, .delta = 1e-6, .rho_q32 = 1, .subject = kText})
+            .ok());
     FillWitness(database);
   }
   static void FillPolicies(Database& database) {

@@ -32,6 +32,13 @@ LedgerCharge MakeCharge(uint64_t rho_q32, PrivacyUnit unit = PrivacyUnit::kNode)
           .subject = "update"};
 }
 
+// Where the test is not about them.
+std::vector<PrivacyBudget> NoLimits() {
+  constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
+  return {{.unit = PrivacyUnit::kNode, .rho_q32 = kAll},
+          {.unit = PrivacyUnit::kExample, .rho_q32 = kAll}};
+}
+
 class LedgerTest : public StoreTest {
  protected:
   void SetUp() override {
@@ -47,8 +54,9 @@ class LedgerTest : public StoreTest {
     database_.reset();
   }
   // The reason of a refusal, "" where it opened.
-  std::string Reopen(const PrivacyLedgerOptions& options = {}) {
+  std::string Reopen(PrivacyLedgerOptions options = {}) {
     Close();
+    options.budgets = NoLimits();
     database_ = OpenStore();
     auto ledger = PrivacyLedgerStore::Open(*database_, options);
     if (ledger.ok()) {
@@ -255,7 +263,7 @@ TEST_F(LedgerTest, AgreesWithAModel) {
     switch (random.Below(7)) {
       case 0:
       case 1: {
-        const uint64_t charge = random.Below(1000);
+        const uint64_t charge = 1 + random.Below(1000);
         ASSERT_EQ(ledger_->Reserve(MakeCharge(charge)).value(), ++sequence);
         stage[sequence] = 1;
         rho += charge;

@@ -49,8 +49,10 @@ class RowChecksTest : public WitnessTest {
     const auto graph = GraphStore::Open(*database_).value();
     ASSERT_TRUE(graph->Put(edge_, 0.5F).ok());
     ASSERT_TRUE(graph->RemoveNode({GraphNodeKind::kWitness, "w"}).ok());
-    const auto ledger = PrivacyLedgerStore::Open(*database_).value();
-    ASSERT_TRUE(ledger->Reserve({.sigma = 1, .subject = "update"}).ok());
+    const auto ledger = PrivacyLedgerStore::Open(
+                            *database_, {.budgets = {{.unit = PrivacyUnit::kNode, .rho_q32 = 9}}})
+                            .value();
+    ASSERT_TRUE(ledger->Reserve({.sigma = 1, .rho_q32 = 1, .subject = "update"}).ok());
     ASSERT_TRUE(ledger->Spend(1).ok());
   }
   StoreReport Check() {

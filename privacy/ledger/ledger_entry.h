@@ -21,6 +21,9 @@ enum class PrivacyMechanism : uint8_t {
   kDiscreteGaussian = 2,
   kSubsampledGaussian = 3,
   kTreeAggregation = 4,
+  kDistributedGaussian = 5,  // shares of discrete Gaussian noise in a masked sum
+  // Not a release: entries were lost, and only what they cost is known (LedgerCharge::rho_q32).
+  kLost = 6,
 };
 
 // Renyi divergence at one order.

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "privacy/ledger/privacy_budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/dp/zcdp.h"
+#include "privacy/reasons.h"
+
+namespace ruvd {
+namespace {
+
+constexpr int kFractionBits = 32;
+
+absl::Status Spent(const PrivacyBudget& budget, uint64_t spent, uint64_t cost) {
+  ASSIGN_OR_RETURN(const double before, EpsilonOfUnits(spent, budget.delta));
+  ASSIGN_OR_RETURN(const double after, EpsilonOfUnits(SaturatingAdd(spent, cost), budget.delta));
+  return Error(absl::StatusCode::kResourceExhausted, reasons::kPrivacyBudgetSpent,
+               "this release would take the {}-level privacy spent from epsilon {:.3f} to {:.3f} "
+               "at delta {:.1e}, above the budget of {:.3f}; nothing was released. What is spent "
+               "does not come back: share in a masked clique, whose sums cost less, allow a larger "
+               "epsilon, or stop sharing",
+               UnitName(budget.unit), before, after, budget.delta, budget.epsilon);
+}
+
+}  // namespace
+
+absl::StatusOr<PrivacyBudget> PrivacyBudget::Within(PrivacyUnit unit, double epsilon,
+                                                    double delta) {
+  ASSIGN_OR_RETURN(const double rho, dp::RhoWithin(epsilon, delta));
+  const double units = std::floor(std::ldexp(rho, kFractionBits));
+  PrivacyBudget budget{.unit = unit, .epsilon = epsilon, .delta = delta};
+  budget.rho_q32 = units >= std::ldexp(1.0, 64) ? std::numeric_limits<uint64_t>::max()
+                                                : static_cast<uint64_t>(units);
+  return budget;
+}
+
+std::string_view UnitName(PrivacyUnit unit) {
+  switch (unit) {
+    case PrivacyUnit::kNode:
+      return "node";
+    case PrivacyUnit::kExample:
+      return "example";
+  }
+  return "unknown";
+}
+
+uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
+  return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max()
+                                                      : a + b;
+}
+
+absl::StatusOr<double> EpsilonOfUnits(uint64_t rho_q32, double delta) {
+  return dp::EpsilonOfRho(std::ldexp(static_cast<double>(rho_q32), -kFractionBits), delta);
+}
+
+absl::Status CheckBudget(std::span<const PrivacyBudget> budgets, PrivacyUnit unit, uint64_t spent,
+                         uint64_t cost) {
+  if (cost == 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a release that costs no privacy is none; charge the rho of its noise");
+  }
+  const auto budget = std::ranges::find(budgets, unit, &PrivacyBudget::unit);
+  if (budget == budgets.end()) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kPrivacyBudgetSpent,
+                 "there is no budget for {}-level privacy, so none may be spent; allow an epsilon "
+                 "for it",
+                 UnitName(unit));
+  }
+  return SaturatingAdd(spent, cost) <= budget->rho_q32 ? absl::OkStatus()
+                                                       : Spent(*budget, spent, cost);
+}
+
+}  // namespace ruvd

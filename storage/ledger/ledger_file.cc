@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/ledger/ledger_file.h"
+
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "storage/db/row_key.h"
+#include "storage/ledger/ledger_rows.h"
+#include "storage/limits.h"
+#include "storage/reasons.h"
+
+namespace ruvd::ledger {
+namespace {
+
+constexpr std::string_view kLedgerFileMagic = "RUVDLED1";
+
+absl::Status FileBroken(std::string_view what) {
+  return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
+               "the ledger file {}; have its node export it again", what);
+}
+
+std::string EndBytes(const LedgerFileSummary& file) {
+  constexpr std::string_view kDomain("RUVDLLM-LEDGER-END-v1\0", 22);
+  ByteWriter writer;
+  writer.WriteText(kDomain).WriteBytes(file.node).Write(file.created_ms);
+  return writer.Write(file.head.sequence).WriteBytes(file.head.hash).Take();
+}
+
+void WriteRow(const LedgerRow& row, ByteWriter& writer) {
+  writer.Write(static_cast<uint32_t>(row.entry.size())).WriteText(row.entry);
+  writer.WriteBytes(row.hash).WriteBytes(*row.signature);
+}
+
+std::optional<LedgerRow> ReadRow(ByteReader& reader) {
+  const auto length = reader.Read<uint32_t>();
+  const auto entry = reader.ReadBytes(length.value_or(0));
+  const auto hash = reader.ReadArray<32>();
+  const auto signature = reader.ReadArray<64>();
+  if (reader.failed()) {
+    return std::nullopt;
+  }
+  return LedgerRow{.entry = std::string(AsText(*entry)), .hash = *hash, .signature = *signature};
+}
+
+// Walks through the entries of a file and keeps count.
+class Walk {
+ public:
+  explicit Walk(LedgerFileSummary& file) : file_(file) {}
+
+  absl::Status Take(const LedgerRow& row) {
+    const uint64_t sequence = file_.head.sequence + 1;
+    const absl::StatusOr<LedgerEntry> entry = DecodeEntry(row.entry);
+    if (!entry.ok() || entry->sequence != sequence || !Count(*entry)) {
+      return FileBroken(
+          fmt::format("has an entry {} that does not decode or is out of order", sequence));
+    }
+    if (ChainHash(file_.head.hash, row.entry) != row.hash) {
+      return FileBroken(fmt::format("was altered at entry {}", sequence));
+    }
+    if (!VerifySignature(file_.key, AsBytes(SignedBytes(file_.node, sequence, row.hash)),
+                         *row.signature)) {
+      return FileBroken(fmt::format("has an entry {} that its node did not sign", sequence));
+    }
+    file_.head = {sequence, row.hash};
+    return absl::OkStatus();
+  }
+
+ private:
+  bool Count(const LedgerEntry& entry) {
+    if (entry.kind == LedgerKind::kReserve) {
+      LedgerTotals& totals = file_.totals[entry.charge->unit];
+      ++totals.reservations;
+      ++totals.unreleased;
+      totals.rho_q32 = SaturatingAdd(totals.rho_q32, entry.charge->rho_q32);
+      reserved_[entry.sequence] = entry.charge->unit;
+      return true;
+    }
+    const auto reserved = reserved_.find(entry.reservation);
+    if (reserved == reserved_.end()) {
+      return false;
+    }
+    if (entry.kind == LedgerKind::kSpend) {
+      return spent_.insert(entry.reservation).second;
+    }
+    --file_.totals[reserved->second].unreleased;
+    reserved_.erase(reserved);
+    return spent_.erase(entry.reservation) == 1;
+  }
+
+  LedgerFileSummary& file_;
+  std::map<uint64_t, PrivacyUnit> reserved_;  // and not released
+  std::set<uint64_t> spent_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> ExportLedger(const Database& database, const NodeKey& key,
+                                         int64_t now_ms) {
+  LedgerFileSummary file{.node = key.id(), .key = key.public_key(), .created_ms = now_ms};
+  ByteWriter rows;
+  const auto take = [&](const RowView& view) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const LedgerRow row, DecodeRow(view.value));
+    if (!row.signature) {
+      return Error(absl::StatusCode::kFailedPrecondition, reasons::kLedgerBroken,
+                   "entry {} of the privacy ledger is not signed; a ledger can be exported that "
+                   "was written with the node's key",
+                   file.head.sequence + 1);
+    }
+    file.head = {file.head.sequence + 1, row.hash};
+    WriteRow(row, rows);
+    if (rows.str().size() > limits::kMaxLedgerFileBytes) {
+      return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                   "the privacy ledger takes more than {} bytes; verify the store itself with ruvd "
+                   "store verify",
+                   limits::kMaxLedgerFileBytes);
+    }
+    return true;
+  };
+  RETURN_IF_ERROR(
+      database.Scan(ColumnFamily::kLedger, kEntryPrefix, EndOfPrefix(kEntryPrefix), take));
+  ByteWriter writer;
+  writer.WriteText(kLedgerFileMagic)
+      .WriteBytes(file.node)
+      .WriteBytes(file.key)
+      .Write(file.created_ms);
+  writer.Write(file.head.sequence).WriteText(rows.str());
+  writer.WriteBytes(key.Sign(AsBytes(EndBytes(file))));
+  RETURN_IF_ERROR(VerifyLedgerFile(AsBytes(writer.str())).status());
+  return writer.Take();
+}
+
+absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> bytes) {
+  ByteReader reader(bytes);
+  LedgerFileSummary file;
+  const auto magic = reader.ReadBytes(kLedgerFileMagic.size());
+  const auto node = reader.ReadArray<32>();
+  const auto key = reader.ReadArray<32>();
+  const auto created = reader.Read<int64_t>();
+  const auto entries = reader.Read<uint64_t>();
+  if (reader.failed() || AsText(*magic) != kLedgerFileMagic) {
+    return FileBroken("is none or is cut off");
+  }
+  file.node = *node;
+  file.key = *key;
+  file.created_ms = *created;
+  RETURN_IF_ERROR(CheckPublicKey(file.key));
+  if (file.node != NodeIdOf(file.key)) {
+    return FileBroken("names a node that its key is not of");
+  }
+  Walk walk(file);
+  for (uint64_t i = 0; i < *entries; ++i) {
+    const std::optional<LedgerRow> row = ReadRow(reader);
+    if (!row) {
+      return FileBroken(fmt::format("is cut off after entry {}", file.head.sequence));
+    }
+    RETURN_IF_ERROR(walk.Take(*row));
+  }
+  const auto signature = reader.ReadArray<64>();
+  if (reader.failed() || reader.remaining() != 0 ||
+      !VerifySignature(file.key, AsBytes(EndBytes(file)), *signature)) {
+    return FileBroken("does not end where its node signed that it ends");
+  }
+  return file;
+}
+
+}  // namespace ruvd::ledger

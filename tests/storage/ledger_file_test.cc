@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exported ledgers: what they say, and that nothing in them can be changed.
+
+#include "storage/ledger/ledger_file.h"
+
+#include "storage/ledger/privacy_ledger_store.h"
+#include "storage/reasons.h"
+#include "tests/storage/store_fixture.h"
+
+namespace ruvd {
+namespace {
+
+class LedgerFileTest : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    database_ = OpenStore();
+    ledger_ = PrivacyLedgerStore::Open(*database_, LedgerOptions(&node_)).value();
+  }
+  void TearDown() override {
+    ledger_.reset();
+    database_.reset();
+    StoreTest::TearDown();
+  }
+  static PrivacyLedgerOptions LedgerOptions(const NodeKey* key) {
+    return {.budgets = {{.unit = PrivacyUnit::kNode, .rho_q32 = 1000},
+                        {.unit = PrivacyUnit::kExample, .rho_q32 = 1000}},
+            .key = key};
+  }
+  static LedgerCharge Charge(uint64_t rho_q32, PrivacyUnit unit = PrivacyUnit::kNode) {
+    return {.unit = unit, .sigma = 1, .rho_q32 = rho_q32, .subject = "update"};
+  }
+  std::string Export() const { return ledger::ExportLedger(*database_, node_, 1234).value(); }
+
+  const NodeKey node_ = NodeKey::FromSeed(KeySeed{3});
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<PrivacyLedgerStore> ledger_;
+};
+
+TEST_F(LedgerFileTest, SaysWhatTheLedgerSays) {
+  ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
+  ASSERT_TRUE(ledger_->Spend(1).ok());
+  ASSERT_TRUE(ledger_->Reserve(Charge(5, PrivacyUnit::kExample)).ok());
+  ASSERT_TRUE(ledger_->Release(1).ok());
+  const std::string bytes = Export();
+  const auto file = ledger::VerifyLedgerFile(AsBytes(bytes)).value();
+  EXPECT_EQ(file.node, node_.id());
+  EXPECT_EQ(file.key, node_.public_key());
+  EXPECT_EQ(file.created_ms, 1234);
+  EXPECT_EQ(file.head, ledger_->head());
+  EXPECT_EQ(file.totals.at(PrivacyUnit::kNode).rho_q32, 7U);
+  EXPECT_EQ(file.totals.at(PrivacyUnit::kNode).unreleased, 0U);
+  EXPECT_EQ(file.totals.at(PrivacyUnit::kExample).rho_q32, 5U);
+  EXPECT_EQ(file.totals.at(PrivacyUnit::kExample).unreleased, 1U);
+}
+
+TEST_F(LedgerFileTest, AnEmptyLedgerIsAFileToo) {
+  EXPECT_EQ(ledger::VerifyLedgerFile(AsBytes(Export())).value().head, LedgerHead{});
+}
+
+TEST_F(LedgerFileTest, EveryFlippedBitAndEveryCutIsNoticed) {
+  ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
+  ASSERT_TRUE(ledger_->Spend(1).ok());
+  const std::string good = Export();
+  for (size_t i = 0; i < good.size(); ++i) {
+    for (const uint8_t bit : {1, 0x80}) {
+      std::string bad = good;
+      bad[i] = static_cast<char>(bad[i] ^ bit);
+      EXPECT_FALSE(ledger::VerifyLedgerFile(AsBytes(bad)).ok()) << i;
+    }
+    EXPECT_FALSE(ledger::VerifyLedgerFile(AsBytes(good).first(i)).ok()) << i;
+  }
+  EXPECT_FALSE(ledger::VerifyLedgerFile(AsBytes(good + '\0')).ok());
+}
+
+// Signed entries may be left away at the end, but not the signature that says where the end is.
+TEST_F(LedgerFileTest, TheLastEntriesCannotBeLeftAway) {
+  const std::string before = Export();
+  ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
+  std::string cut = Export();
+  constexpr size_t kHeader = 8 + 32 + 32 + 8;
+  cut = cut.substr(0, kHeader) + std::string(8, '\0') + cut.substr(cut.size() - 64);
+  EXPECT_EQ(ReasonOf(ledger::VerifyLedgerFile(AsBytes(cut)).status()), reasons::kLedgerBroken);
+  EXPECT_TRUE(ledger::VerifyLedgerFile(AsBytes(before)).ok());
+}
+
+TEST_F(LedgerFileTest, ALedgerWithoutSignaturesIsNotExported) {
+  ledger_ = PrivacyLedgerStore::Open(*database_, LedgerOptions(nullptr)).value();
+  ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
+  EXPECT_EQ(ReasonOf(ledger::ExportLedger(*database_, node_, 1).status()), reasons::kLedgerBroken);
+}
+
+}  // namespace
+}  // namespace ruvd
