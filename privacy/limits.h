@@ -16,6 +16,17 @@ inline constexpr int64_t kCertificateClockSkewMillis = 2 * 60 * 1000;
 // The certificate's name field.
 inline constexpr size_t kMaxNodeNameBytes = 32;
 
+// How long messages that the former key signed are still taken after a rotation: a day of travel.
+inline constexpr int64_t kKeyOverlapMillis = 24LL * 3600 * 1000;
+// 32 bytes each, reconciled whole: 2 MiB.
+inline constexpr size_t kMaxRevokedNodes = 65'536;
+// A join token is typed or mailed, so it lives for a day at most.
+inline constexpr int64_t kMaxTokenMillis = 24LL * 3600 * 1000;
+// Tokens that were issued and are not over yet.
+inline constexpr size_t kMaxJoinTokens = 10'000;
+// Messages whose number is remembered to catch a second one: 300 bytes each.
+inline constexpr size_t kMaxEquivocationEntries = 8192;
+
 // Header, body and signature together. A manifest with its certificate takes 600 bytes; what is
 // larger belongs into a payload, which is pulled and not pushed.
 inline constexpr size_t kMaxEnvelopeBytes = 4096;

@@ -13,6 +13,18 @@ inline constexpr char kSignalTooWeak[] = "SIGNAL_TOO_WEAK";
 // A release would cost more privacy than the operator allows this node to give away.
 inline constexpr char kPrivacyBudgetSpent[] = "PRIVACY_BUDGET_SPENT";
 
+// Identity. A key of an epoch that is not in force; a revocation list that is none or goes back, one
+// that is too old, a node that is on it; a join token that is none, was used or is over; evidence
+// of two messages under one number that is none.
+inline constexpr char kKeyEpochRefused[] = "KEY_EPOCH_REFUSED";
+inline constexpr char kRevocationInvalid[] = "REVOCATION_INVALID";
+inline constexpr char kRevocationStale[] = "REVOCATION_STALE";
+inline constexpr char kNodeRevoked[] = "NODE_REVOKED";
+inline constexpr char kTokenInvalid[] = "TOKEN_INVALID";
+inline constexpr char kTokenUsed[] = "TOKEN_USED";
+inline constexpr char kTokenExpired[] = "TOKEN_EXPIRED";
+inline constexpr char kEvidenceInvalid[] = "EVIDENCE_INVALID";
+
 // Masked sums. A mask, or what it hides, would be used a second time.
 inline constexpr char kMaskReused[] = "MASK_REUSED";
 // The set of participants is too small or too large, or not the one that was agreed.

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Rotations, revocation lists, join tokens and evidence from outside: what decodes encodes to the
+// same bytes, and nothing that the fuzzer made is signed.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.h"
+#include "privacy/envelope/equivocation.h"
+#include "privacy/identity/join_token.h"
+#include "privacy/identity/key_rotation.h"
+#include "privacy/identity/revocation_list.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace ruvd;
+  const std::span<const uint8_t> bytes(data, size);
+  static const NodeKey key = NodeKey::FromSeed(KeySeed{1});
+  static const ClusterAuthority authority = ClusterAuthority::FromSeed(KeySeed{2});
+  if (const auto rotation = KeyRotation::Parse(bytes); rotation.ok()) {
+    RUVD_CHECK(rotation->Encode() == AsText(bytes));
+    NodeKeys keys = NodeKeys::Begin(key.public_key()).value();
+    RUVD_CHECK(!keys.Rotate(*rotation).ok());
+  }
+  if (const auto list = RevocationList::Parse(bytes); list.ok()) {
+    RUVD_CHECK(list->Encode() == AsText(bytes) && !list->Verify(authority.public_key()).ok());
+  }
+  if (const auto grants = DecodeGrants(bytes); grants.ok()) {
+    RUVD_CHECK(EncodeGrants(*grants) == AsText(bytes));
+  }
+  if (const auto evidence = Equivocation::Parse(bytes); evidence.ok()) {
+    RUVD_CHECK(evidence->Encode() == AsText(bytes) && !evidence->Verify(key.public_key()).ok());
+  }
+  JoinTokens tokens(authority, {}, [](std::string_view) { return absl::OkStatus(); });
+  JoinRequest request{.token = std::string(AsText(bytes)), .node_key = key.public_key()};
+  RUVD_CHECK(!tokens.Redeem(request, 0, 1).ok());
+  return 0;
+}
