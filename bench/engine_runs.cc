@@ -100,7 +100,7 @@ void Finish(const RunOptions& options, const MeteredTransformer& transformer,
 
 absl::StatusOr<std::string> RunForward(const RunOptions& options, const ForwardOptions& forward) {
   ASSIGN_OR_RETURN(const std::vector<int> selected, SelectRows(forward.rows, options.tokens));
-  ASSIGN_OR_RETURN(const Session session, OpenSession(options));
+  ASSIGN_OR_RETURN(const EngineSession session, OpenSession(options));
   MeteredTransformer& transformer = *session.transformer;
   const std::vector<TokenId> tokens =
       RandomTokens(session.config(), static_cast<size_t>(options.tokens));
@@ -130,7 +130,7 @@ absl::StatusOr<std::string> RunForward(const RunOptions& options, const ForwardO
 }
 
 absl::StatusOr<std::string> RunDecode(const RunOptions& options, int prompt) {
-  ASSIGN_OR_RETURN(const Session session, OpenSession(options));
+  ASSIGN_OR_RETURN(const EngineSession session, OpenSession(options));
   MeteredTransformer& transformer = *session.transformer;
   const std::vector<TokenId> tokens =
       RandomTokens(session.config(), static_cast<size_t>(std::max(prompt, 1)));
@@ -164,7 +164,7 @@ absl::StatusOr<std::string> RunDecode(const RunOptions& options, int prompt) {
 }
 
 absl::StatusOr<std::string> RunDenoise(const RunOptions& options, const DenoiseOptions& denoise) {
-  ASSIGN_OR_RETURN(const Session session, OpenSession(options));
+  ASSIGN_OR_RETURN(const EngineSession session, OpenSession(options));
   ASSIGN_OR_RETURN(const SamplingOptions sampling, ReadSampling(options, denoise));
   MeteredTransformer& transformer = *session.transformer;
   const std::string prompt = session.model->tokenizer().Decode(

@@ -28,12 +28,12 @@ absl::StatusOr<Precision> ReadPrecision(const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<Session> OpenSession(const RunOptions& options) {
+absl::StatusOr<EngineSession> OpenSession(const RunOptions& options) {
   if (options.threads < 1 || options.reps < 1 || options.tokens < 1) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "threads, repetitions and tokens must be at least 1");
   }
-  Session session;
+  EngineSession session;
   ASSIGN_OR_RETURN(session.model, Model::Load(options.model));
   session.runner = std::make_unique<ThreadParallelRunner>(options.threads);
   ASSIGN_OR_RETURN(const Precision precision, ReadPrecision(options.precision));

@@ -14,7 +14,7 @@
 namespace ruvd::bench {
 
 // A loaded model with threads to run it.
-struct Session {
+struct EngineSession {
   std::shared_ptr<const Model> model;
   std::unique_ptr<ParallelRunner> runner;
   std::unique_ptr<MeteredTransformer> transformer;
@@ -27,7 +27,7 @@ struct Session {
   }
 };
 
-absl::StatusOr<Session> OpenSession(const RunOptions& options);
+absl::StatusOr<EngineSession> OpenSession(const RunOptions& options);
 
 // The same ids every time, none of them special.
 std::vector<TokenId> RandomTokens(const ModelConfig& config, size_t count);

@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<Text>> ReadGiven(const Study& study) {
   return texts;
 }
 
-nlohmann::ordered_json Json(const Interval& interval) {
+nlohmann::ordered_json Json(const GroupInterval& interval) {
   return {interval.mean, interval.low, interval.high};
 }
 

@@ -47,7 +47,7 @@ bool Loops(std::span<const TokenId> tokens) {
                      [](const auto& entry) { return entry.second >= 3; });
 }
 
-Interval BootstrapMean(const std::vector<std::vector<double>>& values) {
+GroupInterval BootstrapMean(const std::vector<std::vector<double>>& values) {
   constexpr int kSamples = 1000;
   const auto mean_of = [&](auto&& pick) {
     double sum = 0;

@@ -22,11 +22,11 @@ bool Loops(std::span<const TokenId> tokens);
 
 // Mean and 95 % interval over groups (prompts) of a value per completion: the means of 1000 samples
 // of the groups with replacement, seeded. `values[g]` are the values of group g.
-struct Interval {
+struct GroupInterval {
   double mean = 0;
   double low = 0;
   double high = 0;
 };
-Interval BootstrapMean(const std::vector<std::vector<double>>& values);
+GroupInterval BootstrapMean(const std::vector<std::vector<double>>& values);
 
 }  // namespace ruvd::bench

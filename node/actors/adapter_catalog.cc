@@ -122,8 +122,9 @@ absl::Status AdapterCatalog::LoadConfigured(std::span<const std::string> entries
                      limits::kMaxAdapterWeight, limits::kMaxAdapterWeight);
     }
     auto adapter = LoadTaloraFile(entry.file, model_);
-    if (!adapter.ok()) {
-      return Annotate(adapter.status(), "inference.adapters");
+    const absl::Status usable = adapter.ok() ? CheckName(**adapter) : adapter.status();
+    if (!usable.ok()) {
+      return Annotate(usable, "inference.adapters");
     }
     if (ServedVersion((*adapter)->name, (*adapter)->version).ok()) {
       return Invalid(
@@ -175,7 +176,10 @@ void AdapterCatalog::LoadFolder(const std::string& folder, AdapterOrigin origin,
   for (const std::string& path : paths) {
     auto adapter = LoadTaloraFile(path, model_);
     absl::Status status = adapter.status();
-    if (adapter.ok()) {
+    if (adapter.ok() && origin != AdapterOrigin::kLearned) {
+      status = CheckName(**adapter);
+    }
+    if (status.ok()) {
       Source source{.weight = weight, .origin = origin, .path = path};
       if (origin == AdapterOrigin::kLearned) {
         source.reach = ReadReach(path + kReachExtension);

@@ -22,14 +22,16 @@ struct Mean {
   double squared_error = 0;  // variance of the mean
 };
 
+// With one more rating of 0 and one of 1: where all ratings are alike, as those of well-liked
+// answers are, their own variance says that nothing is uncertain.
 Mean MeanOf(const std::map<std::string, double>& ratings) {
-  const auto n = static_cast<double>(ratings.size());
-  double sum = 0;
+  const double n = static_cast<double>(ratings.size()) + 2;
+  double sum = 1;
   for (const auto& [response, rating] : ratings) {
     sum += rating;
   }
   Mean mean{.value = sum / n};
-  double squares = 0;
+  double squares = std::pow(mean.value, 2) + std::pow(1 - mean.value, 2);
   for (const auto& [response, rating] : ratings) {
     squares += std::pow(rating - mean.value, 2);
   }

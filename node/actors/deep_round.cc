@@ -340,18 +340,22 @@ absl::StatusOr<bool> DeepRound::Work(Duration budget) {
   const auto every = static_cast<uint64_t>(options_.checkpoint_every);
   while (!run.done() && clock.Now() < end) {
     const TimePoint slice = clock.Now() + services_.learning.slice;
-    const absl::Status advanced =
+    absl::Status status =
         run.Advance([&] { return clock.Now() >= slice || run.step() >= saved_at_ + every; });
-    if (absl::IsInternal(advanced)) {  // it diverged
+    if (absl::IsInternal(status)) {  // it diverged
       RETURN_IF_ERROR(RemoveDeepCheckpoint(services_.checkpoint_path));
     }
-    RETURN_IF_ERROR(advanced);
-    if (run.step() >= saved_at_ + every) {
+    if (status.ok() && run.step() >= saved_at_ + every) {
       RETURN_IF_ERROR(Save());
     }
-    if (!run.done()) {
-      RETURN_IF_ERROR(YieldBetweenPieces(services_.learning, run.bytes()));
+    if (status.ok() && !run.done()) {
+      status = YieldBetweenPieces(services_.learning, run.bytes());
     }
+    // Pauses that come more often than checkpoints would else keep a round from ever ending.
+    if (absl::IsCancelled(status) && run.step() > saved_at_) {
+      RETURN_IF_ERROR(Save());
+    }
+    RETURN_IF_ERROR(status);
   }
   return run.done();
 }

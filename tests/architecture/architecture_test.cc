@@ -90,6 +90,11 @@ TEST(RuleOneDefinition, DetectsTypesAndConstantsOfTwoRooms) {
             1u);
   EXPECT_EQ(CheckOneDefinition(two("enum class Kind : int {", "struct Kind {")).size(), 1u);
   EXPECT_THAT(CheckOneDefinition(two("class Batch;", "class Batch {")), IsEmpty());
+  EXPECT_EQ(CheckOneDefinition(two("namespace limits {\ninline constexpr int kMost = 1;\n"
+                                   "}  // namespace limits\nstruct Batch {",
+                                   "struct Batch {"))
+                .size(),
+            1u);
   EXPECT_THAT(CheckOneDefinition({{"inference/a.h", "namespace ruvd::train {\nstruct Batch {\n"},
                                   {"storage/b.h", "namespace ruvd {\nstruct Batch {\n"}}),
               IsEmpty());

@@ -212,16 +212,23 @@ inline Complaints CheckOneDefinition(const Files& files) {
   Complaints complaints;
   std::map<std::string, std::string> first;  // file by qualified name
   for (const SourceFile& file : files) {
-    if (!InARoom(file) || !file.HasExtension(".h") || file.HasExtension("-inl.h")) {
+    const bool looked_at = InARoom(file) || file.Room() == "bench";
+    if (!looked_at || !file.HasExtension(".h") || file.HasExtension("-inl.h")) {
       continue;
     }
-    std::string space;
+    std::vector<std::string> spaces;
     for (const std::string& line : file.Lines()) {
       std::smatch match;
       if (std::regex_search(line, match, kNamespace)) {
-        space = match[1];
+        spaces.push_back(match[1]);
+      } else if (line.starts_with("}  // namespace") && !spaces.empty()) {
+        spaces.pop_back();
       } else if (std::regex_match(line, match, kDefinition)) {
-        const std::string name = space + "::" + match[1].str();
+        std::string name;
+        for (const std::string& space : spaces) {
+          name += space + "::";
+        }
+        name += match[1].str();
         const auto [known, is_new] = first.emplace(name, file.path);
         if (!is_new && known->second != file.path) {
           complaints.push_back(file.path + ": " + name + " is defined in " + known->second +

@@ -105,6 +105,10 @@ TEST_F(AdapterCatalogTest, TheNameOfWhatTheDeepLoopLearnsIsNotFree) {
   const absl::Status loaded = catalog.Load(file, 1).status();
   EXPECT_THAT(MessageOf(loaded), AllOf(HasSubstr("called 'deep'"), HasSubstr("--name")));
   EXPECT_EQ(catalog.Import(ReadFile(file, 1 << 24).value(), 1).status(), loaded);
+  EXPECT_THAT(MessageOf(catalog.LoadConfigured(std::vector{file})), HasSubstr("called 'deep'"));
+  fs::create_directories(folder_ / "imported");
+  fs::copy_file(file, folder_ / "imported" / "before.gguf");  // by a version that took it
+  catalog.LoadImported();
   EXPECT_TRUE(catalog.List().empty());
   Adapter own = *test::RandomAdapter(
       *model_, {{"blk.1.attn_output.weight", FindMatrix(*model_, "blk.1.attn_output.weight")}}, 1);

@@ -88,6 +88,20 @@ TEST_F(DeepRoundTest, AVersionThatSomebodyUnloadedCannotBeUndone) {
   EXPECT_EQ(ReasonOf(WithdrawDeep(*catalog_, *result.change)), reasons::kCannotUndo);
 }
 
+// Pauses that came more often than every tenth step kept a round at step 0 for ever.
+TEST_F(DeepRoundTest, ARoundThatIsCancelledBetweenCheckpointsKeepsItsSteps) {
+  options_.checkpoint_every = 1000;
+  {
+    const DeepRound* begun = nullptr;
+    cancelled_ = [&] { return begun != nullptr && begun->step() >= 3; };
+    const auto round = Begin(5);
+    begun = round.get();
+    EXPECT_TRUE(absl::IsCancelled(round->Work(std::chrono::hours(1)).status()));
+  }
+  cancelled_ = nullptr;
+  EXPECT_GE(Run(99).resumed_at, 3u);
+}
+
 TEST_F(DeepRoundTest, ARoundThatWasInterruptedGoesOnBitForBit) {
   {
     const auto round = Begin(5);

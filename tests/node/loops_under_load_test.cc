@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The instant, the background and the deep loop beside requests, feedback, undo, pauses and an
+// erasure, all at once: what ThreadSanitizer is to see of learning.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+constexpr int kClients = 3;
+constexpr int kRequests = 8;  // of each client
+constexpr int kTeachers = 5;  // whose lessons are there before
+// More would leave deep rounds too few lessons: what was undone is not taught again.
+constexpr int kMostUndone = 3;
+
+using learning::v1::LearningService;
+
+class LoopsUnderLoadTest : public NodeTest {
+ protected:
+  void SetUp() override {
+    NodeTest::SetUp();
+    config_.learning.instant = true;
+    config_.learning.background_requests = 3;
+    config_.learning.background_seconds = 1;
+    config_.learning.steps = 2;
+    config_.learning.deep_steps = 3;
+    config_.learning.deep_rank = 2;
+    config_.retrieval.dgr = "entropy";
+  }
+
+  // Sends requests of a session and says what they should have been; the answers' tokens are
+  // undone by another thread.
+  void BeAUser(int number) {
+    for (int i = 0; i < kRequests; ++i) {
+      auto request = Request("The ship left the harbour of town " + std::to_string(i), 8);
+      request.set_session_id("session-" + std::to_string(number));
+      request.set_user_id("user-" + std::to_string(number));
+      request.mutable_sampling()->set_steps(4);
+      const Completion completion = Generate(request);
+      Expect(completion.status, {});
+      learning::v1::SubmitFeedbackRequest feedback;
+      feedback.set_response_id(completion.finished.response_id());
+      feedback.set_idempotency_key(request.session_id() + std::to_string(i));
+      if (i % 2 == 0) {
+        feedback.set_edited_text(" and sailed to the islands in the north.");
+      } else {
+        feedback.set_rating(i % 4 == 1 ? 1.0F : 0.0F);
+      }
+      learning::v1::SubmitFeedbackResponse answer;
+      // An erased user's completions are gone, and a pause ends a round that feedback waits for.
+      Expect(Rate(feedback, &answer), {absl::StatusCode::kNotFound, absl::StatusCode::kCancelled});
+      answers_.fetch_add(1);
+    }
+  }
+
+  template <typename Response, typename Call>
+  absl::Status Ask(const Call& call, Response* response) {
+    grpc::ClientContext context;
+    const auto stub = LearningService::NewStub(channel_);
+    return FromRpcStatus(call(*stub, context, response));
+  }
+
+  void LearnDeep() {
+    while (!ended_) {
+      learning::v1::RunDeepResponse response;
+      Expect(
+          Ask([](LearningService::Stub& stub, grpc::ClientContext& context,
+                 auto* out) { return stub.RunDeep(&context, learning::v1::RunDeepRequest(), out); },
+              &response),
+          {absl::StatusCode::kFailedPrecondition, absl::StatusCode::kCancelled,
+           absl::StatusCode::kAborted});
+      deep_rounds_.fetch_add(response.steps() > 0 ? 1 : 0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+
+  void LearnInBackground() {
+    while (!ended_) {
+      learning::v1::RunBackgroundRequest request;
+      request.set_replay(true);
+      learning::v1::RunBackgroundResponse response;
+      Expect(Ask([&](LearningService::Stub& stub, grpc::ClientContext& context,
+                     auto* out) { return stub.RunBackground(&context, request, out); },
+                 &response),
+             {absl::StatusCode::kFailedPrecondition, absl::StatusCode::kCancelled});
+      background_rounds_.fetch_add(1);
+    }
+  }
+
+  void UndoNewest() {
+    learning::v1::UndoResponse undone;
+    const absl::Status status =
+        Ask([](LearningService::Stub& stub, grpc::ClientContext& context,
+               auto* out) { return stub.Undo(&context, learning::v1::UndoRequest(), out); },
+            &undone);
+    Expect(status, {absl::StatusCode::kNotFound, absl::StatusCode::kFailedPrecondition});
+    undone_ += status.ok() ? 1 : 0;
+  }
+
+  // Undoes what is newest, looks at everything, pauses and resumes.
+  void Operate() {
+    for (int i = 0; !ended_; ++i) {
+      if (undone_ < kMostUndone) {
+        UndoNewest();
+      }
+      learning::v1::ListChangesResponse changes;
+      Expect(Ask(
+                 [](LearningService::Stub& stub, grpc::ClientContext& context, auto* out) {
+                   return stub.ListChanges(&context, learning::v1::ListChangesRequest(), out);
+                 },
+                 &changes),
+             {});
+      Status();
+      if (i % 32 == 31) {
+        learning::v1::PauseLearningResponse paused;
+        Expect(Ask(
+                   [](LearningService::Stub& stub, grpc::ClientContext& context, auto* out) {
+                     return stub.PauseLearning(&context, learning::v1::PauseLearningRequest(), out);
+                   },
+                   &paused),
+               {});
+        Resume();
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+
+  void Resume() {
+    learning::v1::ResumeLearningResponse resumed;
+    Expect(Ask(
+               [](LearningService::Stub& stub, grpc::ClientContext& context, auto* out) {
+                 return stub.ResumeLearning(&context, learning::v1::ResumeLearningRequest(), out);
+               },
+               &resumed),
+           {});
+  }
+
+  // Keeps the first status that is neither OK nor one of these.
+  void Expect(const absl::Status& status, const std::vector<absl::StatusCode>& allowed) {
+    if (!status.ok() && std::ranges::count(allowed, status.code()) == 0) {
+      const std::lock_guard lock(mutex_);
+      unexpected_.Update(status);
+    }
+  }
+
+  std::atomic<bool> ended_{false};
+  std::atomic<int> answers_{0};
+  std::atomic<int> deep_rounds_{0};
+  std::atomic<int> background_rounds_{0};
+  std::atomic<int> undone_{0};
+  std::mutex mutex_;
+  absl::Status unexpected_;
+};
+
+TEST_F(LoopsUnderLoadTest, AllThreeLearnWhileTheNodeServesIsUndonePausedAndErased) {
+  Start();
+  // Lessons enough for deep rounds from the beginning.
+  learning::v1::PauseLearningResponse paused;
+  ASSERT_TRUE(Ask(
+                  [](LearningService::Stub& stub, grpc::ClientContext& context, auto* out) {
+                    return stub.PauseLearning(&context, learning::v1::PauseLearningRequest(), out);
+                  },
+                  &paused)
+                  .ok());
+  for (int number = 0; number < kTeachers; ++number) {
+    BeAUser(kClients + number);
+  }
+  ASSERT_TRUE(unexpected_.ok()) << unexpected_;
+  Resume();
+
+  std::vector<std::thread> loops;
+  loops.emplace_back([this] { LearnDeep(); });
+  loops.emplace_back([this] { LearnInBackground(); });
+  loops.emplace_back([this] { Operate(); });
+  std::vector<std::thread> users;
+  for (int number = 0; number < kClients; ++number) {
+    users.emplace_back([this, number] { BeAUser(number); });
+  }
+  admin::v1::EraseUserRequest erase;
+  erase.set_user_id("user-" + std::to_string(kClients));  // one who taught
+  admin::v1::EraseUserResponse erased;
+  grpc::ClientContext context;
+  Expect(FromRpcStatus(
+             admin::v1::AdminService::NewStub(channel_)->EraseUser(&context, erase, &erased)),
+         {});
+  for (std::thread& user : users) {
+    user.join();
+  }
+  for (int i = 0; i < 600 && (deep_rounds_ == 0 || background_rounds_ == 0); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+  ended_ = true;
+  Resume();
+  for (std::thread& loop : loops) {
+    loop.join();
+  }
+  EXPECT_TRUE(unexpected_.ok()) << unexpected_;
+  EXPECT_EQ(answers_, (kClients + kTeachers) * kRequests);
+  EXPECT_GT(deep_rounds_, 0);
+  EXPECT_GT(background_rounds_, 0);
+  EXPECT_GT(undone_, 0);
+  EXPECT_TRUE(node_->Drain(kDrain).ok());
+}
+
+}  // namespace
+}  // namespace ruvd
