@@ -84,6 +84,22 @@ inline constexpr uint32_t kMaxAdaptiveContributors = 10 * kMaxNoiseUnits;
 // keeps 25 % and damages general text, 0.1 destroys the model.
 inline constexpr double kMinReleaseSnr = 1;
 
+// Names of users and sessions as the API takes them.
+inline constexpr size_t kMaxConsentSubjectBytes = 128;
+// A year: who does not answer again has not agreed again.
+inline constexpr int64_t kMaxConsentMillis = 366LL * 24 * 3600 * 1000;
+// In memory, some 300 bytes each.
+inline constexpr size_t kMaxConsentSubjects = 100'000;
+// A site's policy is written by hand.
+inline constexpr size_t kMaxPolicyBytes = size_t{64} << 10;
+inline constexpr size_t kMaxPolicyScopes = 256;
+inline constexpr size_t kMaxPolicyScopeBytes = 64;
+// Items that one withdrawal names: with certificate and header it fits an envelope.
+inline constexpr size_t kMaxWithdrawnItems = 64;
+// Versions whose inputs are known, and inputs of one.
+inline constexpr size_t kMaxProvenanceVersions = 10'000;
+inline constexpr size_t kMaxProvenanceInputs = 1024;
+
 // Participants of a masked sum. With three, one colluder and the sum leave two; above sixteen a
 // drop-out, which costs everybody a new share, becomes likely.
 inline constexpr size_t kMinCliqueMembers = 4;

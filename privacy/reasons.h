@@ -13,6 +13,14 @@ inline constexpr char kSignalTooWeak[] = "SIGNAL_TOO_WEAK";
 // A release would cost more privacy than the operator allows this node to give away.
 inline constexpr char kPrivacyBudgetSpent[] = "PRIVACY_BUDGET_SPENT";
 
+// Consent. A record that is none, one whose time is over; a site policy that is none, a scope that
+// it does not list, a use that it does not allow.
+inline constexpr char kConsentInvalid[] = "CONSENT_INVALID";
+inline constexpr char kConsentExpired[] = "CONSENT_EXPIRED";
+inline constexpr char kPolicyInvalid[] = "POLICY_INVALID";
+inline constexpr char kScopeUnknown[] = "SCOPE_UNKNOWN";
+inline constexpr char kPolicyRefuses[] = "POLICY_REFUSES";
+
 // Identity. A key of an epoch that is not in force; a revocation list that is none or goes back, one
 // that is too old, a node that is on it; a join token that is none, was used or is over; evidence
 // of two messages under one number that is none.
@@ -24,6 +32,9 @@ inline constexpr char kTokenInvalid[] = "TOKEN_INVALID";
 inline constexpr char kTokenUsed[] = "TOKEN_USED";
 inline constexpr char kTokenExpired[] = "TOKEN_EXPIRED";
 inline constexpr char kEvidenceInvalid[] = "EVIDENCE_INVALID";
+
+// A withdrawal that is none.
+inline constexpr char kWithdrawalInvalid[] = "WITHDRAWAL_INVALID";
 
 // Masked sums. A mask, or what it hides, would be used a second time.
 inline constexpr char kMaskReused[] = "MASK_REUSED";
