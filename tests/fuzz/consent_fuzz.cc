@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Consents, withdrawals and site policies from outside: what decodes encodes to the same bytes, and
-// nothing that the fuzzer made is signed.
+// Consents, withdrawals, site policies and noised updates from outside: what decodes encodes to the
+// same bytes, and nothing that the fuzzer made is signed.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "privacy/consent/site_policy.h"
 #include "privacy/consent/user_consent.h"
 #include "privacy/consent/withdrawal.h"
+#include "privacy/release/release_payload.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ruvd;
@@ -21,6 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (const auto record = Withdrawal::Parse(bytes); record.ok()) {
     RUVD_CHECK(record->Encode() == AsText(bytes) && !record->Verify(key.public_key()).ok());
+  }
+  if (const auto payload = ReleasePayload::Parse(bytes); payload.ok()) {
+    RUVD_CHECK(payload->Encode() == AsText(bytes) && PreviewText(bytes).ok());
   }
   if (const auto policy = SitePolicy::Parse(AsText(bytes)); policy.ok()) {
     // No scope that is not listed is ever allowed.

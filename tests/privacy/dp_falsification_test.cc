@@ -16,12 +16,18 @@
 
 #include "base/random.h"
 #include "privacy/dp/analytic_gaussian.h"
+#include "privacy/dp/distributed_gaussian.h"
 #include "privacy/dp/grid_release.h"
+#include "privacy/release/release_payload.h"
+#include "privacy/release/update_release.h"
+#include "tests/privacy/release_fixture.h"
 
 namespace ruvd::dp {
 namespace {
 
-constexpr int kRuns = 20'000;
+constexpr size_t kRuns = 20'000;
+// Of the whole path, which makes its table of noise anew each time: enough to see half the noise.
+constexpr size_t kPathRuns = 500;
 constexpr double kClaimed = 1;  // noise multiplier
 // A false alarm needs one of some hundred half lines this many standard errors off.
 constexpr double kStandardErrors = 5;
@@ -37,10 +43,11 @@ RandomBytes Seeded(Random& random) {
 // Runs a mechanism over the data set with or without the one record.
 using Mechanism = std::function<double(bool with, const RandomBytes& random)>;
 
-std::vector<double> SortedOutputs(const Mechanism& mechanism, bool with, uint64_t seed) {
+std::vector<double> SortedOutputs(const Mechanism& mechanism, bool with, uint64_t seed,
+                                  size_t runs) {
   Random random(seed);
   const RandomBytes bytes = Seeded(random);
-  std::vector<double> outputs(kRuns);
+  std::vector<double> outputs(runs);
   for (double& output : outputs) {
     output = mechanism(with, bytes);
   }
@@ -49,22 +56,24 @@ std::vector<double> SortedOutputs(const Mechanism& mechanism, bool with, uint64_
 }
 
 double ShareAbove(const std::vector<double>& sorted, double threshold) {
-  return static_cast<double>(sorted.end() - std::ranges::lower_bound(sorted, threshold)) / kRuns;
+  return static_cast<double>(sorted.end() - std::ranges::lower_bound(sorted, threshold)) /
+         static_cast<double>(sorted.size());
 }
 
 // By how many standard errors the worst half line breaks the claim; negative where none does.
-double WorstViolation(const Mechanism& mechanism) {
-  const std::vector<double> with = SortedOutputs(mechanism, true, 11);
-  const std::vector<double> without = SortedOutputs(mechanism, false, 22);
+double WorstViolation(const Mechanism& mechanism, size_t runs = kRuns) {
+  const std::vector<double> with = SortedOutputs(mechanism, true, 11, runs);
+  const std::vector<double> without = SortedOutputs(mechanism, false, 22, runs);
+  const auto samples = static_cast<double>(runs);
   double worst = -1e9;
   for (const double epsilon : {0.0, 0.5, 1.0, 2.0}) {
     const double delta = GaussianDelta(kClaimed, epsilon).value();
-    for (size_t i = kRuns / 40; i < kRuns; i += kRuns / 40) {
+    for (size_t i = runs / 40; i < runs; i += runs / 40) {
       const double p = ShareAbove(with, with[i]);
       const double q = ShareAbove(without, with[i]);
       const double factor = std::exp(epsilon);
       const double error =
-          std::sqrt((p * (1 - p) + factor * factor * q * (1 - q)) / kRuns) + 1.0 / kRuns;
+          std::sqrt((p * (1 - p) + factor * factor * q * (1 - q)) / samples) + 1 / samples;
       worst = std::max(worst, (p - factor * q - delta) / error);
     }
   }
@@ -90,6 +99,62 @@ Mechanism Release(const NoiseGrid& grid) {
 
 TEST(DpFalsification, TheReleaseKeepsItsClaim) {
   EXPECT_LT(WorstViolation(Release(MakeNoiseGrid(1, kClaimed, 2).value())), kStandardErrors);
+}
+
+// What a receiver reads from the bytes that left, over the whole path from a consented update on.
+// The world's ledger takes what a run costs; `terms` as of the world.
+Mechanism WholePath(const std::function<void(ReleaseTerms*)>& change) {
+  return [change](bool with, const RandomBytes& random) {
+    ReleaseWorld world;
+    change(&world.terms);
+    world.values = Record(with);
+    ReleaseGuards guards = world.Guards();
+    guards.random = random;
+    const std::array<std::span<float>, 2> banks = {world.values[0], world.values[1]};
+    const std::string bytes =
+        PrepareRelease(world.terms, guards, {.banks = banks, .contributors = world.contributors})
+            .value()
+            .bytes;
+    const ReleasePayload payload = ReleasePayload::Parse(AsBytes(bytes)).value();
+    return std::ldexp(payload.units[0] + payload.units[1], payload.exponent);
+  };
+}
+
+TEST(DpFalsification, TheWholePathKeepsItsClaim) {
+  const auto as_claimed = [](ReleaseTerms* terms) {
+    terms->layout.grid = MakeNoiseGrid(1, kClaimed, 2).value();
+  };
+  EXPECT_LT(WorstViolation(WholePath(as_claimed), kPathRuns), kStandardErrors);
+}
+
+TEST(DpFalsification, CatchesAPathThatNoisesLessThanItClaims) {
+  const auto less = [](ReleaseTerms* terms) {
+    terms->layout.grid = MakeNoiseGrid(1, 0.5 * kClaimed, 2).value();
+  };
+  EXPECT_GT(WorstViolation(WholePath(less), kPathRuns), kStandardErrors);
+}
+
+// A sum of four, of whom one knows its own share of the noise: what the others add must do.
+TEST(DpFalsification, TheSharesOfTheHonestKeepTheClaimOfTheSum) {
+  const NoiseGrid grid = MakeNoiseGrid(1, kClaimed, 2).value();
+  const auto sum = [&grid](uint32_t colluders) -> Mechanism {
+    const NoiseShares shares = ShareNoise(grid, 4, colluders, 2).value();
+    const NoiseGrid share = ShareGrid(grid, shares);
+    const DiscreteGaussian noise = DiscreteGaussian::Create(share.sigma_units).value();
+    return [share, noise](bool with, const RandomBytes& random) {
+      double total = 0;
+      for (const bool mine : {true, false, false}) {  // the fourth subtracted its own
+        auto values = Record(mine && with);
+        const std::array<std::span<float>, 2> banks = {values[0], values[1]};
+        const std::array<size_t, 2> layout = {1, 1};
+        const NoisedUpdate update = ReleaseOnGrid(banks, layout, share, noise, random).value();
+        total += update.ValueAt(0) + update.ValueAt(1);
+      }
+      return total;
+    };
+  };
+  EXPECT_LT(WorstViolation(sum(1)), kStandardErrors);
+  EXPECT_GT(WorstViolation(sum(0)), kStandardErrors);  // shares that count on the colluder
 }
 
 TEST(DpFalsification, CatchesTooLittleNoise) {

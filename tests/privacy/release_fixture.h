@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/ledger/privacy_budget.h"
+#include "privacy/release/update_release.h"
+
+namespace ruvd {
+
+// A ledger in memory that keeps to the rules and writes down what it is asked, and when.
+class RecordingLedger final : public ReleaseLedger {
+ public:
+  explicit RecordingLedger(std::vector<std::string>* events) : events_(events) {}
+  absl::StatusOr<uint64_t> Reserve(const LedgerCharge& charge) override {
+    RETURN_IF_ERROR(CheckBudget(std::array{budget}, charge.unit, spent_q32, charge.rho_q32));
+    spent_q32 += charge.rho_q32;
+    charges.push_back(charge);
+    events_->emplace_back("reserve");
+    return charges.size();
+  }
+  absl::Status Spend(uint64_t) override {
+    events_->emplace_back("spend");
+    return fail_spend ? absl::InternalError("no disk") : absl::OkStatus();
+  }
+  absl::Status Release(uint64_t) override {
+    events_->emplace_back("release");
+    return absl::OkStatus();
+  }
+
+  PrivacyBudget budget = {.unit = PrivacyUnit::kExample,
+                          .epsilon = 8,
+                          .delta = 1e-6,
+                          .rho_q32 = std::numeric_limits<uint64_t>::max()};
+  uint64_t spent_q32 = 0;
+  bool fail_spend = false;
+  std::vector<LedgerCharge> charges;
+
+ private:
+  std::vector<std::string>* events_;
+};
+
+// A release to which everybody agreed, of two banks of one value each.
+class ReleaseWorld {
+ public:
+  ReleaseWorld() {
+    policy = SitePolicy::Parse(
+                 "version = 1\n[scope.support]\ntiers = [\"masked\", \"dp\"]\n"
+                 "purposes = [\"training\", \"sharing\"]\n")
+                 .value();
+    RUVD_CHECK(consents
+                   .Put({.subject = {.id = "ann"},
+                         .purposes = consent_purposes::kAll,
+                         .widest = ConsentTier::kDp,
+                         .granted_ms = 1000,
+                         .expires_ms = 5000})
+                   .ok());
+    terms.layout.bank_values = {1, 1};
+    terms.layout.grid = dp::MakeNoiseGrid(1, 1, 2).value();
+    terms.scope = "support";
+    terms.unit = PrivacyUnit::kExample;
+    terms.contributors = 16;
+  }
+
+  ReleaseGuards Guards() {
+    return {.policy = policy,
+            .consents = consents,
+            .node_tier = tier,
+            .ledger = ledger,
+            .random =
+                [this](std::span<uint8_t> out) {
+                  events.emplace_back("noise");
+                  for (uint8_t& byte : out) {
+                    byte = static_cast<uint8_t>(random.Next() >> 56);
+                  }
+                },
+            .now_ms = now_ms};
+  }
+  absl::StatusOr<PreparedRelease> Prepare() {
+    const std::array<std::span<float>, 2> banks = {values[0], values[1]};
+    return PrepareRelease(terms, Guards(), {.banks = banks, .contributors = contributors});
+  }
+  absl::StatusOr<PreparedInput> PrepareMasked(const masking::Clique& clique) {
+    const std::array<std::span<float>, 2> banks = {values[0], values[1]};
+    return PrepareMaskedInput(terms, Guards(), {.banks = banks, .contributors = contributors},
+                              clique);
+  }
+
+  std::vector<std::string> events;
+  SitePolicy policy;
+  ConsentRegister consents;
+  RecordingLedger ledger{&events};
+  Random random{3};
+  ReleaseTerms terms;
+  ConsentTier tier = ConsentTier::kDp;
+  int64_t now_ms = 2000;
+  std::array<std::vector<float>, 2> values = {std::vector<float>{0.5F}, std::vector<float>{-0.25F}};
+  std::vector<Contributor> contributors = {{.user = "ann", .session = ""}};
+};
+
+}  // namespace ruvd
