@@ -29,12 +29,17 @@ double SumDistance(double sigma, uint32_t n) {
 
 absl::StatusOr<NoiseShares> ShareNoise(const NoiseGrid& grid, uint32_t contributors,
                                        uint32_t colluders, size_t dimension) {
-  if (colluders >= contributors || dimension == 0 || dimension > limits::kMaxUpdateValues ||
-      grid.clip_units <= 0 || grid.sigma_units == 0) {
+  if (colluders >= contributors || contributors > limits::kMaxCliqueMembers || dimension == 0 ||
+      dimension > limits::kMaxUpdateValues || grid.clip_units <= 0 ||
+      grid.clip_units > limits::kMaxGridUnits || grid.sigma_units == 0 ||
+      grid.sigma_units > limits::kMaxNoiseUnits) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "noise of {} units shared by {} of whom {} collude, for {} values; fewer must "
-                 "collude than contribute, and 1 to {} values",
-                 grid.sigma_units, contributors, colluders, dimension, limits::kMaxUpdateValues);
+                 "noise of {} units on a clip norm of {}, shared by {} of whom {} collude, for {} "
+                 "values; it takes 1 to {} units of noise, 1 to {} of norm, at most {} who "
+                 "contribute, fewer who collude, and 1 to {} values",
+                 grid.sigma_units, grid.clip_units, contributors, colluders, dimension,
+                 limits::kMaxNoiseUnits, limits::kMaxGridUnits, limits::kMaxCliqueMembers,
+                 limits::kMaxUpdateValues);
   }
   NoiseShares shares{.contributors = contributors, .colluders = colluders};
   const uint32_t honest = contributors - colluders;

@@ -7,14 +7,56 @@
 #include <numeric>
 #include <set>
 
+#include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/dp/distributed_gaussian.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
 namespace ruvd::masking {
+namespace {
+
+// The table of the noise ends at 13 standard deviations.
+constexpr int64_t kNoiseReach = 13;
+// So that a sum mod 2^32 is the sum.
+static_assert(limits::kMaxCliqueMembers *
+                  (limits::kMaxGridUnits + kNoiseReach * limits::kMaxNoiseUnits) <
+              (int64_t{1} << 31));
+
+}  // namespace
 
 size_t MaskLayout::Values() const {
   return std::accumulate(bank_values.begin(), bank_values.end(), size_t{0});
+}
+
+absl::Status MaskLayout::Check() const {
+  const size_t values = Values();
+  if (values == 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a masked sum without values; name the banks");
+  }
+  if (values > limits::kMaxMaskedValues) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "a masked sum of {} values, above {}; share a smaller rank", values,
+                 limits::kMaxMaskedValues);
+  }
+  if (grid.clip_units < limits::kMinClipUnits || grid.clip_units > limits::kMaxGridUnits ||
+      grid.sigma_units == 0 || grid.sigma_units > limits::kMaxNoiseUnits ||
+      colluders >= limits::kMaxCliqueMembers) {
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "a masked sum with a clip norm of {} units, noise of {} and {} colluders; it takes "
+        "{} to {}, 1 to {} and fewer than {}",
+        grid.clip_units, grid.sigma_units, colluders, limits::kMinClipUnits, limits::kMaxGridUnits,
+        limits::kMaxNoiseUnits, limits::kMaxCliqueMembers);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> MaskLayout::MostUnitsOfOne(size_t members) const {
+  ASSIGN_OR_RETURN(const dp::NoiseShares shares,
+                   dp::ShareNoise(grid, static_cast<uint32_t>(members), colluders, Values()));
+  return grid.clip_units + kNoiseReach * shares.share_units;
 }
 
 Digest MaskLayout::Hash() const {

@@ -37,6 +37,13 @@ struct MaskLayout {
   uint8_t colluders = 0;
 
   size_t Values() const;
+  // INVALID_ARGUMENT without values, with a clip norm outside kMinClipUnits to kMaxGridUnits, noise
+  // outside 1 to kMaxNoiseUnits or as many colluders as a clique has members at most;
+  // LIMIT_EXCEEDED for more than kMaxMaskedValues.
+  absl::Status Check() const;
+  // Units of the largest value, of either sign, that one of `members` can add: a clipped value and
+  // its share of the noise. INVALID_ARGUMENT where dp::ShareNoise has no share for them.
+  absl::StatusOr<int64_t> MostUnitsOfOne(size_t members) const;
   // SHA-256 over all fields; docs/wire-format.md.
   Digest Hash() const;
 };

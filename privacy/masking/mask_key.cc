@@ -93,20 +93,20 @@ MaskKey MaskKey::Generate(const dp::RandomBytes& random) {
   return key;
 }
 
-absl::StatusOr<Digest> MaskKey::Shared(const MaskPublicKey& peer) const {
+absl::Status MaskKey::Share(const MaskPublicKey& peer, Digest* shared) const {
   RUVD_CHECK(secret_ != nullptr);
-  Digest shared;
-  if (crypto_scalarmult(shared.data(), secret_->bytes.data(), peer.data()) != 0) {
+  if (crypto_scalarmult(shared->data(), secret_->bytes.data(), peer.data()) != 0) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kKeyInvalid,
                  "{} is no key for masks: it is of small order; leave its node out", ToHex(peer));
   }
-  return shared;
+  return absl::OkStatus();
 }
 
 absl::Status MaskKey::CheckPeer(const MaskPublicKey& peer) const {
-  ASSIGN_OR_RETURN(Digest shared, Shared(peer));
+  Digest shared{};
+  const absl::Status status = Share(peer, &shared);
   SecureWipe(shared);
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status MaskKey::AddMasks(const Clique& clique, const NodeId& self,
@@ -115,15 +115,16 @@ absl::Status MaskKey::AddMasks(const Clique& clique, const NodeId& self,
     if (member.id == self) {
       continue;
     }
-    absl::StatusOr<Digest> shared = Shared(member.key);
-    if (!shared.ok()) {
+    Digest shared{};
+    if (absl::Status status = Share(member.key, &shared); !status.ok()) {
+      SecureWipe(shared);
       SecureWipe({reinterpret_cast<uint8_t*>(values.data()), values.size_bytes()});
-      return shared.status();
+      return status;
     }
     const bool is_low = self < member.id;
-    Digest key = PairKey(*shared, clique, is_low ? self : member.id, is_low ? member.id : self);
+    Digest key = PairKey(shared, clique, is_low ? self : member.id, is_low ? member.id : self);
     AddStream(key, !is_low, values);
-    SecureWipe(*shared);
+    SecureWipe(shared);
     SecureWipe(key);
   }
   return absl::OkStatus();

@@ -45,8 +45,9 @@ class MaskKey {
     void operator()(Secret* secret) const;
   };
   MaskKey() = default;
-  // The secret shared with a peer; the caller wipes it.
-  absl::StatusOr<Digest> Shared(const MaskPublicKey& peer) const;
+  // Writes the secret shared with a peer, which the caller wipes. Not returned: moves would leave
+  // copies on the stack.
+  absl::Status Share(const MaskPublicKey& peer, Digest* shared) const;
 
   MaskPublicKey public_key_{};
   std::unique_ptr<Secret, WipeSecret> secret_;

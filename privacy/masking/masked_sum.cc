@@ -5,16 +5,10 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "privacy/limits.h"
 #include "privacy/reasons.h"
 
 namespace ruvd::masking {
 namespace {
-
-// The table of the noise ends at 13 standard deviations.
-constexpr int64_t kMaxUnitsOfOne = limits::kMaxGridUnits + int64_t{13} * limits::kMaxNoiseUnits;
-// So that a sum mod 2^32 is the sum.
-static_assert(limits::kMaxCliqueMembers * kMaxUnitsOfOne < (int64_t{1} << 31));
 
 absl::Status NotOfTheClique(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kCliqueInvalid,
@@ -23,8 +17,8 @@ absl::Status NotOfTheClique(std::string_view what) {
 
 }  // namespace
 
-MaskedSum::MaskedSum(const Clique& clique, const MaskLayout& layout)
-    : clique_(clique), set_(clique.SetHash()), sum_(layout.Values()) {}
+MaskedSum::MaskedSum(const Clique& clique, size_t values, int64_t most)
+    : clique_(clique), set_(clique.SetHash()), most_(most), sum_(values) {}
 
 absl::StatusOr<MaskedSum> MaskedSum::Begin(const Clique& clique, const MaskLayout& layout) {
   RETURN_IF_ERROR(clique.Check());
@@ -33,16 +27,14 @@ absl::StatusOr<MaskedSum> MaskedSum::Begin(const Clique& clique, const MaskLayou
                  "the participants agreed on another layout of the masked sum; bring all of them "
                  "to one configuration");
   }
-  if (layout.Values() > limits::kMaxMaskedValues) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a masked sum of {} values, above {}; share a smaller rank", layout.Values(),
-                 limits::kMaxMaskedValues);
-  }
-  return MaskedSum(clique, layout);
+  RETURN_IF_ERROR(layout.Check());
+  const auto members = static_cast<int64_t>(clique.members.size());
+  ASSIGN_OR_RETURN(const int64_t most, layout.MostUnitsOfOne(clique.members.size()));
+  return MaskedSum(clique, layout.Values(), members * most);
 }
 
-absl::Status MaskedSum::Add(const MaskedUpdate& update) {
-  if (clique_.Find(update.sender) == nullptr) {
+absl::Status MaskedSum::Add(const NodeId& sender, const MaskedUpdate& update) {
+  if (update.sender != sender || clique_.Find(sender) == nullptr) {
     return NotOfTheClique("sender");
   }
   if (update.round != clique_.round.round) {
@@ -84,14 +76,13 @@ absl::StatusOr<std::vector<int32_t>> MaskedSum::Result() const {
                  "nodes",
                  missing, clique_.members.size());
   }
-  const int64_t most = static_cast<int64_t>(clique_.members.size()) * kMaxUnitsOfOne;
   std::vector<int32_t> sum(sum_.begin(), sum_.end());
   for (const int64_t value : sum) {
-    if (value > most || value < -most) {
+    if (value > most_ || value < -most_) {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
                    "a masked sum of {} where at most {} is possible: masks did not cancel, or an "
                    "update was not clipped; start again",
-                   value, most);
+                   value, most_);
     }
   }
   return sum;

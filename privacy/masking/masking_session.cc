@@ -38,33 +38,26 @@ void Wipe(std::vector<int32_t>& units) {
 }  // namespace
 
 MaskingSession::MaskingSession(const MaskRound& round, const MaskLayout& layout, const NodeId& self,
-                               MaskKey key)
+                               uint64_t last_reservation, MaskKey key)
     : round_(round),
-      values_(layout.Values()),
-      layout_(layout.Hash()),
+      layout_(layout),
+      layout_hash_(layout.Hash()),
       self_(self),
-      key_(std::move(key)) {
+      key_(std::move(key)),
+      last_reservation_(last_reservation) {
   offers_[self_] = key_.public_key();
 }
 
 absl::StatusOr<MaskingSession> MaskingSession::Begin(const MaskRound& round,
                                                      const MaskLayout& layout, const NodeId& self,
+                                                     uint64_t last_reservation,
                                                      const dp::RandomBytes& random) {
-  const size_t values = layout.Values();
-  if (values == 0) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a masked sum without values; name the banks");
-  }
-  if (values > limits::kMaxMaskedValues) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a masked sum of {} values, above {}; share a smaller rank", values,
-                 limits::kMaxMaskedValues);
-  }
-  return MaskingSession(round, layout, self, MaskKey::Generate(random));
+  RETURN_IF_ERROR(layout.Check());
+  return MaskingSession(round, layout, self, last_reservation, MaskKey::Generate(random));
 }
 
 MaskOffer MaskingSession::offer() const {
-  return {.round = round_.round, .layout = layout_, .key = key_.public_key()};
+  return {.round = round_.round, .layout = layout_hash_, .key = key_.public_key()};
 }
 
 absl::Status MaskingSession::AddOffer(const NodeId& sender, const MaskOffer& offer) {
@@ -72,7 +65,7 @@ absl::Status MaskingSession::AddOffer(const NodeId& sender, const MaskOffer& off
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                  "an offer for round {} in round {}; it came late", offer.round, round_.round);
   }
-  if (offer.layout != layout_) {
+  if (offer.layout != layout_hash_) {
     return WrongLayout();
   }
   if (const auto known = offers_.find(sender); known != offers_.end()) {
@@ -84,13 +77,19 @@ absl::Status MaskingSession::AddOffer(const NodeId& sender, const MaskOffer& off
                  "more than {} nodes offer to take part in a masked sum; split them",
                  limits::kMaxMaskOffers);
   }
+  for (const auto& [id, key] : offers_) {
+    if (key == offer.key) {
+      return WrongClique(
+          fmt::format("include {} and {}, who offered one key", ToHex(id), ToHex(sender)));
+    }
+  }
   RETURN_IF_ERROR(key_.CheckPeer(offer.key));
   offers_[sender] = offer.key;
   return absl::OkStatus();
 }
 
 absl::StatusOr<Clique> MaskingSession::CliqueOf(std::span<const NodeId> others) const {
-  Clique clique{.round = round_, .layout = layout_, .members = {{self_, key_.public_key()}}};
+  Clique clique{.round = round_, .layout = layout_hash_, .members = {{self_, key_.public_key()}}};
   for (const NodeId& id : others) {
     const auto offered = offers_.find(id);
     if (offered == offers_.end() || id == self_) {
@@ -109,7 +108,7 @@ absl::Status MaskingSession::CheckClique(const Clique& clique) const {
   if (clique.round != round_) {
     return WrongClique("are those of another round");
   }
-  if (clique.layout != layout_) {
+  if (clique.layout != layout_hash_) {
     return WrongLayout();
   }
   if (clique.Find(self_) == nullptr) {
@@ -140,20 +139,41 @@ absl::Status MaskingSession::CheckFresh(const Clique& clique, uint64_t reservati
   return absl::OkStatus();
 }
 
+absl::Status MaskingSession::CheckInput(const Clique& clique, const MaskInput& input) const {
+  if (input.units.size() != layout_.Values()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                 "an update of {} values in a masked sum of {}; give all banks of the layout",
+                 input.units.size(), layout_.Values());
+  }
+  if (input.contributors != clique.members.size()) {
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+        "an update with noise for {} participants in a masked sum of {}; reserve and noise "
+        "a new one",
+        input.contributors, clique.members.size());
+  }
+  ASSIGN_OR_RETURN(const int64_t most, layout_.MostUnitsOfOne(clique.members.size()));
+  const bool fits = std::ranges::all_of(
+      input.units, [most](int64_t unit) { return -most <= unit && unit <= most; });
+  return fits ? absl::OkStatus()
+              : Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                      "an update with a value above the {} units that its clip norm and noise "
+                      "allow; clip it to the layout's grid before it is noised",
+                      most);
+}
+
 absl::StatusOr<MaskedUpdate> MaskingSession::Mask(const Clique& clique, MaskInput input) {
   absl::Status checked = CheckClique(clique);
   if (checked.ok()) {
     checked = CheckFresh(clique, input.reservation);
   }
-  if (checked.ok() && input.units.size() != values_) {
-    checked = Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                    "an update of {} values in a masked sum of {}; give all banks of the layout",
-                    input.units.size(), values_);
+  if (checked.ok()) {
+    checked = CheckInput(clique, input);
   }
   MaskedUpdate update{.round = round_.round,
                       .sender = self_,
                       .set = clique.SetHash(),
-                      .layout = layout_,
+                      .layout = layout_hash_,
                       .values = {}};
   if (checked.ok()) {
     update.values.assign(input.units.begin(), input.units.end());

@@ -57,6 +57,11 @@ TEST(ShareNoise, RefusesWhatNobodyHonestContributesTo) {
   EXPECT_EQ(ReasonOf(ShareNoise(grid, 0, 0, 10).status()), reasons::kInvalidArgument);
   EXPECT_EQ(ReasonOf(ShareNoise(grid, 4, 0, 0).status()), reasons::kInvalidArgument);
   EXPECT_EQ(ReasonOf(ShareNoise({}, 4, 0, 1).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(ShareNoise(grid, 17, 0, 10).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(ShareNoise({.clip_units = 1 << 19, .sigma_units = 1}, 4, 0, 1).status()),
+            reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(ShareNoise({.clip_units = 64, .sigma_units = 4097}, 4, 0, 1).status()),
+            reasons::kInvalidArgument);
 }
 
 TEST(ShareNoise, DrawnSharesAddUpToItsVariance) {

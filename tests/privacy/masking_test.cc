@@ -27,9 +27,9 @@ TEST_F(MaskingTest, SharesAddUpToTheSumOfWhatWentIn) {
     for (size_t node = 0; node < nodes; ++node) {
       const std::vector<int32_t> units = RandomUnits();
       std::ranges::transform(expected, units, expected.begin(), std::plus<>());
-      const MaskedUpdate update = sessions_[node].Mask(clique, {1, units}).value();
+      const MaskedUpdate update = sessions_[node].Mask(clique, InputOf(clique, 1, units)).value();
       const std::string bytes = EncodeMaskedUpdate(update);
-      ASSERT_TRUE(sum.Add(DecodeMaskedUpdate(AsBytes(bytes)).value()).ok());
+      ASSERT_TRUE(sum.Add(IdOf(node), DecodeMaskedUpdate(AsBytes(bytes)).value()).ok());
     }
     EXPECT_EQ(sum.Result().value(), expected) << nodes;
   }
@@ -40,7 +40,9 @@ TEST_F(MaskingTest, ASumIsCompleteOrNothing) {
   const Clique clique = FirstOf(4);
   MaskedSum sum = MaskedSum::Begin(clique, layout_).value();
   for (size_t node = 0; node < 3; ++node) {
-    ASSERT_TRUE(sum.Add(sessions_[node].Mask(clique, {1, RandomUnits()}).value()).ok());
+    ASSERT_TRUE(
+        sum.Add(IdOf(node), sessions_[node].Mask(clique, InputOf(clique, 1, RandomUnits())).value())
+            .ok());
   }
   EXPECT_THAT(sum.Missing(), testing::ElementsAre(IdOf(3)));
   EXPECT_EQ(ReasonOf(sum.Result().status()), reasons::kMaskedSumIncomplete);
@@ -75,7 +77,8 @@ TEST_F(MaskingTest, AShareAloneIsUniform) {
   for (int run = 0; run < 300; ++run) {
     Start(4);
     const std::vector<int32_t> units(layout_.Values(), 3);  // the same every time
-    shares.push_back(sessions_[run % 4].Mask(FirstOf(4), {1, units}).value().values);
+    shares.push_back(
+        sessions_[run % 4].Mask(FirstOf(4), InputOf(FirstOf(4), 1, units)).value().values);
     unmasked.emplace_back(units.begin(), units.end());
     narrow.push_back(shares.back());
     std::ranges::for_each(narrow.back(), [](uint32_t& value) { value &= 0xFFFFFF; });
@@ -92,8 +95,8 @@ TEST_F(MaskingTest, SharesOfDifferentSetsDifferByMoreThanTheirInputs) {
   for (int run = 0; run < 300; ++run) {
     Start(6);
     const std::vector<int32_t> units(layout_.Values(), 3);
-    MaskedUpdate former = sessions_[0].Mask(FirstOf(6), {1, units}).value();
-    const MaskedUpdate next = sessions_[0].Mask(FirstOf(5), {2, units}).value();
+    MaskedUpdate former = sessions_[0].Mask(FirstOf(6), InputOf(FirstOf(6), 1, units)).value();
+    const MaskedUpdate next = sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 2, units)).value();
     std::ranges::transform(former.values, next.values, former.values.begin(), std::minus<>());
     differences.push_back(former.values);
   }
@@ -105,7 +108,9 @@ TEST_F(MaskingTest, AfterADropOutTheOthersStartAgain) {
   const Clique all = FirstOf(6);
   MaskedSum sum = MaskedSum::Begin(all, layout_).value();
   for (size_t node = 0; node < 5; ++node) {
-    ASSERT_TRUE(sum.Add(sessions_[node].Mask(all, {1, RandomUnits()}).value()).ok());
+    ASSERT_TRUE(
+        sum.Add(IdOf(node), sessions_[node].Mask(all, InputOf(all, 1, RandomUnits())).value())
+            .ok());
   }
   EXPECT_FALSE(sum.Result().ok());
   const Clique left = FirstOf(5);
@@ -115,15 +120,16 @@ TEST_F(MaskingTest, AfterADropOutTheOthersStartAgain) {
   for (size_t node = 0; node < 5; ++node) {
     const std::vector<int32_t> units = RandomUnits();
     std::ranges::transform(expected, units, expected.begin(), std::plus<>());
-    ASSERT_TRUE(sum.Add(sessions_[node].Mask(left, {2, units}).value()).ok());
+    ASSERT_TRUE(
+        sum.Add(IdOf(node), sessions_[node].Mask(left, InputOf(left, 2, units)).value()).ok());
   }
   EXPECT_EQ(sum.Result().value(), expected);
 }
 
 TEST_F(MaskingTest, ASetHasOneShareOfANode) {
   Start(5);
-  ASSERT_TRUE(sessions_[0].Mask(FirstOf(5), {1, RandomUnits()}).ok());
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(5), {2, RandomUnits()}).status()),
+  ASSERT_TRUE(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 1, RandomUnits())).ok());
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 2, RandomUnits())).status()),
             reasons::kMaskReused);
 }
 
@@ -131,32 +137,38 @@ TEST_F(MaskingTest, ASetHasOneShareOfANode) {
 TEST_F(MaskingTest, OneInputNeverGoesIntoTwoSums) {
   Start(6);
   const std::vector<int32_t> units = RandomUnits();
-  ASSERT_TRUE(sessions_[0].Mask(FirstOf(6), {9, units}).ok());
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(5), {9, units}).status()), reasons::kMaskReused);
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(5), {8, units}).status()), reasons::kMaskReused);
-  EXPECT_TRUE(sessions_[0].Mask(FirstOf(5), {10, RandomUnits()}).ok());
+  ASSERT_TRUE(sessions_[0].Mask(FirstOf(6), InputOf(FirstOf(6), 9, units)).ok());
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 9, units)).status()),
+            reasons::kMaskReused);
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 8, units)).status()),
+            reasons::kMaskReused);
+  EXPECT_TRUE(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 10, RandomUnits())).ok());
 }
 
 TEST_F(MaskingTest, OnlyDropOutsMayChangeASet) {
   Start(7);
   const Clique others =
       sessions_[0].CliqueOf(std::vector<NodeId>{IdOf(1), IdOf(2), IdOf(3), IdOf(6)}).value();
-  ASSERT_TRUE(sessions_[0].Mask(FirstOf(6), {1, RandomUnits()}).ok());
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(others, {2, RandomUnits()}).status()), reasons::kMaskReused);
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(7), {2, RandomUnits()}).status()),
+  ASSERT_TRUE(sessions_[0].Mask(FirstOf(6), InputOf(FirstOf(6), 1, RandomUnits())).ok());
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(others, InputOf(others, 2, RandomUnits())).status()),
             reasons::kMaskReused);
-  ASSERT_TRUE(sessions_[0].Mask(FirstOf(5), {2, RandomUnits()}).ok());
-  ASSERT_TRUE(sessions_[0].Mask(FirstOf(4), {3, RandomUnits()}).ok());
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(7), InputOf(FirstOf(7), 2, RandomUnits())).status()),
+            reasons::kMaskReused);
+  ASSERT_TRUE(sessions_[0].Mask(FirstOf(5), InputOf(FirstOf(5), 2, RandomUnits())).ok());
+  ASSERT_TRUE(sessions_[0].Mask(FirstOf(4), InputOf(FirstOf(4), 3, RandomUnits())).ok());
 }
 
 TEST_F(MaskingTest, ARoundTakesFewAttempts) {
   Start(limits::kMinCliqueMembers + limits::kMaxMaskAttempts);
   size_t nodes = sessions_.size();
   for (uint64_t attempt = 1; attempt <= limits::kMaxMaskAttempts; ++attempt) {
-    ASSERT_TRUE(sessions_[0].Mask(FirstOf(nodes--), {attempt, RandomUnits()}).ok());
+    const Clique clique = FirstOf(nodes--);
+    ASSERT_TRUE(sessions_[0].Mask(clique, InputOf(clique, attempt, RandomUnits())).ok());
   }
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(nodes), {9, RandomUnits()}).status()),
-            reasons::kMaskReused);
+  EXPECT_EQ(
+      ReasonOf(
+          sessions_[0].Mask(FirstOf(nodes), InputOf(FirstOf(nodes), 9, RandomUnits())).status()),
+      reasons::kMaskReused);
 }
 
 TEST_F(MaskingTest, AnotherLayoutIsRefused) {
@@ -174,7 +186,7 @@ TEST_F(MaskingTest, AnotherLayoutIsRefused) {
     MaskLayout other = layout_;
     changes[i](&other);
     MaskingSession foreign =
-        MaskingSession::Begin({.cluster = {5}, .round = kRound}, other, IdOf(9), Seeded(random_))
+        MaskingSession::Begin({.cluster = {5}, .round = kRound}, other, IdOf(9), 0, Seeded(random_))
             .value();
     EXPECT_EQ(ReasonOf(sessions_[0].AddOffer(IdOf(9), foreign.offer())),
               reasons::kMaskLayoutMismatch)
@@ -183,7 +195,7 @@ TEST_F(MaskingTest, AnotherLayoutIsRefused) {
         << i;
     Clique moved = clique;
     moved.layout = other.Hash();
-    EXPECT_EQ(ReasonOf(sessions_[0].Mask(moved, {1, RandomUnits()}).status()),
+    EXPECT_EQ(ReasonOf(sessions_[0].Mask(moved, InputOf(moved, 1, RandomUnits())).status()),
               reasons::kMaskLayoutMismatch)
         << i;
   }
@@ -194,7 +206,7 @@ TEST_F(MaskingTest, AForeignKeyInAMembersPlaceIsRefused) {
   const MaskKey attacker = MaskKey::Generate(Seeded(random_));
   Clique clique = FirstOf(4);
   clique.members[2].key = attacker.public_key();
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(clique, {1, RandomUnits()}).status()),
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(clique, InputOf(clique, 1, RandomUnits())).status()),
             reasons::kCliqueInvalid);
   MaskOffer second = sessions_[1].offer();
   second.key = attacker.public_key();
@@ -205,7 +217,7 @@ TEST_F(MaskingTest, AForeignKeyInAMembersPlaceIsRefused) {
 TEST_F(MaskingTest, CliquesThatAreNoneAreRefused) {
   Start(limits::kMaxCliqueMembers + 1);
   const auto reason = [this](const Clique& clique) {
-    return ReasonOf(sessions_[0].Mask(clique, {1, RandomUnits()}).status());
+    return ReasonOf(sessions_[0].Mask(clique, InputOf(clique, 1, RandomUnits())).status());
   };
   EXPECT_EQ(ReasonOf(sessions_[0].CliqueOf(std::vector<NodeId>{IdOf(1), IdOf(2)}).status()),
             reasons::kCliqueInvalid);
@@ -263,11 +275,11 @@ TEST_F(MaskingTest, SharesOfOtherSumsAreRefused) {
   Start(6);
   const Clique clique = FirstOf(4);
   MaskedSum sum = MaskedSum::Begin(clique, layout_).value();
-  const MaskedUpdate good = sessions_[0].Mask(clique, {1, RandomUnits()}).value();
+  const MaskedUpdate good = sessions_[0].Mask(clique, InputOf(clique, 1, RandomUnits())).value();
   const auto reason = [&](const std::function<void(MaskedUpdate*)>& change) {
     MaskedUpdate update = good;
     change(&update);
-    return ReasonOf(sum.Add(update));
+    return ReasonOf(sum.Add(update.sender, update));
   };
   EXPECT_EQ(reason([](MaskedUpdate* u) { u->sender = IdOf(5); }), reasons::kCliqueInvalid);
   EXPECT_EQ(reason([](MaskedUpdate* u) { ++u->round; }), reasons::kCliqueInvalid);
@@ -283,24 +295,129 @@ TEST_F(MaskingTest, MasksThatDoNotCancelAreNoticed) {
   const Clique clique = FirstOf(4);
   MaskedSum sum = MaskedSum::Begin(clique, layout_).value();
   for (size_t node = 0; node < 4; ++node) {
-    MaskedUpdate update = sessions_[node].Mask(clique, {1, RandomUnits()}).value();
+    MaskedUpdate update = sessions_[node].Mask(clique, InputOf(clique, 1, RandomUnits())).value();
     if (node == 2) {
       update.values[3] += 1U << 30;
     }
-    ASSERT_TRUE(sum.Add(update).ok());
+    ASSERT_TRUE(sum.Add(IdOf(node), update).ok());
   }
   EXPECT_EQ(ReasonOf(sum.Result().status()), reasons::kUpdateInvalid);
 }
 
+TEST_F(MaskingTest, AShareIsOfWhomItsEnvelopeSays) {
+  Start(4);
+  const Clique clique = FirstOf(4);
+  MaskedSum sum = MaskedSum::Begin(clique, layout_).value();
+  const MaskedUpdate share = sessions_[1].Mask(clique, InputOf(clique, 1, RandomUnits())).value();
+  EXPECT_EQ(ReasonOf(sum.Add(IdOf(2), share)), reasons::kCliqueInvalid);
+  EXPECT_TRUE(sum.Add(IdOf(1), share).ok());
+}
+
+// A clip norm of 512 units and noise of 512 in all, one of four colluding: shares of 296 units.
+constexpr int32_t kMostOfOneOfFour = 512 + 13 * 296;
+
+TEST_F(MaskingTest, ASumAboveWhatTheLayoutAllowsIsRefused) {
+  for (const uint32_t above : {0U, 1U}) {
+    Start(4);
+    const Clique clique = FirstOf(4);
+    MaskedSum sum = MaskedSum::Begin(clique, layout_).value();
+    for (size_t node = 0; node < 4; ++node) {
+      const std::vector<int32_t> units(layout_.Values(), -kMostOfOneOfFour);
+      MaskedUpdate update = sessions_[node].Mask(clique, InputOf(clique, 1, units)).value();
+      update.values[3] -= node == 2 ? above : 0;
+      ASSERT_TRUE(sum.Add(IdOf(node), update).ok());
+    }
+    EXPECT_EQ(ReasonOf(sum.Result().status()), above == 0 ? "" : reasons::kUpdateInvalid);
+  }
+}
+
+TEST_F(MaskingTest, UpdatesThatWereNotClippedAreNotMasked) {
+  for (const int32_t unit : {kMostOfOneOfFour + 1, -kMostOfOneOfFour - 1, INT32_MIN, INT32_MAX}) {
+    Start(4);
+    const Clique clique = FirstOf(4);
+    std::vector<int32_t> units = RandomUnits();
+    units.back() = unit;
+    EXPECT_EQ(ReasonOf(sessions_[0].Mask(clique, InputOf(clique, 1, units)).status()),
+              reasons::kUpdateInvalid)
+        << unit;
+    units.back() = unit < 0 ? -kMostOfOneOfFour : kMostOfOneOfFour;
+    EXPECT_TRUE(sessions_[0].Mask(clique, InputOf(clique, 1, units)).ok());
+  }
+}
+
+// Fewer contributors need larger shares of the noise.
+TEST_F(MaskingTest, NoiseForAnotherNumberOfParticipantsIsRefused) {
+  Start(5);
+  MaskInput input = InputOf(FirstOf(5), 1, RandomUnits());
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(4), input).status()), reasons::kUpdateInvalid);
+  EXPECT_TRUE(sessions_[0].Mask(FirstOf(5), input).ok());
+}
+
+TEST_F(MaskingTest, ASessionTakesNoInputThatTheLedgerSaysWasUsed) {
+  Start(4);
+  const Clique clique = FirstOf(4);
+  // The node was started anew and makes other keys; its ledger was not.
+  MaskingSession again =
+      MaskingSession::Begin({.cluster = {5}, .round = kRound}, layout_, IdOf(0), 7, Seeded(random_))
+          .value();
+  for (size_t node = 1; node < 4; ++node) {
+    ASSERT_TRUE(again.AddOffer(IdOf(node), sessions_[node].offer()).ok());
+  }
+  const Clique fresh = again.CliqueOf(std::vector<NodeId>{IdOf(1), IdOf(2), IdOf(3)}).value();
+  EXPECT_EQ(ReasonOf(again.Mask(fresh, InputOf(clique, 7, RandomUnits())).status()),
+            reasons::kMaskReused);
+  EXPECT_TRUE(again.Mask(fresh, InputOf(clique, 8, RandomUnits())).ok());
+}
+
+TEST_F(MaskingTest, LayoutsThatHideNothingAreRefused) {
+  const std::vector<std::function<void(MaskLayout*)>> changes = {
+      [](MaskLayout* l) { l->grid.sigma_units = 0; },
+      [](MaskLayout* l) { l->grid.sigma_units = limits::kMaxNoiseUnits + 1; },
+      [](MaskLayout* l) { l->grid.clip_units = limits::kMinClipUnits - 1; },
+      [](MaskLayout* l) { l->grid.clip_units = limits::kMaxGridUnits + 1; },
+      [](MaskLayout* l) { l->colluders = limits::kMaxCliqueMembers; }};
+  for (size_t i = 0; i < changes.size(); ++i) {
+    MaskLayout layout = layout_;
+    changes[i](&layout);
+    EXPECT_EQ(ReasonOf(MaskingSession::Begin({}, layout, IdOf(0), 0, Seeded(random_)).status()),
+              reasons::kInvalidArgument)
+        << i;
+    Start(4);
+    Clique clique = FirstOf(4);
+    clique.layout = layout.Hash();
+    EXPECT_EQ(ReasonOf(MaskedSum::Begin(clique, layout).status()), reasons::kInvalidArgument) << i;
+  }
+}
+
+TEST_F(MaskingTest, ACliqueMustHaveMembersThatDoNotCollude) {
+  layout_.colluders = 4;
+  Start(5);
+  EXPECT_EQ(ReasonOf(MaskedSum::Begin(FirstOf(4), layout_).status()), reasons::kInvalidArgument);
+  const Clique four = FirstOf(4);
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(four, InputOf(four, 1, RandomUnits())).status()),
+            reasons::kInvalidArgument);
+  EXPECT_TRUE(MaskedSum::Begin(FirstOf(5), layout_).ok());
+}
+
+TEST_F(MaskingTest, AKeyThatAnotherOfferedIsRefusedByBothNames) {
+  Start(4);
+  const absl::Status refused = sessions_[0].AddOffer(IdOf(9), sessions_[2].offer());
+  EXPECT_EQ(ReasonOf(refused), reasons::kCliqueInvalid);
+  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr(ToHex(IdOf(2))));
+  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr(ToHex(IdOf(9))));
+  EXPECT_EQ(ReasonOf(sessions_[0].AddOffer(IdOf(9), sessions_[0].offer())),
+            reasons::kCliqueInvalid);
+}
+
 TEST_F(MaskingTest, InputsOfAnotherSizeAreRefused) {
   Start(4);
-  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(4), {1, {1, 2, 3}}).status()),
+  EXPECT_EQ(ReasonOf(sessions_[0].Mask(FirstOf(4), InputOf(FirstOf(4), 1, {1, 2, 3})).status()),
             reasons::kUpdateInvalid);
   MaskLayout none = layout_;
   none.bank_values.clear();
-  EXPECT_FALSE(MaskingSession::Begin({}, none, IdOf(0), Seeded(random_)).ok());
+  EXPECT_FALSE(MaskingSession::Begin({}, none, IdOf(0), 0, Seeded(random_)).ok());
   none.bank_values = {limits::kMaxMaskedValues, 1};
-  EXPECT_EQ(ReasonOf(MaskingSession::Begin({}, none, IdOf(0), Seeded(random_)).status()),
+  EXPECT_EQ(ReasonOf(MaskingSession::Begin({}, none, IdOf(0), 0, Seeded(random_)).status()),
             reasons::kLimitExceeded);
 }
 
@@ -310,7 +427,7 @@ TEST_F(MaskingTest, MessagesDecodeToWhatTheyWere) {
   EXPECT_EQ(DecodeOffer(AsBytes(EncodeOffer(offer))).value(), offer);
   const Clique clique = FirstOf(5);
   EXPECT_EQ(DecodeClique(AsBytes(EncodeClique(clique)), clique.round.cluster).value(), clique);
-  const MaskedUpdate update = sessions_[0].Mask(clique, {1, RandomUnits()}).value();
+  const MaskedUpdate update = sessions_[0].Mask(clique, InputOf(clique, 1, RandomUnits())).value();
   EXPECT_EQ(DecodeMaskedUpdate(AsBytes(EncodeMaskedUpdate(update))).value(), update);
 }
 
@@ -318,7 +435,7 @@ TEST_F(MaskingTest, MessagesOfAnotherLengthAreRefused) {
   Start(4);
   const Clique clique = FirstOf(4);
   const std::string share =
-      EncodeMaskedUpdate(sessions_[0].Mask(clique, {1, RandomUnits()}).value());
+      EncodeMaskedUpdate(sessions_[0].Mask(clique, InputOf(clique, 1, RandomUnits())).value());
   const std::string offer = EncodeOffer(sessions_[0].offer());
   const std::string members = EncodeClique(clique);
   using Decoder = std::function<bool(std::string_view)>;
