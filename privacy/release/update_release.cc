@@ -157,7 +157,9 @@ absl::StatusOr<PreparedInput> PrepareMaskedInput(const ReleaseTerms& terms,
   PreparedInput prepared;
   ASSIGN_OR_RETURN(prepared.forecast, Forecast(terms, guards, update, noising));
   ASSIGN_OR_RETURN(Noised noised, Pay(terms, guards, update, noising, prepared.forecast.charge));
-  prepared.input = {.reservation = noised.reservation, .units = std::move(noised.units)};
+  prepared.input = {.reservation = noised.reservation,
+                    .contributors = static_cast<uint32_t>(clique.members.size()),
+                    .units = std::move(noised.units)};
   return prepared;
 }
 

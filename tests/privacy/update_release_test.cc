@@ -187,7 +187,7 @@ class MaskedReleaseTest : public testing::Test {
       world.terms.layout.grid = dp::MakeNoiseGrid(1, 0.6, 2).value();
       ids_.push_back(NodeId{static_cast<uint8_t>(node + 1)});
       sessions_.push_back(masking::MaskingSession::Begin({.round = 1}, world.terms.layout,
-                                                         ids_.back(), world.Guards().random)
+                                                         ids_.back(), 0, world.Guards().random)
                               .value());
       world.events.clear();
     }
@@ -213,7 +213,8 @@ TEST_F(MaskedReleaseTest, EveryMemberPaysForTheSum) {
     EXPECT_EQ(prepared.forecast.charge.mechanism, PrivacyMechanism::kDistributedGaussian);
     EXPECT_GE(prepared.forecast.noise_multiplier, 0.6);
     EXPECT_NEAR(prepared.forecast.charge.sigma, 0.6, 0.05);  // of the sum, not of one share
-    ASSERT_TRUE(sum.Add(sessions_[node].Mask(clique_, std::move(prepared.input)).value()).ok());
+    ASSERT_TRUE(
+        sum.Add(ids_[node], sessions_[node].Mask(clique_, std::move(prepared.input)).value()).ok());
   }
   // Four times 0.5 and -0.25 of a clip norm of 1, with noise of 0.6 * sqrt(4 / 3).
   const std::vector<int32_t> units = sum.Result().value();
