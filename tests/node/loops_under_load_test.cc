@@ -123,7 +123,7 @@ class LoopsUnderLoadTest : public NodeTest {
                  &changes),
              {});
       Status();
-      if (i % 32 == 31) {
+      if (i % 32 == 31 && !served_) {
         learning::v1::PauseLearningResponse paused;
         Expect(Ask(
                    [](LearningService::Stub& stub, grpc::ClientContext& context, auto* out) {
@@ -155,6 +155,7 @@ class LoopsUnderLoadTest : public NodeTest {
     }
   }
 
+  std::atomic<bool> served_{false};  // from then on nobody pauses: rounds end
   std::atomic<bool> ended_{false};
   std::atomic<int> answers_{0};
   std::atomic<int> deep_rounds_{0};
@@ -198,6 +199,7 @@ TEST_F(LoopsUnderLoadTest, AllThreeLearnWhileTheNodeServesIsUndonePausedAndErase
   for (std::thread& user : users) {
     user.join();
   }
+  served_ = true;
   for (int i = 0; i < 600 && (deep_rounds_ == 0 || background_rounds_ == 0); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
   }
