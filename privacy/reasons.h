@@ -21,9 +21,9 @@ inline constexpr char kPolicyInvalid[] = "POLICY_INVALID";
 inline constexpr char kScopeUnknown[] = "SCOPE_UNKNOWN";
 inline constexpr char kPolicyRefuses[] = "POLICY_REFUSES";
 
-// Identity. A key of an epoch that is not in force; a revocation list that is none or goes back, one
-// that is too old, a node that is on it; a join token that is none, was used or is over; evidence
-// of two messages under one number that is none.
+// Identity. A key of an epoch that is not in force; a revocation list that is none or goes back,
+// one that is too old, a node that is on it; a join token that is none, was used or is over;
+// evidence of two messages under one number that is none.
 inline constexpr char kKeyEpochRefused[] = "KEY_EPOCH_REFUSED";
 inline constexpr char kRevocationInvalid[] = "REVOCATION_INVALID";
 inline constexpr char kRevocationStale[] = "REVOCATION_STALE";

@@ -161,7 +161,8 @@ inline constexpr size_t kMaxHopNodes = 10'000;
 // A charge of the privacy ledger: the orders of the usual grids, and the name of what is released.
 inline constexpr size_t kMaxLedgerOrders = 256;
 inline constexpr size_t kMaxLedgerSubjectBytes = 256;
-// An exported ledger, which is read whole: some 300,000 entries, a release every hour for ten years.
+// An exported ledger, which is read whole: some 300,000 entries, a release every hour for ten
+// years.
 inline constexpr size_t kMaxLedgerFileBytes = size_t{64} << 20;
 
 // Policies: what the loops learn in months. A router is below a megabyte; a Fisher diagonal of two

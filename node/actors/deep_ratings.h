@@ -30,11 +30,11 @@ class DeepRatings {
   // A rating replaces an earlier one of the same response.
   void Add(const DeepRating& rating);
 
-  // Whether the ratings of `version` are below those of `before`, both at least kLeastRatings. It is
-  // asked after every rating, so the bound holds for all looks together (some one in forty versions
-  // that are no worse is ever found so): an asymptotic confidence sequence of the mean (Waudby-Smith et
-  // al., "Time-uniform central limit theory and asymptotic confidence sequences", section 2),
-  // some three standard errors wide.
+  // Whether the ratings of `version` are below those of `before`, both at least kLeastRatings. It
+  // is asked after every rating, so the bound holds for all looks together (some one in forty
+  // versions that are no worse is ever found so): an asymptotic confidence sequence of the mean
+  // (Waudby-Smith et al., "Time-uniform central limit theory and asymptotic confidence sequences",
+  // section 2), some three standard errors wide.
   bool Regressed(uint32_t version, uint32_t before) const;
 
   static constexpr size_t kLeastRatings = 20;
