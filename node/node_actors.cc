@@ -101,6 +101,8 @@ void NodeImpl::StartRouter() {
   SecureRandomBytes({reinterpret_cast<uint8_t*>(&seed), sizeof(seed)});
   router_ = std::make_unique<RequestRouter>(RequestRouterOptions{
       .kind = *kind, .exploration = config_.inference.router_exploration, .seed = seed});
+  // The learning actor says so once it knows whether it learns.
+  router_->SetExploring(false);
   absl::StatusOr<SealKey> key = FileKey(*database_, "learned/router-key", "the router");
   absl::Status status = key.ok() ? MakeDataFolder(LearnedDirOf(config_)) : key.status();
   if (status.ok()) {

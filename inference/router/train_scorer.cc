@@ -194,7 +194,9 @@ Calibration FitCalibration(const Scorer& scorer, std::span<const RoutingExample>
     }
     return loss;
   };
-  Calibration best{.slope = 0, .offset = std::log((weight_of_good + 1) / (weight_of_bad + 1))};
+  const Calibration unsure{.slope = 0,
+                           .offset = std::log((weight_of_good + 1) / (weight_of_bad + 1))};
+  Calibration best = unsure;
   double loss = loss_of(best);
   for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
     double g_slope = 0;
@@ -233,7 +235,9 @@ Calibration FitCalibration(const Scorer& scorer, std::span<const RoutingExample>
     best = next;
     loss = next_loss;
   }
-  return best;
+  // Of few examples a fit may turn the scorer round; then it says nothing, which is the best that a
+  // slope which is not negative does.
+  return best.slope < 0 ? unsure : best;
 }
 
 }  // namespace ruvd

@@ -83,6 +83,9 @@ class BackgroundActor final : public Actor<LearningMessage> {
       ASSIGN_OR_RETURN(const bool paused, options_.services.changes->Paused());
       paused_->store(paused);
     }
+    if (options_.router != nullptr) {
+      options_.router->SetLearning(learning());
+    }
     if (options_.enabled) {
       ASSIGN_OR_RETURN(fresh_, FindLessons(false));
     }
@@ -296,6 +299,9 @@ absl::Status BackgroundActor::On(PauseMessage& message, Context& context) {
     }
   }
   paused_->store(message.paused);
+  if (options_.router != nullptr) {
+    options_.router->SetLearning(learning());
+  }
   spdlog::info("learning is {}", message.paused ? "paused" : "resumed");
   message.reply.Send(StatusNow());
   return fresh_.empty() ? absl::OkStatus() : MaybeStartRound(context);

@@ -230,7 +230,7 @@ absl::StatusOr<LearningChange> UndoChange(const UndoServices& services,
                           "the router is off (inference.router) and chooses nothing until it is "
                           "on");
       }
-      RETURN_IF_ERROR(services.router->Withdraw(change));
+      RETURN_IF_ERROR(services.router->Withdraw(change, services.clock->WallMillis()));
       break;
   }
   LearningChange undone = change;

@@ -83,6 +83,10 @@ absl::StatusOr<bool> PatternGraph::Vote(const Trajectory& trajectory, float rewa
     RETURN_IF_ERROR(graph_.Put(Used(response, pattern), direction > 0 ? 1 : 0));
   }
   RETURN_IF_ERROR(MoveAll(trajectory.session_id, patterns, direction, /*back=*/false));
+  if (!Owns({trajectory.user_id, trajectory.session_id})) {  // it went while its edges were written
+    RETURN_IF_ERROR(HideSession(trajectory.session_id));
+    return before;
+  }
   return true;
 }
 
@@ -162,25 +166,48 @@ absl::Status PatternGraph::RemoveNode(const GraphNode& node) {
   return any.edges.empty() ? absl::OkStatus() : graph_.RemoveNode(node);
 }
 
-void PatternGraph::RemoveSession(const std::string& session_id) {
+absl::Status PatternGraph::HideSession(const std::string& session_id) {
   const GraphNode session = SessionNode(session_id);
-  const auto remove = [&]() -> absl::Status {
-    for (bool more = true; more;) {
-      ASSIGN_OR_RETURN(const Neighbourhood responses,
-                       graph_.Neighbours(session, {.direction = EdgeDirection::kIn,
-                                                   .type = EdgeType::kInSession,
-                                                   .limit = limits::kMaxNeighbours}));
-      for (const GraphEdge& edge : responses.edges) {
-        RETURN_IF_ERROR(graph_.RemoveNode(edge.key.from));
-      }
-      more = responses.edges.size() == limits::kMaxNeighbours;
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(const Neighbourhood responses,
+                     graph_.Neighbours(session, {.direction = EdgeDirection::kIn,
+                                                 .type = EdgeType::kInSession,
+                                                 .limit = limits::kMaxNeighbours}));
+    for (const GraphEdge& edge : responses.edges) {
+      RETURN_IF_ERROR(graph_.RemoveNode(edge.key.from));
     }
-    return RemoveNode(session);
-  };
-  if (const absl::Status removed = remove(); !removed.ok()) {
-    spdlog::warn("relations of a session are removed with the next start only: {} [{}]",
-                 MessageOf(removed), ReasonOf(removed));
+    more = responses.edges.size() == limits::kMaxNeighbours;
   }
+  return RemoveNode(session);
+}
+
+void PatternGraph::RemoveSession(const std::string& session_id) {
+  {
+    const MutexLock lock(leaving_mutex_);
+    leaving_.insert(session_id);
+  }
+  if (const absl::Status hidden = HideSession(session_id); !hidden.ok()) {
+    spdlog::warn("relations of a session are removed with the next maintenance only: {} [{}]",
+                 MessageOf(hidden), ReasonOf(hidden));
+  }
+}
+
+// A session is told to leave before it leaves, and what votes wrote between is hidden here.
+absl::Status PatternGraph::HideGone() {
+  std::vector<std::string> leaving;
+  {
+    const MutexLock lock(leaving_mutex_);
+    leaving.assign(leaving_.begin(), leaving_.end());
+  }
+  for (const std::string& id : leaving) {
+    if (sessions_.Get(id).ok()) {
+      continue;  // not gone yet, or there is another one by now
+    }
+    RETURN_IF_ERROR(HideSession(id));
+    const MutexLock lock(leaving_mutex_);
+    leaving_.erase(id);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> PatternGraph::Reconcile(GraphNodeKind kind) {
@@ -225,21 +252,31 @@ absl::StatusOr<bool> PatternGraph::FollowPatterns() {
   return page->more;
 }
 
+absl::StatusOr<bool> PatternGraph::Walk() {
+  if (!walking_) {
+    return false;
+  }
+  ASSIGN_OR_RETURN(const bool more, Reconcile(*walking_));
+  if (more) {
+    return true;
+  }
+  walked_.reset();
+  const bool sessions = walking_ == GraphNodeKind::kSession;
+  walking_ = sessions ? std::optional(GraphNodeKind::kPattern) : std::nullopt;
+  return sessions;
+}
+
 absl::StatusOr<bool> PatternGraph::Maintain() {
   const MutexLock lock(mutex_);
-  bool more = false;
-  if (walking_) {
-    ASSIGN_OR_RETURN(more, Reconcile(*walking_));
-    if (!more) {
-      walked_.reset();
-      const bool sessions = walking_ == GraphNodeKind::kSession;
-      walking_ = sessions ? std::optional(GraphNodeKind::kPattern) : std::nullopt;
-      more = sessions;
-    }
-  }
-  ASSIGN_OR_RETURN(const bool follow, FollowPatterns());
+  const absl::Status hidden = HideGone();
+  const absl::StatusOr<bool> walk = Walk();
+  const absl::StatusOr<bool> follow = FollowPatterns();
+  // Whatever went wrong with those: what is hidden stays on the disk no longer than it must.
   ASSIGN_OR_RETURN(const size_t deleted, graph_.RemoveSome(kRowsAtOnce));
-  return more || follow || deleted > 0;
+  RETURN_IF_ERROR(hidden);
+  RETURN_IF_ERROR(walk.status());
+  RETURN_IF_ERROR(follow.status());
+  return *walk || *follow || deleted > 0;
 }
 
 }  // namespace ruvd

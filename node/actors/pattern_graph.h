@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -53,7 +54,9 @@ class PatternGraph {
   // the weight of their edge, 1 without one or where it is off. `pattern_id`: in hexadecimal.
   float Factor(const SessionOwner& owner, std::string_view pattern_id) const;
 
-  // A session leaves the index: hides its edges and those of its responses at once.
+  // A session leaves the index: hides its edges and those of its responses at once. What that
+  // misses, because of an error or of a vote at the same time, Maintain hides once the session is
+  // gone.
   void RemoveSession(const std::string& session_id);
 
   // One bounded step of what is to be done beside requests: finds edges of sessions and patterns
@@ -66,6 +69,9 @@ class PatternGraph {
 
  private:
   bool Owns(const SessionOwner& owner) const;
+  absl::Status HideSession(const std::string& session_id);
+  absl::Status HideGone();
+  absl::StatusOr<bool> Walk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MoveAll(const std::string& session_id, const std::vector<GraphNode>& patterns,
                        float direction, bool back);
   absl::Status Move(const EdgeKey& key, float direction, bool back);
@@ -77,6 +83,8 @@ class PatternGraph {
   const PatternStore& patterns_;
   const SessionIndex& sessions_;
   const bool on_;
+  Mutex leaving_mutex_;  // taken in a writer's turn of the index, and held for moments only
+  std::set<std::string> leaving_ ABSL_GUARDED_BY(leaving_mutex_);
   Mutex mutex_;                                    // of maintenance
   uint64_t followed_ ABSL_GUARDED_BY(mutex_) = 0;  // the last change of patterns looked at
   // Which nodes a walk over what the store had at the start looks at next; none: it is done.

@@ -67,8 +67,10 @@ std::optional<ScorerKind> RouterKindByName(std::string_view name) {
 RoutedRequest RequestRouter::Choose(const RequestFacts& facts, const RouteSet& open) {
   RoutedRequest routed{.open = open, .features = RouterFeatures(facts)};
   const MutexLock lock(mutex_);
+  const bool blind =
+      options_.kind == ScorerKind::kCascade && routed.features[kFirstForwardFeature] == 0;
   RouteSet known;
-  for (size_t i = 0; router_ != nullptr && i < router_->entries().size(); ++i) {
+  for (size_t i = 0; !blind && router_ != nullptr && i < router_->entries().size(); ++i) {
     known.set(i, open[node_routes_.at(i)]);
   }
   RoutingDecision best{.route = kRouteAsAsked};
@@ -76,8 +78,13 @@ RoutedRequest RequestRouter::Choose(const RequestFacts& facts, const RouteSet& o
     best = router_->Best(routed.features, known);
     best.route = node_routes_.at(best.route);
   }
-  routed.decision = Explore(best, open, options_.exploration, random_);
+  routed.decision = Explore(best, open, exploring_ ? options_.exploration : 0, random_);
   return routed;
+}
+
+void RequestRouter::SetExploring(bool exploring) {
+  const MutexLock lock(mutex_);
+  exploring_ = exploring;
 }
 
 absl::Status RequestRouter::Serve(std::shared_ptr<const Router> router) {

@@ -56,8 +56,13 @@ class RequestRouter {
 
   const RequestRouterOptions& options() const { return options_; }
 
-  // `open` has kRouteAsAsked.
+  // `open` has kRouteAsAsked. A cascade that has no first forward to go by serves as asked, but for
+  // what it explores.
   RoutedRequest Choose(const RequestFacts& facts, const RouteSet& open);
+
+  // Whether a share of the requests is served at random, as at the start: not where nobody learns
+  // from what becomes of them.
+  void SetExploring(bool exploring);
 
   // Chooses by this router from now on; null: by none. Its entries are some of NodeRoutes, found by
   // their names. INVALID_ARGUMENT where one is none of them, or where it does not know what serving
@@ -67,6 +72,7 @@ class RequestRouter {
  private:
   const RequestRouterOptions options_;
   Mutex mutex_;
+  bool exploring_ ABSL_GUARDED_BY(mutex_) = true;
   Random random_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Router> router_ ABSL_GUARDED_BY(mutex_);
   // Of each of its entries.

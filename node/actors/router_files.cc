@@ -15,6 +15,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/router/limits.h"
+#include "node/actors/request_router.h"
 #include "storage/db/column_family.h"
 
 namespace ruvd {
@@ -23,6 +24,8 @@ namespace {
 constexpr std::string_view kMagic = "RVNR";
 constexpr uint16_t kFormat = 1;
 constexpr uint64_t kHeadBytes = 4 + 2 + 8 + 4;
+constexpr std::string_view kStateMagic = "RVNS";
+constexpr uint64_t kStateBytes = 4 + 2 + 1 + 8 + 8 + 8;
 constexpr std::string_view kFilePrefix = "router-";
 
 // The version is sealed with the router, so that no file takes another one's place.
@@ -31,6 +34,17 @@ SealContext ContextOf(uint32_t version) {
           .key = "router",
           .schema = kFormat,
           .generation = version};
+}
+
+bool IsScorerKind(uint8_t number) {
+  return RouterKindByName(ScorerName(static_cast<ScorerKind>(number))).has_value() &&
+         number <= static_cast<uint8_t>(ScorerKind::kFastGrnn);
+}
+
+SealContext StateContext() {
+  return {.column_family = static_cast<uint32_t>(ColumnFamily::kChange),
+          .key = "router-state",
+          .schema = kFormat};
 }
 
 std::optional<uint32_t> VersionOf(std::string_view name) {
@@ -71,8 +85,37 @@ absl::StatusOr<StoredRouter> DecodeStoredRouter(std::string_view bytes,
                       .router = std::make_shared<const Router>(std::move(router))};
 }
 
+std::string EncodeTrainingState(const RouterTrainingState& state) {
+  ByteWriter out;
+  out.WriteText(kStateMagic).Write(kFormat).Write(static_cast<uint8_t>(state.kind));
+  return out.Write(state.trained_ms).Write(state.outcomes).Write(state.counted_from).Take();
+}
+
+absl::StatusOr<RouterTrainingState> DecodeTrainingState(std::string_view bytes) {
+  ByteReader in(AsBytes(bytes));
+  const auto magic = in.ReadBytes(kStateMagic.size());
+  const auto format = in.Read<uint16_t>();
+  const auto kind = in.Read<uint8_t>();
+  const auto trained_ms = in.Read<int64_t>();
+  const auto outcomes = in.Read<uint64_t>();
+  const auto counted_from = in.Read<int64_t>();
+  if (bytes.size() != kStateBytes || AsText(*magic) != kStateMagic || format != kFormat ||
+      !IsScorerKind(*kind) || *trained_ms < 0 || *counted_from < 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "these bytes do not say when a router was trained");
+  }
+  return RouterTrainingState{.kind = static_cast<ScorerKind>(*kind),
+                             .trained_ms = *trained_ms,
+                             .outcomes = *outcomes,
+                             .counted_from = *counted_from};
+}
+
 std::string RouterFiles::PathOf(uint32_t version) const {
   return fmt::format("{}/{}{}", folder_, kFilePrefix, version);
+}
+
+std::string RouterFiles::StatePath() const {
+  return fmt::format("{}/{}state", folder_, kFilePrefix);
 }
 
 std::vector<uint32_t> RouterFiles::Versions() const {
@@ -92,6 +135,22 @@ absl::StatusOr<StoredRouter> RouterFiles::Read(uint32_t version) const {
   ASSIGN_OR_RETURN(const std::string sealed, ReadFile(PathOf(version), kMostBytes));
   ASSIGN_OR_RETURN(const std::string bytes, key_.Open(ContextOf(version), sealed));
   return DecodeStoredRouter(bytes, options_);
+}
+
+absl::StatusOr<RouterTrainingState> RouterFiles::ReadState() const {
+  std::error_code error;
+  if (!std::filesystem::exists(StatePath(), error)) {
+    return RouterTrainingState{};
+  }
+  ASSIGN_OR_RETURN(const std::string sealed,
+                   ReadFile(StatePath(), kStateBytes + kSealOverheadBytes));
+  ASSIGN_OR_RETURN(const std::string bytes, key_.Open(StateContext(), sealed));
+  return DecodeTrainingState(bytes);
+}
+
+absl::Status RouterFiles::WriteState(const RouterTrainingState& state) {
+  return WriteFileAtomically(StatePath(), key_.Seal(StateContext(), EncodeTrainingState(state)),
+                             0600);
 }
 
 absl::Status RouterFiles::Write(uint32_t version, const StoredRouter& stored) {

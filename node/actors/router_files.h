@@ -29,7 +29,23 @@ std::string EncodeStoredRouter(const StoredRouter& stored);
 absl::StatusOr<StoredRouter> DecodeStoredRouter(std::string_view bytes,
                                                 const RouterOptions& options);
 
-// The versions of a node's router: files FOLDER/router-VERSION, sealed. Not thread-safe.
+// What the trainings of a router leave beside its versions.
+struct RouterTrainingState {
+  ScorerKind kind = ScorerKind::kLogistic;
+  int64_t trained_ms = 0;    // of the last training, whatever came of it; 0: there was none
+  uint64_t outcomes = 0;     // that counted then
+  int64_t counted_from = 0;  // outcomes created before it do not count: what they taught was undone
+  bool operator==(const RouterTrainingState&) const = default;
+};
+
+// As bytes, little endian: "RVNS", u16 format 1, u8 kind, i64 trained_ms, u64 outcomes,
+// i64 counted_from.
+std::string EncodeTrainingState(const RouterTrainingState& state);
+// INVALID_ARGUMENT for other bytes.
+absl::StatusOr<RouterTrainingState> DecodeTrainingState(std::string_view bytes);
+
+// The versions of a node's router, files FOLDER/router-VERSION, and FOLDER/router-state, sealed.
+// Not thread-safe.
 class RouterFiles {
  public:
   // `options`: of the routers that are read.
@@ -44,6 +60,12 @@ class RouterFiles {
   absl::StatusOr<StoredRouter> Read(uint32_t version) const;
   // Whole or not at all. Versions before the newest kKept go then. FILE_UNWRITABLE, DISK_FULL.
   absl::Status Write(uint32_t version, const StoredRouter& stored);
+  // That of no training where there is no file. SEAL_BROKEN and INVALID_ARGUMENT where it is
+  // damaged or of another store; the errors of reading.
+  absl::StatusOr<RouterTrainingState> ReadState() const;
+  // Whole or not at all. FILE_UNWRITABLE, DISK_FULL.
+  absl::Status WriteState(const RouterTrainingState& state);
+  std::string StatePath() const;
   // NOT_FOUND where there is no such version.
   absl::Status Remove(uint32_t version);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -96,7 +97,7 @@ absl::StatusOr<Router::Entry> TrainRoute(const Outcomes& outcomes, size_t route,
   return entry;
 }
 
-// Over the ways of `known`; their entries are in the order of their numbers. What is served is what
+// Over the ways of `known`. What is served is what
 // is stored, in rounded numbers.
 absl::StatusOr<Router> TrainEntries(const Outcomes& outcomes, const RouteSet& known,
                                     const RouteTraining& options, Random& random) {
@@ -116,14 +117,12 @@ absl::StatusOr<Router> TrainEntries(const Outcomes& outcomes, const RouteSet& kn
   return Router::Parse(router.Serialize(), served);
 }
 
-// The way that a router over `known` takes for a request, and the cost of each.
+// The way that a router takes for a request, and the cost of each.
 class Policy {
  public:
-  Policy(const Router& router, const RouteSet& known) : router_(router) {
-    for (size_t route = 0; route < kNodeRoutes; ++route) {
-      if (known[route]) {
-        routes_.push_back(route);
-      }
+  explicit Policy(const Router& router) : router_(router) {
+    for (const Router::Entry& entry : router.entries()) {
+      routes_.push_back(NodeRouteByName(entry.route.name).value_or(kNodeRoutes));
     }
   }
   size_t RouteOf(const RouterOutcome& outcome) const {
@@ -146,10 +145,10 @@ class Policy {
   std::vector<size_t> routes_;
 };
 
-// How much more the router's choices are worth than serving as asked, an estimate for each outcome.
-void AddGains(const Router& router, const RouteSet& known, const Outcomes& outcomes, double value,
+// How much more the router's choices are worth than those of `other` (null: serving as asked), an
+// estimate for each outcome.
+void AddGains(const Policy& policy, const Policy* other, const Outcomes& outcomes, double value,
               std::vector<double>* gains) {
-  const Policy policy(router, known);
   std::vector<double> rewards;
   for (const RouterOutcome* outcome : outcomes) {
     rewards.push_back((outcome->good ? value : 0) - policy.CostOf(outcome->route));
@@ -159,23 +158,73 @@ void AddGains(const Router& router, const RouteSet& known, const Outcomes& outco
                        static_cast<double>(std::max<size_t>(1, rewards.size()));
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const RouterOutcome& outcome = *outcomes[i];
+    const size_t instead = other == nullptr ? kRouteAsAsked : other->RouteOf(outcome);
     const int chosen = policy.RouteOf(outcome) == outcome.route ? 1 : 0;
-    const int as_asked = outcome.route == kRouteAsAsked ? 1 : 0;
-    gains->push_back((chosen - as_asked) * (rewards[i] - usual) / outcome.propensity);
+    const int before = outcome.route == instead ? 1 : 0;
+    gains->push_back((chosen - before) * (rewards[i] - usual) / outcome.propensity);
   }
 }
 
-void SummariseGains(const std::vector<double>& gains, TrainedRouter* trained) {
-  const auto count = static_cast<double>(gains.size());
-  trained->gain = std::accumulate(gains.begin(), gains.end(), 0.0) / count;
-  double squares = 0;
-  for (const double gain : gains) {
-    squares += (gain - trained->gain) * (gain - trained->gain);
+RouterGain GainOf(const std::vector<double>& gains) {
+  RouterGain gain{.outcomes = gains.size()};
+  if (gains.empty()) {
+    return gain;
   }
-  trained->standard_error = std::sqrt(squares / count / std::max(1.0, count - 1));
+  const auto count = static_cast<double>(gains.size());
+  gain.mean = std::accumulate(gains.begin(), gains.end(), 0.0) / count;
+  double squares = 0;
+  for (const double one : gains) {
+    squares += (one - gain.mean) * (one - gain.mean);
+  }
+  gain.standard_error = std::sqrt(squares / count / std::max(1.0, count - 1));
+  return gain;
+}
+
+Outcomes Since(const Outcomes& outcomes, int64_t trained_ms) {
+  Outcomes since;
+  std::ranges::copy_if(outcomes, std::back_inserter(since), [&](const RouterOutcome* outcome) {
+    return outcome->created_ms > trained_ms;
+  });
+  return since;
+}
+
+// Of routers that saw four fifths of the outcomes, on the rest.
+absl::Status CrossFit(const Outcomes& all, const RouteSet& known, const RouteTraining& options,
+                      Random& random, TrainedRouter* trained) {
+  std::optional<Policy> serving;
+  if (options.serving != nullptr) {
+    serving.emplace(*options.serving);
+  }
+  std::vector<double> gains;
+  std::vector<double> over_serving;
+  for (size_t fold = 0; fold < kFolds; ++fold) {
+    Outcomes taught;
+    Outcomes held_back;
+    for (size_t i = 0; i < all.size(); ++i) {
+      (i % kFolds == fold ? held_back : taught).push_back(all[i]);
+    }
+    ASSIGN_OR_RETURN(const Router router, TrainEntries(taught, known, options, random));
+    const Policy policy(router);
+    AddGains(policy, nullptr, held_back, options.value, &gains);
+    if (serving) {
+      AddGains(policy, &*serving, Since(held_back, options.serving_since_ms), options.value,
+               &over_serving);
+    }
+  }
+  trained->gain = GainOf(gains);
+  trained->over_serving = GainOf(over_serving);
+  return absl::OkStatus();
 }
 
 }  // namespace
+
+double RouterGain::width() const {
+  constexpr double kRatio = 0.018;  // narrowest, against its best, at some 500 outcomes
+  constexpr double kAlpha = 0.05;
+  const double looks = kRatio * static_cast<double>(std::max<size_t>(1, outcomes));
+  return standard_error *
+         std::sqrt(2 * (looks + 1) / looks * std::log(std::sqrt(looks + 1) / kAlpha));
+}
 
 std::optional<RouterOutcome> OutcomeOf(const Trajectory& trajectory, float min_rating) {
   const std::optional<bool> good = VerdictOf(trajectory, min_rating);
@@ -183,11 +232,15 @@ std::optional<RouterOutcome> OutcomeOf(const Trajectory& trajectory, float min_r
     return std::nullopt;
   }
   const TrajectoryRoute& taken = *trajectory.route;
+  if (!taken.others.empty() && taken.propensity >= 1) {
+    return std::nullopt;
+  }
   const std::optional<size_t> route = NodeRouteByName(taken.name);
   if (!route) {
     return std::nullopt;
   }
-  RouterOutcome outcome{.route = *route,
+  RouterOutcome outcome{.created_ms = trajectory.created_ms,
+                        .route = *route,
                         .propensity = taken.propensity,
                         .good = *good,
                         .cost = taken.seconds / static_cast<double>(std::max(1U, taken.tokens))};
@@ -216,21 +269,17 @@ absl::StatusOr<TrainedRouter> TrainRequestRouter(std::span<const RouterOutcome> 
     known.set(route, CountOf(all, route) >= kLeastRouteOutcomes);
   }
   TrainedRouter trained;
+  if (options.serving != nullptr) {
+    std::vector<double> gains;
+    AddGains(Policy(*options.serving), nullptr, Since(all, options.serving_since_ms), options.value,
+             &gains);
+    trained.serving = GainOf(gains);
+  }
   if (!known[kRouteAsAsked] || known.count() < 2) {
     return trained;
   }
   random.Shuffle(std::span(all));
-  std::vector<double> gains;
-  for (size_t fold = 0; fold < kFolds; ++fold) {
-    Outcomes taught;
-    Outcomes held_back;
-    for (size_t i = 0; i < all.size(); ++i) {
-      (i % kFolds == fold ? held_back : taught).push_back(all[i]);
-    }
-    ASSIGN_OR_RETURN(const Router router, TrainEntries(taught, known, options, random));
-    AddGains(router, known, held_back, options.value, &gains);
-  }
-  SummariseGains(gains, &trained);
+  RETURN_IF_ERROR(CrossFit(all, known, options, random, &trained));
   ASSIGN_OR_RETURN(Router router, TrainEntries(all, known, options, random));
   trained.router = std::make_shared<const Router>(std::move(router));
   return trained;

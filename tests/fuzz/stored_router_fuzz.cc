@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/status.h"
@@ -18,6 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > kHead) {
     const ruvd::Digest digest = ruvd::Sha256(bytes.substr(kHead));
     bytes += ruvd::AsText(digest);
+  }
+  const std::string_view all(reinterpret_cast<const char*>(data), size);
+  if (const auto state = ruvd::DecodeTrainingState(all); state.ok()) {
+    RUVD_CHECK(ruvd::EncodeTrainingState(*state) == all);
   }
   const auto stored = ruvd::DecodeStoredRouter(bytes, {});
   if (!stored.ok()) {

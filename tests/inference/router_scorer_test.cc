@@ -215,6 +215,17 @@ TEST(CalibrationTest, FewExamplesGiveNoCertainty) {
   EXPECT_EQ(FitCalibration(*scorer, {}).slope, 1);
 }
 
+TEST(CalibrationTest, NeverTurnsAScorerRound) {
+  Random random(8);
+  const auto scorer = Scorer::Create({.kind = ScorerKind::kLogistic, .inputs = 1}, random).value();
+  scorer->parameters()[0] = 1;
+  const std::vector<RoutingExample> examples = {{.features = {-1}, .good = true},
+                                                {.features = {1}, .good = false}};
+  const Calibration calibration = FitCalibration(*scorer, examples);
+  EXPECT_EQ(calibration.slope, 0);
+  EXPECT_DOUBLE_EQ(calibration.Probability(1), 0.5);
+}
+
 // Targets were made of weights, so that two examples that weigh much were taken for many.
 TEST(CalibrationTest, HeavyExamplesAreNotManyExamples) {
   Random random(8);

@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,12 +46,15 @@ class PatternGraphTest : public DatabaseTest {
     sessions_.reset();
     graph_.reset();
     graph_ = GraphStore::Open(*database_).value();
-    sessions_ =
-        SessionIndex::Open(
-            *database_,
-            {.dimension = 2,
-             .on_removal = [this](const std::string& id) { relations_->RemoveSession(id); }})
-            .value();
+    sessions_ = SessionIndex::Open(*database_, {.dimension = 2,
+                                                .on_removal =
+                                                    [this](const std::string& id) {
+                                                      relations_->RemoveSession(id);
+                                                      if (after_removal_) {
+                                                        after_removal_();
+                                                      }
+                                                    }})
+                    .value();
     relations_ = std::make_unique<PatternGraph>(*graph_, *patterns_, *sessions_, on);
   }
   void AddSession(const std::string& id, const std::string& user) {
@@ -102,7 +107,20 @@ class PatternGraphTest : public DatabaseTest {
   std::unique_ptr<GraphStore> graph_;
   std::unique_ptr<SessionIndex> sessions_;
   std::unique_ptr<PatternGraph> relations_;
+  std::function<void()> after_removal_;  // before the session is gone
 };
+
+// Its edges stayed until the next start.
+TEST_F(PatternGraphTest, AVoteWhileItsSessionLeavesLeavesNothing) {
+  after_removal_ = [this] { EXPECT_TRUE(Vote(Served("r", {kFirst, kSecond}), 1)); };
+  ASSERT_TRUE(sessions_->Delete("s").ok());
+  MaintainToTheEnd();
+  size_t of_session = 0;
+  for (const GraphNodeKind kind : {GraphNodeKind::kSession, GraphNodeKind::kWitness}) {
+    of_session += graph_->NextNode(kind, std::nullopt).value().has_value() ? 1 : 0;
+  }
+  EXPECT_EQ(of_session, 0u);
+}
 
 TEST_F(PatternGraphTest, FeedbackMovesASessionsEdgesByFivePercent) {
   EXPECT_EQ(Factor(kFirst), 1);

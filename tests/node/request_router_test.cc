@@ -75,6 +75,30 @@ TEST(RequestRouterTest, TakesWhatIsWorthMostOfWhatIsOpen) {
   EXPECT_EQ(router.Choose({}, Open({kRouteNoAdapters})).decision.route, kRouteAsAsked);
 }
 
+// Its calibration was taken for a confidence of 0 where the first forward had failed.
+TEST(RequestRouterTest, ACascadeWithoutAFirstForwardServesAsAsked) {
+  RequestRouter router({.kind = ScorerKind::kCascade, .exploration = 0});
+  ASSERT_TRUE(router.Serve(Make({Entry("as_asked", 1, 0), Entry("half_steps", 0.5, 3)})).ok());
+  EXPECT_EQ(router.Choose({}, Open({kRouteHalfSteps})).decision.route, kRouteAsAsked);
+  EXPECT_EQ(
+      router.Choose({.first_entropy = 0.5F, .first_confidence = 0.5F}, Open({kRouteHalfSteps}))
+          .decision.route,
+      kRouteHalfSteps);
+}
+
+TEST(RequestRouterTest, WhereNobodyLearnsNothingIsExplored) {
+  RequestRouter router({.exploration = 1, .seed = 5});
+  router.SetExploring(false);
+  for (int i = 0; i < 100; ++i) {
+    const RoutingDecision decision = router.Choose({}, Open({kRouteHalfSteps})).decision;
+    EXPECT_EQ(decision.route, kRouteAsAsked);
+    EXPECT_FALSE(decision.explored);
+    EXPECT_EQ(decision.propensity, 1);
+  }
+  router.SetExploring(true);
+  EXPECT_TRUE(router.Choose({}, Open({kRouteHalfSteps})).decision.explored);
+}
+
 TEST(RequestRouterTest, ARouterOfOtherWaysIsRefusedAndChangesNothing) {
   RequestRouter router({.exploration = 0});
   ASSERT_TRUE(router.Serve(Make({Entry("as_asked", 1, 0), Entry("half_steps", 0.5, 1)})).ok());

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/file.h"
 #include "base/status.h"
@@ -146,6 +147,10 @@ TEST_F(RouterLearnerTest, AnUndoLetsTheFormerVersionChooseForGood) {
   Serve(1200);
   const LearningChange first = Train().change.value();
   Serve(100);
+  EXPECT_EQ(Train().verdict, RouterVerdict::kNoGain) << "it is no better than the first";
+  EXPECT_EQ(learner_->status().version, 1u);
+  world_.Change();
+  Serve(2500);
   const LearningChange second = Train().change.value();
   EXPECT_EQ(second.version, 2u);
   ASSERT_TRUE(Undo(second).ok());
@@ -156,8 +161,122 @@ TEST_F(RouterLearnerTest, AnUndoLetsTheFormerVersionChooseForGood) {
   ASSERT_TRUE(Undo(first).ok());
   EXPECT_EQ(learner_->status().version, 0u);
   EXPECT_EQ(HalfSteps(), 0);
-  Serve(64);
+  Serve(2500);
   EXPECT_EQ(Train().change.value().version, 3u) << "no number is given twice";
+}
+
+// It was trained again on what it was trained on before, and was back.
+TEST_F(RouterLearnerTest, AnUndoneRouterIsNotBackWithoutNewFeedback) {
+  Serve(1200);
+  ASSERT_TRUE(Undo(Train().change.value()).ok());
+  EXPECT_EQ(learner_->status().waiting, 0u);
+  EXPECT_EQ(Train().outcomes, 0u) << "an operator asks for a round";
+  ASSERT_TRUE(Start().ok());
+  EXPECT_EQ(learner_->status().waiting, 0u);
+  EXPECT_EQ(Train().outcomes, 0u);
+  EXPECT_EQ(learner_->status().version, 0u);
+  Serve(70);
+  EXPECT_EQ(learner_->status().waiting, 70u);
+  ASSERT_TRUE(Start().ok());
+  EXPECT_EQ(learner_->status().waiting, 70u);
+  EXPECT_EQ(Train().outcomes, 70u);
+}
+
+TEST_F(RouterLearnerTest, ATrainingUnderWayDoesNotBringAnUndoneRouterBack) {
+  Serve(1200);
+  const LearningChange change = Train().change.value();
+  world_.Change();
+  Serve(2500);
+  bool undone = false;
+  services_.cancelled = [&] {
+    if (!std::exchange(undone, true)) {
+      EXPECT_TRUE(learner_->Withdraw(change, clock_.WallMillis()).ok());
+    }
+    return false;
+  };
+  EXPECT_TRUE(absl::IsCancelled(learner_->Train(services_, random_).status()));
+  EXPECT_TRUE(undone);
+  EXPECT_EQ(learner_->status().version, 0u);
+  EXPECT_FALSE(learner_->due());
+}
+
+// The file was gone, but the change stood and the router chose on.
+TEST_F(RouterLearnerTest, AnUndoBesideADamagedFileLeavesNoRouter) {
+  Serve(1200);
+  ASSERT_EQ(Train().verdict, RouterVerdict::kPublished);
+  world_.Change();
+  Serve(2500);
+  const LearningChange second = Train().change.value();
+  ASSERT_TRUE(WriteFileAtomically(PathOf(1), "no router").ok());
+  ASSERT_TRUE(Undo(second).ok());
+  EXPECT_EQ(learner_->status().version, 0u);
+  EXPECT_EQ(HalfSteps(), 0);
+}
+
+TEST_F(RouterLearnerTest, ARouterThatOutcomesSpeakAgainstIsTakenBack) {
+  RouterFiles files(Folder(), key_, {});
+  ASSERT_TRUE(
+      files
+          .Write(1,
+                 {.trained_ms = 0, .outcomes = 9, .router = test::RouterThatTakes(kRouteHalfSteps)})
+          .ok());
+  ASSERT_TRUE(Start().ok());
+  EXPECT_GT(HalfSteps(), 60);
+  world_.Change();
+  services_.changes = changes_.get();
+  RouterRound round;
+  for (int looks = 0; looks < 40 && !round.change; ++looks) {
+    Serve(64);
+    round = Train();
+  }
+  ASSERT_TRUE(round.change.has_value());
+  EXPECT_EQ(round.change->version_before, 1u);
+  EXPECT_EQ(changes_->Last().value(), *round.change);
+  EXPECT_EQ(HalfSteps(), 0);
+  if (round.verdict == RouterVerdict::kTakenBack) {
+    EXPECT_EQ(round.change->version, 0u);
+    EXPECT_LT(round.gain, 0);
+    EXPECT_EQ(ReasonOf(Undo(*round.change)), reasons::kCannotUndo);
+    ASSERT_TRUE(Start().ok());
+    EXPECT_EQ(learner_->status().version, 0u);
+  }
+  EXPECT_EQ(round.verdict, RouterVerdict::kTakenBack);
+}
+
+// Waiting started from the last version's training, so that each start trained again.
+TEST_F(RouterLearnerTest, WhatATrainingWithoutAVersionTookDoesNotWaitAfterARestart) {
+  Serve(RouterLearner::kNewOutcomes);
+  EXPECT_EQ(Train().verdict, RouterVerdict::kTooFewOutcomes);
+  ASSERT_TRUE(Start().ok());
+  EXPECT_EQ(learner_->status().waiting, 0u);
+  Serve(3);
+  ASSERT_TRUE(Start().ok());
+  EXPECT_EQ(learner_->status().waiting, 3u);
+}
+
+TEST_F(RouterLearnerTest, ACompletionThatIsRatedTwiceCountsOnce) {
+  const Trajectory rated = world_.Serve(*router_, "r");
+  learner_->OnFeedback(rated);
+  learner_->OnFeedback(rated);
+  EXPECT_EQ(learner_->status().waiting, 1u);
+}
+
+TEST_F(RouterLearnerTest, BrokenBytesSayNothingOfTrainings) {
+  const RouterTrainingState state{
+      .kind = ScorerKind::kCascade, .trained_ms = 7, .outcomes = 8, .counted_from = 9};
+  const std::string bytes = EncodeTrainingState(state);
+  EXPECT_EQ(DecodeTrainingState(bytes).value(), state);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_TRUE(absl::IsInvalidArgument(DecodeTrainingState(bytes.substr(0, size)).status()));
+  }
+  EXPECT_FALSE(DecodeTrainingState(bytes + "x").ok());
+  for (const size_t at : {0, 4, 6, 14, 30}) {
+    std::string other = bytes;
+    other[at] ^= static_cast<char>(0x80);
+    EXPECT_FALSE(DecodeTrainingState(other).ok()) << at;
+  }
+  ASSERT_TRUE(WriteFileAtomically(Folder() + "/router-state", "no state").ok());
+  EXPECT_THAT(MessageOf(Start()), HasSubstr("router-state"));
 }
 
 TEST_F(RouterLearnerTest, WithoutARouterItsTrainingIsNotUndone) {

@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,7 +47,7 @@ TEST_P(RouterKindsTest, FindsTheBetterWayAndBeatsServingAllAlike) {
                                                    {.kind = GetParam(), .value = kValue}, random)
                                     .value();
   ASSERT_NE(trained.router, nullptr);
-  EXPECT_TRUE(trained.better()) << trained.gain << " +- " << trained.standard_error;
+  EXPECT_TRUE(trained.better(false)) << trained.gain.mean << " +- " << trained.gain.standard_error;
   RequestRouter greedy({.kind = GetParam(), .exploration = 0});
   ASSERT_TRUE(greedy.Serve(trained.router).ok());
   double learned = 0;
@@ -68,7 +70,7 @@ TEST_P(RouterKindsTest, FindsTheBetterWayAndBeatsServingAllAlike) {
   }
   EXPECT_GT(learned, best - 0.3);
   // And the estimate is about what it is worth.
-  EXPECT_NEAR(trained.gain, learned - alike[kRouteAsAsked], 4 * trained.standard_error);
+  EXPECT_NEAR(trained.gain.mean, learned - alike[kRouteAsAsked], 4 * trained.gain.standard_error);
 }
 
 TEST(RouterTrainingTest, CostsAreMeasuredBesideServingAsAsked) {
@@ -93,22 +95,72 @@ TEST(RouterTrainingTest, WithTooFewOutcomesNothingIsLearned) {
   EXPECT_EQ(TrainRequestRouter({}, {}, random)->router, nullptr);
 }
 
-// Where users do not care how they are served, no router is better.
-TEST(RouterTrainingTest, ARouterThatIsNoBetterIsNotCalledBetter) {
+// Outcomes of users who do not care how they are served.
+std::vector<RouterOutcome> Indifferent(uint64_t seed, int count) {
+  RouterWorld world(seed);
   RequestRouter router({.exploration = 0.3, .seed = 9});
-  int called_better = 0;
-  constexpr int kWorlds = 10;
-  for (int seed = 0; seed < kWorlds; ++seed) {
-    RouterWorld world(static_cast<uint64_t>(seed));
-    Random random(static_cast<uint64_t>(seed));
-    std::vector<RouterOutcome> outcomes = Outcomes(world, router, 600);
-    for (RouterOutcome& outcome : outcomes) {
-      outcome.good = random.Chance(0.6);
-      outcome.cost = 1;
-    }
-    called_better += TrainRequestRouter(outcomes, {.value = kValue}, random)->better() ? 1 : 0;
+  Random random(seed);
+  std::vector<RouterOutcome> outcomes = Outcomes(world, router, count);
+  for (RouterOutcome& outcome : outcomes) {
+    outcome.good = random.Chance(0.6);
+    outcome.cost = 1;
   }
-  EXPECT_LE(called_better, 4);
+  return outcomes;
+}
+
+// One standard error was asked for after each 64 outcomes, and three of four such worlds got a
+// router some time.
+TEST(RouterTrainingTest, ARouterThatIsNoBetterIsNotCalledBetterHoweverOftenOneLooks) {
+  constexpr uint64_t kWorlds = 8;
+  constexpr size_t kLooks = 12;
+  size_t called_better = 0;
+  for (uint64_t seed = 0; seed < kWorlds; ++seed) {
+    const std::vector<RouterOutcome> outcomes = Indifferent(seed, 64 * kLooks);
+    Random random(seed);
+    bool ever = false;
+    for (size_t look = 1; look <= kLooks && !ever; ++look) {
+      const auto seen = std::span(outcomes).first(64 * look);
+      ever = TrainRequestRouter(seen, {.value = kValue}, random)->better(false);
+    }
+    called_better += ever ? 1 : 0;
+  }
+  EXPECT_LE(called_better, 1U);
+}
+
+TEST(RouterGainTest, NeedsMoreThanThreeStandardErrorsAndSomeOutcomes) {
+  for (const size_t outcomes : {64U, 500U, 4096U}) {
+    EXPECT_GT(RouterGain({.standard_error = 1, .outcomes = outcomes}).width(), 3) << outcomes;
+    EXPECT_LT(RouterGain({.standard_error = 1, .outcomes = outcomes}).width(), 3.7) << outcomes;
+  }
+  EXPECT_TRUE(RouterGain({.mean = 4, .standard_error = 1, .outcomes = 64}).positive());
+  EXPECT_FALSE(RouterGain({.mean = 3, .standard_error = 1, .outcomes = 64}).positive());
+  EXPECT_FALSE(RouterGain({.mean = 4, .standard_error = 0, .outcomes = 1}).positive());
+  EXPECT_TRUE(RouterGain({.mean = -4, .standard_error = 1, .outcomes = 64}).negative());
+  EXPECT_FALSE(RouterGain({.mean = -3, .standard_error = 1, .outcomes = 64}).negative());
+}
+
+TEST(RouterTrainingTest, TheRouterThatServesIsJudgedByWhatCameSinceItWasTrained) {
+  RouterWorld world(14);
+  RequestRouter router({.exploration = 0.3, .seed = 15});
+  const auto serving = test::RouterThatTakes(kRouteNoAdapters);  // which is never better
+  ASSERT_TRUE(router.Serve(serving).ok());
+  std::vector<RouterOutcome> outcomes = Outcomes(world, router, 1000);
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    outcomes[i].created_ms = static_cast<int64_t>(i);
+  }
+  Random random(16);
+  const auto judged = [&](int64_t since) {
+    return TrainRequestRouter(
+               outcomes, {.value = kValue, .serving = serving.get(), .serving_since_ms = since},
+               random)
+        .value();
+  };
+  EXPECT_TRUE(judged(-1).serving.negative());
+  EXPECT_EQ(judged(-1).serving.outcomes, 1000U);
+  EXPECT_TRUE(judged(-1).better(true));
+  EXPECT_EQ(judged(990).serving.outcomes, 9U);
+  EXPECT_FALSE(judged(990).serving.negative()) << "too few";
+  EXPECT_FALSE(judged(990).better(true)) << "not known to beat it";
 }
 
 TEST(RouterTrainingTest, ATrainingThatIsNotWantedEnds) {
@@ -163,6 +215,11 @@ TEST(OutcomeTest, HasWhatWasOpenAndWhatItCost) {
   EXPECT_EQ(outcome.cost, 0.25);
   EXPECT_EQ(outcome.propensity, 0.25);
   EXPECT_EQ(outcome.features[3], 0.5);
+  // Sure to be chosen although others were open, it would count for those that were never tried.
+  trajectory.route->propensity = 1;
+  EXPECT_FALSE(OutcomeOf(trajectory, kLeastRating).has_value());
+  trajectory.route->others.clear();
+  EXPECT_TRUE(OutcomeOf(trajectory, kLeastRating).has_value());
   trajectory.route->features.pop_back();
   EXPECT_FALSE(OutcomeOf(trajectory, kLeastRating).has_value());
   trajectory = Routed();

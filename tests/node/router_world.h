@@ -29,7 +29,8 @@ inline std::shared_ptr<const Router> RouterThatTakes(size_t route) {
 }
 
 // A world in which half of the steps do for long prompts, and for short ones hardly ever: they cost
-// half, too. Without adapters nothing is better, ever.
+// half, too. Without adapters nothing is better, until the world changes: then half of the steps
+// never do, and short prompts are served best without.
 class RouterWorld {
  public:
   explicit RouterWorld(uint64_t seed) : random_(seed) {}
@@ -42,6 +43,7 @@ class RouterWorld {
             .queue_share = static_cast<float>(random_.Uniform())};
   }
   static RouteSet Open() { return RouteSet(0b1011); }
+  void Change() { changed_ = true; }
   static bool Long(const RequestFacts& facts) { return facts.prompt_tokens > 100; }
   static double GoodShare(const RequestFacts& facts, size_t route) {
     constexpr double kUsual = 0.7;
@@ -73,12 +75,17 @@ class RouterWorld {
         trajectory.route->others.push_back(NodeRoutes().at(i).name);
       }
     }
-    trajectory.rating = random_.Chance(GoodShare(facts, route)) ? 0.9F : 0.2F;
+    const double share = !changed_                                   ? GoodShare(facts, route)
+                         : route == kRouteHalfSteps                  ? 0
+                         : route == kRouteNoAdapters && !Long(facts) ? 1
+                                                                     : 0.4;
+    trajectory.rating = random_.Chance(share) ? 0.9F : 0.2F;
     return trajectory;
   }
 
  private:
   Random random_;
+  bool changed_ = false;
 };
 
 }  // namespace ruvd::test
