@@ -14,8 +14,9 @@ namespace ruvd {
 // the same on every node.
 struct RuleInput {
   std::span<const std::span<const float>> updates;
-  // n weights of at least 0, one above 0; empty: all equal. Never what a peer claims about itself
-  // (federated-privacy section 5).
+  // n weights of at least 0, one above 0; empty: all equal. What a peer claims about itself must
+  // not raise its weight above that of a fresh update that covers the bank (federated-privacy
+  // section 5).
   std::span<const double> weights = {};
   // Which one is this node's own; absent where it has none.
   std::optional<size_t> own = std::nullopt;

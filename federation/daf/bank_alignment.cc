@@ -36,10 +36,11 @@ AlignedBank MeanOver(const AdapterUpdate& update, const Range& range) {
     }
   }
   AlignedBank aligned;
-  if (parts.empty()) {
+  const double coverage = std::min(1.0, covered / (range.high - range.low));
+  if (coverage < kLeastCoverage) {
     return aligned;
   }
-  aligned.coverage = std::min(1.0, covered / (range.high - range.low));
+  aligned.coverage = coverage;
   if (parts.size() == 1) {
     aligned.values = parts.front()->values;  // bit for bit, not times a rounded one
     return aligned;

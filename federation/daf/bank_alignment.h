@@ -17,11 +17,17 @@ size_t BankAt(std::span<const float> boundaries, float t);
 // All boundaries of both, ascending, each once. On them both schedules are constant in every bank.
 std::vector<float> CommonBoundaries(std::span<const float> a, std::span<const float> b);
 
+// An update that covers less of a bank has no say in it: a sliver of overlap, as from a boundary
+// that was rounded, would make it one of the n that rules count.
+inline constexpr double kLeastCoverage = 0.05;
+
 // An update as seen in one bank of the receiver's schedule.
 struct AlignedBank {
-  // Mean of the update over the part of the bank that its own banks cover; empty where none does.
+  // Mean of the update over the part of the bank that its own banks cover; empty where that is less
+  // than kLeastCoverage.
   std::vector<float> values;
-  double coverage = 0;  // that part of the bank's length, 0 to 1
+  // That part of the bank's length, 0 or kLeastCoverage to 1.
+  double coverage = 0;
 };
 
 // Brings an update to other boundaries: bank k is the mean of the update's banks over k's range of

@@ -4,6 +4,7 @@
 #include "federation/daf/bank_gate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -32,8 +33,8 @@ absl::StatusOr<ShadowScore> Score(const BankedValues& candidate, const ShadowEva
 }  // namespace
 
 bool ShowsGain(const BankScore& score, const GateOptions& options) {
-  return score.documents >= options.least_documents && score.gain > 0 &&
-         score.gain > options.standard_errors * score.standard_error;
+  return score.documents >= options.least_documents && std::isfinite(score.gain) &&
+         score.gain > 0 && score.gain > options.standard_errors * score.standard_error;
 }
 
 bool ShowsHarm(const BankScore& score, const GateOptions& options) {

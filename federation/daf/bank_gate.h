@@ -40,7 +40,7 @@ struct GateOptions {
   size_t least_documents = 5;
 };
 
-// Whether a bank's gain is shown, or its opposite is.
+// Whether a bank's gain is shown, or its opposite is. A gain that is no finite number is not.
 bool ShowsGain(const BankScore& score, const GateOptions& options);
 bool ShowsHarm(const BankScore& score, const GateOptions& options);
 

@@ -24,6 +24,34 @@ absl::Status Invalid(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, "{}", what);
 }
 
+// Squares of differences of such updates are finite in float.
+constexpr double kMostNorm = 1e9;
+
+bool Ascend(std::span<const float> boundaries) {
+  float last = 0;
+  for (const float boundary : boundaries) {
+    if (!(boundary > last) || !(boundary < 1)) {
+      return false;
+    }
+    last = boundary;
+  }
+  return true;
+}
+
+absl::Status CheckOptions(const DafRoundOptions& options) {
+  RETURN_IF_ERROR(CheckStrategy(options.strategy));
+  if (!(options.least_reputation >= 0) || !(options.least_reputation <= 1)) {
+    return Invalid("least_reputation must be between 0 and 1");
+  }
+  if (!(options.rules.max_norm > 0) || !(options.rules.max_norm <= kMostNorm)) {
+    return Invalid("the norm bound of updates must be above 0 and at most 1e9");
+  }
+  if (!(options.gate.standard_errors >= 0) || !std::isfinite(options.gate.standard_errors)) {
+    return Invalid("the gate's standard_errors must be at least 0");
+  }
+  return absl::OkStatus();
+}
+
 // An update that takes part.
 struct Admitted {
   size_t record = 0;  // its place among the records
@@ -38,7 +66,10 @@ bool NeedsQuality(const StrategyOptions& strategy) {
 
 absl::Status CheckInput(const DafRoundInput& input, const DafRoundOptions& options,
                         const ShadowEvaluation& measure) {
-  RETURN_IF_ERROR(CheckStrategy(options.strategy));
+  RETURN_IF_ERROR(CheckOptions(options));
+  if (input.boundaries.size() >= limits::kMaxUpdateBanks || !Ascend(input.boundaries)) {
+    return Invalid("the node's boundaries of t must ascend within 0 to 1 and be few");
+  }
   if (input.current == nullptr || input.current->size() != input.boundaries.size() + 1) {
     return Invalid("the global adapter must have a bank for each range of t");
   }
@@ -94,7 +125,7 @@ PeerRecord RecordOf(const PeerUpdate& peer, const DafRoundInput& input,
           .staleness = input.round > update.round ? input.round - update.round : 0,
           .examples = update.examples,
           .norm = NormOf(update),
-          .reputation = reputation == nullptr ? 0.5 : reputation->Of(peer.origin),
+          .reputation = reputation == nullptr ? 0.5 : reputation->Of(peer.origin, input.round),
           .refused = absl::OkStatus(),
           .banks = std::vector<BankEffect>(input.boundaries.size() + 1)};
 }
@@ -122,9 +153,26 @@ BankedValues WithUpdate(const BankedValues& current, const Admitted& admitted) {
   return candidate;
 }
 
-absl::Status MeasureAlone(const DafRoundInput& input, const DafRoundOptions& options,
-                          const ShadowEvaluation& measure, const std::vector<Admitted>& admitted,
-                          ReputationTable* reputation, std::vector<PeerRecord>* records) {
+// An update of few wide banks becomes one of many narrow ones, longer in all; its sender cannot
+// know that, so it is scaled and not refused.
+std::vector<AlignedBank> AlignedWithin(double max_norm, const AdapterUpdate& update,
+                                       std::span<const float> boundaries) {
+  std::vector<AlignedBank> banks = AlignBanks(update, boundaries);
+  double square = 0;
+  for (const AlignedBank& bank : banks) {
+    square += SquaredNorm(bank.values);
+  }
+  if (const double norm = std::sqrt(square); norm > max_norm) {
+    const auto scale = static_cast<float>(max_norm / norm);
+    for (AlignedBank& bank : banks) {
+      std::ranges::for_each(bank.values, [scale](float& value) { value *= scale; });
+    }
+  }
+  return banks;
+}
+
+absl::Status MeasureAlone(const DafRoundInput& input, const ShadowEvaluation& measure,
+                          const std::vector<Admitted>& admitted, std::vector<PeerRecord>* records) {
   for (const Admitted& one : admitted) {
     ASSIGN_OR_RETURN(const ShadowScore score, measure(WithUpdate(*input.current, one)));
     PeerRecord& record = (*records)[one.record];
@@ -134,11 +182,25 @@ absl::Status MeasureAlone(const DafRoundInput& input, const DafRoundOptions& opt
     for (size_t bank = 0; bank < score.banks.size(); ++bank) {
       record.banks[bank].alone = score.banks[bank];
     }
-    if (reputation != nullptr && record.origin != input.self) {
-      reputation->Record(record.origin, score.banks, options.gate);
-    }
   }
   return absl::OkStatus();
+}
+
+void RecordVerdicts(const DafRoundInput& input, const DafRoundOptions& options,
+                    const std::vector<Admitted>& admitted, const std::vector<PeerRecord>& records,
+                    ReputationTable* reputation) {
+  for (const Admitted& one : admitted) {
+    const PeerRecord& record = records[one.record];
+    if (record.origin == input.self) {
+      continue;
+    }
+    std::vector<BankScore> alone;
+    for (const BankEffect& effect : record.banks) {
+      alone.push_back(effect.alone);
+    }
+    const std::string bytes = EncodeAdapterUpdate(*one.update);
+    reputation->Record(record.origin, Sha256(AsBytes(bytes)), input.round, alone, options.gate);
+  }
 }
 
 // Combines one bank over those that count in it. Returns how many they are.
@@ -186,10 +248,11 @@ class BankCombiner {
     for (const Admitted& one : admitted_) {
       BankEffect& effect = EffectOf(one, bank);
       effect.coverage = one.banks[bank].coverage;
-      views.push_back({.coverage = effect.coverage,
-                       .staleness = (*records_)[one.record].staleness,
-                       .improvement = effect.alone.gain,
-                       .similarity = ScheduleSimilarity(input_.schedule, one.update->schedule)});
+      views.push_back(
+          {.coverage = effect.coverage,
+           .staleness = (*records_)[one.record].staleness,
+           .improvement = ShowsGain(effect.alone, options_.gate) ? effect.alone.gain : 0.0,
+           .similarity = ScheduleSimilarity(input_.schedule, one.update->schedule)});
     }
     const std::vector<double> weights = WeightsOf(options_.strategy, views);
     for (size_t i = 0; i < admitted_.size(); ++i) {
@@ -232,13 +295,17 @@ absl::StatusOr<DafRoundResult> AggregateRound(const DafRoundInput& input,
     PeerRecord& record = result.peers.emplace_back(RecordOf(peer, input, reputation));
     record.refused = Admit(record, *peer.update, input, options);
     if (record.refused.ok()) {
-      admitted.push_back({.record = result.peers.size() - 1,
-                          .update = peer.update,
-                          .banks = AlignBanks(*peer.update, input.boundaries)});
+      admitted.push_back(
+          {.record = result.peers.size() - 1,
+           .update = peer.update,
+           .banks = AlignedWithin(options.rules.max_norm, *peer.update, input.boundaries)});
     }
   }
   if (measure) {
-    RETURN_IF_ERROR(MeasureAlone(input, options, measure, admitted, reputation, &result.peers));
+    RETURN_IF_ERROR(MeasureAlone(input, measure, admitted, &result.peers));
+    if (reputation != nullptr) {
+      RecordVerdicts(input, options, admitted, result.peers, reputation);
+    }
   }
   BankCombiner combiner(input, options, admitted, &result.peers);
   for (size_t bank = 0; bank < input.current->size(); ++bank) {
@@ -259,21 +326,57 @@ absl::StatusOr<GlobalAdapter> GlobalAdapter::Create(size_t banks, size_t values_
   return adapter;
 }
 
+absl::StatusOr<GlobalAdapter> GlobalAdapter::Restore(GlobalAdapterState state,
+                                                     const OuterOptions& options) {
+  if (state.optimizers.size() != state.values.size()) {
+    return Invalid("the saved global adapter has other banks than its optimisers");
+  }
+  GlobalAdapter adapter;
+  for (size_t bank = 0; bank < state.values.size(); ++bank) {
+    const std::vector<float>& values = state.values[bank];
+    if (values.size() != state.values[0].size() ||
+        !std::ranges::all_of(values, [](float v) { return std::isfinite(v); })) {
+      return Invalid("the saved global adapter has banks of unequal length or values not finite");
+    }
+    ASSIGN_OR_RETURN(
+        OuterOptimizer optimizer,
+        OuterOptimizer::Restore(values.size(), options, std::move(state.optimizers[bank])));
+    adapter.optimizers_.push_back(std::move(optimizer));
+  }
+  adapter.values_ = std::move(state.values);
+  adapter.round_ = state.round;
+  return adapter;
+}
+
+GlobalAdapterState GlobalAdapter::State() const {
+  GlobalAdapterState state{.values = values_, .round = round_, .optimizers = {}};
+  for (const OuterOptimizer& optimizer : optimizers_) {
+    state.optimizers.push_back(optimizer.state());
+  }
+  return state;
+}
+
 absl::StatusOr<GateOutcome> GlobalAdapter::Apply(const BankedValues& delta,
                                                  std::span<const double> noise_variance,
                                                  const ShadowEvaluation& evaluate,
-                                                 const GateOptions& gate) {
+                                                 const GateOptions& gate,
+                                                 std::span<const size_t> contributors) {
   const bool fits = std::ranges::equal(
       delta, values_, [](const auto& a, const auto& b) { return a.size() == b.size(); });
-  if (!fits || (!noise_variance.empty() && noise_variance.size() != delta.size())) {
+  if (!fits || (!noise_variance.empty() && noise_variance.size() != delta.size()) ||
+      (!contributors.empty() && contributors.size() != delta.size())) {
     return Invalid("the delta has other banks than the global adapter; align it first");
   }
+  if (!std::ranges::all_of(noise_variance, [](double v) { return v >= 0 && std::isfinite(v); })) {
+    return Invalid("the variance of privacy noise must be a number of at least 0");
+  }
+  const auto moves = [&](size_t bank) { return contributors.empty() || contributors[bank] > 0; };
   BankedValues candidate = values_;
   std::vector<OuterOptimizer::Proposal> proposals;
   for (size_t bank = 0; bank < delta.size(); ++bank) {
     proposals.push_back(optimizers_[bank].Propose(
         delta[bank], noise_variance.empty() ? 0.0 : noise_variance[bank]));
-    for (size_t i = 0; i < delta[bank].size(); ++i) {
+    for (size_t i = 0; moves(bank) && i < delta[bank].size(); ++i) {
       candidate[bank][i] += proposals[bank].move[i];
     }
   }
@@ -286,7 +389,7 @@ absl::StatusOr<GateOutcome> GlobalAdapter::Apply(const BankedValues& delta,
     outcome.score.banks.resize(candidate.size());
   }
   for (size_t bank = 0; bank < delta.size(); ++bank) {
-    if (outcome.verdicts[bank] == BankVerdict::kCommitted) {
+    if (outcome.verdicts[bank] == BankVerdict::kCommitted && moves(bank)) {
       optimizers_[bank].Commit(std::move(proposals[bank]));
     }
   }

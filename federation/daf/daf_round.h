@@ -41,8 +41,8 @@ struct PeerRecord {
   NodeId origin{};
   uint64_t round = 0;
   uint64_t staleness = 0;
-  uint64_t examples = 0;  // as claimed; used for nothing
-  double norm = 0;
+  uint64_t examples = 0;    // as claimed; used for nothing
+  double norm = 0;          // as sent, before alignment
   double reputation = 0.5;  // before this round
   absl::Status refused;     // OK where it took part
   std::vector<BankEffect> banks;
@@ -51,7 +51,7 @@ struct PeerRecord {
 struct DafRoundInput {
   NodeId self{};
   uint64_t round = 0;                     // of the node's global adapter
-  std::vector<float> boundaries;          // of its banks
+  std::vector<float> boundaries;          // of its banks, ascending within 0 to 1
   TimestepHistogram schedule{};           // what the node itself trains on
   const BankedValues* current = nullptr;  // the global adapter's values, by bank
   std::vector<PeerUpdate> updates;        // the node's own is one of them, where it has one
@@ -61,7 +61,8 @@ struct DafRoundOptions {
   AdapterUpdateRules rules;
   StrategyOptions strategy;
   const AggregationRule* rule = nullptr;  // null: DefaultRule()
-  // Peers below are left out. A newcomer has 0.5; two shown harms make 0.25.
+  // Peers below are left out until their verdicts have faded. A newcomer has 0.5, one harmful
+  // update makes 0.33, a second one at most ten rounds later less than 0.3.
   double least_reputation = 0.3;
   GateOptions gate;
 };
@@ -74,15 +75,25 @@ struct DafRoundResult {
 };
 
 // One DAF round up to the outer step: checks every update (model, frame, shape, finiteness, norm,
-// staleness, reputation), aligns its banks, weighs it and combines each bank. With `measure` each
-// peer's update is evaluated alone first, and what that shows goes into `reputation`; the
-// strategies kQualityWeighted and kHybrid (unless its quality weight is 0) need it. The result does
-// not depend on the order of the updates. INVALID_ARGUMENT for two updates of one origin, more than
-// kMaxContributions, options out of range or a missing `measure`; errors of `measure`.
+// staleness, reputation), aligns its banks, clips what that made longer than the norm bound, weighs
+// it and combines each bank. With `measure` each peer's update is evaluated alone first, and once
+// all were what that shows goes into `reputation`; the strategies kQualityWeighted and kHybrid
+// (unless its quality weight is 0) need it and count gains that ShowsGain. The result does not
+// depend on the order of the updates. INVALID_ARGUMENT for two updates of one origin, more than
+// kMaxContributions, boundaries that do not ascend, options out of range or a missing `measure`;
+// errors of `measure`.
 absl::StatusOr<DafRoundResult> AggregateRound(const DafRoundInput& input,
                                               const DafRoundOptions& options,
                                               const ShadowEvaluation& measure,
                                               ReputationTable* reputation);
+
+// All of a global adapter that lasts, as a node saves it.
+struct GlobalAdapterState {
+  BankedValues values;
+  uint64_t round = 0;
+  std::vector<OuterOptimizer::State> optimizers;  // by bank
+  bool operator==(const GlobalAdapterState&) const = default;
+};
 
 // The global adapter of a node: values by bank, moved by rounds through the outer optimiser and
 // behind the gate. A bank that is rolled back leaves its optimiser as it was. Not thread-safe.
@@ -92,16 +103,25 @@ class GlobalAdapter {
   static absl::StatusOr<GlobalAdapter> Create(size_t banks, size_t values_per_bank,
                                               const OuterOptions& options);
 
+  // Goes on where a saved one was. INVALID_ARGUMENT also for banks of unequal length, values that
+  // are not finite, or states of other optimisers.
+  static absl::StatusOr<GlobalAdapter> Restore(GlobalAdapterState state,
+                                               const OuterOptions& options);
+  GlobalAdapterState State() const;
+
   const BankedValues& values() const { return values_; }
   uint64_t round() const { return round_; }
 
   // Applies a round's delta. `noise_variance`: of the privacy noise in each value of a bank's
-  // delta, one for each bank; empty: none. Without `evaluate` everything is committed: for
-  // experiments and nodes without held-out text. The round counts up, whatever the verdicts. Errors
-  // of GateBanks; then nothing has changed.
+  // delta, one for each bank; empty: none. `contributors`: DafRoundResult's; a bank without any is
+  // not moved, not even by momentum, and its optimiser counts no step; empty: all have some.
+  // Without `evaluate` everything is committed: for experiments and nodes without held-out text.
+  // The round counts up, whatever the verdicts. INVALID_ARGUMENT for other banks or a variance that
+  // is none; errors of GateBanks; then nothing has changed.
   absl::StatusOr<GateOutcome> Apply(const BankedValues& delta,
                                     std::span<const double> noise_variance,
-                                    const ShadowEvaluation& evaluate, const GateOptions& gate);
+                                    const ShadowEvaluation& evaluate, const GateOptions& gate,
+                                    std::span<const size_t> contributors = {});
 
  private:
   GlobalAdapter() = default;

@@ -17,6 +17,10 @@ bool IsDecay(double value) {
   return value >= 0 && value < 1;
 }
 
+bool IsVariance(double value) {
+  return value >= 0 && std::isfinite(value);
+}
+
 }  // namespace
 
 absl::StatusOr<OuterOptimizer> OuterOptimizer::Create(size_t values, const OuterOptions& options) {
@@ -30,22 +34,36 @@ absl::StatusOr<OuterOptimizer> OuterOptimizer::Create(size_t values, const Outer
   return OuterOptimizer(values, options);
 }
 
-OuterOptimizer::OuterOptimizer(size_t values, const OuterOptions& options)
-    : options_(options),
-      first_(options.kind == OuterOptions::Kind::kPlain ? 0 : values),
-      second_(options.kind == OuterOptions::Kind::kAdam ? values : 0) {}
+OuterOptimizer::OuterOptimizer(size_t values, const OuterOptions& options) : options_(options) {
+  state_.first.resize(options.kind == OuterOptions::Kind::kPlain ? 0 : values);
+  state_.second.resize(options.kind == OuterOptions::Kind::kAdam ? values : 0);
+}
+
+absl::StatusOr<OuterOptimizer> OuterOptimizer::Restore(size_t values, const OuterOptions& options,
+                                                       State state) {
+  ASSIGN_OR_RETURN(OuterOptimizer optimizer, Create(values, options));
+  const bool fits = state.first.size() == optimizer.state_.first.size() &&
+                    state.second.size() == optimizer.state_.second.size();
+  if (!fits || !std::ranges::all_of(state.first, [](double v) { return std::isfinite(v); }) ||
+      !std::ranges::all_of(state.second, IsVariance) || !IsVariance(state.noise)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "the saved state is not that of an outer optimiser of {} values and this kind; "
+                 "begin anew with Create",
+                 values);
+  }
+  optimizer.state_ = std::move(state);
+  return optimizer;
+}
 
 OuterOptimizer::Proposal OuterOptimizer::Propose(std::span<const float> delta,
                                                  double noise_variance) const {
-  Proposal next{.move = std::vector<float>(delta.size()),
-                .steps = steps_ + 1,
-                .first = first_,
-                .second = second_,
-                .noise = noise_};
+  Proposal proposal{.move = std::vector<float>(delta.size()), .state = state_};
+  State& next = proposal.state;
+  ++next.steps;
   const OuterOptions& o = options_;
   const double bias1 = 1 - std::pow(o.beta1, static_cast<double>(next.steps));
   const double bias2 = 1 - std::pow(o.beta2, static_cast<double>(next.steps));
-  next.noise = o.beta2 * noise_ + (1 - o.beta2) * noise_variance;
+  next.noise = o.beta2 * state_.noise + (1 - o.beta2) * noise_variance;
   for (size_t i = 0; i < delta.size(); ++i) {
     const double d = double{delta[i]};
     double move = d;
@@ -56,19 +74,18 @@ OuterOptimizer::Proposal OuterOptimizer::Propose(std::span<const float> delta,
     } else if (o.kind == OuterOptions::Kind::kAdam) {
       next.first[i] = o.beta1 * next.first[i] + (1 - o.beta1) * d;
       next.second[i] = o.beta2 * next.second[i] + (1 - o.beta2) * d * d;
-      const double signal = std::max(0.0, next.second[i] - next.noise) / bias2;
+      // Where the noise is as large as all there is, what is left of the difference is chance; a
+      // floor of zero would move that coordinate by first / epsilon.
+      const double signal = std::max(next.second[i] - next.noise, next.noise / 4) / bias2;
       move = next.first[i] / bias1 / (std::sqrt(signal) + o.epsilon);
     }
-    next.move[i] = static_cast<float>(o.step * move);
+    proposal.move[i] = static_cast<float>(o.step * move);
   }
-  return next;
+  return proposal;
 }
 
 void OuterOptimizer::Commit(Proposal proposal) {
-  steps_ = proposal.steps;
-  first_ = std::move(proposal.first);
-  second_ = std::move(proposal.second);
-  noise_ = proposal.noise;
+  state_ = std::move(proposal.state);
 }
 
 }  // namespace ruvd

@@ -34,21 +34,32 @@ struct OuterOptions {
 // so free under differential privacy. State in double. Not thread-safe.
 class OuterOptimizer {
  public:
+  // What lasts from round to round; vectors that a kind does not use are empty.
+  struct State {
+    uint64_t steps = 0;
+    std::vector<double> first;   // velocity, or mean of the delta
+    std::vector<double> second;  // mean of its square
+    double noise = 0;            // mean of the noise's variance
+    bool operator==(const State&) const = default;
+  };
   // A move that may be committed or dropped: state only changes by Commit.
   struct Proposal {
     std::vector<float> move;
-    uint64_t steps = 0;
-    std::vector<double> first;
-    std::vector<double> second;
-    double noise = 0;
+    State state;
   };
 
   // For this many values. INVALID_ARGUMENT for an option out of its range.
   static absl::StatusOr<OuterOptimizer> Create(size_t values, const OuterOptions& options);
+  // Goes on from a saved state. INVALID_ARGUMENT also for one of another size or kind, or with
+  // numbers that no round leaves.
+  static absl::StatusOr<OuterOptimizer> Restore(size_t values, const OuterOptions& options,
+                                                State state);
+  const State& state() const { return state_; }
 
   // `delta` holds as many values. `noise_variance` is that of the privacy noise in each of them, 0
   // or more: kAdam takes its running mean off the second moment, which it would otherwise fill
-  // (Tang, Shpilevskiy and Lecuyer 2024, "DP-AdamBC", arXiv 2312.14334); the others do not read it.
+  // (Tang, Shpilevskiy and Lecuyer 2024, "DP-AdamBC", arXiv 2312.14334), and leaves at least a
+  // quarter of that mean; the others do not read it.
   Proposal Propose(std::span<const float> delta, double noise_variance) const;
   void Commit(Proposal proposal);
 
@@ -56,10 +67,7 @@ class OuterOptimizer {
   OuterOptimizer(size_t values, const OuterOptions& options);
 
   OuterOptions options_;
-  uint64_t steps_ = 0;
-  std::vector<double> first_;   // velocity, or mean of the delta
-  std::vector<double> second_;  // mean of its square
-  double noise_ = 0;            // mean of the noise's variance
+  State state_;
 };
 
 }  // namespace ruvd

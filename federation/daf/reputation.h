@@ -4,33 +4,45 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
 
+#include "base/bytes.h"
 #include "federation/daf/bank_gate.h"
 #include "privacy/identity/node_key.h"
 
 namespace ruvd {
 
 // How often a peer's updates helped, as this node's own held-out text showed and by nothing else:
-// (1 + helped) / (2 + helped + harmed), older verdicts fading by a tenth each time (the mean of a
-// beta posterior, Josang and Ismail 2002, "The beta reputation system"). Bounded by kMaxMembers.
-// Not thread-safe.
+// (1 + helped) / (2 + helped + harmed) (the mean of a beta posterior, Josang and Ismail 2002, "The
+// beta reputation system"). An update is one verdict however many banks it has and rounds it takes
+// part in: chance must not add up. Verdicts fade by a tenth each round, so that who was left out is
+// measured again. Bounded by kMaxMembers. Not thread-safe.
 class ReputationTable {
  public:
-  // What an update of a peer alone did in each bank. Banks that show neither gain nor harm do not
-  // count. Where the table is full, the peer that least is known of makes room.
-  void Record(const NodeId& peer, std::span<const BankScore> alone, const GateOptions& options);
-  // 0 to 1; 0.5 for a peer that nothing is known of.
-  double Of(const NodeId& peer) const;
+  // What an update of a peer, named by the hash of its bytes, did alone in each bank, as measured
+  // in a round of this node. Its verdict is shared between help and harm as the banks that show
+  // them are; one that shows neither does not count. If it is the peer's last one measured again,
+  // the newer measurement counts. Where the table is full, the peer that least is known of makes
+  // room.
+  void Record(const NodeId& peer, const Digest& update, uint64_t round,
+              std::span<const BankScore> alone, const GateOptions& options);
+  // In a round of this node: 0 to 1; 0.5 for a peer that nothing is known of.
+  double Of(const NodeId& peer, uint64_t round) const;
   void Forget(const NodeId& peer) { peers_.erase(peer); }
   size_t size() const { return peers_.size(); }
 
  private:
   struct Verdicts {
-    double helped = 0;
+    double helped = 0;  // of updates before the last one
     double harmed = 0;
+    Digest last{};
+    double last_helped = 0;
+    double last_harmed = 0;
+    uint64_t round = 0;  // that the numbers are of
   };
+  static Verdicts FadedTo(uint64_t round, Verdicts verdicts);
   std::map<NodeId, Verdicts> peers_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 
 #include "federation/daf/distances.h"
@@ -91,13 +92,18 @@ void ClippedMean(const RuleInput& input, double clip_norm, std::span<float> out)
   std::ranges::transform(mean, out.begin(), [](double v) { return static_cast<float>(v); });
 }
 
+enum class Middle : uint8_t { kTrimmedMean, kMedian };
+
 // The middle of every coordinate of rows that `fill` makes for a block of coordinates.
 class CoordinateMiddle {
  public:
-  // `trim` rows are dropped at each end.
-  CoordinateMiddle(const RuleInput& input, size_t trim)
+  // kTrimmedMean: `trim` rows are dropped at each end. By number, not by weight: who lies decides
+  // how fresh its update is, and so what it weighs. kMedian does not read it.
+  CoordinateMiddle(const RuleInput& input, Middle middle, size_t trim)
       : input_(input),
-        trim_(trim),
+        middle_(middle),
+        // One value is left, or two of an even number.
+        trim_(middle == Middle::kMedian ? (input.updates.size() - 1) / 2 : trim),
         equal_(EqualWeights(input)),
         network_(input.updates.size()),
         rows_(input.updates.size()) {}
@@ -138,13 +144,14 @@ class CoordinateMiddle {
       for (size_t row = 0; row < n; ++row) {
         values_[row] = rows_[row][i];
       }
-      out[i] = 2 * trim_ + 2 > n ? WeightedMedian(values_, input_.weights, order_)
-                                 : WeightedTrimmedMean(values_, input_.weights,
-                                                       double(trim_) / double(n), order_);
+      out[i] = middle_ == Middle::kMedian
+                   ? WeightedMedian(values_, input_.weights, order_)
+                   : WeightedTrimmedMean(values_, input_.weights, trim_, order_);
     }
   }
 
   const RuleInput& input_;
+  Middle middle_;
   size_t trim_;
   bool equal_;
   SortingNetwork network_;
@@ -153,13 +160,13 @@ class CoordinateMiddle {
   std::vector<size_t> order_;
 };
 
-void CoordinateTrimmed(const RuleInput& input, size_t trim, std::span<float> out) {
-  CoordinateMiddle middle(input, trim);
-  middle.Run(
-      [&](size_t i, size_t begin, size_t count, CoordinateRow& row) {
-        std::ranges::copy(input.updates[i].subspan(begin, count), row.begin());
-      },
-      out);
+void CombineCoordinates(const RuleInput& input, Middle middle, size_t trim, std::span<float> out) {
+  CoordinateMiddle(input, middle, trim)
+      .Run(
+          [&](size_t i, size_t begin, size_t count, CoordinateRow& row) {
+            std::ranges::copy(input.updates[i].subspan(begin, count), row.begin());
+          },
+          out);
 }
 
 }  // namespace
@@ -178,8 +185,7 @@ void MeanRule::Combine(const RuleInput& input, std::span<float> out) const {
 }
 
 void MedianRule::Combine(const RuleInput& input, std::span<float> out) const {
-  // One value is left, or two of an even number.
-  CoordinateTrimmed(input, (input.updates.size() - 1) / 2, out);
+  CombineCoordinates(input, Middle::kMedian, 0, out);
 }
 
 void TrimmedMean::Combine(const RuleInput& input, std::span<float> out) const {
@@ -188,11 +194,14 @@ void TrimmedMean::Combine(const RuleInput& input, std::span<float> out) const {
     ClippedMean(input, clip_norm_, out);
     return;
   }
-  CoordinateTrimmed(input, FaultyOf(n, trim_), out);
+  CombineCoordinates(input, Middle::kTrimmedMean, FaultyOf(n, trim_), out);
 }
 
 std::vector<size_t> MultiKrumRule::Select(const RuleInput& input) const {
   const size_t n = input.updates.size();
+  if (n < kLeastForMajority) {
+    return AllOf(input);  // as many as SelfClipRule reads
+  }
   const size_t faulty = std::min(FaultyOf(n, faulty_), (n - 3) / 2);
   const size_t kept = n - faulty - 2;
   const PairDistances distances(input.updates);
@@ -269,7 +278,7 @@ void NearestNeighbourRule::Combine(const RuleInput& input, std::span<float> out)
       sum += input.WeightOf(j);
     }
   }
-  CoordinateMiddle middle(input, faulty);
+  CoordinateMiddle middle(input, Middle::kTrimmedMean, faulty);
   middle.Run(
       [&](size_t i, size_t begin, size_t count, CoordinateRow& row) {
         row.fill(0.0F);
@@ -334,7 +343,11 @@ void ClipRadius::Add(double distance) {
 
 double ClipRadius::For(double own_norm) const {
   constexpr size_t kLeast = 3;
-  return distances_.size() < kLeast ? own_norm : LowerMedian(distances_);
+  if (distances_.size() < kLeast) {
+    return own_norm;
+  }
+  const double median = LowerMedian(distances_);
+  return own_norm > 0 ? std::min(median, 2 * own_norm) : median;
 }
 
 const AggregationRule& DefaultRule() {

@@ -10,8 +10,10 @@
 
 #include "federation/daf/aggregation_rule.h"
 
-// Rules of combination, n updates of which f may say anything. All of them are equivariant under
-// translation and scaling. Measured against attacks: bench/robust.
+// Rules of combination, n updates of which f may say anything. All of them scale with the updates,
+// but TrimmedMean of fewer than three, which has a clip norm of its own; those that clip by norms
+// (SelfClipRule, what hands over to it below five updates, and the start of GeometricMedianRule)
+// do not move with a translation of all. Measured against attacks: bench/robust.
 namespace ruvd {
 
 // How many of n updates a rule defends against: floor(share * n), at least 1, below n / 2; 0 for
@@ -27,7 +29,7 @@ class MeanRule final : public AggregationRule {
   void Combine(const RuleInput& input, std::span<float> out) const override;
 };
 
-// Coordinate-wise median (Yin et al. 2018).
+// Coordinate-wise median (Yin et al. 2018); with unequal weights the value at half of the weight.
 class MedianRule final : public AggregationRule {
  public:
   std::string_view name() const override { return "median"; }
@@ -35,9 +37,10 @@ class MedianRule final : public AggregationRule {
 };
 
 // Coordinate-wise trimmed mean (Yin et al. 2018): drops the k lowest and k highest values, k =
-// max(1, floor(trim * n)), for n >= 3; with unequal weights the share k / n of the weight. Fewer
-// cannot outvote a liar: for n < 3 every vector is clipped to `clip_norm` (L2) and the mean is
-// taken, so a lying peer moves the result by at most clip_norm / n.
+// max(1, floor(trim * n)), for n >= 3, whatever they weigh, and takes the weighted mean of the
+// rest, the plain one where the rest weighs nothing. Fewer cannot outvote a liar: for n < 3 every
+// vector is clipped to `clip_norm` (L2) and the mean is taken, so that with equal weights a lying
+// peer moves the result by at most clip_norm / n.
 class TrimmedMean final : public AggregationRule {
  public:
   explicit TrimmedMean(double trim = 0.2, double clip_norm = 1.0)
@@ -58,7 +61,7 @@ class MultiKrumRule final : public AggregationRule {
   explicit MultiKrumRule(double faulty = kFaultyShare) : faulty_(faulty) {}
   std::string_view name() const override { return "multi_krum"; }
   void Combine(const RuleInput& input, std::span<float> out) const override;
-  // Which updates are averaged, ascending.
+  // Which updates are averaged, ascending; all of fewer than five.
   std::vector<size_t> Select(const RuleInput& input) const;
 
  private:
@@ -80,7 +83,8 @@ class GeometricMedianRule final : public AggregationRule {
 
 // Nearest-neighbour mixing, then a trimmed mean (Allouah et al. 2023, "Fixing by mixing: a recipe
 // for optimal Byzantine ML under heterogeneity", arXiv 2302.01772): every update is replaced by the
-// mean of its n - f nearest, itself among them; f lowest and highest are dropped per coordinate.
+// mean of its n - f nearest, itself among them; f lowest and highest are dropped per coordinate,
+// whatever they weigh.
 // Below five updates it is SelfClipRule.
 class NearestNeighbourRule final : public AggregationRule {
  public:
@@ -108,8 +112,9 @@ class SelfClipRule final : public AggregationRule {
 double MergeClipped(std::span<const float> peer, double weight, double radius,
                     std::span<float> own);
 
-// The radius of merges one at a time: the lower median of the last kMaxClipDistances distances;
-// before there are three, the norm of the own update at most. Not thread-safe.
+// The radius of merges one at a time: the lower median of the last kMaxClipDistances distances, at
+// most twice the norm of the own update unless that is zero, as SelfClipRule has it; before there
+// are three, the norm of the own update. Not thread-safe.
 class ClipRadius {
  public:
   void Add(double distance);

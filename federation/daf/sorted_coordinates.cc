@@ -12,13 +12,15 @@
 namespace ruvd {
 namespace {
 
-double SortByValue(std::span<const float> values, std::span<const double> weights,
-                   std::vector<size_t>& order) {
+void SortByValue(std::span<const float> values, std::vector<size_t>& order) {
   order.resize(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, [&](size_t a, size_t b) { return values[a] < values[b]; });
+}
+
+double WeightOf(std::span<const double> weights, std::span<const size_t> which) {
   double sum = 0;
-  for (const size_t i : order) {
+  for (const size_t i : which) {
     sum += weights[i];
   }
   return sum;
@@ -58,24 +60,23 @@ void SortingNetwork::Sort(std::span<CoordinateRow> rows) const {
 }
 
 float WeightedTrimmedMean(std::span<const float> values, std::span<const double> weights,
-                          double trim, std::vector<size_t>& order) {
-  const double whole = SortByValue(values, weights, order);
-  const double first = trim * whole;
-  const double last = whole - first;
-  double below = 0;
+                          size_t trim, std::vector<size_t>& order) {
+  SortByValue(values, order);
+  const std::span<const size_t> kept = std::span(order).subspan(trim, order.size() - 2 * trim);
+  const double whole = WeightOf(weights, kept);
   double sum = 0;
-  for (const size_t i : order) {
-    const double kept = std::max(0.0, std::min(below + weights[i], last) - std::max(below, first));
-    below += weights[i];
+  for (const size_t i : kept) {
+    const double share = whole > 0 ? weights[i] / whole : 1.0 / double(kept.size());
     // Not 0 times infinity.
-    sum += kept > 0 ? kept * double{values[i]} : 0.0;
+    sum += share > 0 ? share * double{values[i]} : 0.0;
   }
-  return static_cast<float>(sum / (last - first));
+  return static_cast<float>(sum);
 }
 
 float WeightedMedian(std::span<const float> values, std::span<const double> weights,
                      std::vector<size_t>& order) {
-  const double half = SortByValue(values, weights, order) / 2;
+  SortByValue(values, order);
+  const double half = WeightOf(weights, order) / 2;
   double below = 0;
   for (size_t place = 0; place < order.size(); ++place) {
     below += weights[order[place]];

@@ -30,11 +30,11 @@ class SortingNetwork {
   std::vector<std::pair<uint32_t, uint32_t>> pairs_;
 };
 
-// Weighted mean of what is left of `values` when a share `trim` of the whole weight, below a half,
-// is taken off both ends; a value at the cut counts in part. With equal weights and trim = k / n
-// the trimmed mean. `order` is scratch.
+// Weighted mean of what is left of `values` when the `trim` lowest and highest, fewer than half at
+// each end, are dropped whatever they weigh; the plain mean where the rest weighs nothing. `order`
+// is scratch.
 float WeightedTrimmedMean(std::span<const float> values, std::span<const double> weights,
-                          double trim, std::vector<size_t>& order);
+                          size_t trim, std::vector<size_t>& order);
 
 // The value at which the weight of those below reaches half, the mean of two where it is reached
 // exactly between them. `order` is scratch.

@@ -41,7 +41,8 @@ absl::Status CheckStrategy(const StrategyOptions& options);
 // One update in one bank.
 struct UpdateView {
   double coverage = 0;
-  uint64_t staleness = 0;  // rounds
+  // Rounds. Told by the peer: who claims to be fresh counts 1 and not more.
+  uint64_t staleness = 0;
   // Nats per token that it alone takes off this node's held-out text in this bank. Never a claim.
   double improvement = 0;
   // Of its schedule with this node's. Told by the peer, so it only orders: its weight is at most

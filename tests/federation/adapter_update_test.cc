@@ -291,5 +291,16 @@ TEST(BankAlignment, CoverageIsTheShareThatIsTold) {
   EXPECT_TRUE(two[1].values.empty());
 }
 
+TEST(BankAlignment, ATwentiethOfABankIsTheLeastThatCounts) {
+  AdapterUpdate update;
+  update.modules = {{"m", 1, 1}};
+  update.boundaries = {0.0625F, 0.125F};
+  update.banks = {{0, {8}}};
+  EXPECT_EQ(AlignBanks(update, {})[0].coverage, 0.0625);
+  update.boundaries[0] = 0.03125F;
+  EXPECT_EQ(AlignBanks(update, {})[0].coverage, 0);
+  EXPECT_TRUE(AlignBanks(update, {})[0].values.empty());
+}
+
 }  // namespace
 }  // namespace ruvd::test

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "base/random.h"
@@ -61,9 +62,10 @@ struct World {
   std::vector<AdapterUpdate> updates;
   DafRoundOptions options{.rules = Rules()};
   ReputationTable reputation;
+  uint64_t round = 5;
 
   DafRoundInput Input() const {
-    DafRoundInput input{.self = Node(0), .round = 5, .boundaries = {0.5F}, .current = &current};
+    DafRoundInput input{.self = Node(0), .round = round, .boundaries = {0.5F}, .current = &current};
     for (size_t i = 0; i < updates.size(); ++i) {
       input.updates.push_back({Node(static_cast<uint8_t>(i)), &updates[i]});
     }
@@ -144,6 +146,19 @@ TEST(DafRound, RefusesWhatDoesNotFitAndRecordsWhy) {
   EXPECT_EQ(result->contributors, (std::vector<size_t>{2, 2}));
 }
 
+TEST(DafRound, ASliverOfOverlapIsNoUpdate) {
+  World world;
+  world.updates = {UpdateOf({0.5F}, {Filled(1), Filled(1)})};
+  for (int i = 0; i < 4; ++i) {
+    world.updates.push_back(UpdateOf({0.5000001F}, {Filled(-4), {}}));
+  }
+  const auto result = world.Run();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->contributors, (std::vector<size_t>{5, 1}));
+  EXPECT_EQ(result->delta[1], Filled(1));
+  EXPECT_EQ(result->peers[1].banks[1].coverage, 0);
+}
+
 TEST(DafRound, StaleUpdatesCountLessAndTheOldestNot) {
   World world;
   static const MeanRule kMean;
@@ -184,15 +199,97 @@ TEST(DafRound, ReputationComesFromMeasurementsAndExcludes) {
   world.updates = {UpdateOf({}, {Filled(1)}), UpdateOf({}, {Filled(1)}),
                    UpdateOf({}, {Filled(-2)})};
   const ShadowEvaluation measure = Wanting(1, world.current);
-  for (int i = 0; i < 2; ++i) {
+  for (uint64_t i = 0; i < 2; ++i) {
+    world.updates[1].examples = world.updates[2].examples = i;  // another update
     ASSERT_TRUE(world.Run(measure).ok());
   }
-  EXPECT_GT(world.reputation.Of(Node(1)), 0.6);
-  EXPECT_LT(world.reputation.Of(Node(2)), 0.3);
+  EXPECT_GT(world.reputation.Of(Node(1), 5), 0.6);
+  EXPECT_LT(world.reputation.Of(Node(2), 5), 0.3);
   const auto result = world.Run(measure);
   EXPECT_FALSE(result->peers[2].refused.ok());
   EXPECT_EQ(result->contributors[0], 2U);
-  EXPECT_EQ(world.reputation.Of(Node(0)), 0.5);  // oneself is not judged
+  EXPECT_EQ(world.reputation.Of(Node(0), 5), 0.5);  // oneself is not judged
+  world.round = 15;
+  EXPECT_TRUE(world.Run(measure)->peers[2].refused.ok());  // measured again
+  EXPECT_NEAR(world.reputation.Of(Node(2), 15), 1 / (3 + std::pow(0.9, 10)), 1e-9);
+}
+
+TEST(DafRound, AnUpdateIsOneVerdictInAllItsRounds) {
+  World world;
+  world.updates = {UpdateOf({}, {Filled(1)}), UpdateOf({}, {Filled(-1)})};
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(world.Run(Wanting(1, world.current))->peers[1].refused.ok());
+  }
+  EXPECT_NEAR(world.reputation.Of(Node(1), 5), 1 / 3.0, 1e-9);
+}
+
+TEST(DafRound, AFailedMeasurementLeavesNoVerdicts) {
+  World world;
+  world.updates = {UpdateOf({}, {Filled(1)}), UpdateOf({}, {Filled(-1)}),
+                   UpdateOf({}, {Filled(1)})};
+  const ShadowEvaluation wanting = Wanting(1, world.current);
+  const ShadowEvaluation fails = [&, call = 0](const BankedValues& candidate) mutable {
+    return ++call < 3 ? wanting(candidate) : absl::UnavailableError("no model");
+  };
+  EXPECT_FALSE(world.Run(fails).ok());
+  EXPECT_EQ(world.reputation.size(), 0U);
+}
+
+TEST(DafRound, OnlyShownGainsAreQuality) {
+  const std::vector<BankScore> unshown = {{.gain = 5, .standard_error = 6, .documents = 10},
+                                          {.gain = 5, .standard_error = 0, .documents = 1},
+                                          {.gain = INFINITY, .standard_error = 0, .documents = 10},
+                                          {.gain = NAN, .standard_error = 0, .documents = 10}};
+  for (const BankScore& score : unshown) {
+    World world;
+    world.options.strategy.strategy = Strategy::kQualityWeighted;
+    world.updates = {UpdateOf({}, {Filled(1)}), UpdateOf({}, {Filled(-1)})};
+    const BankScore shown{.gain = 1, .standard_error = 0, .documents = 10};
+    const auto result =
+        world.Run([&, call = 0](const BankedValues&) mutable -> absl::StatusOr<ShadowScore> {
+          return ShadowScore{.banks = std::vector<BankScore>(2, ++call == 1 ? shown : score)};
+        });
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->peers[0].banks[0].weight, 1);
+    EXPECT_EQ(result->peers[1].banks[0].weight, 0);
+    EXPECT_EQ(result->delta[0], Filled(1));
+  }
+}
+
+TEST(DafRound, AlignmentDoesNotLengthenAnUpdateBeyondTheBound) {
+  World world;
+  world.updates = {UpdateOf({}, {Filled(4.5F)})};  // norm 9 in one bank, 12.7 in two
+  const auto result = world.Run();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NEAR(result->peers[0].banks[0].norm, 10 / std::sqrt(2.0), 1e-5);
+  EXPECT_NEAR(result->peers[0].banks[1].norm, 10 / std::sqrt(2.0), 1e-5);
+}
+
+TEST(DafRound, RefusesInputsAndOptionsOutOfRange) {
+  World world;
+  world.updates = {UpdateOf({}, {Filled(1)})};
+  const auto reason = [&](auto change) {
+    DafRoundInput input = world.Input();
+    DafRoundOptions options = world.options;
+    change(input, options);
+    return ReasonOf(AggregateRound(input, options, nullptr, nullptr).status());
+  };
+  EXPECT_EQ(reason([](DafRoundInput&, DafRoundOptions&) {}), "");
+  for (const float boundary : {0.0F, 1.0F, -1.0F, NAN}) {
+    EXPECT_EQ(reason([&](DafRoundInput& i, DafRoundOptions&) { i.boundaries = {boundary}; }),
+              reasons::kInvalidArgument);
+  }
+  const std::vector<std::function<void(DafRoundOptions&)>> changes = {
+      [](DafRoundOptions& o) { o.least_reputation = NAN; },
+      [](DafRoundOptions& o) { o.least_reputation = 1.5; },
+      [](DafRoundOptions& o) { o.rules.max_norm = INFINITY; },
+      [](DafRoundOptions& o) { o.rules.max_norm = 0; },
+      [](DafRoundOptions& o) { o.gate.standard_errors = -1; }};
+  for (size_t i = 0; i < changes.size(); ++i) {
+    EXPECT_EQ(reason([&](DafRoundInput&, DafRoundOptions& o) { changes[i](o); }),
+              reasons::kInvalidArgument)
+        << i;
+  }
 }
 
 TEST(DafRound, RecordsContributionAndEffect) {
@@ -303,6 +400,16 @@ TEST(OuterOptimizer, AdamTakesTheNoiseOffTheSecondMoment) {
   EXPECT_NEAR(noisy[2], -0.08001863448448962, 1e-6);
 }
 
+TEST(OuterOptimizer, AdamMovesWhatTheNoiseHidesByLittle) {
+  const OuterOptions adam{.kind = OuterOptions::Kind::kAdam, .step = 1, .epsilon = 1e-6};
+  OuterOptimizer optimizer = *OuterOptimizer::Create(1, adam);
+  for (int round = 0; round < 5; ++round) {
+    auto proposal = optimizer.Propose(std::vector<float>{0.1F}, 0.04);  // 0.1^2 < 0.04
+    EXPECT_NEAR(proposal.move[0], 1, 1e-4) << round;                    // 0.1 / sqrt(0.04 / 4)
+    optimizer.Commit(std::move(proposal));
+  }
+}
+
 TEST(OuterOptimizer, ADroppedProposalLeavesNoTrace) {
   const OuterOptions adam{.kind = OuterOptions::Kind::kAdam, .step = 0.5};
   OuterOptimizer optimizer = *OuterOptimizer::Create(1, adam);
@@ -376,29 +483,89 @@ TEST(GlobalAdapter, ARolledBackBankLeavesValuesAndMomentum) {
   EXPECT_FALSE(adapter.Apply({Filled(1)}, {}, nullptr, {}).ok());
 }
 
+TEST(GlobalAdapter, BanksThatNobodyContributedToDoNotMove) {
+  const OuterOptions momentum{.kind = OuterOptions::Kind::kMomentum, .step = 1, .momentum = 0.5};
+  GlobalAdapter adapter = *GlobalAdapter::Create(2, kValues, momentum);
+  ASSERT_TRUE(adapter.Apply({Filled(1), Filled(1)}, {}, nullptr, {}).ok());
+  const std::vector<size_t> contributors = {1, 0};
+  const GlobalAdapterState before = adapter.State();
+  ASSERT_TRUE(adapter.Apply({Filled(1), Filled(0)}, {}, nullptr, {}, contributors).ok());
+  EXPECT_EQ(adapter.values(), (BankedValues{Filled(2.5F), Filled(1)}));
+  EXPECT_EQ(adapter.State().optimizers[1], before.optimizers[1]);
+  EXPECT_EQ(adapter.round(), 2U);
+  EXPECT_FALSE(adapter.Apply({Filled(1), Filled(0)}, {}, nullptr, {}, std::vector<size_t>{1}).ok());
+  EXPECT_FALSE(adapter.Apply({Filled(1), Filled(0)}, std::vector<double>{0, -1}, nullptr, {}).ok());
+}
+
+TEST(GlobalAdapter, GoesOnFromASavedState) {
+  const OuterOptions adam{.kind = OuterOptions::Kind::kAdam, .step = 0.5};
+  GlobalAdapter adapter = *GlobalAdapter::Create(2, kValues, adam);
+  const BankedValues delta = {Filled(1), Filled(-0.5F)};
+  const std::vector<double> noise = {0.1, 0.2};
+  ASSERT_TRUE(adapter.Apply(delta, noise, nullptr, {}).ok());
+  GlobalAdapter restored = *GlobalAdapter::Restore(adapter.State(), adam);
+  ASSERT_TRUE(adapter.Apply(delta, noise, nullptr, {}).ok());
+  ASSERT_TRUE(restored.Apply(delta, noise, nullptr, {}).ok());
+  EXPECT_EQ(restored.State(), adapter.State());
+  EXPECT_EQ(restored.round(), 2U);
+  EXPECT_FALSE(GlobalAdapter::Restore(adapter.State(), {}).ok());  // of another kind
+  const auto restores = [&](auto change) {
+    GlobalAdapterState state = adapter.State();
+    change(state);
+    return GlobalAdapter::Restore(state, adam).ok();
+  };
+  EXPECT_TRUE(restores([](GlobalAdapterState&) {}));
+  EXPECT_FALSE(restores([](GlobalAdapterState& s) { s.values.pop_back(); }));
+  EXPECT_FALSE(restores([](GlobalAdapterState& s) { s.values[1].pop_back(); }));
+  EXPECT_FALSE(restores([](GlobalAdapterState& s) { s.values[0][1] = NAN; }));
+  EXPECT_FALSE(restores([](GlobalAdapterState& s) { s.optimizers[0].second[2] = -1; }));
+  EXPECT_FALSE(restores([](GlobalAdapterState& s) { s.optimizers[1].first[0] = INFINITY; }));
+}
+
+Digest UpdateNumber(uint64_t number) {
+  Digest digest{};
+  digest[0] = static_cast<uint8_t>(number);
+  return digest;
+}
+
+TEST(ReputationTable, BanksShareOneVerdictAndTheLastMeasurementCounts) {
+  ReputationTable table;
+  table.Record(Node(1), UpdateNumber(1), 3, std::vector<BankScore>{kBad, kBad, kGood, kUnsure}, {});
+  EXPECT_NEAR(table.Of(Node(1), 3), (1 + 1 / 3.0) / 3, 1e-9);
+  table.Record(Node(1), UpdateNumber(1), 3, std::vector<BankScore>{kUnsure}, {});
+  EXPECT_EQ(table.Of(Node(1), 3), 0.5);
+  table.Record(Node(1), UpdateNumber(2), 3, std::vector<BankScore>{kBad}, {});
+  table.Record(Node(1), UpdateNumber(3), 3, std::vector<BankScore>{kBad}, {});
+  EXPECT_EQ(table.Of(Node(1), 3), 0.25);
+  EXPECT_GT(table.Of(Node(1), 9), 0.3);
+}
+
 TEST(ReputationTable, FadesAndIsBounded) {
   ReputationTable table;
+  uint64_t round = 0;
   const std::vector<BankScore> bad = {kBad};
   const std::vector<BankScore> good = {kGood};
-  table.Record(Node(1), std::vector<BankScore>{kUnsure}, {});
+  table.Record(Node(1), UpdateNumber(0), round, std::vector<BankScore>{kUnsure}, {});
   EXPECT_EQ(table.size(), 0U);
   for (int i = 0; i < 30; ++i) {
-    table.Record(Node(1), bad, {});
+    ++round;
+    table.Record(Node(1), UpdateNumber(round), round, bad, {});
   }
-  EXPECT_LT(table.Of(Node(1)), 0.1);
+  EXPECT_LT(table.Of(Node(1), round), 0.1);
   for (int i = 0; i < 30; ++i) {
-    table.Record(Node(1), good, {});
+    ++round;
+    table.Record(Node(1), UpdateNumber(round), round, good, {});
   }
-  EXPECT_GT(table.Of(Node(1)), 0.8);
+  EXPECT_GT(table.Of(Node(1), round), 0.8);
   for (size_t i = 0; i < 2 * limits::kMaxMembers; ++i) {
     NodeId id{};
     id[1] = static_cast<uint8_t>(i);
     id[2] = static_cast<uint8_t>(i >> 8);
     id[3] = 1;
-    table.Record(id, good, {});
+    table.Record(id, UpdateNumber(1), round, good, {});
   }
   EXPECT_EQ(table.size(), limits::kMaxMembers);
-  EXPECT_GT(table.Of(Node(1)), 0.8);  // who much is known of stays
+  EXPECT_GT(table.Of(Node(1), round), 0.8);  // who much is known of stays
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -143,8 +144,12 @@ TEST(RobustRules, EqualUpdatesGiveThemselves) {
   for (const size_t count : {1U, 2U, 3U, 4U, 5U, 6U, 9U}) {
     for (const auto& rule : AllRules()) {
       const auto result = Combined(*rule, Vectors(count, same), 0);
-      const double bound = rule->name() == "trimmed_mean" && count < 3 ? 3 : 1e-5;  // clips to 1
-      EXPECT_LT(Distance(result, same), bound) << rule->name() << count;
+      std::vector<float> expected = same;
+      if (rule->name() == "trimmed_mean" && count < 3) {  // clips to 1
+        const double norm = std::sqrt(SquaredNorm(same));
+        std::ranges::for_each(expected, [norm](float& v) { v = static_cast<float>(v / norm); });
+      }
+      EXPECT_LT(Distance(result, expected), 1e-5) << rule->name() << count;
     }
   }
 }
@@ -213,6 +218,57 @@ RC_GTEST_PROP(RobustRules, StayNearTheHonestUnderAttack, (uint64_t seed)) {
   }
 }
 
+// Liars that are fresh among honest ones that are not: a share of the weight is fewer than f of
+// them.
+RC_GTEST_PROP(RobustRules, FreshLiarsAmongStaleHonestOnesAreDropped, (uint64_t seed)) {
+  Random random(seed);
+  std::vector<std::unique_ptr<AggregationRule>> rules;
+  rules.push_back(std::make_unique<MedianRule>());
+  rules.push_back(std::make_unique<TrimmedMean>(kFaultyShare));
+  rules.push_back(std::make_unique<MultiKrumRule>());
+  rules.push_back(std::make_unique<NearestNeighbourRule>());
+  rules.push_back(std::make_unique<SelfClipRule>());
+  for (const auto& [count, liars] : {std::pair<size_t, size_t>{5, 1}, {20, 5}}) {
+    std::vector<double> weights(count, 0.5);
+    std::fill(weights.end() - static_cast<std::ptrdiff_t>(liars), weights.end(), 1.0);
+    for (const Attack attack : {Attack::kSignFlip, Attack::kFar, Attack::kHuge}) {
+      const Vectors vectors = Attacked(random, attack, count - liars, liars);
+      const Vectors good(vectors.begin(), vectors.end() - static_cast<std::ptrdiff_t>(liars));
+      const std::vector<float> mean = Combined(MeanRule(), good);
+      double spread = 0;
+      for (const auto& vector : good) {
+        spread = std::max(spread, Distance(vector, mean));
+      }
+      for (const auto& rule : rules) {
+        RC_ASSERT(Distance(Combined(*rule, vectors, 0, weights), mean) < 2 * spread);
+      }
+    }
+  }
+}
+
+TEST(RobustRules, TrimmingDropsByNumberAndWeighsTheRest) {
+  const Vectors vectors = {{1}, {2}, {4}, {-1e6F}, {3}};
+  EXPECT_FLOAT_EQ(Combined(TrimmedMean(), vectors, 0, {0.5, 0.5, 0.5, 1, 0.25})[0],
+                  (0.5F * 1 + 0.5F * 2 + 0.25F * 3) / 1.25F);
+  EXPECT_FLOAT_EQ(Combined(TrimmedMean(), vectors, 0, {0, 0, 0.5, 1, 0})[0], 2);
+}
+
+TEST(RobustRules, TheWeightedMedianOfAnEvenNumberIsAMedian) {
+  EXPECT_EQ(Combined(MedianRule(), {{-1e6F}, {1}, {2}, {3}}, 0, {1, 0.5, 0.5, 0.5})[0], 1);
+  EXPECT_EQ(Combined(MedianRule(), {{1}, {2}, {3}, {1e6F}}, 0, {0.5, 0.5, 0.5, 0.5})[0], 2.5F);
+  EXPECT_EQ(
+      Combined(MedianRule(), {{4}, {1e6F}, {2}, {3}, {1}, {5}}, 0, {0.5, 1, 0.5, 0.5, 0.5, 0.5})[0],
+      4);
+}
+
+TEST(RobustRules, MultiKrumSelectsAllOfFewerThanFive) {
+  for (const size_t count : {1U, 2U, 3U, 4U}) {
+    const Vectors vectors(count, {1.0F});
+    const std::vector<std::span<const float>> spans(vectors.begin(), vectors.end());
+    EXPECT_EQ(MultiKrumRule().Select({.updates = spans}).size(), count);
+  }
+}
+
 TEST(RobustRules, OnePeerOfTwoMovesTheResultByABoundedStep) {
   const Vectors vectors = {{3, 4}, {-3e6F, 1e6F}};
   EXPECT_LE(Distance(Combined(SelfClipRule(), vectors, 0), vectors[0]), 5.001);  // 2 |own| / 2
@@ -227,7 +283,7 @@ TEST(RobustRules, WeightsCountAsCopiesDo) {
   Vectors copies = vectors;
   copies.push_back(vectors[2]);
   copies.push_back(vectors[2]);
-  // Not the trimmed ones: 1 of 7 is another share than 1 of 9.
+  // Not the trimmed ones: they drop by number.
   for (const auto& rule : AllRules()) {
     if (rule->name() == "mean" || rule->name() == "median" || rule->name() == "geometric_median") {
       EXPECT_LT(Distance(Combined(*rule, vectors, 0, weights), Combined(*rule, copies, 0)), 1e-3)
@@ -253,8 +309,9 @@ TEST(RobustRules, WhoHasNoWeightHasNoSay) {
   std::vector<double> weights(9, 1.0);
   weights[4] = 0;
   for (const auto& rule : AllRules()) {
-    if (rule->name() == "multi_krum" || rule->name() == "nearest_neighbour_trimmed") {
-      continue;  // whose distances still choose
+    if (rule->name() == "multi_krum" || rule->name() == "nearest_neighbour_trimmed" ||
+        rule->name() == "trimmed_mean") {
+      continue;  // whose distances still choose, or which drop by number
     }
     const auto before = Combined(*rule, vectors, 0, weights);
     Vectors other = vectors;
@@ -316,11 +373,20 @@ TEST(ClipRadius, IsTheOwnNormFirstAndThenTheMedianOfTheLast) {
   radius.Add(1000);
   EXPECT_EQ(radius.For(0.7), 0.7);
   radius.Add(2);
-  EXPECT_EQ(radius.For(0.7), 2);
+  EXPECT_EQ(radius.For(3), 2);
   for (size_t i = 0; i < limits::kMaxClipDistances; ++i) {
     radius.Add(5);
   }
-  EXPECT_EQ(radius.For(0.7), 5);
+  EXPECT_EQ(radius.For(3), 5);
+}
+
+TEST(ClipRadius, IsAtMostTwiceTheOwnNorm) {
+  ClipRadius radius;
+  for (int i = 0; i < 3; ++i) {
+    radius.Add(1e6);
+  }
+  EXPECT_EQ(radius.For(0.5), 1);
+  EXPECT_EQ(radius.For(0), 1e6);  // nothing of its own to go by
 }
 
 }  // namespace
