@@ -55,16 +55,6 @@ struct AgeCheck {};
 using LearningMessage = std::variant<FeedbackMessage, UndoMessage, ListMessage, PauseMessage,
                                      StatusMessage, RunMessage, AgeCheck>;
 
-// What a round does on the learning thread.
-struct RoundWork {
-  BackgroundRound patterns;
-  std::optional<absl::StatusOr<RouterRound>> router;  // none: it was not trained
-};
-
-double MillisSince(TimePoint begun, TimePoint now) {
-  return std::chrono::duration<double, std::milli>(now - begun).count();
-}
-
 class BackgroundActor final : public Actor<LearningMessage> {
  public:
   explicit BackgroundActor(const LearningActorOptions& options)
@@ -114,6 +104,10 @@ class BackgroundActor final : public Actor<LearningMessage> {
     return options_.enabled && catalog != nullptr && looked_at_ != ServedDeepVersion(*catalog);
   }
   std::string WhyNotNow() const;
+  absl::Status NoRoundStarts() const {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kLearningPaused,
+                 "no round starts: {}", WhyNotNow());
+  }
   // Of a feedback that waits for no round.
   void Answer(const FeedbackMessage& message, const TakenFeedback& taken, TimePoint received,
               TimePoint now, std::string explanation);
@@ -121,7 +115,9 @@ class BackgroundActor final : public Actor<LearningMessage> {
   absl::Status MaybeStartRound(Context& context);
   absl::Status StartRound(Context& context);
   void Report(const BackgroundRound& round) const;
-  void Settle(const RoundWork& work, const RoundWaiters& waiters, double seconds, TimePoint now);
+  // What feedback is told where a pause ended the round that it waited for; empty: none did.
+  std::string PausedText() const { return paused_->load() ? WhyNotNow() : ""; }
+  void SendAway(const RoundWaiters& waiters, TimePoint now);
   LearningStatus StatusNow() const;
 
   const LearningActorOptions options_;
@@ -327,8 +323,7 @@ LearningStatus BackgroundActor::StatusNow() const {
 
 absl::Status BackgroundActor::On(RunMessage& message, Context& context) {
   if (!learning()) {
-    message.reply.Send(Error(absl::StatusCode::kFailedPrecondition, reasons::kLearningPaused,
-                             "no round starts: {}", WhyNotNow()));
+    message.reply.Send(NoRoundStarts());
     return absl::OkStatus();
   }
   if (message.replay) {
@@ -365,7 +360,7 @@ absl::Status BackgroundActor::StartRound(Context& context) {
   LearningThrottle* const throttle = options_.throttle;
   if (throttle != nullptr) {
     services.between_slices = [throttle, cancelled = services.cancelled](uint64_t bytes) {
-      return throttle->Wait(bytes, cancelled);
+      return throttle->Wait(LearningLoop::kBackground, bytes, cancelled);
     };
   }
   RouterLearner* const router = RouterIsDue() || services.on_demand ? options_.router : nullptr;
@@ -385,6 +380,9 @@ absl::Status BackgroundActor::StartRound(Context& context) {
         if (router != nullptr) {
           result->router = router->Train(services, *random);
         }
+        if (throttle != nullptr) {
+          throttle->RoundEnded(LearningLoop::kBackground);
+        }
       },
       [this, result, begun, served](Context& own) {
         const auto waiters = std::exchange(running_, nullptr);
@@ -399,9 +397,14 @@ absl::Status BackgroundActor::StartRound(Context& context) {
         if (result->router) {
           LogRouterRound(*result->router);
         }
-        Settle(*result, *waiters, seconds, own.Now());
+        Settle(*result, *waiters, feedback_,
+               {.seconds = seconds, .at = own.Now(), .paused = PausedText()});
         // Without waiters what is left waits for the next AgeCheck: a failure may last.
         const bool waited_for = !waiting_.feedback.empty() || !waiting_.operators.empty();
+        if (waited_for && !learning()) {
+          SendAway(std::exchange(waiting_, {}), own.Now());
+          return absl::OkStatus();
+        }
         return waited_for ? MaybeStartRound(own) : absl::OkStatus();
       });
 }
@@ -425,39 +428,15 @@ void BackgroundActor::Report(const BackgroundRound& round) const {
   }
 }
 
-void BackgroundActor::Settle(const RoundWork& work, const RoundWaiters& waiters, double seconds,
-                             TimePoint now) {
-  const BackgroundRound& round = work.patterns;
-  for (const WaitingFeedback& waiter : waiters.feedback) {
-    absl::StatusOr<FeedbackAnswer> answer = AnswerOfRound(round, waiter.response_id);
-    if (absl::IsCancelled(answer.status()) && paused_->load()) {
-      answer = FeedbackAnswer{};
-      answer->explanation = WhyNotNow();
-    }
-    if (!answer.ok()) {
-      waiter.Send(Annotate(answer.status(), "the feedback is stored, but learning failed"));
-      continue;
-    }
-    answer->seconds = seconds;
-    answer->session_lessons = waiter.taken.session_lessons;
-    if (waiter.taken.change) {
-      answer->changes.insert(answer->changes.begin(), *waiter.taken.change);
-    }
-    if (answer->learned || answer->session_lessons > 0) {
-      answer->learned_in_ms = MillisSince(waiter.received, now);
-    }
-    RememberAnswer(feedback_, waiter.answer_key, *answer);
-    waiter.Send(answer);
-  }
+// Those who came while a round ran that a pause ended: no other follows.
+void BackgroundActor::SendAway(const RoundWaiters& waiters, TimePoint now) {
+  RoundWork none;
+  none.patterns.status = Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                               "learning was paused before the round began");
+  Settle(none, {.feedback = waiters.feedback, .operators = {}}, feedback_,
+         {.seconds = 0, .at = now, .paused = PausedText()});
   for (const ReplyTo<RoundSummary>& reply : waiters.operators) {
-    absl::StatusOr<RoundSummary> summary = Summarise(round);
-    if (summary.ok()) {
-      summary->seconds = seconds;
-      if (work.router && work.router->ok() && (*work.router)->change) {
-        summary->changes.push_back(*(*work.router)->change);
-      }
-    }
-    reply.Send(std::move(summary));
+    reply.Send(NoRoundStarts());
   }
 }
 

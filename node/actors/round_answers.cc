@@ -24,8 +24,8 @@ std::string Explain(const LearnedPattern& pattern) {
     case RoundOutcome::kDeleted:
       return "recorded, but the pattern that it belongs to was deleted while it was learned";
     case RoundOutcome::kChanged:
-      return "recorded; the pattern that it belongs to was changed while it was learned, a later "
-             "round learns it anew";
+      return "recorded; the pattern that it belongs to, or what it stands on, was changed while it "
+             "was learned, a later round learns it anew";
     case RoundOutcome::kErased:
       return "recorded; a user was erased while it was learned, a later round learns it without "
              "that user's words";

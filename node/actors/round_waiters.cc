@@ -4,7 +4,10 @@
 #include "node/actors/round_waiters.h"
 
 #include <algorithm>
+#include <chrono>
 
+#include "base/status.h"
+#include "node/actors/round_answers.h"
 #include "node/limits.h"
 
 namespace ruvd {
@@ -28,6 +31,47 @@ bool RoundWaiters::Join(const std::string& key, const ReplyTo<FeedbackAnswer>& r
     reply.Send(answer);
   }
   return true;
+}
+
+double MillisSince(TimePoint begun, TimePoint now) {
+  return std::chrono::duration<double, std::milli>(now - begun).count();
+}
+
+void Settle(const RoundWork& work, const RoundWaiters& waiters, const FeedbackServices& services,
+            const RoundEnd& end) {
+  const BackgroundRound& round = work.patterns;
+  for (const WaitingFeedback& waiter : waiters.feedback) {
+    absl::StatusOr<FeedbackAnswer> answer = AnswerOfRound(round, waiter.response_id);
+    if (absl::IsCancelled(answer.status())) {
+      const std::string why = MessageOf(answer.status());
+      answer = FeedbackAnswer{};
+      answer->explanation = end.paused.empty() ? "recorded; " + why : end.paused;
+    }
+    if (!answer.ok()) {
+      waiter.Send(Annotate(answer.status(), "the feedback is stored, but learning failed"));
+      continue;
+    }
+    answer->seconds = end.seconds;
+    answer->session_lessons = waiter.taken.session_lessons;
+    if (waiter.taken.change) {
+      answer->changes.insert(answer->changes.begin(), *waiter.taken.change);
+    }
+    if (answer->learned || answer->session_lessons > 0) {
+      answer->learned_in_ms = MillisSince(waiter.received, end.at);
+    }
+    RememberAnswer(services, waiter.answer_key, *answer);
+    waiter.Send(answer);
+  }
+  for (const ReplyTo<RoundSummary>& reply : waiters.operators) {
+    absl::StatusOr<RoundSummary> summary = Summarise(round);
+    if (summary.ok()) {
+      summary->seconds = end.seconds;
+      if (work.router && work.router->ok() && (*work.router)->change) {
+        summary->changes.push_back(*(*work.router)->change);
+      }
+    }
+    reply.Send(std::move(summary));
+  }
 }
 
 }  // namespace ruvd

@@ -3,14 +3,17 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "node/actor/ask.h"
+#include "node/actors/background_round.h"
 #include "node/actors/feedback_intake.h"
 #include "node/actors/learning.h"
+#include "node/actors/router_learner.h"
 
 namespace ruvd {
 
@@ -34,5 +37,23 @@ struct RoundWaiters {
   // Where too many do, it is answered at once, and what the round gave is not among that.
   bool Join(const std::string& key, const ReplyTo<FeedbackAnswer>& reply);
 };
+
+// What a round does on the learning thread.
+struct RoundWork {
+  BackgroundRound patterns;
+  std::optional<absl::StatusOr<RouterRound>> router;  // none: it was not trained
+};
+
+struct RoundEnd {
+  double seconds = 0;  // that it took
+  TimePoint at;
+  std::string paused;  // what feedback is told where a pause ended the round; empty: none did
+};
+
+double MillisSince(TimePoint begun, TimePoint now);
+
+// Answers all who waited for a round, and remembers what feedback was answered.
+void Settle(const RoundWork& work, const RoundWaiters& waiters, const FeedbackServices& services,
+            const RoundEnd& end);
 
 }  // namespace ruvd

@@ -399,6 +399,29 @@ TEST_F(LearningActorTest, APauseLetsFeedbackWaitAlsoAfterARestart) {
   EXPECT_EQ(patterns_->size(), 1u) << "what waited is learned";
 }
 
+// They got no answer until learning was resumed, or the caller had no patience left.
+TEST_F(LearningActorTest, WhoWaitsForARoundThatAPausePreventsIsAnswered) {
+  AddResponse("s", other_);
+  absl::StatusOr<FeedbackAnswer> late = absl::UnknownError("no answer");
+  absl::StatusOr<RoundSummary> asked = absl::UnknownError("no answer");
+  on_training_ = [&] {
+    ASSERT_TRUE(learning_
+                    ->Submit({.response_id = "s", .accepted = true},
+                             [&](absl::StatusOr<FeedbackAnswer> given) { late = given; })
+                    .ok());
+    learning_->RunBackground(false, [&](absl::StatusOr<RoundSummary> given) { asked = given; });
+    learning_->SetPaused(true, [](const absl::StatusOr<LearningStatus>&) {});
+  };
+  Accept();
+  ASSERT_TRUE(late.ok()) << late.status();
+  EXPECT_FALSE(late->learned);
+  EXPECT_NE(late->explanation.find("paused"), std::string::npos) << late->explanation;
+  EXPECT_EQ(ReasonOf(asked.status()), "LEARNING_PAUSED");
+  const size_t before = learned_.size();
+  SetPaused(false);
+  EXPECT_EQ(learned_.size(), before + 1) << "what was not learned then is learned now";
+}
+
 TEST_F(LearningActorTest, AnOperatorStartsARoundOfWhatWaitsOrOfAll) {
   const FeedbackAnswer rated = Submit({.response_id = "r", .rating = 0.9F});
   EXPECT_FALSE(rated.learned) << "waits for others";
