@@ -45,8 +45,12 @@ function(ruvd_test_suite name)
   if(NOT ARG_LABEL)
     set(ARG_LABEL fast)
   endif()
+  set(timeout 300)
+  if(RUVD_SANITIZE)
+    set(timeout 1200)  # the loops under load take five minutes under ThreadSanitizer
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 300)
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${timeout})
 endfunction()
 
 # A source of the node or of its tests spends four fifths of its time on the headers of gRPC, protobuf

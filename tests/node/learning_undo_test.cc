@@ -28,7 +28,7 @@
 namespace ruvd {
 namespace {
 
-const Digest kPackage = Sha256("package");
+const Digest kUndoPackage = Sha256("package");
 
 class LearningUndoTest : public DatabaseTest {
  protected:
@@ -53,7 +53,7 @@ class LearningUndoTest : public DatabaseTest {
                            .prompt = "The lighthouse keeper",
                            .completion = " counted the ships every evening.",
                            .embedding = embedding,
-                           .embedded_by = std::string(AsText(kPackage)),
+                           .embedded_by = std::string(AsText(kUndoPackage)),
                            .created_ms = clock_.WallMillis()})
                     .ok());
     ASSERT_TRUE(trajectories_->SetFeedback(id, {.accepted = true}).ok());
@@ -64,7 +64,7 @@ class LearningUndoTest : public DatabaseTest {
                                     .transformer = transformer_.get(),
                                     .trajectories = trajectories_.get(),
                                     .patterns = patterns_.get(),
-                                    .package_id = kPackage,
+                                    .package_id = kUndoPackage,
                                     .changes = changes_.get()};
     Random random(++seed_);
     round_ = RunBackgroundRound(services, {.steps = 2, .min_improvement = -100},
@@ -105,7 +105,7 @@ class LearningUndoTest : public DatabaseTest {
   }
 
   uint64_t seed_ = 0;
-  Digest package_ = kPackage;  // that is served when something is undone
+  Digest package_ = kUndoPackage;  // that is served when something is undone
   std::shared_ptr<const Model> model_;
   std::unique_ptr<CpuTransformer> transformer_;
   std::unique_ptr<PatternStore> patterns_;
@@ -250,7 +250,7 @@ TEST_F(LearningUndoTest, WhatAnotherModelLearnedIsUndoneWithThatOne) {
   package_ = Sha256("another package");
   EXPECT_EQ(ReasonOfUndo(round_.merged[0].change), reasons::kCannotUndo);
   EXPECT_EQ(patterns_->size(), 1u);
-  package_ = kPackage;
+  package_ = kUndoPackage;
   EXPECT_TRUE(Undo(round_.merged[0].change).ok());
 }
 

@@ -10,12 +10,12 @@
 namespace ruvd {
 namespace {
 
-constexpr char kPrompt[] = "The old man walked";
+constexpr char kInstantPrompt[] = "The old man walked";
 
 class NodeInstantTest : public NodeTest {
  protected:
   Completion Say(const std::string& session, std::optional<bool> memory) {
-    auto request = Request(kPrompt, 8);
+    auto request = Request(kInstantPrompt, 8);
     request.set_session_id(session);
     request.mutable_sampling()->set_ignore_end_of_text(true);
     request.mutable_adapters()->set_disabled(true);  // a background round may learn it as well
@@ -57,7 +57,7 @@ TEST_F(NodeInstantTest, WhatAStopStringCutAwayTeachesNothing) {
   const std::string text = Say("s", true).text;
   const size_t space = text.find(' ', text.size() / 2);
   ASSERT_NE(space, std::string::npos);
-  auto request = Request(kPrompt, 8);
+  auto request = Request(kInstantPrompt, 8);
   request.set_session_id("s");
   request.set_session_memory(true);
   request.mutable_adapters()->set_disabled(true);

@@ -31,7 +31,7 @@ using pattern::v1::UpsertPatternRequest;
 using pattern::v1::UpsertPatternResponse;
 using ::testing::HasSubstr;
 
-constexpr char kPrompt[] = "The old man walked";
+constexpr char kPatternPrompt[] = "The old man walked";
 
 class NodePatternsTest : public NodeTest {
  protected:
@@ -60,11 +60,11 @@ class NodePatternsTest : public NodeTest {
   }
   NodeClient Client() { return NodeClient(node_->api_address()); }
 
-  // Where kPrompt lies, with an adapter of its own.
+  // Where kPatternPrompt lies, with an adapter of its own.
   UpsertPatternRequest Lesson(uint64_t seed) {
     NodeClient client = Client();
     inference::v1::EmbedRequest embed;
-    embed.set_text(kPrompt);
+    embed.set_text(kPatternPrompt);
     const auto answer = client.Embed(embed);
     EXPECT_TRUE(answer.ok()) << answer.status();
     UpsertPatternRequest request;
@@ -95,7 +95,7 @@ class NodePatternsTest : public NodeTest {
 TEST_F(NodePatternsTest, AnAdapterThatAClientStoresServesTheNextRequest) {
   Start();
   const std::string id = Upsert(Lesson(1));
-  const Completion first = Generate(Request(kPrompt, 12));
+  const Completion first = Generate(Request(kPatternPrompt, 12));
   ASSERT_TRUE(first.status.ok()) << first.status;
   ASSERT_EQ(first.finished.adapters_used_size(), 1);
   EXPECT_EQ(first.finished.adapters_used(0).pattern_id(), id);
@@ -105,12 +105,14 @@ TEST_F(NodePatternsTest, AnAdapterThatAClientStoresServesTheNextRequest) {
   UpsertPatternRequest changed = Lesson(2);
   changed.mutable_pattern()->set_id(id);
   Upsert(changed);
-  const Completion second = Generate(Request(kPrompt, 12));
+  const Completion second = Generate(Request(kPatternPrompt, 12));
   ASSERT_EQ(second.finished.adapters_used_size(), 1);
   EXPECT_NE(second.finished.adapters_used(0).name(), first.finished.adapters_used(0).name());
-  EXPECT_THAT(Run({"pattern", "search", kPrompt, "--task", "walks", "--min-similarity", "0.99"}),
-              HasSubstr(id));
-  EXPECT_THAT(Run({"pattern", "search", kPrompt, "--task", "runs"}), ::testing::Not(HasSubstr(id)));
+  EXPECT_THAT(
+      Run({"pattern", "search", kPatternPrompt, "--task", "walks", "--min-similarity", "0.99"}),
+      HasSubstr(id));
+  EXPECT_THAT(Run({"pattern", "search", kPatternPrompt, "--task", "runs"}),
+              ::testing::Not(HasSubstr(id)));
 }
 
 // A bank with patterns near the prompt has its own in its steps, the others those of t = 1.
@@ -125,7 +127,7 @@ TEST_F(NodePatternsTest, PatternsOfABankActInItsSteps) {
     config_.inference.adapters.push_back(path + "=0");
   }
   Start();
-  inference::v1::GenerateRequest plain = Request(kPrompt, 16);
+  inference::v1::GenerateRequest plain = Request(kPatternPrompt, 16);
   plain.mutable_sampling()->set_mode(inference::v1::DECODING_MODE_DIFFUSION);
   inference::v1::GenerateRequest by_hand = plain;
   auto& early = *by_hand.mutable_adapters()->add_chosen();
@@ -153,7 +155,7 @@ TEST_F(NodePatternsTest, APatternWithoutAnAdapterLearns) {
   UpsertPatternRequest request = Lesson(1);
   request.mutable_pattern()->clear_adapter();
   const std::string id = Upsert(request);
-  const Completion completion = Generate(Request(kPrompt, 24));
+  const Completion completion = Generate(Request(kPatternPrompt, 24));
   ASSERT_TRUE(completion.status.ok()) << completion.status;
   learning::v1::SubmitFeedbackRequest edit;
   edit.set_response_id(completion.finished.response_id());
@@ -163,7 +165,7 @@ TEST_F(NodePatternsTest, APatternWithoutAnAdapterLearns) {
   ASSERT_TRUE(Rate(edit, &answer).ok());
   ASSERT_TRUE(answer.learned()) << answer.explanation();
   EXPECT_EQ(answer.pattern_id(), id);
-  const Completion adapted = Generate(Request(kPrompt, 24));
+  const Completion adapted = Generate(Request(kPatternPrompt, 24));
   ASSERT_TRUE(adapted.status.ok()) << adapted.status;
   ASSERT_EQ(adapted.finished.adapters_used_size(), 1);
   EXPECT_EQ(adapted.finished.adapters_used(0).name(), answer.adapter_name());
@@ -215,7 +217,8 @@ TEST_F(NodePatternsTest, AnExportComesBackAndASecondImportChangesNothing) {
   EXPECT_EQ(Status().patterns(), 0u);
   EXPECT_EQ(RunJson({"pattern", "import", file})["created"], 2);
   EXPECT_EQ(RunJson({"pattern", "import", file})["unchanged"], 2);
-  EXPECT_EQ(Generate(Request(kPrompt, 12)).finished.adapters_used(0).pattern_id(), with_adapter);
+  EXPECT_EQ(Generate(Request(kPatternPrompt, 12)).finished.adapters_used(0).pattern_id(),
+            with_adapter);
   EXPECT_EQ(RunJson({"pattern", "show", without})["origin"], std::string(64, 'e'));
   // A newer one here stays.
   UpsertPatternRequest newer = Lesson(2);

@@ -24,10 +24,10 @@ namespace {
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-constexpr uint32_t kDimension = 4;
-constexpr uint32_t kRank = 2;
-constexpr PatternId kFirst{1};
-constexpr PatternId kSecond{2};
+constexpr uint32_t kOwnDimension = 4;
+constexpr uint32_t kOwnRank = 2;
+constexpr PatternId kOwnFirst{1};
+constexpr PatternId kOwnSecond{2};
 
 class OwnPatternsTest : public DatabaseTest {
  protected:
@@ -35,16 +35,16 @@ class OwnPatternsTest : public DatabaseTest {
     DatabaseTest::SetUp();
     frame_.id.fill(7);
     frame_.target = test::kTarget;
-    frame_.rank = kRank;
-    patterns_ = PatternStore::Open(*database_, {.dimension = kDimension}).value();
+    frame_.rank = kOwnRank;
+    patterns_ = PatternStore::Open(*database_, {.dimension = kOwnDimension}).value();
     Start();
   }
   // As a node starts: with an own state of gossip, and items that it stored before.
   void Start(std::vector<Item> stored = {}) {
     GossipConfig config = test::ConfigFor(key_, 1);
     config.boot_counter = ++boot_;
-    config.update_rules = {.rank_of_target = {{test::kTarget, kRank}}, .banks = 4};
-    config.pattern_rules = {.dimension = kDimension, .cores = config.update_rules};
+    config.update_rules = {.rank_of_target = {{test::kTarget, kOwnRank}}, .banks = 4};
+    config.pattern_rules = {.dimension = kOwnDimension, .cores = config.update_rules};
     core_ = GossipCore::Create(config, key_, test::EntropyOf(boot_), boot_, now_).value();
     ASSERT_TRUE(
         core_->SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, now_.wall_ms, key_), now_)
@@ -60,7 +60,7 @@ class OwnPatternsTest : public DatabaseTest {
   void OfferDelta() { ASSERT_TRUE(own_->OfferDelta(++round_, *core_, now_).ok()); }
   void Follow() { ASSERT_TRUE(own_->FollowChanges(*core_, now_).ok()); }
   void Put(const PatternId& id, float core, bool withheld = false) {
-    PatternPayload payload{.core = std::vector<float>(kRank * kRank, core),
+    PatternPayload payload{.core = std::vector<float>(kOwnRank * kOwnRank, core),
                            .frame_id = frame_.id,
                            .withheld = withheld};
     ASSERT_TRUE(patterns_
@@ -107,37 +107,37 @@ class OwnPatternsTest : public DatabaseTest {
 };
 
 TEST_F(OwnPatternsTest, APatternThatIsMadePrivateIsTakenBackAtOnceWithItsDeltas) {
-  Put(kFirst, 1);
-  Put(kSecond, 3);
+  Put(kOwnFirst, 1);
+  Put(kOwnSecond, 3);
   Follow();
   OfferDelta();
-  ASSERT_THAT(Offered(), UnorderedElementsAre(kFirst, kSecond));
+  ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst, kOwnSecond));
   ASSERT_THAT(Deltas(), UnorderedElementsAre(2));
-  EXPECT_EQ(patterns_->Get(kFirst)->tier, SharingTier::kPublic);
-  Put(kFirst, 1, /*withheld=*/true);
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPublic);
+  Put(kOwnFirst, 1, /*withheld=*/true);
   Follow();
-  EXPECT_THAT(Offered(), UnorderedElementsAre(kSecond));
+  EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
   EXPECT_THAT(Deltas(), IsEmpty());
   EXPECT_TRUE(own_->delta_changed());
   OfferDelta();
   EXPECT_THAT(Deltas(), UnorderedElementsAre(3));
-  EXPECT_EQ(patterns_->Get(kFirst)->tier, SharingTier::kPrivate);
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate);
 }
 
 TEST_F(OwnPatternsTest, ADeletedPatternIsTakenBackAtOnceWithItsDeltas) {
-  Put(kFirst, 1);
-  Put(kSecond, 3);
+  Put(kOwnFirst, 1);
+  Put(kOwnSecond, 3);
   Follow();
   OfferDelta();
-  ASSERT_TRUE(patterns_->Delete(kFirst).ok());
+  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
   Follow();
-  EXPECT_THAT(Offered(), UnorderedElementsAre(kSecond));
+  EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
   EXPECT_THAT(Deltas(), IsEmpty());
 }
 
 TEST_F(OwnPatternsTest, ARestartDoesNotOfferAgainWhatWasTakenBack) {
-  Put(kFirst, 1);
-  Put(kSecond, 3);
+  Put(kOwnFirst, 1);
+  Put(kOwnSecond, 3);
   Follow();
   OfferDelta();
   const std::vector<Item> stored = core_->Items();
@@ -145,56 +145,56 @@ TEST_F(OwnPatternsTest, ARestartDoesNotOfferAgainWhatWasTakenBack) {
   Start(stored);
   EXPECT_THAT(removed_, IsEmpty());
   EXPECT_EQ(core_->Items().size(), 3u) << "nothing is offered twice";
-  ASSERT_TRUE(patterns_->Delete(kFirst).ok());
+  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
   Start(stored);
   EXPECT_EQ(removed_.size(), 2u);
-  EXPECT_THAT(Offered(), UnorderedElementsAre(kSecond));
+  EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
   EXPECT_THAT(Deltas(), UnorderedElementsAre(3)) << "a new one, of what is left";
   Start();
-  Put(kSecond, 3, /*withheld=*/true);
+  Put(kOwnSecond, 3, /*withheld=*/true);
   Start(stored);
   EXPECT_THAT(core_->Items(), IsEmpty());
 }
 
 // What an earlier life of the node offered is known, too, when one of its patterns goes.
 TEST_F(OwnPatternsTest, ARestoredDeltaIsTakenBackWithItsPattern) {
-  Put(kFirst, 1);
+  Put(kOwnFirst, 1);
   Follow();
   OfferDelta();
   Start(core_->Items());
   ASSERT_THAT(Deltas(), UnorderedElementsAre(1));
-  ASSERT_TRUE(patterns_->Delete(kFirst).ok());
+  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
   Follow();
   EXPECT_THAT(core_->Items(), IsEmpty());
 }
 
 TEST_F(OwnPatternsTest, APatternThatIsMadePublicIsOfferedWithoutARestart) {
-  Put(kFirst, 1, /*withheld=*/true);
+  Put(kOwnFirst, 1, /*withheld=*/true);
   Follow();
   EXPECT_THAT(Offered(), IsEmpty());
-  Put(kFirst, 1);
+  Put(kOwnFirst, 1);
   Follow();
-  EXPECT_THAT(Offered(), UnorderedElementsAre(kFirst));
+  EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
   EXPECT_TRUE(own_->delta_changed());
 }
 
 // As where the log of changes was cut.
 TEST_F(OwnPatternsTest, ALookAtAllOfThemFindsWhatIsGone) {
-  Put(kFirst, 1);
-  Put(kSecond, 3);
+  Put(kOwnFirst, 1);
+  Put(kOwnSecond, 3);
   Follow();
   OfferDelta();
-  ASSERT_TRUE(patterns_->Delete(kFirst).ok());
+  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
   ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
-  EXPECT_THAT(Offered(), UnorderedElementsAre(kSecond));
+  EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
   EXPECT_THAT(Deltas(), IsEmpty());
 }
 
 // One pattern that cannot be read cost all of the others their delta.
 TEST_F(OwnPatternsTest, ADamagedPayloadIsLeftOutOfTheDelta) {
-  Put(kFirst, 1);
-  Pattern damaged = *patterns_->Get(kFirst);
-  damaged.id = kSecond;
+  Put(kOwnFirst, 1);
+  Pattern damaged = *patterns_->Get(kOwnFirst);
+  damaged.id = kOwnSecond;
   damaged.payload = "no payload";
   ASSERT_TRUE(patterns_->Put(damaged).ok());
   Follow();

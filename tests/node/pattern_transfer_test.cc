@@ -36,7 +36,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kPackage(64, 'a');
+const std::string kTransferPackage(64, 'a');
 
 std::string Id(int n) {
   return fmt::format("{:032x}", n);
@@ -95,7 +95,7 @@ class NearlyFullNode final : public admin::v1::AdminService::Service {
  public:
   grpc::Status GetStatus(grpc::ServerContext*, const admin::v1::GetStatusRequest*,
                          admin::v1::GetStatusResponse* response) override {
-    response->set_model_package(kPackage);
+    response->set_model_package(kTransferPackage);
     response->set_embedding_dimension(1);
     response->set_node_id(std::string(64, 'b'));
     response->set_patterns(patterns);
@@ -122,9 +122,11 @@ class PatternTransferTest : public testing::Test {
       bytes += piece;
       return absl::OkStatus();
     });
-    ASSERT_TRUE(
-        writer.Begin({.model_package = kPackage, .dimension = 1, .node_id = std::string(64, 'b')})
-            .ok());
+    ASSERT_TRUE(writer
+                    .Begin({.model_package = kTransferPackage,
+                            .dimension = 1,
+                            .node_id = std::string(64, 'b')})
+                    .ok());
     for (int n = 0; n < patterns; ++n) {
       pattern::v1::Pattern pattern;
       ReluctantPatterns::FillPattern(Id(n), &pattern);

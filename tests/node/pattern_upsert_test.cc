@@ -20,8 +20,8 @@
 namespace ruvd {
 namespace {
 
-constexpr uint32_t kDimension = 4;
-constexpr PatternId kId{1, 2, 3};
+constexpr uint32_t kUpsertDimension = 4;
+constexpr PatternId kUpsertId{1, 2, 3};
 
 class PatternUpsertTest : public DatabaseTest {
  protected:
@@ -31,7 +31,7 @@ class PatternUpsertTest : public DatabaseTest {
     frame_.id.fill(7);
     frame_.target = "blk.0.attn_output.weight";
     frame_.rank = 2;
-    patterns_ = PatternStore::Open(*database_, {.dimension = kDimension}).value();
+    patterns_ = PatternStore::Open(*database_, {.dimension = kUpsertDimension}).value();
     upsert_ = std::make_unique<PatternUpsert>(PatternUpsert::Options{
         .clock = &clock_, .model = model_.get(), .patterns = patterns_.get()});
   }
@@ -46,7 +46,7 @@ class PatternUpsertTest : public DatabaseTest {
   void StoreLearned(const std::string& adapter) {
     PatternPayload payload{.adapter = adapter, .core = {1, 2, 3, 4}, .frame_id = frame_.id};
     ASSERT_TRUE(patterns_
-                    ->Put({.id = kId,
+                    ->Put({.id = kUpsertId,
                            .embedding = {1, 2, 3, 4},
                            .task = "walks",
                            .quality = 0.5F,
@@ -59,10 +59,10 @@ class PatternUpsertTest : public DatabaseTest {
   }
   // The stored pattern as a client says it again.
   pattern::v1::UpsertPatternRequest Again() {
-    const Pattern stored = *patterns_->Get(kId);
+    const Pattern stored = *patterns_->Get(kUpsertId);
     pattern::v1::UpsertPatternRequest request;
     auto& pattern = *request.mutable_pattern();
-    pattern.set_id(ToHex(kId));
+    pattern.set_id(ToHex(kUpsertId));
     pattern.mutable_embedding()->mutable_values()->Add(stored.embedding.begin(),
                                                        stored.embedding.end());
     pattern.set_task(stored.task);
@@ -75,7 +75,7 @@ class PatternUpsertTest : public DatabaseTest {
     pattern::v1::UpsertPatternResponse response;
     return upsert_->Run(request, &response);
   }
-  bool Shareable() { return ShareablePattern(*patterns_->Get(kId), frame_).ok(); }
+  bool Shareable() { return ShareablePattern(*patterns_->Get(kUpsertId), frame_).ok(); }
 
   std::shared_ptr<const Model> model_;
   Frame frame_;
@@ -93,8 +93,8 @@ TEST_F(PatternUpsertTest, WhatAClientChangesIsNotSharedAsLearned) {
   request.mutable_pattern()->set_examples(4'000'000'000);
   ASSERT_TRUE(Upsert(request).ok());
   EXPECT_FALSE(Shareable());
-  EXPECT_EQ(patterns_->Get(kId)->adapter_name, "learned") << "the adapter is the same";
-  EXPECT_EQ(patterns_->Get(kId)->adapter_version, 7U);
+  EXPECT_EQ(patterns_->Get(kUpsertId)->adapter_name, "learned") << "the adapter is the same";
+  EXPECT_EQ(patterns_->Get(kUpsertId)->adapter_version, 7U);
 }
 
 TEST_F(PatternUpsertTest, APatternThatAClientMadePrivateIsNotShared) {
@@ -115,11 +115,11 @@ TEST_F(PatternUpsertTest, APatternThatAClientMadePrivateIsNotShared) {
 // "private" was shown of a pattern that went on being shared.
 TEST_F(PatternUpsertTest, WhoNamesNoTierLeavesItAsItWas) {
   StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
-  ASSERT_TRUE(patterns_->SetTier(kId, SharingTier::kPublic).ok());
+  ASSERT_TRUE(patterns_->SetTier(kUpsertId, SharingTier::kPublic).ok());
   auto request = Again();
   request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
   ASSERT_TRUE(Upsert(request).ok());
-  EXPECT_EQ(patterns_->Get(kId)->tier, SharingTier::kPublic);
+  EXPECT_EQ(patterns_->Get(kUpsertId)->tier, SharingTier::kPublic);
   EXPECT_TRUE(Shareable());
 }
 
@@ -133,14 +133,15 @@ TEST_F(PatternUpsertTest, ADamagedPatternIsReplacedWhateverItsTime) {
     request.mutable_pattern()->set_updated_ms(1);
     request.set_only_if_newer(true);
     Batch damage;
-    damage.Put(family, patterns::IdKey(patterns_->collection(), kId), "damage", kOtherGeneration);
+    damage.Put(family, patterns::IdKey(patterns_->collection(), kUpsertId), "damage",
+               kOtherGeneration);
     ASSERT_TRUE(database_->Write(std::move(damage), Durability::kProcessCrash).ok());
-    ASSERT_TRUE(absl::IsDataLoss(patterns_->Get(kId).status()));
+    ASSERT_TRUE(absl::IsDataLoss(patterns_->Get(kUpsertId).status()));
     pattern::v1::UpsertPatternResponse response;
     ASSERT_TRUE(upsert_->Run(request, &response).ok());
     EXPECT_EQ(response.outcome(), pattern::v1::UpsertPatternResponse::OUTCOME_REPLACED);
-    ASSERT_TRUE(patterns_->Get(kId).ok());
-    EXPECT_EQ(patterns_->Get(kId)->task, "walks");
+    ASSERT_TRUE(patterns_->Get(kUpsertId).ok());
+    EXPECT_EQ(patterns_->Get(kUpsertId)->task, "walks");
     EXPECT_FALSE(Shareable());
   }
 }
@@ -148,22 +149,22 @@ TEST_F(PatternUpsertTest, ADamagedPatternIsReplacedWhateverItsTime) {
 TEST_F(PatternUpsertTest, AStoredAdapterThatDoesNotDecodeIsReplaced) {
   StoreLearned("no adapter");
   ASSERT_TRUE(Upsert(Again()).ok());
-  const Pattern stored = *patterns_->Get(kId);
+  const Pattern stored = *patterns_->Get(kUpsertId);
   EXPECT_EQ(stored.adapter_name,
-            PatternAdapterName(kId, AdapterId(*AdapterOf(1, "whatever its name"))));
+            PatternAdapterName(kUpsertId, AdapterId(*AdapterOf(1, "whatever its name"))));
   EXPECT_EQ(stored.adapter_version, 1U);
 }
 
 TEST_F(PatternUpsertTest, AReplacementKeepsTheTimeOfTheLastUse) {
   StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
-  ASSERT_TRUE(patterns_->RecordUse(kId).ok());
-  const int64_t used_ms = patterns_->Get(kId)->last_used_ms;
+  ASSERT_TRUE(patterns_->RecordUse(kUpsertId).ok());
+  const int64_t used_ms = patterns_->Get(kUpsertId)->last_used_ms;
   EXPECT_GT(used_ms, 0);
   auto request = Again();
   request.mutable_pattern()->set_task("runs");
   ASSERT_TRUE(Upsert(request).ok());
-  EXPECT_EQ(patterns_->Get(kId)->last_used_ms, used_ms);
-  EXPECT_EQ(patterns_->Get(kId)->uses, 1U);
+  EXPECT_EQ(patterns_->Get(kUpsertId)->last_used_ms, used_ms);
+  EXPECT_EQ(patterns_->Get(kUpsertId)->uses, 1U);
 }
 
 }  // namespace

@@ -43,9 +43,9 @@ std::unique_ptr<Generation> Begin(const Request& request, const std::shared_ptr<
 }
 
 // Begun when it is made; notes how it ends.
-class CompletionTask final : public ComputeTask {
+class CountedTask final : public ComputeTask {
  public:
-  CompletionTask(const Request& request, const std::shared_ptr<PrefixTree>& tree)
+  CountedTask(const Request& request, const std::shared_ptr<PrefixTree>& tree)
       : generation_(Begin(request, tree)) {}
   bool RunSlice(Transformer&) override { return true; }
   void Fail(const absl::Status&) override {}
@@ -77,8 +77,8 @@ class Rounds {
  public:
   explicit Rounds(uint64_t pages) : tree_(Tree(pages)) {}
 
-  CompletionTask& Admit(const Request& request) {
-    tasks_.push_back(std::make_unique<CompletionTask>(request, tree_));
+  CountedTask& Admit(const Request& request) {
+    tasks_.push_back(std::make_unique<CountedTask>(request, tree_));
     entries_.push_back({.task = tasks_.back().get(), .number = tasks_.size()});
     tokens_.emplace_back();
     return *tasks_.back();
@@ -121,7 +121,7 @@ class Rounds {
 
  private:
   void End(const RoundTask& entry) {
-    std::unique_ptr<CompletionTask>& task = tasks_[entry.number - 1];
+    std::unique_ptr<CountedTask>& task = tasks_[entry.number - 1];
     tokens_[entry.number - 1] = task->generation()->tokens();
     statuses_[entry.number] = task->status;
     order_.push_back(entry.number);
@@ -131,7 +131,7 @@ class Rounds {
   CpuTransformer transformer_{TinyTextModel(), SerialRunner()};
   StepScratch scratch_;
   const std::shared_ptr<PrefixTree> tree_;
-  std::vector<std::unique_ptr<CompletionTask>> tasks_;
+  std::vector<std::unique_ptr<CountedTask>> tasks_;
   std::vector<RoundTask> entries_;
   std::vector<std::vector<TokenId>> tokens_;
   std::map<uint64_t, absl::Status> statuses_;
@@ -164,7 +164,7 @@ TEST(RoundMemoryTest, CompletionsFailedWhileOthersHeldTheMemory) {
 TEST(RoundMemoryTest, AParkedCompletionMayBeCancelled) {
   Rounds rounds(5);
   rounds.Admit(Long('a', 20, 40));
-  CompletionTask& young = rounds.Admit(Long('b', 20, 40));
+  CountedTask& young = rounds.Admit(Long('b', 20, 40));
   while (rounds.parked() == 0) {
     rounds.RunOne();
   }
