@@ -50,7 +50,7 @@ absl::Status NodeImpl::OpenStores() {
                                 .reach_similarity = selection.threshold};
   // A full disk keeps no node from serving.
   if (auto key = FileKey(*database_, kLearnedKeyRow, "what deep rounds learned"); key.ok()) {
-    catalog.reach_key = *std::move(key);
+    catalog.learned_key = *std::move(key);
   }
   catalog_ = std::make_unique<AdapterCatalog>(*model_, std::move(catalog));
   RETURN_IF_ERROR(catalog_->LoadConfigured(config_.inference.adapters));

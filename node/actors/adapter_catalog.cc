@@ -18,6 +18,7 @@
 #include "base/shown.h"
 #include "base/status.h"
 #include "inference/adapter/talora_file.h"
+#include "node/actors/learned_file.h"
 #include "node/actors/served_adapters.h"
 #include "node/cli/identity.h"
 #include "node/limits.h"
@@ -165,23 +166,36 @@ void AdapterCatalog::LoadLearned() {
   LoadFolder(options_.learned_folder, AdapterOrigin::kLearned, 1);
 }
 
+absl::StatusOr<std::shared_ptr<const Talora>> AdapterCatalog::ReadKept(
+    const std::string& path) const {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadAdapterFile(path, options_.learned_key));
+  return ParseTaloraFile(AsBytes(bytes), model_, std::filesystem::path(path).stem().string());
+}
+
 void AdapterCatalog::LoadFolder(const std::string& folder, AdapterOrigin origin, float weight) {
   std::error_code error;
   std::set<std::string> paths;  // in a fixed order
+  const bool learned = origin == AdapterOrigin::kLearned;
   for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
-    if (file.path().extension() == kExtension) {
+    const std::string extension = file.path().extension();
+    if (learned && extension == kExtension) {
+      spdlog::warn(
+          "{} is left out: it is not sealed, so that it is not known to be of this node; "
+          "`ruvd adapter import` takes it",
+          file.path().string());
+    } else if (extension == (learned ? kLearnedExtension : kExtension)) {
       paths.insert(file.path().string());
     }
   }
   for (const std::string& path : paths) {
-    auto adapter = LoadTaloraFile(path, model_);
+    auto adapter = ReadKept(path);
     absl::Status status = adapter.status();
-    if (adapter.ok() && origin != AdapterOrigin::kLearned) {
+    if (adapter.ok() && !learned) {
       status = CheckName(**adapter);
     }
     if (status.ok()) {
       Source source{.weight = weight, .origin = origin, .path = path};
-      if (origin == AdapterOrigin::kLearned) {
+      if (learned) {
         source.reach = ReadReach(path + kReachExtension);
       }
       status = Add(*std::move(adapter), std::move(source)).status();
@@ -200,8 +214,8 @@ std::shared_ptr<const AdapterReach> AdapterCatalog::ReadReach(const std::string&
   }
   absl::Status status = Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
                               "it is of another model or another whitening");
-  if (options_.reach_key) {
-    auto reach = ReadAdapterReach(path, *options_.reach_key);
+  if (options_.learned_key) {
+    auto reach = ReadAdapterReach(path, *options_.learned_key);
     if (reach.ok() && reach->has_value() && (*reach)->embedded_by == options_.package_id) {
       return std::make_shared<const AdapterReach>(**std::move(reach));
     }
@@ -219,13 +233,9 @@ std::shared_ptr<const AdapterReach> AdapterCatalog::ReadReach(const std::string&
 absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(std::shared_ptr<const Talora> adapter,
                                                      float weight,
                                                      std::optional<AdapterReach> reach) {
-  if (reach && !options_.reach_key) {
+  if (options_.learned_folder.empty() || !options_.learned_key) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                 "this node has no key for what it learns; give it a data folder");
-  }
-  if (options_.learned_folder.empty()) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
-                 "this node has no folder for what it learns; give it a data folder");
+                 "this node has no folder or no key for what it learns; give it a data folder");
   }
   if (!ValidWeight(weight)) {
     return WeightError(Shown(adapter->name));
@@ -234,8 +244,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(std::shared_ptr<const Talor
   // What is served is what the file gives, or a version read again would not be the same: scales
   // that one alpha does not express are rounded into the factors.
   ASSIGN_OR_RETURN(adapter, ParseTaloraFile(AsBytes(file), model_, adapter->name));
-  const std::string path = fmt::format("{}/{}-{}{}", options_.learned_folder, adapter->name,
-                                       adapter->version, kExtension);
+  const std::string path = LearnedPath(options_.learned_folder, adapter->name, adapter->version);
   std::error_code error;
   const bool known = std::filesystem::exists(path, error);
   RETURN_IF_ERROR(CheckRoom(Key(adapter->name, adapter->version)));
@@ -243,12 +252,12 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(std::shared_ptr<const Talor
   Source source{.weight = weight, .origin = AdapterOrigin::kLearned, .path = path};
   // First: an adapter without it would be for all.
   if (reach) {
-    RETURN_IF_ERROR(WriteAdapterReach(path + kReachExtension, *options_.reach_key, *reach));
+    RETURN_IF_ERROR(WriteAdapterReach(path + kReachExtension, *options_.learned_key, *reach));
     source.reach = std::make_shared<const AdapterReach>(*std::move(reach));
   } else {
     std::filesystem::remove(path + kReachExtension, error);
   }
-  RETURN_IF_ERROR(WriteFileAtomically(path, file, 0600));
+  RETURN_IF_ERROR(WriteLearnedFile(path, *options_.learned_key, file));
   auto added = Add(std::move(adapter), std::move(source));
   if (!added.ok() && !known) {
     std::filesystem::remove(path, error);
@@ -336,10 +345,10 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(std::shared_ptr<const Tal
   const Key key(adapter->name, adapter->version);
   RETURN_IF_ERROR(CheckRoom(key));
   // The file may be called otherwise than the adapter in it: a file without a name has the path's.
-  const auto reload = [&model = model_, path = source.path,
+  const auto reload = [this, path = source.path,
                        name = adapter->name]() -> absl::StatusOr<std::shared_ptr<const Talora>> {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxCatalogFileBytes));
-    return ParseTaloraFile(AsBytes(bytes), model, name);
+    ASSIGN_OR_RETURN(const std::string bytes, ReadAdapterFile(path, options_.learned_key));
+    return ParseTaloraFile(AsBytes(bytes), model_, name);
   };
   source.summary = Summarise(*adapter);
   {

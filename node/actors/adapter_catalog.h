@@ -74,8 +74,8 @@ struct AdapterCatalogOptions {
   std::string folder;
   // Where files are kept of what the node itself learned. Empty: nothing is published.
   std::string learned_folder;
-  // Seals beside them which prompts they are for. Empty: that cannot be said nor read.
-  std::optional<SealKey> reach_key;
+  // Seals them, and beside them which prompts they are for. Empty: nothing is published.
+  std::optional<SealKey> learned_key;
   Digest package_id{};             // of the model that embeds prompts
   float reach_similarity = 0.60F;  // cosine at which a prompt is near a centroid
 };
@@ -158,6 +158,7 @@ class AdapterCatalog {
   void WarnOfSmallBudget() const;
   // What stands beside a learned file. A reach that covers nothing where it cannot be used.
   std::shared_ptr<const AdapterReach> ReadReach(const std::string& path) const;
+  absl::StatusOr<std::shared_ptr<const Talora>> ReadKept(const std::string& path) const;
   // The files of a folder.
   void LoadFolder(const std::string& folder, AdapterOrigin origin, float weight);
   CatalogEntry Describe(const VersionInfo& info) const;

@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/adapter_file.h"
+#include "privacy/seal/seal.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd {
@@ -99,8 +100,9 @@ TEST_F(AdapterCatalogTest, SaysWhetherChoosingReadsFiles) {
 
 // Found by review: an imported adapter called deep was taken for what the deep loop had learned.
 TEST_F(AdapterCatalogTest, TheNameOfWhatTheDeepLoopLearnsIsNotFree) {
-  AdapterCatalog catalog(*model_,
-                         {.folder = folder_ / "imported", .learned_folder = folder_ / "learned"});
+  AdapterCatalog catalog(*model_, {.folder = folder_ / "imported",
+                                   .learned_folder = folder_ / "learned",
+                                   .learned_key = SealKey::Generate()});
   const std::string file = File("deep");
   const absl::Status loaded = catalog.Load(file, 1).status();
   EXPECT_THAT(MessageOf(loaded), AllOf(HasSubstr("called 'deep'"), HasSubstr("--name")));
@@ -116,10 +118,44 @@ TEST_F(AdapterCatalogTest, TheNameOfWhatTheDeepLoopLearnsIsNotFree) {
   EXPECT_TRUE(catalog.Publish(StaticTalora(std::make_shared<const Adapter>(own)), 1.0F).ok());
 }
 
+TEST_F(AdapterCatalogTest, WhatANodeLearnedLiesSealed) {
+  const AdapterCatalogOptions options{.learned_folder = folder_ / "learned",
+                                      .learned_key = SealKey::Generate()};
+  Adapter own = *test::RandomAdapter(
+      *model_, {{"blk.1.attn_output.weight", FindMatrix(*model_, "blk.1.attn_output.weight")}}, 1);
+  own.name = "deep";
+  own.version = 3;
+  {
+    AdapterCatalog catalog(*model_, options);
+    ASSERT_TRUE(catalog.Publish(StaticTalora(std::make_shared<const Adapter>(own)), 1.0F).ok());
+  }
+  const fs::path file = folder_ / "learned" / "deep-3.sealed";
+  const std::string bytes = ReadFile(file, 1 << 24).value();
+  EXPECT_EQ(bytes.find("GGUF"), std::string::npos);
+  EXPECT_EQ(bytes.find("blk.1"), std::string::npos);
+  {
+    AdapterCatalog again(*model_, options);
+    again.LoadLearned();
+    ASSERT_EQ(again.List().size(), 1u);
+    EXPECT_EQ(again.List().front().info.version, 3u);
+    EXPECT_TRUE(again.Find("deep", 3).ok());
+  }
+  AdapterCatalog other(*model_,
+                       {.learned_folder = folder_ / "learned", .learned_key = SealKey::Generate()});
+  other.LoadLearned();
+  EXPECT_TRUE(other.List().empty()) << "it is of another store";
+  fs::copy_file(file, folder_ / "learned" / "deep-9.sealed");
+  AdapterCatalog renamed(*model_, options);
+  renamed.LoadLearned();
+  EXPECT_EQ(renamed.List().size(), 1u) << "a name is part of the seal";
+}
+
 // One alpha does not express two ranks: what the file gives back has other bits, and was taken for
 // a file that had changed.
 TEST_F(AdapterCatalogTest, APublishedAdapterOfMixedRanksCanBeReadAgain) {
-  AdapterCatalog catalog(*model_, {.budget = 1, .learned_folder = folder_ / "learned"});
+  AdapterCatalog catalog(
+      *model_,
+      {.budget = 1, .learned_folder = folder_ / "learned", .learned_key = SealKey::Generate()});
   Adapter adapter = *test::RandomAdapter(
       *model_,
       {{"blk.0.attn_output.weight", FindMatrix(*model_, "blk.0.attn_output.weight")},

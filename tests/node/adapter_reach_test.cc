@@ -96,7 +96,7 @@ class ReachedAdapterTest : public ::testing::Test {
 
   AdapterCatalog Catalog() {
     return {*model_, AdapterCatalogOptions{.learned_folder = folder_ / "learned",
-                                           .reach_key = key_,
+                                           .learned_key = key_,
                                            .package_id = package_,
                                            .reach_similarity = kNear}};
   }

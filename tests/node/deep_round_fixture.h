@@ -64,7 +64,7 @@ class DeepRoundFixture : public DatabaseTest {
   std::unique_ptr<AdapterCatalog> MakeCatalog() {
     return std::make_unique<AdapterCatalog>(
         *model_, AdapterCatalogOptions{.learned_folder = (shared_folder_ / "learned").string(),
-                                       .reach_key = seal_key_,
+                                       .learned_key = seal_key_,
                                        .package_id = kDeepTestPackage,
                                        .reach_similarity = reach_similarity_});
   }
@@ -128,8 +128,12 @@ class DeepRoundFixture : public DatabaseTest {
   const SealKey seal_key_ = SealKey::FromBytes(Sha256("key")).value();
   std::filesystem::path shared_folder_ = folder_;
   float reach_similarity_ = 0.6F;
-  DeepOptions options_{
-      .rank = 2, .steps = 6, .batch = 2, .learning_rate = 1e-3, .checkpoint_every = 1};
+  DeepOptions options_{.rank = 2,
+                       .steps = 6,
+                       .epochs = 1000,
+                       .batch = 2,
+                       .learning_rate = 1e-3,
+                       .checkpoint_every = 1};
   // Time goes on with the work.
   std::function<bool()> cancelled_ = [this] {
     clock_.Advance(Duration(1));

@@ -27,6 +27,7 @@
 #include "node/actors/pattern_payload.h"
 #include "node/actors/served_adapters.h"
 #include "node/actors/stale_patterns.h"
+#include "privacy/seal/seal.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
@@ -34,7 +35,7 @@ namespace ruvd {
 namespace {
 
 constexpr char kPrompt[] = "The lighthouse keeper";
-constexpr char kWanted[] = " counted the ships every evening.";
+constexpr char kBaseWanted[] = " counted the ships every evening.";
 
 class PatternBaseTest : public DatabaseTest {
  protected:
@@ -47,12 +48,13 @@ class PatternBaseTest : public DatabaseTest {
     trajectories_ = TrajectoryStore::Open(*database_, {}).value();
     changes_ = ChangeStore::Open(*database_).value();
     catalog_ = std::make_unique<AdapterCatalog>(
-        *model_, AdapterCatalogOptions{.learned_folder = (folder_ / "learned").string()});
+        *model_, AdapterCatalogOptions{.learned_folder = (folder_ / "learned").string(),
+                                       .learned_key = SealKey::Generate()});
     ASSERT_TRUE(
         trajectories_
             ->Put({.response_id = "r",
                    .prompt = kPrompt,
-                   .completion = kWanted,
+                   .completion = kBaseWanted,
                    .embedding = std::vector<float>(width, 1 / std::sqrt(static_cast<float>(width))),
                    .embedded_by = std::string(AsText(package_)),
                    .created_ms = clock_.WallMillis()})
@@ -64,7 +66,7 @@ class PatternBaseTest : public DatabaseTest {
     const Model& model = *model_;
     const std::vector<TrainingExample> examples = {
         {.prompt = model.tokenizer().EncodePrompt(kPrompt),
-         .completion = model.tokenizer().EncodeContinuation(kWanted)}};
+         .completion = model.tokenizer().EncodeContinuation(kBaseWanted)}};
     const auto result =
         TrainLora(*transformer_, train::SitesFrom(model.config(), 0, false), examples, {}, nullptr,
                   {.rank = 2,
@@ -108,7 +110,7 @@ class PatternBaseTest : public DatabaseTest {
       mix.parts.push_back({.adapter = adapter, .weight = 1});
     }
     return ScoreCompletion(*transformer_, model_->tokenizer().EncodePrompt(kPrompt),
-                           model_->tokenizer().EncodeContinuation(kWanted), &mix,
+                           model_->tokenizer().EncodeContinuation(kBaseWanted), &mix,
                            {.samples = 32, .seed = 5})
         .value();
   }
