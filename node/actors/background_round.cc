@@ -286,7 +286,7 @@ absl::Status LearnCluster(const LearningServices& services, const BackgroundOpti
     return absl::OkStatus();
   }
   if (services.catalog != nullptr && ServedDeepVersion(*services.catalog) != served.deep_version) {
-    learned->outcome = RoundOutcome::kChanged;  // what it was trained on top of was taken back
+    learned->outcome = RoundOutcome::kChanged;  // another version of `deep` is served by now
     return absl::OkStatus();
   }
   return StoreLessons(services, lessons, cluster.pattern, pattern, learned);

@@ -199,15 +199,22 @@ absl::Status PatternGraph::HideGone() {
     const MutexLock lock(leaving_mutex_);
     leaving.assign(leaving_.begin(), leaving_.end());
   }
+  absl::Status status;
   for (const std::string& id : leaving) {
     if (sessions_.Get(id).ok()) {
       continue;  // not gone yet, or there is another one by now
     }
-    RETURN_IF_ERROR(HideSession(id));
-    const MutexLock lock(leaving_mutex_);
-    leaving_.erase(id);
+    {
+      const MutexLock lock(leaving_mutex_);
+      leaving_.erase(id);  // before it is hidden: another one of this id may leave meanwhile
+    }
+    if (const absl::Status hidden = HideSession(id); !hidden.ok()) {
+      status = hidden;
+      const MutexLock lock(leaving_mutex_);
+      leaving_.insert(id);
+    }
   }
-  return absl::OkStatus();
+  return status;
 }
 
 absl::StatusOr<bool> PatternGraph::Reconcile(GraphNodeKind kind) {

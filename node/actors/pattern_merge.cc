@@ -175,6 +175,9 @@ absl::StatusOr<std::optional<MergedPattern>> MergeTwo(const LearningServices& se
                    AdaptersBeneathPatterns(services.catalog, CentroidOf(shared)));
   ASSIGN_OR_RETURN(const double loss, Score(services, served.mix, examples, first.adapter, seed));
   ASSIGN_OR_RETURN(const double other, Score(services, served.mix, examples, second.adapter, seed));
+  if (services.catalog != nullptr && ServedDeepVersion(*services.catalog) != served.deep_version) {
+    return std::nullopt;  // a later round merges them, on top of what is served by now
+  }
   const bool keep_first = loss <= other;
   ASSIGN_OR_RETURN(const auto change, keep_first ? Store(services, std::move(first), second)
                                                  : Store(services, std::move(second), first));

@@ -53,6 +53,8 @@ struct RouterGain {
 
   // How far the mean may be from the truth: the asymptotic confidence sequence of Waudby-Smith et
   // al. 2021, which may be asked again after each outcome; 0.05 of all sequences ever leave it.
+  // That is exact for one router and outcomes that only grow in number, as of the version that
+  // serves; for routers trained anew on a window of outcomes it is an approximation.
   double width() const;
   bool positive() const { return outcomes >= kLeastJudged && mean > width(); }
   bool negative() const { return outcomes >= kLeastJudged && mean < -width(); }
