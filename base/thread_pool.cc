@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
@@ -14,23 +12,17 @@
 #include <utility>
 
 #include "base/status.h"
+#include "base/thread_priority.h"
 
 namespace ruvd {
 namespace {
 
-// Ten steps of nice are about a tenth of a normal thread's share under Linux's scheduler.
-constexpr int kLowPriorityNice = 10;
 constexpr size_t kMaxThreadName = 15;
 
 void NameThisThread(const std::string& pool, int index) {
   const std::string suffix = fmt::format("/{}", index);
   const std::string name = pool.substr(0, kMaxThreadName - suffix.size()) + suffix;
   pthread_setname_np(pthread_self(), name.c_str());
-}
-
-void LowerThisThread() {
-  // Linux applies PRIO_PROCESS with a thread id to that thread alone. A refusal costs only speed.
-  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLowPriorityNice);
 }
 
 }  // namespace

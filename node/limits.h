@@ -111,8 +111,9 @@ inline constexpr size_t kMaxRoundTrajectories = 64;
 inline constexpr size_t kMaxMergeLessons = 8;
 // Denoising steps whose latencies are remembered, with and without learning beside them.
 inline constexpr size_t kMaxLatencies = 1024;
-// Good completions that a deep round replays, the newest ones.
-inline constexpr size_t kMaxDeepLessons = 512;
+// Good completions that a deep round replays, the newest ones: of a few hundred it learns the words
+// and not the domain.
+inline constexpr size_t kMaxDeepLessons = 4096;
 // Checkpoints of a deep round: a rank of 64 on all linear layers of the 29M model has 170 MiB.
 inline constexpr uint64_t kMaxDeepCheckpointBytes = 2ULL << 30;
 // Groups of prompts that a learned adapter is for, and the length of their embeddings.

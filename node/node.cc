@@ -13,6 +13,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "base/thread_priority.h"
 #include "inference/backend/backend.h"
 #include "inference/kernels/kernel_table.h"
 #include "node/node_impl.h"
@@ -63,6 +64,8 @@ absl::Status NodeImpl::LoadModel() {
   ASSIGN_OR_RETURN(scoring_, DefaultBackend().Load(model_, {.runner = runner_}));
   RETURN_IF_ERROR(MakePrefixTree());
   ASSIGN_OR_RETURN(training_, DefaultBackend().Load(model_, {.runner = SerialRunner()}));
+  deep_runner_ = LowPriorityRunner(config_.learning.deep_threads);
+  ASSIGN_OR_RETURN(deep_training_, DefaultBackend().Load(model_, {.runner = *deep_runner_}));
   ASSIGN_OR_RETURN(Frame frame, RandomFrame(*model_, config_.federation.core_rank,
                                             config_.federation.frame_seed));
   frame_ = std::make_unique<Frame>(std::move(frame));
@@ -129,6 +132,7 @@ void NodeImpl::StopNow() {
   upkeep_pool_.Shutdown();
   backup_pool_.Shutdown();
   learning_pool_.Shutdown();
+  deep_pool_.Shutdown();
   compute_pool_.Shutdown();
   io_pool_.Shutdown();
   if (witness_ != nullptr) {  // after a stop by force the actor has not

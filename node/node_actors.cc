@@ -183,6 +183,7 @@ absl::Status NodeImpl::StartDeep(const LearningServices& services) {
     options.enabled = false;
   }
   options.services.learning = services;
+  options.services.learning.transformer = deep_training_.get();
   options.services.catalog = catalog_.get();
   RETURN_IF_ERROR(LoadGeneralText());
   options.services.general = &general_passages_;
@@ -190,7 +191,7 @@ absl::Status NodeImpl::StartDeep(const LearningServices& services) {
   options.services.checkpoint_path = LearnedDirOf(config_) + "/checkpoint";
   options.round = DeepOptionsOf(config_.learning, Scale());
   options.interval = std::chrono::hours(config_.learning.deep_hours);
-  options.pool = &learning_pool_;
+  options.pool = &deep_pool_;
   options.throttle = throttle_.get();
   deep_ = StartDeepActor(*actors_, options);
   return absl::OkStatus();

@@ -121,6 +121,8 @@ class NodeImpl final : public Node {
   std::unique_ptr<Transformer> serving_;   // used on compute_pool_ only
   std::unique_ptr<Transformer> scoring_;   // used on compute_pool_ only
   std::unique_ptr<Transformer> training_;  // used on learning_pool_ only
+  std::unique_ptr<ThreadParallelRunner> deep_runner_;
+  std::unique_ptr<Transformer> deep_training_;  // used on deep_pool_ only
   std::unique_ptr<Frame> frame_;
   std::unique_ptr<AdapterCatalog> catalog_;
   std::unique_ptr<AdapterSource> adapters_;
@@ -134,6 +136,7 @@ class NodeImpl final : public Node {
   ThreadPool upkeep_pool_{{.name = "upkeep", .threads = 1, .low_priority = true}};
   ThreadPool backup_pool_{{.name = "backup", .threads = 1, .low_priority = true}};
   ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
+  ThreadPool deep_pool_{{.name = "deep", .threads = 1, .low_priority = true}};
   std::atomic<bool> stopping_{false};  // ends what nobody waits for
   std::atomic<bool> aborting_{false};  // ends what requests wait for, too
   LinkDialer dialer_;
@@ -147,7 +150,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<RouterLearner> router_learner_;  // with it
   std::unique_ptr<InferenceActor> inference_;
   std::unique_ptr<LearningActor> learning_;
-  GeneralTextGate general_text_;      // used on learning_pool_ only
+  GeneralTextGate general_text_;      // used on deep_pool_ only
   GeneralPassages general_passages_;  // of deep rounds
   std::unique_ptr<DeepMemories> deep_memories_;
   std::unique_ptr<DeepActor> deep_;

@@ -7,12 +7,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/limits.h"
@@ -22,35 +26,36 @@
 namespace ruvd {
 namespace {
 
-struct RunMessage {
+struct RunDeepMessage {
   ReplyTo<DeepResult> reply;
 };
-struct StatusMessage {
+struct DeepStatusMessage {
   ReplyTo<DeepStatus> reply;
 };
 struct RatedMessage {
   DeepRating rating;
 };
 struct ErasedMessage {};
-struct IntervalTick {};
-struct ResumeTick {};
+struct DeepTick {};
 using DeepMessage =
-    std::variant<RunMessage, StatusMessage, RatedMessage, ErasedMessage, IntervalTick, ResumeTick>;
+    std::variant<RunDeepMessage, DeepStatusMessage, RatedMessage, ErasedMessage, DeepTick>;
 
-// How often a round that a pause interrupted looks whether it may go on.
+// How often it is looked whether a round that a pause interrupted may go on, and one is due.
 constexpr Duration kResumeInterval = std::chrono::seconds(30);
 // One that failed waits twice as long each time, at most this: a full disk or a publication that is
 // refused does not go away in half a minute, and trying costs what training costs.
 constexpr Duration kLongestWait = std::chrono::hours(1);
+constexpr uint64_t kMaxScheduleBytes = 32;
 // A round on demand takes minutes to hours.
-constexpr Duration kPatience = std::chrono::hours(12);
+constexpr Duration kRoundPatience = std::chrono::hours(12);
 
-// What a piece of work on the learning thread gave.
+// What a piece of work on the pool's thread gave.
 struct Piece {
   std::shared_ptr<DeepRound> round;  // null: it is over
   std::optional<DeepResult> result;
   absl::Status status;
   uint64_t step = 0;
+  uint64_t steps = 0;
 };
 
 // Begins a round where there is none, trains a piece of it, and ends it where it is trained.
@@ -68,6 +73,7 @@ Piece WorkOn(std::shared_ptr<DeepRound> round, const DeepServices& services,
   const absl::StatusOr<bool> trained = piece.round->Work(budget);
   piece.status = trained.status();
   piece.step = piece.round->step();
+  piece.steps = piece.round->steps();
   if (trained.ok() && *trained) {
     absl::StatusOr<DeepResult> result = piece.round->Finish();
     piece.status = result.status();
@@ -93,18 +99,15 @@ class DeepActorCell final : public Actor<DeepMessage> {
           }
           return true;
         }));
-    if (options_.interval > Duration(0)) {
-      RETURN_IF_ERROR(
-          context.StartPeriodicTimer(options_.interval, [] { return IntervalTick{}; }).status());
-    }
+    ReadLastRound();
     RETURN_IF_ERROR(
-        context.StartPeriodicTimer(kResumeInterval, [] { return ResumeTick{}; }).status());
+        context.StartPeriodicTimer(kResumeInterval, [] { return DeepTick{}; }).status());
     RETURN_IF_ERROR(SweepMemories(context));  // of users who were erased while the node was down
-    ResumeTick tick;
+    DeepTick tick;
     return On(tick, context);
   }
 
-  absl::Status On(RunMessage& message, Context& context) override {
+  absl::Status On(RunDeepMessage& message, Context& context) override {
     const absl::StatusOr<bool> may = MayLearn();
     if (!may.ok() || !*may) {
       message.reply.Send(may.ok() ? Error(absl::StatusCode::kFailedPrecondition,
@@ -117,10 +120,10 @@ class DeepActorCell final : public Actor<DeepMessage> {
     waiting_.push_back(message.reply);
     return Start(context, true);
   }
-  absl::Status On(StatusMessage& message, Context&) override {
+  absl::Status On(DeepStatusMessage& message, Context&) override {
     message.reply.Send(DeepStatus{.running = running_,
                                   .step = step_,
-                                  .steps = static_cast<uint64_t>(options_.round.steps),
+                                  .steps = steps_,
                                   .served_version = ServedDeepVersion(*options_.services.catalog),
                                   .last = last_});
     return absl::OkStatus();
@@ -131,16 +134,15 @@ class DeepActorCell final : public Actor<DeepMessage> {
     return absl::OkStatus();
   }
   absl::Status On(ErasedMessage&, Context& context) override { return SweepMemories(context); }
-  absl::Status On(IntervalTick&, Context& context) override {
-    const absl::StatusOr<bool> may = MayLearn();
-    return may.ok() && *may ? Start(context, false) : absl::OkStatus();
-  }
   // A round that a kill, a stop or a pause interrupted left its checkpoint.
-  absl::Status On(ResumeTick&, Context& context) override {
+  absl::Status On(DeepTick&, Context& context) override {
+    if (running_ || options_.services.learning.clock->Now() < not_before_) {
+      return absl::OkStatus();
+    }
     std::error_code error;
-    const bool interrupted = std::filesystem::exists(options_.services.checkpoint_path, error) &&
-                             !running_ && options_.services.learning.clock->Now() >= not_before_;
-    const absl::StatusOr<bool> may = interrupted ? MayLearn() : false;
+    const bool wanted =
+        IsDue() || std::filesystem::exists(options_.services.checkpoint_path, error);
+    const absl::StatusOr<bool> may = wanted ? MayLearn() : false;
     return may.ok() && *may ? Start(context, false) : absl::OkStatus();
   }
 
@@ -155,6 +157,47 @@ class DeepActorCell final : public Actor<DeepMessage> {
     }
     ASSIGN_OR_RETURN(const bool paused, changes->Paused());
     return !paused;
+  }
+
+  // The schedule goes on over restarts: a node that is started every day would else never be due.
+  bool Scheduled() const { return options_.enabled && options_.interval > Duration(0); }
+  std::string SchedulePath() const { return options_.services.checkpoint_path + ".last"; }
+  void ReadLastRound() {
+    if (!Scheduled()) {
+      return;
+    }
+    started_ = options_.services.learning.clock->Now();
+    const auto text = ReadFile(SchedulePath(), kMaxScheduleBytes);
+    if (text.ok() && absl::SimpleAtoi(*text, &last_round_ms_) && last_round_ms_ >= 0) {
+      return;
+    }
+    if (!absl::IsNotFound(text.status())) {
+      spdlog::warn(
+          "when the last deep round was cannot be read from {}; the next one is due after "
+          "learning.deep_hours from now",
+          SchedulePath());
+    }
+    KeepLastRound();
+  }
+  void KeepLastRound() {
+    started_ = options_.services.learning.clock->Now();
+    last_round_ms_ = options_.services.learning.clock->WallMillis();
+    if (!Scheduled()) {
+      return;
+    }
+    const absl::Status kept =
+        WriteFileAtomically(SchedulePath(), std::to_string(last_round_ms_), 0600);
+    if (!kept.ok()) {
+      spdlog::warn("a restart forgets when the last deep round was: {}", MessageOf(kept));
+    }
+  }
+  // A wall clock that is behind the last round, as of a board that has just booted, says nothing:
+  // then time counts from the start.
+  bool IsDue() const {
+    const Clock& clock = *options_.services.learning.clock;
+    const int64_t since = clock.WallMillis() - last_round_ms_;
+    return Scheduled() && (since >= 0 ? std::chrono::milliseconds(since) >= options_.interval
+                                      : clock.Now() - started_ >= options_.interval);
   }
 
   absl::Status SweepMemories(Context& context) {
@@ -183,7 +226,7 @@ class DeepActorCell final : public Actor<DeepMessage> {
     if (throttle != nullptr) {
       services.learning.between_slices = [throttle,
                                           cancelled = services.learning.cancelled](uint64_t bytes) {
-        return throttle->Wait(bytes, cancelled);
+        return throttle->Wait(LearningLoop::kDeep, bytes, cancelled);
       };
     }
     auto piece = std::make_shared<Piece>(Piece{.round = std::exchange(round_, nullptr)});
@@ -200,6 +243,7 @@ class DeepActorCell final : public Actor<DeepMessage> {
         },
         [this, piece](Context& own) {
           step_ = piece->step;
+          steps_ = piece->steps;
           if (piece->round != nullptr) {
             round_ = std::move(piece->round);
             return Continue(own);
@@ -211,10 +255,14 @@ class DeepActorCell final : public Actor<DeepMessage> {
 
   void End(const Piece& piece) {
     running_ = false;
-    step_ = 0;
+    step_ = steps_ = 0;
+    if (options_.throttle != nullptr) {
+      options_.throttle->RoundEnded(LearningLoop::kDeep);
+    }
     SetWait(piece);
     if (piece.result) {
       last_ = piece.result;
+      KeepLastRound();
       spdlog::info(
           "a deep round of {} lesson(s) ended: {}, held-out {:.4f} -> {:.4f} (standard error "
           "{:.4f}), general text {:.4f} -> {:.4f} nats/token",
@@ -279,9 +327,12 @@ class DeepActorCell final : public Actor<DeepMessage> {
   bool running_ = false;
   bool on_demand_ = false;
   uint64_t step_ = 0;
+  uint64_t steps_ = 0;
   std::string reported_;  // why rounds fail now
   Duration wait_ = kResumeInterval;
-  TimePoint not_before_{};  // for a round that failed
+  TimePoint not_before_{};     // for a round that failed
+  int64_t last_round_ms_ = 0;  // on the wall; or when the schedule began
+  TimePoint started_{};        // this process, or the last round
 };
 
 class DeepActorImpl final : public DeepActor {
@@ -295,12 +346,13 @@ class DeepActorImpl final : public DeepActor {
         spawn, [options] { return std::make_unique<DeepActorCell>(options); });
   }
   void Run(Done<DeepResult> done) override {
-    ref_.Ask<DeepResult>([](ReplyTo<DeepResult> reply) { return RunMessage{std::move(reply)}; },
-                         clock_.Now() + kPatience, std::move(done));
+    ref_.Ask<DeepResult>([](ReplyTo<DeepResult> reply) { return RunDeepMessage{std::move(reply)}; },
+                         clock_.Now() + kRoundPatience, std::move(done));
   }
   void GetStatus(Done<DeepStatus> done) override {
-    ref_.Ask<DeepStatus>([](ReplyTo<DeepStatus> reply) { return StatusMessage{std::move(reply)}; },
-                         clock_.Now() + std::chrono::minutes(1), std::move(done));
+    ref_.Ask<DeepStatus>(
+        [](ReplyTo<DeepStatus> reply) { return DeepStatusMessage{std::move(reply)}; },
+        clock_.Now() + std::chrono::minutes(1), std::move(done));
   }
   void OnRated(DeepRating rating) override {
     // A rating that is lost to a full mailbox is found again at the next start.

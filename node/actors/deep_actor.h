@@ -22,22 +22,22 @@ struct DeepActorOptions {
   DeepOptions round;
   bool enabled = true;
   Duration interval{};                   // between two rounds; zero: on demand only
-  Executor* pool = nullptr;              // the learning thread
+  Executor* pool = nullptr;              // a thread of its own, or that of background rounds
   LearningThrottle* throttle = nullptr;  // null: learning gives way to nobody
-  // A piece of a round holds the learning thread for so long; others go between.
+  // A piece of a round holds the pool's thread for so long; others go between.
   Duration piece = std::chrono::seconds(1);
 };
 
 // What the deep loop is doing.
 struct DeepStatus {
   bool running = false;
-  uint64_t step = 0;  // of `steps`
-  uint64_t steps = 0;
+  uint64_t step = 0;               // of `steps`
+  uint64_t steps = 0;              // 0: none runs, or it begins
   uint32_t served_version = 0;     // 0: none
   std::optional<DeepResult> last;  // since the start
 };
 
-// The deep loop: rounds on schedule or on demand, in pieces on the learning thread, and the ratings
+// The deep loop: rounds on schedule or on demand, in pieces on a pool, and the ratings
 // of what they published. Thread-safe; callbacks run on the actor's thread.
 class DeepActor {
  public:

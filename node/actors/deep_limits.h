@@ -17,6 +17,11 @@ inline constexpr uint64_t kMaxDeepMemoryBytes = 1ULL << 30;
 // Responses of users that a memory may name: those of some rounds, each of which has all of its
 // lessons in the next one's memory.
 inline constexpr size_t kMaxMemoryResponses = 4 * kMaxDeepLessons;
+// Lessons that judge a round: each is scored by four maskings with what was served and with what is
+// new. Some of them say when training stops, and then judge nothing.
+inline constexpr size_t kMaxDeepHeldBack = 128;
+inline constexpr size_t kLeastSelection = 8;
+inline constexpr size_t kMaxSelection = 32;
 // General text of the operator: a million tokens, of which a round of 10,000 steps reads some.
 inline constexpr uint64_t kMaxGeneralTextBytes = 4ULL << 20;
 inline constexpr size_t kGeneralPassageTokens = 256;

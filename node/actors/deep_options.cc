@@ -41,6 +41,12 @@ bool UsesEwc(DeepGuard guard) {
          guard == DeepGuard::kReplayKlEwc;
 }
 
+int DeepSteps(const DeepOptions& options, size_t lessons) {
+  const auto batch = static_cast<size_t>(options.batch);
+  const size_t most = (static_cast<size_t>(options.epochs) * lessons + batch - 1) / batch;
+  return static_cast<int>(std::clamp<size_t>(most, 1, static_cast<size_t>(options.steps)));
+}
+
 BankSchedule DeepBanks(int banks) {
   BankSchedule schedule;
   schedule.boundaries.clear();

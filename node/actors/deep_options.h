@@ -15,8 +15,8 @@ namespace ruvd {
 
 // What keeps a deep round from forgetting, apart from its gate, which none of them replaces.
 enum class DeepGuard : uint8_t {
-  kReplay,       // as much general text is learned beside the lessons
-  kReplayKl,     // ... follows what the model says without adapters
+  kReplay,       // general text is learned beside the lessons: only where there is much of it
+  kReplayKl,     // general text follows what the model says without adapters
   kEwc,          // EWC++ (train/ewc.h) on what rounds learned before, no general text
   kReplayEwc,    // replay and EWC++
   kReplayKlEwc,  // replay-KL and EWC++
@@ -30,10 +30,14 @@ bool UsesEwc(DeepGuard guard);
 struct DeepOptions {
   float min_rating = 0.7F;
   int rank = 8;
-  int steps = 200;
-  int batch = 4;  // maskings of lessons in a step, and as many of general text
-  double learning_rate = 1e-3;
-  DeepGuard guard = DeepGuard::kReplay;
+  int steps = 300;        // at most
+  int select_every = 20;  // steps between two looks at whether to stop
+  // Times that a round goes through its lessons at most: of few lessons more are learned by heart.
+  int epochs = 4;
+  int batch = 8;          // maskings of lessons in a step
+  int general_batch = 2;  // ... of general text
+  double learning_rate = 2e-3;
+  DeepGuard guard = DeepGuard::kReplayKl;
   // Of EWC++. In `learn_forgetting` a strength of the order of a lesson's tokens, the Laplace
   // approximation, does next to nothing within a round; this one halves what is forgotten.
   double ewc_strength = 10'000;
@@ -51,6 +55,9 @@ struct DeepOptions {
   // Fewer lessons, or fewer that are held back, say too little about what all requests get.
   size_t least_lessons = 16;
 };
+
+// Steps that a round on so many lessons takes at most.
+int DeepSteps(const DeepOptions& options, size_t lessons);
 
 // Three banks are those of patterns (inference/adapter/bank.h), other numbers equal shares of t.
 // `banks` is 0, which gives the same as 1, to limits::kMaxTimestepBanks.

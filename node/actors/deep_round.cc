@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/evaluate/paired.h"
+#include "node/actors/deep_lessons.h"
 #include "node/actors/deep_limits.h"
 #include "node/actors/lesson_clusters.h"
 
@@ -29,65 +30,6 @@ constexpr std::array<std::string_view, 6> kOutcomeNames = {"published",      "to
 // Separates the masks of the held-out score from those of training.
 constexpr uint64_t kHeldOutStream = 0x646565702d6f7574ULL;
 constexpr int kDraws = 4;  // maskings of a held-out lesson
-
-// Nullopt where it is gone or teaches nothing any more.
-absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& services,
-                                                 const std::string& response, float min_rating) {
-  absl::StatusOr<Trajectory> trajectory = services.trajectories->Get(response);
-  if (absl::IsNotFound(trajectory.status())) {
-    return std::nullopt;
-  }
-  RETURN_IF_ERROR(trajectory.status());
-  Lesson lesson = LessonOf(*std::move(trajectory), min_rating);
-  if (lesson.wanted.empty()) {
-    return std::nullopt;
-  }
-  if (lesson.trajectory.embedded_by != AsText(services.package_id)) {
-    lesson.trajectory.prompt_tokens.clear();  // of another tokenizer
-  }
-  return lesson;
-}
-
-// The prompt's embedding, made anew where it was another model's.
-absl::StatusOr<std::vector<float>> PromptOf(const LearningServices& services, const Lesson& lesson,
-                                            const TrainingExample& example) {
-  const Trajectory& trajectory = lesson.trajectory;
-  if (trajectory.embedded_by == AsText(services.package_id) && !trajectory.embedding.empty()) {
-    return trajectory.embedding;
-  }
-  RETURN_IF_ERROR(YieldBetweenPieces(services));
-  return EmbedText(*services.transformer, example.prompt, services.whitening);
-}
-
-// Lessons as training sees them. `prompts` may be null; `of_users` gets the responses that belong
-// to somebody.
-struct ReadLessons {
-  std::vector<TrainingExample>* examples = nullptr;
-  std::vector<std::vector<float>>* prompts = nullptr;
-  std::vector<std::string>* of_users = nullptr;
-};
-
-// False where a lesson is gone.
-absl::StatusOr<bool> ReadExamples(const LearningServices& services,
-                                  const std::vector<std::string>& responses, float min_rating,
-                                  const ReadLessons& out) {
-  for (const std::string& response : responses) {
-    ASSIGN_OR_RETURN(const auto lesson, ReadLesson(services, response, min_rating));
-    if (!lesson) {
-      return false;
-    }
-    const Lesson* const one = &*lesson;
-    auto made = MakeExamples(services.transformer->model(), std::span(&one, 1));
-    if (out.prompts != nullptr) {
-      ASSIGN_OR_RETURN(out.prompts->emplace_back(), PromptOf(services, *lesson, made.front()));
-    }
-    out.examples->push_back(std::move(made.front()));
-    if (!lesson->trajectory.user_id.empty()) {
-      out.of_users->push_back(response);
-    }
-  }
-  return true;
-}
 
 // Above all versions there are or were: a rating names the version that it is of.
 absl::StatusOr<uint32_t> NextVersion(const DeepServices& services) {
@@ -171,7 +113,7 @@ absl::StatusOr<std::unique_ptr<DeepRound>> DeepRound::Begin(const DeepServices& 
   ASSIGN_OR_RETURN(const bool resumed, round->Resume());
   if (!resumed) {
     RETURN_IF_ERROR(round->ChooseLessons(random));
-    if (round->taught_.size() + round->held_back_.size() >= options.least_lessons) {
+    if (round->plan_.taught.size() + round->plan_.held_back.size() >= options.least_lessons) {
       RETURN_IF_ERROR(round->BeginTraining());
       RETURN_IF_ERROR(round->Save());
     }
@@ -180,31 +122,10 @@ absl::StatusOr<std::unique_ptr<DeepRound>> DeepRound::Begin(const DeepServices& 
 }
 
 absl::Status DeepRound::ChooseLessons(Random& random) {
-  std::vector<Lesson> lessons;
-  RETURN_IF_ERROR(
-      services_.learning.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
-        Lesson lesson = LessonOf(trajectory, options_.min_rating);
-        if (!lesson.wanted.empty() && !IsForgotten(services_.learning, trajectory)) {
-          if (lessons.size() == limits::kMaxDeepLessons) {
-            lessons.erase(lessons.begin());
-          }
-          lessons.push_back(std::move(lesson));
-        }
-        return CheckCancelled(services_.learning).ok();
-      }));
-  RETURN_IF_ERROR(CheckCancelled(services_.learning));
-  std::vector<const Lesson*> pointers;
-  for (const Lesson& lesson : lessons) {
-    pointers.push_back(&lesson);
-  }
   plan_ = DeepCheckpoint{.seed = random.Next()};
-  const LessonSplit split = HoldBackLessons(pointers);
-  for (const Lesson* lesson : split.taught) {
-    plan_.taught.push_back(lesson->trajectory.response_id);
-  }
-  for (const Lesson* lesson : split.held_back) {
-    plan_.held_back.push_back(lesson->trajectory.response_id);
-  }
+  ASSIGN_OR_RETURN(DeepLessons lessons, ChooseDeepLessons(services_.learning, options_.min_rating));
+  plan_.taught = std::move(lessons.taught);
+  plan_.held_back = std::move(lessons.held_back);
   ASSIGN_OR_RETURN(plan_.version, NextVersion(services_));
   plan_.base = ServedDeepVersion(*services_.catalog);
   ASSIGN_OR_RETURN(const bool there, LoadLessons());
@@ -217,6 +138,7 @@ absl::Status DeepRound::ChooseLessons(Random& random) {
 
 absl::StatusOr<bool> DeepRound::LoadLessons() {
   taught_.clear();
+  selection_.clear();
   held_back_.clear();
   taught_prompts_.clear();
   held_back_prompts_.clear();
@@ -245,12 +167,17 @@ absl::StatusOr<bool> DeepRound::LoadLessons() {
                                 {.examples = &taught_,
                                  .prompts = prompts ? &taught_prompts_ : nullptr,
                                  .of_users = &of_users_}));
+  const std::span<const std::string> judges = plan_.held_back;
+  const size_t selection = SelectionCount(judges.size());
+  ASSIGN_OR_RETURN(const bool selected,
+                   ReadExamples(services_.learning, judges.first(selection), options_.min_rating,
+                                {.examples = &selection_, .of_users = &of_users_}));
   ASSIGN_OR_RETURN(const bool held_back,
-                   ReadExamples(services_.learning, plan_.held_back, options_.min_rating,
+                   ReadExamples(services_.learning, judges.subspan(selection), options_.min_rating,
                                 {.examples = &held_back_,
                                  .prompts = prompts ? &held_back_prompts_ : nullptr,
                                  .of_users = &of_users_}));
-  return taught && held_back;
+  return taught && selected && held_back;
 }
 
 // What the version before was for stays within reach: this one goes on from it.
@@ -279,6 +206,7 @@ absl::Status DeepRound::BeginTraining() {
       training_,
       DeepTraining::Create({.transformer = learning.transformer,
                             .taught = taught_,
+                            .selection = selection_,
                             .general = services_.general == nullptr ? &built_in : services_.general,
                             .beneath = beneath_,
                             .base = base_,
@@ -311,7 +239,7 @@ absl::StatusOr<bool> DeepRound::Resume() {
     RETURN_IF_ERROR(BeginTraining());
     if (training_->run().Restore(AsBytes(run)).ok()) {
       resumed_at_ = saved_at_ = step();
-      spdlog::info("a deep round goes on at step {} of {}", resumed_at_, options_.steps);
+      spdlog::info("a deep round goes on at step {} of {}", resumed_at_, steps());
       return true;
     }
   }
@@ -349,7 +277,7 @@ absl::StatusOr<bool> DeepRound::Work(Duration budget) {
       RETURN_IF_ERROR(Save());
     }
     if (status.ok() && !run.done()) {
-      status = YieldBetweenPieces(services_.learning, run.bytes());
+      status = Yield();
     }
     // Pauses that come more often than checkpoints would else keep a round from ever ending.
     if (absl::IsCancelled(status) && run.step() > saved_at_) {
@@ -358,6 +286,11 @@ absl::StatusOr<bool> DeepRound::Work(Duration budget) {
     RETURN_IF_ERROR(status);
   }
   return run.done();
+}
+
+absl::Status DeepRound::Yield() const {
+  return YieldBetweenPieces(services_.learning,
+                            training_ == nullptr ? 0 : training_->run().bytes());
 }
 
 absl::StatusOr<DeepResult> DeepRound::Finish() {
@@ -408,7 +341,7 @@ absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
   absl::Status yielded;
   const NelboOptions options{
       .draws = kDraws, .seed = plan_.seed ^ kHeldOutStream, .cancelled = [&] {
-        yielded = YieldBetweenPieces(services_.learning);
+        yielded = Yield();
         return !yielded.ok();
       }};
   const auto score = [&](std::shared_ptr<const Talora> arm) -> absl::StatusOr<std::vector<double>> {
@@ -427,7 +360,10 @@ absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
     return scores;
   }
   // A request like a lesson that is out of reach gets neither.
-  ASSIGN_OR_RETURN(const std::vector<double> without, score(nullptr));
+  std::vector<double> without = scores.before;
+  if (base_ != nullptr) {
+    ASSIGN_OR_RETURN(without, score(nullptr));
+  }
   const auto reaches = [&](const AdapterReach* reach, size_t lesson) {
     return reach == nullptr || services_.catalog->Reaches(*reach, held_back_prompts_[lesson]);
   };
@@ -442,7 +378,7 @@ absl::StatusOr<GeneralTextGate::Verdict> DeepRound::CheckGeneralText(const Talor
   const LearningServices& learning = services_.learning;
   absl::Status yielded;
   const auto stop = [&] {
-    yielded = YieldBetweenPieces(learning);
+    yielded = Yield();
     return !yielded.ok();
   };
   GeneralTextGate::Applies applies;

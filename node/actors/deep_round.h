@@ -51,8 +51,8 @@ std::string_view DeepOutcomeName(DeepOutcome outcome);  // "published", "too_few
 struct DeepResult {
   DeepOutcome outcome = DeepOutcome::kTooFewLessons;
   uint32_t version = 0;
-  uint32_t lessons = 0;  // taught
-  uint32_t held_back = 0;
+  uint32_t lessons = 0;    // taught
+  uint32_t held_back = 0;  // that judge; those that say when to stop are left out
   uint64_t steps = 0;
   uint64_t resumed_at = 0;  // step of the checkpoint that it went on from; 0: none
   // NELBO of the held-out lessons in nats per token, with what was served before and with the new
@@ -72,7 +72,7 @@ struct DeepResult {
 // completions gain more than their standard error and general text loses no more than half a
 // percent, both as they would be served. The state is kept in a sealed file every few steps: a
 // round that was killed goes on from there, bit for bit. Trained and judged on top of the other
-// adapters of requests that choose nothing. Used on the learning thread only.
+// adapters of requests that choose nothing. Used on one thread.
 class DeepRound {
  public:
   // Goes on where an interrupted round was, if its lessons are all there still and nothing else
@@ -90,6 +90,10 @@ class DeepRound {
   absl::StatusOr<DeepResult> Finish();
 
   uint64_t step() const { return training_ == nullptr ? 0 : training_->run().step(); }
+  // That it takes at most.
+  uint64_t steps() const {
+    return training_ == nullptr ? 0 : static_cast<uint64_t>(DeepSteps(options_, taught_.size()));
+  }
 
  private:
   DeepRound(const DeepServices& services, const DeepOptions& options)
@@ -99,6 +103,7 @@ class DeepRound {
   absl::Status BeginTraining();
   absl::StatusOr<bool> Resume();
   absl::Status Save();
+  absl::Status Yield() const;
   absl::StatusOr<DeepResult> Judge();
   // Nats per token of each held-back lesson.
   struct HeldBackScores {
@@ -116,6 +121,7 @@ class DeepRound {
   const DeepOptions options_;
   DeepCheckpoint plan_;  // without the run
   std::vector<TrainingExample> taught_;
+  std::vector<TrainingExample> selection_;  // say when to stop
   std::vector<TrainingExample> held_back_;
   // Of their prompts, in the same order; where the adapter is not for all.
   std::vector<std::vector<float>> taught_prompts_;

@@ -5,6 +5,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -19,13 +21,22 @@ namespace {
 // Of the running Fisher, as in `learn_forgetting`: within a round of 200 steps the one before is
 // forgotten but for what the new lessons share with it.
 constexpr double kFisherRate = 0.05;
+constexpr ptrdiff_t kGeneralPieceTokens = 128;
+// Of the lessons that say when to stop: maskings of each, evaluations in a row without a new best
+// before it does, and what separates their masks from those of training.
+constexpr int kSelectionDraws = 2;
+constexpr int kSelectionPatience = 4;
+constexpr uint64_t kSelectionStream = 0x73656c656374696fULL;
 
-// Whole passages behind their first token.
+// Passages in pieces, behind the first token of each: longer ones cost more than the lessons.
 std::vector<TrainingExample> GeneralExamples(const GeneralPassages& general) {
   std::vector<TrainingExample> examples;
   for (const std::vector<TokenId>& tokens : general.replayed) {
-    examples.push_back({.prompt = {tokens.begin(), tokens.begin() + 1},
-                        .completion = {tokens.begin() + 1, tokens.end()}});
+    for (auto from = tokens.begin(); tokens.end() - from > 1;) {
+      const auto to = from + std::min<ptrdiff_t>(tokens.end() - from, kGeneralPieceTokens);
+      examples.push_back({.prompt = {from, from + 1}, .completion = {from + 1, to}});
+      from = to;
+    }
   }
   return examples;
 }
@@ -48,13 +59,17 @@ absl::StatusOr<std::unique_ptr<DeepTraining>> DeepTraining::Create(const DeepTra
   training->version_ = inputs.version;
   RETURN_IF_ERROR(training->AddChanges(inputs));
   RETURN_IF_ERROR(training->AddObjective(inputs));
+  RETURN_IF_ERROR(training->AddSelection(inputs));
   ASSIGN_OR_RETURN(training->weights_,
                    train::ModelWeights::Create(transformer.shared_model(),
                                                inputs.beneath.empty() ? nullptr : &inputs.beneath,
                                                transformer.runner()));
   const bool ewc = UsesEwc(options.guard);
-  const train::RunOptions run_options{.steps = options.steps,
+  const bool select = !training->selection_.empty();
+  const train::RunOptions run_options{.steps = DeepSteps(options, inputs.taught.size()),
                                       .learning_rate = options.learning_rate,
+                                      .evaluate_every = select ? options.select_every : 0,
+                                      .patience = select ? kSelectionPatience : 0,
                                       .ewc = {.strength = ewc ? options.ewc_strength : 0,
                                               .fisher_rate = ewc ? kFisherRate : 0,
                                               .examples = options.batch},
@@ -67,7 +82,7 @@ absl::StatusOr<std::unique_ptr<DeepTraining>> DeepTraining::Create(const DeepTra
       .weights = training->weights_.get(),
       .changes = training->changes_.get(),
       .objective = training->objective_.get(),
-      .held_out = {},
+      .held_out = training->selection_,
       .runner = &transformer.runner(),
       .remembered = training->remembered_ ? &*training->remembered_ : nullptr};
   training->run_ = std::make_unique<train::TrainingRun>(parts, run_options);
@@ -116,12 +131,23 @@ absl::Status DeepTraining::AddObjective(const DeepTrainingInputs& inputs) {
                                         {.batch = options_.batch, .seed = inputs.seed}));
   if (ReplaysText(options_.guard)) {
     train::ObjectivePart& general = parts.emplace_back();
-    ASSIGN_OR_RETURN(general.objective,
-                     train::MakeObjective(*model_, GeneralExamples(*inputs.general),
-                                          {.batch = options_.batch, .seed = inputs.seed + 1}));
+    ASSIGN_OR_RETURN(
+        general.objective,
+        train::MakeObjective(*model_, GeneralExamples(*inputs.general),
+                             {.batch = options_.general_batch, .seed = inputs.seed + 1}));
     general.follow_frozen = FollowsFrozen(options_.guard);
   }
   ASSIGN_OR_RETURN(objective_, train::MixObjectives(std::move(parts)));
+  return absl::OkStatus();
+}
+
+absl::Status DeepTraining::AddSelection(const DeepTrainingInputs& inputs) {
+  if (inputs.selection.empty()) {
+    return absl::OkStatus();
+  }
+  const int samples = kSelectionDraws * static_cast<int>(inputs.selection.size());
+  ASSIGN_OR_RETURN(selection_, train::HeldOutSequences(*model_, inputs.selection, {}, samples,
+                                                       inputs.seed ^ kSelectionStream));
   return absl::OkStatus();
 }
 
@@ -129,7 +155,7 @@ absl::Status DeepTraining::AddObjective(const DeepTrainingInputs& inputs) {
 Digest DeepTraining::Task(const DeepTrainingInputs& inputs) const {
   ByteWriter out;
   out.WriteBytes(model_->hash()).Write(inputs.version).Write(options_.batch);
-  out.Write(static_cast<uint8_t>(options_.guard));
+  out.Write(options_.general_batch).Write(static_cast<uint8_t>(options_.guard));
   out.WriteBytes(inputs.base == nullptr ? Digest{} : AdapterId(*inputs.base));
   out.Write<uint64_t>(inputs.beneath.parts.size());
   for (const AdapterMix::Part& part : inputs.beneath.parts) {
@@ -140,6 +166,11 @@ Digest DeepTraining::Task(const DeepTrainingInputs& inputs) const {
     WriteTokens(example.prompt, &out);
     WriteTokens(example.completion, &out);
     out.Write(example.weight);
+  }
+  out.Write<uint64_t>(inputs.selection.size());
+  for (const TrainingExample& example : inputs.selection) {
+    WriteTokens(example.prompt, &out);
+    WriteTokens(example.completion, &out);
   }
   if (ReplaysText(options_.guard)) {
     for (const std::vector<TokenId>& passage : inputs.general->replayed) {

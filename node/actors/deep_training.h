@@ -27,6 +27,9 @@ namespace ruvd {
 struct DeepTrainingInputs {
   Transformer* transformer = nullptr;
   std::span<const TrainingExample> taught;
+  // Of these the losses say when to stop: where they rise the best parameters so far stay. Empty:
+  // all steps are taken.
+  std::span<const TrainingExample> selection;
   const GeneralPassages* general = nullptr;
   AdapterMix beneath;                            // what else requests get
   std::shared_ptr<const Talora> base;            // the version to go on from, or null
@@ -51,13 +54,15 @@ class DeepTraining {
   const train::TrainingRun& run() const { return *run_; }
   // What the changes are now.
   std::shared_ptr<const Talora> Result() const;
-  // What EWC++ leaves to the next round, of a run that is over; nullopt without it.
+  // What EWC++ leaves to the next round, of a run that is over; nullopt without it. Where training
+  // stopped early the running Fisher is that of the last step, the anchor that of the best one.
   absl::StatusOr<std::optional<train::EwcMemory>> Memory() const;
 
  private:
   explicit DeepTraining(const DeepOptions& options) : options_(options) {}
   absl::Status AddChanges(const DeepTrainingInputs& inputs);
   absl::Status AddObjective(const DeepTrainingInputs& inputs);
+  absl::Status AddSelection(const DeepTrainingInputs& inputs);
   Digest Task(const DeepTrainingInputs& inputs) const;
 
   const DeepOptions options_;
@@ -67,6 +72,7 @@ class DeepTraining {
   std::optional<train::EwcMemory> remembered_;
   std::unique_ptr<train::ChangeSet<float>> changes_;
   std::unique_ptr<train::Objective> objective_;
+  std::vector<train::TrainingSequence> selection_;
   std::unique_ptr<train::ModelWeights> weights_;
   std::unique_ptr<train::TrainingRun> run_;
 };

@@ -41,9 +41,9 @@ struct LearningServices {
   std::function<bool()> cancelled = nullptr;
   // Training holds the processor for about so long at a time.
   Duration slice = std::chrono::milliseconds(100);
-  // Called between two slices, on the learning thread, with the bytes that training holds: returns
-  // once learning may go on, at once where nobody suffers from it; an error ends the round. Empty:
-  // it always may.
+  // Called between two slices, on the thread that learns, with the bytes that training holds:
+  // returns once learning may go on, at once where nobody suffers from it; an error ends the round.
+  // Empty: it always may.
   std::function<absl::Status(uint64_t bytes)> between_slices = nullptr;
 };
 

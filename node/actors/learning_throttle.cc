@@ -25,20 +25,35 @@ double Seconds(Duration duration) {
 }  // namespace
 
 LearningThrottle::Working::Working(LearningThrottle& throttle) : throttle_(throttle) {
-  throttle_.SetWorking(true);
+  throttle_.TakeTurn();
 }
 
 LearningThrottle::Working::~Working() {
-  throttle_.SetWorking(false);
+  throttle_.GiveTurn();
 }
 
-void LearningThrottle::SetWorking(bool working) {
+// In the order in which loops asked, so that none waits for longer than the others' slices.
+void LearningThrottle::TakeTurn() {
   const MutexLock lock(mutex_);
-  if (working_ && !working) {
-    worked_until_ = options_.clock->Now();
-    bytes_ = 0;
+  const uint64_t ticket = last_ticket_++;
+  while (turns_ended_ != ticket) {
+    turns_.Wait(mutex_);
   }
-  working_ = working;
+  working_ = true;
+}
+
+void LearningThrottle::GiveTurn() {
+  const MutexLock lock(mutex_);
+  RUVD_CHECK(working_);  // whoever has no turn cannot give it
+  worked_until_ = options_.clock->Now();
+  working_ = false;
+  ++turns_ended_;
+  turns_.NotifyAll();
+}
+
+void LearningThrottle::RoundEnded(LearningLoop loop) {
+  const MutexLock lock(mutex_);
+  (loop == LearningLoop::kDeep ? deep_bytes_ : background_bytes_) = 0;
 }
 
 void LearningThrottle::WaitAMoment() {
@@ -87,48 +102,67 @@ bool LearningThrottle::ServingSuffers() {
          Percentile99(beside_) > (1 + options_.slow_down) * Percentile99(without_);
 }
 
-bool LearningThrottle::OverBudget(uint64_t bytes) const {
+bool LearningThrottle::OverBudget(LearningLoop loop) const {
   const uint64_t sessions = options_.session_bytes ? options_.session_bytes() : 0;
-  return bytes + sessions > options_.memory_bytes;
+  const MutexLock lock(mutex_);
+  const uint64_t training = deep_bytes_ + (loop == LearningLoop::kDeep ? 0 : background_bytes_);
+  return training + sessions > options_.memory_bytes;
 }
 
-absl::Status LearningThrottle::Wait(uint64_t bytes, const std::function<bool()>& cancelled) {
+bool LearningThrottle::FitsWithoutDeep() const {
+  const uint64_t sessions = options_.session_bytes ? options_.session_bytes() : 0;
+  const MutexLock lock(mutex_);
+  return background_bytes_ + sessions <= options_.memory_bytes;
+}
+
+absl::Status LearningThrottle::Wait(LearningLoop loop, uint64_t bytes,
+                                    const std::function<bool()>& cancelled) {
   const TimePoint begun = options_.clock->Now();
-  bool waited = false;
   const auto suffers = [&] {
     const MutexLock lock(mutex_);
-    bytes_ = bytes;
     return ServingSuffers();
   };
+  {
+    const MutexLock lock(mutex_);
+    (loop == LearningLoop::kDeep ? deep_bytes_ : background_bytes_) = bytes;
+  }
+  GiveTurn();
+  absl::Status status;
+  bool waited = false;
   for (;;) {
-    const bool over = OverBudget(bytes);
+    const bool over = OverBudget(loop);
     if (!over && !suffers()) {
       break;
     }
     if (cancelled && cancelled()) {
-      return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
-                   "learning stopped while it waited for serving; it goes on when it may");
+      status = Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                     "learning stopped while it waited for serving; it goes on when it may");
+      break;
     }
-    const TimePoint now = options_.clock->Now();
-    if (over && now - begun > kMemoryPatience) {
-      return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                   "training holds {} bytes, and with what sessions were taught that stays above "
-                   "learning.memory_bytes ({}); raise it or lower learning.layers and rank",
-                   bytes, options_.memory_bytes);
+    if (over && loop == LearningLoop::kBackground && FitsWithoutDeep()) {
+      status = Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                     "a deep round holds what learning.memory_bytes leaves; this is learned after "
+                     "it");
+      break;
     }
-    if (!waited) {
-      waited = true;
-      SetWorking(false);
+    if (over && options_.clock->Now() - begun > kMemoryPatience) {
+      status = Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                     "training holds {} bytes, and with what sessions were taught that stays above "
+                     "learning.memory_bytes ({}); raise it or lower "
+                     "learning.layers and rank",
+                     bytes, options_.memory_bytes);
+      break;
     }
+    waited = true;
     WaitAMoment();
   }
-  if (waited) {
-    SetWorking(true);
+  if (waited && status.ok()) {
     const MutexLock lock(mutex_);
     paused_seconds_ += Seconds(options_.clock->Now() - begun);
     ++pauses_;
   }
-  return absl::OkStatus();
+  TakeTurn();
+  return status;
 }
 
 LearningThrottleStatus LearningThrottle::status() const {
@@ -137,7 +171,7 @@ LearningThrottleStatus LearningThrottle::status() const {
           .p99_without = without_.size() < options_.least_steps ? 0 : Percentile99(without_),
           .paused_seconds = paused_seconds_,
           .pauses = pauses_,
-          .memory_bytes = bytes_,
+          .memory_bytes = background_bytes_ + deep_bytes_,
           .budget_bytes = options_.memory_bytes};
 }
 

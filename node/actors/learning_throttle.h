@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "node/limits.h"
+#include "storage/changes/learning_change.h"
 
 namespace ruvd {
 
@@ -35,7 +36,7 @@ struct LearningThrottleOptions {
 struct LearningThrottleStatus {
   double p99_learning = 0;  // seconds; 0: too few steps in the window
   double p99_without = 0;
-  double paused_seconds = 0;  // for serving, since the start
+  double paused_seconds = 0;  // for serving, since the start; of both loops together
   uint64_t pauses = 0;        // since the start
   uint64_t memory_bytes = 0;  // that training holds now
   uint64_t budget_bytes = 0;
@@ -44,7 +45,8 @@ struct LearningThrottleStatus {
 // Lets learning give way to serving: between slices of training it waits while denoising steps take
 // noticeably longer than they do without learning, or while learning holds more memory than it may.
 // The level without learning is measured whenever nothing is learned, so also during such a wait: a
-// node that is slow for other reasons goes on learning. Thread-safe.
+// node that is slow for other reasons goes on learning. Of loops that learn at once, each on a
+// thread of its own, one works at a time, in turns of a slice. Thread-safe.
 class LearningThrottle {
  public:
   explicit LearningThrottle(LearningThrottleOptions options) : options_(std::move(options)) {}
@@ -52,7 +54,8 @@ class LearningThrottle {
   // A denoising step that somebody waited for took so many seconds.
   void StepEnded(double seconds);
 
-  // While one of these lives, something is learned beside serving.
+  // While one of these lives, something is learned beside serving; it waits for its turn. One in a
+  // thread.
   class Working {
    public:
     explicit Working(LearningThrottle& throttle);
@@ -64,10 +67,15 @@ class LearningThrottle {
     LearningThrottle& throttle_;
   };
 
-  // Returns once learning, which holds so many bytes, may go on; on the thread that learns.
-  // CANCELLED once `cancelled` says so; RESOURCE_EXHAUSTED (LIMIT_EXCEEDED) where memory stays
-  // above the budget for a minute.
-  absl::Status Wait(uint64_t bytes, const std::function<bool()>& cancelled);
+  // Lets other loops have their turns and returns once this one, whose round holds so many bytes,
+  // may go on; by a thread that has a Working. CANCELLED once `cancelled` says so, and for a
+  // background round that would fit if a deep one did not hold memory; RESOURCE_EXHAUSTED
+  // (LIMIT_EXCEEDED) where memory stays above the budget for a minute. What a deep round holds
+  // counts against background rounds and not the other way round, so that one of them goes on.
+  absl::Status Wait(LearningLoop loop, uint64_t bytes, const std::function<bool()>& cancelled);
+
+  // The loop's round holds no memory any more.
+  void RoundEnded(LearningLoop loop);
 
   LearningThrottleStatus status() const;
 
@@ -79,21 +87,27 @@ class LearningThrottle {
   using Steps = std::deque<Step>;
 
   bool ServingSuffers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool OverBudget(uint64_t bytes) const;
-  void SetWorking(bool working);
+  bool OverBudget(LearningLoop loop) const;
+  bool FitsWithoutDeep() const;
+  void TakeTurn();
+  void GiveTurn();
   void WaitAMoment();
   static double Percentile99(const Steps& steps);
 
   const LearningThrottleOptions options_;
   mutable Mutex mutex_;
   CondVar moment_;  // nobody signals it: it only waits
+  CondVar turns_;   // a turn ended
+  uint64_t last_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t turns_ended_ ABSL_GUARDED_BY(mutex_) = 0;  // the next ticket's loop works
   bool working_ ABSL_GUARDED_BY(mutex_) = false;
   TimePoint worked_until_ ABSL_GUARDED_BY(mutex_){};
   Steps beside_ ABSL_GUARDED_BY(mutex_);   // learning
   Steps without_ ABSL_GUARDED_BY(mutex_);  // it
   double paused_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t pauses_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t background_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t deep_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace ruvd

@@ -245,9 +245,9 @@ absl::StatusOr<std::vector<LessonCluster>> ClusterLessons(const LearningServices
   return clusters;
 }
 
-LessonSplit HoldBackLessons(std::span<const Lesson* const> lessons) {
+LessonSplit HoldBackLessons(std::span<const Lesson* const> lessons, size_t most) {
   LessonSplit split{.taught = {lessons.begin(), lessons.end()}, .held_back = {}};
-  const size_t count = lessons.size() / kHeldBackOneOf;
+  const size_t count = std::min(lessons.size() / kHeldBackOneOf, most);
   // A hash that has nothing to do with when a lesson came or what it says.
   const auto order = [](const Lesson* lesson) {
     return std::pair(lesson->fresh, Sha256(lesson->trajectory.response_id));

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <span>
@@ -74,9 +76,9 @@ bool IsLearnedHere(const Pattern& pattern);
 // all may have gigabytes. Passes over damaged ones. CANCELLED; the errors of the store.
 absl::StatusOr<std::vector<Pattern>> PatternsLearnedHere(const LearningServices& services);
 
-// Of four lessons and more a quarter is held back, those that were learned before first; always the
-// same ones of equal lessons. Of fewer: none.
-LessonSplit HoldBackLessons(std::span<const Lesson* const> lessons);
+// Of four lessons and more a quarter, or `most`, is held back, those that were learned before
+// first; always the same ones of equal lessons. Of fewer: none.
+LessonSplit HoldBackLessons(std::span<const Lesson* const> lessons, size_t most = SIZE_MAX);
 
 // The mean of the lessons' embeddings, of length one.
 std::vector<float> CentroidOf(std::span<const Lesson* const> lessons);

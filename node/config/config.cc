@@ -150,6 +150,16 @@ absl::Status CheckConfig(const NodeConfig& config) {
                  "raise the soft one or lower the hard one",
                  config.storage.hard_reserve_bytes, config.storage.soft_reserve_bytes);
   }
+  const std::string& guard = config.learning.deep_guard;
+  // A round reads the few built-in passages hundreds of times and learns them by heart, which costs
+  // general text more than it could lose to the lessons (bench/RESULTS.md).
+  if ((guard == "replay" || guard == "replay_ewc") && config.learning.general_text.empty()) {
+    return Missing("learning.general_text",
+                   fmt::format("learning.deep_guard = {} learns it beside the lessons; name a file "
+                               "of much general text, or choose replay_kl, for which the built-in "
+                               "text will do",
+                               guard));
+  }
   return absl::OkStatus();
 }
 

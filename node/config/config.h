@@ -88,13 +88,14 @@ struct NodeConfig {
                             << 20;  // of training and session memory; above it no loop learns
     int deep_hours = 0;             // between two deep rounds; 0: on demand only
     int deep_rank = 8;              // of the adapter that they train on all linears
-    int deep_steps = 200;
-    float deep_learning_rate = 1e-3F;
+    int deep_steps = 300;           // at most
+    int deep_threads = 1;           // that they compute on
+    float deep_learning_rate = 2e-3F;
     // Which requests get what it publishes: "related", those with prompts like the lessons', or
     // "all".
     std::string deep_scope = "related";
     // What keeps a round from forgetting: replay, replay_kl, ewc, replay_ewc or replay_kl_ewc.
-    std::string deep_guard = "replay";
+    std::string deep_guard = "replay_kl";
     float deep_ewc_strength = 10'000;  // of the penalty of ewc
     // Timestep banks, each with a residual beside the adapter for all t; 0: none.
     int deep_banks = 0;

@@ -137,8 +137,14 @@ const std::array kKeys = {
               RUVD_FIELD(int, learning.deep_hours), 0, kMaxDays * 24},
     ConfigKey{"learning", "deep_rank", "Rank of the adapter that a deep round trains.",
               RUVD_FIELD(int, learning.deep_rank), 1, kMaxRank},
-    ConfigKey{"learning", "deep_steps", "Optimiser steps of a deep round.",
-              RUVD_FIELD(int, learning.deep_steps), 1, 10'000},
+    ConfigKey{
+        "learning", "deep_steps",
+        "Optimiser steps of a deep round at most; it ends before where lessons that were held "
+        "back gain no more.",
+        RUVD_FIELD(int, learning.deep_steps), 1, 10'000},
+    ConfigKey{"learning", "deep_threads",
+              "Compute threads of a deep round, of low priority beside inference.threads.",
+              RUVD_FIELD(int, learning.deep_threads), 1, kMaxThreads},
     ConfigKey{"learning", "deep_learning_rate", "Learning rate of a deep round (AdamW).",
               RUVD_FIELD(float, learning.deep_learning_rate), 1e-6, 1},
     ConfigKey{"learning", "deep_scope",
@@ -146,8 +152,9 @@ const std::array kKeys = {
               "(related), or all.",
               RUVD_FIELD(std::string, learning.deep_scope), 0, 0, TextRule::kOneOf, kDeepScopes},
     ConfigKey{"learning", "deep_guard",
-              "What keeps a deep round from forgetting: general text that is learned beside the "
-              "lessons (replay) or that follows the bare model (replay_kl), and EWC++ (ewc).",
+              "What keeps a deep round from forgetting: general text that follows the bare model "
+              "(replay_kl) or, where there is much of it (general_text), is learned beside the "
+              "lessons (replay), and EWC++ (ewc).",
               RUVD_FIELD(std::string, learning.deep_guard), 0, 0, TextRule::kOneOf, kDeepGuards},
     ConfigKey{"learning", "deep_ewc_strength", "Strength of the penalty of EWC++.",
               RUVD_FIELD(float, learning.deep_ewc_strength), 0, 1e9},

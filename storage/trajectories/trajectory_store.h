@@ -136,6 +136,7 @@ class TrajectoryStore {
   absl::StatusOr<size_t> ForgetErased();
 
   size_t size() const;
+  size_t capacity() const { return options_.capacity; }
 
  private:
   TrajectoryStore(Database& database, const TrajectoryStoreOptions& options)

@@ -211,5 +211,24 @@ TEST(ConfigCheckTest, NamesWhatIsMissingOrContradicts) {
   EXPECT_EQ(ReasonOf(CheckConfig(config)), reasons::kConfigInvalid);
 }
 
+// A deep round read eight passages hundreds of times, and general text lost a nat per token.
+TEST(ConfigCheckTest, GeneralTextIsReplayedOnlyWhereThereIsSome) {
+  NodeConfig config;
+  config.node.data_dir = "data";
+  config.model.path = "model.gguf";
+  for (const char* const guard : {"replay", "replay_ewc"}) {
+    config.learning.deep_guard = guard;
+    config.learning.general_text.clear();
+    const absl::Status refused = CheckConfig(config);
+    EXPECT_EQ(ReasonOf(refused), reasons::kConfigInvalid) << guard;
+    EXPECT_NE(MessageOf(refused).find("learning.general_text"), std::string::npos) << refused;
+    config.learning.general_text = "general.jsonl.zst";
+    EXPECT_TRUE(CheckConfig(config).ok()) << guard;
+  }
+  config.learning.deep_guard = NodeConfig{}.learning.deep_guard;
+  config.learning.general_text.clear();
+  EXPECT_TRUE(CheckConfig(config).ok());
+}
+
 }  // namespace
 }  // namespace ruvd

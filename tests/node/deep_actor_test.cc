@@ -20,6 +20,7 @@
 #include "base/sim_executor.h"
 #include "base/status.h"
 #include "inference/model/cpu_transformer.h"
+#include "privacy/seal/seal.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
@@ -40,7 +41,8 @@ class DeepActorTest : public DatabaseTest {
             .value();
     changes_ = ChangeStore::Open(*database_).value();
     catalog_ = std::make_unique<AdapterCatalog>(
-        *model_, AdapterCatalogOptions{.learned_folder = (folder_ / "learned").string()});
+        *model_, AdapterCatalogOptions{.learned_folder = (folder_ / "learned").string(),
+                                       .learned_key = SealKey::Generate()});
     for (size_t i = 0; i < kLessons; ++i) {
       AddCompletion(fmt::format("lesson {:02}", i), {});
       ASSERT_TRUE(
@@ -155,6 +157,27 @@ TEST_F(DeepActorTest, OnScheduleOnlyWhereThereIsOne) {
   Pass(std::chrono::hours(2));
   EXPECT_EQ(Status().served_version, 1u);
   EXPECT_FALSE(changes_->Last()->on_demand);
+}
+
+// Hours counted from each start, so that a node which is stopped every night was never due.
+TEST_F(DeepActorTest, TheScheduleGoesOnOverRestarts) {
+  interval_ = std::chrono::hours(24);
+  Start();
+  Pass(std::chrono::hours(20));
+  Start();
+  Pass(std::chrono::hours(3));
+  EXPECT_EQ(Status().served_version, 0u);
+  Pass(std::chrono::hours(2));
+  ASSERT_EQ(Status().served_version, 1u);
+  Start();
+  Pass(std::chrono::hours(23));
+  EXPECT_EQ(Status().last, std::nullopt) << "the last one was a day ago";
+  ASSERT_TRUE(changes_->SetPaused(true).ok());
+  Pass(std::chrono::hours(2));
+  EXPECT_EQ(Status().last, std::nullopt);
+  ASSERT_TRUE(changes_->SetPaused(false).ok());
+  Pass(std::chrono::minutes(1));
+  EXPECT_TRUE(Status().last.has_value()) << "it was due meanwhile";
 }
 
 TEST_F(DeepActorTest, NoneStartsWhileLearningIsPausedOrOff) {

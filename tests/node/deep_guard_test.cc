@@ -242,10 +242,21 @@ TEST(DeepOptionsTest, BanksShareT) {
   }
 }
 
+TEST(DeepOptionsTest, FewLessonsAreNotLearnedByHeart) {
+  const DeepOptions options{.steps = 300, .epochs = 4, .batch = 8};
+  EXPECT_EQ(DeepSteps(options, 1), 1);
+  EXPECT_EQ(DeepSteps(options, 12), 6);
+  EXPECT_EQ(DeepSteps(options, 600), 300);
+  EXPECT_EQ(DeepSteps(options, 4096), 300);
+}
+
 TEST(DeepOptionsTest, TheConfigurationReachesTheRound) {
   NodeConfig::LearningSection learning;
   const DeepOptions usual = DeepOptionsOf(learning, kPlainSimilarity);
-  EXPECT_EQ(usual.guard, DeepGuard::kReplay);
+  EXPECT_EQ(usual.guard, DeepGuard::kReplayKl);
+  EXPECT_EQ(usual.steps, DeepOptions{}.steps);
+  EXPECT_EQ(usual.learning_rate,
+            static_cast<double>(static_cast<float>(DeepOptions{}.learning_rate)));
   EXPECT_EQ(usual.banks, 0);
   EXPECT_EQ(usual.ewc_strength, DeepOptions{}.ewc_strength);
   learning.deep_guard = "replay_kl_ewc";

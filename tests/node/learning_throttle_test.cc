@@ -7,8 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -40,7 +42,7 @@ class LearningThrottleTest : public ::testing::Test {
   }
   bool Waits(const std::function<bool()>& cancelled = nullptr) {
     sleeps_ = 0;
-    EXPECT_TRUE(throttle_.Wait(0, cancelled).ok());
+    EXPECT_TRUE(throttle_.Wait(LearningLoop::kBackground, 0, cancelled).ok());
     return sleeps_ > 0;
   }
 
@@ -109,20 +111,65 @@ TEST_F(LearningThrottleTest, AWaitEndsWhenLearningIsStopped) {
   Steps(200, kUsual);
   const LearningThrottle::Working working(throttle_);
   Steps(100, 10 * kUsual);
-  const absl::Status waited = throttle_.Wait(0, [&] { return sleeps_ >= 3; });
+  const absl::Status waited =
+      throttle_.Wait(LearningLoop::kBackground, 0, [&] { return sleeps_ >= 3; });
   EXPECT_TRUE(absl::IsCancelled(waited)) << waited;
   EXPECT_EQ(sleeps_, 3);
 }
 
 TEST_F(LearningThrottleTest, MemoryAboveTheBudgetIsWaitedForAMinute) {
+  const LearningThrottle::Working working(throttle_);
   session_bytes_ = 600;
   while_waiting_ = [&] { session_bytes_ = sleeps_ > 5 ? 400 : 600; };
-  EXPECT_TRUE(throttle_.Wait(600, nullptr).ok()) << "sessions gave some back";
+  EXPECT_TRUE(throttle_.Wait(LearningLoop::kDeep, 600, nullptr).ok()) << "sessions gave some back";
   EXPECT_EQ(sleeps_, 6);
   EXPECT_EQ(throttle_.status().memory_bytes, 600u);
   while_waiting_ = nullptr;
-  const absl::Status waited = throttle_.Wait(601, nullptr);
+  const absl::Status waited = throttle_.Wait(LearningLoop::kDeep, 601, nullptr);
   EXPECT_EQ(ReasonOf(waited), reasons::kLimitExceeded);
+}
+
+// Each would else wait for the other's memory for a minute, and both would end.
+TEST_F(LearningThrottleTest, OfTwoLoopsThatDoNotFitTheDeepOneGoesOn) {
+  const LearningThrottle::Working working(throttle_);
+  ASSERT_TRUE(throttle_.Wait(LearningLoop::kBackground, 500, nullptr).ok());
+  EXPECT_TRUE(throttle_.Wait(LearningLoop::kDeep, 600, nullptr).ok());
+  EXPECT_EQ(throttle_.status().memory_bytes, 1100u);
+  const absl::Status waited = throttle_.Wait(LearningLoop::kBackground, 500, nullptr);
+  EXPECT_TRUE(absl::IsCancelled(waited)) << waited << ": feedback was told after a minute that it "
+                                         << "failed, for as long as a deep round went on";
+  EXPECT_EQ(sleeps_, 0);
+  throttle_.RoundEnded(LearningLoop::kDeep);
+  EXPECT_TRUE(throttle_.Wait(LearningLoop::kBackground, 500, nullptr).ok());
+  EXPECT_EQ(throttle_.status().memory_bytes, 500u);
+}
+
+// A background round of hundreds of lessons kept a deep round waiting for minutes.
+TEST_F(LearningThrottleTest, LoopsOfTwoThreadsWorkInTurns) {
+  constexpr int kSlices = 20;
+  std::atomic<int> at_work = 0;
+  std::atomic<int> deep_slices = 0;
+  const auto slice = [&](LearningLoop loop) {
+    EXPECT_EQ(++at_work, 1) << "both at once";
+    for (int i = 0; i < 100; ++i) {
+      std::this_thread::yield();
+    }
+    --at_work;
+    EXPECT_TRUE(throttle_.Wait(loop, 0, nullptr).ok());
+  };
+  {
+    const LearningThrottle::Working working(throttle_);
+    std::thread deep([&] {
+      const LearningThrottle::Working own(throttle_);
+      for (; deep_slices < kSlices; ++deep_slices) {
+        slice(LearningLoop::kDeep);
+      }
+    });
+    while (deep_slices < kSlices) {  // for ever, where the other one gets no turn
+      slice(LearningLoop::kBackground);
+    }
+    deep.join();
+  }
 }
 
 }  // namespace

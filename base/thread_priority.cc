@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "base/thread_priority.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <thread>
+
+namespace ruvd {
+namespace {
+
+// Ten steps of nice are about a tenth of a normal thread's share under Linux's scheduler.
+constexpr int kLowPriorityNice = 10;
+
+}  // namespace
+
+void LowerThisThread() {
+  // Linux applies PRIO_PROCESS with a thread id to that thread alone, and threads inherit it.
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLowPriorityNice);
+}
+
+std::unique_ptr<ThreadParallelRunner> LowPriorityRunner(int threads) {
+  std::unique_ptr<ThreadParallelRunner> runner;
+  std::thread maker([&] {
+    LowerThisThread();
+    runner = std::make_unique<ThreadParallelRunner>(threads);
+  });
+  maker.join();
+  return runner;
+}
+
+}  // namespace ruvd
