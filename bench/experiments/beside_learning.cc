@@ -115,6 +115,7 @@ class Learning {
 
 // One pair of blocks for each entry.
 struct Latencies {
+  uint64_t deep_steps = 0;  // that the deep loop had made by the end
   std::vector<std::vector<double>> without;
   std::vector<std::vector<double>> with;
 };
@@ -172,6 +173,8 @@ absl::StatusOr<Latencies> Measure(ServedNode& node, const std::vector<TextPair>&
     RETURN_IF_ERROR(node.Resume());
     const Learning learning(node);
     RETURN_IF_ERROR(run(true));
+    ASSIGN_OR_RETURN(const learning::v1::LearningStatus status, node.Status());
+    latencies.deep_steps = status.deep().step();
     fmt::print(stderr, "block {}: {} requests, twice\n", block + 1, latencies.with.back().size());
   }
   return latencies;
@@ -197,7 +200,7 @@ absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const learning::v1::LearningStatus status, node->Status());
   nlohmann::json out = {{"experiment", "beside_learning"},
                         {"model", std::filesystem::path(arguments.model).filename().string()},
-                        {"deep_steps", status.deep().step()},
+                        {"deep_steps", latencies.deep_steps},
                         {"rounds", status.rounds()},
                         {"seconds_learning_waited", status.paused_seconds()},
                         {"seconds_learning", arguments.seconds * arguments.blocks}};
@@ -208,7 +211,7 @@ absl::Status Run(const Arguments& arguments) {
   fmt::print(
       "{} requests of {} tokens with learning and as many without; meanwhile {} steps of the deep "
       "loop and {} background rounds; learning waited {:.0f} of {:.0f} s\n",
-      requests, arguments.tokens, status.deep().step(), status.rounds(), status.paused_seconds(),
+      requests, arguments.tokens, latencies.deep_steps, status.rounds(), status.paused_seconds(),
       arguments.seconds * arguments.blocks);
   std::vector<size_t> all(latencies.with.size());
   for (size_t i = 0; i < all.size(); ++i) {
