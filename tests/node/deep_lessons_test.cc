@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -68,19 +69,39 @@ TEST_F(DeepLessonsTest, NeverMoreThanHalfOfThoseHeldBackSayWhenToStop) {
 
 TEST_F(DeepLessonsTest, ARoundEndsWhereItsLessonsGainNoMore) {
   AddLessons(8 * limits::kLeastSelection - kDeepTestLessons);
-  options_.steps = 40;
+  options_.steps = 12;
   options_.select_every = 2;
   options_.learning_rate = 1;  // every step is too long
   const DeepResult wild = Run();
-  EXPECT_LT(wild.steps, 40u);
+  EXPECT_LT(wild.steps, 12u);
   EXPECT_EQ(wild.outcome, DeepOutcome::kNoImprovement) << "what was best was where it began";
   EXPECT_EQ(wild.held_out_after, wild.held_out_before);
   EXPECT_EQ(wild.held_back, limits::kLeastSelection)
       << "those that said when to stop judge nothing";
   options_.learning_rate = 1e-3;
   const DeepResult calm = Run();
-  EXPECT_EQ(calm.steps, 40u);
+  EXPECT_EQ(calm.steps, 12u);
   EXPECT_EQ(calm.outcome, DeepOutcome::kPublished);
+}
+
+TEST_F(DeepLessonsTest, AUserWhoseLessonOnlySaidWhenToStopIsErasedLikeOthers) {
+  for (size_t i = kDeepTestLessons; i < 8 * limits::kLeastSelection; ++i) {
+    AddLesson(fmt::format("more {:05}", i), fmt::format("user {}", i));
+  }
+  const auto chosen = ChooseDeepLessons(Services().learning, 0.7F);
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  const std::span<const std::string> stopping =
+      std::span(chosen->held_back).first(SelectionCount(chosen->held_back.size()));
+  const auto of_user =
+      std::ranges::find_if(stopping, [](const std::string& id) { return id.starts_with("more "); });
+  ASSERT_TRUE(of_user != stopping.end());
+  const auto round = Begin();
+  ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  const std::string user = trajectories_->Get(*of_user)->user_id;
+  ASSERT_TRUE(database_->Erase(KeyScope::User(user)).ok());
+  const auto result = round->Finish();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->outcome, DeepOutcome::kErased);
 }
 
 TEST_F(DeepLessonsTest, AnInterruptedRoundEndsWhereItWouldHave) {

@@ -133,6 +133,7 @@ class DeepRoundFixture : public DatabaseTest {
                        .epochs = 1000,
                        .batch = 2,
                        .learning_rate = 1e-3,
+                       .guard = DeepGuard::kReplay,
                        .checkpoint_every = 1};
   // Time goes on with the work.
   std::function<bool()> cancelled_ = [this] {

@@ -150,7 +150,7 @@ TEST_F(RouterLearnerTest, AnUndoLetsTheFormerVersionChooseForGood) {
   EXPECT_EQ(Train().verdict, RouterVerdict::kNoGain) << "it is no better than the first";
   EXPECT_EQ(learner_->status().version, 1u);
   world_.Change();
-  Serve(2500);
+  Serve(6000);
   const LearningChange second = Train().change.value();
   EXPECT_EQ(second.version, 2u);
   ASSERT_TRUE(Undo(second).ok());
@@ -161,7 +161,7 @@ TEST_F(RouterLearnerTest, AnUndoLetsTheFormerVersionChooseForGood) {
   ASSERT_TRUE(Undo(first).ok());
   EXPECT_EQ(learner_->status().version, 0u);
   EXPECT_EQ(HalfSteps(), 0);
-  Serve(2500);
+  Serve(6000);
   EXPECT_EQ(Train().change.value().version, 3u) << "no number is given twice";
 }
 
@@ -186,7 +186,7 @@ TEST_F(RouterLearnerTest, ATrainingUnderWayDoesNotBringAnUndoneRouterBack) {
   Serve(1200);
   const LearningChange change = Train().change.value();
   world_.Change();
-  Serve(2500);
+  Serve(6000);
   bool undone = false;
   services_.cancelled = [&] {
     if (!std::exchange(undone, true)) {
@@ -205,7 +205,7 @@ TEST_F(RouterLearnerTest, AnUndoBesideADamagedFileLeavesNoRouter) {
   Serve(1200);
   ASSERT_EQ(Train().verdict, RouterVerdict::kPublished);
   world_.Change();
-  Serve(2500);
+  Serve(6000);
   const LearningChange second = Train().change.value();
   ASSERT_TRUE(WriteFileAtomically(PathOf(1), "no router").ok());
   ASSERT_TRUE(Undo(second).ok());
