@@ -355,7 +355,7 @@ absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(std::shared_ptr<const Tal
     const MutexLock lock(mutex_);
     sources_.emplace(key, std::move(source));
   }
-  if (const absl::Status status = registry_.Publish(adapter, reload); !status.ok()) {
+  if (absl::Status status = registry_.Publish(adapter, reload); !status.ok()) {
     const MutexLock lock(mutex_);
     sources_.erase(key);
     return status;

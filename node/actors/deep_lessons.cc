@@ -74,11 +74,14 @@ absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, 
     places.pop_front();
   }
   std::vector<const Lesson*> pointers;
+  pointers.reserve(lessons.size());
   for (const Lesson& lesson : lessons) {
     pointers.push_back(&lesson);
   }
   DeepLessons chosen;
   const LessonSplit split = HoldBackLessons(pointers, limits::kMaxDeepHeldBack);
+  chosen.taught.reserve(split.taught.size());
+  chosen.held_back.reserve(split.held_back.size());
   for (const Lesson* lesson : split.taught) {
     chosen.taught.push_back(lesson->trajectory.response_id);
   }

@@ -335,6 +335,7 @@ absl::StatusOr<DeepResult> DeepRound::Judge() {
 absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
     const std::shared_ptr<const Talora>& adapter) {
   std::vector<ScoredDocument> documents;
+  documents.reserve(held_back_.size());
   for (const TrainingExample& example : held_back_) {
     documents.push_back({.prompt = example.prompt, .completion = example.completion});
   }
@@ -407,7 +408,7 @@ absl::StatusOr<bool> DeepRound::SomeWereErased() const {
   return false;
 }
 
-absl::Status DeepRound::Publish(std::shared_ptr<const Talora> adapter, DeepResult* result) {
+absl::Status DeepRound::Publish(const std::shared_ptr<const Talora>& adapter, DeepResult* result) {
   ASSIGN_OR_RETURN(const bool erased, SomeWereErased());
   if (erased || ServedDeepVersion(*services_.catalog) != plan_.base) {
     result->outcome = erased ? DeepOutcome::kErased : DeepOutcome::kBaseChanged;

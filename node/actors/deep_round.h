@@ -114,7 +114,7 @@ class DeepRound {
   absl::StatusOr<GeneralTextGate::Verdict> CheckGeneralText(const Talora& adapter);
   void FindReach();
   absl::StatusOr<bool> SomeWereErased() const;
-  absl::Status Publish(std::shared_ptr<const Talora> adapter, DeepResult* result);
+  absl::Status Publish(const std::shared_ptr<const Talora>& adapter, DeepResult* result);
   void Remember(const Talora& adapter) const;
 
   const DeepServices services_;

@@ -110,7 +110,7 @@ absl::StatusOr<bool> PatternGraph::TakeBack(const std::string& response_id) {
     RETURN_IF_ERROR(MoveAll(session_id, patterns, direction, /*back=*/true));
   }
   for (const GraphEdge& edge : said.edges) {
-    const absl::Status deleted = graph_.Delete(edge.key);
+    absl::Status deleted = graph_.Delete(edge.key);
     if (!deleted.ok() && !absl::IsNotFound(deleted)) {
       return deleted;
     }

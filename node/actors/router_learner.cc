@@ -263,7 +263,7 @@ absl::Status RouterLearner::RemoveVersions() {
   return absl::OkStatus();
 }
 
-absl::Status RouterLearner::Publish(const LearningServices& services, StoredRouter stored,
+absl::Status RouterLearner::Publish(const LearningServices& services, const StoredRouter& stored,
                                     RouterRound* round) {
   ASSIGN_OR_RETURN(const uint32_t version, NextVersion(services, files_));
   LearningChange change{.loop = LearningLoop::kBackground,

@@ -118,8 +118,8 @@ class RouterLearner {
   absl::Status TakeBack(const LearningServices& services, RouterRound* round)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RemoveVersions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Publish(const LearningServices& services, StoredRouter stored, RouterRound* round)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Publish(const LearningServices& services, const StoredRouter& stored,
+                       RouterRound* round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   RequestRouter& router_;
   const double value_;

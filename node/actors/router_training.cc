@@ -97,8 +97,7 @@ absl::StatusOr<Router::Entry> TrainRoute(const Outcomes& outcomes, size_t route,
   return entry;
 }
 
-// Over the ways of `known`. What is served is what
-// is stored, in rounded numbers.
+// Over the ways of `known`. What is served is what is stored, in rounded numbers.
 absl::StatusOr<Router> TrainEntries(const Outcomes& outcomes, const RouteSet& known,
                                     const RouteTraining& options, Random& random) {
   std::vector<Router::Entry> entries;
