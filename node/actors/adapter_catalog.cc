@@ -181,7 +181,7 @@ void AdapterCatalog::LoadFolder(const std::string& folder, AdapterOrigin origin,
     if (learned && extension == kExtension) {
       spdlog::warn(
           "{} is left out: it is not sealed, so that it is not known to be of this node; "
-          "`ruvd adapter import` takes it",
+          "remove it, the next deep round publishes a sealed one",
           file.path().string());
     } else if (extension == (learned ? kLearnedExtension : kExtension)) {
       paths.insert(file.path().string());
