@@ -34,6 +34,8 @@ ARMS = [
     ("KL on 8, 8 + 2", 300, 8, 2, 2000, 8, True),
     ("KL on 64, 8 + 2", 300, 8, 2, 2000, 64, True),
     ("KL on 8, 16 + 2", 250, 16, 2, 2000, 8, True),
+    ("KL on 8, 8 + 2, long", 480, 8, 2, 2000, 8, True),
+    ("KL on 8, 16 + 2, long", 400, 16, 2, 2000, 8, True),
     ("48 lessons, 1 epoch", 6, 8, 2, 48, 8, True),
     ("48 lessons, 4 epochs", 24, 8, 2, 48, 8, True),
     ("48 lessons, 8 epochs", 48, 8, 2, 48, 8, True),
@@ -155,7 +157,11 @@ def main():
     parser.add_argument("--prompt", type=int, default=32, help="tokens of a piece that are given")
     parser.add_argument("--rates", default="1e-3,2e-3,3e-3")
     parser.add_argument("--samples", type=int, default=4, help="maskings of each validation piece")
+    parser.add_argument("--arms", default="", help="only those whose names contain one of these words, by commas")
     options = parser.parse_args()
+    chosen = [arm for arm in ARMS if any(word in arm[0] for word in options.arms.split(","))]
+    if not chosen:
+        parser.error(f"--arms {options.arms}: no such arm; there are: " + "; ".join(arm[0] for arm in ARMS))
 
     from tokenizers import Tokenizer
     torch.backends.cuda.matmul.allow_tf32 = True
@@ -168,7 +174,7 @@ def main():
     rates = [float(r) for r in options.rates.split(",")]
     frozen = [task.evaluate(None, 1, c, p, options.samples)[0] for c, p in texts]
     result = dict(options=vars(options), frozen=[float(f.mean()) for f in frozen], arms={})
-    for arm in ARMS:
+    for arm in chosen:
         begun = time.time()
         adapters = train(task, arm, rates, domain, general, options)
         scores = [task.evaluate(adapters, len(rates), c, p, options.samples) for c, p in texts]
@@ -178,7 +184,7 @@ def main():
                           for s, f, t in zip(scores, frozen, texts))
             row[f"{rate:g}"] = dict(domain=own, general=other)
             show = lambda v: f"{v[0]:+.3f} ({v[1]:+.3f} to {v[2]:+.3f})"
-            print(f"{arm[0]:24} rate {rate:.0e} domain {show(own)} general {show(other)}", flush=True)
+            print(f"{arm[0]:24} rate {rate:g} domain {show(own)} general {show(other)}", flush=True)
         print(f"  {arm[1]} steps in {time.time() - begun:.0f} s", flush=True)
     with open(options.out, "w") as file:
         json.dump(result, file, indent=1)

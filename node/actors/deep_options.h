@@ -30,7 +30,7 @@ bool UsesEwc(DeepGuard guard);
 struct DeepOptions {
   float min_rating = 0.7F;
   int rank = 8;
-  int steps = 300;        // at most
+  int steps = 480;        // at most
   int select_every = 20;  // steps between two looks at whether to stop
   // Times that a round goes through its lessons at most: of few lessons more are learned by heart.
   int epochs = 4;

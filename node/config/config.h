@@ -88,7 +88,7 @@ struct NodeConfig {
                             << 20;  // of training and session memory; above it no loop learns
     int deep_hours = 0;             // between two deep rounds; 0: on demand only
     int deep_rank = 8;              // of the adapter that they train on all linears
-    int deep_steps = 300;           // at most
+    int deep_steps = 480;           // at most
     int deep_threads = 1;           // that they compute on
     float deep_learning_rate = 2e-3F;
     // Which requests get what it publishes: "related", those with prompts like the lessons', or
