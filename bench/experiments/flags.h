@@ -16,6 +16,7 @@ struct CommonArguments {
   std::string model;
   std::string corpus;
   std::string eval;
+  std::string base;
   std::string out;
   int seeds = 1;
   int threads = 2;
@@ -25,12 +26,17 @@ struct CommonArguments {
 struct CommonFlags {
   std::string eval;
   bool needs_eval = false;
+  std::string base;  // what public text is for; "": the experiment has none
   std::string seeds;
-  bool one_model = true;  // else the experiment has flags of its own for its models
 };
 
-// --model, --corpus, --eval, --seeds, --out and --threads. `arguments` must outlive the parsing.
+// --model, --corpus, --eval, --base, --seeds, --out and --threads. `arguments` must outlive the
+// parsing.
 void AddCommonFlags(const CommonFlags& flags, CLI::App* app, CommonArguments* arguments);
+
+// Fills in the texts that are needed and were not given: general.valid.jsonl.zst for --eval and
+// base-00.jsonl.zst for --base, of the corpus or the folder around it. NOT_FOUND names the flag.
+absl::Status FindTexts(const CommonFlags& flags, CommonArguments* arguments);
 
 // Parses, runs, prints why it failed. The exit status.
 int RunExperiment(CLI::App& app, int argc, char** argv, const std::function<absl::Status()>& run);

@@ -54,7 +54,6 @@ constexpr int kRank = 8;
 constexpr double kRate = 1.25e-3;
 
 struct Arguments : CommonArguments {
-  std::string base;
   std::vector<std::string> domains;
   ArmSteps steps;
   size_t pieces = 24;
@@ -390,14 +389,17 @@ absl::Status Run(Arguments arguments) {
 int main(int argc, char** argv) {
   ruvd::bench::Arguments arguments;
   CLI::App app(ruvd::bench::kDescription);
-  ruvd::bench::AddCommonFlags({.eval = "general text: prompts that say nothing",
-                               .needs_eval = true,
-                               .seeds = "trainings, orders and random steps"},
-                              &app, &arguments);
-  app.add_option("--base", arguments.base, "public text to whiten by")->required();
+  const ruvd::bench::CommonFlags flags = {.eval = "general text: prompts that say nothing",
+                                          .needs_eval = true,
+                                          .base = "public text to whiten by",
+                                          .seeds = "trainings, orders and random steps"};
+  ruvd::bench::AddCommonFlags(flags, &app, &arguments);
   app.add_option("--domains", arguments.domains, "all by default")->delimiter(',');
   app.add_option("--steps", arguments.steps.steps, "of training")->check(CLI::Range(1, 10000));
   app.add_option("--batch", arguments.steps.batch)->check(CLI::Range(1, 256));
   app.add_option("--pieces", arguments.pieces, "of a domain")->check(CLI::Range(2, 10000));
-  return ruvd::bench::RunExperiment(app, argc, argv, [&] { return ruvd::bench::Run(arguments); });
+  return ruvd::bench::RunExperiment(app, argc, argv, [&] {
+    const absl::Status found = ruvd::bench::FindTexts(flags, &arguments);
+    return found.ok() ? ruvd::bench::Run(arguments) : found;
+  });
 }

@@ -43,7 +43,6 @@ constexpr char kDescription[] =
     "near the prompt). 95 % bootstrap intervals over documents of the mean over seeds.";
 
 struct Arguments : CommonArguments {
-  std::string base;
   std::vector<std::string> domains;
   std::vector<std::string> arms;
   int rank = 8;
@@ -51,8 +50,6 @@ struct Arguments : CommonArguments {
   double fisher_rate = 0.05;
   std::vector<double> strengths = {100, 10'000};
   double divergence_weight = 1;
-  int seeds = 1;
-  int threads = 2;
   ArmSteps steps;
   int draws = 4;
   size_t pieces = 96;
@@ -384,11 +381,11 @@ absl::Status Run(Arguments arguments) {
 int main(int argc, char** argv) {
   ruvd::bench::Arguments arguments;
   CLI::App app(ruvd::bench::kDescription);
-  ruvd::bench::AddCommonFlags({.eval = "general text to be scored by",
-                               .needs_eval = true,
-                               .seeds = "trainings of each arm"},
-                              &app, &arguments);
-  app.add_option("--base", arguments.base, "public text to replay and to whiten by")->required();
+  const ruvd::bench::CommonFlags flags = {.eval = "general text to be scored by",
+                                          .needs_eval = true,
+                                          .base = "public text to replay and to whiten by",
+                                          .seeds = "trainings of each arm"};
+  ruvd::bench::AddCommonFlags(flags, &app, &arguments);
   app.add_option("--domains", arguments.domains, "in their order; the first two by default")
       ->delimiter(',');
   app.add_option("--arms", arguments.arms, "beside plain; all by default")->delimiter(',');
@@ -403,5 +400,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 256));
   app.add_option("--draws", arguments.draws, "maskings of a piece")->check(CLI::Range(1, 1000));
   app.add_option("--pieces", arguments.pieces, "of each text to be scored by");
-  return ruvd::bench::RunExperiment(app, argc, argv, [&] { return ruvd::bench::Run(arguments); });
+  return ruvd::bench::RunExperiment(app, argc, argv, [&] {
+    const absl::Status found = ruvd::bench::FindTexts(flags, &arguments);
+    return found.ok() ? ruvd::bench::Run(arguments) : found;
+  });
 }

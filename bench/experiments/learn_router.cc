@@ -7,11 +7,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/parallel.h"
 #include "base/random.h"
@@ -29,27 +35,25 @@ namespace ruvd::bench {
 namespace {
 
 constexpr char kDescription[] =
-    "Requests are pieces of documents: given the tokens before it, a piece of 64 tokens is read\n"
-    "from left to right by a small and a large model. The small one is good enough where it is at\n"
-    "most --margin nats/token worse. Routers see what is known beforehand: lengths, the unigram\n"
-    "surprise of the prompt, and the small model's entropy and confidence over the prompt. Each "
-    "is\n"
-    "trained on the domains' train files and judged on their valid files: the share of the "
-    "oracle's\n"
-    "gain over sending requests at random (area between the cost-quality curves), and the regret\n"
-    "against the oracle in nats/token where half of the requests go to the small model. Means "
-    "over\n"
-    "trainings, each judged by itself, and their range; 95 % bootstrap intervals over documents,\n"
-    "the same ones for all routers. --eval adds a file to both parts, half of it to each.";
+    "Requests are pieces of documents: given the tokens before it, a piece of 64 tokens is\n"
+    "read from left to right by a small and a large model, --model and --other. The small\n"
+    "one is good enough where it is at most --margin nats/token worse. Routers see what is\n"
+    "known beforehand: lengths, the unigram surprise of the prompt, and the small model's\n"
+    "entropy and confidence over the prompt. Each is trained on the domains' train files\n"
+    "and judged on their valid files: the share of the oracle's gain over sending requests\n"
+    "at random (area between the cost-quality curves), and the regret against the oracle in\n"
+    "nats/token where half of the requests go to the small model. Means over trainings,\n"
+    "each judged by itself, and their range; 95 % bootstrap intervals over documents, the\n"
+    "same ones for all routers. --eval adds a file to both parts, half of it to each.";
+
+constexpr std::array<std::string_view, 2> kShippedModels = {"deploy/models/ruvdllm-5m.q8_0.gguf",
+                                                            "deploy/models/ruvdllm-29m.q8_0.gguf"};
 
 struct Arguments : CommonArguments {
-  std::string small;
-  std::string large;
+  std::string other;
   SessionShape shape{.requests = 8, .tokens = 64, .context = 128};
   size_t documents = 60;  // of a train file
   double margin = 0.3;
-  int seeds = 5;
-  int threads = 2;
 };
 
 struct Request {
@@ -302,16 +306,52 @@ absl::Status CheckSameVocabulary(const Tokenizer& small, const Tokenizer& large)
   }
   return same ? absl::OkStatus()
               : Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                      "--small and --large have different vocabularies; give two models of one "
+                      "--model and --other have different vocabularies; give two models of one "
                       "tokenizer");
+}
+
+struct ModelPair {
+  std::shared_ptr<const Model> small;
+  std::shared_ptr<const Model> large;
+};
+
+// Weights of the linear layers of a block, which is what decides between a small and a large model.
+int64_t SizeOf(const Model& model) {
+  const ModelConfig& config = model.config();
+  return int64_t{config.layers} * config.width * (config.width + config.ffn);
+}
+
+// The shipped model that --model is not, unless --other names one.
+absl::StatusOr<ModelPair> LoadModels(const Arguments& arguments) {
+  ModelPair models;
+  ASSIGN_OR_RETURN(models.large, Model::Load(arguments.model));
+  std::vector<std::string> others(kShippedModels.begin(), kShippedModels.end());
+  if (!arguments.other.empty()) {
+    others = {arguments.other};
+  }
+  for (const std::string& path : others) {
+    ASSIGN_OR_RETURN(models.small, Model::Load(path));
+    if (SizeOf(*models.small) != SizeOf(*models.large)) {
+      break;
+    }
+  }
+  if (SizeOf(*models.small) == SizeOf(*models.large)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "{} is as large as {}; name a smaller or larger model with --other", others.back(),
+                 arguments.model);
+  }
+  if (SizeOf(*models.small) > SizeOf(*models.large)) {
+    std::swap(models.small, models.large);
+  }
+  RETURN_IF_ERROR(CheckSameVocabulary(models.small->tokenizer(), models.large->tokenizer()));
+  return models;
 }
 
 absl::Status Run(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto results_file, ResultsFile::Create(arguments.out));
   ThreadParallelRunner runner(arguments.threads);
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> small_model, Model::Load(arguments.small));
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> large_model, Model::Load(arguments.large));
-  RETURN_IF_ERROR(CheckSameVocabulary(small_model->tokenizer(), large_model->tokenizer()));
+  ASSIGN_OR_RETURN(const ModelPair models, LoadModels(arguments));
+  const auto& [small_model, large_model] = models;
   const BackendOptions options{.precision = Precision::kFast, .runner = runner};
   ASSIGN_OR_RETURN(const auto small, DefaultBackend().Load(small_model, options));
   ASSIGN_OR_RETURN(const auto large, DefaultBackend().Load(large_model, options));
@@ -348,12 +388,12 @@ int main(int argc, char** argv) {
   ruvd::bench::Arguments arguments;
   CLI::App app(ruvd::bench::kDescription);
   arguments.seeds = 5;
-  ruvd::bench::AddCommonFlags({.eval = "a further file of documents",
-                               .seeds = "trainings of each router",
-                               .one_model = false},
-                              &app, &arguments);
-  app.add_option("--small", arguments.small, "GGUF file")->required();
-  app.add_option("--large", arguments.large, "GGUF file with the same tokenizer")->required();
+  ruvd::bench::AddCommonFlags(
+      {.eval = "a further file of documents", .seeds = "trainings of each router"}, &app,
+      &arguments);
+  app.add_option("--other", arguments.other,
+                 "GGUF file of a smaller or larger model with the same tokenizer; default: of\n"
+                 "deploy/models, the first of another size");
   app.add_option("--documents", arguments.documents, "at most so many of a train file");
   app.add_option("--margin", arguments.margin, "nats/token");
   return ruvd::bench::RunExperiment(app, argc, argv, [&] { return ruvd::bench::Run(arguments); });

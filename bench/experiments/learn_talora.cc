@@ -42,7 +42,6 @@ constexpr char kDescription[] =
     "trained with every arm with banks, whatever --arms names.";
 
 struct Arguments : CommonArguments {
-  std::string base;
   std::vector<std::string> domains;
   std::vector<std::string> arms;
   std::string family = "core";
@@ -447,10 +446,10 @@ absl::Status Run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   ruvd::bench::Arguments arguments;
   CLI::App app(ruvd::bench::kDescription);
-  ruvd::bench::AddCommonFlags(
-      {.eval = "general text: what adapters do to it", .seeds = "trainings of each arm"}, &app,
-      &arguments);
-  app.add_option("--base", arguments.base, "public text that the frame of cores is made of");
+  const ruvd::bench::CommonFlags flags = {.eval = "general text: what adapters do to it",
+                                          .base = "public text that the frame of cores is made of",
+                                          .seeds = "trainings of each arm"};
+  ruvd::bench::AddCommonFlags(flags, &app, &arguments);
   app.add_option("--domains", arguments.domains, "all by default")->delimiter(',');
   app.add_option("--arms", arguments.arms, "all by default")->delimiter(',');
   app.add_option("--family", arguments.family, "of the arms with banks and their static ones")
@@ -467,6 +466,8 @@ int main(int argc, char** argv) {
   app.add_option("--general-pieces", arguments.general_pieces, "of --eval");
   return ruvd::bench::RunExperiment(app, argc, argv, [&] {
     arguments.shape.window = std::min(arguments.shape.window, arguments.shape.tokens);
-    return ruvd::bench::Run(arguments);
+    const bool cores = arguments.family == "core" || arguments.arms.empty();
+    const absl::Status found = cores ? ruvd::bench::FindTexts(flags, &arguments) : absl::OkStatus();
+    return found.ok() ? ruvd::bench::Run(arguments) : found;
   });
 }

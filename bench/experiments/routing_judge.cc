@@ -17,33 +17,35 @@ namespace {
 constexpr size_t kDraws = 1000;
 
 // Mean excess nats/token of the requests that go to the small model, summed along the curve of
-// shares 0..1, where `order` is who goes first.
+// shares 0..1.
 struct Curve {
   double area = 0;
   double at_half = 0;
 };
 
-Curve CurveOf(std::span<const RoutedRequest> requests, const std::vector<size_t>& order) {
-  const auto count = static_cast<double>(requests.size());
-  Curve curve;
-  double sum = 0;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const double before = sum;
-    sum += requests[order[i]].excess / count;
-    curve.area += (before + sum) / 2 / count;
-    if (i + 1 == (order.size() + 1) / 2) {
-      curve.at_half = sum;
-    }
-  }
-  return curve;
-}
-
-std::vector<size_t> OrderBy(std::span<const double> keys) {
+// Requests of lower keys go first, those of one key in any order: each counts as their mean, so
+// that a router that says the same of all is one that sends them at random.
+Curve CurveOf(std::span<const RoutedRequest> requests, std::span<const double> keys) {
   std::vector<size_t> order(keys.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [keys](size_t a, size_t b) { return keys[a] < keys[b]; });
-  return order;
+  std::ranges::sort(order, {}, [keys](size_t i) { return keys[i]; });
+  const auto count = static_cast<double>(requests.size());
+  const size_t half = (order.size() + 1) / 2;
+  Curve curve;
+  double sum = 0;
+  for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    double equals = 0;
+    for (; end < order.size() && keys[order[end]] == keys[order[begin]]; ++end) {
+      equals += requests[order[end]].excess / count;
+    }
+    const auto size = static_cast<double>(end - begin);
+    curve.area += (sum + equals / 2) * size / count;
+    if (begin < half) {
+      curve.at_half = sum + equals * std::min(1.0, static_cast<double>(half - begin) / size);
+    }
+    sum += equals;
+  }
+  return curve;
 }
 
 // Adds how the requests at these places are judged.
@@ -80,8 +82,8 @@ Judged Judge(std::span<const RoutedRequest> requests, std::span<const double> sc
     keys.push_back(-scores[i]);
     truth.push_back(requests[i].excess);
   }
-  const Curve own = CurveOf(requests, OrderBy(keys));
-  const Curve oracle = CurveOf(requests, OrderBy(truth));
+  const Curve own = CurveOf(requests, keys);
+  const Curve oracle = CurveOf(requests, truth);
   const double random =
       std::accumulate(truth.begin(), truth.end(), 0.0) / static_cast<double>(truth.size()) / 2;
   return {.share = (random - own.area) / (random - oracle.area),

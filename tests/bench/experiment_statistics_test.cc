@@ -260,6 +260,20 @@ TEST(RoutingJudgeTest, TheOracleHasAllOfItsGain) {
 }
 
 // The mean of several trainings' scores was judged: an ensemble, better than any that is served.
+// A router that learned nothing was judged by the order of the files: it seemed to gain 0.116.
+TEST(RoutingJudgeTest, TheSameScoreForAllIsChance) {
+  const std::vector<RoutedRequest> requests = {{.document = 0, .excess = 0.1},
+                                               {.document = 1, .excess = 0.2},
+                                               {.document = 2, .excess = 0.9}};
+  const Judged chance = Judge(requests, std::vector<double>(3, 0.5));
+  EXPECT_NEAR(chance.share, 0, 1e-12);
+  // Two of three go to the small model: 0.4 each against the 0.1 and 0.2 of the oracle.
+  EXPECT_NEAR(chance.regret, (0.8 - 0.3) / 3, 1e-12);
+  const Judged half = Judge(requests, std::vector<double>{0.5, 0.5, 0.1});
+  EXPECT_GT(half.share, 0);
+  EXPECT_LT(half.share, 1);
+}
+
 TEST(RoutingJudgeTest, EachTrainingIsJudgedByItself) {
   const std::vector<RoutedRequest> requests = Requests(12);
   std::vector<std::vector<double>> scores = {Scores(requests, 1), Scores(requests, -1)};
