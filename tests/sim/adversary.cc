@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/sim/adversary.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "ruvd/federation/v1/federation.pb.h"
+#include "tests/sim/attackers.h"
+#include "tests/sim/sim_node.h"
+
+namespace ruvd::test {
+namespace {
+
+constexpr std::array<std::pair<AdversaryKind, std::string_view>, 6> kNames = {
+    {{AdversaryKind::kSilent, "silent"},
+     {AdversaryKind::kFreeRider, "free-rider"},
+     {AdversaryKind::kForger, "forger"},
+     {AdversaryKind::kReplayer, "replayer"},
+     {AdversaryKind::kEquivocator, "equivocator"},
+     {AdversaryKind::kFlooder, "flooder"}}};
+
+constexpr std::array<AdversaryKind, 6> kKinds = {
+    AdversaryKind::kSilent,   AdversaryKind::kFreeRider,   AdversaryKind::kForger,
+    AdversaryKind::kReplayer, AdversaryKind::kEquivocator, AdversaryKind::kFlooder};
+
+}  // namespace
+
+void Adversary::OnSend(SimNode& node, LinkId link, const FramePtr& frame) {
+  node.SendFrame(link, frame);
+}
+
+std::string_view AdversaryName(AdversaryKind kind) {
+  return std::ranges::find(kNames, kind, &decltype(kNames)::value_type::first)->second;
+}
+
+std::optional<AdversaryKind> AdversaryByName(std::string_view name) {
+  const auto found = std::ranges::find(kNames, name, &decltype(kNames)::value_type::second);
+  return found == kNames.end() ? std::nullopt : std::optional(found->first);
+}
+
+std::span<const AdversaryKind> AllAdversaries() {
+  return kKinds;
+}
+
+std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind) {
+  switch (kind) {
+    case AdversaryKind::kSilent:
+      return MakeSilent();
+    case AdversaryKind::kFreeRider:
+      return MakeFreeRider();
+    case AdversaryKind::kForger:
+      return MakeForger();
+    case AdversaryKind::kReplayer:
+      return MakeReplayer();
+    case AdversaryKind::kEquivocator:
+      return MakeEquivocator();
+    case AdversaryKind::kFlooder:
+      return MakeFlooder();
+  }
+  return nullptr;
+}
+
+}  // namespace ruvd::test

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "federation/actions.h"
+#include "federation/gossip_core.h"
+
+namespace ruvd::test {
+
+class SimNode;
+
+// What a Byzantine member of the cluster does. It has a valid certificate, and a core of its own
+// opens and keeps its links, so that everything it sends reaches its peers' cores.
+class Adversary {
+ public:
+  using FramePtr = std::shared_ptr<const federation::v1::Frame>;
+
+  virtual ~Adversary() = default;
+  virtual void Configure(GossipConfig& /*config*/) {}
+  // In the place of a frame that its core wants to send; sends it unless overridden.
+  virtual void OnSend(SimNode& node, LinkId link, const FramePtr& frame);
+  // Before its core sees a frame; it never does after false.
+  virtual bool OnReceive(SimNode& /*node*/, LinkId /*link*/, const FramePtr& /*frame*/) {
+    return true;
+  }
+  virtual void OnTick(SimNode& /*node*/) {}
+};
+
+enum class AdversaryKind : uint8_t {
+  kSilent,       // keeps links, forwards and answers nothing
+  kFreeRider,    // takes items, gives none
+  kForger,       // items, records and chunks in others' names, altered, or of no certificate
+  kReplayer,     // what it heard, again and much later
+  kEquivocator,  // two items under one number, two records of one incarnation
+  kFlooder,      // announcements, requests and reconciliations without end
+};
+
+// "silent", ...
+std::string_view AdversaryName(AdversaryKind kind);
+std::optional<AdversaryKind> AdversaryByName(std::string_view name);
+std::span<const AdversaryKind> AllAdversaries();
+std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind);
+
+}  // namespace ruvd::test

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+
+#include "tests/sim/adversary.h"
+
+namespace ruvd::test {
+
+// AdversaryKind says what each does.
+std::unique_ptr<Adversary> MakeSilent();
+std::unique_ptr<Adversary> MakeFreeRider();
+std::unique_ptr<Adversary> MakeForger();
+std::unique_ptr<Adversary> MakeReplayer();
+std::unique_ptr<Adversary> MakeEquivocator();
+std::unique_ptr<Adversary> MakeFlooder();
+
+}  // namespace ruvd::test

@@ -1,0 +1,309 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Byzantine members that lie: forgers, replayers, equivocators.
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "federation/gossip/manifest.h"
+#include "federation/gossip/merkle.h"
+#include "federation/limits.h"
+#include "federation/membership/member_record.h"
+#include "federation/outbox.h"
+#include "ruvd/federation/v1/federation.pb.h"
+#include "tests/federation/fixture.h"
+#include "tests/sim/attackers.h"
+#include "tests/sim/sim_node.h"
+
+namespace ruvd::test {
+namespace {
+
+using federation::v1::Frame;
+using std::chrono::seconds;
+
+constexpr size_t kRemembered = 128;
+// Sequence numbers of envelopes that the node's own core does not know of: beyond those that it
+// counts to, within its replay windows.
+constexpr uint64_t kOwnSequence = 600;
+
+std::optional<LinkId> RandomLink(SimNode& node) {
+  if (node.open_links().empty()) {
+    return std::nullopt;
+  }
+  auto link = node.open_links().begin();
+  std::advance(link, static_cast<std::ptrdiff_t>(node.random().Below(node.open_links().size())));
+  return *link;
+}
+
+void FlipBit(std::string& bytes, Random& random) {
+  if (!bytes.empty()) {
+    bytes[random.Below(bytes.size())] ^= static_cast<char>(1 << random.Below(8));
+  }
+}
+
+EnvelopeHeader HeaderOf(SimNode& node, EnvelopePurpose purpose, uint16_t body_type, uint64_t seq) {
+  EnvelopeHeader header;
+  header.purpose = purpose;
+  header.cluster_id = ClusterIdOf(node.identity().config.certificate.issuer);
+  header.boot_id = BootIdOf(node.identity().key.id(), node.boot_counter());
+  header.seq = seq;
+  header.created_ms = node.now().wall_ms;
+  header.expires_ms = header.created_ms + kDayMillis;
+  header.body_type = body_type;
+  return header;
+}
+
+Manifest ManifestOf(SimNode& node, const std::string& payload) {
+  const GossipConfig& config = node.identity().config;
+  Manifest manifest;
+  manifest.certificate = config.certificate;
+  manifest.kind = ItemKind::kAdapterDelta;
+  manifest.payload_bytes = payload.size();
+  manifest.payload_root = MerkleTree(payload).root();
+  manifest.model_hash = config.model_hash;
+  manifest.frame_id = config.frame_id;
+  return manifest;
+}
+
+Frame PushOf(const Envelope& envelope) {
+  Frame frame;
+  *frame.mutable_push()->mutable_envelope() = ToProto(envelope);
+  return frame;
+}
+
+// Envelopes that a node heard, to be altered or repeated.
+class Memory {
+ public:
+  void Note(const Adversary::FramePtr& frame, Random& random) {
+    if (!frame->has_push() && !frame->has_member_delta() && !frame->has_chunk()) {
+      return;
+    }
+    if (frames_.size() < kRemembered) {
+      frames_.push_back(frame);
+    } else if (random.Chance(0.05)) {  // keeps old ones for long
+      frames_[random.Below(kRemembered)] = frame;
+    }
+  }
+  Adversary::FramePtr Any(Random& random) const {
+    return frames_.empty() ? nullptr : frames_[random.Below(frames_.size())];
+  }
+
+ private:
+  std::vector<Adversary::FramePtr> frames_;
+};
+
+class Forger : public Adversary {
+ public:
+  // Half of the chunks that it serves are not what the manifest says.
+  void OnSend(SimNode& node, LinkId link, const FramePtr& frame) override {
+    if (frame->has_chunk() && !frame->chunk().data().empty() && node.random().Chance(0.5)) {
+      Frame altered = *frame;
+      FlipBit(*altered.mutable_chunk()->mutable_data(), node.random());
+      node.SendFrame(link, std::make_shared<const Frame>(std::move(altered)));
+      return;
+    }
+    node.SendFrame(link, frame);
+  }
+  bool OnReceive(SimNode& node, LinkId /*link*/, const FramePtr& frame) override {
+    heard_.Note(frame, node.random());
+    return true;
+  }
+  void OnTick(SimNode& node) override {
+    const auto link = RandomLink(node);
+    if (!link || !node.random().Chance(0.5)) {
+      return;
+    }
+    const FramePtr heard = heard_.Any(node.random());
+    if (heard == nullptr) {
+      return;
+    }
+    Frame forged = *heard;
+    if (node.random().Chance(0.3)) {
+      std::string bytes = forged.SerializeAsString();
+      FlipBit(bytes, node.random());
+      node.SendBytes(*link, bytes);
+      return;
+    }
+    if (forged.has_push()) {
+      Forge(node, *forged.mutable_push()->mutable_envelope());
+    } else if (forged.has_member_delta()) {
+      for (auto& record : *forged.mutable_member_delta()->mutable_records()) {
+        ForgeRecord(node, record);
+      }
+    }
+    node.SendFrame(*link, std::make_shared<const Frame>(std::move(forged)));
+  }
+
+ private:
+  // Spoils a victim's envelope in one of the ways that a check must find.
+  static void Forge(SimNode& node, federation::v1::SignedEnvelope& envelope) {
+    switch (node.random().Below(4)) {
+      case 0:
+        FlipBit(*envelope.mutable_header(), node.random());
+        break;
+      case 1:
+        FlipBit(*envelope.mutable_body(), node.random());
+        break;
+      case 2:
+        FlipBit(*envelope.mutable_signature(), node.random());
+        break;
+      default:  // the victim's certificate and header, another payload, the forger's signature
+        envelope.mutable_body()->back() = static_cast<char>(node.random().Next());
+        SignOver(node, envelope);
+    }
+  }
+  // A record in the victim's name that says it has left, or lives elsewhere.
+  static void ForgeRecord(SimNode& node, federation::v1::SignedEnvelope& envelope) {
+    auto record = DecodeMemberRecord(AsBytes(envelope.body()));
+    if (!record.ok()) {
+      return;
+    }
+    record->incarnation += uint64_t{1} << 32;
+    if (node.random().Chance(0.5)) {
+      record->state = MemberState::kLeft;
+    } else {
+      record->address = "elsewhere:1";
+    }
+    envelope.set_body(EncodeMemberRecord(*record));
+    SignOver(node, envelope);
+  }
+  // The header names the altered body; the only key at hand is the forger's.
+  static void SignOver(SimNode& node, federation::v1::SignedEnvelope& envelope) {
+    auto header = ParseHeader(AsBytes(envelope.header()));
+    if (!header.ok()) {
+      return;
+    }
+    header->seq += 1;
+    header->body_length = static_cast<uint32_t>(envelope.body().size());
+    header->body_hash = Sha256(envelope.body());
+    envelope.set_header(EncodeHeader(*header));
+    envelope.set_signature(
+        std::string(AsText(node.identity().key.Sign(AsBytes(envelope.header())))));
+  }
+
+  Memory heard_;
+};
+
+class Replayer : public Adversary {
+ public:
+  bool OnReceive(SimNode& node, LinkId /*link*/, const FramePtr& frame) override {
+    heard_.Note(frame, node.random());
+    return true;
+  }
+  void OnTick(SimNode& node) override {
+    const auto link = RandomLink(node);
+    if (!link) {
+      return;
+    }
+    for (int i = 0; i < 3; ++i) {
+      if (const FramePtr again = heard_.Any(node.random())) {
+        node.SendFrame(*link, again);
+      }
+    }
+    if (node.random().Chance(0.1)) {
+      node.SendFrame(*link, std::make_shared<const Frame>(PushOf(OfOtherCluster(node))));
+    }
+  }
+
+ private:
+  // A good item of its own, but of another cluster.
+  static Envelope OfOtherCluster(SimNode& node) {
+    const std::string payload = EncodeAdapterDelta(WorldDelta(node.random().Next(), false));
+    EnvelopeHeader header =
+        HeaderOf(node, EnvelopePurpose::kAdapterDelta, kBodyManifest, kOwnSequence);
+    header.cluster_id.fill(0x77);
+    return *SealEnvelope(header, EncodeManifest(ManifestOf(node, payload)), node.identity().key);
+  }
+
+  Memory heard_;
+};
+
+class Equivocator : public Adversary {
+ public:
+  void OnTick(SimNode& node) override {
+    if (node.now().now < next_ || node.open_links().size() < 2 || pairs_ == kMaxPairs) {
+      return;
+    }
+    next_ = node.now().now + seconds(15);
+    const uint64_t seq = kOwnSequence + ++pairs_;
+    const Frame first = Item(node, seq);
+    const Frame second = Item(node, seq);
+    const Frame here = Record(node, seq, "here:7000");
+    const Frame there = Record(node, seq, "there:7000");
+    bool odd = false;
+    for (const LinkId link : node.open_links()) {
+      odd = !odd;
+      node.SendFrame(link, std::make_shared<const Frame>(odd ? first : second));
+      node.SendFrame(link, std::make_shared<const Frame>(odd ? here : there));
+    }
+  }
+  // Its core does not know its lies, so it serves them itself.
+  bool OnReceive(SimNode& node, LinkId link, const FramePtr& frame) override {
+    if (!frame->has_chunk_request()) {
+      return true;
+    }
+    const auto found = payloads_.find(frame->chunk_request().item_id());
+    if (found == payloads_.end()) {
+      return true;
+    }
+    Frame answer;
+    answer.mutable_chunk()->set_item_id(found->first);
+    answer.mutable_chunk()->set_data(found->second);
+    node.SendFrame(link, std::make_shared<const Frame>(std::move(answer)));
+    return false;
+  }
+
+ private:
+  // So many items of one origin never displace each other.
+  static constexpr uint64_t kMaxPairs = limits::kMaxDeltasPerOrigin / 2 - 1;
+
+  Frame Item(SimNode& node, uint64_t seq) {
+    const std::string payload = EncodeAdapterDelta(WorldDelta(node.random().Next(), false));
+    const auto envelope =
+        SealEnvelope(HeaderOf(node, EnvelopePurpose::kAdapterDelta, kBodyManifest, seq),
+                     EncodeManifest(ManifestOf(node, payload)), node.identity().key);
+    const Digest id = MessageId(*envelope);
+    node.audit().Signed(node.number(), id, payload);
+    payloads_[std::string(AsText(id))] = payload;
+    return PushOf(*envelope);
+  }
+  static Frame Record(SimNode& node, uint64_t seq, const std::string& address) {
+    const GossipConfig& config = node.identity().config;
+    MemberRecord record;
+    record.certificate = config.certificate;
+    record.incarnation = node.boot_counter() << 32 | (uint64_t{1} << 20) | seq;
+    record.model_hash = config.model_hash;
+    record.frame_id = config.frame_id;
+    record.address = address;
+    EnvelopeHeader header =
+        HeaderOf(node, EnvelopePurpose::kMember, kBodyMemberRecord, seq + kMaxPairs);
+    header.expires_ms = header.created_ms + limits::kRecordLifeMillis;
+    Frame frame;
+    *frame.mutable_member_delta()->add_records() =
+        ToProto(*SealEnvelope(header, EncodeMemberRecord(record), node.identity().key));
+    return frame;
+  }
+
+  uint64_t pairs_ = 0;
+  TimePoint next_{};
+  std::map<std::string, std::string> payloads_;  // by id
+};
+
+}  // namespace
+
+std::unique_ptr<Adversary> MakeForger() {
+  return std::make_unique<Forger>();
+}
+std::unique_ptr<Adversary> MakeReplayer() {
+  return std::make_unique<Replayer>();
+}
+std::unique_ptr<Adversary> MakeEquivocator() {
+  return std::make_unique<Equivocator>();
+}
+
+}  // namespace ruvd::test

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Byzantine members that withhold: silent ones, free riders; and those that send too much.
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "federation/limits.h"
+#include "ruvd/federation/v1/federation.pb.h"
+#include "tests/sim/attackers.h"
+#include "tests/sim/sim_node.h"
+
+namespace ruvd::test {
+namespace {
+
+using federation::v1::Frame;
+using std::chrono::seconds;
+
+// What keeps a link open and gives nothing.
+bool KeepsLinkOpen(const Frame& frame) {
+  switch (frame.kind_case()) {
+    case Frame::kHello:
+    case Frame::kHelloAck:
+    case Frame::kHelloProof:
+    case Frame::kPing:
+    case Frame::kAck:
+    case Frame::kGoaway:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class Silent : public Adversary {
+ public:
+  void OnSend(SimNode& node, LinkId link, const FramePtr& frame) override {
+    if (KeepsLinkOpen(*frame)) {
+      node.SendFrame(link, frame);
+    }
+  }
+};
+
+// Membership as it should be; items are taken and never given, requests are answered with "none".
+class FreeRider : public Adversary {
+ public:
+  void OnSend(SimNode& node, LinkId link, const FramePtr& frame) override {
+    if (frame->has_chunk()) {
+      Frame none;
+      none.mutable_chunk()->set_item_id(frame->chunk().item_id());
+      none.mutable_chunk()->set_index(frame->chunk().index());
+      none.mutable_chunk()->set_missing(true);
+      node.SendFrame(link, std::make_shared<const Frame>(std::move(none)));
+    } else if (!frame->has_push() && !frame->has_i_have()) {
+      node.SendFrame(link, frame);
+    }
+  }
+};
+
+// Every twenty seconds one of its links gets more than a node can want to hear.
+class Flooder : public Adversary {
+ public:
+  void OnTick(SimNode& node) override {
+    const TimePoint now = node.now().now;
+    if (now < next_ || node.open_links().empty()) {
+      return;
+    }
+    next_ = now + seconds(20);
+    auto link = node.open_links().begin();
+    std::advance(link, static_cast<std::ptrdiff_t>(node.random().Below(node.open_links().size())));
+    const LinkId victim = *link;
+    const auto frame = std::make_shared<const Frame>(Noise(node.random()));
+    for (size_t i = 0; i < kFrames; ++i) {
+      node.SendFrame(victim, frame);
+    }
+  }
+
+ private:
+  // Above the burst that a link may have.
+  static constexpr auto kFrames = static_cast<size_t>(limits::kFrameBurst) + 500;
+
+  static std::string RandomId(Random& random) {
+    std::string id(sizeof(Digest), '\0');
+    for (char& c : id) {
+      c = static_cast<char>(random.Next());
+    }
+    return id;
+  }
+  static Frame Noise(Random& random) {
+    Frame frame;
+    switch (random.Below(4)) {
+      case 0:
+        for (size_t i = 0; i < limits::kMaxIdsPerFrame; ++i) {
+          frame.mutable_i_have()->add_ids(RandomId(random));
+        }
+        break;
+      case 1:
+        for (size_t i = 0; i < limits::kMaxIdsPerFrame; ++i) {
+          frame.mutable_i_want()->add_ids(RandomId(random));
+        }
+        break;
+      case 2:
+        frame.mutable_chunk_request()->set_item_id(RandomId(random));
+        break;
+      default:
+        auto* range = frame.mutable_recon_open()->add_ranges();
+        range->set_fingerprint(RandomId(random).substr(0, 16));
+    }
+    return frame;
+  }
+
+  TimePoint next_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Adversary> MakeSilent() {
+  return std::make_unique<Silent>();
+}
+std::unique_ptr<Adversary> MakeFreeRider() {
+  return std::make_unique<FreeRider>();
+}
+std::unique_ptr<Adversary> MakeFlooder() {
+  return std::make_unique<Flooder>();
+}
+
+}  // namespace ruvd::test

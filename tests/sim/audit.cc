@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/sim/audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "tests/sim/identities.h"
+
+namespace ruvd::test {
+namespace {
+
+// One cause violates an invariant on every node; the first ones say what is wrong.
+constexpr size_t kMaxViolations = 20;
+
+double Seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+void AddTo(std::map<std::string, uint64_t>& sum, const std::map<std::string, uint64_t>& terms) {
+  for (const auto& [key, value] : terms) {
+    sum[key] += value;
+  }
+}
+
+std::string Short(const Digest& id) {
+  return ToHex(id).substr(0, 16);
+}
+
+}  // namespace
+
+void Measures::Merge(const Measures& other) {
+  offered += other.offered;
+  acknowledged += other.acknowledged;
+  deliveries += other.deliveries;
+  due_deliveries += other.due_deliveries;
+  delivered_bytes += other.delivered_bytes;
+  payload_bytes_received += other.payload_bytes_received;
+  accepted_byzantine += other.accepted_byzantine;
+  false_suspicions += other.false_suspicions;
+  false_deaths += other.false_deaths;
+  delivery.Merge(other.delivery);
+  suspicion.Merge(other.suspicion);
+  death.Merge(other.death);
+  heal.Merge(other.heal);
+  AddTo(refused, other.refused);
+  AddTo(refused_honest, other.refused_honest);
+}
+
+Audit::Audit(const EventQueue& queue, const SimNetwork& network, size_t nodes)
+    : queue_(&queue), network_(&network), nodes_(nodes) {}
+
+std::string Audit::Where(size_t node) const {
+  return fmt::format("at {:.3f} s on node {}", Seconds(queue_->now().time_since_epoch()), node);
+}
+
+void Audit::Violate(std::string invariant, std::string detail) {
+  if (violations_.size() < kMaxViolations) {
+    violations_.push_back({.invariant = std::move(invariant), .detail = std::move(detail)});
+  }
+}
+
+void Audit::Started(size_t node, uint64_t boot_counter) {
+  Node& entry = nodes_[node];
+  if (boot_counter <= entry.boot_counter) {
+    Violate("boot_counter_reused",
+            fmt::format("{}: boot {} after {}", Where(node), boot_counter, entry.boot_counter));
+  }
+  entry.up = true;
+  entry.boot_counter = boot_counter;
+  entry.since = queue_->now();
+}
+
+void Audit::Crashed(size_t node) {
+  nodes_[node].up = false;
+  nodes_[node].crash = ++crashes_;
+  nodes_[node].since = queue_->now();
+}
+
+void Audit::Signed(size_t node, const Digest& id, const std::string& payload) {
+  SignedItem item{.origin = node, .payload_hash = Sha256(payload), .at = queue_->now()};
+  item.number = static_cast<uint32_t>(signed_.size());
+  signed_.emplace(id, item);
+  measures_.offered += nodes_[node].byzantine ? 0 : 1;
+}
+
+void Audit::Acknowledged(const Digest& id) {
+  SignedItem& item = signed_.at(id);
+  item.acknowledged = true;
+  ++acknowledged_;
+  ++measures_.acknowledged;
+}
+
+void Audit::Accepted(size_t node, const Item& item, bool own) {
+  if (nodes_[node].byzantine) {
+    return;
+  }
+  const auto found = signed_.find(item.id);
+  if (found == signed_.end() || found->second.payload_hash != Sha256(*item.payload) ||
+      NumberOf(item.origin) != found->second.origin) {
+    Violate("forged_item",
+            fmt::format("{}: {} that its origin never signed", Where(node), Short(item.id)));
+    return;
+  }
+  const SignedItem& known = found->second;
+  const uint64_t delivery = uint64_t{known.number} << 32 | node;
+  measures_.delivered_bytes += own ? 0 : item.payload->size();
+  if (nodes_[known.origin].byzantine) {
+    ++measures_.accepted_byzantine;
+  } else if (!own && delivered_.insert(delivery).second) {
+    ++measures_.deliveries;
+    measures_.delivery.Add(Seconds(queue_->now() - known.at));
+  }
+}
+
+void Audit::CheckMember(size_t node, const Member& member, size_t subject) {
+  const GossipConfig& truth = IdentityOf(subject).config;
+  if (member.address != truth.listen_address || member.name != truth.certificate.name ||
+      member.model_hash != truth.model_hash || member.state == MemberState::kLeft ||
+      member.incarnation >> 32 > nodes_[subject].boot_counter) {
+    Violate("forged_member",
+            fmt::format("{}: believes what node {} never said (address {}, state {}, boot {})",
+                        Where(node), subject, member.address, MemberStateName(member.state),
+                        member.incarnation >> 32));
+  }
+}
+
+void Audit::NoteState(size_t node, const Member& member, size_t subject) {
+  if (member.state == MemberState::kAlive || member.state == MemberState::kLeft) {
+    return;
+  }
+  const bool dead = member.state != MemberState::kSuspect;
+  const Node& entry = nodes_[subject];
+  if (!entry.up) {
+    const uint64_t notice = entry.crash << 33 | node << 1 | (dead ? 1 : 0);
+    if (noticed_.insert(notice).second) {
+      (dead ? measures_.death : measures_.suspicion).Add(Seconds(queue_->now() - entry.since));
+    }
+    return;
+  }
+  const TimePoint now = queue_->now();
+  if (now - entry.since > kQuiet && now - entry.disturbed > kQuiet &&
+      now - nodes_[node].disturbed > kQuiet && now - nodes_[node].since > kQuiet) {
+    ++(dead ? measures_.false_deaths : measures_.false_suspicions);
+  }
+}
+
+void Audit::MemberSeen(size_t node, const Member& member) {
+  if (nodes_[node].byzantine || member.self) {
+    return;
+  }
+  const auto subject = NumberOf(member.id);
+  if (!subject || *subject >= nodes_.size()) {
+    Violate("forged_member", fmt::format("{}: a member that does not exist", Where(node)));
+  } else if (!nodes_[*subject].byzantine) {
+    CheckMember(node, member, *subject);
+    NoteState(node, member, *subject);
+  }
+}
+
+void Audit::Refused(size_t node, LinkId link, const absl::Status& status) {
+  if (nodes_[node].byzantine) {
+    return;
+  }
+  const auto peer = network_->PeerOf(link);
+  const bool honest = peer && !nodes_[*peer].byzantine;
+  ++(honest ? measures_.refused_honest : measures_.refused)[ReasonOf(status)];
+}
+
+void Audit::LedgerRead(size_t node, uint64_t spent, bool whole) {
+  if (!whole || spent < nodes_[node].spent) {
+    Violate("ledger_not_monotone", fmt::format("{}: {} spent after {}{}", Where(node), spent,
+                                               nodes_[node].spent, whole ? "" : ", with a gap"));
+  }
+}
+
+std::vector<Digest> Audit::AcknowledgedItems() const {
+  std::vector<Digest> ids;
+  for (const auto& [id, item] : signed_) {
+    if (item.acknowledged) {
+      ids.push_back(id);
+    }
+  }
+  return ids;
+}
+
+void Audit::CheckItems(size_t node, const std::set<Digest>& held,
+                       const std::set<Digest>& expected) {
+  for (const auto& [id, item] : signed_) {
+    if (item.acknowledged && !held.contains(id)) {
+      Violate("acknowledged_item_lost",
+              fmt::format("{}: {} of node {}, offered at {:.3f} s", Where(node), Short(id),
+                          item.origin, Seconds(item.at.time_since_epoch())));
+      return;
+    }
+  }
+  for (const Digest& id : expected) {
+    if (!held.contains(id)) {
+      Violate("items_differ",
+              fmt::format("{}: lacks {} that another honest node has, of node {}", Where(node),
+                          Short(id), signed_.contains(id) ? signed_.at(id).origin : node));
+      return;
+    }
+  }
+}
+
+void Audit::CheckMembers(size_t node, const std::vector<Member>& members,
+                         const std::vector<size_t>& honest) {
+  std::map<NodeId, MemberState> states;
+  for (const Member& member : members) {
+    states[member.id] = member.state;
+  }
+  for (const size_t other : honest) {
+    const auto found = states.find(IdentityOf(other).key.id());
+    if (found == states.end() || found->second != MemberState::kAlive) {
+      Violate("honest_member_not_alive",
+              fmt::format("{}: sees node {} as {}", Where(node), other,
+                          found == states.end() ? std::string_view("unknown")
+                                                : MemberStateName(found->second)));
+      return;
+    }
+  }
+}
+
+}  // namespace ruvd::test

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "federation/actions.h"
+#include "tests/sim/event_queue.h"
+#include "tests/sim/histogram.h"
+#include "tests/sim/sim_network.h"
+
+namespace ruvd::test {
+
+// What must never happen, with enough to look for it.
+struct Violation {
+  std::string invariant;  // "forged_item", ...
+  std::string detail;
+};
+
+// What a world measures of its honest nodes.
+struct Measures {
+  uint64_t offered = 0;       // items of honest nodes
+  uint64_t acknowledged = 0;  // of these: synced by their own node
+  uint64_t deliveries = 0;    // first arrivals at other honest nodes
+  uint64_t due_deliveries = 0;
+  uint64_t delivered_bytes = 0;         // payloads of items that honest nodes took
+  uint64_t payload_bytes_received = 0;  // chunks that honest nodes received, useful or not
+  uint64_t accepted_byzantine = 0;      // well-formed items that Byzantine nodes signed
+  uint64_t false_suspicions = 0;        // of (observer, member) while the member ran
+  uint64_t false_deaths = 0;
+  Histogram delivery;   // seconds from offer to acceptance
+  Histogram suspicion;  // seconds from a crash to the state "suspect", of every observer
+  Histogram death;      // the same to the state "dead", where the core has one
+  Histogram heal;       // seconds from the end of a cut to equal items
+  std::map<std::string, uint64_t> refused;         // by reason, over links to Byzantine nodes
+  std::map<std::string, uint64_t> refused_honest;  // by reason, over links between honest nodes
+
+  void Merge(const Measures& other);
+};
+
+// Knows what really happened in a world and judges what its honest nodes believe: every accepted
+// item was signed by who it names, every member looks as it is, no ledger forgets. Not thread-safe.
+class Audit {
+ public:
+  Audit(const EventQueue& queue, const SimNetwork& network, size_t nodes);
+
+  void SetByzantine(size_t node) { nodes_[node].byzantine = true; }
+  bool Byzantine(size_t node) const { return nodes_[node].byzantine; }
+
+  // ---- What happens to nodes.
+  void Started(size_t node, uint64_t boot_counter);
+  void Crashed(size_t node);
+  // A network fault that may make a running node look dead began or ended.
+  void Disturbed(size_t node) { nodes_[node].disturbed = queue_->now(); }
+
+  // ---- What nodes do.
+  // A node's key signed an item. All that are not told of are forged.
+  void Signed(size_t node, const Digest& id, const std::string& payload);
+  void Acknowledged(const Digest& id);
+  void Accepted(size_t node, const Item& item, bool own);
+  void MemberSeen(size_t node, const Member& member);
+  void Refused(size_t node, LinkId link, const absl::Status& status);
+  // The ledger of a node says after a start that so much is spent.
+  void LedgerRead(size_t node, uint64_t spent, bool whole);
+  void LedgerCharged(size_t node, uint64_t spent) { nodes_[node].spent = spent; }
+
+  // ---- Judgement at the end.
+  // `held` are the ids of a node's items.
+  void CheckItems(size_t node, const std::set<Digest>& held, const std::set<Digest>& expected);
+  void CheckMembers(size_t node, const std::vector<Member>& members,
+                    const std::vector<size_t>& honest);
+  void Violate(std::string invariant, std::string detail);
+
+  const std::vector<Violation>& violations() const { return violations_; }
+  // Items that honest nodes acknowledged.
+  std::vector<Digest> AcknowledgedItems() const;
+  size_t acknowledged() const { return acknowledged_; }
+  Measures& measures() { return measures_; }
+  const Measures& measures() const { return measures_; }
+
+ private:
+  struct Node {
+    bool byzantine = false;
+    bool up = false;
+    uint64_t boot_counter = 0;
+    uint64_t crash = 0;  // number of the crash that it is down by
+    TimePoint since{};   // up or down
+    TimePoint disturbed{Duration(-kQuiet)};
+    uint64_t spent = 0;
+  };
+  struct SignedItem {
+    size_t origin = 0;
+    Digest payload_hash{};
+    TimePoint at{};
+    uint32_t number = 0;
+    bool acknowledged = false;
+  };
+  // A member that was cut off, or started, so long ago should be seen as it is.
+  static constexpr Duration kQuiet = std::chrono::seconds(90);
+
+  std::string Where(size_t node) const;
+  void CheckMember(size_t node, const Member& member, size_t subject);
+  void NoteState(size_t node, const Member& member, size_t subject);
+
+  const EventQueue* queue_;
+  const SimNetwork* network_;
+  std::vector<Node> nodes_;
+  std::map<Digest, SignedItem> signed_;
+  std::unordered_set<uint64_t> delivered_;  // item number << 32 | node
+  std::unordered_set<uint64_t> noticed_;    // crash << 33 | observer << 1 | dead
+  std::vector<Violation> violations_;
+  size_t acknowledged_ = 0;
+  uint64_t crashes_ = 0;
+  Measures measures_;
+};
+
+}  // namespace ruvd::test

@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/sim/faults.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace ruvd::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::array<std::pair<Fault, std::string_view>, 10> kNames = {
+    {{Fault::kKill, "kill"},
+     {Fault::kPowerCut, "power-cut"},
+     {Fault::kPause, "pause"},
+     {Fault::kPartition, "partition"},
+     {Fault::kAsymmetricPartition, "asymmetric-partition"},
+     {Fault::kClog, "clog"},
+     {Fault::kLinkBreak, "link-break"},
+     {Fault::kClockStep, "clock-step"},
+     {Fault::kClockDrift, "clock-drift"},
+     {Fault::kDuplication, "duplication"}}};
+
+constexpr std::array<Fault, 10> kFaults = {Fault::kKill,
+                                           Fault::kPowerCut,
+                                           Fault::kPause,
+                                           Fault::kPartition,
+                                           Fault::kAsymmetricPartition,
+                                           Fault::kClog,
+                                           Fault::kLinkBreak,
+                                           Fault::kClockStep,
+                                           Fault::kClockDrift,
+                                           Fault::kDuplication};
+
+constexpr double kMaxDownShare = 0.3;
+
+// Mean time between two faults of a kind in a world of `nodes`.
+double MeanSeconds(Fault fault, size_t nodes) {
+  const double n = static_cast<double>(nodes);
+  switch (fault) {
+    case Fault::kKill:
+    case Fault::kPowerCut:
+    case Fault::kPause:
+      return 60 / std::clamp(0.05 * n, 1.0, 20.0);
+    case Fault::kClockStep:
+      return 60 / std::clamp(0.02 * n, 1.0, 10.0);
+    case Fault::kLinkBreak:
+      return std::clamp(20 / n, 0.2, 5.0);
+    default:
+      return 30;
+  }
+}
+
+}  // namespace
+
+std::string_view FaultName(Fault fault) {
+  return std::ranges::find(kNames, fault, &decltype(kNames)::value_type::first)->second;
+}
+
+std::optional<Fault> FaultByName(std::string_view name) {
+  const auto found = std::ranges::find(kNames, name, &decltype(kNames)::value_type::second);
+  return found == kNames.end() ? std::nullopt : std::optional(found->first);
+}
+
+std::span<const Fault> AllFaults() {
+  return kFaults;
+}
+
+FaultInjector::FaultInjector(Target target, std::set<Fault> faults, uint64_t seed)
+    : target_(target), faults_(std::move(faults)), random_(seed) {}
+
+void FaultInjector::Begin(TimePoint end) {
+  end_ = end;
+  for (const Fault fault : faults_) {
+    if (fault != Fault::kClockDrift && fault != Fault::kDuplication) {
+      Schedule(fault);
+    }
+  }
+}
+
+void FaultInjector::Schedule(Fault fault) {
+  const double mean = MeanSeconds(fault, target_.nodes->size());
+  const double wait = -mean * std::log(1 - random_.Uniform());
+  const auto after = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(wait));
+  if (target_.queue->now() + after >= end_) {
+    return;
+  }
+  target_.queue->After(after, [this, fault] {
+    Happen(fault);
+    Schedule(fault);
+  });
+}
+
+void FaultInjector::Happen(Fault fault) {
+  switch (fault) {
+    case Fault::kKill:
+      return Crash(/*power_cut=*/false);
+    case Fault::kPowerCut:
+      return Crash(/*power_cut=*/true);
+    case Fault::kPause:
+      return PauseOne();
+    case Fault::kPartition:
+      return CutNetwork(/*symmetric=*/true);
+    case Fault::kAsymmetricPartition:
+      return CutNetwork(/*symmetric=*/false);
+    case Fault::kClog:
+      return ClogSome();
+    case Fault::kLinkBreak:
+      counts_["link-break"] += target_.network->BreakRandomLink() ? 1 : 0;
+      return;
+    case Fault::kClockStep:
+      return StepOneClock();
+    default:
+      return;
+  }
+}
+
+Duration FaultInjector::Between(Duration least, Duration most) {
+  return least + Duration(static_cast<int64_t>(
+                     random_.Below(static_cast<uint64_t>((most - least).count()))));
+}
+
+SimNode* FaultInjector::Victim() {
+  auto& nodes = *target_.nodes;
+  const auto limit = static_cast<size_t>(kMaxDownShare * static_cast<double>(nodes.size()));
+  if (down_.size() >= std::max<size_t>(limit, 1)) {
+    return nullptr;
+  }
+  SimNode& node = *nodes[random_.Below(nodes.size())];
+  const bool fit = !node.byzantine() && node.up() && !node.paused();
+  return fit && !down_.contains(node.number()) ? &node : nullptr;
+}
+
+void FaultInjector::Crash(bool power_cut) {
+  SimNode* node = Victim();
+  if (node == nullptr) {
+    return;
+  }
+  ++counts_[power_cut ? "power-cut" : "kill"];
+  down_.insert(node->number());
+  // Within an input if one comes that is long enough, else soon after.
+  if (random_.Chance(0.5)) {
+    node->DieAfterActions(random_.Below(20), power_cut);
+  }
+  target_.queue->After(milliseconds(300), [this, node, power_cut, process = node->process()] {
+    if (ended_ || node->process() != process) {
+      return;
+    }
+    if (power_cut) {
+      node->CutPower();
+    } else {
+      node->Kill();
+    }
+  });
+  RestartLater(*node, Between(seconds(1), seconds(40)));
+}
+
+void FaultInjector::RestartLater(SimNode& node, Duration after) {
+  target_.queue->After(after, [this, &node] {
+    if (!node.up()) {
+      node.Start();
+    }
+    down_.erase(node.number());
+  });
+}
+
+void FaultInjector::PauseOne() {
+  SimNode* node = Victim();
+  if (node == nullptr) {
+    return;
+  }
+  ++counts_["pause"];
+  down_.insert(node->number());
+  node->Pause();
+  target_.queue->After(Between(milliseconds(500), seconds(30)), [this, node] {
+    node->Resume();
+    down_.erase(node->number());
+  });
+}
+
+void FaultInjector::DisturbAll() {
+  for (size_t i = 0; i < target_.nodes->size(); ++i) {
+    target_.audit->Disturbed(i);
+  }
+}
+
+void FaultInjector::CutNetwork(bool symmetric) {
+  if (cut_) {
+    return;
+  }
+  Cut cut;
+  cut.second_side.resize(target_.nodes->size());
+  const double share = random_.Chance(0.5) ? 0.5 : random_.Uniform();
+  for (size_t i = 0; i < cut.second_side.size(); ++i) {
+    cut.second_side[i] = random_.Chance(share);
+  }
+  if (!symmetric) {
+    (random_.Chance(0.5) ? cut.first_to_second : cut.second_to_first) = false;
+  }
+  ++counts_[symmetric ? "partition" : "asymmetric-partition"];
+  cut_ = true;
+  DisturbAll();
+  target_.network->SetCut(std::move(cut));
+  target_.queue->After(Between(seconds(5), seconds(25)), [this, number = ++cuts_] {
+    if (cut_ && number == cuts_) {
+      Heal();
+    }
+  });
+}
+
+void FaultInjector::Heal() {
+  cut_ = false;
+  healed_at_ = target_.queue->now();
+  DisturbAll();
+  target_.network->SetCut(std::nullopt);
+}
+
+void FaultInjector::ClogSome() {
+  const size_t nodes = target_.nodes->size();
+  const size_t count = 1 + random_.Below(std::max<size_t>(nodes / 5, 1));
+  Duration after{};
+  for (size_t i = 0; i < count; ++i) {
+    const size_t node = random_.Below(nodes);
+    if (!clogged_.insert(node).second) {
+      continue;
+    }
+    ++counts_["clog"];
+    after += Between(milliseconds(10), seconds(1));
+    target_.queue->After(after, [this, node] {
+      if (clogged_.contains(node)) {
+        target_.audit->Disturbed(node);
+        target_.network->SetClogged(node, true);
+      }
+    });
+    target_.queue->After(after + Between(milliseconds(500), seconds(15)), [this, node] {
+      if (clogged_.erase(node) > 0) {
+        target_.audit->Disturbed(node);
+        target_.network->SetClogged(node, false);
+      }
+    });
+  }
+}
+
+void FaultInjector::StepOneClock() {
+  SimNode& node = *(*target_.nodes)[random_.Below(target_.nodes->size())];
+  ++counts_["clock-step"];
+  node.StepClock(static_cast<int64_t>(random_.Below(10'001)) - 5000);
+}
+
+void FaultInjector::EndAll() {
+  ended_ = true;
+  if (cut_) {
+    Heal();
+  }
+  for (const size_t node : std::exchange(clogged_, {})) {
+    target_.audit->Disturbed(node);
+    target_.network->SetClogged(node, false);
+  }
+  for (const auto& node : *target_.nodes) {
+    node->LiveOn();
+    if (!node->up()) {
+      node->Start();
+    } else if (node->paused()) {
+      node->Resume();
+    }
+  }
+  down_.clear();
+}
+
+}  // namespace ruvd::test

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/sim/identities.h"
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "tests/federation/fixture.h"
+
+namespace ruvd::test {
+namespace {
+
+// Its core of 150 x 150 floats makes 90 kB.
+constexpr char kLargeTarget[] = "blk.2.ffn_down.weight";
+constexpr uint32_t kLargeRank = 150;
+
+struct Pool {
+  std::deque<Identity> identities;
+  std::map<NodeId, size_t> numbers;
+};
+
+Pool& ThePool() {
+  static Pool pool;
+  return pool;
+}
+
+}  // namespace
+
+const Identity& IdentityOf(size_t number) {
+  Pool& pool = ThePool();
+  while (pool.identities.size() <= number) {
+    const size_t next = pool.identities.size();
+    NodeKey key = NodeKey::FromSeed(SeedOf(next + 1'000'000));
+    GossipConfig config = ConfigFor(key, next);
+    config.update_rules.rank_of_target[kLargeTarget] = kLargeRank;
+    pool.numbers[key.id()] = next;
+    pool.identities.push_back({.key = std::move(key), .config = std::move(config)});
+  }
+  return pool.identities[number];
+}
+
+std::optional<size_t> NumberOf(const NodeId& id) {
+  const auto found = ThePool().numbers.find(id);
+  return found == ThePool().numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
+AdapterDelta WorldDelta(uint64_t content_seed, bool large) {
+  AdapterDelta delta = DeltaOf(content_seed);
+  if (large) {
+    Random random(content_seed);
+    CoreDelta core{.target = kLargeTarget, .bank = 0, .rank = kLargeRank, .values = {}};
+    for (uint32_t i = 0; i < kLargeRank * kLargeRank; ++i) {
+      core.values.push_back(static_cast<float>(0.02 * random.Uniform()));
+    }
+    delta.cores.push_back(std::move(core));
+  }
+  return delta;
+}
+
+SharedPattern WorldPattern(uint64_t content_seed) {
+  return PatternOf(content_seed);
+}
+
+}  // namespace ruvd::test

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/random.h"
+#include "federation/gossip/item.h"
+#include "privacy/consent/consent.h"
+#include "privacy/ledger/ledger_entry.h"
+
+namespace ruvd::test {
+
+// The disk of one node: records are appended, as to a write-ahead log, and durable once synced. A
+// killed process loses nothing of them, since the kernel has them; a power cut drops what was not
+// synced, from a random record on, and the record at the cut is torn: recovery takes the log up to
+// there. Not thread-safe.
+class SimDisk {
+ public:
+  // What an item is rebuilt from.
+  struct StoredItem {
+    std::shared_ptr<const Envelope> envelope;
+    std::shared_ptr<const std::string> payload;
+  };
+  // What the log says.
+  struct State {
+    uint64_t boot_counter = 0;
+    std::optional<ConsentRecord> consent;
+    std::map<Digest, StoredItem> items;
+    std::vector<LedgerEntry> ledger;
+  };
+
+  void PutItem(const Item& item);
+  void DeleteItem(const Digest& id);
+  void PutBootCounter(uint64_t counter);
+  void PutConsent(const ConsentRecord& record);
+  void AppendLedger(const LedgerEntry& entry);
+
+  bool dirty() const { return !unsynced_.empty(); }
+  void Sync();
+  // What a process that reads now would see.
+  const State& Read();
+  struct Loss {
+    size_t dropped = 0;  // records
+    bool torn = false;
+  };
+  Loss CutPower(Random& random);
+
+ private:
+  struct PutItemRecord {
+    Digest id{};
+    StoredItem item;
+  };
+  struct DeleteItemRecord {
+    Digest id{};
+  };
+  struct BootRecord {
+    uint64_t counter = 0;
+  };
+  using Record =
+      std::variant<PutItemRecord, DeleteItemRecord, BootRecord, ConsentRecord, LedgerEntry>;
+  void Replay(size_t count);
+
+  State state_;  // of the records before `unsynced_`
+  std::vector<Record> unsynced_;
+};
+
+}  // namespace ruvd::test

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/sim/sim_ledger.h"
+
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+
+namespace ruvd::test {
+
+SimLedger::SimLedger(SimDisk& disk, std::vector<PrivacyBudget> budgets, bool syncs)
+    : disk_(&disk), budgets_(std::move(budgets)), syncs_(syncs) {
+  for (const LedgerEntry& entry : disk_->Read().ledger) {
+    whole_ = whole_ && entry.sequence == next_sequence_;
+    next_sequence_ = entry.sequence + 1;
+    reservations_[entry.reservation] = entry.kind;
+    if (entry.charge) {
+      spent_ = SaturatingAdd(spent_, entry.charge->rho_q32);
+    }
+  }
+}
+
+void SimLedger::Append(LedgerEntry entry) {
+  entry.sequence = next_sequence_++;
+  if (entry.kind == LedgerKind::kReserve) {
+    entry.reservation = entry.sequence;
+  }
+  reservations_[entry.reservation] = entry.kind;
+  disk_->AppendLedger(entry);
+  if (syncs_) {
+    disk_->Sync();
+  }
+}
+
+absl::StatusOr<uint64_t> SimLedger::Reserve(const LedgerCharge& charge) {
+  RETURN_IF_ERROR(CheckBudget(budgets_, charge.unit, spent_, charge.rho_q32));
+  spent_ = SaturatingAdd(spent_, charge.rho_q32);
+  const uint64_t reservation = next_sequence_;
+  Append({.kind = LedgerKind::kReserve, .charge = charge});
+  return reservation;
+}
+
+absl::Status SimLedger::Note(LedgerKind kind, uint64_t reservation, LedgerKind before) {
+  const auto found = reservations_.find(reservation);
+  if (found == reservations_.end()) {
+    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                 "the ledger has no reservation {}; reserve first", reservation);
+  }
+  if (found->second != before) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "reservation {} is in another state; every step is taken once", reservation);
+  }
+  Append({.kind = kind, .reservation = reservation});
+  return absl::OkStatus();
+}
+
+absl::Status SimLedger::Spend(uint64_t reservation) {
+  return Note(LedgerKind::kSpend, reservation, LedgerKind::kReserve);
+}
+
+absl::Status SimLedger::Release(uint64_t reservation) {
+  return Note(LedgerKind::kRelease, reservation, LedgerKind::kSpend);
+}
+
+}  // namespace ruvd::test

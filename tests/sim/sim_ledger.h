@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "privacy/ledger/privacy_budget.h"
+#include "privacy/ledger/release_ledger.h"
+#include "tests/sim/sim_disk.h"
+
+namespace ruvd::test {
+
+// The privacy ledger over a simulated disk: the budget's rule is privacy/ledger's own, durability
+// is the disk's. Not thread-safe.
+class SimLedger final : public ReleaseLedger {
+ public:
+  // `disk` outlives the ledger. `syncs` false is a ledger that forgets, for tests of the invariant.
+  SimLedger(SimDisk& disk, std::vector<PrivacyBudget> budgets, bool syncs = true);
+
+  absl::StatusOr<uint64_t> Reserve(const LedgerCharge& charge) override;
+  absl::Status Spend(uint64_t reservation) override;
+  absl::Status Release(uint64_t reservation) override;
+
+  // What the disk knows to be spent, in units of 2^-32.
+  uint64_t spent() const { return spent_; }
+  // Whether the entries that were read are numbered without a gap.
+  bool whole() const { return whole_; }
+
+ private:
+  absl::Status Note(LedgerKind kind, uint64_t reservation, LedgerKind before);
+  void Append(LedgerEntry entry);
+
+  SimDisk* disk_;
+  std::vector<PrivacyBudget> budgets_;
+  bool syncs_;
+  bool whole_ = true;
+  uint64_t next_sequence_ = 1;
+  uint64_t spent_ = 0;
+  std::map<uint64_t, LedgerKind> reservations_;
+};
+
+}  // namespace ruvd::test

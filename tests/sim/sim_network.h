@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/random.h"
+#include "federation/actions.h"
+#include "tests/sim/event_queue.h"
+
+namespace ruvd::test {
+
+// A frame on its way: one parsed copy for all receivers.
+struct Wire {
+  std::shared_ptr<const federation::v1::Frame> frame;  // null: bytes that are no frame
+  uint64_t hash = 0;                                   // of its bytes
+  uint32_t bytes = 0;
+};
+
+// Fast and not secure: for traces.
+uint64_t HashOfBytes(std::string_view bytes);
+
+// What the network calls. A process that runs takes its inputs, or keeps them while it is stopped.
+class NetworkEndpoint {
+ public:
+  virtual ~NetworkEndpoint() = default;
+  virtual void LinkOpened(LinkId link, const std::string& dialed_address) = 0;
+  virtual void DialFailed(const std::string& address) = 0;
+  virtual void FrameArrived(LinkId link, const Wire& wire) = 0;
+  virtual void LinkClosed(LinkId link) = 0;
+  // 0 while there is no process, else a number that differs from start to start.
+  virtual uint64_t process() const = 0;
+};
+
+struct NetworkConditions {
+  Duration delay_min = std::chrono::milliseconds(10);
+  Duration delay_max = std::chrono::milliseconds(50);
+  double loss = 0;         // chance of a segment of 1460 bytes
+  double duplication = 0;  // chance of a frame to arrive twice
+};
+
+struct NetworkCounters {
+  uint64_t frames = 0;
+  uint64_t bytes = 0;
+  uint64_t retransmissions = 0;
+  uint64_t duplicated_frames = 0;
+  uint64_t held_frames = 0;  // by a partition or a clog
+  uint64_t lost_links = 0;   // given up after retransmissions or a hold
+  uint64_t links = 0;
+};
+
+// Who does not hear whom: a frame from a node of one side to one of the other is held.
+struct Cut {
+  std::vector<bool> second_side;  // by node
+  bool first_to_second = true;
+  bool second_to_first = true;
+};
+
+// Links between nodes as they look above TCP: reliable ordered streams with a random delay for
+// every frame, so that frames overtake each other on different links only. A lost segment is
+// therefore no lost frame: the last segment of a frame waits for the retransmission timer (200 ms,
+// doubling), one before it for a round trip, and what follows waits behind it; after six tries the
+// link is lost, and both sides hear of it. What a cut or a clog holds arrives after it, late by the
+// sender's backoff, unless it was held for more than a minute: then the link is lost. Bandwidth is
+// not modelled. Every random draw comes from the one seed. Not thread-safe.
+class SimNetwork {
+ public:
+  SimNetwork(EventQueue& queue, uint64_t seed) : queue_(&queue), random_(seed) {}
+
+  // Nodes are numbered in the order in which they are added. `endpoint` outlives the network.
+  void AddNode(std::string address, NetworkEndpoint* endpoint);
+  NetworkConditions& conditions() { return conditions_; }
+  const NetworkCounters& counters() const { return counters_; }
+
+  void Dial(size_t from, const std::string& address);
+  void Send(LinkId link, Wire wire);
+  // One side closes: the other hears of it after everything that was sent before.
+  void Close(LinkId link);
+  // The process of a node was killed: its machine closes its links.
+  void ProcessEnded(size_t node);
+  // The machine of a node lost power: nobody hears anything, until it is back.
+  void MachineLost(size_t node);
+  void MachineBack(size_t node);
+
+  // Breaks an open link at random. False if there is none.
+  bool BreakRandomLink();
+  // Replaces the cut. What it held is sent.
+  void SetCut(std::optional<Cut> cut);
+  // Stops every link of a node, or lets them run again.
+  void SetClogged(size_t node, bool clogged);
+  // Nothing but what opens and keeps a link reaches this node any more: a seeded defect.
+  void Deafen(size_t node) { nodes_[node].deaf = true; }
+  // Whether frames from one node to another are held.
+  bool Blocked(size_t from, size_t to) const;
+
+  // The node at the other end; nullopt once the link is gone.
+  std::optional<size_t> PeerOf(LinkId link) const;
+  // Hash over every delivered frame, its time and its way.
+  uint64_t trace_hash() const { return trace_; }
+  // The same frame over several links is encoded once.
+  Wire WireOf(std::shared_ptr<const federation::v1::Frame> frame);
+
+ private:
+  struct Held {
+    Wire wire;
+    bool end = false;  // the other side closed
+  };
+  struct Pipe {
+    size_t node[2] = {0, 0};
+    bool open[2] = {true, true};
+    bool dead = false;  // swallows everything: one machine is gone
+    TimePoint last_arrival[2];
+    std::vector<Held> held[2];  // for that side
+    TimePoint held_since[2];
+    size_t place = 0;  // in alive_
+  };
+  struct Node {
+    std::string address;
+    NetworkEndpoint* endpoint = nullptr;
+    bool clogged = false;
+    bool lost = false;
+    bool deaf = false;
+    std::vector<uint64_t> pipes;
+  };
+
+  static LinkId LinkOf(uint64_t pipe, int side) { return 2 * pipe + static_cast<uint64_t>(side); }
+  void TryConnect(size_t from, const std::string& address, uint64_t process);
+  void Connect(size_t from, size_t to);
+  void Dispatch(uint64_t id, Pipe& pipe, int to, const Wire& wire);
+  void DispatchEnd(uint64_t id, Pipe& pipe, int to);
+  void Deliver(uint64_t id, int side, const Wire& wire);
+  void EndOf(uint64_t id, int side);
+  void Lose(uint64_t id);
+  void EraseIfClosed(uint64_t id);
+  void ReleaseHeld();
+  void ReleaseHeldOf(uint64_t id);
+  Duration Delay();
+  // What loss costs a frame; nullopt: the link is given up.
+  std::optional<Duration> RetransmissionDelay(uint32_t bytes);
+
+  EventQueue* queue_;
+  Random random_;
+  NetworkConditions conditions_;
+  NetworkCounters counters_;
+  std::vector<Node> nodes_;
+  std::unordered_map<std::string, size_t> node_of_address_;
+  std::unordered_map<uint64_t, Pipe> pipes_;
+  std::vector<uint64_t> alive_;  // ids of pipes_, in an order that the seed decides
+  uint64_t next_pipe_ = 1;
+  std::optional<Cut> cut_;
+  uint64_t trace_ = 1469598103934665603ULL;
+  std::shared_ptr<const federation::v1::Frame> last_frame_;
+  Wire last_wire_;
+};
+
+}  // namespace ruvd::test

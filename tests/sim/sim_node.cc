@@ -1,0 +1,331 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/sim/sim_node.h"
+
+#include <cstring>
+#include <utility>
+
+#include "base/status.h"
+#include "ruvd/federation/v1/federation.pb.h"
+#include "tests/federation/fixture.h"
+
+namespace ruvd::test {
+namespace {
+
+// What others gave is written behind: a power cut takes it, and anti-entropy brings it again.
+constexpr Duration kSyncPeriod = std::chrono::milliseconds(500);
+
+LedgerCharge ChargeOf(uint64_t round) {
+  return {.unit = PrivacyUnit::kNode,
+          .mechanism = PrivacyMechanism::kDiscreteGaussian,
+          .sigma = 8,
+          .epsilon = 0.5,
+          .delta = 1e-6,
+          .rho_q32 = uint64_t{1} << 25,
+          .subject = "round " + std::to_string(round)};
+}
+
+std::vector<PrivacyBudget> Budgets() {
+  auto budget = PrivacyBudget::Within(PrivacyUnit::kNode, 100, 1e-6);
+  RUVD_CHECK(budget.ok());
+  return {*budget};
+}
+
+uint64_t PrefixOf(const Digest& id) {
+  uint64_t prefix;
+  std::memcpy(&prefix, id.data(), sizeof(prefix));
+  return prefix;
+}
+
+}  // namespace
+
+SimNode::SimNode(NodeSetup setup, EventQueue& queue, SimNetwork& network, Audit& audit,
+                 std::unique_ptr<Adversary> adversary)
+    : setup_(std::move(setup)),
+      queue_(&queue),
+      network_(&network),
+      audit_(&audit),
+      adversary_(std::move(adversary)),
+      random_(setup_.seed) {
+  network_->AddNode(identity().config.listen_address, this);
+}
+
+Instant SimNode::now() const {
+  const auto real = queue_->now().time_since_epoch();
+  const auto seen =
+      real + Duration(static_cast<int64_t>(static_cast<double>(real.count()) * setup_.clock_drift));
+  Instant now = At(seen);
+  now.wall_ms += setup_.clock_offset_ms;
+  return now;
+}
+
+void SimNode::Start() {
+  RUVD_CHECK(core_ == nullptr);
+  network_->MachineBack(setup_.number);
+  boot_counter_ = disk_.Read().boot_counter + 1;
+  disk_.PutBootCounter(boot_counter_);
+  if (!disk_.Read().consent) {
+    disk_.PutConsent(ConsentRecord::Sign(ConsentTier::kPublic, now().wall_ms, identity().key));
+  }
+  disk_.Sync();
+  ledger_.emplace(disk_, Budgets(), setup_.syncs_ledger);
+  audit_->LedgerRead(setup_.number, ledger_->spent(), ledger_->whole());
+  audit_->Started(setup_.number, boot_counter_);
+
+  GossipConfig config = identity().config;
+  config.boot_counter = boot_counter_;
+  config.seeds = setup_.contacts;
+  if (adversary_) {
+    adversary_->Configure(config);
+  }
+  auto core = GossipCore::Create(std::move(config), identity().key, EntropyOf(random_.Next()),
+                                 random_.Next(), now());
+  RUVD_CHECK(core.ok());
+  core_ = *std::move(core);
+  auto consented = core_->SetConsent(*disk_.Read().consent, now());
+  RUVD_CHECK(consented.ok());
+  Apply(*std::move(consented));
+  std::vector<Item> items;
+  for (const auto& [id, stored] : disk_.Read().items) {
+    auto item = MakeItem(*stored.envelope, *stored.payload);
+    RUVD_CHECK(item.ok());  // the simulated disk does not alter what it keeps
+    items.push_back(*std::move(item));
+  }
+  Apply(core_->Restore(std::move(items), now()));
+  held_.clear();
+  heads_ = 0;
+  for (const Item& item : core_->Items()) {
+    Hold(item.id, true);
+  }
+  ScheduleTick();
+}
+
+void SimNode::EndProcess() {
+  earlier_payload_bytes_ += core_->counters().payload_bytes_received;
+  core_.reset();
+  ledger_.reset();
+  paused_ = false;
+  inbox_.clear();
+  open_links_.clear();
+  actions_to_live_.reset();
+  audit_->Crashed(setup_.number);
+}
+
+void SimNode::Kill() {
+  EndProcess();
+  network_->ProcessEnded(setup_.number);
+}
+
+SimDisk::Loss SimNode::CutPower() {
+  EndProcess();
+  network_->MachineLost(setup_.number);
+  const SimDisk::Loss loss = disk_.CutPower(random_);
+  lost_.dropped += loss.dropped;
+  lost_.torn = lost_.torn || loss.torn;
+  return loss;
+}
+
+void SimNode::DieAfterActions(size_t actions, bool power_cut) {
+  actions_to_live_ = actions;
+  dies_by_power_cut_ = power_cut;
+}
+
+bool SimNode::Survives() {
+  if (core_ == nullptr) {
+    return false;
+  }
+  if (!actions_to_live_ || (*actions_to_live_)-- > 0) {
+    return true;
+  }
+  if (dies_by_power_cut_) {
+    CutPower();
+  } else {
+    Kill();
+  }
+  return false;
+}
+
+void SimNode::Pause() {
+  paused_ = true;
+}
+
+void SimNode::Resume() {
+  paused_ = false;
+  std::vector<Input> waiting = std::exchange(inbox_, {});
+  for (Input& input : waiting) {
+    if (core_) {
+      input();
+    }
+  }
+}
+
+void SimNode::Take(Input input) {
+  if (core_ == nullptr) {
+    return;
+  }
+  if (paused_) {
+    inbox_.push_back(std::move(input));
+  } else {
+    input();
+  }
+}
+
+void SimNode::ScheduleTick() {
+  // Nodes do not tick in step, and no node ticks quite evenly.
+  const auto span = static_cast<uint64_t>(setup_.tick.count());
+  const Duration after(static_cast<int64_t>(span / 2 + random_.Below(span)));
+  queue_->After(after, [this, boot = boot_counter_] { Tick(boot); });
+}
+
+void SimNode::Tick(uint64_t boot) {
+  if (core_ == nullptr || boot_counter_ != boot) {
+    return;
+  }
+  Take([this] {
+    Apply(core_->OnTick(now()));
+    if (core_ && adversary_) {
+      adversary_->OnTick(*this);
+    }
+  });
+  if (core_ && disk_.dirty() && !paused_ && queue_->now() - last_sync_ >= kSyncPeriod) {
+    disk_.Sync();
+    last_sync_ = queue_->now();
+  }
+  if (core_) {
+    ScheduleTick();
+  }
+}
+
+void SimNode::LinkOpened(LinkId link, const std::string& dialed_address) {
+  Take([this, link, dialed_address] { Apply(core_->OnLinkOpened(link, dialed_address, now())); });
+}
+
+void SimNode::DialFailed(const std::string& address) {
+  Take([this, address] { Apply(core_->OnDialFailed(address, now())); });
+}
+
+void SimNode::FrameArrived(LinkId link, const Wire& wire) {
+  Take([this, link, wire] {
+    if (adversary_ && wire.frame) {
+      NoteHandshake(link, *wire.frame);
+      if (!adversary_->OnReceive(*this, link, wire.frame)) {
+        return;
+      }
+    }
+    Apply(wire.frame ? core_->OnFrame(link, *wire.frame, now()) : core_->OnBadFrame(link, now()));
+  });
+}
+
+void SimNode::LinkClosed(LinkId link) {
+  open_links_.erase(link);
+  Take([this, link] { Apply(core_->OnLinkClosed(link, now())); });
+}
+
+void SimNode::NoteHandshake(LinkId link, const federation::v1::Frame& frame) {
+  if (frame.has_hello_proof()) {
+    open_links_.insert(link);
+  }
+}
+
+void SimNode::Apply(Actions actions) {
+  for (Action& action : actions) {
+    if (!Survives()) {
+      return;
+    }
+    Do(action);
+  }
+}
+
+void SimNode::Do(Action& action) {
+  if (auto* send = std::get_if<ruvd::SendFrame>(&action)) {
+    if (adversary_) {
+      NoteHandshake(send->link, *send->frame);
+      adversary_->OnSend(*this, send->link, send->frame);
+    } else {
+      SendFrame(send->link, std::move(send->frame));
+    }
+  } else if (auto* close = std::get_if<CloseLink>(&action)) {
+    open_links_.erase(close->link);
+    network_->Close(close->link);
+  } else if (auto* dial = std::get_if<Dial>(&action)) {
+    network_->Dial(setup_.number, dial->address);
+  } else if (auto* accepted = std::get_if<ItemAccepted>(&action)) {
+    Keep(accepted->item, accepted->own);
+  } else if (auto* dropped = std::get_if<ItemDropped>(&action)) {
+    Drop(dropped->id);
+  } else if (auto* refused = std::get_if<MessageRefused>(&action)) {
+    audit_->Refused(setup_.number, refused->link, refused->status);
+  } else if (auto* changed = std::get_if<MemberChanged>(&action)) {
+    audit_->MemberSeen(setup_.number, changed->member);
+  }
+}
+
+void SimNode::Keep(const Item& item, bool own) {
+  if (own) {
+    audit_->Signed(setup_.number, item.id, *item.payload);
+  }
+  audit_->Accepted(setup_.number, item, own);
+  disk_.PutItem(item);
+  Hold(item.id, true);
+  if (own && setup_.syncs_own_items) {
+    disk_.Sync();
+  }
+  if (own && !adversary_) {
+    audit_->Acknowledged(item.id);
+  }
+}
+
+void SimNode::Drop(const Digest& id) {
+  disk_.DeleteItem(id);
+  Hold(id, false);
+}
+
+void SimNode::Hold(const Digest& id, bool held) {
+  if (held ? held_.insert(id).second : held_.erase(id) > 0) {
+    heads_ ^= PrefixOf(id);
+  }
+}
+
+absl::Status SimNode::OfferDelta(uint64_t round, const AdapterDelta& delta) {
+  if (core_ == nullptr || paused_) {
+    return absl::UnavailableError("process does not run");
+  }
+  ASSIGN_OR_RETURN(const uint64_t reservation, ledger_->Reserve(ChargeOf(round)));
+  audit_->LedgerCharged(setup_.number, ledger_->spent());
+  if (!Survives()) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(ledger_->Spend(reservation));
+  ASSIGN_OR_RETURN(Actions actions, core_->OfferAdapterDelta(round, delta, now()));
+  Apply(std::move(actions));
+  return Survives() ? ledger_->Release(reservation) : absl::OkStatus();
+}
+
+absl::Status SimNode::OfferPattern(const SharedPattern& pattern) {
+  if (core_ == nullptr || paused_) {
+    return absl::UnavailableError("process does not run");
+  }
+  ASSIGN_OR_RETURN(Actions actions, core_->OfferPattern(pattern, now()));
+  Apply(std::move(actions));
+  return absl::OkStatus();
+}
+
+uint64_t SimNode::payload_bytes_received() const {
+  return earlier_payload_bytes_ + (core_ ? core_->counters().payload_bytes_received : 0);
+}
+
+void SimNode::SendFrame(LinkId link, std::shared_ptr<const federation::v1::Frame> frame) {
+  network_->Send(link, network_->WireOf(std::move(frame)));
+}
+
+void SimNode::SendBytes(LinkId link, const std::string& bytes) {
+  auto frame = std::make_shared<federation::v1::Frame>();
+  Wire wire{.hash = HashOfBytes(bytes), .bytes = static_cast<uint32_t>(bytes.size())};
+  if (frame->ParseFromString(bytes)) {
+    wire.frame = std::move(frame);
+  }
+  network_->Send(link, std::move(wire));
+}
+
+}  // namespace ruvd::test

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "base/random.h"
+#include "federation/gossip_core.h"
+#include "tests/sim/adversary.h"
+#include "tests/sim/audit.h"
+#include "tests/sim/event_queue.h"
+#include "tests/sim/identities.h"
+#include "tests/sim/sim_disk.h"
+#include "tests/sim/sim_ledger.h"
+#include "tests/sim/sim_network.h"
+
+namespace ruvd::test {
+
+struct NodeSetup {
+  size_t number = 0;
+  std::vector<std::string> contacts;  // addresses that it knows from the start
+  uint64_t seed = 0;
+  int64_t clock_offset_ms = 0;
+  double clock_drift = 0;  // 1e-4: 100 microseconds a second fast
+  Duration tick = std::chrono::milliseconds(250);
+  bool syncs_own_items = true;  // false: acknowledges what a power cut may take
+  bool syncs_ledger = true;     // false: forgets what was spent
+};
+
+// The owner of one GossipCore: does what its actions say over the simulated network and disk, as
+// the node's federation actor does over the real ones. Own items are synced before they are
+// acknowledged and sent, other nodes' half a second later; the ledger before every step. A process
+// can be killed between any two actions. Not thread-safe.
+class SimNode final : public NetworkEndpoint {
+ public:
+  // The references outlive the node. With an adversary it is Byzantine.
+  SimNode(NodeSetup setup, EventQueue& queue, SimNetwork& network, Audit& audit,
+          std::unique_ptr<Adversary> adversary);
+
+  // Starts the process from what the disk has.
+  void Start();
+  // Ends the process; the machine goes on, and nothing that was written is lost.
+  void Kill();
+  // The machine stops: unsynced writes are lost, and its links die without a word.
+  SimDisk::Loss CutPower();
+  // Dies by one of both within an input, after so many more actions.
+  void DieAfterActions(size_t actions, bool power_cut);
+  void LiveOn() { actions_to_live_.reset(); }
+  // Stops the process as SIGSTOP does: what arrives waits.
+  void Pause();
+  void Resume();
+  void StepClock(int64_t millis) { setup_.clock_offset_ms += millis; }
+
+  // Inputs of the node's owner, who pays in the ledger for every update.
+  absl::Status OfferDelta(uint64_t round, const AdapterDelta& delta);
+  absl::Status OfferPattern(const SharedPattern& pattern);
+
+  // ---- NetworkEndpoint
+  void LinkOpened(LinkId link, const std::string& dialed_address) override;
+  void DialFailed(const std::string& address) override;
+  void FrameArrived(LinkId link, const Wire& wire) override;
+  void LinkClosed(LinkId link) override;
+  uint64_t process() const override { return core_ ? boot_counter_ : 0; }
+
+  bool up() const { return core_ != nullptr; }
+  bool paused() const { return paused_; }
+  bool byzantine() const { return adversary_ != nullptr; }
+  const GossipCore& core() const { return *core_; }
+  const std::set<Digest>& held() const { return held_; }
+  // Equal for equal sets of items.
+  uint64_t heads() const { return heads_; }
+  // Chunks received over all processes.
+  uint64_t payload_bytes_received() const;
+  SimDisk::Loss lost() const { return lost_; }
+
+  // ---- What an adversary works with.
+  size_t number() const { return setup_.number; }
+  const Identity& identity() const { return IdentityOf(setup_.number); }
+  uint64_t boot_counter() const { return boot_counter_; }
+  Instant now() const;
+  Random& random() { return random_; }
+  Audit& audit() { return *audit_; }
+  // Links whose handshake is done, in the order of their ids. Of Byzantine nodes only.
+  const std::set<LinkId>& open_links() const { return open_links_; }
+  void SendFrame(LinkId link, std::shared_ptr<const federation::v1::Frame> frame);
+  // Bytes that may be no frame at all.
+  void SendBytes(LinkId link, const std::string& bytes);
+  void DialAddress(const std::string& address) { network_->Dial(setup_.number, address); }
+
+ private:
+  using Input = absl::AnyInvocable<void()>;
+  // Runs an input now, or when the process runs again; drops it if it has ended by then.
+  void Take(Input input);
+  void ScheduleTick();
+  void Tick(uint64_t boot);
+  void Apply(Actions actions);
+  void Do(Action& action);
+  void Keep(const Item& item, bool own);
+  void Drop(const Digest& id);
+  void Hold(const Digest& id, bool held);
+  void NoteHandshake(LinkId link, const federation::v1::Frame& frame);
+  // Counts an action. False if the process died before it.
+  bool Survives();
+  void EndProcess();
+
+  NodeSetup setup_;
+  EventQueue* queue_;
+  SimNetwork* network_;
+  Audit* audit_;
+  std::unique_ptr<Adversary> adversary_;
+  Random random_;
+  SimDisk disk_;
+  std::optional<SimLedger> ledger_;
+  std::unique_ptr<GossipCore> core_;  // null while there is no process
+  uint64_t boot_counter_ = 0;
+  bool paused_ = false;
+  std::vector<Input> inbox_;  // while paused
+  std::set<Digest> held_;
+  uint64_t heads_ = 0;
+  std::set<LinkId> open_links_;
+  TimePoint last_sync_{};
+  uint64_t earlier_payload_bytes_ = 0;
+  std::optional<size_t> actions_to_live_;
+  bool dies_by_power_cut_ = false;
+  SimDisk::Loss lost_;
+};
+
+}  // namespace ruvd::test

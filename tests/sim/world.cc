@@ -1,0 +1,349 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/sim/world.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include "base/status.h"
+#include "federation/limits.h"
+#include "tests/federation/fixture.h"
+
+namespace ruvd::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Nodes find each other before anything happens to them.
+constexpr Duration kWarmUp = seconds(10);
+// How long the phase without faults may take: twice the longest backoff and the period of
+// anti-entropy.
+constexpr Duration kSettleLimit = seconds(180);
+// What is well must stay well.
+constexpr Duration kQuiet = seconds(5);
+// Above so many nodes only some are asked whom they see: all pairs would take longer than the run.
+constexpr size_t kAskedNodes = 500;
+// Payloads of two chunks are held by every node: 90 kB each.
+constexpr size_t kMaxNodesWithLargeItems = 1000;
+constexpr size_t kMaxItemsPerWorld = 40;
+
+}  // namespace
+
+World::World(WorldOptions options)
+    : options_(std::move(options)),
+      random_(options_.seed),
+      network_(queue_, random_.Next()),
+      audit_(queue_, network_, options_.nodes) {
+  PickOptions();
+  MakeNodes();
+  faults_ = std::make_unique<FaultInjector>(
+      FaultInjector::Target{
+          .queue = &queue_, .network = &network_, .audit = &audit_, .nodes = &nodes_},
+      picked_faults_, random_.Next());
+}
+
+World::~World() = default;
+
+void World::PickOptions() {
+  if (options_.faults) {
+    picked_faults_ = *options_.faults;
+  } else {
+    for (const Fault fault : AllFaults()) {
+      if (random_.Chance(0.5)) {
+        picked_faults_.insert(fault);
+      }
+    }
+  }
+  if (!options_.loss) {
+    constexpr std::array<double, 4> kLosses = {0, 0.01, 0.05, 0.2};
+    options_.loss = kLosses[random_.Below(kLosses.size())];
+  }
+  if (!options_.byzantine) {
+    options_.byzantine.emplace();
+    const auto kinds = AllAdversaries();
+    for (uint64_t i = random_.Below(3); i > 0; --i) {
+      options_.byzantine->push_back(
+          {.kind = kinds[random_.Below(kinds.size())], .share = 0.05 + 0.1 * random_.Uniform()});
+    }
+  }
+  if (!options_.items) {
+    options_.items = std::min(2 * options_.nodes, kMaxItemsPerWorld);
+  }
+  network_.conditions().loss = *options_.loss;
+  network_.conditions().duplication = picked_faults_.contains(Fault::kDuplication) ? 5e-4 : 0;
+}
+
+std::vector<std::optional<AdversaryKind>> World::PickAdversaries() {
+  std::vector<std::optional<AdversaryKind>> kinds(options_.nodes);
+  std::vector<size_t> order(options_.nodes);
+  for (size_t i = 0; i < order.size(); ++i) {
+    order[i] = i;
+  }
+  random_.Shuffle(std::span<size_t>(order));
+  size_t next = 0;
+  for (const ByzantineShare& entry : *options_.byzantine) {
+    auto count = static_cast<size_t>(entry.share * static_cast<double>(options_.nodes));
+    count = entry.share > 0 ? std::max<size_t>(count, 1) : 0;
+    for (; count > 0 && next + 2 < order.size(); --count) {
+      kinds[order[next++]] = entry.kind;
+    }
+  }
+  return kinds;
+}
+
+std::vector<std::string> World::ContactsOf(size_t node, const std::vector<size_t>& honest) {
+  std::set<std::string> contacts;
+  // Nobody can help a node that knows liars only, so each knows an honest node before it.
+  if (!honest.empty()) {
+    contacts.insert(IdentityOf(honest[random_.Below(honest.size())]).config.listen_address);
+  }
+  for (size_t i = 1; i < options_.contacts; ++i) {
+    const size_t other = random_.Below(options_.nodes);
+    if (other != node) {
+      contacts.insert(IdentityOf(other).config.listen_address);
+    }
+  }
+  return {contacts.begin(), contacts.end()};
+}
+
+void World::MakeNodes() {
+  const auto kinds = PickAdversaries();
+  const bool drifts = picked_faults_.contains(Fault::kClockDrift);
+  for (size_t i = 0; i < options_.nodes; ++i) {
+    NodeSetup setup{.number = i, .contacts = ContactsOf(i, honest_), .seed = random_.Next()};
+    if (drifts) {
+      setup.clock_offset_ms = static_cast<int64_t>(random_.Below(100'001)) - 50'000;
+      setup.clock_drift = 2e-4 * (2 * random_.Uniform() - 1);
+    }
+    setup.syncs_own_items = options_.defect != SeededDefect::kUnsyncedItems;
+    setup.syncs_ledger = options_.defect != SeededDefect::kUnsyncedLedger;
+    std::unique_ptr<Adversary> adversary = kinds[i] ? MakeAdversary(*kinds[i]) : nullptr;
+    if (adversary) {
+      audit_.SetByzantine(i);
+    } else {
+      honest_.push_back(i);
+    }
+    nodes_.push_back(std::make_unique<SimNode>(std::move(setup), queue_, network_, audit_,
+                                               std::move(adversary)));
+    queue_.After(milliseconds(static_cast<int64_t>(random_.Below(3000))),
+                 [node = nodes_.back().get()] { node->Start(); });
+  }
+}
+
+void World::PlanItems(TimePoint begin, TimePoint end) {
+  const auto span = static_cast<uint64_t>((end - begin).count());
+  for (size_t i = 0; i < *options_.items; ++i) {
+    queue_.At(begin + Duration(static_cast<int64_t>(random_.Below(span))),
+              [this] { OfferItem(0); });
+  }
+}
+
+void World::OfferItem(size_t attempt) {
+  SimNode& node = *nodes_[honest_[random_.Below(honest_.size())]];
+  absl::Status offered;
+  if (random_.Chance(0.5)) {
+    const bool large = options_.nodes <= kMaxNodesWithLargeItems && random_.Chance(0.05);
+    offered = node.OfferDelta(1 + random_.Below(3), WorldDelta(random_.Next(), large));
+  } else {
+    offered = node.OfferPattern(WorldPattern(random_.Next()));
+  }
+  if (!offered.ok() && attempt < 10) {  // it is down
+    queue_.After(milliseconds(100), [this, attempt] { OfferItem(attempt + 1); });
+  }
+}
+
+void World::RunUntil(TimePoint end) {
+  while (queue_.RunNext(end)) {
+  }
+}
+
+bool World::HeadsEqual() const {
+  const SimNode* first = nullptr;
+  for (const size_t i : honest_) {
+    const SimNode& node = *nodes_[i];
+    if (!node.up() || node.paused()) {
+      continue;
+    }
+    if (first != nullptr && node.heads() != first->heads()) {
+      return false;
+    }
+    first = &node;
+  }
+  return true;
+}
+
+void World::WatchHeal() {
+  const auto healed = faults_->healed_at();
+  if (healed && healed != heal_watched_ && !faults_->cut() && HeadsEqual()) {
+    heal_watched_ = healed;
+    audit_.measures().heal.Add(std::chrono::duration<double>(queue_.now() - *healed).count());
+  }
+  queue_.After(milliseconds(250), [this] { WatchHeal(); });
+}
+
+bool World::Settled() {
+  for (const size_t i : honest_) {
+    if (!nodes_[i]->up() || nodes_[i]->held().size() < audit_.acknowledged()) {
+      return false;
+    }
+  }
+  if (!HeadsEqual()) {
+    return false;
+  }
+  // Whoever was not content the last time is asked first.
+  const size_t asked = std::min(honest_.size(), kAskedNodes);
+  for (size_t i = 0; i < asked; ++i) {
+    const size_t place = (next_to_ask_ + i) % honest_.size();
+    std::set<NodeId> alive;
+    for (const Member& member : nodes_[honest_[place]]->core().Members()) {
+      if (member.state == MemberState::kAlive) {
+        alive.insert(member.id);
+      }
+    }
+    for (const size_t other : honest_) {
+      if (!alive.contains(IdentityOf(other).key.id())) {
+        next_to_ask_ = place;
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+void World::Settle() {
+  faults_->EndAll();
+  network_.conditions().loss = 0;
+  network_.conditions().duplication = 0;
+  const TimePoint begin = queue_.now();
+  while (queue_.now() - begin < kSettleLimit) {
+    RunUntil(queue_.now() + seconds(1));
+    if (Settled()) {
+      settled_after_ = queue_.now() - begin;
+      RunUntil(queue_.now() + kQuiet);
+      return;
+    }
+  }
+}
+
+void World::Judge() {
+  std::set<Digest> all;
+  for (const size_t i : honest_) {
+    all.insert(nodes_[i]->held().begin(), nodes_[i]->held().end());
+  }
+  for (size_t place = 0; place < honest_.size(); ++place) {
+    const size_t i = honest_[place];
+    const SimNode& node = *nodes_[i];
+    if (!node.up()) {
+      audit_.Violate("node_down", "node " + std::to_string(i) + " did not start again");
+      continue;
+    }
+    audit_.CheckItems(i, node.held(), all);
+    if (place < kAskedNodes || place == next_to_ask_) {
+      audit_.CheckMembers(i, node.core().Members(), honest_);
+    }
+    const std::vector<Item> items = node.core().Items();
+    if (items.size() != node.held().size()) {
+      audit_.Violate("store_differs_from_core",
+                     "node " + std::to_string(i) + " stores other items than its core has");
+    }
+    if (items.size() > limits::kMaxItems || node.core().active_links() > limits::kMaxLinks) {
+      audit_.Violate("memory_bound", "node " + std::to_string(i) + " holds more than its limits");
+    }
+  }
+  if (!settled_after_ && audit_.violations().empty()) {
+    audit_.Violate("not_settled", "honest nodes were not of one mind at any whole second");
+  }
+}
+
+WorldReport World::Run() {
+  RunUntil(queue_.now() + kWarmUp);
+  const TimePoint begin = queue_.now();
+  const auto lasts = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double, std::ratio<3600>>(options_.hours));
+  PlanItems(begin, begin + lasts);
+  faults_->Begin(begin + lasts);
+  WatchHeal();
+  PlantDefect();
+  RunUntil(begin + lasts);
+  Settle();
+  Judge();
+  return Report();
+}
+
+void World::PlantDefect() {
+  const size_t victim = honest_.front();
+  const size_t other = honest_.back();
+  switch (options_.defect) {
+    case SeededDefect::kForgedItem: {
+      auto payload = std::make_shared<const std::string>("never signed");
+      audit_.Signed(other, Digest{1}, "signed");
+      audit_.Accepted(victim,
+                      {.id = Digest{1},
+                       .origin = IdentityOf(other).key.id(),
+                       .envelope = nullptr,
+                       .payload = std::move(payload)},
+                      /*own=*/false);
+      return;
+    }
+    case SeededDefect::kForgedMember: {
+      Member member;
+      member.id = IdentityOf(other).key.id();
+      member.name = IdentityOf(other).config.certificate.name;
+      member.address = "elsewhere:1";
+      member.model_hash = IdentityOf(other).config.model_hash;
+      audit_.MemberSeen(victim, member);
+      return;
+    }
+    case SeededDefect::kDeafNode:
+      network_.Deafen(victim);
+      return;
+    default:
+      return;
+  }
+}
+
+WorldReport World::Report() const {
+  WorldReport report;
+  report.seed = options_.seed;
+  report.loss = *options_.loss;
+  for (const Fault fault : picked_faults_) {
+    report.options.emplace_back(FaultName(fault));
+  }
+  for (const ByzantineShare& entry : *options_.byzantine) {
+    report.options.emplace_back(AdversaryName(entry.kind));
+  }
+  report.honest = honest_.size();
+  report.faults = faults_->counts();
+  for (const auto& node : nodes_) {
+    report.faults["unsynced-write"] += node->lost().dropped;
+    report.faults["torn-write"] += node->lost().torn ? 1 : 0;
+    if (node->byzantine()) {
+      ++report.faults["byzantine-node"];
+    }
+  }
+  report.network = network_.counters();
+  report.faults["retransmission"] += report.network.retransmissions;
+  report.faults["duplicated-frame"] += report.network.duplicated_frames;
+  report.faults["held-frame"] += report.network.held_frames;
+  report.faults["lost-link"] += report.network.lost_links;
+  report.violations = audit_.violations();
+  report.measures = audit_.measures();
+  for (const size_t i : honest_) {
+    report.measures.payload_bytes_received += nodes_[i]->payload_bytes_received();
+  }
+  report.measures.due_deliveries = report.measures.acknowledged * (honest_.size() - 1);
+  report.simulated_s = std::chrono::duration<double>(queue_.now().time_since_epoch()).count();
+  report.node_hours = report.simulated_s / 3600 * static_cast<double>(honest_.size());
+  if (settled_after_) {
+    report.settled_s = std::chrono::duration<double>(*settled_after_).count();
+  }
+  report.events = queue_.events();
+  report.trace_hash = network_.trace_hash();
+  return report;
+}
+
+}  // namespace ruvd::test

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/sim/adversary.h"
+#include "tests/sim/audit.h"
+#include "tests/sim/event_queue.h"
+#include "tests/sim/faults.h"
+#include "tests/sim/sim_network.h"
+#include "tests/sim/sim_node.h"
+
+namespace ruvd::test {
+
+struct ByzantineShare {
+  AdversaryKind kind = AdversaryKind::kSilent;
+  double share = 0;  // of all nodes, below 0.5 in all
+};
+
+// Defects that are built into a world on purpose, so that tests can see its invariants fail. None
+// of them touches the core.
+enum class SeededDefect : uint8_t {
+  kNone,
+  kForgedItem,      // a node's store takes an item whose payload was altered
+  kForgedMember,    // a node believes in another address of a member
+  kUnsyncedItems,   // nodes acknowledge what they have not synced
+  kUnsyncedLedger,  // ledgers forget what a power cut takes
+  kDeafNode,        // nothing but keep-alives ever reaches one node's core
+};
+
+struct WorldOptions {
+  size_t nodes = 20;  // at least 2
+  uint64_t seed = 1;
+  double hours = 0.02;  // of the phase with faults, simulated
+  size_t contacts = 4;  // addresses that a node begins with
+  // What the seed picks where nothing is chosen.
+  std::optional<double> loss;  // of a segment, 0 to 0.5
+  std::optional<std::vector<ByzantineShare>> byzantine;
+  std::optional<std::set<Fault>> faults;
+  std::optional<size_t> items;
+  SeededDefect defect = SeededDefect::kNone;
+};
+
+struct WorldReport {
+  uint64_t seed = 0;
+  double loss = 0;
+  std::vector<std::string> options;  // faults and Byzantine kinds of this seed
+  size_t honest = 0;
+  std::map<std::string, uint64_t> faults;  // injected, by kind
+  std::vector<Violation> violations;
+  Measures measures;
+  double simulated_s = 0;
+  double node_hours = 0;            // of honest nodes
+  std::optional<double> settled_s;  // from the last fault to equal, complete knowledge
+  NetworkCounters network;
+  uint64_t events = 0;
+  uint64_t trace_hash = 0;
+};
+
+// A cluster of real GossipCores over a simulated clock, network and disk, from one seed: it starts,
+// lives through a phase in which items are offered and faults happen, then through one without
+// faults (Byzantine members stay), at whose end everything must be well: all honest nodes hold the
+// same items, among them every acknowledged one, and see each other alive. Not thread-safe.
+class World {
+ public:
+  explicit World(WorldOptions options);
+  ~World();
+
+  WorldReport Run();
+
+ private:
+  void PickOptions();
+  void MakeNodes();
+  std::vector<std::string> ContactsOf(size_t node, const std::vector<size_t>& honest);
+  std::vector<std::optional<AdversaryKind>> PickAdversaries();
+  void PlanItems(TimePoint begin, TimePoint end);
+  void OfferItem(size_t attempt);
+  void PlantDefect();
+  void RunUntil(TimePoint end);
+  void WatchHeal();
+  bool HeadsEqual() const;
+  // Whether nothing is left to find out for any honest node.
+  bool Settled();
+  void Settle();
+  void Judge();
+  WorldReport Report() const;
+
+  WorldOptions options_;
+  Random random_;
+  EventQueue queue_;
+  SimNetwork network_;
+  Audit audit_;
+  std::vector<std::unique_ptr<SimNode>> nodes_;
+  std::vector<size_t> honest_;
+  std::unique_ptr<FaultInjector> faults_;
+  std::set<Fault> picked_faults_;
+  std::optional<TimePoint> heal_watched_;
+  std::optional<Duration> settled_after_;
+  size_t next_to_ask_ = 0;  // whose members are looked at first
+};
+
+}  // namespace ruvd::test

@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/sim/world.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "tests/sim/signature_memo.h"
+#include "tests/sim/world_report.h"
+
+namespace ruvd::test {
+namespace {
+
+using testing::Contains;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+WorldOptions Small(uint64_t seed) {
+  WorldOptions options;
+  options.nodes = 8;
+  options.seed = seed;
+  options.hours = 0.01;
+  return options;
+}
+
+// A world in which nothing happens but what a test adds.
+WorldOptions Calm(uint64_t seed) {
+  WorldOptions options = Small(seed);
+  options.faults.emplace();
+  options.byzantine.emplace();
+  options.loss = 0;
+  return options;
+}
+
+void ExpectWell(const WorldOptions& options, const WorldReport& report) {
+  for (const Violation& violation : report.violations) {
+    ADD_FAILURE() << violation.invariant << ": " << violation.detail
+                  << "\nrepeat: " << ReproductionCommand(options, options.seed);
+  }
+  EXPECT_TRUE(report.settled_s.has_value());
+  EXPECT_GT(report.measures.acknowledged, 0U);
+  EXPECT_GT(report.measures.deliveries, 0U);
+}
+
+TEST(World, CalmOneDeliversEverythingOnceToEverybody) {
+  const WorldReport report = World(Calm(1)).Run();
+  ExpectWell(Calm(1), report);
+  EXPECT_EQ(report.measures.deliveries, report.measures.due_deliveries);
+  EXPECT_LE(report.measures.payload_bytes_received, report.measures.delivered_bytes * 11 / 10);
+  EXPECT_THAT(report.measures.refused, IsEmpty());
+  EXPECT_EQ(report.measures.false_suspicions, 0U);
+  EXPECT_EQ(report.measures.false_deaths, 0U);
+}
+
+TEST(World, SameSeedSameTrace) {
+  const WorldReport first = World(Small(5)).Run();
+  const WorldReport again = World(Small(5)).Run();
+  EXPECT_EQ(first.trace_hash, again.trace_hash);
+  EXPECT_EQ(first.events, again.events);
+  EXPECT_EQ(first.faults, again.faults);
+  EXPECT_NE(first.trace_hash, World(Small(6)).Run().trace_hash);
+}
+
+TEST(World, SeedsPickTheirOwnOptions) {
+  const WorldReport first = World(Small(1)).Run();
+  const WorldReport second = World(Small(2)).Run();
+  EXPECT_NE(std::make_pair(first.options, first.loss), std::make_pair(second.options, second.loss));
+}
+
+TEST(World, SignaturesAreCheckedByLibsodiumOnceEach) {
+  const SignatureMemoCounters before = SignatureMemo();
+  World(Calm(3)).Run();
+  EXPECT_GT(SignatureMemo().computed, before.computed);
+  EXPECT_GT(SignatureMemo().asked - before.asked, 2 * (SignatureMemo().computed - before.computed));
+}
+
+class WorldSeeds : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(WorldSeeds, HoldsItsInvariants) {
+  const WorldOptions options = Small(GetParam());
+  ExpectWell(options, World(options).Run());
+}
+
+INSTANTIATE_TEST_SUITE_P(Swarm, WorldSeeds, testing::Range<uint64_t>(1, 13));
+
+class WorldFaults : public testing::TestWithParam<Fault> {};
+
+TEST_P(WorldFaults, HappensAndDoesNoHarm) {
+  WorldOptions options = Calm(11);
+  options.hours = 0.02;
+  options.faults->insert(GetParam());
+  const WorldReport report = World(options).Run();
+  ExpectWell(options, report);
+  const std::string name(FaultName(GetParam()));
+  if (GetParam() == Fault::kDuplication) {
+    EXPECT_GT(report.faults.at("duplicated-frame"), 0U);
+  } else if (GetParam() != Fault::kClockDrift) {
+    EXPECT_THAT(report.faults, Contains(testing::Key(name)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, WorldFaults, testing::ValuesIn(AllFaults()),
+                         [](const auto& parameter) {
+                           std::string name(FaultName(parameter.param));
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+class WorldAdversaries : public testing::TestWithParam<AdversaryKind> {};
+
+TEST_P(WorldAdversaries, CannotHarmHonestNodes) {
+  WorldOptions options = Calm(21);
+  options.nodes = 10;
+  options.byzantine->push_back({.kind = GetParam(), .share = 0.3});
+  const WorldReport report = World(options).Run();
+  ExpectWell(options, report);
+  EXPECT_EQ(report.honest, 7U);
+  EXPECT_EQ(report.measures.deliveries, report.measures.due_deliveries);
+  switch (GetParam()) {
+    case AdversaryKind::kForger:
+      EXPECT_THAT(report.measures.refused, Contains(testing::Key("SIGNATURE_INVALID")));
+      break;
+    case AdversaryKind::kReplayer:
+      EXPECT_THAT(report.measures.refused, Contains(testing::Key("WRONG_CLUSTER")));
+      break;
+    case AdversaryKind::kEquivocator:
+      EXPECT_GT(report.measures.accepted_byzantine, 0U);
+      break;
+    case AdversaryKind::kFlooder:
+      EXPECT_THAT(report.measures.refused, Contains(testing::Key("LIMIT_EXCEEDED")));
+      break;
+    default:
+      break;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, WorldAdversaries, testing::ValuesIn(AllAdversaries()),
+                         [](const auto& parameter) {
+                           std::string name(AdversaryName(parameter.param));
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// ---- The invariants can fail: each of these worlds has a defect on purpose.
+
+void ExpectViolation(WorldOptions options, SeededDefect defect, const std::string& invariant) {
+  options.defect = defect;
+  const WorldReport report = World(options).Run();
+  EXPECT_THAT(report.violations, Contains(Field(&Violation::invariant, invariant)));
+}
+
+TEST(WorldCatches, AForgedItem) {
+  ExpectViolation(Calm(1), SeededDefect::kForgedItem, "forged_item");
+}
+
+TEST(WorldCatches, AForgedMember) {
+  ExpectViolation(Calm(1), SeededDefect::kForgedMember, "forged_member");
+}
+
+TEST(WorldCatches, ANodeThatAcknowledgesWhatItDidNotSync) {
+  WorldOptions options = Calm(4);
+  options.faults->insert(Fault::kPowerCut);
+  options.items = 400;
+  options.hours = 0.05;
+  ExpectViolation(options, SeededDefect::kUnsyncedItems, "acknowledged_item_lost");
+}
+
+TEST(WorldCatches, ALedgerThatForgets) {
+  WorldOptions options = Calm(2);
+  options.faults->insert(Fault::kPowerCut);
+  options.items = 400;
+  options.hours = 0.05;
+  ExpectViolation(options, SeededDefect::kUnsyncedLedger, "ledger_not_monotone");
+}
+
+TEST(WorldCatches, ANodeThatNothingReaches) {
+  ExpectViolation(Calm(1), SeededDefect::kDeafNode, "acknowledged_item_lost");
+}
+
+// ---- Report
+
+TEST(WorldReport, SaysHowToRepeatAFailingSeed) {
+  WorldOptions options = Calm(7);
+  options.byzantine->push_back({.kind = AdversaryKind::kForger, .share = 0.2});
+  options.faults->insert(Fault::kPowerCut);
+  EXPECT_EQ(ReproductionCommand(options, 7),
+            "world --nodes 8 --seeds 7..7 --hours 0.01 --loss 0 --faults power-cut "
+            "--byzantine forger:0.2");
+  EXPECT_EQ(ReproductionCommand(Small(3), 3), "world --nodes 8 --seeds 3..3 --hours 0.01");
+}
+
+TEST(WorldReport, JsonAndTableNameWhatWasMeasured) {
+  WorldOptions options = Calm(1);
+  options.defect = SeededDefect::kForgedItem;
+  Summary summary{.nodes = 8, .runs = {}, .cost = {}};
+  summary.runs.push_back(World(options).Run());
+  const std::string json = ToJson(summary);
+  for (const char* key : {"\"faults\":", "\"violations\":1", "\"copies_per_delivery\":",
+                          "\"detection\":", "\"heal\":", "\"memory\":", "\"trace_hash\":"}) {
+    EXPECT_THAT(json, HasSubstr(key));
+  }
+  EXPECT_THAT(json, HasSubstr("\"invariant\":\"forged_item\""));
+  EXPECT_THAT(ToTable(summary), HasSubstr("violations                       1\n"));
+  EXPECT_THAT(ToTable(summary), Not(HasSubstr("nan")));
+}
+
+}  // namespace
+}  // namespace ruvd::test
