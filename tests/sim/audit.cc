@@ -50,6 +50,7 @@ void Measures::Merge(const Measures& other) {
   heal.Merge(other.heal);
   AddTo(refused, other.refused);
   AddTo(refused_honest, other.refused_honest);
+  refused_honest_first.insert(other.refused_honest_first.begin(), other.refused_honest_first.end());
 }
 
 Audit::Audit(const EventQueue& queue, const SimNetwork& network, size_t nodes)
@@ -168,8 +169,14 @@ void Audit::Refused(size_t node, LinkId link, const absl::Status& status) {
     return;
   }
   const auto peer = network_->PeerOf(link);
-  const bool honest = peer && !nodes_[*peer].byzantine;
-  ++(honest ? measures_.refused_honest : measures_.refused)[ReasonOf(status)];
+  const std::string reason = ReasonOf(status);
+  if (!peer || nodes_[*peer].byzantine) {
+    ++measures_.refused[reason];
+    return;
+  }
+  ++measures_.refused_honest[reason];
+  measures_.refused_honest_first.try_emplace(
+      reason, fmt::format("{} from node {}: {}", Where(node), *peer, MessageOf(status)));
 }
 
 void Audit::LedgerRead(size_t node, uint64_t spent, bool whole) {

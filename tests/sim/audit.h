@@ -42,6 +42,7 @@ struct Measures {
   Histogram heal;       // seconds from the end of a cut to equal items
   std::map<std::string, uint64_t> refused;         // by reason, over links to Byzantine nodes
   std::map<std::string, uint64_t> refused_honest;  // by reason, over links between honest nodes
+  std::map<std::string, std::string> refused_honest_first;  // the first of these: when and what
 
   void Merge(const Measures& other);
 };

@@ -4,7 +4,6 @@
 #include "tests/sim/sim_network.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -80,13 +79,15 @@ std::optional<Duration> SimNetwork::RetransmissionDelay(uint32_t bytes) {
     ++counters_.retransmissions;
     delay += kRetransmissionTimeout * (1 << tries);
   }
-  const double whole = std::pow(1 - conditions_.loss, bytes / kSegmentBytes);
-  while (random_.Chance(1 - whole)) {  // what fast retransmission mends, perhaps again
-    ++counters_.retransmissions;
-    delay += 2 * Delay();
-    if (delay > kRetransmissionTimeout * (1 << kMaxTries)) {
-      break;
+  // Each round of fast retransmission may lose some of what it sends again.
+  for (uint32_t segments = bytes / kSegmentBytes; segments > 0;) {
+    uint32_t lost = 0;
+    for (uint32_t i = 0; i < segments; ++i) {
+      lost += random_.Chance(conditions_.loss) ? 1 : 0;
     }
+    counters_.retransmissions += lost;
+    delay += lost > 0 ? 2 * Delay() : Duration(0);
+    segments = lost;
   }
   return delay;
 }

@@ -119,8 +119,9 @@ void World::MakeNodes() {
       setup.clock_offset_ms = static_cast<int64_t>(random_.Below(100'001)) - 50'000;
       setup.clock_drift = 2e-4 * (2 * random_.Uniform() - 1);
     }
-    setup.syncs_own_items = options_.defect != SeededDefect::kUnsyncedItems;
+    // One sync is of everything, so a ledger forgets only where items are not synced either.
     setup.syncs_ledger = options_.defect != SeededDefect::kUnsyncedLedger;
+    setup.syncs_own_items = setup.syncs_ledger && options_.defect != SeededDefect::kUnsyncedItems;
     std::unique_ptr<Adversary> adversary = kinds[i] ? MakeAdversary(*kinds[i]) : nullptr;
     if (adversary) {
       audit_.SetByzantine(i);

@@ -180,6 +180,7 @@ std::string ToJson(const Summary& summary) {
       {"settle", QuantilesOf(totals.settled)},
       {"refused", measures.refused},
       {"refused_between_honest", measures.refused_honest},
+      {"refused_between_honest_first", measures.refused_honest_first},
       {"memory",
        {{"rss_bytes", summary.cost.rss_bytes}, {"bytes_per_node", summary.cost.node_rss_bytes}}},
       {"simulated_s", totals.simulated_s},
@@ -218,6 +219,9 @@ std::string ToTable(const Summary& summary) {
   out += RowOf("last fault to settled", totals.settled);
   out += Row("refused from Byzantine nodes", ListOf(measures.refused));
   out += Row("refused between honest nodes", ListOf(measures.refused_honest));
+  for (const auto& [reason, first] : measures.refused_honest_first) {
+    out += Row("  first " + reason, first);
+  }
   out += Row("memory", fmt::format("{:.1f} MiB, {:.1f} KiB a node",
                                    static_cast<double>(summary.cost.rss_bytes) / kMiB,
                                    static_cast<double>(summary.cost.node_rss_bytes) / 1024));
