@@ -30,6 +30,7 @@ constexpr size_t kRemembered = 128;
 // Sequence numbers of envelopes that the node's own core does not know of: beyond those that it
 // counts to, within its replay windows.
 constexpr uint64_t kOwnSequence = 600;
+constexpr int64_t kRecordLifeMillis = 10 * 60 * 1000;
 
 std::optional<LinkId> RandomLink(SimNode& node) {
   if (node.open_links().empty()) {
@@ -282,7 +283,7 @@ class Equivocator : public Adversary {
     record.address = address;
     EnvelopeHeader header =
         HeaderOf(node, EnvelopePurpose::kMember, kBodyMemberRecord, seq + kMaxPairs);
-    header.expires_ms = header.created_ms + limits::kRecordLifeMillis;
+    header.expires_ms = header.created_ms + kRecordLifeMillis;
     Frame frame;
     *frame.mutable_member_delta()->add_records() =
         ToProto(*SealEnvelope(header, EncodeMemberRecord(record), node.identity().key));

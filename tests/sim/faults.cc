@@ -46,9 +46,9 @@ double MeanSeconds(Fault fault, size_t nodes) {
     case Fault::kKill:
     case Fault::kPowerCut:
     case Fault::kPause:
-      return 60 / std::clamp(0.05 * n, 1.0, 20.0);
+      return 60 / std::clamp(0.05 * n, 2.0, 20.0);
     case Fault::kClockStep:
-      return 60 / std::clamp(0.02 * n, 1.0, 10.0);
+      return 60 / std::clamp(0.02 * n, 2.0, 10.0);
     case Fault::kLinkBreak:
       return std::clamp(20 / n, 0.2, 5.0);
     default:

@@ -188,7 +188,8 @@ void SimNode::Tick(uint64_t boot) {
       adversary_->OnTick(*this);
     }
   });
-  if (core_ && disk_.dirty() && !paused_ && queue_->now() - last_sync_ >= kSyncPeriod) {
+  if (core_ && setup_.syncs_items && disk_.dirty() && !paused_ &&
+      queue_->now() - last_sync_ >= kSyncPeriod) {
     disk_.Sync();
     last_sync_ = queue_->now();
   }
@@ -268,7 +269,7 @@ void SimNode::Keep(const Item& item, bool own) {
   audit_->Accepted(setup_.number, item, own);
   disk_.PutItem(item);
   Hold(item.id, true);
-  if (own && setup_.syncs_own_items) {
+  if (own && setup_.syncs_items) {
     disk_.Sync();
   }
   if (own && !adversary_) {

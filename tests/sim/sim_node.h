@@ -31,8 +31,8 @@ struct NodeSetup {
   int64_t clock_offset_ms = 0;
   double clock_drift = 0;  // 1e-4: 100 microseconds a second fast
   Duration tick = std::chrono::milliseconds(250);
-  bool syncs_own_items = true;  // false: acknowledges what a power cut may take
-  bool syncs_ledger = true;     // false: forgets what was spent
+  bool syncs_items = true;   // false: acknowledges what a power cut may take
+  bool syncs_ledger = true;  // false: forgets what was spent
 };
 
 // The owner of one GossipCore: does what its actions say over the simulated network and disk, as

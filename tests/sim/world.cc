@@ -121,7 +121,7 @@ void World::MakeNodes() {
     }
     // One sync is of everything, so a ledger forgets only where items are not synced either.
     setup.syncs_ledger = options_.defect != SeededDefect::kUnsyncedLedger;
-    setup.syncs_own_items = setup.syncs_ledger && options_.defect != SeededDefect::kUnsyncedItems;
+    setup.syncs_items = setup.syncs_ledger && options_.defect != SeededDefect::kUnsyncedItems;
     std::unique_ptr<Adversary> adversary = kinds[i] ? MakeAdversary(*kinds[i]) : nullptr;
     if (adversary) {
       audit_.SetByzantine(i);
@@ -146,9 +146,12 @@ void World::PlanItems(TimePoint begin, TimePoint end) {
 void World::OfferItem(size_t attempt) {
   SimNode& node = *nodes_[honest_[random_.Below(honest_.size())]];
   absl::Status offered;
-  if (random_.Chance(0.5)) {
+  // More updates of one node displace its older ones, as they should.
+  size_t& deltas = deltas_of_[node.number()];
+  if (random_.Chance(0.5) && deltas < limits::kMaxDeltasPerOrigin) {
     const bool large = options_.nodes <= kMaxNodesWithLargeItems && random_.Chance(0.05);
     offered = node.OfferDelta(1 + random_.Below(3), WorldDelta(random_.Next(), large));
+    deltas += offered.ok() ? 1 : 0;
   } else {
     offered = node.OfferPattern(WorldPattern(random_.Next()));
   }

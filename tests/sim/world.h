@@ -101,6 +101,7 @@ class World {
   Audit audit_;
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::vector<size_t> honest_;
+  std::map<size_t, size_t> deltas_of_;  // offered, by node
   std::unique_ptr<FaultInjector> faults_;
   std::set<Fault> picked_faults_;
   std::optional<TimePoint> heal_watched_;

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -94,7 +95,7 @@ class WorldFaults : public testing::TestWithParam<Fault> {};
 
 TEST_P(WorldFaults, HappensAndDoesNoHarm) {
   WorldOptions options = Calm(11);
-  options.hours = 0.02;
+  options.hours = 0.05;
   options.faults->insert(GetParam());
   const WorldReport report = World(options).Run();
   ExpectWell(options, report);
@@ -151,6 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Each, WorldAdversaries, testing::ValuesIn(AllAdversarie
 // ---- The invariants can fail: each of these worlds has a defect on purpose.
 
 void ExpectViolation(WorldOptions options, SeededDefect defect, const std::string& invariant) {
+  EXPECT_EQ(World(options).Run().violations.size(), 0U);  // without the defect
   options.defect = defect;
   const WorldReport report = World(options).Run();
   EXPECT_THAT(report.violations, Contains(Field(&Violation::invariant, invariant)));
@@ -167,16 +169,16 @@ TEST(WorldCatches, AForgedMember) {
 TEST(WorldCatches, ANodeThatAcknowledgesWhatItDidNotSync) {
   WorldOptions options = Calm(4);
   options.faults->insert(Fault::kPowerCut);
-  options.items = 400;
-  options.hours = 0.05;
+  options.items = 100;
+  options.hours = 0.03;
   ExpectViolation(options, SeededDefect::kUnsyncedItems, "acknowledged_item_lost");
 }
 
 TEST(WorldCatches, ALedgerThatForgets) {
   WorldOptions options = Calm(2);
   options.faults->insert(Fault::kPowerCut);
-  options.items = 400;
-  options.hours = 0.05;
+  options.items = 100;
+  options.hours = 0.03;
   ExpectViolation(options, SeededDefect::kUnsyncedLedger, "ledger_not_monotone");
 }
 
