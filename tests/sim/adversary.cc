@@ -14,17 +14,21 @@
 namespace ruvd::test {
 namespace {
 
-constexpr std::array<std::pair<AdversaryKind, std::string_view>, 6> kNames = {
+constexpr std::array<std::pair<AdversaryKind, std::string_view>, 9> kNames = {
     {{AdversaryKind::kSilent, "silent"},
      {AdversaryKind::kFreeRider, "free-rider"},
      {AdversaryKind::kForger, "forger"},
      {AdversaryKind::kReplayer, "replayer"},
      {AdversaryKind::kEquivocator, "equivocator"},
-     {AdversaryKind::kFlooder, "flooder"}}};
+     {AdversaryKind::kFlooder, "flooder"},
+     {AdversaryKind::kBomber, "bomber"},
+     {AdversaryKind::kSybil, "sybil"},
+     {AdversaryKind::kWrongFrame, "wrong-frame"}}};
 
-constexpr std::array<AdversaryKind, 6> kKinds = {
+constexpr std::array<AdversaryKind, 9> kKinds = {
     AdversaryKind::kSilent,   AdversaryKind::kFreeRider,   AdversaryKind::kForger,
-    AdversaryKind::kReplayer, AdversaryKind::kEquivocator, AdversaryKind::kFlooder};
+    AdversaryKind::kReplayer, AdversaryKind::kEquivocator, AdversaryKind::kFlooder,
+    AdversaryKind::kBomber,   AdversaryKind::kSybil,       AdversaryKind::kWrongFrame};
 
 }  // namespace
 
@@ -59,6 +63,12 @@ std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind) {
       return MakeEquivocator();
     case AdversaryKind::kFlooder:
       return MakeFlooder();
+    case AdversaryKind::kBomber:
+      return MakeBomber();
+    case AdversaryKind::kSybil:
+      return MakeSybil();
+    case AdversaryKind::kWrongFrame:
+      return MakeWrongFrame();
   }
   return nullptr;
 }

@@ -40,6 +40,9 @@ enum class AdversaryKind : uint8_t {
   kReplayer,     // what it heard, again and much later
   kEquivocator,  // two items under one number, two records of one incarnation
   kFlooder,      // announcements, requests and reconciliations without end
+  kBomber,       // frames above their limit, payloads as large as allowed that never come
+  kSybil,        // one of many that link to everybody and give nothing
+  kWrongFrame,   // updates for another adapter frame
 };
 
 // "silent", ...

@@ -16,5 +16,8 @@ std::unique_ptr<Adversary> MakeForger();
 std::unique_ptr<Adversary> MakeReplayer();
 std::unique_ptr<Adversary> MakeEquivocator();
 std::unique_ptr<Adversary> MakeFlooder();
+std::unique_ptr<Adversary> MakeBomber();
+std::unique_ptr<Adversary> MakeSybil();
+std::unique_ptr<Adversary> MakeWrongFrame();
 
 }  // namespace ruvd::test

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "federation/gossip/manifest.h"
-#include "federation/gossip/merkle.h"
 #include "federation/limits.h"
 #include "federation/membership/member_record.h"
 #include "federation/outbox.h"
 #include "ruvd/federation/v1/federation.pb.h"
 #include "tests/federation/fixture.h"
 #include "tests/sim/attackers.h"
+#include "tests/sim/own_envelopes.h"
 #include "tests/sim/sim_node.h"
 
 namespace ruvd::test {
@@ -27,54 +27,12 @@ using federation::v1::Frame;
 using std::chrono::seconds;
 
 constexpr size_t kRemembered = 128;
-// Sequence numbers of envelopes that the node's own core does not know of: beyond those that it
-// counts to, within its replay windows.
-constexpr uint64_t kOwnSequence = 600;
 constexpr int64_t kRecordLifeMillis = 10 * 60 * 1000;
-
-std::optional<LinkId> RandomLink(SimNode& node) {
-  if (node.open_links().empty()) {
-    return std::nullopt;
-  }
-  auto link = node.open_links().begin();
-  std::advance(link, static_cast<std::ptrdiff_t>(node.random().Below(node.open_links().size())));
-  return *link;
-}
 
 void FlipBit(std::string& bytes, Random& random) {
   if (!bytes.empty()) {
     bytes[random.Below(bytes.size())] ^= static_cast<char>(1 << random.Below(8));
   }
-}
-
-EnvelopeHeader HeaderOf(SimNode& node, EnvelopePurpose purpose, uint16_t body_type, uint64_t seq) {
-  EnvelopeHeader header;
-  header.purpose = purpose;
-  header.cluster_id = ClusterIdOf(node.identity().config.certificate.issuer);
-  header.boot_id = BootIdOf(node.identity().key.id(), node.boot_counter());
-  header.seq = seq;
-  header.created_ms = node.now().wall_ms;
-  header.expires_ms = header.created_ms + kDayMillis;
-  header.body_type = body_type;
-  return header;
-}
-
-Manifest ManifestOf(SimNode& node, const std::string& payload) {
-  const GossipConfig& config = node.identity().config;
-  Manifest manifest;
-  manifest.certificate = config.certificate;
-  manifest.kind = ItemKind::kAdapterDelta;
-  manifest.payload_bytes = payload.size();
-  manifest.payload_root = MerkleTree(payload).root();
-  manifest.model_hash = config.model_hash;
-  manifest.frame_id = config.frame_id;
-  return manifest;
-}
-
-Frame PushOf(const Envelope& envelope) {
-  Frame frame;
-  *frame.mutable_push()->mutable_envelope() = ToProto(envelope);
-  return frame;
 }
 
 // Envelopes that a node heard, to be altered or repeated.

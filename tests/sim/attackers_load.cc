@@ -3,13 +3,13 @@
 
 // Byzantine members that withhold: silent ones, free riders; and those that send too much.
 
-#include <set>
 #include <string>
 #include <utility>
 
 #include "federation/limits.h"
 #include "ruvd/federation/v1/federation.pb.h"
 #include "tests/sim/attackers.h"
+#include "tests/sim/own_envelopes.h"
 #include "tests/sim/sim_node.h"
 
 namespace ruvd::test {
@@ -17,21 +17,6 @@ namespace {
 
 using federation::v1::Frame;
 using std::chrono::seconds;
-
-// What keeps a link open and gives nothing.
-bool KeepsLinkOpen(const Frame& frame) {
-  switch (frame.kind_case()) {
-    case Frame::kHello:
-    case Frame::kHelloAck:
-    case Frame::kHelloProof:
-    case Frame::kPing:
-    case Frame::kAck:
-    case Frame::kGoaway:
-      return true;
-    default:
-      return false;
-  }
-}
 
 class Silent : public Adversary {
  public:
@@ -67,9 +52,7 @@ class Flooder : public Adversary {
       return;
     }
     next_ = now + seconds(20);
-    auto link = node.open_links().begin();
-    std::advance(link, static_cast<std::ptrdiff_t>(node.random().Below(node.open_links().size())));
-    const LinkId victim = *link;
+    const LinkId victim = *RandomLink(node);
     const auto frame = std::make_shared<const Frame>(Noise(node.random()));
     for (size_t i = 0; i < kFrames; ++i) {
       node.SendFrame(victim, frame);

@@ -53,6 +53,7 @@ class Audit {
  public:
   Audit(const EventQueue& queue, const SimNetwork& network, size_t nodes);
 
+  size_t nodes() const { return nodes_.size(); }
   void SetByzantine(size_t node) { nodes_[node].byzantine = true; }
   bool Byzantine(size_t node) const { return nodes_[node].byzantine; }
 

@@ -176,11 +176,30 @@ void SimNetwork::Dispatch(uint64_t id, Pipe& pipe, int to, const Wire& wire) {
   }
   const TimePoint at = std::max(queue_->now() + Delay() + *penalty, pipe.last_arrival[to]);
   pipe.last_arrival[to] = at;
-  queue_->At(at, [this, id, to, wire] { Deliver(id, to, wire); });
+  Launch(at, id, to, wire);
   if (conditions_.duplication > 0 && random_.Chance(conditions_.duplication)) {
     ++counters_.duplicated_frames;
-    queue_->At(at, [this, id, to, wire] { Deliver(id, to, wire); });
+    Launch(at, id, to, wire);
   }
+}
+
+void SimNetwork::Launch(TimePoint at, uint64_t id, int side, const Wire& wire) {
+  uint32_t flight = 0;
+  if (free_flights_.empty()) {
+    flight = static_cast<uint32_t>(flights_.size());
+    flights_.emplace_back();
+  } else {
+    flight = free_flights_.back();
+    free_flights_.pop_back();
+  }
+  flights_[flight] = {.pipe = id, .side = side, .wire = wire};
+  queue_->At(at, [this, flight] { Land(flight); });
+}
+
+void SimNetwork::Land(uint32_t flight) {
+  const Flight landed = std::exchange(flights_[flight], {});  // what it causes moves the others
+  free_flights_.push_back(flight);
+  Deliver(landed.pipe, landed.side, landed.wire);
 }
 
 void SimNetwork::Deliver(uint64_t id, int side, const Wire& wire) {

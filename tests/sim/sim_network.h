@@ -121,6 +121,12 @@ class SimNetwork {
     TimePoint held_since[2];
     size_t place = 0;  // in alive_
   };
+  // A frame in flight, kept here so that its event is no more than a number.
+  struct Flight {
+    uint64_t pipe = 0;
+    int side = 0;
+    Wire wire;
+  };
   struct Node {
     std::string address;
     NetworkEndpoint* endpoint = nullptr;
@@ -135,6 +141,8 @@ class SimNetwork {
   void Connect(size_t from, size_t to);
   void Dispatch(uint64_t id, Pipe& pipe, int to, const Wire& wire);
   void DispatchEnd(uint64_t id, Pipe& pipe, int to);
+  void Launch(TimePoint at, uint64_t id, int side, const Wire& wire);
+  void Land(uint32_t flight);
   void Deliver(uint64_t id, int side, const Wire& wire);
   void EndOf(uint64_t id, int side);
   void Lose(uint64_t id);
@@ -152,6 +160,8 @@ class SimNetwork {
   std::vector<Node> nodes_;
   std::unordered_map<std::string, size_t> node_of_address_;
   std::unordered_map<uint64_t, Pipe> pipes_;
+  std::vector<Flight> flights_;
+  std::vector<uint32_t> free_flights_;
   std::vector<uint64_t> alive_;  // ids of pipes_, in an order that the seed decides
   uint64_t next_pipe_ = 1;
   std::optional<Cut> cut_;

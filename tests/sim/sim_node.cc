@@ -207,15 +207,21 @@ void SimNode::DialFailed(const std::string& address) {
 }
 
 void SimNode::FrameArrived(LinkId link, const Wire& wire) {
-  Take([this, link, wire] {
-    if (adversary_ && wire.frame) {
-      NoteHandshake(link, *wire.frame);
-      if (!adversary_->OnReceive(*this, link, wire.frame)) {
-        return;
-      }
+  if (paused_) {
+    Take([this, link, wire] { TakeFrame(link, wire); });
+  } else if (core_) {
+    TakeFrame(link, wire);
+  }
+}
+
+void SimNode::TakeFrame(LinkId link, const Wire& wire) {
+  if (adversary_ && wire.frame) {
+    NoteHandshake(link, *wire.frame);
+    if (!adversary_->OnReceive(*this, link, wire.frame)) {
+      return;
     }
-    Apply(wire.frame ? core_->OnFrame(link, *wire.frame, now()) : core_->OnBadFrame(link, now()));
-  });
+  }
+  Apply(wire.frame ? core_->OnFrame(link, *wire.frame, now()) : core_->OnBadFrame(link, now()));
 }
 
 void SimNode::LinkClosed(LinkId link) {

@@ -99,6 +99,7 @@ class SimNode final : public NetworkEndpoint {
   using Input = absl::AnyInvocable<void()>;
   // Runs an input now, or when the process runs again; drops it if it has ended by then.
   void Take(Input input);
+  void TakeFrame(LinkId link, const Wire& wire);
   void ScheduleTick();
   void Tick(uint64_t boot);
   void Apply(Actions actions);

@@ -177,8 +177,8 @@ TEST(WorldCatches, ANodeThatAcknowledgesWhatItDidNotSync) {
 TEST(WorldCatches, ALedgerThatForgets) {
   WorldOptions options = Calm(2);
   options.faults->insert(Fault::kPowerCut);
-  options.items = 100;
-  options.hours = 0.03;
+  options.items = 200;
+  options.hours = 0.05;
   ExpectViolation(options, SeededDefect::kUnsyncedLedger, "ledger_not_monotone");
 }
 

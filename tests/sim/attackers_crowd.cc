@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Byzantine members that want to use up what honest nodes have: memory, room for transfers, links;
+// and those that serve another adapter frame.
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "federation/limits.h"
+#include "ruvd/federation/v1/federation.pb.h"
+#include "tests/sim/attackers.h"
+#include "tests/sim/own_envelopes.h"
+#include "tests/sim/sim_node.h"
+
+namespace ruvd::test {
+namespace {
+
+using federation::v1::Frame;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Sends what is larger than it may be, promises what is as large as it may be, and serves what
+// says that it is large.
+class Bomber : public Adversary {
+ public:
+  void OnTick(SimNode& node) override {
+    const auto link = RandomLink(node);
+    if (!link || node.now().now < next_) {
+      return;
+    }
+    next_ = node.now().now + milliseconds(700);
+    Frame frame;
+    switch (node.random().Below(4)) {
+      case 0:  // above the limit of a frame
+        frame.mutable_chunk()->set_item_id(std::string(sizeof(Digest), 'x'));
+        frame.mutable_chunk()->set_data(std::string(2 * limits::kMaxFrameBytes, 'x'));
+        break;
+      case 1:  // a payload of a terabyte
+        frame = Promise(node, uint64_t{1} << 40);
+        break;
+      case 2:  // as large as allowed, of which nothing ever comes: it takes room
+        frame = Promise(node, limits::kMaxPayloadBytes);
+        break;
+      default:
+        frame = Nested(node);
+    }
+    node.SendFrame(*link, std::make_shared<const Frame>(std::move(frame)));
+  }
+  bool OnReceive(SimNode& node, LinkId link, const FramePtr& frame) override {
+    if (!frame->has_chunk_request()) {
+      return true;
+    }
+    if (frame->chunk_request().item_id() != nested_id_) {
+      return !promised_.contains(frame->chunk_request().item_id());  // lets them wait
+    }
+    Frame answer;
+    answer.mutable_chunk()->set_item_id(nested_id_);
+    answer.mutable_chunk()->set_data(nested_);
+    node.SendFrame(link, std::make_shared<const Frame>(std::move(answer)));
+    return false;
+  }
+
+ private:
+  Frame Promise(SimNode& node, uint64_t bytes) {
+    Manifest manifest = ManifestOf(node, "nothing");
+    manifest.payload_bytes = bytes;
+    manifest.payload_root.fill(static_cast<uint8_t>(node.random().Next()));
+    const Envelope envelope = SealOwn(node, EnvelopePurpose::kAdapterDelta, kBodyManifest,
+                                      ++sequence_, EncodeManifest(manifest));
+    promised_.insert(std::string(AsText(MessageId(envelope))));
+    return PushOf(envelope);
+  }
+  // A small payload of which every length field asks for as much as it can. Its hash is right, so
+  // that only the check of its content is between it and the memory.
+  Frame Nested(SimNode& node) {
+    nested_ = EncodeAdapterDelta(WorldDelta(1, /*large=*/false));
+    for (size_t i = 0; i < 16 && i < nested_.size(); ++i) {
+      nested_[i] = i < 4 ? nested_[i] : '\xff';
+    }
+    const Envelope envelope = SealOwn(node, EnvelopePurpose::kAdapterDelta, kBodyManifest,
+                                      ++sequence_, EncodeManifest(ManifestOf(node, nested_)));
+    nested_id_ = AsText(MessageId(envelope));
+    return PushOf(envelope);
+  }
+
+  uint64_t sequence_ = kOwnSequence;
+  TimePoint next_{};
+  std::set<std::string> promised_;
+  std::string nested_;
+  std::string nested_id_;
+};
+
+// One of many identities of one attacker: links to everybody, to surround honest nodes and take
+// their links, and gives nothing. What gets through must come past them.
+class Sybil : public Adversary {
+ public:
+  void OnSend(SimNode& node, LinkId link, const FramePtr& frame) override {
+    if (KeepsLinkOpen(*frame)) {
+      node.SendFrame(link, frame);
+    }
+  }
+  void OnTick(SimNode& node) override {
+    if (node.now().now < next_ || node.open_links().size() >= limits::kMaxLinks) {
+      return;
+    }
+    next_ = node.now().now + seconds(1);
+    for (int i = 0; i < 4; ++i) {
+      const size_t other = node.random().Below(node.audit().nodes());
+      if (other != node.number()) {
+        node.DialAddress(IdentityOf(other).config.listen_address);
+      }
+    }
+  }
+
+ private:
+  TimePoint next_{};
+};
+
+// Offers updates for another adapter frame than its links say.
+class WrongFrame : public Adversary {
+ public:
+  void OnTick(SimNode& node) override {
+    const auto link = RandomLink(node);
+    if (!link || node.now().now < next_) {
+      return;
+    }
+    next_ = node.now().now + seconds(5);
+    Manifest manifest = ManifestOf(node, EncodeAdapterDelta(WorldDelta(1, /*large=*/false)));
+    manifest.frame_id.fill(0x99);
+    node.SendFrame(*link, std::make_shared<const Frame>(
+                              PushOf(SealOwn(node, EnvelopePurpose::kAdapterDelta, kBodyManifest,
+                                             ++sequence_, EncodeManifest(manifest)))));
+  }
+
+ private:
+  uint64_t sequence_ = kOwnSequence;
+  TimePoint next_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Adversary> MakeBomber() {
+  return std::make_unique<Bomber>();
+}
+std::unique_ptr<Adversary> MakeSybil() {
+  return std::make_unique<Sybil>();
+}
+std::unique_ptr<Adversary> MakeWrongFrame() {
+  return std::make_unique<WrongFrame>();
+}
+
+}  // namespace ruvd::test

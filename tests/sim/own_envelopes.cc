@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/sim/own_envelopes.h"
+
+#include <iterator>
+#include <utility>
+
+#include "base/status.h"
+#include "federation/gossip/merkle.h"
+#include "federation/outbox.h"
+#include "tests/federation/fixture.h"
+
+namespace ruvd::test {
+
+using federation::v1::Frame;
+
+std::optional<LinkId> RandomLink(SimNode& node) {
+  if (node.open_links().empty()) {
+    return std::nullopt;
+  }
+  auto link = node.open_links().begin();
+  std::advance(link, static_cast<std::ptrdiff_t>(node.random().Below(node.open_links().size())));
+  return *link;
+}
+
+bool KeepsLinkOpen(const Frame& frame) {
+  switch (frame.kind_case()) {
+    case Frame::kHello:
+    case Frame::kHelloAck:
+    case Frame::kHelloProof:
+    case Frame::kPing:
+    case Frame::kAck:
+    case Frame::kGoaway:
+      return true;
+    default:
+      return false;
+  }
+}
+
+EnvelopeHeader HeaderOf(SimNode& node, EnvelopePurpose purpose, uint16_t body_type, uint64_t seq) {
+  EnvelopeHeader header;
+  header.purpose = purpose;
+  header.cluster_id = ClusterIdOf(node.identity().config.certificate.issuer);
+  header.boot_id = BootIdOf(node.identity().key.id(), node.boot_counter());
+  header.seq = seq;
+  header.created_ms = node.now().wall_ms;
+  header.expires_ms = header.created_ms + kDayMillis;
+  header.body_type = body_type;
+  return header;
+}
+
+Envelope SealOwn(SimNode& node, EnvelopePurpose purpose, uint16_t body_type, uint64_t seq,
+                 std::string body) {
+  auto envelope =
+      SealEnvelope(HeaderOf(node, purpose, body_type, seq), std::move(body), node.identity().key);
+  RUVD_CHECK(envelope.ok());
+  return *std::move(envelope);
+}
+
+Manifest ManifestOf(SimNode& node, const std::string& payload) {
+  const GossipConfig& config = node.identity().config;
+  Manifest manifest;
+  manifest.certificate = config.certificate;
+  manifest.kind = ItemKind::kAdapterDelta;
+  manifest.payload_bytes = payload.size();
+  manifest.payload_root = MerkleTree(payload).root();
+  manifest.model_hash = config.model_hash;
+  manifest.frame_id = config.frame_id;
+  return manifest;
+}
+
+Frame PushOf(const Envelope& envelope) {
+  Frame frame;
+  *frame.mutable_push()->mutable_envelope() = ToProto(envelope);
+  return frame;
+}
+
+}  // namespace ruvd::test
