@@ -135,7 +135,11 @@ TEST_P(WorldAdversaries, CannotHarmHonestNodes) {
       EXPECT_GT(report.measures.accepted_byzantine, 0U);
       break;
     case AdversaryKind::kFlooder:
+    case AdversaryKind::kBomber:
       EXPECT_THAT(report.measures.refused, Contains(testing::Key("LIMIT_EXCEEDED")));
+      break;
+    case AdversaryKind::kWrongFrame:
+      EXPECT_THAT(report.measures.refused, Contains(testing::Key("FRAME_MISMATCH")));
       break;
     default:
       break;
