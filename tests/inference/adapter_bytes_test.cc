@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Adapter Example(uint64_t seed) {
+Adapter ExampleAdapter(uint64_t seed) {
   Random random(seed);
   Adapter adapter;
   adapter.name = "night shift";
@@ -58,14 +58,14 @@ void ExpectEqual(const Adapter& a, const Adapter& b) {
 }
 
 TEST(AdapterBytesTest, RoundTrip) {
-  const Adapter adapter = Example(1);
+  const Adapter adapter = ExampleAdapter(1);
   const auto decoded = DecodeAdapter(AsBytes(EncodeAdapter(adapter)));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   ExpectEqual(adapter, **decoded);
 }
 
 RC_GTEST_PROP(AdapterBytesTest, EveryDamageIsRefused, (uint64_t seed)) {
-  std::string bytes = EncodeAdapter(Example(seed));
+  std::string bytes = EncodeAdapter(ExampleAdapter(seed));
   if (*rc::gen::arbitrary<bool>()) {
     bytes.resize(*rc::gen::inRange<size_t>(0, bytes.size()));
   } else {
@@ -84,7 +84,7 @@ std::string Resealed(std::string bytes) {
 
 RC_GTEST_PROP(AdapterBytesTest, ResealedDamageNeverCrashesAndNeverGivesWrongShapes,
               (uint64_t seed)) {
-  std::string bytes = EncodeAdapter(Example(seed));
+  std::string bytes = EncodeAdapter(ExampleAdapter(seed));
   const size_t damaged = *rc::gen::inRange<size_t>(0, bytes.size() - sizeof(Digest));
   bytes[damaged] ^= static_cast<char>(*rc::gen::inRange(1, 256));
   const auto decoded = DecodeAdapter(AsBytes(Resealed(bytes)));
@@ -98,14 +98,14 @@ RC_GTEST_PROP(AdapterBytesTest, ResealedDamageNeverCrashesAndNeverGivesWrongShap
   }
 }
 
-// Offset of the first target's rank in the encoding of Example().
+// Offset of the first target's rank in the encoding of ExampleAdapter().
 size_t RankOffset() {
   return 4 + 4 + 32 + 4 + 2 + std::strlen("night shift") + 4 + 2 +
          std::strlen("blk.0.attn_q.weight");
 }
 
 std::string WithUint32(size_t offset, uint32_t value) {
-  std::string bytes = EncodeAdapter(Example(1));
+  std::string bytes = EncodeAdapter(ExampleAdapter(1));
   std::memcpy(bytes.data() + offset, &value, sizeof value);
   return Resealed(bytes);
 }
@@ -124,7 +124,7 @@ TEST(AdapterBytesTest, HugeCountsAreRefusedBeforeAllocating) {
 TEST(AdapterBytesTest, ValuesThatAreNotFiniteAreRefused) {
   for (const float value :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    Adapter adapter = Example(1);
+    Adapter adapter = ExampleAdapter(1);
     adapter.targets.begin()->second.b[2] = value;
     const auto decoded = DecodeAdapter(AsBytes(EncodeAdapter(adapter)));
     EXPECT_THAT(MessageOf(decoded.status()), HasSubstr("not finite"));
@@ -132,7 +132,7 @@ TEST(AdapterBytesTest, ValuesThatAreNotFiniteAreRefused) {
 }
 
 TEST(AdapterIdTest, IgnoresTheNameAndSeesEveryValue) {
-  const Adapter adapter = Example(1);
+  const Adapter adapter = ExampleAdapter(1);
   Adapter renamed = adapter;
   renamed.name = "other";
   renamed.version = 9;

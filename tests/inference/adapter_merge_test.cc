@@ -21,7 +21,7 @@
 namespace ruvd {
 namespace {
 
-constexpr char kTarget[] = "blk.0.attn_q.weight";
+constexpr char kOnlyTarget[] = "blk.0.attn_q.weight";
 
 LowRank RandomChange(int rank, int out, int in, Random& random) {
   LowRank change{.rank = rank, .in = in, .out = out, .scale = 0.7F};
@@ -31,7 +31,8 @@ LowRank RandomChange(int rank, int out, int in, Random& random) {
   return change;
 }
 
-std::shared_ptr<Adapter> Make(uint64_t seed, int rank = 2, const std::string& target = kTarget) {
+std::shared_ptr<Adapter> MakePlain(uint64_t seed, int rank = 2,
+                                   const std::string& target = kOnlyTarget) {
   Random random(seed);
   auto adapter = std::make_shared<Adapter>();
   adapter->name = "part";
@@ -57,12 +58,12 @@ DenseMatrix Weighted(const LowRank& a, double x, const LowRank& b, double y) {
 }
 
 const LowRank& Only(const Adapter& adapter) {
-  return adapter.targets.at(kTarget);
+  return adapter.targets.at(kOnlyTarget);
 }
 
 TEST(MergeTest, SumsAreExact) {
-  const auto a = Make(1, 2);
-  const auto b = Make(2, 3);
+  const auto a = MakePlain(1, 2);
+  const auto b = MakePlain(2, 3);
   const auto sum = MergeAdapters(std::vector<MergePart>{{a, 0.5F}, {b, -2}}, {}, "sum", 4).value();
   EXPECT_EQ(sum->name, "sum");
   EXPECT_EQ(sum->version, 4U);
@@ -71,8 +72,8 @@ TEST(MergeTest, SumsAreExact) {
 }
 
 TEST(MergeTest, SumsAboveTheMatrixAreFactoredAgain) {
-  const auto a = Make(1, 5);
-  const auto b = Make(2, 5);
+  const auto a = MakePlain(1, 5);
+  const auto b = MakePlain(2, 5);
   const auto sum = MergeAdapters(std::vector<MergePart>{{a, 1}, {b, 1}}, {}, "sum", 1).value();
   EXPECT_EQ(Only(*sum).rank, 6);
   EXPECT_LT(Difference(FullChange(Only(*sum)), Weighted(Only(*a), 1, Only(*b), 1)), 1e-5);
@@ -88,7 +89,7 @@ TEST(MergeTest, WhatIsTooLargeToBeExactIsNotCutUnasked) {
     LowRank change{.rank = 150, .in = 300, .out = 300};
     change.a.assign(150 * 300, 0.5F);
     change.b.assign(150 * 300, 0.5F);
-    adapter->targets.emplace(kTarget, std::move(change));
+    adapter->targets.emplace(kOnlyTarget, std::move(change));
     parts.push_back({adapter, 1});
   }
   EXPECT_EQ(ReasonOf(MergeAdapters(parts, {}, "sum", 1).status()), reasons::kInvalidArgument);
@@ -96,8 +97,8 @@ TEST(MergeTest, WhatIsTooLargeToBeExactIsNotCutUnasked) {
 }
 
 TEST(MergeTest, TargetsOfOneAdapterStay) {
-  const auto a = Make(1, 2, "blk.1.attn_q.weight");
-  const auto b = Make(2);
+  const auto a = MakePlain(1, 2, "blk.1.attn_q.weight");
+  const auto b = MakePlain(2);
   const auto sum = MergeAdapters(std::vector<MergePart>{{a, 3}, {b, 1}}, {}, "sum", 1).value();
   ASSERT_EQ(sum->targets.size(), 2U);
   const LowRank& change = sum->targets.at("blk.1.attn_q.weight");
@@ -127,7 +128,7 @@ TEST(MergeTest, FactoringAgainIsTheBestOfItsRank) {
 }
 
 TEST(MergeTest, FactoringAnAdapterAgain) {
-  const auto a = Make(1, 4);
+  const auto a = MakePlain(1, 4);
   const auto cut = Refactored(*a, 4);
   EXPECT_EQ(cut->name, a->name);
   EXPECT_LT(Difference(FullChange(Only(*cut)), FullChange(Only(*a))), 1e-5);
@@ -176,7 +177,7 @@ TEST(MergeEntriesTest, DareKeepsTheMean) {
 }
 
 TEST(MergeTest, DareIsSeededAndWithoutDropsTheSum) {
-  const std::vector<MergePart> parts = {{Make(1), 1}, {Make(2), 0.5F}};
+  const std::vector<MergePart> parts = {{MakePlain(1), 1}, {MakePlain(2), 0.5F}};
   MergeOptions options{.method = MergeMethod::kDare, .rank = 6, .density = 0.5F, .seed = 7};
   const auto first = MergeAdapters(parts, options, "dare", 1).value();
   EXPECT_EQ(Only(*first).b, Only(*MergeAdapters(parts, options, "dare", 1).value()).b);
@@ -190,7 +191,7 @@ TEST(MergeTest, DareIsSeededAndWithoutDropsTheSum) {
 }
 
 TEST(MergeTest, TiesOfOneWithAllEntriesIsItself) {
-  const auto a = Make(1, 3);
+  const auto a = MakePlain(1, 3);
   const auto merged = MergeAdapters(std::vector<MergePart>{{a, 1}},
                                     {.method = MergeMethod::kTies, .density = 1}, "ties", 1);
   EXPECT_LT(Difference(FullChange(Only(**merged)), FullChange(Only(*a))), 1e-4);
@@ -198,10 +199,10 @@ TEST(MergeTest, TiesOfOneWithAllEntriesIsItself) {
 }
 
 TEST(MergeTest, SlerpGoesAlongTheGreatCircle) {
-  const auto a = Make(1, 2);
-  auto b = std::make_shared<Adapter>(*Make(2, 2));
+  const auto a = MakePlain(1, 2);
+  auto b = std::make_shared<Adapter>(*MakePlain(2, 2));
   const double size = std::sqrt(ChangeDot(Only(*a), Only(*a)));
-  b->targets.at(kTarget).scale *=
+  b->targets.at(kOnlyTarget).scale *=
       static_cast<float>(size / std::sqrt(ChangeDot(Only(*b), Only(*b))));
   const std::vector<MergePart> parts = {{a, 1}, {b, 1}};
   const auto at = [&](float position) {
@@ -218,7 +219,7 @@ TEST(MergeTest, SlerpGoesAlongTheGreatCircle) {
 }
 
 TEST(MergeTest, SlerpOfEqualOnesIsALine) {
-  const auto a = Make(1);
+  const auto a = MakePlain(1);
   const auto merged = MergeAdapters(std::vector<MergePart>{{a, 1}, {a, 1}},
                                     {.method = MergeMethod::kSlerp}, "slerp", 1);
   EXPECT_LT(Difference(FullChange(Only(**merged)), FullChange(Only(*a))), 1e-5);
@@ -283,12 +284,12 @@ TEST_F(FrameMergeTest, EntrywiseRulesStayInTheFrame) {
 }
 
 TEST(MergeTest, RefusesWhatCannotBeMerged) {
-  const auto a = Make(1);
+  const auto a = MakePlain(1);
   auto foreign = std::make_shared<Adapter>(*a);
   foreign->model_hash[0] = 1;
   auto misshapen = std::make_shared<Adapter>(*a);
   Random random(1);
-  misshapen->targets.at(kTarget) = RandomChange(2, 6, 8, random);
+  misshapen->targets.at(kOnlyTarget) = RandomChange(2, 6, 8, random);
   const auto reason = [](const std::vector<MergePart>& parts, const MergeOptions& options) {
     return ReasonOf(MergeAdapters(parts, options, "x", 1).status());
   };

@@ -22,7 +22,8 @@ namespace {
 
 constexpr uint64_t kBytes = 800;  // of each adapter here
 
-std::shared_ptr<const Adapter> Make(const std::string& name, uint32_t version, float value = 1) {
+std::shared_ptr<const Adapter> MakeAdapter(const std::string& name, uint32_t version,
+                                           float value = 1) {
   auto adapter = std::make_shared<Adapter>();
   adapter->name = name;
   adapter->version = version;
@@ -38,9 +39,9 @@ class ResidencyTest : public ::testing::Test {
  protected:
   // Publishes an adapter that can be read again; reads are counted.
   absl::Status Publish(const std::string& name, uint32_t version) {
-    return registry_.Publish(Make(name, version), [this, name, version] {
+    return registry_.Publish(MakeAdapter(name, version), [this, name, version] {
       ++reads_[name + "@" + std::to_string(version)];
-      return absl::StatusOr<std::shared_ptr<const Adapter>>(Make(name, version));
+      return absl::StatusOr<std::shared_ptr<const Adapter>>(MakeAdapter(name, version));
     });
   }
   bool Hot(const std::string& name, uint32_t version) const {
@@ -112,7 +113,7 @@ TEST_F(ResidencyTest, PinningReadsWhatIsCold) {
 
 TEST_F(ResidencyTest, WhatCannotBeReadAgainIsNeverEvicted) {
   for (const char* name : {"a", "b", "c"}) {
-    ASSERT_TRUE(registry_.Publish(Make(name, 1)).ok());
+    ASSERT_TRUE(registry_.Publish(MakeAdapter(name, 1)).ok());
   }
   EXPECT_EQ(registry_.Stats().hot_bytes, 3 * kBytes) << "above the budget";
   ASSERT_TRUE(Publish("d", 1).ok());
@@ -131,12 +132,13 @@ TEST_F(ResidencyTest, RemovalGivesTheMemoryBack) {
 TEST(ColdAdapterTest, WhatChangedOnDiskIsRefused) {
   AdapterRegistry registry{Digest{}, 0};
   float value = 1;
-  ASSERT_TRUE(
-      registry
-          .Publish(
-              Make("a", 1, 1),
-              [&] { return absl::StatusOr<std::shared_ptr<const Adapter>>(Make("a", 1, value)); })
-          .ok());
+  ASSERT_TRUE(registry
+                  .Publish(MakeAdapter("a", 1, 1),
+                           [&] {
+                             return absl::StatusOr<std::shared_ptr<const Adapter>>(
+                                 MakeAdapter("a", 1, value));
+                           })
+                  .ok());
   EXPECT_TRUE(registry.Get("a").ok());
   value = 2;
   EXPECT_EQ(ReasonOf(registry.Get("a").status()), reasons::kAdapterInvalid);
@@ -146,7 +148,7 @@ TEST(ColdAdapterTest, WhatChangedOnDiskIsRefused) {
 TEST(ColdAdapterTest, LoadersErrorsNameTheAdapter) {
   AdapterRegistry registry{Digest{}, 0};
   ASSERT_TRUE(registry
-                  .Publish(Make("a", 1),
+                  .Publish(MakeAdapter("a", 1),
                            []() -> absl::StatusOr<std::shared_ptr<const Adapter>> {
                              return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
                                           "gone");
@@ -160,7 +162,7 @@ TEST(ColdAdapterTest, LoadersErrorsNameTheAdapter) {
 TEST(ServedVersionTest, RollbackAndPublish) {
   AdapterRegistry registry{Digest{}};
   for (const uint32_t version : {1U, 2U, 4U}) {
-    ASSERT_TRUE(registry.Publish(Make("a", version)).ok());
+    ASSERT_TRUE(registry.Publish(MakeAdapter("a", version)).ok());
   }
   const auto held = registry.Get("a").value();
   EXPECT_EQ(registry.Rollback("a").value(), 2U);
@@ -169,9 +171,9 @@ TEST(ServedVersionTest, RollbackAndPublish) {
   EXPECT_EQ(registry.Get("a", 4).value()->version, 4U) << "by its number";
   EXPECT_EQ(registry.Rollback("a").value(), 1U);
   EXPECT_EQ(ReasonOf(registry.Rollback("a").status()), reasons::kNotFound);
-  ASSERT_TRUE(registry.Publish(Make("a", 3)).ok());
+  ASSERT_TRUE(registry.Publish(MakeAdapter("a", 3)).ok());
   EXPECT_EQ(registry.Get("a").value()->version, 1U) << "3 is not the highest";
-  ASSERT_TRUE(registry.Publish(Make("a", 5)).ok());
+  ASSERT_TRUE(registry.Publish(MakeAdapter("a", 5)).ok());
   EXPECT_EQ(registry.Get("a").value()->version, 5U);
   ASSERT_TRUE(registry.Serve("a", 3).ok());
   EXPECT_EQ(registry.Get("a").value()->version, 3U);
@@ -186,10 +188,11 @@ TEST(ResidencyRaceTest, ReadersOfColdVersionsMayRace) {
   std::atomic<int> reads = 0;
   for (const char* name : {"a", "b", "c"}) {
     ASSERT_TRUE(registry
-                    .Publish(Make(name, 1),
+                    .Publish(MakeAdapter(name, 1),
                              [&reads, name] {
                                ++reads;
-                               return absl::StatusOr<std::shared_ptr<const Adapter>>(Make(name, 1));
+                               return absl::StatusOr<std::shared_ptr<const Adapter>>(
+                                   MakeAdapter(name, 1));
                              })
                     .ok());
   }
@@ -217,14 +220,14 @@ TEST_F(ResidencyTest, OfTwoRollbacksAtOnceEachGoesBackByOne) {
   int inner = 0;
   for (const uint32_t version : {1U, 2U, 3U}) {
     ASSERT_TRUE(registry_
-                    .Publish(Make("a", version),
+                    .Publish(MakeAdapter("a", version),
                              [&, version] {
                                // While the first one reads, another one begins and ends.
                                if (version == 2 && inner++ == 0) {
                                  EXPECT_EQ(registry_.Rollback("a").value(), 2U);
                                }
                                return absl::StatusOr<std::shared_ptr<const Adapter>>(
-                                   Make("a", version));
+                                   MakeAdapter("a", version));
                              })
                     .ok());
   }
@@ -240,13 +243,13 @@ TEST_F(ResidencyTest, ARollbackBesideAPublishGoesBackFromWhatIsServedThen) {
   int reads = 0;
   for (const uint32_t version : {1U, 2U}) {
     ASSERT_TRUE(registry_
-                    .Publish(Make("a", version),
+                    .Publish(MakeAdapter("a", version),
                              [&, version] {
                                if (version == 1 && reads++ == 0) {
                                  EXPECT_TRUE(Publish("a", 3).ok());
                                }
                                return absl::StatusOr<std::shared_ptr<const Adapter>>(
-                                   Make("a", version));
+                                   MakeAdapter("a", version));
                              })
                     .ok());
   }

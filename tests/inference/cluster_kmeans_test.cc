@@ -16,7 +16,7 @@
 namespace ruvd {
 namespace {
 
-std::vector<float> Direction(double angle) {
+std::vector<float> AtAngle(double angle) {
   return {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
 }
 
@@ -24,7 +24,7 @@ std::vector<ClusterItem> RandomItems(size_t count, uint64_t seed) {
   Random random(seed);
   std::vector<ClusterItem> items(count);
   for (ClusterItem& item : items) {
-    item.embedding = Direction(random.Uniform() * 6.28);
+    item.embedding = AtAngle(random.Uniform() * 6.28);
     item.bank = static_cast<TimestepBank>(random.Below(kTimestepBanks));
     item.task = static_cast<int>(random.Below(3));
   }
@@ -74,7 +74,7 @@ TEST(ClusterTest, FindsWellSeparatedGroups) {
   std::vector<ClusterItem> items;
   Random noise(3);
   for (int i = 0; i < 60; ++i) {
-    items.push_back({.embedding = Direction(i % 3 * 2.0 + 0.05 * noise.Normal())});
+    items.push_back({.embedding = AtAngle(i % 3 * 2.0 + 0.05 * noise.Normal())});
   }
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
@@ -88,21 +88,21 @@ TEST(ClusterTest, FindsWellSeparatedGroups) {
 
 // The same embedding in another bank or task is another thing to learn.
 TEST(ClusterTest, SeparatesBanksAndTasksByTheirWeight) {
-  std::vector<ClusterItem> items(20, {.embedding = Direction(1.0)});
+  std::vector<ClusterItem> items(20, {.embedding = AtAngle(1.0)});
   for (size_t i = 0; i < items.size(); i += 2) {
     items[i].bank = TimestepBank::kLow;
   }
   Random random(1);
   EXPECT_EQ(ClusterItems(items, {.clusters = 2}, random)->centroids.size(), 2U);
   EXPECT_EQ(ClusterItems(items, {.clusters = 2, .bank_weight = 0}, random)->centroids.size(), 1U);
-  items.assign(20, {.embedding = Direction(1.0)});
+  items.assign(20, {.embedding = AtAngle(1.0)});
   items[3].task = 1;
   const auto by_task = ClusterItems(items, {.clusters = 2, .tasks = 2}, random).value();
   EXPECT_NE(by_task.assignment[3], by_task.assignment[0]);
 }
 
 TEST(ClusterTest, EqualItemsMakeOneCluster) {
-  const std::vector<ClusterItem> items(5, {.embedding = Direction(0.5)});
+  const std::vector<ClusterItem> items(5, {.embedding = AtAngle(0.5)});
   Random random(1);
   const auto result = ClusterItems(items, {.clusters = 4}, random).value();
   EXPECT_EQ(result.centroids.size(), 1U);
@@ -114,12 +114,12 @@ TEST(ClusterTest, RefusesBadInput) {
   const auto reason = [&](std::vector<ClusterItem> items, const ClusterOptions& options) {
     return ReasonOf(ClusterItems(items, options, random).status());
   };
-  const ClusterItem good{.embedding = Direction(1)};
+  const ClusterItem good{.embedding = AtAngle(1)};
   EXPECT_EQ(reason({}, {}), reasons::kInvalidArgument);
   EXPECT_EQ(reason({good, {.embedding = {1, 2, 3}}}, {}), reasons::kInvalidArgument);
   EXPECT_EQ(reason({{.embedding = {}}}, {}), reasons::kInvalidArgument);
   EXPECT_EQ(reason({{.embedding = {std::nanf(""), 0}}}, {}), reasons::kInvalidArgument);
-  EXPECT_EQ(reason({{.embedding = Direction(1), .task = 1}}, {}), reasons::kInvalidArgument);
+  EXPECT_EQ(reason({{.embedding = AtAngle(1), .task = 1}}, {}), reasons::kInvalidArgument);
   EXPECT_EQ(reason({good}, {.clusters = 0}), reasons::kInvalidArgument);
 }
 

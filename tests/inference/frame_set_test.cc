@@ -26,24 +26,24 @@ std::vector<std::string> AllTargets(const Model& model) {
   return LinearTargets(model, Modules::kAll);
 }
 
-FrameSet Random(int rank = 4, uint64_t seed = 1) {
+FrameSet RandomFrame(int rank = 4, uint64_t seed = 1) {
   const test::TextModel model;
   return RandomFrameSet(model, AllTargets(model), rank, seed).value();
 }
 
 TEST(FrameSetTest, RandomFramesDependOnSeedAndTargetOnly) {
   const test::TextModel model;
-  const FrameSet frame = Random();
+  const FrameSet frame = RandomFrame();
   EXPECT_EQ(frame.modules.size(), 14U);
-  EXPECT_EQ(Random().id, frame.id);
-  EXPECT_NE(Random(4, 2).id, frame.id);
+  EXPECT_EQ(RandomFrame().id, frame.id);
+  EXPECT_NE(RandomFrame(4, 2).id, frame.id);
   const std::vector<std::string> one = {kTarget};
   EXPECT_EQ(RandomFrameSet(model, one, 4, 1)->modules.at(kTarget).q, frame.modules.at(kTarget).q);
   EXPECT_NE(frame.modules.at(kTarget).q, frame.modules.at("blk.1.ffn_up.weight").q);
 }
 
 TEST(FrameSetTest, RanksEndWhereMatricesDo) {
-  const FrameSet frame = Random(200);
+  const FrameSet frame = RandomFrame(200);
   EXPECT_EQ(frame.modules.at("blk.0.attn_k.weight").rank, 32);
   EXPECT_EQ(frame.modules.at("blk.0.attn_q.weight").rank, 64);
   EXPECT_TRUE(ParseFrameSet(AsBytes(SerializeFrameSet(frame).value())).ok());
@@ -67,7 +67,7 @@ TEST(FrameSetTest, WeightFramesAreTheSingularVectors) {
 }
 
 TEST(FrameSetTest, FilesRoundTrip) {
-  const FrameSet frame = Random();
+  const FrameSet frame = RandomFrame();
   const std::string bytes = SerializeFrameSet(frame).value();
   EXPECT_EQ(bytes, SerializeFrameSet(frame).value());
   const auto parsed = ParseFrameSet(AsBytes(bytes));
@@ -80,7 +80,7 @@ TEST(FrameSetTest, FilesRoundTrip) {
 }
 
 TEST(FrameSetTest, IdsSeeEveryPart) {
-  const FrameSet frame = Random();
+  const FrameSet frame = RandomFrame();
   FrameSet changed = frame;
   changed.modules.at(kTarget).p[3] += 1e-6F;
   EXPECT_NE(ContentId(changed), frame.id);
@@ -96,8 +96,8 @@ TEST(FrameSetTest, IdsSeeEveryPart) {
 }
 
 RC_GTEST_PROP(FrameSetTest, EveryDamageIsRefusedOrHarmless, (uint64_t seed)) {
-  static const std::string intact = SerializeFrameSet(Random(2)).value();
-  static const Digest id = Random(2).id;
+  static const std::string intact = SerializeFrameSet(RandomFrame(2)).value();
+  static const Digest id = RandomFrame(2).id;
   ruvd::Random random(seed);
   std::string bytes = intact;
   if (random.Chance(0.3)) {
@@ -113,7 +113,7 @@ RC_GTEST_PROP(FrameSetTest, EveryDamageIsRefusedOrHarmless, (uint64_t seed)) {
 }
 
 TEST(FrameSetTest, RefusesFactorsThatAreNotOrthonormal) {
-  FrameSet frame = Random();
+  FrameSet frame = RandomFrame();
   frame.modules.at(kTarget).q[5] *= 1.5F;
   frame.id = ContentId(frame);
   EXPECT_EQ(ReasonOf(ParseFrameSet(AsBytes(SerializeFrameSet(frame).value())).status()),
@@ -125,7 +125,7 @@ TEST(FrameSetTest, RefusesFactorsThatAreNotOrthonormal) {
 }
 
 TEST(FrameSetTest, RefusesOtherModels) {
-  const FrameSet frame = Random();
+  const FrameSet frame = RandomFrame();
   auto options = test::TextModel::Defaults();
   options.seed = 2;
   EXPECT_EQ(ReasonOf(CheckFrameSet(frame, test::TextModel(options))), reasons::kFrameMismatch);

@@ -25,7 +25,7 @@ namespace {
 using test::FinishedGeneration;
 using test::TinyTextModel;
 
-const std::vector<TokenId> kPrompt = {70, 71, 72, 73, 74};
+const std::vector<TokenId> kTaughtPrompt = {70, 71, 72, 73, 74};
 
 struct Recorded {
   FinishedGeneration finished;
@@ -35,7 +35,7 @@ struct Recorded {
 Recorded Decode(const std::shared_ptr<const Model>& model, const SamplingOptions& options,
                 std::shared_ptr<const InstantMemory> memory, bool record) {
   CpuTransformer transformer(model, SerialRunner());
-  auto generation = Generation::Create(*model, kPrompt, options, nullptr).value();
+  auto generation = Generation::Create(*model, kTaughtPrompt, options, nullptr).value();
   generation->Remember(std::move(memory), record);
   Recorded result;
   result.finished = test::RunToEnd(*generation, transformer).value();

@@ -27,14 +27,15 @@ using test::kTinyMask;
 using test::TinyTextModel;
 using ::testing::HasSubstr;
 
-FinishedGeneration Finish(absl::StatusOr<std::unique_ptr<Generation>> generation) {
+FinishedGeneration FinishGeneration(absl::StatusOr<std::unique_ptr<Generation>> generation) {
   RUVD_CHECK(generation.ok());
   CpuTransformer transformer(TinyTextModel(), SerialRunner());
   return test::RunToEnd(**generation, transformer).value();
 }
 
 FinishedGeneration Infilled(std::vector<TokenId> canvas, const SamplingOptions& options) {
-  return Finish(Generation::CreateInfill(*TinyTextModel(), std::move(canvas), options, nullptr));
+  return FinishGeneration(
+      Generation::CreateInfill(*TinyTextModel(), std::move(canvas), options, nullptr));
 }
 
 // Given tokens with gaps between them.
@@ -192,7 +193,7 @@ RC_GTEST_PROP(RemdmTest, StreamedTextIsNeverTakenBack, (uint64_t seed)) {
   options.steps = *rc::gen::inRange(0, 16);
   options.seed = seed;
   const FinishedGeneration outcome =
-      Finish(Generation::Create(*TinyTextModel(), {65, 66, 67}, options, nullptr));
+      FinishGeneration(Generation::Create(*TinyTextModel(), {65, 66, 67}, options, nullptr));
   std::string streamed;
   std::vector<int> state(static_cast<size_t>(options.max_tokens), -1);
   for (const StepResult& step : outcome.steps) {
@@ -221,7 +222,7 @@ TEST(AncestralTest, IdleStepsCostNoForward) {
                                    .sampler = SamplerKind::kAncestral,
                                    .steps = 200};
   const FinishedGeneration outcome =
-      Finish(Generation::Create(*TinyTextModel(), {65}, options, nullptr));
+      FinishGeneration(Generation::Create(*TinyTextModel(), {65}, options, nullptr));
   EXPECT_LE(outcome.forwards, 4);
   EXPECT_EQ(outcome.steps.size(), static_cast<size_t>(outcome.forwards));
 }
@@ -253,7 +254,7 @@ TEST(DefaultSamplerTest, WritesBlocksFromLeftToRightAtOneTokenAStep) {
 TEST(LogprobsTest, ComeWithEveryCommit) {
   for (const DecodingMode mode :
        {DecodingMode::kDiffusion, DecodingMode::kBlock, DecodingMode::kAutoregressive}) {
-    const FinishedGeneration outcome = Finish(Generation::Create(
+    const FinishedGeneration outcome = FinishGeneration(Generation::Create(
         *TinyTextModel(), {65, 66}, {.mode = mode, .max_tokens = 6, .logprobs = 3}, nullptr));
     for (const StepResult& step : outcome.steps) {
       for (const Commit& commit : step.commits) {
@@ -306,7 +307,7 @@ TEST(PeerDefectTest, GuidanceAndPositionTemperatureAct) {
   SamplingOptions options = {.mode = DecodingMode::kDiffusion, .max_tokens = 16};
   options.ignore_end_of_text = true;
   const auto run = [&](const SamplingOptions& o) {
-    return Finish(Generation::Create(*TinyTextModel(), {65, 70, 80}, o, nullptr));
+    return FinishGeneration(Generation::Create(*TinyTextModel(), {65, 70, 80}, o, nullptr));
   };
   const FinishedGeneration plain = run(options);
   SamplingOptions guided = options;
@@ -327,7 +328,7 @@ TEST(PeerDefectTest, GuidanceAndPositionTemperatureAct) {
 
 TEST(PenaltyTest, ForbiddenNgramsDoNotAppear) {
   for (const DecodingMode mode : {DecodingMode::kBlock, DecodingMode::kAutoregressive}) {
-    const FinishedGeneration outcome = Finish(Generation::Create(
+    const FinishedGeneration outcome = FinishGeneration(Generation::Create(
         *TinyTextModel(), {65, 66},
         {.mode = mode, .max_tokens = 60, .ignore_end_of_text = true, .no_repeat_ngram = 2},
         nullptr));

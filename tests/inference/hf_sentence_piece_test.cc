@@ -91,7 +91,7 @@ std::map<std::string, float> SmallPieces() {
           {"ab", -1},    {"bc", -2},  {space + "ab", -3}, {"abc", -4}};
 }
 
-std::string Refusal(const json& file) {
+std::string RefusalOf(const json& file) {
   const absl::Status status = ParseHfTokenizer(file.dump(), 300).status();
   EXPECT_EQ(ReasonOf(status), reasons::kTokenizerInvalid) << status;
   return MessageOf(status);
@@ -142,11 +142,11 @@ TEST(HfSentencePieceTest, SpacesFollowTheFile) {
   file["pre_tokenizer"]["prepend_scheme"] = "never";
   EXPECT_FALSE(ParseHfTokenizer(file.dump(), 270)->add_space_prefix);
   file["pre_tokenizer"]["split"] = true;
-  EXPECT_THAT(Refusal(file), HasSubstr("pre-tokeniser"));
+  EXPECT_THAT(RefusalOf(file), HasSubstr("pre-tokeniser"));
   file["pre_tokenizer"] = nullptr;
-  EXPECT_THAT(Refusal(file), HasSubstr("U+2581"));
+  EXPECT_THAT(RefusalOf(file), HasSubstr("U+2581"));
   file["normalizer"] = {{"type", "NFKC"}};
-  EXPECT_THAT(Refusal(file), HasSubstr("NFKC"));
+  EXPECT_THAT(RefusalOf(file), HasSubstr("NFKC"));
 }
 
 TEST(HfSentencePieceTest, RefusesMergesThatNoScoresCanSay) {
@@ -155,9 +155,9 @@ TEST(HfSentencePieceTest, RefusesMergesThatNoScoresCanSay) {
   ASSERT_EQ(merges.size(), 5U);  // one each for ab, bc and _ab, two for abc
   json dropped = file;
   dropped["model"]["merges"].erase(4);
-  EXPECT_THAT(Refusal(dropped), HasSubstr("has 1 merges and 2 cuts"));
+  EXPECT_THAT(RefusalOf(dropped), HasSubstr("has 1 merges and 2 cuts"));
   std::swap(merges[2], merges[3]);
-  EXPECT_THAT(Refusal(file), HasSubstr("rank between each other"));
+  EXPECT_THAT(RefusalOf(file), HasSubstr("rank between each other"));
 }
 
 // Llama 2's vocabulary as a tokenizer.json gives the ids that llama.cpp computes from its scores.

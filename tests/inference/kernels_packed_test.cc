@@ -98,14 +98,14 @@ void ExpectProduct(const Operands& o, const std::vector<float>& y) {
   }
 }
 
-const std::vector<KernelTable>& Tables() {
+const std::vector<KernelTable>& PackedTables() {
   static const auto* const tables = new std::vector<KernelTable>(AvailableKernels());
   return *tables;
 }
 
 class PackedKernelsTest : public ::testing::TestWithParam<size_t> {
  protected:
-  void SetUp() override { ASSERT_TRUE(ForceKernels(Tables()[GetParam()].name).ok()); }
+  void SetUp() override { ASSERT_TRUE(ForceKernels(PackedTables()[GetParam()].name).ok()); }
   void TearDown() override { ASSERT_TRUE(ForceKernels("").ok()); }
 };
 
@@ -159,7 +159,7 @@ TEST_P(PackedKernelsTest, AgreesWithTheScalarTableBitForBit) {
       const std::vector<float> y = Product(o);
       ASSERT_TRUE(ForceKernels("scalar").ok());
       const std::vector<float> expected = Product(o);
-      ASSERT_TRUE(ForceKernels(Tables()[GetParam()].name).ok());
+      ASSERT_TRUE(ForceKernels(PackedTables()[GetParam()].name).ok());
       ASSERT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)), 0)
           << TensorTypeName(type) << ", " << rows << " rows";
     }
@@ -276,9 +276,9 @@ TEST_P(PackedKernelsTest, LargestAndTiniestActivations) {
   EXPECT_THAT(Product(o), ::testing::Each(0.0F));
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTables, PackedKernelsTest, ::testing::Range<size_t>(0, Tables().size()),
-                         [](const auto& param) {
-                           std::string name = Tables()[param.param].name;
+INSTANTIATE_TEST_SUITE_P(AllTables, PackedKernelsTest,
+                         ::testing::Range<size_t>(0, PackedTables().size()), [](const auto& param) {
+                           std::string name = PackedTables()[param.param].name;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
@@ -322,7 +322,7 @@ TEST(KernelChoiceTest, EveryAvailableCandidateHasATable) {
     EXPECT_FALSE(candidate.reason.empty());
     available += candidate.available ? 1 : 0;
   }
-  EXPECT_EQ(available, Tables().size());
+  EXPECT_EQ(available, PackedTables().size());
   EXPECT_TRUE(ForceKernels("").ok());
 }
 

@@ -32,7 +32,7 @@ std::vector<float> RandomFloats(size_t count, Random& random) {
 }
 
 // Random bytes whose scales and halves are finite, so that products can be compared.
-std::string RandomBlocks(TensorType type, size_t values, Random& random) {
+std::string BlocksOf(TensorType type, size_t values, Random& random) {
   if (type == TensorType::kBF16) {  // Quantize does not write it
     std::string bytes;
     for (const float value : RandomFloats(values, random)) {
@@ -84,7 +84,7 @@ TEST_P(KernelsTest, DecodesEveryFiniteHalfBitForBit) {
 TEST_P(KernelsTest, DecodesRandomBlocksBitForBit) {
   for (const TensorType type : kDecoded) {
     ASSERT_TRUE(kernels_.decodes(type));
-    std::string bytes = RandomBlocks(type, 4096, random_);
+    std::string bytes = BlocksOf(type, 4096, random_);
     // Negative and negative-zero scales in the block formats.
     if (type == TensorType::kQ8_0 || type == TensorType::kQ4_0) {
       bytes[1] = static_cast<char>(0x80);
@@ -106,7 +106,7 @@ struct AbtShape {
 
 void CheckAbt(const KernelTable& kernels, TensorType type, const AbtShape& shape, Random& random) {
   const auto [rows, outputs, columns] = shape;
-  const std::string bytes = RandomBlocks(type, outputs * columns, random);
+  const std::string bytes = BlocksOf(type, outputs * columns, random);
   const std::vector<float> b = Decoded(type, bytes, outputs * columns);
   const size_t a_stride = columns + 3;
   const std::vector<float> a = RandomFloats(rows * a_stride, random);
@@ -160,7 +160,7 @@ TEST_P(KernelsTest, MultipliesWithTransposedWeights) {
 TEST_P(KernelsTest, ResultsDoNotDependOnTheCompany) {
   const size_t columns = 96;
   for (const TensorType type : kDecoded) {
-    const std::string bytes = RandomBlocks(type, 20 * columns, random_);
+    const std::string bytes = BlocksOf(type, 20 * columns, random_);
     const std::vector<float> a = RandomFloats(11 * columns, random_);
     std::vector<float> all(11 * 20), panel(20 * columns), one(1);
     ProductAbt product{.a = a.data(),

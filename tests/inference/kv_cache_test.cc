@@ -25,21 +25,21 @@ using test::StoredToken;
 constexpr int kLayers = 2;
 constexpr int kKvHeads = 2;
 constexpr int kHeadSize = 24;
-constexpr size_t kWidth = size_t{kKvHeads} * kHeadSize;
+constexpr size_t kRowWidth = size_t{kKvHeads} * kHeadSize;
 
-ModelConfig Shape() {
+ModelConfig CacheShape() {
   return KvShape(kLayers, 4, kKvHeads, kHeadSize);
 }
 
 uint64_t PageBytes(KvFormat format) {
-  return KvLayout(Shape(), format).page_bytes();
+  return KvLayout(CacheShape(), format).page_bytes();
 }
 
 // A row all of whose values tell which token was written.
 std::vector<float> RowsOf(const std::vector<int>& tokens) {
   std::vector<float> rows;
   for (const int token : tokens) {
-    rows.insert(rows.end(), kWidth, static_cast<float>(token));
+    rows.insert(rows.end(), kRowWidth, static_cast<float>(token));
   }
   return rows;
 }
@@ -69,9 +69,9 @@ class KvRoundingTest : public ::testing::TestWithParam<KvFormat> {};
 
 TEST_P(KvRoundingTest, StoredValuesAreNear) {
   Random random(1);
-  KvCache cache(KvPool::Create(Shape(), GetParam(), 1U << 20).value(), 100);
-  const std::vector<float> keys = NormalFloats(random, 37 * kWidth);
-  const std::vector<float> values = NormalFloats(random, 37 * kWidth);
+  KvCache cache(KvPool::Create(CacheShape(), GetParam(), 1U << 20).value(), 100);
+  const std::vector<float> keys = NormalFloats(random, 37 * kRowWidth);
+  const std::vector<float> values = NormalFloats(random, 37 * kRowWidth);
   ASSERT_TRUE(AppendRows(&cache, 37, keys.data(), values.data()).ok());
   for (size_t token = 0; token < 37; ++token) {
     for (size_t head = 0; head < kKvHeads; ++head) {
@@ -99,8 +99,8 @@ INSTANTIATE_TEST_SUITE_P(Formats, KvRoundingTest,
                          [](const auto& test) { return std::string(KvFormatName(test.param)); });
 
 TEST(KvCacheTest, HugeValuesStayFiniteInHalves) {
-  KvCache cache(KvPool::Create(Shape(), KvFormat::kF16, 1U << 20).value(), 16);
-  const std::vector<float> rows(kWidth, 1e9F);
+  KvCache cache(KvPool::Create(CacheShape(), KvFormat::kF16, 1U << 20).value(), 16);
+  const std::vector<float> rows(kRowWidth, 1e9F);
   ASSERT_TRUE(AppendRows(&cache, 1, rows.data(), rows.data()).ok());
   EXPECT_EQ(StoredToken(cache, 0, 0, 0).first.front(), 65504.0);
 }
@@ -111,8 +111,8 @@ TEST_P(KvRoundingTest, ValuesThatAreNotFiniteAreStoredAsZero) {
   const float infinity = std::numeric_limits<float>::infinity();
   const float bad[] = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
   for (size_t place = 0; place < kHeadSize; ++place) {
-    KvCache cache(KvPool::Create(Shape(), GetParam(), 1U << 20).value(), 16);
-    std::vector<float> rows(kWidth, 1.0F);
+    KvCache cache(KvPool::Create(CacheShape(), GetParam(), 1U << 20).value(), 16);
+    std::vector<float> rows(kRowWidth, 1.0F);
     rows[place] = bad[place % 3];
     ASSERT_TRUE(AppendRows(&cache, 1, rows.data(), rows.data()).ok());
     const auto [key, value] = StoredToken(cache, 0, 0, 0);
@@ -125,10 +125,10 @@ TEST_P(KvRoundingTest, ValuesThatAreNotFiniteAreStoredAsZero) {
 
 // Found by review: the pool went before the pages that return to it.
 TEST(KvCacheTest, AssigningAnotherCacheEndsTheFirstOnesPoolLast) {
-  const std::vector<float> rows(kWidth, 1.0F);
-  KvCache cache(KvPool::Create(Shape(), KvFormat::kF16, 1U << 20).value(), 16);
+  const std::vector<float> rows(kRowWidth, 1.0F);
+  KvCache cache(KvPool::Create(CacheShape(), KvFormat::kF16, 1U << 20).value(), 16);
   ASSERT_TRUE(AppendRows(&cache, 1, rows.data(), rows.data()).ok());
-  KvCache other(KvPool::Create(Shape(), KvFormat::kF32, 1U << 20).value(), 16);
+  KvCache other(KvPool::Create(CacheShape(), KvFormat::kF32, 1U << 20).value(), 16);
   ASSERT_TRUE(AppendRows(&other, 1, rows.data(), rows.data()).ok());
   cache = std::move(other);
   EXPECT_EQ(cache.length(), 1);
@@ -137,7 +137,7 @@ TEST(KvCacheTest, AssigningAnotherCacheEndsTheFirstOnesPoolLast) {
 }
 
 TEST(KvCacheTest, ForksDivergeWithoutChangingEachOther) {
-  const auto pool = KvPool::Create(Shape(), KvFormat::kF32, 1U << 20).value();
+  const auto pool = KvPool::Create(CacheShape(), KvFormat::kF32, 1U << 20).value();
   KvCache first(pool, 64);
   std::vector<int> tokens(20);
   ASSERT_TRUE(AppendTokens(&first, tokens).ok());
@@ -157,7 +157,8 @@ TEST(KvCacheTest, ForksDivergeWithoutChangingEachOther) {
 }
 
 TEST(KvCacheTest, BudgetIsHardAndFailureChangesNothing) {
-  const auto pool = KvPool::Create(Shape(), KvFormat::kF16, 3 * PageBytes(KvFormat::kF16)).value();
+  const auto pool =
+      KvPool::Create(CacheShape(), KvFormat::kF16, 3 * PageBytes(KvFormat::kF16)).value();
   KvCache first(pool, 64);
   ASSERT_TRUE(AppendTokens(&first, std::vector<int>(20, 1)).ok());
   KvCache second = first.Fork();
@@ -173,12 +174,13 @@ TEST(KvCacheTest, BudgetIsHardAndFailureChangesNothing) {
 }
 
 TEST(KvCacheTest, BudgetBelowOnePageIsRefused) {
-  const auto pool = KvPool::Create(Shape(), KvFormat::kF16, PageBytes(KvFormat::kF16) - 1);
+  const auto pool = KvPool::Create(CacheShape(), KvFormat::kF16, PageBytes(KvFormat::kF16) - 1);
   EXPECT_EQ(ReasonOf(pool.status()), reasons::kInvalidArgument);
 }
 
 TEST(KvCacheTest, ReclaimerIsAskedForWhatIsMissing) {
-  const auto pool = KvPool::Create(Shape(), KvFormat::kF16, 4 * PageBytes(KvFormat::kF16)).value();
+  const auto pool =
+      KvPool::Create(CacheShape(), KvFormat::kF16, 4 * PageBytes(KvFormat::kF16)).value();
   KvCache kept(pool, 64);
   ASSERT_TRUE(AppendTokens(&kept, std::vector<int>(48, 1)).ok());
   uint64_t asked = 0;
@@ -194,7 +196,8 @@ TEST(KvCacheTest, ReclaimerIsAskedForWhatIsMissing) {
 // Random operations on several caches of one pool against plain vectors of tokens.
 TEST(KvCacheTest, RandomOperationsEqualPlainVectors) {
   Random random(3);
-  const auto pool = KvPool::Create(Shape(), KvFormat::kF16, 12 * PageBytes(KvFormat::kF16)).value();
+  const auto pool =
+      KvPool::Create(CacheShape(), KvFormat::kF16, 12 * PageBytes(KvFormat::kF16)).value();
   {
     std::vector<KvCache> caches;
     std::vector<std::vector<int>> plain(4);

@@ -21,7 +21,7 @@ namespace {
 
 using test::TinyTextModel;
 
-std::shared_ptr<PrefixTree> Tree(KvFormat format, uint64_t pages) {
+std::shared_ptr<PrefixTree> SharedTree(KvFormat format, uint64_t pages) {
   const ModelConfig& config = TinyTextModel()->config();
   return std::make_shared<PrefixTree>(
       KvPool::Create(config, format, pages * KvLayout(config, format).page_bytes()).value());
@@ -36,21 +36,22 @@ std::vector<TokenId> Prompt(size_t length, uint64_t seed) {
   return prompt;
 }
 
-struct Outcome {
+struct SharedOutcome {
   std::vector<TokenId> tokens;
   std::vector<float> confidences;
   int forwards = 0;
   size_t rows = 0;  // tokens evaluated
 };
 
-absl::StatusOr<Outcome> RunToEnd(const std::vector<TokenId>& prompt, const SamplingOptions& options,
-                                 const std::shared_ptr<PrefixTree>& tree) {
+absl::StatusOr<SharedOutcome> RunShared(const std::vector<TokenId>& prompt,
+                                        const SamplingOptions& options,
+                                        const std::shared_ptr<PrefixTree>& tree) {
   CpuTransformer transformer(TinyTextModel(), SerialRunner());
   ASSIGN_OR_RETURN(const auto generation,
                    Generation::Create(*TinyTextModel(), prompt, options, nullptr, tree));
   Generation* const one = generation.get();
   StepScratch scratch;
-  Outcome outcome;
+  SharedOutcome outcome;
   while (!generation->done()) {
     outcome.rows += NextRows(*generation);
     ASSIGN_OR_RETURN(const std::optional<StepResult> step,
@@ -78,15 +79,15 @@ class PrefixSharingTest : public ::testing::TestWithParam<std::tuple<DecodingMod
 TEST_P(PrefixSharingTest, SharedPrefixesChangeNothing) {
   const auto [mode, format] = GetParam();
   const SamplingOptions options = Options(mode);
-  const auto tree = Tree(format, 1000);
+  const auto tree = SharedTree(format, 1000);
   const std::vector<TokenId> common = Prompt(24, 1);
   for (uint64_t seed = 0; seed < 8; ++seed) {
     std::vector<TokenId> prompt = common;
     const std::vector<TokenId> rest = Prompt(seed * 3 % 11, seed);
     prompt.insert(prompt.end(), rest.begin(), rest.end());
-    const Outcome cold = RunToEnd(prompt, options, Tree(format, 1000)).value();
+    const SharedOutcome cold = RunShared(prompt, options, SharedTree(format, 1000)).value();
     for (int repeat = 0; repeat < 2; ++repeat) {
-      const Outcome shared = RunToEnd(prompt, options, tree).value();
+      const SharedOutcome shared = RunShared(prompt, options, tree).value();
       EXPECT_EQ(shared.tokens, cold.tokens);
       EXPECT_EQ(shared.confidences, cold.confidences);
       if (seed > 0 || repeat > 0) {
@@ -94,7 +95,7 @@ TEST_P(PrefixSharingTest, SharedPrefixesChangeNothing) {
       }
     }
     if (format == KvFormat::kF32) {
-      const Outcome alone = RunToEnd(prompt, options, nullptr).value();
+      const SharedOutcome alone = RunShared(prompt, options, nullptr).value();
       EXPECT_EQ(alone.tokens, cold.tokens);
       EXPECT_EQ(alone.confidences, cold.confidences);
     }
@@ -114,22 +115,23 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST(PrefixSharingTest, SamePromptNeedsNoForwardForIt) {
-  const auto tree = Tree(KvFormat::kF16, 100);
+  const auto tree = SharedTree(KvFormat::kF16, 100);
   SamplingOptions options = Options(DecodingMode::kAutoregressive);
-  const Outcome first = RunToEnd(Prompt(21, 1), options, tree).value();
-  const Outcome second = RunToEnd(Prompt(21, 1), options, tree).value();
+  const SharedOutcome first = RunShared(Prompt(21, 1), options, tree).value();
+  const SharedOutcome second = RunShared(Prompt(21, 1), options, tree).value();
   EXPECT_EQ(second.forwards, first.forwards - 1);
   EXPECT_EQ(second.rows, first.rows - 21);
 }
 
 TEST(PrefixSharingTest, OldPrefixesGiveWayAndTooLongTextsAreRefused) {
-  const auto tree = Tree(KvFormat::kF16, 4);
+  const auto tree = SharedTree(KvFormat::kF16, 4);
   const SamplingOptions options = Options(DecodingMode::kAutoregressive);
   for (uint64_t seed = 0; seed < 5; ++seed) {
-    EXPECT_TRUE(RunToEnd(Prompt(20, seed), options, tree).ok());
+    EXPECT_TRUE(RunShared(Prompt(20, seed), options, tree).ok());
   }
   EXPECT_GT(tree->stats().evicted_pages, 5);
-  const absl::Status status = RunToEnd(Prompt(20, 9), options, Tree(KvFormat::kF16, 3)).status();
+  const absl::Status status =
+      RunShared(Prompt(20, 9), options, SharedTree(KvFormat::kF16, 3)).status();
   EXPECT_EQ(ReasonOf(status), reasons::kKvBudgetExceeded);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);  // trying again is no use
   EXPECT_THAT(MessageOf(status), ::testing::HasSubstr("(4 pages of 16 tokens)"));
@@ -148,8 +150,8 @@ TEST(ApproximateCacheTest, FullForwardEveryStepEqualsNoCache) {
     exact.steps = steps;
     SamplingOptions approximate = Approximate(1, 20);
     approximate.steps = steps;
-    const Outcome a = RunToEnd(Prompt(17, 3), exact, nullptr).value();
-    const Outcome b = RunToEnd(Prompt(17, 3), approximate, nullptr).value();
+    const SharedOutcome a = RunShared(Prompt(17, 3), exact, nullptr).value();
+    const SharedOutcome b = RunShared(Prompt(17, 3), approximate, nullptr).value();
     EXPECT_EQ(a.tokens, b.tokens);
     EXPECT_EQ(a.confidences, b.confidences);
     EXPECT_EQ(a.rows, b.rows);
@@ -157,29 +159,31 @@ TEST(ApproximateCacheTest, FullForwardEveryStepEqualsNoCache) {
 }
 
 TEST(ApproximateCacheTest, EvaluatesTheActiveBlockOnly) {
-  const Outcome exact = RunToEnd(Prompt(24, 3), Options(DecodingMode::kDiffusion), nullptr).value();
-  const Outcome all = RunToEnd(Prompt(24, 3), Approximate(1000, 5), nullptr).value();
+  const SharedOutcome exact =
+      RunShared(Prompt(24, 3), Options(DecodingMode::kDiffusion), nullptr).value();
+  const SharedOutcome all = RunShared(Prompt(24, 3), Approximate(1000, 5), nullptr).value();
   EXPECT_EQ(exact.rows, 20U * 44U);
   // Four blocks of five steps: one full forward each, then the block and the row before it.
   EXPECT_EQ(all.rows, 4U * (44U + 4U * 6U));
   EXPECT_EQ(all.forwards, 20);
-  const Outcome often = RunToEnd(Prompt(24, 3), Approximate(2, 5), nullptr).value();
+  const SharedOutcome often = RunShared(Prompt(24, 3), Approximate(2, 5), nullptr).value();
   EXPECT_EQ(often.rows, 4U * (3U * 44U + 2U * 6U));
 }
 
 TEST(ApproximateCacheTest, UsesThePoolsBudget) {
-  const auto tree = Tree(KvFormat::kF16, 100);
-  EXPECT_TRUE(RunToEnd(Prompt(24, 3), Approximate(4, 8), tree).ok());
+  const auto tree = SharedTree(KvFormat::kF16, 100);
+  EXPECT_TRUE(RunShared(Prompt(24, 3), Approximate(4, 8), tree).ok());
   EXPECT_EQ(tree->pool()->usage().pages, 0);
   const absl::Status status =
-      RunToEnd(Prompt(24, 3), Approximate(4, 8), Tree(KvFormat::kF16, 2)).status();
+      RunShared(Prompt(24, 3), Approximate(4, 8), SharedTree(KvFormat::kF16, 2)).status();
   EXPECT_EQ(ReasonOf(status), reasons::kKvBudgetExceeded);
 }
 
 TEST(ApproximateCacheTest, OtherModesRefuseIt) {
   SamplingOptions options = Options(DecodingMode::kBlock);
   options.approximate_cache_steps = 4;
-  EXPECT_EQ(ReasonOf(RunToEnd(Prompt(4, 1), options, nullptr).status()), reasons::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(RunShared(Prompt(4, 1), options, nullptr).status()),
+            reasons::kInvalidArgument);
 }
 
 }  // namespace

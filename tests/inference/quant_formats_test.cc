@@ -22,7 +22,7 @@
 namespace ruvd {
 namespace {
 
-std::vector<float> RoundTrip(TensorType type, const std::vector<float>& values) {
+std::vector<float> EncodedAndDecoded(TensorType type, const std::vector<float>& values) {
   const std::string bytes = Quantize(type, values).value();
   std::vector<float> out(values.size());
   EXPECT_TRUE(Dequantize(type, AsBytes(bytes), out).ok());
@@ -114,7 +114,7 @@ RC_GTEST_PROP(QuantizeProperty, F32IsUnchanged, (const std::vector<float>& value
   for (const float value : values) {
     RC_PRE(std::isfinite(value));
   }
-  RC_ASSERT(RoundTrip(TensorType::kF32, values) == values);
+  RC_ASSERT(EncodedAndDecoded(TensorType::kF32, values) == values);
 }
 
 TEST(QuantizeTest, RefusesWhatItCannotDo) {

@@ -30,7 +30,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::vector<float> RandomValues(size_t count, uint64_t seed) {
+std::vector<float> RandomWeights(size_t count, uint64_t seed) {
   Random random(seed);
   std::vector<float> values(count);
   for (float& value : values) {
@@ -76,7 +76,7 @@ struct Source {
     uint64_t seed = 1;
     const auto add = [&](const std::string& name, const std::vector<uint64_t>& shape) {
       const TensorType type = shape.size() == 1 ? vectors : matrices;
-      auto values = RandomValues(shape[0] * (shape.size() == 1 ? 1 : shape[1]), seed++);
+      auto values = RandomWeights(shape[0] * (shape.size() == 1 ? 1 : shape[1]), seed++);
       if (name == "blk.2.attn_k.weight" && spoilt != 0) {
         values[300] = spoilt;
       }

@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Proposal At(int position, float confidence, float margin = 0, float entropy = 0) {
+Proposal ProposalAt(int position, float confidence, float margin = 0, float entropy = 0) {
   return {.position = position, .confidence = confidence, .margin = margin, .entropy = entropy};
 }
 
@@ -46,8 +46,9 @@ std::vector<int> Chosen(const CommitRuleOptions& options, const std::vector<Prop
   return Chosen(*MakeCommitRule(options), proposals, steps, seed);
 }
 
-const std::vector<Proposal> kThree = {At(2, 0.5F, 0.4F, 0.9F), At(3, 0.9F, 0.3F, 0.3F),
-                                      At(4, 0.5F, 0.1F, 0.2F)};
+const std::vector<Proposal> kThree = {ProposalAt(2, 0.5F, 0.4F, 0.9F),
+                                      ProposalAt(3, 0.9F, 0.3F, 0.3F),
+                                      ProposalAt(4, 0.5F, 0.1F, 0.2F)};
 
 TEST(RankedRuleTest, OrdersBestFirstWithTiesToTheLowerPosition) {
   EXPECT_THAT(Chosen({.kind = SamplerKind::kLowConfidence}, kThree, 1), ElementsAre(3, 2, 4));
@@ -64,7 +65,7 @@ TEST(PeerDefectTest, LowestEntropyComesFirst) {
 TEST(PeerDefectTest, PositionTemperatureDrawsWithoutReplacement) {
   std::vector<Proposal> proposals;
   for (int i = 0; i < 32; ++i) {
-    proposals.push_back(At(i, static_cast<float>(i) / 40.0F));
+    proposals.push_back(ProposalAt(i, static_cast<float>(i) / 40.0F));
   }
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const std::vector<int> chosen = Chosen(
@@ -74,7 +75,7 @@ TEST(PeerDefectTest, PositionTemperatureDrawsWithoutReplacement) {
 }
 
 TEST(RankedRuleTest, PositionTemperatureDrawsFromTheSoftmaxOfScores) {
-  const std::vector<Proposal> proposals = {At(0, 0.2F), At(1, 0.6F)};
+  const std::vector<Proposal> proposals = {ProposalAt(0, 0.2F), ProposalAt(1, 0.6F)};
   int second = 0;
   constexpr int kDraws = 4000;
   for (uint64_t seed = 0; seed < kDraws; ++seed) {
@@ -86,7 +87,8 @@ TEST(RankedRuleTest, PositionTemperatureDrawsFromTheSoftmaxOfScores) {
 }
 
 TEST(ThresholdRuleTest, TakesAllAboveButAtLeastOne) {
-  const std::vector<Proposal> proposals = {At(0, 0.2F), At(1, 0.9F), At(2, 0.7F)};
+  const std::vector<Proposal> proposals = {ProposalAt(0, 0.2F), ProposalAt(1, 0.9F),
+                                           ProposalAt(2, 0.7F)};
   const auto chosen = [&](float threshold) {
     return Chosen({.kind = SamplerKind::kThreshold, .threshold = threshold}, proposals, 3);
   };
@@ -97,14 +99,16 @@ TEST(ThresholdRuleTest, TakesAllAboveButAtLeastOne) {
 
 TEST(FactorRuleTest, TakesTheLargestNumberWithinTheFactor) {
   // (n + 1)(1 - c_n): 0.2, 0.6, 2.0.
-  const std::vector<Proposal> proposals = {At(0, 0.9F), At(1, 0.8F), At(2, 0.5F)};
+  const std::vector<Proposal> proposals = {ProposalAt(0, 0.9F), ProposalAt(1, 0.8F),
+                                           ProposalAt(2, 0.5F)};
   EXPECT_THAT(Chosen({.kind = SamplerKind::kFactor, .factor = 1.0F}, proposals, 3),
               ElementsAre(0, 1));
   EXPECT_THAT(Chosen({.kind = SamplerKind::kFactor, .factor = 0.1F}, proposals, 3), ElementsAre(0));
 }
 
 TEST(EntropyBoundedRuleTest, TakesTheLongestPrefixWithinTheBound) {
-  const std::vector<Proposal> proposals = {At(0, 0, 0, 0.5F), At(1, 0, 0, 0.1F), At(2, 0, 0, 0.2F)};
+  const std::vector<Proposal> proposals = {ProposalAt(0, 0, 0, 0.5F), ProposalAt(1, 0, 0, 0.1F),
+                                           ProposalAt(2, 0, 0, 0.2F)};
   // Sorted 0.1, 0.2, 0.5: sum - max is 0, 0.1, 0.3.
   const auto chosen = [&](float bound) {
     return Chosen({.kind = SamplerKind::kEntropyBounded, .entropy_bound = bound}, proposals, 3);
@@ -118,7 +122,7 @@ TEST(KlassRuleTest, WantsConfidenceAndStability) {
   const auto rule = MakeCommitRule(
       {.kind = SamplerKind::kKlass, .threshold = 0.6F, .stability_kl = 0.1F, .stability_steps = 2});
   const auto proposals = [](float first, float second) {
-    std::vector<Proposal> two = {At(0, 0.7F), At(1, 0.9F)};
+    std::vector<Proposal> two = {ProposalAt(0, 0.7F), ProposalAt(1, 0.9F)};
     two[0].movement = first;
     two[1].movement = second;
     return two;
@@ -133,7 +137,8 @@ TEST(KlassRuleTest, WantsConfidenceAndStability) {
 TEST(KlassRuleTest, TakesAllStableOnesFirstAndFillsUpByConfidence) {
   const auto rule = MakeCommitRule(
       {.kind = SamplerKind::kKlass, .threshold = 0.6F, .stability_kl = 0.1F, .stability_steps = 1});
-  std::vector<Proposal> proposals = {At(0, 0.99F), At(1, 0.7F), At(2, 0.3F), At(3, 0.98F)};
+  std::vector<Proposal> proposals = {ProposalAt(0, 0.99F), ProposalAt(1, 0.7F), ProposalAt(2, 0.3F),
+                                     ProposalAt(3, 0.98F)};
   proposals[1].movement = 0.01F;
   EXPECT_THAT(Chosen(*rule, proposals, 2), ElementsAre(1, 0));
   EXPECT_THAT(Chosen(*rule, proposals, 1), ElementsAre(1, 0, 3, 2));
@@ -173,7 +178,7 @@ Walk WalkThrough(const CommitRuleOptions& options, int masks, int steps, uint64_
     std::vector<Proposal> proposals;
     for (const int position : intent.evaluate) {
       RUVD_CHECK(!walk.committed.contains(position));
-      proposals.push_back(At(position, static_cast<float>(position) / 100.0F));
+      proposals.push_back(ProposalAt(position, static_cast<float>(position) / 100.0F));
     }
     if (!proposals.empty()) {
       for (const size_t i : rule->Choose(scope, proposals, random)) {

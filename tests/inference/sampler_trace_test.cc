@@ -22,7 +22,7 @@ namespace ruvd {
 namespace {
 
 constexpr int kVocabulary = 50;
-constexpr TokenId kMask = 49;
+constexpr TokenId kMaskToken = 49;
 
 // Random but fixed logits that depend on the whole window, like a model's.
 WindowLogits FakeModel() {
@@ -42,7 +42,7 @@ WindowLogits FakeModel() {
 }
 
 DiffusionRun Timestep(int steps) {
-  return {.steps = steps, .eps = 0.001, .vocabulary = kVocabulary, .mask = kMask};
+  return {.steps = steps, .eps = 0.001, .vocabulary = kVocabulary, .mask = kMaskToken};
 }
 
 // Peer defect 5: with more steps than masks most forwards would commit nothing.
@@ -72,14 +72,14 @@ RC_GTEST_PROP(DecodeTraceTest, CommitsEveryPositionOnceAndNeverAMask, ()) {
   std::vector<int> committed;
   for (const auto& step : trace->steps) {
     for (const int position : step.committed) {
-      RC_ASSERT(step.before[static_cast<size_t>(position)] == kMask);
+      RC_ASSERT(step.before[static_cast<size_t>(position)] == kMaskToken);
       committed.push_back(position);
     }
   }
   std::sort(committed.begin(), committed.end());
   RC_ASSERT(std::adjacent_find(committed.begin(), committed.end()) == committed.end());
   RC_ASSERT(committed.size() == static_cast<size_t>(length) - prompt.size());
-  RC_ASSERT(std::find(trace->final.begin(), trace->final.end(), kMask) == trace->final.end());
+  RC_ASSERT(std::find(trace->final.begin(), trace->final.end(), kMaskToken) == trace->final.end());
   RC_ASSERT(std::equal(prompt.begin(), prompt.end(), trace->final.begin()));
 }
 
@@ -103,7 +103,7 @@ TEST(DecodeTraceTest, RefusesImpossibleRuns) {
   run = Timestep(3);
   EXPECT_EQ(ReasonOf(DecodeTrace(FakeModel(), run, std::vector<TokenId>{1, 2}, 1).status()),
             reasons::kInvalidArgument);
-  std::vector<TokenId> tokens(4, kMask);
+  std::vector<TokenId> tokens(4, kMaskToken);
   EXPECT_EQ(ReasonOf(DenoiseStep(FakeModel(), run, 0, 3, &tokens).status()),
             reasons::kInvalidArgument);
   EXPECT_EQ(ReasonOf(DenoiseStep(FakeModel(), run, 0, -1, &tokens).status()),

@@ -25,8 +25,8 @@ namespace {
 using test::RandomTalora;
 using test::TinyTextModel;
 
-constexpr BankStrategy kStrategies[] = {BankStrategy::kDiscrete, BankStrategy::kLinear,
-                                        BankStrategy::kAttention, BankStrategy::kSoftBoundary};
+constexpr BankStrategy kAllStrategies[] = {BankStrategy::kDiscrete, BankStrategy::kLinear,
+                                           BankStrategy::kAttention, BankStrategy::kSoftBoundary};
 
 std::vector<TokenId> Prompt(size_t length, uint64_t seed) {
   Random random(seed);
@@ -79,7 +79,7 @@ std::vector<TokenId> Tokens(const std::shared_ptr<const Model>& model,
 RC_GTEST_PROP(TaloraGenerationTest, CachesChangeNothing, (uint64_t seed)) {
   const auto model = TinyTextModel();
   const Talora talora =
-      RandomTalora(*model, kStrategies[*rc::gen::inRange<size_t>(0, 4)], seed % 1000);
+      RandomTalora(*model, kAllStrategies[*rc::gen::inRange<size_t>(0, 4)], seed % 1000);
   const auto policy = PolicyOf(talora, Query(*model, seed));
   const auto prompt = Prompt(*rc::gen::inRange<size_t>(0, 14), seed);
   SamplingOptions options = Options(DecodingMode::kBlock, *rc::gen::inRange(1, 20));

@@ -21,7 +21,7 @@ namespace {
 using train::Prediction;
 using train::TrainingSequence;
 
-constexpr TokenId kMask = test::kTinyMask;
+constexpr TokenId kMaskId = test::kTinyMask;
 
 std::vector<TokenId> Numbers(size_t count) {
   std::vector<TokenId> stream(count);
@@ -30,7 +30,7 @@ std::vector<TokenId> Numbers(size_t count) {
 }
 
 CropOptions Options() {
-  return {.rules = {.mask = kMask, .shift = true},
+  return {.rules = {.mask = kMaskId, .shift = true},
           .length = 10,
           .batch = 4,
           .block_length = 4,
@@ -82,7 +82,7 @@ TEST(TextCropsTest, BlocksAreMaskedAndWeighted) {
     EXPECT_EQ(sequence.attention.block_length, 4);
     std::map<size_t, int> masks;
     for (size_t i = 0; i < 10; ++i) {
-      masks[i / 4] += sequence.tokens[i] == kMask ? 1 : 0;
+      masks[i / 4] += sequence.tokens[i] == kMaskId ? 1 : 0;
     }
     for (size_t block = 0; block < 3; ++block) {
       EXPECT_GT(masks[block], 0);

@@ -24,7 +24,7 @@ namespace {
 
 using test::TextModel;
 
-std::shared_ptr<const TextModel> TinyTextModel() {
+std::shared_ptr<const TextModel> SeededTextModel() {
   static const auto model = std::make_shared<const TextModel>();
   return model;
 }
@@ -38,7 +38,7 @@ TrainingExample Example(const std::string& prompt, const std::string& completion
 }
 
 TEST(TrainerTest, LowersTheHeldOutLossOnATinyModel) {
-  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world"),
                                                  Example("tell", " good night")};
   TrainingOptions options{.rank = 4, .steps = 60, .batch = 4, .learning_rate = 0.03F};
@@ -56,7 +56,7 @@ TEST(TrainerTest, LowersTheHeldOutLossOnATinyModel) {
 
 // The scores are those of the adapter that is returned: training again on top of it starts there.
 TEST(TrainerTest, TheAdapterDoesWhatTheScoreSays) {
-  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
   for (const char* target : {"attn_output", "ffn_gate", "ffn_up", "ffn_down", "output"}) {
     TrainingOptions options{
@@ -72,7 +72,7 @@ TEST(TrainerTest, TheAdapterDoesWhatTheScoreSays) {
 }
 
 TEST(TrainerTest, CoreIsTheOnlyTrainedPart) {
-  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const Frame frame = RandomFrame(transformer.model(), 16, 3).value();
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
   const TrainingOptions options{.steps = 30, .batch = 2};
@@ -88,7 +88,7 @@ TEST(TrainerTest, CoreIsTheOnlyTrainedPart) {
 }
 
 TEST(TrainerTest, StopsWhenCancelled) {
-  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
   int polls = 0;
   TrainingOptions options;
@@ -100,7 +100,7 @@ TEST(TrainerTest, StopsWhenCancelled) {
 }
 
 TEST(TrainerTest, ChangesTheSitesItIsGivenAndMeasuresWhatItNeverTaught) {
-  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const ModelConfig& config = transformer.model().config();
   const std::vector<train::Site> sites = train::SitesFrom(config, 0, false);
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
@@ -118,7 +118,7 @@ TEST(TrainerTest, ChangesTheSitesItIsGivenAndMeasuresWhatItNeverTaught) {
 }
 
 TEST(TrainerTest, ACoreIsMeasuredOnWhatItWasNeverTaught) {
-  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const Frame frame = RandomFrame(transformer.model(), 16, 3).value();
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
   const std::vector<TrainingExample> held_out = {Example("tell", " good night")};
@@ -135,7 +135,7 @@ TEST(TrainerTest, ACoreIsMeasuredOnWhatItWasNeverTaught) {
 
 // Only completions were counted: prompts of a thousand tokens then took any memory.
 TEST(TrainerTest, LongPromptsCountAmongTheHeldOutRows) {
-  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example(std::string(90, 'p'), "ab")};
   constexpr int kAffordable = static_cast<int>(limits::kMaxHeldOutRows / 92);
   TrainingOptions options{.steps = 1, .held_out_samples = kAffordable};
@@ -150,7 +150,7 @@ TEST(TrainerTest, LongPromptsCountAmongTheHeldOutRows) {
 }
 
 TEST(TrainerTest, WhoeverDrivesARunMayEndIt) {
-  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};
   TrainingOptions options{.steps = 4};
   const auto free = TrainLastLayerLora(transformer, examples, nullptr, options);
@@ -172,7 +172,7 @@ TEST(TrainerTest, WhoeverDrivesARunMayEndIt) {
 }
 
 TEST(TrainerTest, RefusesBadInput) {
-  CpuTransformer transformer(TinyTextModel(), SerialRunner());
+  CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const TrainingExample good = Example("say", " hello");
   const auto reason = [&](const std::vector<TrainingExample>& examples,
                           const TrainingOptions& options) {

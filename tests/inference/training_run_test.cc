@@ -20,7 +20,7 @@
 namespace ruvd::train {
 namespace {
 
-TrainingExample Example(const std::string& prompt, const std::string& completion) {
+TrainingExample RunExample(const std::string& prompt, const std::string& completion) {
   const auto tokens = [](const std::string& text) {
     const auto bytes = AsBytes(text);
     return std::vector<TokenId>(bytes.begin(), bytes.end());
@@ -29,8 +29,9 @@ TrainingExample Example(const std::string& prompt, const std::string& completion
 }
 
 const std::vector<TrainingExample>& Examples() {
-  static const std::vector<TrainingExample> examples = {
-      Example("say", " hello world"), Example("tell", " good night"), Example("", "once upon")};
+  static const std::vector<TrainingExample> examples = {RunExample("say", " hello world"),
+                                                        RunExample("tell", " good night"),
+                                                        RunExample("", "once upon")};
   return examples;
 }
 
@@ -161,7 +162,7 @@ TEST(TrainingRunTest, ItsBytesAreAllThatItHolds) {
   const auto model = std::make_shared<const test::TextModel>();
   const auto weights = ModelWeights::Create(model, nullptr, SerialRunner()).value();
   const std::vector<Site> sites = {{1, Linear::kDown}};
-  const std::vector<TrainingExample> texts = {Example(std::string(80, 'p'), " hello")};
+  const std::vector<TrainingExample> texts = {RunExample(std::string(80, 'p'), " hello")};
   const auto objective = MakeObjective(*model, texts, {.batch = 3, .seed = 7}).value();
   const std::vector<TrainingSequence> held_out = HeldOutSequences(*model, texts, {}, 8, 8).value();
   const auto bytes = [&](const std::vector<TrainingSequence>& measured, const EwcOptions& ewc) {

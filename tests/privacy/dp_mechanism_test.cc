@@ -25,7 +25,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-RandomBytes Seeded(Random& random) {
+RandomBytes SeededEntropy(Random& random) {
   return [&random](std::span<uint8_t> out) {
     for (uint8_t& byte : out) {
       byte = static_cast<uint8_t>(random.Next() >> 56);
@@ -116,7 +116,9 @@ TEST(DpRelease, NoiseComesOnTheClippedUpdateAndOnlyFromTheGivenBytes) {
   const auto release = [&](uint64_t seed) {
     Update update{.first = {30, 0}, .second = {0, 40, 0}};
     Random random(seed);
-    return ReleaseOnGrid(update.banks, update.layout, grid, noise, Seeded(random)).value().units;
+    return ReleaseOnGrid(update.banks, update.layout, grid, noise, SeededEntropy(random))
+        .value()
+        .units;
   };
   EXPECT_EQ(release(1), release(1));
   EXPECT_NE(release(1), release(2));
@@ -135,7 +137,8 @@ TEST(DpRelease, RefusesNoiseOfAnotherGrid) {
   Update update{.first = {1}, .second = {1}};
   Random random(1);
   EXPECT_EQ(
-      ReasonOf(ReleaseOnGrid(update.banks, update.layout, grid, less, Seeded(random)).status()),
+      ReasonOf(
+          ReleaseOnGrid(update.banks, update.layout, grid, less, SeededEntropy(random)).status()),
       reasons::kInvalidArgument);
 }
 
@@ -144,7 +147,7 @@ TEST(DpAdaptiveClip, FindsTheQuantileAndStaysThere) {
   AdaptiveClip clip =
       AdaptiveClip::Create({.initial = 10, .quantile = 0.5, .contributors = kContributors}).value();
   Random random(5);
-  const RandomBytes bytes = Seeded(random);
+  const RandomBytes bytes = SeededEntropy(random);
   for (int round = 0; round < 60; ++round) {
     uint32_t within = 0;
     for (uint32_t i = 0; i < kContributors; ++i) {
@@ -158,7 +161,7 @@ TEST(DpAdaptiveClip, FindsTheQuantileAndStaysThere) {
 
 TEST(DpAdaptiveClip, TheCountIsNoised) {
   Random random(6);
-  const RandomBytes bytes = Seeded(random);
+  const RandomBytes bytes = SeededEntropy(random);
   std::vector<double> norms;
   for (int i = 0; i < 8; ++i) {
     AdaptiveClip clip = AdaptiveClip::Create({.contributors = 100}).value();
@@ -184,8 +187,8 @@ TEST(DpAdaptiveClip, RefusesANodeAloneAndWrongCounts) {
   EXPECT_FALSE(AdaptiveClip::Create({.rate = 0, .contributors = 100}).ok());
   AdaptiveClip clip = AdaptiveClip::Create({.contributors = 100}).value();
   Random random(1);
-  EXPECT_FALSE(clip.EndRound(51, 50, Seeded(random)).ok());
-  EXPECT_FALSE(clip.EndRound(1, 201, Seeded(random)).ok());
+  EXPECT_FALSE(clip.EndRound(51, 50, SeededEntropy(random)).ok());
+  EXPECT_FALSE(clip.EndRound(1, 201, SeededEntropy(random)).ok());
   EXPECT_EQ(clip.clip_norm(), 1);
 }
 

@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Uniform over [low, high].
-double Between(double low, double high) {
+double OrdersBetween(double low, double high) {
   return low + (high - low) * *rc::gen::inRange(0, 1'000'001) / 1e6;
 }
 
@@ -84,8 +84,8 @@ TEST(DpRdp, OrdersJustAboveOneAreNotFree) {
 }
 
 RC_GTEST_PROP(DpRdp, IntegerOrdersAgreeBothWays, ()) {
-  const double q = std::exp(Between(std::log(1e-4), std::log(0.99)));
-  const double sigma = std::exp(Between(std::log(0.3), std::log(20)));
+  const double q = std::exp(OrdersBetween(std::log(1e-4), std::log(0.99)));
+  const double sigma = std::exp(OrdersBetween(std::log(0.3), std::log(20)));
   const auto order = *rc::gen::inRange<uint64_t>(2, 65);
   const double direct = internal::LogMomentAtInteger(q, sigma, order);
   const auto series = internal::LogMomentBySeries(q, sigma, static_cast<double>(order));
@@ -93,9 +93,9 @@ RC_GTEST_PROP(DpRdp, IntegerOrdersAgreeBothWays, ()) {
 }
 
 RC_GTEST_PROP(DpRdp, FractionalOrdersAgreeWithQuadrature, ()) {
-  const double q = std::exp(Between(std::log(1e-3), std::log(0.99)));
-  const double sigma = std::exp(Between(std::log(0.5), std::log(8)));
-  const double order = Between(1.05, 12.95);
+  const double q = std::exp(OrdersBetween(std::log(1e-3), std::log(0.99)));
+  const double sigma = std::exp(OrdersBetween(std::log(0.5), std::log(8)));
+  const double order = OrdersBetween(1.05, 12.95);
   const double exact = LogMomentByQuadrature(q, sigma, order);
   const auto series = internal::LogMomentBySeries(q, sigma, order);
   RC_ASSERT(std::abs(series.log_moment - exact) <= series.error + 1e-8 * exact);
@@ -104,8 +104,9 @@ RC_GTEST_PROP(DpRdp, FractionalOrdersAgreeWithQuadrature, ()) {
 }
 
 RC_GTEST_PROP(DpRdp, GrowsWithRateStepsAndOrderAndFallsWithNoise, ()) {
-  const SampledGaussian less{.q = Between(0.001, 0.8), .sigma = Between(0.5, 10), .steps = 7};
-  const double order = Between(1.1, 63);
+  const SampledGaussian less{
+      .q = OrdersBetween(0.001, 0.8), .sigma = OrdersBetween(0.5, 10), .steps = 7};
+  const double order = OrdersBetween(1.1, 63);
   const double rdp = SampledGaussianRdp(less, order);
   SampledGaussian more = less;
   more.q = less.q * 1.2;
@@ -168,8 +169,9 @@ TEST(DpRdp, EpsilonIsNeverNegativeAndDeltaNeverAboveOne) {
 RC_GTEST_PROP(DpRdp, DeltaInvertsEpsilon, ()) {
   RdpAccountant accountant = RdpAccountant::Create(IntegerOrders()).value();
   RC_ASSERT(
-      accountant.Compose({.q = Between(0.01, 1), .sigma = Between(0.6, 4), .steps = 20}).ok());
-  const double delta = std::pow(10, -Between(3, 9));
+      accountant.Compose({.q = OrdersBetween(0.01, 1), .sigma = OrdersBetween(0.6, 4), .steps = 20})
+          .ok());
+  const double delta = std::pow(10, -OrdersBetween(3, 9));
   const double epsilon = accountant.Epsilon(delta).value().value;
   RC_PRE(epsilon > 0);
   RC_ASSERT(accountant.Delta(epsilon).value().value <= delta * (1 + 1e-9));
@@ -219,8 +221,8 @@ TEST(DpZcdp, ConvertsAtTheBestOrder) {
 }
 
 RC_GTEST_PROP(DpZcdp, IsAtMostTheGridOfOrdersAndInverts, ()) {
-  const double sigma = Between(0.4, 30);
-  const double delta = std::pow(10, -Between(2, 12));
+  const double sigma = OrdersBetween(0.4, 30);
+  const double delta = std::pow(10, -OrdersBetween(2, 12));
   const double epsilon = EpsilonOfRho(GaussianRho(sigma), delta).value();
   RC_ASSERT(epsilon <= Epsilon(AllOrders(), {.sigma = sigma}, delta) + 1e-12);
   RC_ASSERT(epsilon <= SimpleEpsilonOfRho(GaussianRho(sigma), delta).value());

@@ -22,7 +22,7 @@
 namespace ruvd {
 namespace {
 
-const SealContext kContext{.column_family = 1, .key = "row", .schema = 1, .generation = 7};
+const SealContext kSealContext{.column_family = 1, .key = "row", .schema = 1, .generation = 7};
 
 class SealKeyFileTest : public testing::Test {
  protected:
@@ -71,44 +71,45 @@ RC_GTEST_PROP(SealTest, OpensWhatItSealed, (const std::string& text, const std::
 
 TEST(SealTest, EveryFlippedBitBreaksTheSeal) {
   const SealKey key = SealKey::Generate();
-  const std::string sealed = key.Seal(kContext, "forty-two bytes of something private here");
+  const std::string sealed = key.Seal(kSealContext, "forty-two bytes of something private here");
   for (size_t bit = 0; bit < sealed.size() * 8; ++bit) {
     std::string damaged = sealed;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
-    ASSERT_EQ(ReasonOf(key.Open(kContext, damaged).status()), reasons::kSealBroken) << bit;
+    ASSERT_EQ(ReasonOf(key.Open(kSealContext, damaged).status()), reasons::kSealBroken) << bit;
   }
 }
 
 TEST(SealTest, EveryTruncationBreaksTheSeal) {
   const SealKey key = SealKey::Generate();
-  const std::string sealed = key.Seal(kContext, "text");
+  const std::string sealed = key.Seal(kSealContext, "text");
   for (size_t n = 0; n < sealed.size(); ++n) {
-    EXPECT_EQ(ReasonOf(key.Open(kContext, std::string_view(sealed).substr(0, n)).status()),
+    EXPECT_EQ(ReasonOf(key.Open(kSealContext, std::string_view(sealed).substr(0, n)).status()),
               reasons::kSealBroken);
   }
 }
 
 TEST(SealTest, EveryPartOfTheContextIsBound) {
   const SealKey key = SealKey::Generate();
-  const std::string sealed = key.Seal(kContext, "text");
-  SealContext family = kContext;
+  const std::string sealed = key.Seal(kSealContext, "text");
+  SealContext family = kSealContext;
   family.column_family = 2;
-  SealContext row = kContext;
+  SealContext row = kSealContext;
   row.key = "row2";
-  SealContext schema = kContext;
+  SealContext schema = kSealContext;
   schema.schema = 2;
-  SealContext generation = kContext;
+  SealContext generation = kSealContext;
   generation.generation = 8;
   for (const SealContext& other : {family, row, schema, generation}) {
     EXPECT_EQ(ReasonOf(key.Open(other, sealed).status()), reasons::kSealBroken);
   }
-  EXPECT_EQ(ReasonOf(SealKey::Generate().Open(kContext, sealed).status()), reasons::kSealBroken);
-  EXPECT_TRUE(key.Open(kContext, sealed).ok());
+  EXPECT_EQ(ReasonOf(SealKey::Generate().Open(kSealContext, sealed).status()),
+            reasons::kSealBroken);
+  EXPECT_TRUE(key.Open(kSealContext, sealed).ok());
 }
 
 TEST(SealTest, SameTextSealsDifferentlyEachTime) {
   const SealKey key = SealKey::Generate();
-  EXPECT_NE(key.Seal(kContext, "text"), key.Seal(kContext, "text"));
+  EXPECT_NE(key.Seal(kSealContext, "text"), key.Seal(kSealContext, "text"));
 }
 
 TEST(SealTest, RefusesKeysOfAnotherLength) {
@@ -124,7 +125,7 @@ TEST_F(SealKeyFileTest, CreatesOnceWithOwnerOnlyModeAndLoadsTheSame) {
   EXPECT_EQ(info.st_mode & 07777, 0600);
   const auto loaded = SealKey::LoadOrCreate(path_);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_EQ(loaded->Open(kContext, created->Seal(kContext, "text")).value(), "text");
+  EXPECT_EQ(loaded->Open(kSealContext, created->Seal(kSealContext, "text")).value(), "text");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
@@ -141,7 +142,7 @@ TEST_F(SealKeyFileTest, ConcurrentCreatorsEndWithOneKey) {
   ASSERT_TRUE(last.ok()) << last.status();
   for (const auto& key : keys) {
     ASSERT_TRUE(key.ok()) << key.status();
-    EXPECT_TRUE(last->Open(kContext, key->Seal(kContext, "text")).ok());
+    EXPECT_TRUE(last->Open(kSealContext, key->Seal(kSealContext, "text")).ok());
   }
 }
 

@@ -17,9 +17,9 @@
 namespace ruvd {
 namespace {
 
-using Kind = ConsentSubject::Kind;
+using RecordKind = ConsentSubject::Kind;
 
-UserConsent Record(const std::string& id, uint8_t purposes, Kind kind = Kind::kUser) {
+UserConsent Record(const std::string& id, uint8_t purposes, RecordKind kind = RecordKind::kUser) {
   return {.subject = {.kind = kind, .id = id},
           .purposes = purposes,
           .widest = ConsentTier::kDp,
@@ -66,7 +66,7 @@ TEST_F(UserConsentTest, RecordsThatAreNoneAreRefused) {
   EXPECT_EQ(reason([](UserConsent* r) { r->subject.id = ""; }), reasons::kConsentInvalid);
   EXPECT_EQ(reason([](UserConsent* r) { r->subject.id = std::string(129, 'x'); }),
             reasons::kConsentInvalid);
-  EXPECT_EQ(reason([](UserConsent* r) { r->subject.kind = static_cast<Kind>(3); }),
+  EXPECT_EQ(reason([](UserConsent* r) { r->subject.kind = static_cast<RecordKind>(3); }),
             reasons::kConsentInvalid);
   EXPECT_EQ(reason([](UserConsent* r) { r->purposes = 4; }), reasons::kConsentInvalid);
   EXPECT_EQ(reason([](UserConsent* r) { r->widest = static_cast<ConsentTier>(5); }),
@@ -101,8 +101,8 @@ TEST_F(UserConsentTest, PurposeTierAndTimeDecide) {
 
 TEST_F(UserConsentTest, ASessionDecidesForItself) {
   ASSERT_TRUE(register_.Put(Record("ann", 3)).ok());
-  ASSERT_TRUE(register_.Put(Record("s1", 0, Kind::kSession)).ok());
-  ASSERT_TRUE(register_.Put(Record("s2", 3, Kind::kSession)).ok());
+  ASSERT_TRUE(register_.Put(Record("s1", 0, RecordKind::kSession)).ok());
+  ASSERT_TRUE(register_.Put(Record("s2", 3, RecordKind::kSession)).ok());
   const auto ok = [this](const char* user, const char* session) {
     return register_.Require({.user = user, .session = session}, 1, ConsentTier::kDp, 2000).ok();
   };
@@ -137,19 +137,19 @@ TEST_F(UserConsentTest, AWithdrawalInTheMomentOfItsGrantHolds) {
 
 TEST_F(UserConsentTest, AUsersLaterWithdrawalReachesSessionsThatAgreedBefore) {
   const Contributor ann = {.user = "ann", .session = "s1"};
-  const auto put = [this](const char* id, Kind kind, uint8_t purposes, int64_t granted_ms) {
+  const auto put = [this](const char* id, RecordKind kind, uint8_t purposes, int64_t granted_ms) {
     UserConsent record = Record(id, purposes, kind);
     record.granted_ms = granted_ms;
     ASSERT_TRUE(register_.Put(record).ok());
   };
-  put("s1", Kind::kSession, 3, 1000);
+  put("s1", RecordKind::kSession, 3, 1000);
   EXPECT_TRUE(register_.Require(ann, 3, ConsentTier::kDp, 2000).ok());
-  put("ann", Kind::kUser, consent_purposes::kTraining, 1200);
+  put("ann", RecordKind::kUser, consent_purposes::kTraining, 1200);
   EXPECT_TRUE(register_.Require(ann, 1, ConsentTier::kDp, 2000).ok());
   EXPECT_FALSE(register_.Require(ann, 3, ConsentTier::kDp, 2000).ok());
-  put("ann", Kind::kUser, 0, 1500);
+  put("ann", RecordKind::kUser, 0, 1500);
   EXPECT_FALSE(register_.Require(ann, 1, ConsentTier::kDp, 2000).ok());
-  put("s1", Kind::kSession, 3, 1600);  // asked again, this session agreed
+  put("s1", RecordKind::kSession, 3, 1600);  // asked again, this session agreed
   EXPECT_TRUE(register_.Require(ann, 3, ConsentTier::kDp, 2000).ok());
 }
 
