@@ -23,8 +23,10 @@ namespace ruvd {
 // Names a link between two nodes; the caller picks it, never 0, never twice in a process.
 using LinkId = uint64_t;
 
-enum class MemberState : uint8_t { kAlive = 1, kSuspect = 2, kLeft = 3 };
-std::string_view MemberStateName(MemberState state);  // "alive", "suspect", "left"
+// kSuspect: did not answer, may still refute. kDead: did not refute in time; comes back by a newer
+// record. A record itself says kAlive or kLeft only.
+enum class MemberState : uint8_t { kAlive = 1, kSuspect = 2, kLeft = 3, kDead = 4 };
+std::string_view MemberStateName(MemberState state);  // "alive", "suspect", "left", "dead"
 
 // A member as this node sees it.
 struct Member {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Links of GossipCore: opening, frames, keep-alive, closing.
+// Links of GossipCore: opening, frames, closing.
 
 #include <algorithm>
 #include <utility>
@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "federation/core_state.h"
 #include "federation/limits.h"
+#include "federation/reasons.h"
 
 namespace ruvd {
 namespace {
@@ -34,7 +35,16 @@ bool IsReason(const std::string& text) {
              text.begin(), text.end(), [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; });
 }
 
+absl::Status IdleLink() {
+  return Error(absl::StatusCode::kUnavailable, reasons::kLinkIdle,
+               "link is not part of the mesh and made room; dial again when there is a need");
+}
+
 }  // namespace
+
+void GossipCore::State::CloseIdle(LinkId id, Instant now) {
+  CloseWithGoaway(links.at(id), IdleLink(), now);
+}
 
 void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, Instant now) {
   RUVD_CHECK(id != 0 && !links.contains(id));
@@ -44,15 +54,18 @@ void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, I
   }
   Handshake::Nonce nonce{};
   sealer.FillRandom(nonce);
+  const bool room = links.size() < limits::kMaxLinks || MakeRoomForLink(now);
   Link link{.id = id,
             .dialed_address = dialed_address,
-            .handshake = Handshake(local, dialed, nonce),
+            .handshake = nullptr,
+            .dialed = dialed,
+            .certificate = {},
             .opened = now.now,
-            .last_heard = now.now,
-            .last_ping = now.now,
-            .frames = TokenBucket(limits::kFramesPerSecond, limits::kFrameBurst, now.now)};
+            .frames = TokenBucket(limits::kFramesPerSecond, limits::kFrameBurst, now.now),
+            .recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now)};
   Link& kept = links.emplace(id, std::move(link)).first->second;
-  if (links.size() > limits::kMaxLinks) {
+  kept.handshake = std::make_unique<Handshake>(local, dialed, nonce);
+  if (!room) {
     CloseWithGoaway(kept,
                     Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                           "node has {} links already; dial another member", limits::kMaxLinks),
@@ -60,18 +73,27 @@ void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, I
     return;
   }
   if (dialed) {
-    outbox.Send(id, kept.handshake.Hello());
+    outbox.Send(id, kept.handshake->Hello());
   }
+}
+
+bool GossipCore::State::MakeRoomForLink(Instant now) {
+  const LinkId idlest = mesh.Idlest();
+  if (idlest == 0) {
+    return false;
+  }
+  CloseIdle(idlest, now);
+  return true;
 }
 
 void GossipCore::State::CloseWithGoaway(Link& link, const absl::Status& status, Instant now) {
   const LinkId id = link.id;
   outbox.Send(id, GoawayFrame(status));
   outbox.Emit(CloseLink{.link = id, .status = status});
-  ForgetLink(id, /*hopeless=*/false, now);
+  ForgetLink(id, /*hopeless=*/false, /*lost=*/false, now);
 }
 
-void GossipCore::State::ForgetLink(LinkId id, bool hopeless, Instant now) {
+void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant now) {
   const auto found = links.find(id);
   if (found == links.end()) {
     return;
@@ -81,22 +103,17 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, Instant now) {
   if (!link.dialed_address.empty()) {
     dialer.OnFailed(link.dialed_address, hopeless, now.now, random);
   }
-  if (link.active) {
-    exchange.LinkDown(id);
-    if (!LinkedPeers().contains(link.peer)) {
-      members.SetLink(link.peer, false, now.now);
-    }
+  if (!link.active) {
+    return;
   }
-}
-
-std::set<NodeId> GossipCore::State::LinkedPeers() const {
-  std::set<NodeId> peers;
-  for (const auto& [id, link] : links) {
-    if (link.active) {
-      peers.insert(link.peer);
-    }
+  exchange.LinkDown(id);
+  mesh.LinkDown(id);
+  detector.LinkDown(id, lost, now.now);
+  if (const auto current = link_of.find(link.peer);
+      current != link_of.end() && current->second == id) {
+    link_of.erase(current);
+    members.SetLink(link.peer, false, now.now);
   }
-  return peers;
 }
 
 bool GossipCore::State::Refuse(Link& link, const absl::Status& status, Instant now) {
@@ -121,7 +138,6 @@ void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now)
     CloseWithGoaway(link, status, now);
     return;
   }
-  link.last_heard = now.now;
   if (frame.has_goaway()) {
     OnGoaway(link, frame.goaway(), now);
     return;
@@ -131,6 +147,7 @@ void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now)
     return;
   }
   members.Heard(link.peer, now.now);
+  detector.Heard(link.id, now.now);
   const LinkId id = link.id;
   const absl::Status status = OnActiveFrame(link, frame, now);
   // The frame may have closed its own link.
@@ -144,19 +161,20 @@ void GossipCore::State::OnGoaway(Link& link, const federation::v1::Goaway& goawa
   const std::string reason =
       IsReason(goaway.reason()) ? goaway.reason() : std::string(reasons::kEnvelopeMalformed);
   const bool passing = reason == reasons::kNodeDraining || reason == reasons::kDuplicateLink ||
-                       reason == reasons::kDeadlineExceeded;
+                       reason == reasons::kDeadlineExceeded || reason == reasons::kLinkIdle ||
+                       reason == reasons::kLimitExceeded;
   outbox.Emit(CloseLink{.link = id,
                         .status = Error(absl::StatusCode::kUnavailable, reason,
                                         "peer ended the link: {}", Printable(goaway.message()))});
-  ForgetLink(id, /*hopeless=*/!passing, now);
+  ForgetLink(id, /*hopeless=*/!passing, /*lost=*/false, now);
 }
 
 void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant now) {
-  auto answer = link.handshake.OnFrame(frame, certificates, now.wall_ms);
+  auto answer = link.handshake->OnFrame(frame, certificates, now.wall_ms);
   if (!answer.ok()) {
     for (const auto& [other_id, other] : links) {
-      if (frame.has_hello() && other.handshake.dialed() &&
-          other.handshake.nonce() == frame.hello().introduction().nonce()) {
+      if (frame.has_hello() && other.dialed && other.handshake &&
+          other.handshake->nonce() == frame.hello().introduction().nonce()) {
         dialer.OnSelf(other.dialed_address);  // our own Hello came back
       }
     }
@@ -164,114 +182,77 @@ void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant
     outbox.Refuse(id, answer.status());
     outbox.Send(id, GoawayFrame(answer.status()));
     outbox.Emit(CloseLink{.link = id, .status = answer.status()});
-    ForgetLink(id, /*hopeless=*/true, now);
+    ForgetLink(id, /*hopeless=*/true, /*lost=*/false, now);
     return;
   }
   if (answer->has_value()) {
     outbox.Send(link.id, **std::move(answer));
   }
-  if (link.handshake.done()) {
+  if (link.handshake->done()) {
     Activate(link, now);
   }
 }
 
-bool GossipCore::State::KeepsNewLink(const Link& old_link, const Link& new_link) const {
-  const bool same_dialer = old_link.handshake.dialed() == new_link.handshake.dialed();
+bool GossipCore::State::KeepsNewLink(const Link& old_link, const Link& new_link,
+                                     const NodeId& peer) const {
+  const bool same_dialer = old_link.dialed == new_link.dialed;
   // The dialler of both has given up the old one; else the link of the smaller id stays.
-  const bool we_are_smaller = local.key->id() < new_link.handshake.peer_certificate().node_id;
-  return same_dialer || new_link.handshake.dialed() == we_are_smaller;
+  const bool we_are_smaller = local.key->id() < peer;
+  return same_dialer || new_link.dialed == we_are_smaller;
+}
+
+bool GossipCore::State::ResolveDuplicate(Link& link, const NodeId& peer, Instant now) {
+  const auto twin = link_of.find(peer);
+  if (twin == link_of.end()) {
+    return true;
+  }
+  Link& old_link = links.at(twin->second);
+  const bool keeps_new = KeepsNewLink(old_link, link, peer);
+  CloseWithGoaway(keeps_new ? old_link : link,
+                  Error(absl::StatusCode::kAlreadyExists, reasons::kDuplicateLink,
+                        "both nodes dialled each other; one link stays"),
+                  now);
+  return keeps_new;
 }
 
 void GossipCore::State::Activate(Link& link, Instant now) {
-  const NodeId peer = link.handshake.peer_certificate().node_id;
-  if (!link.dialed_address.empty()) {
-    dialer.OnIdentified(link.dialed_address, peer);
+  const NodeId peer = link.handshake->peer_certificate().node_id;
+  DialPurpose purpose = DialPurpose::kMesh;
+  if (link.dialed) {
+    purpose = dialer.OnIdentified(link.dialed_address, peer);
   }
-  dialer.AddAddress(link.handshake.peer_address(), peer, /*silent=*/false);
-  const auto twin = std::find_if(links.begin(), links.end(), [&](const auto& entry) {
-    return entry.second.active && entry.second.peer == peer;
-  });
-  if (twin != links.end()) {
-    Link& loser = KeepsNewLink(twin->second, link) ? twin->second : link;
-    const bool new_one_lost = &loser == &link;
-    CloseWithGoaway(loser,
-                    Error(absl::StatusCode::kAlreadyExists, reasons::kDuplicateLink,
-                          "both nodes dialled each other; one link stays"),
-                    now);
-    if (new_one_lost) {
-      return;
-    }
+  if (!ResolveDuplicate(link, peer, now)) {
+    return;
   }
   link.active = true;
   link.peer = peer;
-  SendRecords(link.id, members.FreshRecords(now.wall_ms));
+  link.version = link.handshake->version();
+  link.certificate = link.handshake->peer_certificate();
+  link.handshake.reset();
+  link_of[peer] = link.id;
+  const bool meshed = link.version >= limits::kVersionWithMesh;
   members.SetLink(peer, true, now.now);
-  exchange.LinkUp(link.id, link.handshake.dialed(), now);
-}
-
-void GossipCore::State::SendRecords(LinkId link, const std::vector<Envelope>& records) {
-  Frame frame;
-  for (const Envelope& record : records) {
-    *frame.mutable_member_delta()->add_records() = ToProto(record);
-    if (static_cast<size_t>(frame.member_delta().records_size()) == limits::kMaxRecordsPerFrame) {
-      outbox.Send(link, std::exchange(frame, {}));
-    }
+  detector.LinkUp(link.id, peer, meshed, now.now);
+  mesh.LinkUp(link.id, peer, link.dialed, /*fixed=*/!meshed, now.now);
+  exchange.LinkUp(link.id);
+  GreetMember(link, now);
+  if (!meshed) {
+    recon.Hasten(now.now);
   }
-  if (frame.member_delta().records_size() > 0) {
-    outbox.Send(link, std::move(frame));
+  const bool neighbour = purpose == DialPurpose::kMesh || purpose == DialPurpose::kHeal;
+  if (link.dialed && meshed && neighbour && mesh.links().size() < limits::kMeshHigh) {
+    JoinMesh(link, now);
   }
-}
-
-absl::Status GossipCore::State::OnMemberDelta(Link& link, const federation::v1::MemberDelta& delta,
-                                              Instant now) {
-  if (static_cast<size_t>(delta.records_size()) > limits::kMaxRecordsPerFrame) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "frame has {} member records where {} are allowed; update the sending node",
-                 delta.records_size(), limits::kMaxRecordsPerFrame);
+  if (link.dialed && purpose != DialPurpose::kCheck) {  // one of both sides is enough
+    StartReconciliation(link);
   }
-  std::vector<Envelope> newer;
-  for (const auto& proto : delta.records()) {
-    Envelope envelope = FromProto(proto);
-    const auto applied = members.Apply(envelope, now);
-    if (!applied.ok()) {
-      if (!Refuse(link, applied.status(), now)) {
-        return absl::OkStatus();  // closed, with its reason
-      }
-      continue;
-    }
-    uint64_t& delivered = link.delivered[applied->id];
-    if (applied->newer) {
-      if (LinkedPeers().contains(applied->id)) {  // a first record follows its link
-        members.SetLink(applied->id, true, now.now);
-      }
-      newer.push_back(std::move(envelope));
-    } else if (applied->incarnation <= delivered) {
-      if (!Refuse(link,
-                  Error(absl::StatusCode::kAlreadyExists, reasons::kReplayed,
-                        "member record came twice over one link; it has no effect"),
-                  now)) {
-        return absl::OkStatus();
-      }
-    } else {
-      ++outbox.counters().duplicates;
-    }
-    delivered = std::max(delivered, applied->incarnation);
-  }
-  for (const auto& [id, other] : links) {
-    if (other.active && id != link.id) {
-      SendRecords(id, newer);
-    }
-  }
-  return absl::OkStatus();
 }
 
 void GossipCore::State::OnAck(Link& link, uint64_t seq, TimePoint now) {
-  if (seq != link.ping_seq || seq == 0) {
-    return;  // late, or never asked
+  if (const auto rtt = detector.OnAck(link.id, seq, now)) {
+    members.SetRtt(link.peer, *rtt);
+    exchange.SetRtt(link.id, *rtt);
   }
-  link.rtt = now - link.last_ping;
-  members.SetRtt(link.peer, *link.rtt);
-  exchange.SetRtt(link.id, *link.rtt);
 }
 
 absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, Instant now) {
@@ -288,6 +269,7 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
     case Frame::kMemberDelta:
       return OnMemberDelta(link, frame.member_delta(), now);
     case Frame::kPush:
+      mesh.Touch(link.id, now.now);
       return exchange.OnPush(link.id, frame.push(), now);
     case Frame::kIHave: {
       const absl::Status status = exchange.OnIHave(link.id, frame.i_have());
@@ -297,17 +279,40 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
     case Frame::kIWant:
       return exchange.OnIWant(link.id, frame.i_want());
     case Frame::kChunkRequest:
+      mesh.Touch(link.id, now.now);
       return exchange.OnChunkRequest(link.id, frame.chunk_request());
     case Frame::kChunk:
+      mesh.Touch(link.id, now.now);
       return exchange.OnChunk(link.id, frame.chunk(), now);
     case Frame::kReconOpen:
-      return exchange.OnReconciliation(link.id, frame.recon_open(), now);
+      return OnReconciliation(link, frame.recon_open(), now);
     case Frame::kReconMessage:
-      return exchange.OnReconciliation(link.id, frame.recon_message(), now);
+      return OnReconciliation(link, frame.recon_message(), now);
+    default:
+      return OnVersion2Frame(link, frame, now);
+  }
+}
+
+absl::Status GossipCore::State::OnVersion2Frame(Link& link, const Frame& frame, Instant now) {
+  switch (link.version < limits::kVersionWithMesh ? Frame::KIND_NOT_SET : frame.kind_case()) {
+    case Frame::kPingRequest:
+      return OnPingRequest(link, frame.ping_request(), now);
+    case Frame::kNack:
+      detector.OnNack(link.id, frame.nack().seq());
+      return absl::OkStatus();
+    case Frame::kSuspicions:
+      return OnSuspicions(link, frame.suspicions(), now);
+    case Frame::kMemberWant:
+      return OnMemberWant(link, frame.member_want());
+    case Frame::kGraft:
+      return OnGraft(link, now);
+    case Frame::kPrune:
+      return OnPrune(link, frame.prune(), now);
     default:
       return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-                   "frame of kind {} has no place on an open link; update the sending node",
-                   static_cast<int>(frame.kind_case()));
+                   "frame of kind {} has no place on an open link of version {}; update the "
+                   "sending node",
+                   static_cast<int>(frame.kind_case()), link.version);
   }
 }
 
@@ -317,18 +322,13 @@ void GossipCore::State::TickLinks(Instant now) {
     if (!link.active && now.now - link.opened > limits::kHandshakeTimeout) {
       ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
                                     "link was not opened in time; check the peer"));
-    } else if (link.active && now.now - link.last_heard > limits::kLinkTimeout) {
+    } else if (link.active && now.now - detector.last_heard(id) > limits::kLinkTimeout) {
       ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
                                     "peer was silent for too long; check it and the network"));
     } else if (link.active) {
-      const absl::Status valid = link.handshake.peer_certificate().CheckTime(now.wall_ms);
+      const absl::Status valid = link.certificate.CheckTime(now.wall_ms);
       if (!valid.ok()) {
         ending.emplace_back(id, valid);
-      } else if (now.now - link.last_ping >= limits::kPingPeriod) {
-        link.last_ping = now.now;
-        Frame frame;
-        frame.mutable_ping()->set_seq(++link.ping_seq);
-        outbox.Send(id, std::move(frame));
       }
     }
   }

@@ -6,56 +6,71 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "federation/gossip/exchange.h"
+#include "federation/gossip/mesh.h"
+#include "federation/gossip/recon_schedule.h"
 #include "federation/gossip_core.h"
 #include "federation/link/handshake.h"
 #include "federation/link/token_bucket.h"
 #include "federation/membership/certificates.h"
 #include "federation/membership/dial_planner.h"
+#include "federation/membership/failure_detector.h"
 #include "federation/membership/member_table.h"
 #include "federation/outbox.h"
 #include "federation/sealer.h"
 
 namespace ruvd {
 
-// What GossipCore is made of: links and their life here, members and items in their own parts.
+// What GossipCore is made of. Links live here (core_links.cc), with the frames about members
+// (core_members.cc) and what keeps the node connected (core_mesh.cc); members, mesh and items are
+// parts of their own.
 struct GossipCore::State {
   using Frame = federation::v1::Frame;
 
   struct Link {
     LinkId id = 0;
     std::string dialed_address;
-    Handshake handshake;
+    std::unique_ptr<Handshake> handshake;  // until the link is active
+    bool dialed = false;
     bool active = false;
-    NodeId peer{};  // once active
+    // Once active.
+    NodeId peer{};
+    uint32_t version = 0;
+    AdmissionCert certificate;
     TimePoint opened{};
-    TimePoint last_heard{};
-    TimePoint last_ping{};
-    uint64_t ping_seq = 0;
-    std::optional<Duration> rtt;
     TokenBucket frames;
+    TokenBucket recon;
     int offences = 0;
-    std::map<NodeId, uint64_t> delivered;  // incarnations this link brought
   };
 
   State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed);
 
+  // ---- Links (core_links.cc)
   void OpenLink(LinkId id, const std::string& dialed_address, Instant now);
   // Handles a frame of an existing link.
   void HandleFrame(Link& link, const Frame& frame, Instant now);
   // Says why, closes, and forgets the link.
   void CloseWithGoaway(Link& link, const absl::Status& status, Instant now);
-  // Forgets a link that is gone or about to be closed.
-  void ForgetLink(LinkId id, bool hopeless, Instant now);
+  // Ends a link outside the mesh that is not used.
+  void CloseIdle(LinkId id, Instant now);
+  // Forgets a link that is gone or about to be closed. `lost`: it broke without a word.
+  void ForgetLink(LinkId id, bool hopeless, bool lost, Instant now);
   void TickLinks(Instant now);
-  void DialWhatIsDue(Instant now);
-  void AnnounceSelf(MemberState state, Instant now);
-  std::set<NodeId> LinkedPeers() const;
+  bool Linked(const NodeId& peer) const { return link_of.contains(peer); }
+
+  // ---- Members (core_members.cc)
+  void AnnounceSelf(Instant now);
+  // Tells every neighbour that this node leaves.
+  void SayGoodbye(Instant now);
+  void TickMembers(Instant now);
+
+  // ---- Mesh (core_mesh.cc)
+  void TickMesh(Instant now);
 
   LocalNode local;
   Random random;
@@ -63,24 +78,73 @@ struct GossipCore::State {
   CertificateStore certificates;
   Sealer sealer;
   MemberTable members;
+  FailureDetector detector;
   DialPlanner dialer;
+  Mesh mesh;
+  ReconSchedule recon;
   ItemExchange exchange;
   std::map<LinkId, Link> links;
+  std::map<NodeId, LinkId> link_of;  // active links
   ConsentTier consent = ConsentTier::kPrivate;
-  std::optional<TimePoint> next_announcement;
+  bool leaving = false;
+  TimePoint next_heartbeat{};
+  TimePoint next_heal_dial{};
+  TimePoint last_refutation{};
+  bool refutation_due = false;
 
  private:
+  // ---- core_links.cc
   void OnHandshakeFrame(Link& link, const Frame& frame, Instant now);
   void Activate(Link& link, Instant now);
+  // Ends one of two links to the same peer. False if `link` is the one that ends.
+  bool ResolveDuplicate(Link& link, const NodeId& peer, Instant now);
   // The link to keep of two to the same peer. Both sides choose the same one.
-  bool KeepsNewLink(const Link& old_link, const Link& new_link) const;
+  bool KeepsNewLink(const Link& old_link, const Link& new_link, const NodeId& peer) const;
+  bool MakeRoomForLink(Instant now);
   absl::Status OnActiveFrame(Link& link, const Frame& frame, Instant now);
+  absl::Status OnVersion2Frame(Link& link, const Frame& frame, Instant now);
   void OnAck(Link& link, uint64_t seq, TimePoint now);
   void OnGoaway(Link& link, const federation::v1::Goaway& goaway, Instant now);
-  absl::Status OnMemberDelta(Link& link, const federation::v1::MemberDelta& delta, Instant now);
-  void SendRecords(LinkId link, const std::vector<Envelope>& records);
   // Counts a refusal; closes a link with too many of them. False if it was closed.
   bool Refuse(Link& link, const absl::Status& status, Instant now);
+
+  // ---- core_members.cc
+  void GreetMember(const Link& link, Instant now);
+  absl::Status OnMemberDelta(Link& link, const federation::v1::MemberDelta& delta, Instant now);
+  // Applies records one by one and passes new ones on. False if the link was closed meanwhile.
+  bool ApplyRecords(
+      Link& link, const google::protobuf::RepeatedPtrField<federation::v1::SignedEnvelope>& protos,
+      Instant now);
+  absl::Status OnMemberWant(const Link& link, const federation::v1::MemberWant& want);
+  absl::Status OnSuspicions(Link& link, const federation::v1::Suspicions& suspicions, Instant now);
+  absl::Status OnPingRequest(const Link& link, const federation::v1::PingRequest& request,
+                             Instant now);
+  absl::Status OnMemberReconciliation(const Link& link, const federation::v1::ReconMessage& message,
+                                      Instant now);
+  void SendRecords(LinkId link, std::span<const RecordPtr> records);
+  void PassOnRecords(const std::vector<RecordPtr>& records, LinkId except, Instant now);
+  void SendAccusations(LinkId link, std::span<const std::shared_ptr<const Envelope>> accusations);
+  void PassOnAccusation(const std::shared_ptr<const Envelope>& accusation, const NodeId& suspect,
+                        LinkId except);
+  void Refute(Instant now);
+
+  // ---- core_mesh.cc
+  absl::Status OnGraft(const Link& link, Instant now);
+  absl::Status OnPrune(Link& link, const federation::v1::Prune& prune, Instant now);
+  absl::Status OnReconciliation(Link& link, const federation::v1::ReconMessage& message,
+                                Instant now);
+  void JoinMesh(const Link& link, Instant now);
+  void HastenIfShort(TimePoint now);
+  void SendPrune(const Link& link);
+  void Heartbeat(Instant now);
+  void DialSeeds(bool all, Instant now);
+  // Dials up to `count` members that live and have no link.
+  size_t DialMembers(size_t count, DialPurpose purpose, Instant now);
+  bool DialMember(const SignedRecord& record, DialPurpose purpose, Instant now);
+  bool WorthDialing(const SignedRecord& record) const;
+  void DialSilent(Instant now);
+  void TickAntiEntropy(Instant now);
+  void StartReconciliation(const Link& link);
 };
 
 }  // namespace ruvd

@@ -4,6 +4,7 @@
 #include "federation/gossip_core.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/bytes.h"
@@ -38,12 +39,15 @@ GossipCore::State::State(GossipConfig config, const NodeKey& key, Entropy entrop
       random(seed),
       certificates(config.certificate.issuer),
       sealer(local, std::move(entropy)),
-      members(local, certificates, sealer, outbox),
+      members(local, certificates, sealer, outbox,
+              {.lifeguard = config.lifeguard, .pool = std::move(config.record_pool)}),
+      detector(config.lifeguard, outbox, random.Fork()),
       dialer(std::move(config.seeds), config.listen_address),
+      mesh(random.Fork()),
       exchange(
           local,
           {.updates = std::move(config.update_rules), .patterns = std::move(config.pattern_rules)},
-          certificates, sealer, outbox, random.Fork()) {}
+          certificates, sealer, outbox, mesh) {}
 
 GossipCore::GossipCore(std::unique_ptr<State> state) : state_(std::move(state)) {}
 GossipCore::~GossipCore() = default;
@@ -66,7 +70,6 @@ absl::StatusOr<std::unique_ptr<GossipCore>> GossipCore::Create(GossipConfig conf
   auto state = std::make_unique<State>(std::move(config), key, std::move(entropy), seed);
   state->members.Announce(MemberState::kAlive, now);
   state->outbox.Take();
-  state->next_announcement = now.now + limits::kRecordPeriod;
   return std::unique_ptr<GossipCore>(new GossipCore(std::move(state)));
 }
 
@@ -103,45 +106,21 @@ Actions GossipCore::OnBadFrame(LinkId link, Instant now) {
 }
 
 Actions GossipCore::OnLinkClosed(LinkId link, Instant now) {
-  state_->ForgetLink(link, /*hopeless=*/false, now);
+  state_->ForgetLink(link, /*hopeless=*/false, /*lost=*/true, now);
   return state_->outbox.Take();
 }
 
-void GossipCore::State::AnnounceSelf(MemberState state, Instant now) {
-  const Envelope record = members.Announce(state, now);
-  Frame frame;
-  *frame.mutable_member_delta()->add_records() = ToProto(record);
-  const auto shared = std::make_shared<const Frame>(std::move(frame));
-  for (const auto& [id, link] : links) {
-    if (link.active) {
-      outbox.Send(id, shared);
-    }
-  }
-}
-
-void GossipCore::State::DialWhatIsDue(Instant now) {
-  for (const Member& member : members.Members()) {
-    if (!member.self && member.state != MemberState::kLeft &&
-        member.model_hash == local.model_hash) {
-      dialer.AddAddress(member.address, member.id, member.state == MemberState::kSuspect);
-    }
-  }
-  for (std::string& address : dialer.Plan(LinkedPeers(), links.size(), now.now, random)) {
-    outbox.Emit(Dial{.address = std::move(address)});
-  }
-}
-
 Actions GossipCore::OnTick(Instant now) {
-  State& state = *state_;
-  state.TickLinks(now);
-  if (state.next_announcement && *state.next_announcement <= now.now) {
-    state.next_announcement = now.now + limits::kRecordPeriod;
-    state.AnnounceSelf(MemberState::kAlive, now);
-  }
-  state.members.Tick(now.now);
-  state.DialWhatIsDue(now);
-  state.exchange.Tick(now);
-  return state.outbox.Take();
+  state_->TickMembers(now);
+  state_->TickLinks(now);
+  state_->TickMesh(now);
+  state_->exchange.Tick(now);
+  return state_->outbox.Take();
+}
+
+Actions GossipCore::RestoreMembers(std::shared_ptr<const RecordBase> records, Instant now) {
+  state_->members.Restore(std::move(records), now.now);
+  return state_->outbox.Take();
 }
 
 Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
@@ -206,8 +185,8 @@ Actions GossipCore::WithdrawAdapterDeltas() {
 
 Actions GossipCore::Leave(Instant now) {
   State& state = *state_;
-  state.next_announcement.reset();
-  state.AnnounceSelf(MemberState::kLeft, now);
+  state.leaving = true;
+  state.SayGoodbye(now);
   while (!state.links.empty()) {
     state.CloseWithGoaway(state.links.begin()->second,
                           Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
@@ -256,8 +235,23 @@ ConsentTier GossipCore::consent() const {
 }
 
 size_t GossipCore::active_links() const {
-  return static_cast<size_t>(std::count_if(state_->links.begin(), state_->links.end(),
-                                           [](const auto& entry) { return entry.second.active; }));
+  return state_->link_of.size();
+}
+
+std::vector<NodeId> GossipCore::MeshPeers() const {
+  std::vector<NodeId> peers;
+  for (const LinkId id : state_->mesh.links()) {
+    peers.push_back(state_->links.at(id).peer);
+  }
+  return peers;
+}
+
+std::shared_ptr<const SignedRecord> GossipCore::OwnRecord() const {
+  return *state_->members.records().Find(state_->local.key->id());
+}
+
+int GossipCore::local_health() const {
+  return state_->detector.health();
 }
 
 }  // namespace ruvd

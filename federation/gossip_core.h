@@ -18,6 +18,7 @@
 #include "federation/daf/adapter_delta.h"
 #include "federation/instant.h"
 #include "federation/limits.h"
+#include "federation/membership/record_set.h"
 #include "federation/patterns/shared_pattern.h"
 #include "privacy/consent/consent.h"
 #include "privacy/identity/admission.h"
@@ -36,8 +37,14 @@ struct GossipConfig {
   std::vector<std::string> seeds;  // addresses dialled first, this node's own may be among them
   UpdateRules update_rules;
   PatternRules pattern_rules;
-  uint32_t version_min = limits::kProtocolVersion;
+  uint32_t version_min = limits::kProtocolVersionMin;
   uint32_t version_max = limits::kProtocolVersion;
+  // False: plain SWIM, whose timeouts know neither this node's own slowness nor how many suspect a
+  // member. For comparison.
+  bool lifeguard = true;
+  // Shared by the nodes of one process, of one cluster, so that each record is verified and kept
+  // once; null for a node of its own.
+  std::shared_ptr<RecordPool> record_pool;
 };
 
 // Since the start of the node.
@@ -49,6 +56,8 @@ struct GossipCounters {
   uint64_t payload_bytes_sent = 0;      // chunks
   uint64_t payload_bytes_received = 0;  // chunks, useful or not
   uint64_t reconciliations = 0;         // begun by this node
+  uint64_t suspicions = 0;              // raised by this node
+  uint64_t refutations = 0;             // of suspicions of this node
 };
 
 // The whole of federation as one state machine without I/O: links, membership, gossip of items.
@@ -84,6 +93,9 @@ class GossipCore {
   // Items read back from the store; expired ones, and own ones that may no longer leave, give
   // ItemDropped. After SetConsent and before any link.
   Actions Restore(std::vector<Item> items, Instant now);
+  // Members known from an earlier life, or from other nodes of the process, whose records were
+  // verified; the base is shared, not copied. Right after Create.
+  Actions RestoreMembers(std::shared_ptr<const RecordBase> records, Instant now);
   // Default is private. A record that is not this node's own leaves the tier as it was. Lowering
   // the tier withdraws own items that may no longer leave: peers are not offered them again.
   absl::StatusOr<Actions> SetConsent(const ConsentRecord& record, Instant now);
@@ -106,6 +118,9 @@ class GossipCore {
   const GossipCounters& counters() const;
   ConsentTier consent() const;
   size_t active_links() const;
+  std::vector<NodeId> MeshPeers() const;  // by link
+  std::shared_ptr<const SignedRecord> OwnRecord() const;
+  int local_health() const;  // 0 (well) to kMaxLocalHealth
 
  private:
   struct State;

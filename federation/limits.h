@@ -14,24 +14,29 @@ namespace ruvd::limits {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-inline constexpr uint32_t kProtocolVersion = 1;
+// Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership.
+inline constexpr uint32_t kProtocolVersion = 2;
+// A cluster is updated node by node: the version before is spoken, too.
+inline constexpr uint32_t kProtocolVersionMin = 1;
+inline constexpr uint32_t kVersionWithMesh = 2;
 
 // ---- Links
 // One chunk with its Merkle path and room for growth; gRPC is told twice this.
 inline constexpr size_t kMaxFrameBytes = 128 << 10;
-// Mesh degree of gossipsub: payload copies stay at 1.06 by pulling, reach grows as log n.
-inline constexpr size_t kTargetLinks = 6;
-// A seed of a small cluster is linked by everybody; beyond this a newcomer dials somebody else.
+// Links of all kinds; beyond this an idle one makes room, or a newcomer dials somebody else.
 inline constexpr size_t kMaxLinks = 64;
 // A dial that neither succeeded nor failed by then is counted as failed.
 inline constexpr Duration kDialTimeout = seconds(10);
 inline constexpr Duration kHandshakeTimeout = seconds(5);
 inline constexpr Duration kPingPeriod = seconds(5);
-// Three pings: one may be lost in a stalled process, two in a row mean trouble.
+// Silence that ends a link, whoever is to blame: its peer was suspected long before.
 inline constexpr Duration kLinkTimeout = seconds(15);
+// A link outside the mesh without use; the dialler closes it, the other side in case it does not.
+inline constexpr Duration kIdleLink = seconds(5);
+inline constexpr Duration kIdleLinkAccepted = seconds(60);
 inline constexpr Duration kBackoffBase = milliseconds(500);
 inline constexpr Duration kBackoffMax = seconds(60);
-// Seeds are where a partition heals: they are tried oftener.
+// Seeds and silent members are where a partition heals: they are tried oftener.
 inline constexpr Duration kSeedBackoffMax = seconds(5);
 // Frames per second and burst of one link. A chunk stream of 64 KiB chunks at 30 MB/s stays below.
 inline constexpr double kFramesPerSecond = 500;
@@ -40,21 +45,84 @@ inline constexpr double kFrameBurst = 2000;
 inline constexpr int kMaxOffences = 32;
 inline constexpr size_t kMaxAddressBytes = 255;
 inline constexpr size_t kMaxGoawayText = 256;
-// Addresses remembered for dialling.
-inline constexpr size_t kMaxAddresses = 2048;
+// Addresses with a history of dialling.
+inline constexpr size_t kMaxAddresses = 256;
+
+// ---- Mesh (gossipsub v1.1: D, Dlo, Dhi, Dscore, Dout and their times)
+inline constexpr size_t kMeshDegree = 6;
+inline constexpr size_t kMeshLow = 5;
+inline constexpr size_t kMeshHigh = 12;
+// Neighbours of the best score that a prune always keeps, and links that this node itself chose: an
+// attacker that dials us cannot surround us.
+inline constexpr size_t kMeshBest = 4;
+inline constexpr size_t kMeshOutbound = 2;
+inline constexpr Duration kHeartbeat = seconds(1);
+inline constexpr Duration kPruneBackoff = seconds(60);
+inline constexpr Duration kPruneBackoffMax = seconds(3600);
+// Records that a pruned neighbour is given to dial instead.
+inline constexpr size_t kMaxPeerExchange = 16;
+// Every so often one neighbour more, at random: groups that formed apart grow together.
+inline constexpr Duration kMixPeriod = seconds(60);
+// Members drawn to find one worth dialling.
+inline constexpr size_t kDialDraws = 64;
+// How often one silent member is dialled, per member of the cluster, and at least: however large
+// the cluster, some ten tries a second find out that a partition healed.
+inline constexpr Duration kHealDialPerMember = milliseconds(100);
+inline constexpr Duration kHealDialMin = seconds(1);
 
 // ---- Membership
-// Every node re-signs its record this often; three missed make it suspect. 10 records/s at n = 150.
-inline constexpr Duration kRecordPeriod = seconds(15);
-inline constexpr Duration kSuspectAfter = seconds(45);
-inline constexpr Duration kForgetAfter = seconds(3600);
-// 1024 x 500 B every 15 s = 34 kB/s a link; larger clusters need the delta rules of a later
-// version.
+// The member signs its record anew this often times ClusterScale, and when it changes or refutes.
+inline constexpr Duration kRecordPeriod = seconds(600);
+// A record lives three periods: nine hours suit the largest cluster, with room.
+inline constexpr int64_t kRecordLifeMaxMillis = 24LL * 3600 * 1000;
+// 16,384 x 600 B = 10 MB.
+inline constexpr size_t kMaxRecords = 16'384;
+// Members whose updates are judged by what they did before.
 inline constexpr size_t kMaxMembers = 1024;
 inline constexpr size_t kMaxRecordsPerFrame = 64;
-// Older records are not passed on: the receiver would refuse them as stale (10 minutes).
-inline constexpr int64_t kRecordLifeMillis = 10 * 60 * 1000;
+// Records sent in one exchange: 0.6 MB. What is missing still comes with the next one, a second
+// later.
+inline constexpr size_t kMaxRecordsPerExchange = 1024;
+// Version 1 refuses older records as stale (10 minutes).
 inline constexpr int64_t kRecordForwardMillis = 8 * 60 * 1000;
+// Changes kept beside a shared base, besides a quarter of the base.
+inline constexpr size_t kMaxRecordChanges = 64;
+// Records looked at for expiry in one tick.
+inline constexpr size_t kSweepRecords = 8;
+// Members that this node has or had a link with, of which it remembers when it heard them.
+inline constexpr size_t kMaxViews = 256;
+
+// ---- Failure detection (SWIM; Lifeguard, arXiv 1707.00788; values of reliability-gossip 2.1)
+// A neighbour that is silent for this long after a ping fails the check.
+inline constexpr Duration kPingTimeout = seconds(3);
+// A check repeats its ping and asks helpers this often.
+inline constexpr Duration kProbeStep = seconds(1);
+inline constexpr size_t kIndirectChecks = 3;
+// A helper that did not reach the target says so after this share of the timeout.
+inline constexpr int kNackPercent = 80;
+// Members that are not neighbours of a suspect and yet look for themselves.
+inline constexpr double kWitnesses = 4;
+// Targets of others that this node tries to reach at once.
+inline constexpr size_t kMaxErrands = 64;
+inline constexpr int kMaxLocalHealth = 8;
+// The owner ticks every 100 to 500 ms: a pause this long means that the node itself was stalled.
+inline constexpr Duration kStallGap = milliseconds(1500);
+inline constexpr double kSuspicionMult = 4;
+inline constexpr double kSuspicionMaxMult = 6;
+// Takes the place of SWIM's probe interval: with up to 2.7 s until the first of six neighbours
+// pings and 3 s until it suspects, a crash among 100 nodes is known in 4 x 2 x 0.6 s more.
+inline constexpr Duration kSuspicionUnit = milliseconds(600);
+inline constexpr size_t kSuspicionConfirmations = 3;
+inline constexpr size_t kSuspicionConfirmationsFew = 2;
+inline constexpr size_t kManyMembers = 16;
+inline constexpr size_t kMaxSuspects = 4096;
+// An accusation is evidence for as long as a partition may last before members are forgotten.
+inline constexpr int64_t kAccusationLifeMillis = 3600LL * 1000;
+inline constexpr size_t kMaxAccusationsPerFrame = 64;
+// Open accusations that a new neighbour is told.
+inline constexpr size_t kMaxAccusationsPerLink = 256;
+// A refutation costs a signature and a push to everybody.
+inline constexpr Duration kRefutePeriod = milliseconds(200);
 
 // ---- Items
 inline constexpr size_t kChunkBytes = 64 << 10;
@@ -99,8 +167,8 @@ inline constexpr size_t kReconListIds = 16;
 inline constexpr size_t kReconSplit = 16;
 inline constexpr size_t kMaxReconRanges = 512;
 // Messages per second and burst of one link: each costs up to one pass over all ids (0.1 ms).
-inline constexpr double kReconPerSecond = 10;
-inline constexpr double kReconBurst = 60;
+inline constexpr double kReconPerSecond = 20;
+inline constexpr double kReconBurst = 120;
 // Payloads whose hash tree is kept while their chunks are asked for.
 inline constexpr size_t kMaxTreesCached = 16;
 

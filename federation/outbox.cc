@@ -19,6 +19,8 @@ std::string_view MemberStateName(MemberState state) {
       return "suspect";
     case MemberState::kLeft:
       return "left";
+    case MemberState::kDead:
+      return "dead";
   }
   return "unknown";
 }

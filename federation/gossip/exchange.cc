@@ -3,6 +3,7 @@
 
 #include "federation/gossip/exchange.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/reasons.h"
@@ -15,54 +16,56 @@
 namespace ruvd {
 
 ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
-                           Sealer& sealer, Outbox& outbox, Random random)
+                           Sealer& sealer, Outbox& outbox, const Mesh& mesh)
     : local_(&local),
       rules_(std::move(rules)),
       certificates_(&certificates),
       sealer_(&sealer),
       outbox_(&outbox),
-      random_(random) {}
-
-void ItemExchange::LinkUp(LinkId link, bool dialed, Instant now) {
-  neighbours_.emplace(
-      link, Neighbour{.recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now),
-                      .pushes = {}});
-  busy_exchanges_ = limits::kReconBusyExchanges;
-  next_recon_ = std::min(next_recon_, now.now + limits::kReconPeriodBusy);
-  if (dialed) {  // one of both sides is enough
-    StartReconciliation(link, now.now);
-  }
-}
+      mesh_(&mesh) {}
 
 void ItemExchange::LinkDown(LinkId link) {
-  neighbours_.erase(link);
+  links_.erase(link);
   fetcher_.LinkDown(link);
-  for (auto& [id, links] : has_item_) {
-    links.erase(link);
+  for (auto& [id, holders] : holders_) {
+    std::erase_if(holders.links, [link](const Holder& holder) { return holder.link == link; });
   }
 }
 
-void ItemExchange::CountPush(LinkId link, const Digest& id, int change) {
-  auto& pushes = neighbours_.at(link).pushes;
-  if (pushes.size() >= limits::kMaxPushesTracked) {
-    pushes.clear();  // forgets replays, which have no effect anyway
-  }
-  pushes[id] += change;
+ItemExchange::Holder& ItemExchange::HolderOf(const Digest& id, LinkId link) {
+  std::vector<Holder>& holders = holders_[id].links;
+  const auto found = std::find_if(holders.begin(), holders.end(),
+                                  [link](const Holder& holder) { return holder.link == link; });
+  return found != holders.end() ? *found : holders.emplace_back(Holder{.link = link});
+}
+
+bool ItemExchange::Holds(const Digest& id, LinkId link) const {
+  const auto found = holders_.find(id);
+  return found != holders_.end() &&
+         std::any_of(found->second.links.begin(), found->second.links.end(),
+                     [link](const Holder& holder) { return holder.link == link; });
 }
 
 bool ItemExchange::Known(const Digest& id) const {
   return table_.Find(id) != nullptr || table_.Buried(id) || fetcher_.Transferring(id);
 }
 
+void ItemExchange::TrimHolders() {
+  if (holders_.size() > table_.items().size() + 2 * limits::kMaxTransfers) {
+    std::erase_if(holders_, [this](const auto& entry) {
+      return table_.Find(entry.first) == nullptr && !fetcher_.Transferring(entry.first);
+    });
+  }
+}
+
 absl::Status ItemExchange::OnKnownPush(LinkId link, const Digest& id) {
   fetcher_.AddAnnouncer(id, link);
-  if (table_.Find(id) != nullptr) {
-    has_item_[id].insert(link);
-  }
-  if (neighbours_.at(link).pushes[id] > 1) {
-    return Error(absl::StatusCode::kAlreadyExists, reasons::kReplayed,
-                 "item {} was pushed twice over one link; it has no effect",
-                 ToHex(id).substr(0, 16));
+  if (!table_.Buried(id)) {
+    if (std::exchange(HolderOf(id, link).pushed, true) && !holders_.at(id).solicited) {
+      return Error(absl::StatusCode::kAlreadyExists, reasons::kReplayed,
+                   "item {} was pushed twice over one link; it has no effect",
+                   ToHex(id).substr(0, 16));
+    }
   }
   ++outbox_->counters().duplicates;
   return absl::OkStatus();
@@ -114,13 +117,11 @@ absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push,
   wall_ms_ = now.wall_ms;
   Envelope envelope = FromProto(push.envelope());
   const Digest id = MessageId(envelope);
-  CountPush(link, id, 1);
   if (Known(id)) {
     return OnKnownPush(link, id);
   }
   auto item = CheckManifest(id, std::move(envelope), now);
   if (!item.ok()) {
-    neighbours_.at(link).pushes.erase(id);  // remembers only what was good
     fetcher_.Forget(id);
     return item.status();
   }
@@ -131,7 +132,10 @@ absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push,
     return absl::OkStatus();
   }
   if (fetcher_.HasRoom(item->manifest.payload_bytes)) {
+    const bool solicited = fetcher_.Wanted(id);
     fetcher_.Start(*std::move(item), link);
+    HolderOf(id, link).pushed = true;
+    holders_[id].solicited = solicited;
     SendRequests(now.now);
   }
   return absl::OkStatus();  // without room, anti-entropy brings it again
@@ -150,8 +154,9 @@ absl::Status ItemExchange::OnIHave(LinkId link, const federation::v1::IHave& i_h
                    "announced id has {} bytes; update the sending node", bytes.size());
     }
     if (table_.Find(*id) != nullptr) {
-      has_item_[*id].insert(link);
+      HolderOf(*id, link);
     } else if (fetcher_.Transferring(*id)) {
+      HolderOf(*id, link);
       fetcher_.AddAnnouncer(*id, link);
     } else if (!table_.Buried(*id)) {
       fetcher_.Want(*id, link);
@@ -251,6 +256,7 @@ absl::Status ItemExchange::Complete(Fetcher::Complete complete) {
   const PendingItem& pending = complete.item;
   if (absl::Status status = CheckContent(pending.manifest.kind, complete.payload); !status.ok()) {
     table_.Bury(pending.id, pending.header.expires_ms);  // never fetched again
+    holders_.erase(pending.id);
     return Annotate(status, "item of " + pending.manifest.certificate.name);
   }
   Item item;
@@ -275,13 +281,8 @@ bool ItemExchange::Accept(Item item, bool own) {
     DropItem(dropped);
   }
   if (!inserted.kept) {
+    holders_.erase(id);
     return false;
-  }
-  auto& holders = has_item_[id];
-  for (auto& [link, neighbour] : neighbours_) {
-    if (neighbour.pushes.contains(id)) {
-      holders.insert(link);
-    }
   }
   outbox_->Emit(ItemAccepted{.item = item, .own = own});
   Spread(item, wall_ms_);
@@ -289,18 +290,15 @@ bool ItemExchange::Accept(Item item, bool own) {
 }
 
 void ItemExchange::DropItem(const Item& item) {
-  has_item_.erase(item.id);
+  holders_.erase(item.id);
   trees_.erase(item.id);
-  for (auto& [link, neighbour] : neighbours_) {
-    neighbour.pushes.erase(item.id);
-  }
   outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});
 }
 
 void ItemExchange::PushTo(LinkId link, const Item& item) {
   federation::v1::Frame frame;
   *frame.mutable_push()->mutable_envelope() = ToProto(*item.envelope);
-  has_item_[item.id].insert(link);
+  HolderOf(item.id, link);
   outbox_->Send(link, std::move(frame));
 }
 
@@ -319,14 +317,14 @@ void ItemExchange::Announce(LinkId link, const std::vector<Digest>& ids) {
 
 void ItemExchange::Spread(const Item& item, int64_t wall_ms) {
   const bool fresh = wall_ms - item.created_ms <= limits::kPushAgeMillis;
-  for (const auto& [link, neighbour] : neighbours_) {
-    if (has_item_[item.id].contains(link)) {
+  for (const LinkId link : mesh_->links()) {
+    if (Holds(item.id, link)) {
       continue;
     }
     if (fresh) {
       PushTo(link, item);
     } else {
-      has_item_[item.id].insert(link);
+      HolderOf(item.id, link);
       Announce(link, {item.id});
     }
   }

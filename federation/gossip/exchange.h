@@ -13,13 +13,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/random.h"
 #include "federation/gossip/fetcher.h"
 #include "federation/gossip/item_table.h"
 #include "federation/gossip/merkle.h"
+#include "federation/gossip/mesh.h"
 #include "federation/gossip_core.h"
 #include "federation/instant.h"
-#include "federation/link/token_bucket.h"
 #include "federation/local_node.h"
 #include "federation/membership/certificates.h"
 #include "federation/outbox.h"
@@ -28,10 +27,10 @@
 
 namespace ruvd {
 
-// Gossip of items over active links: fresh manifests are pushed, payloads pulled, and what was
-// missed is found by anti-entropy. An item is spread by a node only after that node has checked all
-// of it. An error of an On... method means that the message had no effect; the caller counts it.
-// Not thread-safe.
+// Gossip of items: fresh manifests are pushed over the mesh, payloads pulled over any link, and
+// what was missed is found by anti-entropy. An item is spread by a node only after that node has
+// checked all of it. An error of an On... method means that the message had no effect; the caller
+// counts it. Not thread-safe.
 class ItemExchange {
  public:
   // Rules of what an item must look like; all references outlive the exchange.
@@ -40,9 +39,9 @@ class ItemExchange {
     PatternRules patterns;
   };
   ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates, Sealer& sealer,
-               Outbox& outbox, Random random);
+               Outbox& outbox, const Mesh& mesh);
 
-  void LinkUp(LinkId link, bool dialed, Instant now);
+  void LinkUp(LinkId link) { links_.insert(link); }
   void LinkDown(LinkId link);
   void SetRtt(LinkId link, Duration rtt) { fetcher_.SetRtt(link, rtt); }
 
@@ -51,9 +50,12 @@ class ItemExchange {
   absl::Status OnIWant(LinkId link, const federation::v1::IWant& i_want);
   absl::Status OnChunkRequest(LinkId link, const federation::v1::ChunkRequest& request);
   absl::Status OnChunk(LinkId link, const federation::v1::Chunk& chunk, Instant now);
-  absl::Status OnReconciliation(LinkId link, const federation::v1::ReconMessage& message,
-                                Instant now);
-  // Expiry, timeouts, the next reconciliation.
+  // The opening message of a reconciliation.
+  federation::v1::ReconMessage OpenItems() const;
+  // Whether the peer has other items than we.
+  absl::StatusOr<bool> OnReconciliation(LinkId link, const federation::v1::ReconMessage& message,
+                                        Instant now);
+  // Expiry and timeouts.
   void Tick(Instant now);
   // Sends the requests that became possible.
   void SendRequests(TimePoint now);
@@ -66,14 +68,21 @@ class ItemExchange {
   const std::map<Digest, Item>& items() const { return table_.items(); }
 
  private:
-  struct Neighbour {
-    TokenBucket recon;
-    // Pushes of an id by this link, less those we asked for: a second one is a replay.
-    std::map<Digest, int> pushes;
+  // A link whose peer has an item.
+  struct Holder {
+    LinkId link = 0;
+    bool pushed = false;  // unasked: a second time is a replay
   };
-  void CountPush(LinkId link, const Digest& id, int change);
+  struct Holders {
+    std::vector<Holder> links;
+    bool solicited = false;  // asked for, perhaps twice: a second push is no replay
+  };
+  Holder& HolderOf(const Digest& id, LinkId link);
+  bool Holds(const Digest& id, LinkId link) const;
   bool Known(const Digest& id) const;
   absl::Status OnKnownPush(LinkId link, const Digest& id);
+  // Forgets who has what is neither here nor on its way.
+  void TrimHolders();
   absl::StatusOr<PendingItem> CheckManifest(const Digest& id, Envelope envelope, Instant now);
   absl::Status CheckContent(ItemKind kind, std::string_view payload) const;
   absl::Status Complete(Fetcher::Complete complete);
@@ -83,7 +92,6 @@ class ItemExchange {
   void PushTo(LinkId link, const Item& item);
   void Announce(LinkId link, const std::vector<Digest>& ids);
   void DropItem(const Item& item);
-  void StartReconciliation(LinkId link, TimePoint now);
   std::shared_ptr<const MerkleTree> TreeOf(const Item& item);
 
   const LocalNode* local_;
@@ -91,16 +99,14 @@ class ItemExchange {
   CertificateStore* certificates_;
   Sealer* sealer_;
   Outbox* outbox_;
-  Random random_;
+  const Mesh* mesh_;
   ItemTable table_;
   Fetcher fetcher_;
   ReplayWindow replay_;
-  std::map<LinkId, Neighbour> neighbours_;
-  std::map<Digest, std::set<LinkId>> has_item_;  // live items: links that need no push
+  std::set<LinkId> links_;
+  std::map<Digest, Holders> holders_;  // of live items and of those in transfer
   std::map<Digest, std::shared_ptr<const MerkleTree>> trees_;
   int64_t wall_ms_ = 0;  // of the current input
-  TimePoint next_recon_{};
-  int busy_exchanges_ = 0;
 };
 
 }  // namespace ruvd

@@ -15,30 +15,15 @@
 
 namespace ruvd {
 
-void ItemExchange::StartReconciliation(LinkId link, TimePoint now) {
-  federation::v1::Frame frame;
-  *frame.mutable_recon_open() = OpenReconciliation(table_.items());
-  outbox_->Send(link, std::move(frame));
-  ++outbox_->counters().reconciliations;
-  const bool busy = busy_exchanges_ > 0;
-  busy_exchanges_ -= busy ? 1 : 0;
-  // A tenth of jitter keeps nodes that started together from asking in step.
-  const Duration period = busy ? limits::kReconPeriodBusy : limits::kReconPeriod;
-  next_recon_ =
-      now + period +
-      Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(period.count()) / 10)));
+federation::v1::ReconMessage ItemExchange::OpenItems() const {
+  return OpenReconciliation(ItemSource(table_.items()));
 }
 
-absl::Status ItemExchange::OnReconciliation(LinkId link,
-                                            const federation::v1::ReconMessage& message,
-                                            Instant now) {
+absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link,
+                                                    const federation::v1::ReconMessage& message,
+                                                    Instant now) {
   wall_ms_ = now.wall_ms;
-  if (!neighbours_.at(link).recon.Take(now.now)) {
-    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "peer reconciles more than {} times a second; update the sending node",
-                 limits::kReconPerSecond);
-  }
-  ASSIGN_OR_RETURN(ReconAnswer answer, AnswerReconciliation(table_.items(), message));
+  ASSIGN_OR_RETURN(ReconAnswer answer, AnswerReconciliation(ItemSource(table_.items()), message));
   bool differs = !answer.surplus.empty();
   for (const Digest& id : answer.missing) {
     if (!table_.Buried(id)) {
@@ -54,12 +39,8 @@ absl::Status ItemExchange::OnReconciliation(LinkId link,
     outbox_->Send(link, std::move(frame));
   }
   Announce(link, answer.surplus);
-  if (differs && busy_exchanges_ == 0) {
-    busy_exchanges_ = limits::kReconBusyExchanges;
-    next_recon_ = std::min(next_recon_, now.now + limits::kReconPeriodBusy);
-  }
   SendRequests(now.now);
-  return absl::OkStatus();
+  return differs;
 }
 
 void ItemExchange::SendRequests(TimePoint now) {
@@ -73,7 +54,6 @@ void ItemExchange::SendRequests(TimePoint now) {
       outbox_->Send(request.link, std::move(frame));
       continue;
     }
-    CountPush(request.link, request.id, -1);
     federation::v1::Frame& frame = wants[request.link];
     frame.mutable_i_want()->add_ids(id);
     if (static_cast<size_t>(frame.i_want().ids_size()) == limits::kMaxIdsPerFrame) {
@@ -92,11 +72,7 @@ void ItemExchange::Tick(Instant now) {
   for (const Item& item : table_.Expire(now.wall_ms)) {
     DropItem(item);
   }
-  if (next_recon_ <= now.now && !neighbours_.empty()) {
-    auto chosen = neighbours_.begin();
-    std::advance(chosen, static_cast<std::ptrdiff_t>(random_.Below(neighbours_.size())));
-    StartReconciliation(chosen->first, now.now);
-  }
+  TrimHolders();
   SendRequests(now.now);
 }
 

@@ -4,6 +4,7 @@
 #include "federation/gossip/item_table.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "base/status.h"
@@ -39,6 +40,7 @@ void ItemTable::Bury(const Digest& id, int64_t expires_ms) {
     tombstones_.erase(tombstones_.begin());  // ids are hashes: the first is as good as any
   }
   tombstones_[id] = expires_ms;
+  next_expiry_ms_ = std::min(next_expiry_ms_, expires_ms);
 }
 
 void ItemTable::Drop(const Digest& id) {
@@ -87,6 +89,7 @@ ItemTable::Inserted ItemTable::Insert(Item item) {
   const ItemKind kind = item.kind;
   payload_bytes_ += item.payload->size();
   bytes_of_origin_[origin] += item.payload->size();
+  next_expiry_ms_ = std::min(next_expiry_ms_, item.expires_ms);
   const bool added = items_.emplace(id, std::move(item)).second;
   RUVD_CHECK(added);
   Inserted result{.kept = true, .dropped = {}};
@@ -104,6 +107,9 @@ ItemTable::Inserted ItemTable::Insert(Item item) {
 
 std::vector<Item> ItemTable::Expire(int64_t wall_ms) {
   std::vector<Item> expired;
+  if (wall_ms < next_expiry_ms_) {
+    return expired;
+  }
   for (auto it = items_.begin(); it != items_.end();) {
     if (it->second.expires_ms <= wall_ms) {
       expired.push_back(it->second);
@@ -113,6 +119,13 @@ std::vector<Item> ItemTable::Expire(int64_t wall_ms) {
     }
   }
   std::erase_if(tombstones_, [wall_ms](const auto& entry) { return entry.second <= wall_ms; });
+  next_expiry_ms_ = std::numeric_limits<int64_t>::max();
+  for (const auto& [id, item] : items_) {
+    next_expiry_ms_ = std::min(next_expiry_ms_, item.expires_ms);
+  }
+  for (const auto& [id, expires_ms] : tombstones_) {
+    next_expiry_ms_ = std::min(next_expiry_ms_, expires_ms);
+  }
   return expired;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -44,7 +45,8 @@ class ItemTable {
   std::map<Digest, Item> items_;
   uint64_t payload_bytes_ = 0;
   std::map<NodeId, uint64_t> bytes_of_origin_;
-  std::map<Digest, int64_t> tombstones_;  // id -> expires_ms
+  std::map<Digest, int64_t> tombstones_;                          // id -> expires_ms
+  int64_t next_expiry_ms_ = std::numeric_limits<int64_t>::max();  // nothing expires before
 };
 
 }  // namespace ruvd

@@ -4,7 +4,6 @@
 #include "federation/gossip/reconcile.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <set>
 
@@ -16,25 +15,24 @@
 namespace ruvd {
 namespace {
 
-using Items = std::map<Digest, Item>;
-using Iterator = Items::const_iterator;
 using Message = federation::v1::ReconMessage;
 using Range = federation::v1::ReconRange;
 
 // Leaves room for the last range that is added.
 constexpr size_t kMaxAnswerBytes = limits::kMaxFrameBytes / 2;
 
+struct Entry {
+  Digest key{};
+  Digest id{};
+  auto operator<=>(const Entry&) const = default;
+};
+
 absl::Status Malformed(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                "reconciliation message {}; update the sending node", what);
 }
 
-struct Bounds {
-  Digest lower{};
-  std::optional<Digest> upper;
-};
-
-absl::StatusOr<Bounds> BoundsOf(const Range& range, const std::optional<Bounds>& previous) {
+absl::StatusOr<IdRange> BoundsOf(const Range& range, const std::optional<IdRange>& previous) {
   const auto lower = DigestFrom(range.lower());
   const auto upper = DigestFrom(range.upper());
   if (!lower || (!upper && !range.upper().empty()) || (upper && *upper <= *lower)) {
@@ -43,140 +41,157 @@ absl::StatusOr<Bounds> BoundsOf(const Range& range, const std::optional<Bounds>&
   if (previous && (!previous->upper || *previous->upper > *lower)) {
     return Malformed("has ranges that overlap");
   }
-  return Bounds{.lower = *lower, .upper = upper};
+  return IdRange{.lower = *lower, .upper = upper};
 }
 
-void SetBounds(const Bounds& bounds, Range& range) {
+void SetBounds(const IdRange& bounds, Range& range) {
   range.set_lower(std::string(AsText(bounds.lower)));
   if (bounds.upper) {
     range.set_upper(std::string(AsText(*bounds.upper)));
   }
 }
 
-void AppendList(const Bounds& bounds, Iterator begin, Iterator end, Message& out) {
+std::vector<Entry> EntriesOf(const ReconSource& source, const IdRange& bounds) {
+  std::vector<Entry> entries;
+  source.ForEach(bounds, [&](const Digest& key, const Digest& id) {
+    entries.push_back({.key = key, .id = id});
+  });
+  return entries;
+}
+
+void AppendList(const IdRange& bounds, const std::vector<Entry>& entries, bool keyed,
+                Message& out) {
   Range* range = out.add_ranges();
   SetBounds(bounds, *range);
   range->mutable_ids();
-  for (auto it = begin; it != end; ++it) {
-    range->mutable_ids()->add_ids(std::string(AsText(it->first)));
+  for (const Entry& entry : entries) {
+    std::string* bytes = range->mutable_ids()->add_ids();
+    if (keyed) {
+      bytes->append(AsText(entry.key));
+    }
+    bytes->append(AsText(entry.id));
   }
 }
 
 // Splits a range by count into kReconSplit parts with a fingerprint each.
-void AppendSplit(const Bounds& bounds, Iterator begin, Iterator end, Message& out) {
-  const size_t count = static_cast<size_t>(std::distance(begin, end));
+void AppendSplit(const IdRange& bounds, const std::vector<Entry>& entries, Message& out) {
   Digest lower = bounds.lower;
   for (size_t part = 0; part < limits::kReconSplit; ++part) {
-    const size_t take =
-        count * (part + 1) / limits::kReconSplit - count * part / limits::kReconSplit;
-    const Iterator part_end = std::next(begin, static_cast<std::ptrdiff_t>(take));
+    const size_t begin = entries.size() * part / limits::kReconSplit;
+    const size_t end = entries.size() * (part + 1) / limits::kReconSplit;
     const bool last = part + 1 == limits::kReconSplit;
-    const Bounds part_bounds{.lower = lower,
-                             .upper = last ? bounds.upper : std::optional(part_end->first)};
+    const IdRange part_bounds{.lower = lower,
+                              .upper = last ? bounds.upper : std::optional(entries[end].key)};
+    IdSum sum;
+    for (size_t i = begin; i < end; ++i) {
+      sum.Add(entries[i].id);
+    }
     Range* range = out.add_ranges();
     SetBounds(part_bounds, *range);
-    range->set_fingerprint(std::string(AsText(FingerprintOf(begin, part_end))));
-    begin = part_end;
+    range->set_fingerprint(std::string(AsText(sum.fingerprint())));
     if (!last) {
-      lower = part_end->first;
+      lower = entries[end].key;
     }
   }
 }
 
-absl::Status CompareList(const federation::v1::IdList& list, Iterator begin, Iterator end,
-                         const Items& items, ReconAnswer& answer) {
+absl::StatusOr<std::set<Entry>> ReadList(const federation::v1::IdList& list, bool keyed) {
   if (static_cast<size_t>(list.ids_size()) > limits::kMaxIdsPerFrame) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "reconciliation lists {} ids where {} are allowed; update the sending node",
                  list.ids_size(), limits::kMaxIdsPerFrame);
   }
-  std::set<Digest> theirs;
+  std::set<Entry> entries;
   for (const std::string& bytes : list.ids()) {
-    const auto id = DigestFrom(bytes);
-    if (!id) {
+    const std::string_view text(bytes);
+    const auto key = DigestFrom(keyed ? text.substr(0, 32) : text);
+    const auto id = keyed && text.size() > 32 ? DigestFrom(text.substr(32)) : key;
+    if (!key || !id || text.size() != (keyed ? 64 : 32)) {
       return Malformed("has an id of a wrong length");
     }
-    theirs.insert(*id);
+    entries.insert({.key = *key, .id = *id});
   }
-  for (const Digest& id : theirs) {
-    if (!items.contains(id)) {
-      answer.missing.push_back(id);
+  return entries;
+}
+
+void CompareList(const std::set<Entry>& theirs, const std::vector<Entry>& ours,
+                 ReconAnswer& answer) {
+  for (const Entry& entry : theirs) {
+    if (!std::binary_search(ours.begin(), ours.end(), entry)) {
+      answer.missing.push_back(entry.key);
     }
   }
-  for (auto it = begin; it != end; ++it) {
-    if (!theirs.contains(it->first)) {
-      answer.surplus.push_back(it->first);
+  for (const Entry& entry : ours) {
+    if (!theirs.contains(entry)) {
+      answer.surplus.push_back(entry.key);
     }
   }
-  return absl::OkStatus();
 }
 
 }  // namespace
 
-Fingerprint FingerprintOf(Iterator begin, Iterator end) {
-  std::array<uint64_t, 4> sum{};
-  uint64_t count = 0;
-  for (auto it = begin; it != end; ++it, ++count) {
-    unsigned carry = 0;
-    for (size_t i = 0; i < sum.size(); ++i) {
-      uint64_t word;
-      std::memcpy(&word, it->first.data() + 8 * i, sizeof(word));
-      uint64_t with_word;
-      const bool over_word = __builtin_add_overflow(sum[i], word, &with_word);
-      const bool over_carry = __builtin_add_overflow(with_word, uint64_t{carry}, &sum[i]);
-      carry = over_word || over_carry ? 1 : 0;
-    }
-  }
-  ByteWriter writer;
-  for (uint64_t word : sum) {
-    writer.Write(word);
-  }
-  const Digest digest = Sha256(writer.Write(count).str());
-  Fingerprint fingerprint;
-  std::copy_n(digest.begin(), fingerprint.size(), fingerprint.begin());
-  return fingerprint;
+IdSum ItemSource::Sum(const IdRange& range) const {
+  IdSum sum;
+  ForEach(range, [&sum](const Digest& /*key*/, const Digest& id) { sum.Add(id); });
+  return sum;
 }
 
-Message OpenReconciliation(const Items& items) {
+void ItemSource::ForEach(const IdRange& range,
+                         const std::function<void(const Digest&, const Digest&)>& visit) const {
+  const auto end = range.upper ? items_->lower_bound(*range.upper) : items_->end();
+  for (auto it = items_->lower_bound(range.lower); it != end; ++it) {
+    visit(it->first, it->first);
+  }
+}
+
+void RecordSource::ForEach(const IdRange& range,
+                           const std::function<void(const Digest&, const Digest&)>& visit) const {
+  records_->ForEach(range.lower, range.upper, [&visit](const RecordPtr& record) {
+    visit(record->node(), record->id);
+    return true;
+  });
+}
+
+Message OpenReconciliation(const ReconSource& source) {
   Message message;
   Range* range = message.add_ranges();
-  SetBounds(Bounds{}, *range);
-  range->set_fingerprint(std::string(AsText(FingerprintOf(items.begin(), items.end()))));
+  SetBounds(IdRange{}, *range);
+  range->set_fingerprint(std::string(AsText(source.Sum(IdRange{}).fingerprint())));
   return message;
 }
 
-absl::StatusOr<ReconAnswer> AnswerReconciliation(const Items& items, const Message& message) {
+absl::StatusOr<ReconAnswer> AnswerReconciliation(const ReconSource& source,
+                                                 const Message& message) {
   if (static_cast<size_t>(message.ranges_size()) > limits::kMaxReconRanges) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "reconciliation has {} ranges where {} are allowed; update the sending node",
                  message.ranges_size(), limits::kMaxReconRanges);
   }
   ReconAnswer answer;
-  std::optional<Bounds> previous;
+  std::optional<IdRange> previous;
   size_t answer_bytes = 0;
   for (const Range& range : message.ranges()) {
-    ASSIGN_OR_RETURN(const Bounds bounds, BoundsOf(range, previous));
+    ASSIGN_OR_RETURN(const IdRange bounds, BoundsOf(range, previous));
     previous = bounds;
-    const Iterator begin = items.lower_bound(bounds.lower);
-    const Iterator end = bounds.upper ? items.lower_bound(*bounds.upper) : items.end();
     if (range.has_ids()) {
-      RETURN_IF_ERROR(CompareList(range.ids(), begin, end, items, answer));
+      ASSIGN_OR_RETURN(const std::set<Entry> theirs, ReadList(range.ids(), source.keyed()));
+      CompareList(theirs, EntriesOf(source, bounds), answer);
       continue;
     }
     if (!range.has_fingerprint()) {
       return Malformed("has an empty range");
     }
     const size_t room = static_cast<size_t>(answer.message.ranges_size()) + limits::kReconSplit;
-    if (range.fingerprint() == AsText(FingerprintOf(begin, end)) ||
+    if (range.fingerprint() == AsText(source.Sum(bounds).fingerprint()) ||
         answer_bytes > kMaxAnswerBytes || room > limits::kMaxReconRanges) {
       continue;
     }
-    const auto count = static_cast<size_t>(std::distance(begin, end));
-    if (count <= limits::kReconListIds) {
-      AppendList(bounds, begin, end, answer.message);
-      answer_bytes += (3 + count) * 40;
+    const std::vector<Entry> entries = EntriesOf(source, bounds);
+    if (entries.size() <= limits::kReconListIds) {
+      AppendList(bounds, entries, source.keyed(), answer.message);
+      answer_bytes += (3 + 2 * entries.size()) * 40;
     } else {
-      AppendSplit(bounds, begin, end, answer.message);
+      AppendSplit(bounds, entries, answer.message);
       answer_bytes += limits::kReconSplit * 100;
     }
   }

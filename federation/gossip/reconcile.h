@@ -3,41 +3,83 @@
 
 #pragma once
 
-#include <array>
-#include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
+#include "federation/gossip/id_sum.h"
 #include "federation/gossip/item.h"
+#include "federation/membership/record_set.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
 namespace ruvd {
 
-// Range-based set reconciliation (Meyer 2022; negentropy) over item ids: two nodes compare
-// fingerprints of id ranges, split those that differ, and list small ones. Stateless: each message
-// is answered from the current items. Traffic grows with the difference, not with the set.
-using Fingerprint = std::array<uint8_t, 16>;
+// A half-open range of keys; no `upper`: to the end.
+struct IdRange {
+  Digest lower{};
+  std::optional<Digest> upper;
+};
 
-// First 16 bytes of SHA-256(sum of the ids mod 2^256, little endian || u64 count). Ids are hashes
-// of signed messages, so nobody can choose them to cancel out.
-Fingerprint FingerprintOf(std::map<Digest, Item>::const_iterator begin,
-                          std::map<Digest, Item>::const_iterator end);
+// A set that two nodes compare: entries of a key, by which they are ordered, and the id of a signed
+// message.
+class ReconSource {
+ public:
+  virtual ~ReconSource() = default;
+  virtual IdSum Sum(const IdRange& range) const = 0;
+  // In order of keys.
+  virtual void ForEach(
+      const IdRange& range,
+      const std::function<void(const Digest& key, const Digest& id)>& visit) const = 0;
+  // Whether keys differ from ids, so that lists hold both.
+  virtual bool keyed() const = 0;
+};
+
+// Items: every id is its own key. `items` outlives the source.
+class ItemSource final : public ReconSource {
+ public:
+  explicit ItemSource(const std::map<Digest, Item>& items) : items_(&items) {}
+  IdSum Sum(const IdRange& range) const override;
+  void ForEach(const IdRange& range,
+               const std::function<void(const Digest&, const Digest&)>& visit) const override;
+  bool keyed() const override { return false; }
+
+ private:
+  const std::map<Digest, Item>* items_;
+};
+
+// Member records by node id. `records` outlives the source.
+class RecordSource final : public ReconSource {
+ public:
+  explicit RecordSource(const RecordSet& records) : records_(&records) {}
+  IdSum Sum(const IdRange& range) const override { return records_->Sum(range.lower, range.upper); }
+  void ForEach(const IdRange& range,
+               const std::function<void(const Digest&, const Digest&)>& visit) const override;
+  bool keyed() const override { return true; }
+
+ private:
+  const RecordSet* records_;
+};
+
+// Range-based set reconciliation (Meyer 2022; negentropy): two nodes compare fingerprints of ranges
+// of keys, split those that differ, and list small ones. Stateless: each message is answered from
+// the current set. Traffic grows with the difference, not with the set.
 
 // The opening message: one fingerprint over everything.
-federation::v1::ReconMessage OpenReconciliation(const std::map<Digest, Item>& items);
+federation::v1::ReconMessage OpenReconciliation(const ReconSource& source);
 
 struct ReconAnswer {
   federation::v1::ReconMessage message;  // nothing to send if it has no ranges
-  std::vector<Digest> missing;           // the peer has them, we do not
-  std::vector<Digest> surplus;           // we have them, the peer does not
+  std::vector<Digest> missing;           // keys of what the peer has and we do not
+  std::vector<Digest> surplus;           // keys of what we have and the peer does not
 };
 
-// Answers a message. Ranges must ascend without overlap, so that the work is linear in the items.
+// Answers a message. Ranges must ascend without overlap, so that the work is linear in the set.
 // What does not fit into a frame is left to the next exchange. ENVELOPE_MALFORMED,
 // LIMIT_EXCEEDED.
-absl::StatusOr<ReconAnswer> AnswerReconciliation(const std::map<Digest, Item>& items,
+absl::StatusOr<ReconAnswer> AnswerReconciliation(const ReconSource& source,
                                                  const federation::v1::ReconMessage& message);
 
 }  // namespace ruvd

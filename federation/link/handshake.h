@@ -41,6 +41,8 @@ class Handshake {
   // The peer's, known once done().
   const AdmissionCert& peer_certificate() const { return peer_certificate_; }
   const std::string& peer_address() const { return peer_address_; }
+  // The version that both sides speak.
+  uint32_t version() const { return version_; }
 
  private:
   using Introduction = federation::v1::Introduction;

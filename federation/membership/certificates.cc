@@ -20,7 +20,7 @@ absl::StatusOr<const AdmissionCert*> CertificateStore::Admit(std::span<const uin
     return &found->second.cert;
   }
   RETURN_IF_ERROR(cert.Verify(issuer_, now_ms));
-  if (known_.size() >= 2 * limits::kMaxMembers && found == known_.end()) {
+  if (known_.size() >= 2 * limits::kMaxRecords && found == known_.end()) {
     known_.erase(known_.begin());  // only a cache: verified again when it comes back
   }
   Known& known = known_[cert.node_id];

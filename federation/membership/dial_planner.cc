@@ -3,6 +3,8 @@
 
 #include "federation/membership/dial_planner.h"
 
+#include <algorithm>
+
 #include "federation/limits.h"
 #include "federation/link/backoff.h"
 
@@ -23,18 +25,34 @@ DialPlanner::DialPlanner(std::vector<std::string> seeds, std::string own_address
   }
 }
 
-void DialPlanner::AddAddress(const std::string& address, const NodeId& owner, bool silent) {
+void DialPlanner::MakeRoom() {
+  auto oldest = targets_.end();
+  for (auto it = targets_.begin(); it != targets_.end(); ++it) {
+    const Target& target = it->second;
+    if (!target.seed && !target.self && !target.dialing_since &&
+        (oldest == targets_.end() || target.next_try < oldest->second.next_try)) {
+      oldest = it;
+    }
+  }
+  if (oldest != targets_.end()) {
+    targets_.erase(oldest);
+  }
+}
+
+bool DialPlanner::Begin(const std::string& address, DialPurpose purpose, TimePoint now) {
   if (address.empty()) {
-    return;
+    return false;
   }
-  const auto found = targets_.find(address);
-  if (found != targets_.end()) {
-    found->second.owner = owner;
-    found->second.silent = silent;
-  } else if (targets_.size() < limits::kMaxAddresses) {
-    targets_[address].owner = owner;
-    targets_[address].silent = silent;
+  if (targets_.size() >= limits::kMaxAddresses && !targets_.contains(address)) {
+    MakeRoom();
   }
+  Target& target = targets_[address];
+  if (!Ready(target, now)) {
+    return false;
+  }
+  target.dialing_since = now;
+  target.purpose = purpose;
+  return true;
 }
 
 void DialPlanner::OnOpened(const std::string& address) {
@@ -43,12 +61,15 @@ void DialPlanner::OnOpened(const std::string& address) {
   }
 }
 
-void DialPlanner::OnIdentified(const std::string& address, const NodeId& owner) {
-  if (auto found = targets_.find(address); found != targets_.end()) {
-    found->second.owner = owner;
-    found->second.attempts = 0;
-    found->second.hopeless = false;
+DialPurpose DialPlanner::OnIdentified(const std::string& address, const NodeId& owner) {
+  const auto found = targets_.find(address);
+  if (found == targets_.end()) {
+    return DialPurpose::kMesh;
   }
+  found->second.owner = owner;
+  found->second.attempts = 0;
+  found->second.hopeless = false;
+  return found->second.purpose;
 }
 
 void DialPlanner::OnFailed(const std::string& address, bool hopeless, TimePoint now,
@@ -63,8 +84,8 @@ void DialPlanner::OnFailed(const std::string& address, bool hopeless, TimePoint 
   if (target.hopeless) {
     target.attempts = std::max(target.attempts, kMaxBackoffAttempts);
   }
-  const Duration cap =
-      target.seed && !target.hopeless ? limits::kSeedBackoffMax : limits::kBackoffMax;
+  const bool heals = target.seed || target.purpose == DialPurpose::kHeal;
+  const Duration cap = heals && !target.hopeless ? limits::kSeedBackoffMax : limits::kBackoffMax;
   target.next_try = now + BackoffDelay(target.attempts, cap, random);
   ++target.attempts;
 }
@@ -75,36 +96,33 @@ void DialPlanner::OnSelf(const std::string& address) {
   }
 }
 
-bool DialPlanner::Due(const Target& target, const std::set<NodeId>& linked, TimePoint now) const {
-  return !target.self && !target.dialing_since && target.next_try <= now &&
-         (!target.owner || !linked.contains(*target.owner));
-}
-
-std::vector<std::string> DialPlanner::Plan(const std::set<NodeId>& linked, size_t links,
-                                           TimePoint now, Random& random) {
-  std::vector<std::string> chosen;
-  std::vector<std::string> others;
-  size_t busy = links;
+void DialPlanner::Expire(TimePoint now, Random& random) {
   for (auto& [address, target] : targets_) {
     if (target.dialing_since && now - *target.dialing_since > limits::kDialTimeout) {
       OnFailed(address, /*hopeless=*/false, now, random);
     }
-    busy += target.dialing_since ? 1 : 0;
-    if (Due(target, linked, now)) {
-      (target.seed || target.silent ? chosen : others).push_back(address);
+  }
+}
+
+size_t DialPlanner::Dialing(DialPurpose purpose) const {
+  return static_cast<size_t>(
+      std::count_if(targets_.begin(), targets_.end(), [purpose](const auto& entry) {
+        return entry.second.dialing_since && entry.second.purpose == purpose;
+      }));
+}
+
+std::vector<std::string> DialPlanner::DueSeeds(const std::function<bool(const NodeId&)>& linked,
+                                               const std::function<bool(const NodeId&)>& settled,
+                                               bool all, TimePoint now) const {
+  std::vector<std::string> due;
+  for (const auto& [address, target] : targets_) {
+    const bool useful =
+        !target.owner || (!linked(*target.owner) && (all || !settled(*target.owner)));
+    if (target.seed && useful && Ready(target, now)) {
+      due.push_back(address);
     }
   }
-  random.Shuffle(std::span<std::string>(others));
-  for (std::string& address : others) {
-    if (busy + chosen.size() >= limits::kTargetLinks) {
-      break;
-    }
-    chosen.push_back(std::move(address));
-  }
-  for (const std::string& address : chosen) {
-    targets_[address].dialing_since = now;
-  }
-  return chosen;
+  return due;
 }
 
 }  // namespace ruvd

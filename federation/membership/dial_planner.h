@@ -3,9 +3,9 @@
 
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,40 +15,56 @@
 
 namespace ruvd {
 
-// Decides which addresses to dial when, with full-jitter backoff per address. Seeds and members
-// that fell silent are always worth a try, since a partition heals through them; other members in
-// random order while fewer than kTargetLinks links exist or are being made. Not thread-safe.
+// What a link is dialled for.
+enum class DialPurpose {
+  kMesh,      // a neighbour that pushes
+  kHeal,      // a member that fell silent: perhaps a partition is over
+  kExchange,  // one round of anti-entropy
+  kCheck,     // a neighbour wants to know whether the member lives
+};
+
+// Remembers which addresses are being dialled and which failed, with full-jitter backoff per
+// address, and which seeds are worth a try. Bounded; not thread-safe.
 class DialPlanner {
  public:
   DialPlanner(std::vector<std::string> seeds, std::string own_address);
 
-  // An address of a member, perhaps known already. At most kMaxAddresses are kept.
-  // `silent`: the member is suspected.
-  void AddAddress(const std::string& address, const NodeId& owner, bool silent);
+  // Begins to dial. False if the address is this node's own, under way, or backing off.
+  bool Begin(const std::string& address, DialPurpose purpose, TimePoint now);
   void OnOpened(const std::string& address);
-  // The handshake over a dialled link showed who lives there.
-  void OnIdentified(const std::string& address, const NodeId& owner);
-  // `hopeless`: the peer refused us for a reason that time alone does not mend.
+  // The handshake over a dialled link showed who lives there. Returns what it was dialled for.
+  DialPurpose OnIdentified(const std::string& address, const NodeId& owner);
+  // A dial failed or its link ended. `hopeless`: the peer refused us for a reason that time alone
+  // does not mend.
   void OnFailed(const std::string& address, bool hopeless, TimePoint now, Random& random);
   // The address is our own.
   void OnSelf(const std::string& address);
 
-  // Addresses to dial now. `linked` are the peers with a link, of any state.
-  std::vector<std::string> Plan(const std::set<NodeId>& linked, size_t links, TimePoint now,
-                                Random& random);
+  // Dials that neither succeeded nor failed in time have failed.
+  void Expire(TimePoint now, Random& random);
+  // Dials of this purpose under way.
+  size_t Dialing(DialPurpose purpose) const;
+  // Seeds that may be dialled now: those whose owner is unknown or not `settled`, that is linked or
+  // a member that lives; with `all`, every seed that is not linked.
+  std::vector<std::string> DueSeeds(const std::function<bool(const NodeId&)>& linked,
+                                    const std::function<bool(const NodeId&)>& settled, bool all,
+                                    TimePoint now) const;
 
  private:
   struct Target {
     bool seed = false;
     bool self = false;
-    bool silent = false;
     bool hopeless = false;
     int attempts = 0;
     TimePoint next_try{};
+    DialPurpose purpose = DialPurpose::kMesh;
     std::optional<TimePoint> dialing_since;
     std::optional<NodeId> owner;
   };
-  bool Due(const Target& target, const std::set<NodeId>& linked, TimePoint now) const;
+  static bool Ready(const Target& target, TimePoint now) {
+    return !target.self && !target.dialing_since && target.next_try <= now;
+  }
+  void MakeRoom();
 
   std::map<std::string, Target> targets_;
 };

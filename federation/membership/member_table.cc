@@ -3,6 +3,8 @@
 
 #include "federation/membership/member_table.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/reasons.h"
@@ -11,150 +13,373 @@
 #include "federation/limits.h"
 
 namespace ruvd {
+namespace {
+
+// A record of which two thirds of its life are over was not renewed.
+bool Overdue(const SignedRecord& record, int64_t wall_ms) {
+  return wall_ms >= record.created_ms + (record.expires_ms - record.created_ms) / 3 * 2;
+}
+
+int64_t RecordLifeMillis(size_t members) {
+  return 3 * ClusterScale(members) *
+         std::chrono::duration_cast<std::chrono::milliseconds>(limits::kRecordPeriod).count();
+}
+
+}  // namespace
+
+int ClusterScale(size_t members) {
+  return members <= 32
+             ? 1
+             : static_cast<int>(std::ceil(std::log2(static_cast<double>(members)) - 5)) + 1;
+}
 
 MemberTable::MemberTable(const LocalNode& local, CertificateStore& certificates, Sealer& sealer,
-                         Outbox& outbox)
-    : local_(&local), certificates_(&certificates), sealer_(&sealer), outbox_(&outbox) {}
+                         Outbox& outbox, Options options)
+    : local_(&local),
+      certificates_(&certificates),
+      sealer_(&sealer),
+      outbox_(&outbox),
+      options_(std::move(options)),
+      incarnation_(local.boot_counter << 32),
+      suspicions_(options_.lifeguard) {}
 
-Envelope MemberTable::Announce(MemberState state, Instant now) {
-  MemberRecord record;
+RecordPtr MemberTable::Announce(MemberState state, Instant now) {
+  auto signed_record = std::make_shared<SignedRecord>();
+  MemberRecord& record = signed_record->record;
   record.certificate = local_->certificate;
-  record.incarnation = (local_->boot_counter << 32) | ++announcements_;
+  record.incarnation = ++incarnation_;
   record.state = state;
   record.model_hash = local_->model_hash;
   record.frame_id = local_->frame_id;
   record.address = local_->listen_address;
-  auto envelope =
-      sealer_->Seal(EnvelopePurpose::kMember, kBodyMemberRecord, 0, EncodeMemberRecord(record),
-                    now.wall_ms, now.wall_ms + limits::kRecordLifeMillis);
+  signed_record->created_ms = now.wall_ms;
+  signed_record->expires_ms = now.wall_ms + RecordLifeMillis(records_.size());
+  auto envelope = sealer_->Seal(EnvelopePurpose::kMember, kBodyMemberRecord, 0,
+                                EncodeMemberRecord(record), now.wall_ms, signed_record->expires_ms);
   RUVD_CHECK(envelope.ok());  // a record's size is bounded far below an envelope's
-  Keep(record, *envelope, now.wall_ms, now.now);
-  return *std::move(envelope);
+  signed_record->envelope = *std::move(envelope);
+  signed_record->id = MessageId(signed_record->envelope);
+  if (options_.pool) {
+    options_.pool->Add(signed_record);
+  }
+  Keep(signed_record, now.now);
+  return signed_record;
 }
 
-void MemberTable::SetState(Entry& entry, MemberState state) {
-  if (entry.member.state != state) {
-    entry.member.state = state;
-    outbox_->Emit(MemberChanged{entry.member});
+bool MemberTable::AnnouncementDue(Instant now) const {
+  const RecordPtr* own = records_.Find(local_->key->id());
+  if (own == nullptr) {
+    return true;
+  }
+  // A third of its life, less up to a tenth by id, so that nodes started together fall out of step.
+  const int64_t period = ((*own)->expires_ms - (*own)->created_ms) / 3;
+  return now.wall_ms >= (*own)->created_ms + period - period * (*own)->id[0] / 2560;
+}
+
+Member MemberTable::MakeMember(const SignedRecord& record) const {
+  const MemberRecord& content = record.record;
+  Member member;
+  member.id = record.node();
+  member.name = content.certificate.name;
+  member.address = content.address;
+  member.state = StateOf(record);
+  member.roles = content.certificate.roles;
+  member.incarnation = content.incarnation;
+  member.model_hash = content.model_hash;
+  member.self = member.id == local_->key->id();
+  member.last_heard = records_.ReceivedAt(member.id);
+  if (const auto view = views_.find(member.id); view != views_.end()) {
+    member.last_heard = std::max(member.last_heard, view->second.last_heard);
+    member.rtt = view->second.rtt;
+    member.linked = view->second.linked;
+  }
+  return member;
+}
+
+MemberState MemberTable::StateOf(const SignedRecord& record) const {
+  if (record.record.state == MemberState::kLeft) {
+    return MemberState::kLeft;
+  }
+  if (suspicions_.Dead(record.node())) {
+    return MemberState::kDead;
+  }
+  return Silent(record.node()) ? MemberState::kSuspect : MemberState::kAlive;
+}
+
+void MemberTable::Emit(const NodeId& id) {
+  if (const RecordPtr* record = records_.Find(id)) {
+    outbox_->Emit(MemberChanged{MakeMember(**record)});
   }
 }
 
-void MemberTable::Keep(const MemberRecord& record, Envelope envelope, int64_t created_ms,
-                       TimePoint now) {
-  const NodeId& id = record.certificate.node_id;
-  Entry& entry = entries_[id];
-  Member& member = entry.member;
-  const bool changed = member.name != record.certificate.name || member.state != record.state ||
-                       member.address != record.address || member.roles != record.certificate.roles;
-  member.id = id;
-  member.name = record.certificate.name;
-  member.address = record.address;
-  member.state = record.state;
-  member.roles = record.certificate.roles;
-  member.incarnation = record.incarnation;
-  member.model_hash = record.model_hash;
-  member.last_heard = now;
-  member.self = id == local_->key->id();
-  entry.envelope = std::move(envelope);
-  entry.created_ms = created_ms;
+void MemberTable::Keep(RecordPtr record, TimePoint now) {
+  const NodeId id = record->node();
+  const RecordPtr* known = records_.Find(id);
+  const bool changed = known == nullptr || StateOf(**known) != record->record.state ||
+                       (*known)->record.address != record->record.address ||
+                       (*known)->record.certificate != record->record.certificate;
+  if (record->record.state == MemberState::kLeft) {
+    gone_.insert(id);
+  } else {
+    gone_.erase(id);
+  }
+  suspicions_.Clear(id);
+  overdue_.erase(id);
+  records_.Put(std::move(record), now);
   if (changed) {
-    outbox_->Emit(MemberChanged{member});
+    Emit(id);
   }
+}
+
+absl::StatusOr<RecordPtr> MemberTable::Verify(const Envelope& envelope, const Digest& id,
+                                              Instant now) {
+  RecordPtr pooled = options_.pool ? options_.pool->Find(id, envelope) : nullptr;
+  if (pooled) {
+    RETURN_IF_ERROR(pooled->record.certificate.CheckTime(now.wall_ms));
+    if (pooled->expires_ms > now.wall_ms) {
+      return pooled;
+    }
+  }
+  auto record = std::make_shared<SignedRecord>();
+  ASSIGN_OR_RETURN(record->record, DecodeMemberRecord(AsBytes(envelope.body)));
+  EnvelopeRules rules;
+  rules.cluster_id = local_->cluster_id;
+  rules.purpose = EnvelopePurpose::kMember;
+  rules.now_ms = now.wall_ms;
+  rules.freshness = EnvelopeRules::Freshness::kStored;  // the incarnation bars an old one
+  ASSIGN_OR_RETURN(const EnvelopeHeader header, VerifyCertified(envelope, *certificates_, rules));
+  if (header.body_type != kBodyMemberRecord ||
+      header.expires_ms - header.created_ms > limits::kRecordLifeMaxMillis) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                 "member envelope of body type {} is no record or lives longer than any; update {}",
+                 header.body_type, record->record.certificate.name);
+  }
+  record->envelope = envelope;
+  record->id = id;
+  record->created_ms = header.created_ms;
+  record->expires_ms = header.expires_ms;
+  if (options_.pool) {
+    options_.pool->Add(record);
+  }
+  return RecordPtr(std::move(record));
 }
 
 absl::StatusOr<MemberTable::Applied> MemberTable::Apply(const Envelope& envelope, Instant now) {
-  ASSIGN_OR_RETURN(const MemberRecord record, DecodeMemberRecord(AsBytes(envelope.body)));
-  Applied applied{
-      .newer = false, .id = record.certificate.node_id, .incarnation = record.incarnation};
-  const auto found = entries_.find(applied.id);
-  const bool known = found != entries_.end();
-  if ((known && record.incarnation <= found->second.member.incarnation) ||
-      applied.id == local_->key->id()) {
+  ASSIGN_OR_RETURN(const MemberRecord claimed, DecodeMemberRecord(AsBytes(envelope.body)));
+  const NodeId id = claimed.certificate.node_id;
+  Applied applied{.newer = false, .id = id};
+  const RecordPtr* known = records_.Find(id);
+  const Digest record_id = MessageId(envelope);
+  if (known != nullptr &&
+      ((*known)->id == record_id || claimed.incarnation < (*known)->record.incarnation)) {
     return applied;
   }
-  if (!known && entries_.size() >= limits::kMaxMembers) {
+  if (known == nullptr && records_.size() >= limits::kMaxRecords) {
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                 "cluster has more than {} members; run several clusters", limits::kMaxMembers);
+                 "cluster has more than {} members; run several clusters", limits::kMaxRecords);
+  }
+  ASSIGN_OR_RETURN(RecordPtr record, Verify(envelope, record_id, now));
+  if (id == local_->key->id()) {
+    incarnation_ = std::max(incarnation_, record->record.incarnation);
+    applied.newer = true;  // the caller announces
+    return applied;
+  }
+  if (known != nullptr && !Supersedes(*record, **known)) {
+    return applied;
+  }
+  Keep(std::move(record), now.now);
+  applied.newer = true;
+  return applied;
+}
+
+void MemberTable::Restore(std::shared_ptr<const RecordBase> base, TimePoint now) {
+  records_.SetBase(std::move(base), now);
+  if (const RecordPtr* own = records_.Find(local_->key->id())) {
+    incarnation_ = std::max(incarnation_, (*own)->record.incarnation);
+  }
+}
+
+absl::StatusOr<MemberTable::Accused> MemberTable::ApplyAccusation(const Envelope& envelope,
+                                                                  Instant now) {
+  ASSIGN_OR_RETURN(const Accusation accusation, DecodeAccusation(AsBytes(envelope.body)));
+  const RecordPtr* known = records_.Find(accusation.suspect);
+  if (known == nullptr || accusation.incarnation > (*known)->record.incarnation) {
+    return Accused::kUnknown;
+  }
+  if (accusation.incarnation < (*known)->record.incarnation ||
+      (*known)->record.state == MemberState::kLeft ||
+      accusation.certificate.node_id == local_->key->id()) {
+    return Accused::kNothingNew;
   }
   EnvelopeRules rules;
   rules.cluster_id = local_->cluster_id;
   rules.purpose = EnvelopePurpose::kMember;
   rules.now_ms = now.wall_ms;
+  rules.freshness = EnvelopeRules::Freshness::kStored;  // the incarnation bars an old one
   ASSIGN_OR_RETURN(const EnvelopeHeader header, VerifyCertified(envelope, *certificates_, rules));
-  if (header.body_type != kBodyMemberRecord) {
+  if (header.body_type != kBodySuspicion) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-                 "member envelope has body type {}; update the sending node", header.body_type);
+                 "suspicion has body type {}; update the sending node", header.body_type);
   }
-  Keep(record, envelope, header.created_ms, now.now);
-  applied.newer = true;
-  return applied;
+  if (accusation.suspect == local_->key->id()) {
+    return Accused::kRefute;
+  }
+  const bool suspected = Silent(accusation.suspect);
+  if (!suspicions_.Add(accusation, std::make_shared<const Envelope>(envelope), alive(), now.now)) {
+    return Accused::kNothingNew;
+  }
+  if (!suspected) {
+    Emit(accusation.suspect);
+  }
+  return Accused::kPassOn;
+}
+
+std::shared_ptr<const Envelope> MemberTable::Accuse(const NodeId& id, Instant now) {
+  const RecordPtr* known = records_.Find(id);
+  if (known == nullptr || (*known)->record.state == MemberState::kLeft || id == local_->key->id() ||
+      suspicions_.Dead(id)) {
+    return nullptr;
+  }
+  const Accusation accusation{.certificate = local_->certificate,
+                              .suspect = id,
+                              .incarnation = (*known)->record.incarnation};
+  auto envelope =
+      sealer_->Seal(EnvelopePurpose::kMember, kBodySuspicion, 0, EncodeAccusation(accusation),
+                    now.wall_ms, now.wall_ms + limits::kAccusationLifeMillis);
+  RUVD_CHECK(envelope.ok());
+  auto evidence = std::make_shared<const Envelope>(*std::move(envelope));
+  const bool suspected = Silent(id);
+  if (!suspicions_.Add(accusation, evidence, alive(), now.now)) {
+    return nullptr;
+  }
+  if (!suspected) {
+    Emit(id);
+  }
+  return evidence;
 }
 
 void MemberTable::Heard(const NodeId& id, TimePoint now) {
-  if (auto found = entries_.find(id); found != entries_.end()) {
-    found->second.member.last_heard = now;
-    if (found->second.member.state == MemberState::kSuspect) {
-      SetState(found->second, MemberState::kAlive);
-    }
+  if (auto found = views_.find(id); found != views_.end()) {
+    found->second.last_heard = now;
   }
 }
 
 void MemberTable::SetLink(const NodeId& id, bool linked, TimePoint now) {
-  auto found = entries_.find(id);
-  if (found == entries_.end()) {
-    return;  // its record follows
+  if (!linked && !views_.contains(id)) {
+    return;
   }
-  Member& member = found->second.member;
-  if (member.linked != linked) {
-    member.linked = linked;
-    member.last_heard = linked ? now : member.last_heard;
-    if (!linked) {
-      member.rtt.reset();
+  View& view = views_[id];
+  if (view.linked == linked) {
+    return;
+  }
+  view.linked = linked;
+  if (linked) {
+    view.last_heard = now;
+    overdue_.erase(id);
+  } else {
+    view.rtt.reset();
+  }
+  Emit(id);
+  if (views_.size() > limits::kMaxViews) {
+    const auto idle = std::find_if(views_.begin(), views_.end(),
+                                   [](const auto& entry) { return !entry.second.linked; });
+    if (idle != views_.end()) {
+      views_.erase(idle);
     }
-    outbox_->Emit(MemberChanged{member});
   }
 }
 
 void MemberTable::SetRtt(const NodeId& id, Duration rtt) {
-  if (auto found = entries_.find(id); found != entries_.end()) {
-    found->second.member.rtt = rtt;
+  if (auto found = views_.find(id); found != views_.end()) {
+    found->second.rtt = rtt;
   }
 }
 
-void MemberTable::Tick(TimePoint now) {
-  for (auto it = entries_.begin(); it != entries_.end();) {
-    Entry& entry = it->second;
-    const Duration silent = now - entry.member.last_heard;
-    if (entry.member.self || entry.member.linked) {
-      ++it;
+void MemberTable::Forget(const NodeId& id) {
+  suspicions_.Clear(id);
+  overdue_.erase(id);
+  gone_.erase(id);
+  records_.Erase(id);
+}
+
+void MemberTable::Sweep(Instant now) {
+  std::vector<RecordPtr> seen;
+  records_.ForEach(sweep_at_, std::nullopt, [&](const RecordPtr& record) {
+    seen.push_back(record);
+    return seen.size() <= limits::kSweepRecords;
+  });
+  if (seen.size() > limits::kSweepRecords) {
+    sweep_at_ = seen.back()->node();
+    seen.pop_back();
+  } else {
+    sweep_at_ = NodeId{};
+  }
+  for (const RecordPtr& record : seen) {
+    const NodeId& id = record->node();
+    const auto view = views_.find(id);
+    if (id == local_->key->id() || (view != views_.end() && view->second.linked)) {
       continue;
     }
-    if (silent > limits::kForgetAfter) {
-      it = entries_.erase(it);
-      continue;
+    if (record->expires_ms <= now.wall_ms ||
+        !record->record.certificate.CheckTime(now.wall_ms).ok()) {
+      Forget(id);
+    } else if (StateOf(*record) == MemberState::kAlive && Overdue(*record, now.wall_ms)) {
+      overdue_.insert(id);
+      Emit(id);
     }
-    if (silent > limits::kSuspectAfter && entry.member.state == MemberState::kAlive) {
-      SetState(entry, MemberState::kSuspect);
-    }
-    ++it;
   }
 }
 
-std::vector<Envelope> MemberTable::FreshRecords(int64_t wall_ms) const {
-  std::vector<Envelope> records;
-  for (const auto& [id, entry] : entries_) {
-    if (wall_ms - entry.created_ms <= limits::kRecordForwardMillis) {
-      records.push_back(entry.envelope);
+std::vector<NodeId> MemberTable::Tick(Instant now, Duration stalled) {
+  suspicions_.Postpone(stalled);
+  std::vector<NodeId> answering;
+  for (const NodeId& id : suspicions_.TakeExpired(alive(), now.now)) {
+    const auto view = views_.find(id);
+    if (options_.lifeguard && view != views_.end() && view->second.linked &&
+        now.now - view->second.last_heard < limits::kPingTimeout) {
+      suspicions_.Renew(id, now.now);
+      answering.push_back(id);
+      continue;
     }
+    gone_.insert(id);
+    Emit(id);
   }
-  return records;
+  Sweep(now);
+  return answering;
+}
+
+RecordPtr MemberTable::RandomSilent(Random& random) const {
+  const size_t count = suspicions_.size() + overdue_.size();
+  if (count == 0) {
+    return nullptr;
+  }
+  const uint64_t drawn = random.Below(count);
+  const NodeId id =
+      drawn < suspicions_.size()
+          ? suspicions_.At(drawn)
+          : *std::next(overdue_.begin(), static_cast<std::ptrdiff_t>(drawn - suspicions_.size()));
+  const RecordPtr* record = records_.Find(id);
+  return record == nullptr ? nullptr : *record;
+}
+
+std::vector<RecordPtr> MemberTable::YoungRecords(int64_t wall_ms, int64_t max_age_ms) const {
+  std::vector<RecordPtr> young;
+  records_.ForEach(NodeId{}, std::nullopt, [&](const RecordPtr& record) {
+    if (wall_ms - record->created_ms <= max_age_ms) {
+      young.push_back(record);
+    }
+    return true;
+  });
+  return young;
 }
 
 std::vector<Member> MemberTable::Members() const {
   std::vector<Member> members;
-  for (const auto& [id, entry] : entries_) {
-    members.push_back(entry.member);
-  }
+  members.reserve(records_.size());
+  records_.ForEach(NodeId{}, std::nullopt, [&](const RecordPtr& record) {
+    members.push_back(MakeMember(*record));
+    return true;
+  });
   return members;
 }
 

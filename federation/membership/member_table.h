@@ -5,67 +5,117 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "federation/instant.h"
 #include "federation/local_node.h"
 #include "federation/membership/certificates.h"
-#include "federation/membership/member_record.h"
+#include "federation/membership/record_set.h"
+#include "federation/membership/suspicion.h"
 #include "federation/outbox.h"
 #include "federation/sealer.h"
 
 namespace ruvd {
 
-// The members of the cluster: per node the signed record of the highest incarnation, and this
-// node's own view of whether it is alive. Suspicion removes nothing and bans nobody: the next
-// record or frame of the member ends it. Not thread-safe.
+// memberlist's factor for periods in large clusters: 1 up to 32 members, then one more for every
+// doubling.
+int ClusterScale(size_t members);
+
+// The members of the cluster: per node the signed record that supersedes its others, and this
+// node's own view of whether it is alive. A suspicion removes nothing and bans nobody: a newer
+// record of the suspect refutes it. What differs from "alive, without a link" is kept apart, so
+// that the rest of the table can be shared. Not thread-safe.
 class MemberTable {
  public:
+  struct Options {
+    bool lifeguard = true;
+    std::shared_ptr<RecordPool> pool;  // may be null
+  };
   // All references outlive the table.
   MemberTable(const LocalNode& local, CertificateStore& certificates, Sealer& sealer,
-              Outbox& outbox);
+              Outbox& outbox, Options options);
 
-  // Signs a new record of this node and keeps it.
-  Envelope Announce(MemberState state, Instant now);
+  // Signs a new record of this node, of a higher incarnation than any before, and keeps it.
+  RecordPtr Announce(MemberState state, Instant now);
+  // The record of this node is old enough to be signed anew.
+  bool AnnouncementDue(Instant now) const;
 
   // What a record from a peer was.
   struct Applied {
     bool newer = false;  // kept; pass it on
     NodeId id{};
-    uint64_t incarnation = 0;
   };
-  // Checks and keeps a record. A record that is not newer than the known one is not verified and
-  // has no effect.
+  // Checks and keeps a record. A record that does not supersede the known one has no effect. One of
+  // this node itself, of a higher incarnation, makes the next announcement exceed it.
   absl::StatusOr<Applied> Apply(const Envelope& envelope, Instant now);
+  // Merges records that this node or another of its process had verified.
+  void Restore(std::shared_ptr<const RecordBase> base, TimePoint now);
+
+  // What an accusation from a peer was.
+  enum class Accused { kNothingNew, kPassOn, kRefute, kUnknown };
+  // kRefute: it is of this node's own newest record. kUnknown: of a record that this node lacks.
+  absl::StatusOr<Accused> ApplyAccusation(const Envelope& envelope, Instant now);
+  // Signs that a member did not answer. nullptr where that is nothing new.
+  std::shared_ptr<const Envelope> Accuse(const NodeId& id, Instant now);
+  // Accusations that are open, for a new neighbour.
+  std::vector<std::shared_ptr<const Envelope>> Evidence(size_t count) {
+    return suspicions_.Evidence(count);
+  }
 
   // A frame of a linked member arrived.
   void Heard(const NodeId& id, TimePoint now);
   void SetLink(const NodeId& id, bool linked, TimePoint now);
   void SetRtt(const NodeId& id, Duration rtt);
-  // Suspects the silent and forgets the long gone.
-  void Tick(TimePoint now);
+  // Declares dead who did not refute, and forgets records that expired. `stalled`: how long this
+  // node did not run before. Returns suspects whose time was renewed, since they answer this node:
+  // they should be told of the suspicion again. Not so without lifeguard.
+  std::vector<NodeId> Tick(Instant now, Duration stalled);
+  // The accusation that began a suspicion, or nullptr.
+  std::shared_ptr<const Envelope> EvidenceOf(const NodeId& id) const {
+    return suspicions_.EvidenceOf(id);
+  }
 
-  // Records that a new neighbour should hear, by id: those young enough to be accepted.
-  std::vector<Envelope> FreshRecords(int64_t wall_ms) const;
+  const RecordSet& records() const { return records_; }
+  MemberState StateOf(const SignedRecord& record) const;
+  // Suspected or dead, and might come back.
+  bool Silent(const NodeId& id) const { return suspicions_.Suspected(id) || overdue_.contains(id); }
+  // A random silent member, or nullptr.
+  RecordPtr RandomSilent(Random& random) const;
+  // Members that are neither left nor dead, this node included.
+  size_t alive() const { return records_.size() - std::min(records_.size(), gone_.size()); }
+  // Younger than `max_age_ms`, by id.
+  std::vector<RecordPtr> YoungRecords(int64_t wall_ms, int64_t max_age_ms) const;
   std::vector<Member> Members() const;
 
  private:
-  struct Entry {
-    Member member;
-    Envelope envelope;
-    int64_t created_ms = 0;
+  struct View {
+    TimePoint last_heard{};
+    std::optional<Duration> rtt;
+    bool linked = false;
   };
-  void SetState(Entry& entry, MemberState state);
-  void Keep(const MemberRecord& record, Envelope envelope, int64_t created_ms, TimePoint now);
+  absl::StatusOr<RecordPtr> Verify(const Envelope& envelope, const Digest& id, Instant now);
+  Member MakeMember(const SignedRecord& record) const;
+  void Emit(const NodeId& id);
+  void Keep(RecordPtr record, TimePoint now);
+  void Forget(const NodeId& id);
+  void Sweep(Instant now);
 
   const LocalNode* local_;
   CertificateStore* certificates_;
   Sealer* sealer_;
   Outbox* outbox_;
-  uint64_t announcements_ = 0;
-  std::map<NodeId, Entry> entries_;
+  Options options_;
+  uint64_t incarnation_;
+  RecordSet records_;
+  SuspicionTable suspicions_;
+  std::map<NodeId, View> views_;  // linked, or linked before
+  std::set<NodeId> overdue_;      // did not renew their record in time
+  std::set<NodeId> gone_;         // left or dead
+  NodeId sweep_at_{};
 };
 
 }  // namespace ruvd

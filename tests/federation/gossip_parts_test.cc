@@ -82,7 +82,7 @@ TEST(Merkle, EveryChunkOfEverySizeVerifiesAndNothingElse) {
 
 // Runs an exchange to its end and applies what both sides learn.
 size_t ReconcileUntilQuiet(std::map<Digest, Item>& a, std::map<Digest, Item>& b) {
-  auto message = OpenReconciliation(a);
+  auto message = OpenReconciliation(ItemSource(a));
   const std::map<Digest, Item> all = [&] {
     auto both = a;
     both.insert(b.begin(), b.end());
@@ -94,7 +94,7 @@ size_t ReconcileUntilQuiet(std::map<Digest, Item>& a, std::map<Digest, Item>& b)
   std::set<Digest> for_b;
   while (message.ranges_size() > 0) {
     ++messages;
-    auto answer = AnswerReconciliation(at_b ? b : a, message);
+    auto answer = AnswerReconciliation(ItemSource(at_b ? b : a), message);
     RC_ASSERT(answer.ok());
     (at_b ? for_b : for_a).insert(answer->missing.begin(), answer->missing.end());
     (at_b ? for_a : for_b).insert(answer->surplus.begin(), answer->surplus.end());
@@ -150,9 +150,9 @@ TEST(Reconcile, EqualSetsNeedOneMessageAndSmallDifferencesFewBytes) {
 TEST(Reconcile, RefusesOverlapsAndNonsense) {
   const auto items = SetOf({1, 2, 3});
   const auto reason_of = [&](auto change) {
-    auto message = OpenReconciliation(items);
+    auto message = OpenReconciliation(ItemSource(items));
     change(message);
-    return ReasonOf(AnswerReconciliation(items, message).status());
+    return ReasonOf(AnswerReconciliation(ItemSource(items), message).status());
   };
   EXPECT_EQ(reason_of([](auto&) {}), "");
   EXPECT_EQ(reason_of([](auto& m) { m.mutable_ranges(0)->set_lower("x"); }),
@@ -223,37 +223,57 @@ TEST(Backoff, GrowsToItsCapAndNeverBeyond) {
   EXPECT_GT(longest, limits::kBackoffMax / 2);
 }
 
-TEST(DialPlanner, SeedsFirstNeverItselfNeverTwice) {
+std::vector<std::string> DueSeeds(const DialPlanner& planner, TimePoint now,
+                                  std::set<NodeId> linked = {}, std::set<NodeId> alive = {},
+                                  bool all = false) {
+  return planner.DueSeeds([&](const NodeId& id) { return linked.contains(id); },
+                          [&](const NodeId& id) { return alive.contains(id); }, all, now);
+}
+
+TEST(DialPlanner, SeedsNeverItselfNeverTwice) {
   Random random(1);
   DialPlanner planner({"a:1", "me:1"}, "me:1");
   const TimePoint start{};
-  EXPECT_EQ(planner.Plan({}, 0, start, random), std::vector<std::string>{"a:1"});
-  EXPECT_TRUE(planner.Plan({}, 0, start, random).empty());  // under way
+  EXPECT_EQ(DueSeeds(planner, start), std::vector<std::string>{"a:1"});
+  EXPECT_FALSE(planner.Begin("me:1", DialPurpose::kMesh, start));
+  EXPECT_TRUE(planner.Begin("a:1", DialPurpose::kExchange, start));
+  EXPECT_FALSE(planner.Begin("a:1", DialPurpose::kMesh, start));  // under way
+  EXPECT_TRUE(DueSeeds(planner, start).empty());
+  EXPECT_EQ(planner.Dialing(DialPurpose::kExchange), 1U);
   planner.OnOpened("a:1");
   NodeId a{};
   a[0] = 1;
-  planner.OnIdentified("a:1", a);
-  EXPECT_TRUE(planner.Plan({a}, 1, start, random).empty());  // linked
+  EXPECT_EQ(planner.OnIdentified("a:1", a), DialPurpose::kExchange);
+  EXPECT_TRUE(DueSeeds(planner, start, {a}).empty());
+  EXPECT_TRUE(DueSeeds(planner, start, {}, {a}).empty());  // lives: any member is as good
+  EXPECT_EQ(DueSeeds(planner, start, {}, {a}, /*all=*/true).size(), 1U);
+  EXPECT_EQ(DueSeeds(planner, start).size(), 1U);  // fell silent: a partition may heal there
   planner.OnFailed("a:1", false, start, random);
-  EXPECT_EQ(planner.Plan({}, 0, start + limits::kSeedBackoffMax, random).size(), 1U);
-  // Nobody answers the dial: counted as failed after the timeout, then tried again.
-  const TimePoint later =
-      start + limits::kSeedBackoffMax + limits::kDialTimeout + std::chrono::milliseconds(1);
-  planner.Plan({}, 0, later, random);
-  EXPECT_EQ(planner.Plan({}, 0, later + limits::kSeedBackoffMax, random).size(), 1U);
+  EXPECT_EQ(DueSeeds(planner, start + limits::kSeedBackoffMax).size(), 1U);
 }
 
-TEST(DialPlanner, StopsAtTheTargetExceptForSilentMembers) {
+TEST(DialPlanner, ADialThatNobodyAnswersFails) {
   Random random(1);
   DialPlanner planner({}, "");
-  for (uint8_t i = 0; i < 20; ++i) {
-    NodeId id{};
-    id[0] = i;
-    planner.AddAddress(AddressOf(i), id, /*silent=*/i == 7);
+  const TimePoint start{};
+  ASSERT_TRUE(planner.Begin("a:1", DialPurpose::kMesh, start));
+  planner.Expire(start + limits::kDialTimeout, random);
+  EXPECT_EQ(planner.Dialing(DialPurpose::kMesh), 1U);
+  const TimePoint later = start + limits::kDialTimeout + std::chrono::milliseconds(1);
+  planner.Expire(later, random);
+  EXPECT_EQ(planner.Dialing(DialPurpose::kMesh), 0U);
+  EXPECT_TRUE(planner.Begin("a:1", DialPurpose::kMesh, later + limits::kBackoffMax));
+}
+
+TEST(DialPlanner, KeepsNoMoreAddressesThanItsLimit) {
+  Random random(1);
+  DialPlanner planner({"seed:1"}, "");
+  const TimePoint start{};
+  for (size_t i = 0; i < 3 * limits::kMaxAddresses; ++i) {
+    ASSERT_TRUE(planner.Begin(AddressOf(i), DialPurpose::kMesh, start));
+    planner.OnFailed(AddressOf(i), /*hopeless=*/true, start, random);
   }
-  EXPECT_EQ(planner.Plan({}, limits::kTargetLinks, TimePoint{}, random),
-            std::vector<std::string>{AddressOf(7)});
-  EXPECT_EQ(planner.Plan({}, 0, TimePoint{}, random).size(), limits::kTargetLinks - 1);
+  EXPECT_EQ(DueSeeds(planner, start), std::vector<std::string>{"seed:1"});  // was not forgotten
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "federation/gossip_core.h"
+#include "federation/limits.h"
 #include "federation/link/handshake.h"
 #include "federation/local_node.h"
 #include "ruvd/federation/v1/federation.pb.h"
@@ -31,8 +32,8 @@ void Open(GossipCore& core, const NodeKey& key, Instant now) {
                         .model_hash = config.model_hash,
                         .frame_id = config.frame_id,
                         .listen_address = config.listen_address,
-                        .version_min = 1,
-                        .version_max = 1};
+                        .version_min = limits::kProtocolVersionMin,
+                        .version_max = limits::kProtocolVersion};
   CertificateStore certificates(config.certificate.issuer);
   Handshake handshake(local, /*dialed=*/true, Handshake::Nonce{});
   core.OnLinkOpened(1, "", now);

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/bytes.h"
+
+namespace ruvd {
+
+using Fingerprint = std::array<uint8_t, 16>;
+
+// The sum of ids mod 2^256 and their number: what anti-entropy compares sets by. Ids are hashes of
+// signed messages, so nobody can choose them to cancel out. A plain value.
+struct IdSum {
+  std::array<uint64_t, 4> words{};  // little endian
+  uint64_t count = 0;
+
+  void Add(const Digest& id);
+  void Remove(const Digest& id);
+  void Add(const IdSum& other);
+  void Remove(const IdSum& other);
+  // First 16 bytes of SHA-256(sum, little endian || u64 count).
+  Fingerprint fingerprint() const;
+  bool operator==(const IdSum&) const = default;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/gossip/mesh.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "federation/limits.h"
+
+namespace ruvd {
+
+void Mesh::LinkUp(LinkId link, const NodeId& peer, bool outbound, bool fixed, TimePoint now) {
+  links_[link] = {.peer = peer, .outbound = outbound, .fixed = fixed, .used = now};
+  if (fixed) {
+    mesh_.insert(link);
+  }
+}
+
+void Mesh::LinkDown(LinkId link) {
+  mesh_.erase(link);
+  links_.erase(link);
+}
+
+void Mesh::Graft(LinkId link) {
+  mesh_.insert(link);
+}
+
+bool Mesh::OnGraft(LinkId link, double score, TimePoint now) {
+  if (score < 0 || BackedOff(links_.at(link).peer, now)) {
+    return false;
+  }
+  mesh_.insert(link);
+  return true;
+}
+
+void Mesh::OnPrune(LinkId link, Duration backoff, TimePoint now) {
+  const Link& pruned = links_.at(link);
+  if (pruned.fixed) {
+    return;
+  }
+  mesh_.erase(link);
+  TimePoint& until = backoff_[pruned.peer];
+  until = std::max(until, now + std::min<Duration>(backoff, limits::kPruneBackoffMax));
+  Touch(link, now);
+}
+
+bool Mesh::BackedOff(const NodeId& peer, TimePoint now) const {
+  const auto found = backoff_.find(peer);
+  return found != backoff_.end() && found->second > now;
+}
+
+void Mesh::Touch(LinkId link, TimePoint now) {
+  if (auto found = links_.find(link); found != links_.end()) {
+    found->second.used = now;
+  }
+}
+
+LinkId Mesh::Idlest() const {
+  LinkId idlest = 0;
+  for (const auto& [id, link] : links_) {
+    if (!mesh_.contains(id) && (idlest == 0 || link.used < links_.at(idlest).used)) {
+      idlest = id;
+    }
+  }
+  return idlest;
+}
+
+size_t Mesh::Outbound() const {
+  return static_cast<size_t>(std::count_if(
+      mesh_.begin(), mesh_.end(), [this](LinkId link) { return links_.at(link).outbound; }));
+}
+
+std::vector<LinkId> Mesh::ChoosePrunes(const std::function<double(LinkId)>& score) {
+  std::vector<LinkId> order(mesh_.begin(), mesh_.end());
+  random_.Shuffle(std::span<LinkId>(order));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](LinkId a, LinkId b) { return score(a) > score(b); });
+  // Behind the best, chance decides: a score alone would keep the same group together for ever.
+  random_.Shuffle(std::span<LinkId>(order).subspan(std::min(order.size(), limits::kMeshBest)));
+  const auto outbound = [this](LinkId link) { return links_.at(link).outbound; };
+  const auto kept_end = order.begin() + limits::kMeshDegree;
+  auto kept_outbound = std::count_if(order.begin(), kept_end, outbound);
+  auto replaced = std::make_reverse_iterator(kept_end);  // the last kept ones make room
+  for (auto it = kept_end; it != order.end() && std::cmp_less(kept_outbound, limits::kMeshOutbound);
+       ++it) {
+    if (outbound(*it)) {
+      replaced = std::find_if_not(replaced, order.rend(), outbound);
+      std::swap(*it, *replaced++);
+      ++kept_outbound;
+    }
+  }
+  std::vector<LinkId> prunes(kept_end, order.end());
+  std::erase_if(prunes, [this](LinkId link) { return links_.at(link).fixed; });
+  return prunes;
+}
+
+Mesh::Plan Mesh::Heartbeat(size_t others, const std::function<double(LinkId)>& score,
+                           TimePoint now) {
+  Plan plan;
+  std::erase_if(backoff_, [now](const auto& entry) { return entry.second <= now; });
+  for (LinkId link : std::vector<LinkId>(mesh_.begin(), mesh_.end())) {
+    if (score(link) < 0 && !links_.at(link).fixed) {
+      plan.prune.push_back(link);
+      OnPrune(link, limits::kPruneBackoff, now);
+    }
+  }
+  if (mesh_.size() > limits::kMeshHigh) {
+    for (LinkId link : ChoosePrunes(score)) {
+      plan.prune.push_back(link);
+      OnPrune(link, limits::kPruneBackoff, now);
+    }
+  }
+  const size_t wanted = std::min(limits::kMeshDegree, others);
+  if (mesh_.size() < std::min(limits::kMeshLow, others)) {
+    std::vector<LinkId> candidates;
+    for (const auto& [id, link] : links_) {
+      if (!mesh_.contains(id) && !BackedOff(link.peer, now) && score(id) >= 0) {
+        candidates.push_back(id);
+      }
+    }
+    random_.Shuffle(std::span<LinkId>(candidates));
+    candidates.resize(std::min(candidates.size(), wanted - mesh_.size()));
+    for (LinkId link : candidates) {
+      mesh_.insert(link);
+      plan.graft.push_back(link);
+    }
+    plan.dials = wanted - mesh_.size();
+  }
+  const size_t outbound = Outbound();
+  if (outbound < std::min(limits::kMeshOutbound, others)) {
+    plan.dials = std::max(plan.dials, limits::kMeshOutbound - outbound);
+  }
+  if (next_mix_ <= now) {
+    plan.dials += next_mix_ == TimePoint{} ? 0 : 1;
+    next_mix_ = now + limits::kMixPeriod / 2 +
+                Duration(static_cast<int64_t>(
+                    random_.Below(static_cast<uint64_t>(Duration(limits::kMixPeriod).count()))));
+  }
+  for (const auto& [id, link] : links_) {
+    const Duration limit = link.outbound ? limits::kIdleLink : limits::kIdleLinkAccepted;
+    if (!mesh_.contains(id) && now - link.used > limit) {
+      plan.idle.push_back(id);
+    }
+  }
+  return plan;
+}
+
+}  // namespace ruvd

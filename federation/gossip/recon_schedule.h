@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "federation/limits.h"
+
+namespace ruvd {
+
+// When the next anti-entropy exchange is due: every kReconPeriod times the cluster's scale, every
+// kReconPeriodBusy for the next exchanges after a new neighbour or a difference, then doubling
+// back. Not thread-safe.
+class ReconSchedule {
+ public:
+  // A neighbour joined, a partition healed or a peer had something else than we.
+  void Hasten(TimePoint now) {
+    busy_ = limits::kReconBusyExchanges;
+    period_ = limits::kReconPeriodBusy;
+    next_ = std::min(next_, now + limits::kReconPeriodBusy);
+  }
+  bool Due(TimePoint now) const { return next_ <= now; }
+  // An exchange begins. `scale`: ClusterScale.
+  void Begun(int scale, TimePoint now, Random& random) {
+    if (busy_ > 0) {
+      --busy_;
+    } else {
+      period_ = std::min<Duration>(2 * period_, limits::kReconPeriod * scale);
+    }
+    // A tenth of jitter keeps nodes that started together from asking in step.
+    next_ =
+        now + period_ +
+        Duration(static_cast<int64_t>(random.Below(static_cast<uint64_t>(period_.count()) / 10)));
+  }
+  // Nobody to ask: again soon.
+  void Retry(TimePoint now) { next_ = now + limits::kReconPeriodBusy; }
+
+ private:
+  int busy_ = 0;
+  Duration period_ = limits::kReconPeriodBusy;
+  TimePoint next_{};
+};
+
+}  // namespace ruvd

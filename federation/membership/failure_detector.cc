@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/membership/failure_detector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "federation/limits.h"
+
+namespace ruvd {
+
+using federation::v1::Frame;
+
+void FailureDetector::Adjust(int change) {
+  if (lifeguard_) {
+    health_ = std::clamp(health_ + change, 0, limits::kMaxLocalHealth);
+  }
+}
+
+void FailureDetector::LinkUp(LinkId link, const NodeId& peer, bool can_check, TimePoint now) {
+  Watch watch{.peer = peer, .can_check = can_check, .last_heard = now};
+  // Out of step with the other neighbours of the peer, so that one of them pings it soon.
+  watch.next_ping = now + Duration(static_cast<int64_t>(random_.Below(
+                              static_cast<uint64_t>(Duration(limits::kPingPeriod).count()))));
+  watches_[link] = watch;
+  link_of_[peer] = link;
+  Resolve(peer);
+}
+
+void FailureDetector::LinkDown(LinkId link, bool lost, TimePoint now) {
+  const auto found = watches_.find(link);
+  if (found == watches_.end()) {
+    return;
+  }
+  const NodeId peer = found->second.peer;
+  watches_.erase(found);
+  std::erase_if(errands_, [link](const Errand& errand) { return errand.asker == link; });
+  if (auto current = link_of_.find(peer); current != link_of_.end() && current->second == link) {
+    link_of_.erase(current);
+    if (lost) {  // links break more often than nodes: try another before others are asked
+      wanted_.insert(peer);
+      Begin(peer, now, limits::kProbeStep);
+    } else {
+      checks_.erase(peer);
+    }
+  }
+}
+
+void FailureDetector::Begin(const NodeId& peer, TimePoint now, Duration first_step) {
+  if (!checks_.contains(peer)) {
+    checks_[peer] = {.deadline = now + Patience(limits::kPingTimeout),
+                     .next_step = now + first_step,
+                     .seq = next_seq_++,
+                     .helpers = {}};
+  }
+}
+
+void FailureDetector::Check(const NodeId& peer, size_t members, TimePoint now) {
+  const auto link = link_of_.find(peer);
+  if (link == link_of_.end()) {
+    // Its neighbours watch it. A few others look, too, in case most of those are gone themselves.
+    if (random_.Chance(limits::kWitnesses / static_cast<double>(std::max<size_t>(members, 1)))) {
+      wanted_.insert(peer);
+      Begin(peer, now, limits::kProbeStep);
+    }
+    return;
+  }
+  watches_.at(link->second).next_ping = std::min(watches_.at(link->second).next_ping, now);
+}
+
+void FailureDetector::Heard(LinkId link, TimePoint now) {
+  const auto found = watches_.find(link);
+  if (found != watches_.end()) {
+    found->second.last_heard = now;
+    Resolve(found->second.peer);
+  }
+}
+
+void FailureDetector::Resolve(const NodeId& peer) {
+  if (checks_.erase(peer) > 0) {
+    Adjust(-1);
+  }
+  wanted_.erase(peer);
+  for (size_t i = 0; i < errands_.size();) {
+    if (errands_[i].target == peer) {
+      Answer(errands_[i], /*reached=*/true);
+      errands_.erase(errands_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+}
+
+std::optional<Duration> FailureDetector::OnAck(LinkId link, uint64_t seq, TimePoint now) {
+  const auto watch = watches_.find(link);
+  if (watch == watches_.end() || seq == 0) {
+    return std::nullopt;
+  }
+  if (watch->second.seq == seq) {
+    watch->second.seq = 0;
+    watch->second.rtt = now - watch->second.ping_sent;
+    return watch->second.rtt;
+  }
+  const auto check = std::find_if(checks_.begin(), checks_.end(), [&](const auto& entry) {
+    const std::vector<LinkId>& helpers = entry.second.helpers;
+    return entry.second.seq == seq &&
+           std::find(helpers.begin(), helpers.end(), link) != helpers.end();
+  });
+  if (check != checks_.end()) {
+    Resolve(NodeId(check->first));
+  }
+  return std::nullopt;
+}
+
+void FailureDetector::OnNack(LinkId link, uint64_t seq) {
+  for (auto& [peer, check] : checks_) {
+    if (check.seq == seq && std::erase(check.helpers, link) > 0) {
+      ++check.nacks;
+    }
+  }
+}
+
+void FailureDetector::Answer(const Errand& errand, bool reached) {
+  Frame frame;
+  if (reached) {
+    frame.mutable_ack()->set_seq(errand.seq);
+  } else {
+    frame.mutable_nack()->set_seq(errand.seq);
+  }
+  outbox_->Send(errand.asker, std::move(frame));
+}
+
+void FailureDetector::OnPingRequest(LinkId link, uint64_t seq, const NodeId& target,
+                                    TimePoint now) {
+  Errand errand{.asker = link,
+                .seq = seq,
+                .target = target,
+                .nack_at = now + limits::kPingTimeout * limits::kNackPercent / 100};
+  const bool asked_already = std::any_of(errands_.begin(), errands_.end(), [&](const Errand& e) {
+    return e.asker == link && e.seq == seq;
+  });
+  if (errands_.size() >= limits::kMaxErrands && !asked_already) {
+    return;  // the asker counts us as silent, which we are
+  }
+  if (!asked_already) {
+    errands_.push_back(errand);
+  }
+  const auto direct = link_of_.find(target);
+  if (direct != link_of_.end()) {
+    SendPing(direct->second, watches_.at(direct->second), now);
+  } else {
+    wanted_.insert(target);
+  }
+}
+
+std::vector<NodeId> FailureDetector::TakeWanted() {
+  std::vector<NodeId> wanted(wanted_.begin(), wanted_.end());
+  wanted_.clear();
+  return wanted;
+}
+
+void FailureDetector::SendPing(LinkId link, Watch& watch, TimePoint now) {
+  watch.ping_sent = now;
+  watch.seq = next_seq_++;
+  Frame frame;
+  frame.mutable_ping()->set_seq(watch.seq);
+  outbox_->Send(link, std::move(frame));
+}
+
+void FailureDetector::Step(const NodeId& peer, Open& open, TimePoint now) {
+  open.next_step = now + Patience(limits::kProbeStep);
+  if (auto direct = link_of_.find(peer); direct != link_of_.end()) {
+    SendPing(direct->second, watches_.at(direct->second), now);
+  }
+  std::vector<LinkId> others;
+  for (const auto& [link, watch] : watches_) {
+    if (watch.can_check && watch.peer != peer) {
+      others.push_back(link);
+    }
+  }
+  random_.Shuffle(std::span<LinkId>(others));
+  others.resize(std::min(others.size(), limits::kIndirectChecks));
+  for (const LinkId link : others) {
+    Frame frame;
+    frame.mutable_ping_request()->set_seq(open.seq);
+    frame.mutable_ping_request()->set_target(std::string(AsText(peer)));
+    outbox_->Send(link, std::move(frame));
+    if (std::find(open.helpers.begin(), open.helpers.end(), link) == open.helpers.end()) {
+      open.helpers.push_back(link);
+    }
+  }
+}
+
+void FailureDetector::NoticeStall(TimePoint now) {
+  stalled_ = Duration(0);
+  if (lifeguard_ && last_tick_ && now - *last_tick_ > limits::kStallGap) {
+    stalled_ = now - *last_tick_;
+    Adjust(1);
+    for (auto& [link, watch] : watches_) {
+      watch.last_heard += stalled_;
+    }
+    for (auto& [peer, check] : checks_) {
+      check.deadline += stalled_;
+    }
+  }
+  last_tick_ = now;
+}
+
+std::vector<NodeId> FailureDetector::Tick(TimePoint now) {
+  NoticeStall(now);
+  for (auto& [link, watch] : watches_) {
+    if (watch.next_ping <= now) {
+      watch.next_ping = now + limits::kPingPeriod;
+      SendPing(link, watch, now);
+      const Duration answer = 3 * watch.rtt.value_or(Duration(0));
+      Begin(watch.peer, now, Patience(std::max<Duration>(limits::kRequestTimeout, answer)));
+    }
+  }
+  std::vector<NodeId> failed;
+  for (auto it = checks_.begin(); it != checks_.end();) {
+    Open& open = it->second;
+    if (open.deadline <= now) {
+      // Helpers that tried in vain answer Nack. Silence of all is more likely our own slowness.
+      const bool others_tried = open.helpers.empty() && open.nacks > 0;
+      Adjust(others_tried ? 0
+                          : static_cast<int>(std::clamp<size_t>(open.helpers.size(), 1,
+                                                                limits::kIndirectChecks)));
+      failed.push_back(it->first);
+      it = checks_.erase(it);
+      continue;
+    }
+    if (open.next_step <= now) {
+      Step(it->first, open, now);
+    }
+    ++it;
+  }
+  for (size_t i = 0; i < errands_.size();) {
+    if (errands_[i].nack_at <= now) {
+      Answer(errands_[i], /*reached=*/false);
+      errands_.erase(errands_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  return failed;
+}
+
+}  // namespace ruvd

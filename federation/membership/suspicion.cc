@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/membership/suspicion.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+
+namespace ruvd {
+
+std::string EncodeAccusation(const Accusation& accusation) {
+  ByteWriter writer;
+  writer.WriteText(accusation.certificate.Encode()).WriteBytes(accusation.suspect);
+  return writer.Write(accusation.incarnation).Take();
+}
+
+absl::StatusOr<Accusation> DecodeAccusation(std::span<const uint8_t> body) {
+  ByteReader reader(body);
+  const auto certificate = reader.ReadBytes(AdmissionCert::kBytes);
+  const auto suspect = reader.ReadArray<32>();
+  const auto incarnation = reader.Read<uint64_t>();
+  if (reader.failed() || reader.remaining() != 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                 "suspicion is truncated or too long; update the sending node");
+  }
+  Accusation accusation;
+  ASSIGN_OR_RETURN(accusation.certificate, AdmissionCert::Parse(*certificate));
+  accusation.suspect = *suspect;
+  accusation.incarnation = *incarnation;
+  return accusation;
+}
+
+Duration SuspicionTimeout(size_t members, size_t confirmations, size_t expected) {
+  const double scale = std::max(1.0, std::log10(static_cast<double>(std::max<size_t>(members, 1))));
+  const double unit = std::chrono::duration<double>(limits::kSuspicionUnit).count();
+  const double least = limits::kSuspicionMult * scale * unit;
+  const double most = limits::kSuspicionMaxMult * least;
+  const double share = expected == 0 ? 1
+                                     : std::log(static_cast<double>(confirmations) + 1) /
+                                           std::log(static_cast<double>(expected) + 1);
+  const double timeout = std::max(least, most - share * (most - least));
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(timeout));
+}
+
+size_t ExpectedConfirmations(size_t members) {
+  const size_t others = members < 3 ? 0 : members - 3;  // neither we, the suspect nor the accuser
+  return std::min(others, members < limits::kManyMembers ? limits::kSuspicionConfirmationsFew
+                                                         : limits::kSuspicionConfirmations);
+}
+
+bool SuspicionTable::Add(const Accusation& accusation, std::shared_ptr<const Envelope> envelope,
+                         size_t members, TimePoint now) {
+  auto found = suspects_.find(accusation.suspect);
+  if (found != suspects_.end() && found->second.incarnation != accusation.incarnation) {
+    suspects_.erase(found);  // of an older record, which was refuted
+    found = suspects_.end();
+  }
+  if (found == suspects_.end()) {
+    if (suspects_.size() >= limits::kMaxSuspects) {
+      return false;
+    }
+    found = suspects_.emplace(accusation.suspect, Suspect{}).first;
+    found->second.incarnation = accusation.incarnation;
+    found->second.since = now;
+    found->second.evidence = std::move(envelope);
+  }
+  Suspect& suspect = found->second;
+  const NodeId& accuser = accusation.certificate.node_id;
+  if (suspect.accusers.size() > ExpectedConfirmations(members) ||
+      std::find(suspect.accusers.begin(), suspect.accusers.end(), accuser) !=
+          suspect.accusers.end()) {
+    return false;
+  }
+  suspect.accusers.push_back(accuser);
+  return true;
+}
+
+bool SuspicionTable::Dead(const NodeId& suspect) const {
+  const auto found = suspects_.find(suspect);
+  return found != suspects_.end() && found->second.dead;
+}
+
+std::shared_ptr<const Envelope> SuspicionTable::EvidenceOf(const NodeId& suspect) const {
+  const auto found = suspects_.find(suspect);
+  return found == suspects_.end() ? nullptr : found->second.evidence;
+}
+
+std::vector<std::shared_ptr<const Envelope>> SuspicionTable::Evidence(size_t count) {
+  std::vector<std::shared_ptr<const Envelope>> evidence;
+  count = std::min(count, suspects_.size());
+  auto it = suspects_.lower_bound(next_evidence_);
+  while (evidence.size() < count) {
+    it = it == suspects_.end() ? suspects_.begin() : it;
+    evidence.push_back(it->second.evidence);
+    ++it;
+  }
+  next_evidence_ = it == suspects_.end() ? NodeId{} : it->first;
+  return evidence;
+}
+
+Duration SuspicionTable::TimeoutOf(const Suspect& suspect, size_t members) const {
+  return lifeguard_ ? SuspicionTimeout(members, suspect.accusers.size() - 1,
+                                       ExpectedConfirmations(members))
+                    : SuspicionTimeout(members, 0, 0);
+}
+
+std::vector<NodeId> SuspicionTable::TakeExpired(size_t members, TimePoint now) {
+  std::vector<NodeId> expired;
+  for (auto& [id, suspect] : suspects_) {
+    if (!suspect.dead && now - suspect.since >= TimeoutOf(suspect, members)) {
+      suspect.dead = true;
+      expired.push_back(id);
+    }
+  }
+  return expired;
+}
+
+void SuspicionTable::Renew(const NodeId& suspect, TimePoint now) {
+  if (auto found = suspects_.find(suspect); found != suspects_.end()) {
+    found->second.since = now;
+    found->second.dead = false;
+  }
+}
+
+void SuspicionTable::Postpone(Duration pause) {
+  for (auto& [id, suspect] : suspects_) {
+    suspect.since += pause;
+  }
+}
+
+}  // namespace ruvd

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+// Error reasons that only this room gives; the others are in base/reasons.h. The same rule holds: a
+// name is never reused for another cause.
+namespace ruvd::reasons {
+
+// A link outside the mesh that nobody used, or that made room for another one.
+inline constexpr char kLinkIdle[] = "LINK_IDLE";
+
+}  // namespace ruvd::reasons

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/gossip/mesh.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "federation/gossip/recon_schedule.h"
+#include "federation/limits.h"
+
+namespace ruvd::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+NodeId Peer(LinkId link) {
+  NodeId id{};
+  id[0] = static_cast<uint8_t>(link);
+  return id;
+}
+
+const auto kNeutral = [](LinkId) { return 0.0; };
+
+class MeshTest : public testing::Test {
+ protected:
+  void Up(LinkId first, LinkId last, bool outbound, bool graft = true) {
+    for (LinkId link = first; link <= last; ++link) {
+      mesh_.LinkUp(link, Peer(link), outbound, /*fixed=*/false, now_);
+      if (graft) {
+        mesh_.Graft(link);
+      }
+    }
+  }
+  size_t Outbound(LinkId last_outbound) const {
+    return static_cast<size_t>(std::count_if(mesh_.links().begin(), mesh_.links().end(),
+                                             [&](LinkId link) { return link <= last_outbound; }));
+  }
+
+  TimePoint now_{};
+  Mesh mesh_{Random(1)};
+};
+
+TEST_F(MeshTest, AsksForNeighboursUpToItsDegreeAndTheCluster) {
+  EXPECT_EQ(mesh_.Heartbeat(100, kNeutral, now_).dials, limits::kMeshDegree);
+  EXPECT_EQ(mesh_.Heartbeat(2, kNeutral, now_).dials, 2U);
+  EXPECT_EQ(mesh_.Heartbeat(0, kNeutral, now_).dials, 0U);
+  Up(1, limits::kMeshLow, /*outbound=*/true);
+  EXPECT_EQ(mesh_.Heartbeat(100, kNeutral, now_).dials, 0U);
+}
+
+TEST_F(MeshTest, GraftsLinksThatAreThereBeforeItDials) {
+  Up(1, 4, /*outbound=*/true, /*graft=*/false);
+  const Mesh::Plan plan = mesh_.Heartbeat(100, kNeutral, now_);
+  EXPECT_THAT(plan.graft, SizeIs(4));
+  EXPECT_EQ(plan.dials, 2U);
+}
+
+TEST_F(MeshTest, WantsLinksOfItsOwnChoice) {
+  Up(1, 8, /*outbound=*/false);  // enough, but all of them chose us
+  EXPECT_EQ(mesh_.Heartbeat(100, kNeutral, now_).dials, limits::kMeshOutbound);
+}
+
+TEST_F(MeshTest, TooManyArePrunedToItsDegreeKeepingItsOwnAndTheBest) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    mesh_ = Mesh(Random(seed));
+    Up(1, 3, /*outbound=*/true);
+    Up(4, 20, /*outbound=*/false);
+    const auto score = [](LinkId link) { return link >= 17 ? 1.0 : 0.0; };
+    const Mesh::Plan plan = mesh_.Heartbeat(100, score, now_);
+    EXPECT_THAT(plan.prune, SizeIs(20 - limits::kMeshDegree));
+    EXPECT_THAT(mesh_.links(), SizeIs(limits::kMeshDegree));
+    EXPECT_GE(Outbound(3), limits::kMeshOutbound);
+    for (LinkId best = 17; best <= 20; ++best) {
+      EXPECT_TRUE(mesh_.Contains(best)) << "seed " << seed;
+    }
+  }
+}
+
+TEST_F(MeshTest, APrunedPeerIsNotGraftedBeforeItsBackoffIsOver) {
+  Up(1, 1, /*outbound=*/true);
+  mesh_.OnPrune(1, limits::kPruneBackoff, now_);
+  EXPECT_THAT(mesh_.links(), IsEmpty());
+  EXPECT_FALSE(mesh_.OnGraft(1, 0, now_ + limits::kPruneBackoff / 2));
+  EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_ + seconds(1)).graft, IsEmpty());
+  EXPECT_TRUE(mesh_.OnGraft(1, 0, now_ + limits::kPruneBackoff));
+}
+
+TEST_F(MeshTest, ANewcomerFindsTheDoorOpenThoughTheMeshIsFull) {
+  Up(1, limits::kMeshHigh, /*outbound=*/true);
+  Up(30, 30, /*outbound=*/false, /*graft=*/false);
+  EXPECT_TRUE(mesh_.OnGraft(30, 0, now_));
+}
+
+TEST_F(MeshTest, BadScoresLeaveAndStayOut) {
+  Up(1, 6, /*outbound=*/true);
+  const auto score = [](LinkId link) { return link == 2 ? -1.0 : 0.0; };
+  EXPECT_THAT(mesh_.Heartbeat(100, score, now_).prune, ElementsAre(2));
+  EXPECT_FALSE(mesh_.OnGraft(2, -1, now_ + limits::kPruneBackoff));
+}
+
+TEST_F(MeshTest, IdleLinksEndAndUsedOnesDoNot) {
+  Up(1, 6, /*outbound=*/true);
+  Up(7, 7, /*outbound=*/true, /*graft=*/false);
+  Up(8, 8, /*outbound=*/false, /*graft=*/false);
+  EXPECT_EQ(mesh_.Idlest(), 7U);
+  mesh_.Touch(7, now_ + seconds(3));
+  EXPECT_EQ(mesh_.Idlest(), 8U);
+  EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_ + seconds(6)).idle, IsEmpty());
+  EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_ + seconds(9)).idle, ElementsAre(7));
+  mesh_.LinkDown(7);
+  EXPECT_THAT(mesh_.Heartbeat(100, kNeutral, now_ + seconds(61)).idle, ElementsAre(8));
+}
+
+TEST_F(MeshTest, APeerWithoutAMeshIsAlwaysInIt) {
+  mesh_.LinkUp(1, Peer(1), /*outbound=*/false, /*fixed=*/true, now_);
+  EXPECT_TRUE(mesh_.Contains(1));
+  mesh_.OnPrune(1, limits::kPruneBackoff, now_);
+  EXPECT_TRUE(mesh_.Contains(1));
+  Up(2, 30, /*outbound=*/false);
+  mesh_.Heartbeat(100, kNeutral, now_);
+  EXPECT_TRUE(mesh_.Contains(1));
+}
+
+TEST_F(MeshTest, NowAndThenOneNeighbourMore) {
+  Up(1, 6, /*outbound=*/true);
+  size_t dials = 0;
+  for (int second = 0; second < 600; ++second) {
+    dials += mesh_.Heartbeat(100, kNeutral, now_ + seconds(second)).dials;
+  }
+  EXPECT_GE(dials, 6U);
+  EXPECT_LE(dials, 20U);
+}
+
+TEST(ReconSchedule, HastensThenDoublesBack) {
+  Random random(1);
+  ReconSchedule schedule;
+  TimePoint now{};
+  std::vector<double> gaps;
+  const auto next = [&] {
+    const TimePoint begun = now;
+    while (!schedule.Due(now)) {
+      now += milliseconds(100);
+    }
+    gaps.push_back(std::chrono::duration<double>(now - begun).count());
+    schedule.Begun(/*scale=*/2, now, random);
+  };
+  schedule.Hasten(now);
+  for (int i = 0; i < 30; ++i) {
+    next();
+  }
+  const auto busy =
+      std::count_if(gaps.begin() + 1, gaps.end(), [](double gap) { return gap <= 1.3; });
+  EXPECT_EQ(busy, limits::kReconBusyExchanges);
+  EXPECT_NEAR(gaps[limits::kReconBusyExchanges + 1], 2, 0.4);
+  EXPECT_NEAR(gaps[limits::kReconBusyExchanges + 2], 4, 0.6);
+  EXPECT_GE(gaps.back(), 60);
+  EXPECT_LE(gaps.back(), 66.1);
+}
+
+}  // namespace
+}  // namespace ruvd::test

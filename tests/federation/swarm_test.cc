@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a cluster of real cores does together: one mesh, crashes found, partitions healed, versions
+// mixed.
+
+#include "tests/federation/swarm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/reasons.h"
+#include "federation/limits.h"
+#include "federation/local_node.h"
+#include "federation/membership/suspicion.h"
+#include "federation/outbox.h"
+#include "federation/sealer.h"
+#include "ruvd/federation/v1/federation.pb.h"
+#include "tests/federation/fixture.h"
+
+namespace ruvd::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+double Seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+uint64_t PayloadBytes(Swarm& swarm) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < swarm.size(); ++i) {
+    bytes += swarm.core(i).counters().payload_bytes_received;
+  }
+  return bytes;
+}
+
+bool AllAlive(Swarm& swarm) {
+  for (size_t i = 0; i < swarm.size(); ++i) {
+    const std::vector<Member> members = swarm.core(i).Members();
+    if (members.size() != swarm.size() ||
+        !std::all_of(members.begin(), members.end(),
+                     [](const Member& m) { return m.state == MemberState::kAlive; })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Offer(Swarm& swarm, size_t node) {
+  swarm.Share(node);
+  auto offered = swarm.core(node).OfferAdapterDelta(1, DeltaOf(node), swarm.now());
+  ASSERT_TRUE(offered.ok());
+  swarm.Apply(node, *std::move(offered));
+}
+
+TEST(Swarm, AHundredNodesWithTwoSeedsBecomeOneMesh) {
+  Swarm swarm({.nodes = 100, .seed = 4});
+  ASSERT_TRUE(swarm.RunUntil([&] { return AllAlive(swarm); }, seconds(10)));
+  swarm.Run(seconds(20));
+  EXPECT_EQ(swarm.MeshReach(), 100U);
+  for (size_t i = 0; i < swarm.size(); ++i) {
+    const size_t degree = swarm.core(i).MeshPeers().size();
+    EXPECT_GE(degree, limits::kMeshLow) << "node " << i;
+    EXPECT_LE(degree, limits::kMeshHigh + 2) << "node " << i;  // grafts since the last heartbeat
+    EXPECT_LE(swarm.core(i).active_links(), 40U) << "node " << i;
+  }
+  for (size_t i = 0; i < 5; ++i) {
+    Offer(swarm, i);
+  }
+  EXPECT_TRUE(swarm.RunUntil([&] { return swarm.Converged(5); }, seconds(5)));
+  const size_t payload = swarm.core(0).Items()[0].payload->size();
+  EXPECT_LE(static_cast<double>(PayloadBytes(swarm)), 1.1 * 5 * 99 * static_cast<double>(payload));
+}
+
+// Crashes without a word, with frames lost: every survivor knows within 12 s, and nobody who lives
+// is declared dead.
+TEST(Swarm, CrashesAreFoundInTime) {
+  Swarm swarm({.nodes = 60, .seed = 5, .loss = 0.05});
+  ASSERT_TRUE(swarm.RunUntil([&] { return AllAlive(swarm); }, seconds(20)));
+  swarm.Run(seconds(20));
+  std::map<size_t, TimePoint> crashed;
+  std::set<std::pair<size_t, size_t>> found;
+  std::vector<double> delays;
+  size_t wrong = 0;
+  swarm.on_member = [&](size_t observer, const Member& member) {
+    const size_t victim = swarm.index(member.id);
+    if (member.state != MemberState::kDead) {
+      return;
+    }
+    if (swarm.alive(victim)) {
+      ++wrong;
+    } else if (found.insert({observer, victim}).second) {
+      delays.push_back(Seconds(swarm.now().now - crashed.at(victim)));
+    }
+  };
+  for (size_t victim : {7, 23, 41}) {
+    swarm.Crash(victim);
+    crashed[victim] = swarm.now().now;
+    swarm.Run(seconds(4));
+  }
+  swarm.Run(seconds(16));
+  std::sort(delays.begin(), delays.end());
+  ASSERT_GE(delays.size(), 3 * 57U);
+  EXPECT_LE(delays[delays.size() * 99 / 100], 12.0);
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_EQ(swarm.core(0).Members().size(), 60U);  // suspicion removes nobody
+}
+
+// A partition is healed by dialling those that seemed lost; they refute, and nothing is missing.
+TEST(Swarm, APartitionHealsWithinSeconds) {
+  Swarm swarm({.nodes = 40, .seed = 6});
+  ASSERT_TRUE(swarm.RunUntil([&] { return AllAlive(swarm); }, seconds(20)));
+  swarm.Run(seconds(10));
+  std::vector<int> groups(swarm.size());
+  for (size_t i = 0; i < groups.size(); ++i) {
+    groups[i] = static_cast<int>(i % 2);
+  }
+  swarm.Partition(groups);
+  Offer(swarm, 0);
+  Offer(swarm, 1);
+  swarm.Run(seconds(20));
+  EXPECT_FALSE(AllAlive(swarm));
+  EXPECT_FALSE(swarm.Converged(2));
+  swarm.Partition({});
+  EXPECT_TRUE(swarm.RunUntil([&] { return swarm.Converged(2) && AllAlive(swarm); }, seconds(5)));
+  swarm.Run(seconds(10));
+  EXPECT_EQ(swarm.MeshReach(), swarm.size());
+}
+
+// A member accuses everybody, all the time: that costs a refutation each, nothing more.
+TEST(Swarm, AFalseAccuserKillsNobody) {
+  Swarm swarm({.nodes = 20, .seed = 7});
+  ASSERT_TRUE(swarm.RunUntil([&] { return AllAlive(swarm); }, seconds(20)));
+  size_t dead = 0;
+  swarm.on_member = [&](size_t, const Member& member) {
+    dead += member.state == MemberState::kDead ? 1 : 0;
+  };
+  const NodeKey liar = NodeKey::FromSeed(SeedOf(3));
+  const GossipConfig config = ConfigFor(liar, 3);
+  const LocalNode local{.key = &liar,
+                        .certificate = config.certificate,
+                        .cluster_id = Authority().cluster_id(),
+                        .boot_counter = 9};
+  Sealer sealer(local, EntropyOf(3));
+  for (int round = 0; round < 12; ++round) {
+    for (const Member& member : swarm.core(3).Members()) {
+      if (member.self) {
+        continue;
+      }
+      const Accusation lie{.certificate = local.certificate,
+                           .suspect = member.id,
+                           .incarnation = member.incarnation};
+      const int64_t now = swarm.now().wall_ms;
+      federation::v1::Frame frame;
+      *frame.mutable_suspicions()->add_accusations() = ToProto(*sealer.Seal(
+          EnvelopePurpose::kMember, kBodySuspicion, 0, EncodeAccusation(lie), now, now + 60'000));
+      swarm.Broadcast(3, frame);
+    }
+    swarm.Run(seconds(1));
+  }
+  EXPECT_EQ(dead, 0U);
+  EXPECT_TRUE(swarm.RunUntil([&] { return AllAlive(swarm); }, seconds(5)));
+  EXPECT_GT(swarm.core(0).counters().refutations, 5U);
+}
+
+// While a cluster is updated node by node, those of the version before and of this one work
+// together.
+TEST(Swarm, VersionsInteroperate) {
+  Swarm swarm({.nodes = 12, .seed = 8, .configure = [](size_t node, GossipConfig& config) {
+                 if (node % 2 == 1) {
+                   config.version_max = limits::kProtocolVersionMin;
+                 }
+               }});
+  ASSERT_TRUE(swarm.RunUntil([&] { return AllAlive(swarm); }, seconds(20)));
+  for (size_t i = 0; i < swarm.size(); ++i) {
+    Offer(swarm, i);
+  }
+  EXPECT_TRUE(swarm.RunUntil([&] { return swarm.Converged(12); }, seconds(20)));
+  swarm.Run(seconds(60));
+  for (size_t i = 0; i < swarm.size(); ++i) {
+    for (const auto& [reason, count] : swarm.core(i).counters().refused) {
+      EXPECT_EQ(reason, reasons::kDuplicateLink) << "node " << i;
+    }
+  }
+}
+
+// The same seed gives the same cluster.
+TEST(Swarm, IsDeterministic) {
+  const auto fingerprint = [](uint64_t seed) {
+    Swarm swarm({.nodes = 15, .seed = seed, .loss = 0.05});
+    swarm.Run(seconds(15));
+    std::vector<std::pair<size_t, uint64_t>> state;
+    for (size_t i = 0; i < swarm.size(); ++i) {
+      for (const NodeId& peer : swarm.core(i).MeshPeers()) {
+        state.emplace_back(swarm.index(peer), swarm.core(i).counters().duplicates);
+      }
+    }
+    return state;
+  };
+  EXPECT_EQ(fingerprint(1), fingerprint(1));
+  EXPECT_NE(fingerprint(1), fingerprint(2));
+}
+
+// Members known from before are shared, not copied, and need no exchange.
+TEST(Swarm, RestoredMembersAreKnownAtOnce) {
+  std::vector<std::shared_ptr<const SignedRecord>> records;
+  std::vector<std::unique_ptr<NodeKey>> keys;
+  std::vector<std::unique_ptr<GossipCore>> cores;
+  for (size_t i = 0; i < 50; ++i) {
+    keys.push_back(std::make_unique<NodeKey>(NodeKey::FromSeed(SeedOf(i))));
+    cores.push_back(
+        *GossipCore::Create(ConfigFor(*keys[i], i), *keys[i], EntropyOf(i), i, At(Duration{})));
+    records.push_back(cores[i]->OwnRecord());
+  }
+  const auto base = std::make_shared<const RecordBase>(records);
+  for (const auto& core : cores) {
+    core->RestoreMembers(base, At(Duration{}));
+    EXPECT_EQ(core->Members().size(), 50U);
+  }
+  EXPECT_GE(base.use_count(), 51);
+  size_t dials = 0;
+  for (const Action& action : cores[3]->OnTick(At(seconds(1)))) {
+    dials += std::holds_alternative<Dial>(action) ? 1 : 0;
+  }
+  EXPECT_GE(dials, limits::kMeshDegree);
+}
+
+}  // namespace
+}  // namespace ruvd::test
