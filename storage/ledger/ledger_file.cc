@@ -3,12 +3,14 @@
 
 #include "storage/ledger/ledger_file.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "privacy/reasons.h"
 #include "storage/db/row_key.h"
 #include "storage/ledger/ledger_rows.h"
 #include "storage/limits.h"
@@ -18,6 +20,8 @@ namespace ruvd::ledger {
 namespace {
 
 constexpr std::string_view kLedgerFileMagic = "RUVDLED1";
+// What is not entries: magic, node id, key, time, number of entries, the last signature.
+constexpr size_t kLedgerFrameBytes = 8 + 32 + 32 + 8 + 8 + 64;
 
 absl::Status FileBroken(std::string_view what) {
   return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
@@ -50,12 +54,13 @@ std::optional<LedgerRow> ReadRow(ByteReader& reader) {
 // Walks through the entries of a file and keeps count.
 class Walk {
  public:
-  explicit Walk(LedgerFileSummary& file) : file_(file) {}
+  Walk(LedgerFileSummary& file, const LedgerFileDemands& demands)
+      : file_(file), demands_(demands) {}
 
   absl::Status Take(const LedgerRow& row) {
     const uint64_t sequence = file_.head.sequence + 1;
     const absl::StatusOr<LedgerEntry> entry = DecodeEntry(row.entry);
-    if (!entry.ok() || entry->sequence != sequence || !Count(*entry)) {
+    if (!entry.ok() || entry->sequence != sequence) {
       return FileBroken(
           fmt::format("has an entry {} that does not decode or is out of order", sequence));
     }
@@ -66,11 +71,57 @@ class Walk {
                          *row.signature)) {
       return FileBroken(fmt::format("has an entry {} that its node did not sign", sequence));
     }
+    if (!Count(*entry)) {
+      return FileBroken(fmt::format(
+          "has an entry {} that spends or releases what was not reserved or spent before it",
+          sequence));
+    }
     file_.head = {sequence, row.hash};
+    return CompareWithBudget(*entry);
+  }
+
+  // Of all entries that were taken.
+  absl::Status CheckDemands() const {
+    RETURN_IF_ERROR(above_budget_);
+    if (!demands_.counter) {
+      return absl::OkStatus();
+    }
+    for (const PrivacyUnit unit : {PrivacyUnit::kNode, PrivacyUnit::kExample}) {
+      const auto found = file_.totals.find(unit);
+      const uint64_t charged = found == file_.totals.end() ? 0 : found->second.rho_q32;
+      if (demands_.counter->Of(unit) > charged) {
+        return Error(absl::StatusCode::kDataLoss, reasons::kLedgerBroken,
+                     "the counter says that {} units of {}-level privacy were charged, the {} "
+                     "entries of the ledger file add up to {}: entries are missing after the last; "
+                     "have its node export it again, and count what the counter says as spent",
+                     demands_.counter->Of(unit), UnitName(unit), file_.head.sequence, charged);
+      }
+    }
     return absl::OkStatus();
   }
 
  private:
+  // Notes the first entry above a budget: a file that is wrong as well is told first.
+  absl::Status CompareWithBudget(const LedgerEntry& entry) {
+    if (entry.kind != LedgerKind::kReserve || !above_budget_.ok()) {
+      return absl::OkStatus();
+    }
+    const PrivacyUnit unit = entry.charge->unit;
+    const auto budget = std::ranges::find(demands_.budgets, unit, &PrivacyBudget::unit);
+    const uint64_t spent = file_.totals[unit].rho_q32;
+    if (budget == demands_.budgets.end() || spent <= budget->rho_q32) {
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(const double epsilon, EpsilonOfUnits(spent, budget->delta));
+    above_budget_ = Error(
+        absl::StatusCode::kResourceExhausted, reasons::kPrivacyBudgetSpent,
+        "entry {} of the ledger file takes the {}-level privacy spent to epsilon {:.3f} at delta "
+        "{:.1e}, above the budget of {:.3f}: have its node stop sharing, and do not rely on that "
+        "budget for anything that it released",
+        entry.sequence, UnitName(unit), epsilon, budget->delta, budget->epsilon);
+    return absl::OkStatus();
+  }
+
   bool Count(const LedgerEntry& entry) {
     if (entry.kind == LedgerKind::kReserve) {
       LedgerTotals& totals = file_.totals[entry.charge->unit];
@@ -93,6 +144,8 @@ class Walk {
   }
 
   LedgerFileSummary& file_;
+  const LedgerFileDemands& demands_;
+  absl::Status above_budget_;
   std::map<uint64_t, PrivacyUnit> reserved_;  // and not released
   std::set<uint64_t> spent_;
 };
@@ -113,7 +166,7 @@ absl::StatusOr<std::string> ExportLedger(const Database& database, const NodeKey
     }
     file.head = {file.head.sequence + 1, row.hash};
     WriteRow(row, rows);
-    if (rows.str().size() > limits::kMaxLedgerFileBytes) {
+    if (rows.str().size() + kLedgerFrameBytes > limits::kMaxLedgerFileBytes) {
       return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                    "the privacy ledger takes more than {} bytes; verify the store itself with ruvd "
                    "store verify",
@@ -134,7 +187,8 @@ absl::StatusOr<std::string> ExportLedger(const Database& database, const NodeKey
   return writer.Take();
 }
 
-absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> bytes) {
+absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> bytes,
+                                                   const LedgerFileDemands& demands) {
   ByteReader reader(bytes);
   LedgerFileSummary file;
   const auto magic = reader.ReadBytes(kLedgerFileMagic.size());
@@ -152,7 +206,7 @@ absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> byte
   if (file.node != NodeIdOf(file.key)) {
     return FileBroken("names a node that its key is not of");
   }
-  Walk walk(file);
+  Walk walk(file, demands);
   for (uint64_t i = 0; i < *entries; ++i) {
     const std::optional<LedgerRow> row = ReadRow(reader);
     if (!row) {
@@ -165,6 +219,7 @@ absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> byte
       !VerifySignature(file.key, AsBytes(EndBytes(file)), *signature)) {
     return FileBroken("does not end where its node signed that it ends");
   }
+  RETURN_IF_ERROR(walk.CheckDemands());
   return file;
 }
 

@@ -5,13 +5,17 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "privacy/identity/node_key.h"
 #include "privacy/ledger/ledger_entry.h"
+#include "privacy/ledger/privacy_budget.h"
 #include "storage/db/database.h"
+#include "storage/ledger/ledger_counter.h"
 #include "storage/ledger/privacy_ledger_store.h"
 
 namespace ruvd::ledger {
@@ -21,7 +25,7 @@ namespace ruvd::ledger {
 
 // The whole ledger at `now_ms`, Unix time. LEDGER_BROKEN where an entry is not signed (the ledger
 // was written without the node's key) or the file would not verify; LIMIT_EXCEEDED above
-// kMaxLedgerFileBytes.
+// limits::kMaxLedgerFileBytes.
 absl::StatusOr<std::string> ExportLedger(const Database& database, const NodeKey& key,
                                          int64_t now_ms);
 
@@ -34,9 +38,19 @@ struct LedgerFileSummary {
   std::map<PrivacyUnit, LedgerTotals> totals;
 };
 
+// What a reader asks of a ledger file beyond what it says itself.
+struct LedgerFileDemands {
+  // What may have been spent, at most one for each unit. A unit without one is not limited here.
+  std::vector<PrivacyBudget> budgets = {};
+  // What the node's counter file says was charged: the entries must add up to as much.
+  std::optional<Counter> counter = {};
+};
+
 // Checks a file from outside: every entry, their order, the chain of hashes, the signatures over
-// each and over the end. LEDGER_BROKEN names the entry that is wrong, KEY_INVALID an unusable key.
-// Who the key belongs to is for the reader to know.
-absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> bytes);
+// each and over the end. LEDGER_BROKEN names the first entry that is wrong, or the unit of which
+// the counter says more; KEY_INVALID an unusable key; PRIVACY_BUDGET_SPENT the first entry above a
+// budget, of a file that is right otherwise. Who the key belongs to is for the reader to know.
+absl::StatusOr<LedgerFileSummary> VerifyLedgerFile(std::span<const uint8_t> bytes,
+                                                   const LedgerFileDemands& demands = {});
 
 }  // namespace ruvd::ledger

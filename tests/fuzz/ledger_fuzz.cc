@@ -2,16 +2,61 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows, heads, counters and files of the privacy ledger: what a decoder accepts must encode and
-// decode to the same.
+// decode to the same. Files also as a node would sign them that writes what it likes: without that
+// no input passes the first hash.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "privacy/identity/node_key.h"
 #include "storage/ledger/ledger_counter.h"
 #include "storage/ledger/ledger_file.h"
 #include "storage/ledger/ledger_rows.h"
+
+namespace {
+
+// The bytes as a ledger file: entries of as many bytes as the byte before them says.
+std::string SignedFile(std::span<const uint8_t> data) {
+  namespace ledger = ruvd::ledger;
+  static const ruvd::NodeKey key = ruvd::NodeKey::FromSeed({7});
+  uint64_t entries = 0;
+  ruvd::Digest hash{};
+  ruvd::ByteWriter rows;
+  while (!data.empty()) {
+    const size_t length = std::min<size_t>(data[0], data.size() - 1);
+    const std::string_view entry = ruvd::AsText(data.subspan(1, length));
+    data = data.subspan(1 + length);
+    hash = ledger::ChainHash(hash, entry);
+    rows.Write(static_cast<uint32_t>(length)).WriteText(entry).WriteBytes(hash);
+    rows.WriteBytes(key.Sign(ruvd::AsBytes(ledger::SignedBytes(key.id(), ++entries, hash))));
+  }
+  ruvd::ByteWriter end;
+  end.WriteText({"RUVDLLM-LEDGER-END-v1\0", 22}).WriteBytes(key.id()).Write(int64_t{5});
+  end.Write(entries).WriteBytes(hash);
+  ruvd::ByteWriter file;
+  file.WriteText("RUVDLED1").WriteBytes(key.id()).WriteBytes(key.public_key()).Write(int64_t{5});
+  file.Write(entries).WriteText(rows.str()).WriteBytes(key.Sign(ruvd::AsBytes(end.str())));
+  return file.Take();
+}
+
+void CheckFile(std::span<const uint8_t> bytes) {
+  namespace ledger = ruvd::ledger;
+  const auto file = ledger::VerifyLedgerFile(bytes);
+  const ledger::LedgerFileDemands demands{
+      .budgets = {{.unit = ruvd::PrivacyUnit::kNode, .delta = 1e-6, .rho_q32 = 1U << 31}},
+      .counter = ledger::Counter{.node_rho_q32 = 1}};
+  const auto demanded = ledger::VerifyLedgerFile(bytes, demands);
+  RUVD_CHECK(file.ok() || !demanded.ok());
+  RUVD_CHECK(!file.ok() || file->head.sequence == 0 || !file->totals.empty());
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace ledger = ruvd::ledger;
@@ -29,8 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto counter = ledger::ParseCounter(bytes); counter.ok()) {
     RUVD_CHECK(ledger::FormatCounter(*counter) == bytes);
   }
-  if (const auto file = ledger::VerifyLedgerFile({data, size}); file.ok()) {
-    RUVD_CHECK(file->head.sequence == 0 || file->totals.size() > 0);
-  }
+  CheckFile({data, size});
+  CheckFile(ruvd::AsBytes(SignedFile({data, size})));
   return 0;
 }

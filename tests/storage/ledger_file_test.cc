@@ -5,6 +5,7 @@
 
 #include "storage/ledger/ledger_file.h"
 
+#include "privacy/reasons.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/reasons.h"
 #include "tests/storage/store_fixture.h"
@@ -84,6 +85,36 @@ TEST_F(LedgerFileTest, TheLastEntriesCannotBeLeftAway) {
   cut = cut.substr(0, kHeader) + std::string(8, '\0') + cut.substr(cut.size() - 64);
   EXPECT_EQ(ReasonOf(ledger::VerifyLedgerFile(AsBytes(cut)).status()), reasons::kLedgerBroken);
   EXPECT_TRUE(ledger::VerifyLedgerFile(AsBytes(before)).ok());
+}
+
+TEST_F(LedgerFileTest, TheFirstEntryAboveABudgetIsNamed) {
+  ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
+  ASSERT_TRUE(ledger_->Reserve(Charge(5, PrivacyUnit::kExample)).ok());
+  ASSERT_TRUE(ledger_->Reserve(Charge(2)).ok());
+  ASSERT_TRUE(ledger_->Reserve(Charge(1)).ok());
+  std::string bytes = Export();
+  ledger::LedgerFileDemands demands{
+      .budgets = {{.unit = PrivacyUnit::kNode, .epsilon = 1, .delta = 1e-6, .rho_q32 = 10}}};
+  EXPECT_TRUE(ledger::VerifyLedgerFile(AsBytes(bytes), demands).ok());
+  demands.budgets[0].rho_q32 = 8;
+  const absl::Status above = ledger::VerifyLedgerFile(AsBytes(bytes), demands).status();
+  EXPECT_EQ(ReasonOf(above), reasons::kPrivacyBudgetSpent);
+  EXPECT_THAT(MessageOf(above), testing::HasSubstr("entry 3 "));
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);  // what was altered says nothing of budgets
+  EXPECT_EQ(ReasonOf(ledger::VerifyLedgerFile(AsBytes(bytes), demands).status()),
+            reasons::kLedgerBroken);
+}
+
+TEST_F(LedgerFileTest, ACounterThatSaysMoreThanTheEntriesIsNoticed) {
+  ASSERT_TRUE(ledger_->Reserve(Charge(7)).ok());
+  const std::string bytes = Export();
+  const auto verify = [&bytes](const ledger::Counter& counter) {
+    return ReasonOf(ledger::VerifyLedgerFile(AsBytes(bytes), {.counter = counter}).status());
+  };
+  EXPECT_EQ(verify({.node_rho_q32 = 7}), "");
+  EXPECT_EQ(verify({.node_rho_q32 = 6}), "") << "an older counter is no contradiction";
+  EXPECT_EQ(verify({.node_rho_q32 = 8}), reasons::kLedgerBroken);
+  EXPECT_EQ(verify({.node_rho_q32 = 7, .example_rho_q32 = 1}), reasons::kLedgerBroken);
 }
 
 TEST_F(LedgerFileTest, ALedgerWithoutSignaturesIsNotExported) {
