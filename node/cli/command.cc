@@ -11,6 +11,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/cli/exit_code.h"
+#include "node/cli/privacy_verbs.h"
 #include "node/cli/verbs.h"
 #include "node/config/closest.h"
 
@@ -135,6 +136,7 @@ void AddAllVerbs(VerbTable& verbs) {
   AddAdapterVerbs(verbs);
   AddWitnessVerbs(verbs);
   AddConsentVerbs(verbs);
+  AddPrivacyVerbs(verbs);
   AddStoreVerbs(verbs);
   AddClusterVerbs(verbs);
   AddModelVerbs(verbs);

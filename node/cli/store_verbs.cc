@@ -20,6 +20,7 @@
 #include "node/cli/command.h"
 #include "node/cli/config_flags.h"
 #include "node/cli/output.h"
+#include "node/cli/stopped_store.h"
 #include "node/cli/store_checks.h"
 #include "node/cli/store_status.h"
 #include "node/cli/terminal.h"
@@ -57,41 +58,14 @@ struct StoreFlags {
   std::string name;      // of a running node's backup
 };
 
-// An open store and where its key came from.
-struct OpenedStore {
-  NodeConfig config;
-  std::unique_ptr<SealKeySource> source;
-  std::unique_ptr<Database> database;
-};
-
-// Without the disk reserve unless asked: removing things is how space is freed.
-absl::StatusOr<OpenedStore> OpenStore(const CommandContext& context, const StoreFlags& flags,
-                                      bool with_reserve = false) {
-  OpenedStore store;
-  ASSIGN_OR_RETURN(store.config, flags.config.Load(context, nullptr));
-  if (!with_reserve) {
-    store.config.storage.soft_reserve_bytes = 0;
-    store.config.storage.hard_reserve_bytes = 0;
-  }
-  ASSIGN_OR_RETURN(const std::string path, StorePathOf(store.config));
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
-    return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
-                 "there is no store in {}{}; check node.data_dir", path,
-                 error ? " that could be looked at: " + error.message() : "");
-  }
-  ASSIGN_OR_RETURN(store.source, MakeSealKeySource(store.config));
-  ASSIGN_OR_RETURN(store.database, OpenNodeStore(store.config, *store.source, SystemClock()));
-  return store;
-}
-
 void PrintFields(CommandContext& context,
                  const std::vector<std::pair<std::string, std::string>>& fields) {
   context.out << FormatFields(fields);
 }
 
 absl::Status Status(CommandContext& context, const StoreFlags& flags) {
-  ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags, /*with_reserve=*/true));
+  ASSIGN_OR_RETURN(const StoppedStore store,
+                   OpenStoppedStore(context, flags.config, /*with_reserve=*/true));
   return PrintStoreStatus(context, *store.database);
 }
 
@@ -131,7 +105,7 @@ void PrintReport(CommandContext& context, const StoreReport& report,
 }
 
 absl::Status Verify(CommandContext& context, const StoreFlags& flags) {
-  ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
+  ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
   ASSIGN_OR_RETURN(StoreReport report, store.database->Verify());
   std::vector<std::string> facts;
   for (const StoreCheck& check : StoreChecks(&facts)) {
@@ -164,7 +138,7 @@ absl::Status CompactWithoutErased(Database& database) {
 }
 
 absl::Status Compact(CommandContext& context, const StoreFlags& flags) {
-  ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
+  ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
   const uint64_t before = BytesOfFolder(store.database->path());
   RETURN_IF_ERROR(Reseal(*store.database));
   RETURN_IF_ERROR(CompactWithoutErased(*store.database));
@@ -236,7 +210,7 @@ absl::Status Backup(CommandContext& context, const StoreFlags& flags) {
   if (flags.running) {
     return BackUpRunning(context, flags);
   }
-  ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
+  ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
   ASSIGN_OR_RETURN(const BackupManifest manifest, store.database->Backup(flags.folder));
   PrintManifest(context, manifest);
   return absl::OkStatus();
@@ -332,7 +306,7 @@ absl::Status KeepOldKey(const std::string& key_file, const std::string& copy) {
   return status;
 }
 
-absl::StatusOr<SealKey> StartRotation(const StoreFlags& flags, const OpenedStore& store) {
+absl::StatusOr<SealKey> StartRotation(const StoreFlags& flags, const StoppedStore& store) {
   if (store.source->kind() != SealKeySource::Kind::kPassphrase) {
     return store.source->StartRotation("");
   }
@@ -374,7 +348,7 @@ absl::Status RotateDataKeys(Database& database) {
 
 // The node's key first: data keys that are made now are never wrapped by the old one.
 absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
-  ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
+  ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
   RETURN_IF_ERROR(CheckRotation(flags, *store.source));
   if (flags.keep_old_key) {
     RETURN_IF_ERROR(KeepOldKey(store.source->path(), *flags.keep_old_key));
@@ -399,7 +373,7 @@ absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
 }
 
 absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
-  ASSIGN_OR_RETURN(const OpenedStore store, OpenStore(context, flags));
+  ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
   RETURN_IF_ERROR(flags.collection ? ErasePatternCollection(*store.database, *flags.collection)
                                    : store.database->Erase(KeyScope::User(flags.user)));
   return CompactWithoutErased(*store.database);
