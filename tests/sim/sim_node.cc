@@ -76,6 +76,7 @@ void SimNode::Start() {
   GossipConfig config = identity().config;
   config.boot_counter = boot_counter_;
   config.seeds = setup_.contacts;
+  config.record_pool = setup_.record_pool;
   if (adversary_) {
     adversary_->Configure(config);
   }

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "base/random.h"
 #include "federation/gossip_core.h"
+#include "federation/membership/record_set.h"
 #include "tests/sim/adversary.h"
 #include "tests/sim/audit.h"
 #include "tests/sim/event_queue.h"
@@ -33,6 +34,8 @@ struct NodeSetup {
   Duration tick = std::chrono::milliseconds(250);
   bool syncs_items = true;   // false: acknowledges what a power cut may take
   bool syncs_ledger = true;  // false: forgets what was spent
+  // Of the world: each record is verified and kept once.
+  std::shared_ptr<RecordPool> record_pool;
 };
 
 // The owner of one GossipCore: does what its actions say over the simulated network and disk, as

@@ -113,8 +113,10 @@ std::vector<std::string> World::ContactsOf(size_t node, const std::vector<size_t
 void World::MakeNodes() {
   const auto kinds = PickAdversaries();
   const bool drifts = picked_faults_.contains(Fault::kClockDrift);
+  const auto record_pool = std::make_shared<RecordPool>();
   for (size_t i = 0; i < options_.nodes; ++i) {
     NodeSetup setup{.number = i, .contacts = ContactsOf(i, honest_), .seed = random_.Next()};
+    setup.record_pool = record_pool;
     if (drifts) {
       setup.clock_offset_ms = static_cast<int64_t>(random_.Below(100'001)) - 50'000;
       setup.clock_drift = 2e-4 * (2 * random_.Uniform() - 1);
