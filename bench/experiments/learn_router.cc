@@ -176,6 +176,7 @@ std::vector<Kind> Kinds() {
 std::vector<RoutingExample> ExamplesAt(const std::vector<Request>& requests,
                                        const std::vector<size_t>& places) {
   std::vector<RoutingExample> examples;
+  examples.reserve(places.size());
   for (const size_t place : places) {
     examples.push_back(requests[place].example);
   }
@@ -191,6 +192,7 @@ struct KindScores {
 absl::StatusOr<KindScores> TrainKind(const Kind& kind, const std::vector<Request>& train,
                                      const std::vector<Request>& test, int seeds) {
   std::vector<size_t> documents;
+  documents.reserve(train.size());
   for (const Request& request : train) {
     documents.push_back(request.document);
   }
@@ -235,6 +237,7 @@ std::string Verdict(const nlohmann::json& routers) {
 absl::Status TrainAndJudge(const std::vector<Request>& train, const std::vector<Request>& test,
                            int seeds, nlohmann::json* out) {
   std::vector<RoutedRequest> requests;
+  requests.reserve(test.size());
   for (const Request& request : test) {
     requests.push_back({.document = request.document, .excess = request.excess});
   }

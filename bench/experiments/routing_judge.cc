@@ -100,6 +100,7 @@ JudgedDraws JudgeTrainings(std::span<const RoutedRequest> requests,
     all[i] = i;
   }
   std::vector<std::vector<size_t>> documents;
+  documents.reserve(by_document.size());
   for (const auto& [document, own] : by_document) {
     documents.push_back(own);
   }

@@ -95,8 +95,8 @@ inline std::shared_ptr<const Adapter> RandomAdapter(
   for (const auto& [name, matrix] : targets) {
     LowRank change{.rank = 2, .in = matrix->columns, .out = matrix->rows};
     change.scale = 1.5F;
-    change.a.resize(static_cast<size_t>(change.rank * change.in));
-    change.b.resize(static_cast<size_t>(change.rank * change.out));
+    change.a.resize(static_cast<size_t>(change.rank) * static_cast<size_t>(change.in));
+    change.b.resize(static_cast<size_t>(change.rank) * static_cast<size_t>(change.out));
     for (std::vector<float>* values : {&change.a, &change.b}) {
       for (float& value : *values) {
         value = static_cast<float>(random.Normal() * spread);
