@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/experiments/paired.h"
+
+namespace ruvd::bench {
+
+// Two paired quantities, one of each for every piece of a domain's text.
+struct PairedPieces {
+  std::vector<double> part;
+  std::vector<double> whole;
+  std::vector<size_t> documents;  // by piece, as for BootstrapDocuments
+};
+
+// The sum over domains of the mean part over the same sum of wholes: every domain counts alike.
+// 95 % percentile interval of 10,000 bootstraps of documents within their domains. Where the whole
+// is not above zero there is nothing to take a share of: the mean is NaN and the bounds infinite;
+// a bound is infinite, too, where that is so in more than 2.5 % of the bootstraps or a domain has
+// fewer than kLeastDocuments documents.
+Interval ShareOf(std::span<const PairedPieces> domains, uint64_t seed = 1);
+
+// What is expected of a figure.
+struct Expectation {
+  std::string what;
+  double bound = 0;
+  bool at_least = true;  // else at most
+};
+
+enum class Verdict : uint8_t {
+  kShown,      // the whole interval is where it should be
+  kMet,        // the mean is, the interval reaches beyond
+  kMissed,     // the mean is not, the interval reaches there
+  kRefuted,    // nothing of the interval is
+  kUndecided,  // no mean
+};
+
+Verdict Judge(const Expectation& expectation, const Interval& figure);
+std::string VerdictName(Verdict verdict);
+// "verdict: WHAT: met, 0.89 (0.80 to 0.97), expected at least 0.85"
+std::string VerdictLine(const Expectation& expectation, const Interval& figure);
+
+}  // namespace ruvd::bench

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/experiments/federate_settings.h"
+#include "bench/experiments/federate_training.h"
+#include "federation/daf/adapter_update.h"
+#include "federation/daf/bank_gate.h"
+#include "privacy/identity/node_key.h"
+
+namespace ruvd::bench {
+
+// What a node's training of a round changed, as only the node knows it.
+struct LocalChange {
+  size_t node = 0;
+  BankedValues delta;
+  MaskingCounts maskings{};
+  uint64_t examples = 0;
+};
+
+// An update as its receivers decode it.
+struct ReceivedUpdate {
+  NodeId origin{};
+  AdapterUpdate update;
+};
+
+// What left the nodes in a round.
+struct ReleasedRound {
+  std::vector<ReceivedUpdate> updates;
+  std::vector<size_t> bytes;  // by node, to one receiver
+};
+
+// What a node spent in all rounds, and how much of a release was predicted to be signal.
+struct PrivacySpent {
+  double epsilon = 0;  // infinite: no guarantee
+  double delta = 0;
+  double snr = 0;  // infinite: no noise
+  double sigma = 0;
+};
+
+// What all updates of a run have in common.
+struct UpdateFormat {
+  AdapterUpdateRules rules;
+  std::vector<float> boundaries;
+  std::vector<NodeId> ids;  // by node
+};
+
+// The nodes' ids: of keys that are made from their numbers.
+std::vector<NodeId> IdsOf(size_t nodes);
+
+// A plain update. Values that are zero in all of a bank still count as trained.
+AdapterUpdate UpdateOf(const UpdateFormat& format, uint64_t round, const LocalChange& change);
+// Of the bytes that a receiver gets.
+absl::StatusOr<ReceivedUpdate> Received(const NodeId& origin, std::string_view bytes);
+
+// The way of updates out of their nodes under one tier. Not thread-safe.
+class UpdateRelease {
+ public:
+  virtual ~UpdateRelease() = default;
+  // Releases what `changes` say, one for each node that takes part. Errors of privacy/: above all
+  // SIGNAL_TOO_WEAK, PRIVACY_BUDGET_SPENT.
+  virtual absl::StatusOr<ReleasedRound> Release(uint64_t round,
+                                                std::vector<LocalChange> changes) = 0;
+  // Whether receivers see a sum of all updates only, so that attackers can hide in it.
+  virtual bool sums() const { return false; }
+  virtual PrivacySpent spent() const = 0;
+};
+
+// Tier public: version 2 update bytes, after site policy, operator's tier and contributors'
+// consent.
+absl::StatusOr<std::unique_ptr<UpdateRelease>> MakePublicRelease(const UpdateFormat& format);
+
+}  // namespace ruvd::bench

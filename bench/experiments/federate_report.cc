@@ -1,0 +1,250 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/experiments/federate_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace ruvd::bench {
+namespace {
+
+using NamedArm = std::pair<std::string, const ArmScores*>;
+
+std::vector<NamedArm> ArmsOf(const ExperimentScores& scores, size_t node) {
+  const NodeScores& own = scores.nodes[node];
+  return {{"base", &scores.base},
+          {"local-only", &own.local},
+          {"local-only LoRA", &own.local_lora},
+          {"federated", &own.federated},
+          {"federated + private", &own.overlay},
+          {"centralised", &scores.centralised}};
+}
+
+std::string Signed(const Interval& interval) {
+  return fmt::format("{:+.4f} [{:+.4f}, {:+.4f}]", interval.mean, interval.low, interval.high);
+}
+
+nlohmann::json DomainJson(const ArmScores& arm, const ArmScores& base, const DomainText& text,
+                          size_t domain) {
+  return {
+      {"nelbo", arm.domains[domain].Mean()},
+      {"change", ToJson(Change(arm.domains[domain], base.domains[domain], text.valid.documents))},
+      {"by_t", arm.domains[domain].by_t}};
+}
+
+void PrintDomain(const std::vector<NamedArm>& arms, const ArmScores& base, const DomainText& text,
+                 size_t domain, bool own) {
+  fmt::print("  {}{}: {} pieces\n", text.name, own ? " (its own)" : "", text.valid.pieces.size());
+  for (const auto& [name, arm] : arms) {
+    const Scores& scores = arm->domains[domain];
+    fmt::print(
+        "    {:<20} {:.4f} {:<28} by t:", name, scores.Mean(),
+        arm == &base ? "" : Signed(Change(scores, base.domains[domain], text.valid.documents)));
+    for (const double nats : scores.by_t) {
+      fmt::print(" {:.3f}", nats);
+    }
+    fmt::print("\n");
+  }
+}
+
+nlohmann::json ReportNode(const ExperimentScores& scores, std::span<const DomainText> texts,
+                          size_t node, const ReportOptions& options) {
+  const NodeScores& own = scores.nodes[node];
+  const std::vector<NamedArm> arms = ArmsOf(scores, node);
+  nlohmann::json json = {{"domain", texts[node].name}, {"epsilon", own.spent.epsilon},
+                         {"delta", own.spent.delta},   {"snr", own.spent.snr},
+                         {"sigma", own.spent.sigma},   {"bytes", own.bytes},
+                         {"committed", own.committed}};
+  fmt::print(
+      "\nnode {}, {}: epsilon {} at delta {:g}, predicted SNR {}, {} bytes to each receiver, {} of "
+      "{} rounds committed\n",
+      node, texts[node].name,
+      std::isfinite(own.spent.epsilon) ? fmt::format("{:.3f}", own.spent.epsilon) : "unbounded",
+      own.spent.delta,
+      std::isfinite(own.spent.snr) ? fmt::format("{:.2f}", own.spent.snr) : "without noise",
+      own.bytes, own.committed, options.rounds);
+  for (size_t domain = 0; domain < texts.size(); ++domain) {
+    PrintDomain(arms, scores.base, texts[domain], domain, domain == node);
+    for (const auto& [name, arm] : arms) {
+      json["arms"][name][texts[domain].name] = DomainJson(*arm, scores.base, texts[domain], domain);
+    }
+  }
+  fmt::print("  general text: {:.4f}", scores.base.general.Mean());
+  for (const auto& [name, arm] : arms) {
+    if (arm == &scores.base) {
+      continue;
+    }
+    const Interval change = Change(arm->general, scores.base.general, options.general->documents);
+    json["general"][name] = ToJson(change);
+    fmt::print("; {} {}", name, Signed(change));
+  }
+  fmt::print("\n");
+  return json;
+}
+
+// By domain: mean over nodes of what `of` says of the node's pieces there; empty where no node has
+// a say.
+template <typename Of>
+std::vector<double> MeanOverNodes(size_t nodes, size_t domain, const Of& of) {
+  std::vector<double> mean;
+  double count = 0;
+  for (size_t node = 0; node < nodes; ++node) {
+    const std::vector<double> own = of(node, domain);
+    mean.resize(std::max(mean.size(), own.size()));
+    for (size_t i = 0; i < own.size(); ++i) {
+      mean[i] += own[i];
+    }
+    count += own.empty() ? 0 : 1;
+  }
+  for (double& value : mean) {
+    value /= count;
+  }
+  return mean;
+}
+
+// The node whose interval is the worst for "never above zero".
+struct Worst {
+  size_t node = 0;
+  Interval change;
+};
+
+template <typename Of>
+Worst WorstOf(size_t nodes, const Of& of) {
+  Worst worst;
+  for (size_t node = 0; node < nodes; ++node) {
+    const Interval change = of(node);
+    if (node == 0 || change.mean > worst.change.mean) {
+      worst = {.node = node, .change = change};
+    }
+  }
+  return worst;
+}
+
+class Verdicts {
+ public:
+  void Add(const std::string& key, const Expectation& expectation, const Interval& figure) {
+    fmt::print("{}\n", VerdictLine(expectation, figure));
+    json_[key] = {{"figure", ToJson(figure)},
+                  {"bound", expectation.bound},
+                  {"verdict", VerdictName(Judge(expectation, figure))}};
+  }
+  nlohmann::json Take() { return std::move(json_); }
+
+ private:
+  nlohmann::json json_;
+};
+
+void JudgeOverlay(const ExperimentScores& scores, std::span<const DomainText> texts,
+                  Verdicts* verdicts) {
+  const auto against = [&](const char* key, const char* name, const auto& other) {
+    const Worst worst = WorstOf(scores.nodes.size(), [&](size_t node) {
+      return Change(scores.nodes[node].overlay.domains[node], other(node).domains[node],
+                    texts[node].valid.documents);
+    });
+    verdicts->Add(key,
+                  {.what = fmt::format("federated + private against {} on the own domain, the "
+                                       "worst node ({}), nats/token",
+                                       name, texts[worst.node].name),
+                   .bound = 0,
+                   .at_least = false},
+                  worst.change);
+  };
+  against("overlay", "local-only", [&](size_t node) { return scores.nodes[node].local; });
+  against("overlay_lora", "the same LoRA alone",
+          [&](size_t node) { return scores.nodes[node].local_lora; });
+}
+
+std::vector<ArmScores> FederatedOf(const ExperimentScores& scores) {
+  std::vector<ArmScores> arms;
+  for (const NodeScores& node : scores.nodes) {
+    arms.push_back(node.federated);
+  }
+  return arms;
+}
+
+}  // namespace
+
+Interval Change(const Scores& arm, const Scores& other, std::span<const size_t> documents) {
+  return BootstrapDocuments(Minus(arm.nats, other.nats), documents);
+}
+
+Interval GapShare(const ExperimentScores& scores, std::span<const DomainText> texts) {
+  std::vector<PairedPieces> domains;
+  const auto gain = [&](const auto& arm) {
+    return [&](size_t node, size_t domain) {
+      return node == domain ? std::vector<double>()
+                            : Minus(scores.nodes[node].local.domains[domain].nats,
+                                    arm(node).domains[domain].nats);
+    };
+  };
+  const auto federated = [&](size_t node) -> const ArmScores& {
+    return scores.nodes[node].federated;
+  };
+  const auto centralised = [&](size_t) -> const ArmScores& { return scores.centralised; };
+  for (size_t domain = 0; domain < texts.size(); ++domain) {
+    domains.push_back({.part = MeanOverNodes(scores.nodes.size(), domain, gain(federated)),
+                       .whole = MeanOverNodes(scores.nodes.size(), domain, gain(centralised)),
+                       .documents = texts[domain].valid.documents});
+  }
+  return ShareOf(domains);
+}
+
+Interval GainShare(const ArmScores& base, std::span<const ArmScores> arms,
+                   std::span<const ArmScores> others, std::span<const DomainText> texts) {
+  std::vector<PairedPieces> domains;
+  const auto gain = [&](std::span<const ArmScores> of) {
+    return [&base, of](size_t node, size_t domain) {
+      return Minus(base.domains[domain].nats, of[node].domains[domain].nats);
+    };
+  };
+  for (size_t domain = 0; domain < texts.size(); ++domain) {
+    domains.push_back({.part = MeanOverNodes(arms.size(), domain, gain(arms)),
+                       .whole = MeanOverNodes(others.size(), domain, gain(others)),
+                       .documents = texts[domain].valid.documents});
+  }
+  return ShareOf(domains);
+}
+
+nlohmann::json Report(const ExperimentScores& scores, std::span<const DomainText> texts,
+                      const ReportOptions& options) {
+  nlohmann::json json;
+  for (size_t node = 0; node < scores.nodes.size(); ++node) {
+    json["nodes"].push_back(ReportNode(scores, texts, node, options));
+  }
+  fmt::print("\n");
+  Verdicts verdicts;
+  verdicts.Add("gap",
+               {.what = "share of the gap between local-only and centralised that federation "
+                        "recovers on other nodes' domains",
+                .bound = 0.85},
+               GapShare(scores, texts));
+  JudgeOverlay(scores, texts, &verdicts);
+  const std::vector<ArmScores> federated = FederatedOf(scores);
+  if (options.noised) {
+    verdicts.Add("noise_free",
+                 {.what = "share of the gain of the noise-free federation that is left under noise",
+                  .bound = 0.6},
+                 GainShare(scores.base, federated, scores.reference, texts));
+  }
+  if (!scores.clipped.empty()) {
+    verdicts.Add("clipped",
+                 {.what = "the same against the same schedule that only clips", .bound = 0.6},
+                 GainShare(scores.base, federated, scores.clipped, texts));
+  }
+  if (options.attacked) {
+    const Interval kept = GainShare(scores.base, federated, scores.reference, texts);
+    verdicts.Add("attack",
+                 {.what = "share of the gain without attackers that they cost",
+                  .bound = 0.05,
+                  .at_least = false},
+                 {.mean = 1 - kept.mean, .low = 1 - kept.high, .high = 1 - kept.low});
+  }
+  json["verdicts"] = verdicts.Take();
+  return json;
+}
+
+}  // namespace ruvd::bench

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/experiments/federate_figures.h"
+#include "bench/experiments/federate_release.h"
+#include "bench/experiments/federate_scores.h"
+#include "bench/experiments/federate_texts.h"
+
+namespace ruvd::bench {
+
+// An arm's scores on every domain, in the order of the nodes, and on general text.
+struct ArmScores {
+  std::vector<Scores> domains;
+  Scores general;
+};
+
+// All arms of one node. Those that need no node of their own are the same for all.
+struct NodeScores {
+  ArmScores local;       // R-cores of its own text
+  ArmScores federated;   // its global adapter
+  ArmScores overlay;     // that and its private LoRA
+  ArmScores local_lora;  // the same LoRA of its own text, without the global adapter beneath
+  PrivacySpent spent;
+  size_t bytes = 0;      // to one receiver
+  size_t committed = 0;  // rounds
+};
+
+struct ExperimentScores {
+  ArmScores base;
+  ArmScores centralised;
+  std::vector<NodeScores> nodes;
+  // The same federation without attackers, or without noise; by node.
+  std::vector<ArmScores> reference;
+  // Tier dp: the federation that only clips.
+  std::vector<ArmScores> clipped;
+};
+
+// (local - federated) / (local - centralised), over other nodes' domains.
+Interval GapShare(const ExperimentScores& scores, std::span<const DomainText> texts);
+// Gain of some arms over another's gain, both by node and over all honest nodes' domains.
+Interval GainShare(const ArmScores& base, std::span<const ArmScores> arms,
+                   std::span<const ArmScores> others, std::span<const DomainText> texts);
+
+// The arm's change from another one on a text, nats per token; below zero is better.
+Interval Change(const Scores& arm, const Scores& other, std::span<const size_t> documents);
+
+// What the run is judged by.
+struct ReportOptions {
+  size_t rounds = 1;
+  bool attacked = false;
+  bool noised = false;
+  const Crops* general = nullptr;
+};
+
+// Prints a table for each node and the verdicts; the same as JSON.
+nlohmann::json Report(const ExperimentScores& scores, std::span<const DomainText> texts,
+                      const ReportOptions& options);
+
+}  // namespace ruvd::bench

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bench/experiments/federate_release.h"
+#include "bench/experiments/federate_settings.h"
+#include "bench/experiments/federate_world.h"
+#include "federation/daf/bank_gate.h"
+
+namespace ruvd::bench {
+
+// How one federation runs.
+struct FederationPlan {
+  FederateSettings settings;
+  size_t honest = 0;     // nodes that train, the first ones
+  size_t attackers = 0;  // behind them
+  bool noise = true;     // tier dp: else clipped alone
+};
+
+// What became of one honest node.
+struct NodeOutcome {
+  BankedValues values;   // of its global adapter
+  size_t committed = 0;  // rounds
+  size_t bytes = 0;      // sent to one receiver, all rounds
+};
+
+struct FederationOutcome {
+  std::vector<NodeOutcome> nodes;
+  PrivacySpent spent;
+  nlohmann::json rounds;  // what happened, for the results
+};
+
+// Trains, releases, attacks, aggregates and gates, round by round. Cached by everything it depends
+// on; noise of the operating system makes each run another one, which is cached as well.
+absl::StatusOr<FederationOutcome> RunFederation(const FederateWorld& world,
+                                                const FederationPlan& plan);
+
+}  // namespace ruvd::bench

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/experiments/crops.h"
+#include "federation/daf/bank_gate.h"
+#include "inference/adapter/talora.h"
+#include "inference/evaluate/paired.h"
+#include "inference/model/transformer.h"
+
+namespace ruvd::bench {
+
+// Results of parts of an experiment that others share: in memory and, between runs, one file for
+// each, named by the hash of what it is the result of. Not thread-safe.
+class ResultCache {
+ public:
+  // Makes the folder where it is missing; empty: no files. FILE_UNWRITABLE.
+  static absl::StatusOr<ResultCache> Open(const std::string& folder);
+  // What was put under an equal key; nullopt also for a file that cannot be read.
+  std::optional<nlohmann::json> Find(const nlohmann::json& key);
+  absl::Status Put(const nlohmann::json& key, const nlohmann::json& value);
+
+ private:
+  explicit ResultCache(std::string folder) : folder_(std::move(folder)) {}
+  std::string folder_;
+  std::map<std::string, nlohmann::json> known_;  // by the key as text
+};
+
+// NELBO of pieces of text in nats per token, and their cross-entropy by tenth of the masked share.
+struct Scores {
+  std::vector<double> nats;  // by piece
+  std::array<double, 10> by_t{};
+  double Mean() const;
+};
+void to_json(nlohmann::json& json, const Scores& scores);
+void from_json(const nlohmann::json& json, Scores& scores);
+
+// Adapters that act together; none: the model itself.
+using AdaptersTogether = std::vector<std::shared_ptr<const Talora>>;
+
+// Scores texts under masks that every arm shares, so that differences are paired. Borrows
+// everything; not thread-safe.
+class Scorer {
+ public:
+  Scorer(Transformer& transformer, ResultCache& cache, const NelboOptions& options)
+      : transformer_(transformer), cache_(cache), options_(options) {}
+  absl::StatusOr<Scores> Score(const AdaptersTogether& adapters, const Crops& text) const;
+
+ private:
+  Transformer& transformer_;
+  ResultCache& cache_;
+  NelboOptions options_;
+};
+
+// By piece: a - b.
+std::vector<double> Minus(const std::vector<double>& a, const std::vector<double>& b);
+
+// By how much `candidate` is better than `current` on a text, with the standard error over its
+// documents.
+BankScore GainOf(const Scores& current, const Scores& candidate, std::span<const size_t> documents);
+
+}  // namespace ruvd::bench

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/update_attacks.h"
+#include "federation/daf/aggregation_rule.h"
+#include "federation/daf/outer_optimizer.h"
+#include "federation/daf/strategy.h"
+
+namespace ruvd::bench {
+
+// How much a node trains between two updates.
+struct TrainingBudget {
+  int rounds = 5;
+  int steps = 12;  // of a round
+  int batch = 8;   // sequences of a step; under example-level privacy the expected number
+};
+
+// What `federate` is asked for. The names are those of its flags.
+struct FederateSettings {
+  size_t nodes = 6;
+  std::vector<std::string> domains;  // a folder, or files' common beginnings
+  std::string model = "deploy/models/ruvdllm-5m.q8_0.gguf";
+  std::string frame;
+  std::string make_frame;  // public text that a missing frame is made of; empty: none
+  std::string eval;
+  std::string json;
+  std::string cache;
+
+  std::string tier = "public";
+  std::string unit = "example";
+  double epsilon = 8;
+  double delta = 1e-5;
+  double clip = 0;    // 0: what suits the unit
+  double signal = 0;  // norm of the mean clipped contribution over the clip norm; 0: the pilot's
+  size_t colluders = 1;
+  uint64_t noise_seed = 0;  // 0: the operating system's randomness
+
+  std::string attack = "none";
+  size_t attackers = 1;
+
+  std::string strategy = "timestep";
+  std::string rule = "default";
+  std::string outer = "plain";
+  double outer_step = 1;
+  std::string gate = "each";
+  double gate_errors = 1;
+
+  TrainingBudget budget;
+  // Of what is trained without privacy to compare with: local-only, centralised, and under the tier
+  // dp a federation without noise.
+  TrainingBudget baseline;
+  int rank = 8;
+  std::vector<float> boundaries;
+  double learning_rate = 0;  // 0: what suits the rank
+  bool keep_state = true;
+  int overlay_rank = 2;
+  size_t sequences = 2000;
+  size_t pieces = 80;
+  size_t held_out = 48;
+  int draws = 4;
+  int threads = 1;
+  uint64_t seed = 1;
+};
+
+// What is small enough to try everything in two minutes.
+FederateSettings SmokeSettings();
+
+// All flags; `settings` must outlive the parsing and holds the defaults.
+void AddFederateFlags(CLI::App* app, FederateSettings* settings);
+
+// INVALID_ARGUMENT for settings that do not go together, with the remedy.
+absl::Status CheckSettings(const FederateSettings& settings);
+
+// "sign-flip" is sign-flip-3, "ipm" is inner-product; else the names of update_attacks.h.
+absl::StatusOr<UpdateAttack> AttackOf(std::string_view name);
+Strategy StrategyOf(std::string_view name);
+// Null for "default": DefaultRule().
+const AggregationRule* RuleOf(std::string_view name);
+OuterOptions OuterOf(const FederateSettings& settings);
+
+// The two files of a domain.
+struct DomainFiles {
+  std::string name;
+  std::string train;
+  std::string valid;
+};
+
+// `given`: one folder, which has NAME.train.jsonl.zst and NAME.valid.jsonl.zst of every domain, in
+// the order of their names; or FOLDER/NAME of each domain. The first `nodes` of them.
+// FILE_NOT_FOUND names what is missing; INVALID_ARGUMENT for fewer than `nodes` or a name twice.
+absl::StatusOr<std::vector<DomainFiles>> ResolveDomains(std::span<const std::string> given,
+                                                        size_t nodes);
+
+}  // namespace ruvd::bench

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/experiments/adapter_arms.h"
+#include "bench/experiments/federate_texts.h"
+#include "federation/daf/adapter_update.h"
+#include "federation/daf/bank_gate.h"
+#include "inference/adapter/talora.h"
+#include "inference/train/change.h"
+#include "inference/train/network_pass.h"
+#include "inference/train/optimizer.h"
+
+namespace ruvd::bench {
+
+// The adapters of all nodes: an R-core of the frame for every linear layer but the head in each
+// bank of t, and perhaps a private LoRA on top. One bank acts at all t.
+struct AdapterShape {
+  int rank = 8;
+  std::vector<float> boundaries;
+  int overlay_rank = 0;  // 0: none
+};
+
+// Cores (and a LoRA) in the order of training, and the cores' values in the order of an update.
+class TrainableAdapter {
+ public:
+  // Cores from zero; LoRA from the seed. Borrows `parts`. Errors of AddCores and AddLoras.
+  static absl::StatusOr<std::unique_ptr<TrainableAdapter>> Create(const ArmParts& parts,
+                                                                  const AdapterShape& shape,
+                                                                  uint64_t seed);
+
+  train::ChangeSet<float>& changes() { return changes_; }
+  // Of an update, sorted by target.
+  const std::vector<ModuleShape>& modules() const { return modules_; }
+  size_t banks() const { return by_bank_.size(); }
+  size_t values_per_bank() const;
+  // How many parameters, the first ones, are cores.
+  size_t core_parameters() const;
+
+  BankedValues Cores() const;
+  void SetCores(const BankedValues& values);
+
+  // What the cores, or the LoRA, are now.
+  std::shared_ptr<const Talora> CoresAdapter() const;
+  std::shared_ptr<const Talora> OverlayAdapter() const;
+
+ private:
+  TrainableAdapter(const ArmParts& parts, const AdapterShape& shape);
+  const ArmParts& parts_;
+  AdapterShape shape_;
+  train::ChangeSet<float> changes_;
+  std::vector<ModuleShape> modules_;
+  std::vector<std::vector<size_t>> by_bank_;  // entries in the order of modules_
+};
+
+// a - b, bank by bank; and a's values one behind the other.
+BankedValues Minus(const BankedValues& a, const BankedValues& b);
+std::vector<float> Flattened(const BankedValues& values);
+// The opposite, into `banks` of equal length.
+BankedValues InBanks(std::span<const float> values, size_t banks);
+
+struct LocalPlan {
+  double learning_rate = 3e-3;
+  uint64_t total_steps = 60;  // that the schedule spans
+  size_t frozen = 0;          // parameters, the first ones, that stay as they are
+};
+
+// Maskings by tenth of t.
+using MaskingCounts = std::array<uint64_t, kScheduleBins>;
+
+// AdamW on one objective, in parts: a node's rounds. Borrows what it is given.
+class LocalTraining {
+ public:
+  LocalTraining(train::NetworkPass<float>& pass, const train::Objective& objective,
+                size_t parameters, const LocalPlan& plan);
+  // Takes steps [from, to). INTERNAL where a gradient is not finite.
+  absl::Status Run(uint64_t from, uint64_t to, train::ChangeSet<float>* changes);
+  // Begins the optimiser anew.
+  void ForgetState();
+  const MaskingCounts& maskings() const { return maskings_; }
+
+ private:
+  train::NetworkPass<float>& pass_;
+  const train::Objective& objective_;
+  size_t parameters_;
+  LocalPlan plan_;
+  train::Optimizer optimizer_;
+  MaskingCounts maskings_{};
+};
+
+// Of the batches of a node.
+uint64_t SeedOfNode(uint64_t seed, size_t node);
+
+// Of one node, or of all together: a step then has a batch of each, those that SeedOfNode gives the
+// node alone.
+absl::StatusOr<std::unique_ptr<train::Objective>> ObjectiveOf(const Model& model,
+                                                              const DomainText& text, int batch,
+                                                              uint64_t seed);
+absl::StatusOr<std::unique_ptr<train::Objective>> PooledObjective(const Model& model,
+                                                                  std::span<const DomainText> texts,
+                                                                  int batch, uint64_t seed);
+
+// A learning rate that suits cores of this rank, as the pilot found it on the 5M model.
+double CoreRate(int rank);
+inline constexpr double kOverlayRate = 1.25e-3;
+
+}  // namespace ruvd::bench

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "bench/experiments/federate_scores.h"
+#include "bench/experiments/federate_settings.h"
+#include "bench/experiments/federate_texts.h"
+#include "bench/experiments/federate_training.h"
+#include "federation/daf/bank_gate.h"
+#include "inference/train/network_pass.h"
+
+namespace ruvd::bench {
+
+// What all arms of the experiment share; borrowed.
+struct FederateWorld {
+  ArmParts parts;
+  train::NetworkPass<float>* pass = nullptr;
+  TrainableAdapter* adapter = nullptr;  // cores; whoever trains or serves sets them first
+  ResultCache* cache = nullptr;
+  const Scorer* scorer = nullptr;       // of the results
+  const Scorer* gate_scorer = nullptr;  // of gates: fewer maskings, other masks
+  std::span<const DomainText> texts;    // by node
+  const Crops* general = nullptr;       // of the results
+  const Crops* gate_general = nullptr;  // of gates, other pieces
+};
+
+// The cores as they are served.
+std::shared_ptr<const Talora> ServedCores(const FederateWorld& world, const BankedValues& values);
+
+// What training depends on but its texts, as part of a key of the cache.
+nlohmann::json TrainingKey(const FederateWorld& world, const FederateSettings& settings,
+                           const TrainingBudget& budget);
+LocalPlan PlanOf(const FederateSettings& settings, const TrainingBudget& budget);
+
+// R-cores of one node's text alone, or of the first `nodes` together, with as many sequences of
+// each. By the baseline's budget; cached.
+absl::StatusOr<BankedValues> TrainAlone(const FederateWorld& world,
+                                        const FederateSettings& settings, size_t node);
+absl::StatusOr<BankedValues> TrainCentralised(const FederateWorld& world,
+                                              const FederateSettings& settings, size_t nodes);
+// The private LoRA of a node on top of these cores, which stay as they are; the same budget.
+absl::StatusOr<std::shared_ptr<const Talora>> TrainOverlay(const FederateWorld& world,
+                                                           const FederateSettings& settings,
+                                                           size_t node, const BankedValues& cores);
+
+}  // namespace ruvd::bench
