@@ -25,6 +25,7 @@
 #include "bench/experiments/federate_world.h"
 #include "bench/experiments/paired.h"
 #include "inference/backend/backend.h"
+#include "privacy/reasons.h"
 
 namespace ruvd::bench {
 namespace {
@@ -178,22 +179,86 @@ absl::StatusOr<std::vector<ArmScores>> ScoreFederation(const FederateWorld& worl
   return arms;
 }
 
-absl::StatusOr<NodeScores> ScoreNode(const FederateWorld& world, const FederateSettings& settings,
-                                     size_t node, const FederationOutcome& outcome) {
-  NodeScores scores{.spent = outcome.spent,
-                    .bytes = outcome.nodes[node].bytes,
-                    .committed = outcome.nodes[node].committed};
-  const BankedValues& values = outcome.nodes[node].values;
+// What a node gets by itself, and with its private adapter on top.
+absl::Status ScoreOwn(const FederateWorld& world, const FederateSettings& settings, size_t node,
+                      const BankedValues& values, NodeScores* scores) {
   ASSIGN_OR_RETURN(const BankedValues alone, TrainAlone(world, settings, node));
-  ASSIGN_OR_RETURN(scores.local, ScoreCores(world, alone));
-  ASSIGN_OR_RETURN(scores.federated, ScoreCores(world, values));
+  ASSIGN_OR_RETURN(scores->local, ScoreCores(world, alone));
   ASSIGN_OR_RETURN(const auto overlay, TrainOverlay(world, settings, node, values));
-  ASSIGN_OR_RETURN(scores.overlay, ScoreArm(world, {ServedCores(world, values), overlay}));
+  ASSIGN_OR_RETURN(scores->overlay, ScoreArm(world, {ServedCores(world, values), overlay}));
   const BankedValues nothing =
       InBanks(std::vector<float>(world.adapter->core_parameters()), world.adapter->banks());
   ASSIGN_OR_RETURN(const auto lora, TrainOverlay(world, settings, node, nothing));
-  ASSIGN_OR_RETURN(scores.local_lora, ScoreArm(world, {lora}));
-  return scores;
+  scores->local_lora.domains.resize(world.texts.size());
+  ASSIGN_OR_RETURN(scores->local_lora.domains[node],
+                   world.scorer->Score({lora}, world.texts[node].valid));
+  return absl::OkStatus();
+}
+
+absl::Status ScoreNodes(const FederateWorld& world, const FederateSettings& settings,
+                        const FederationOutcome& outcome, ExperimentScores* scores) {
+  for (size_t node = 0; node < outcome.nodes.size(); ++node) {
+    const NodeOutcome& own = outcome.nodes[node];
+    NodeScores& to = scores->nodes.emplace_back();
+    to.spent = outcome.spent;
+    to.bytes = own.bytes;
+    to.committed = own.committed;
+    ASSIGN_OR_RETURN(to.federated, ScoreCores(world, own.values));
+    if (settings.compare == "all") {
+      RETURN_IF_ERROR(ScoreOwn(world, settings, node, own.values, &to));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The same federation as the expectations name it: without attackers, or without noise.
+absl::Status ScoreReferences(const FederateWorld& world, const FederationPlan& plan,
+                             ExperimentScores* scores) {
+  const FederateSettings& settings = plan.settings;
+  if (plan.attackers > 0) {
+    ASSIGN_OR_RETURN(scores->reference,
+                     ScoreFederation(world, {.settings = settings, .honest = plan.honest}));
+  } else if (settings.tier != "public") {
+    FederateSettings open = settings;
+    open.tier = "public";
+    open.budget = settings.baseline;
+    open.outer = "plain";
+    open.outer_step = 1;
+    ASSIGN_OR_RETURN(scores->reference,
+                     ScoreFederation(world, {.settings = open, .honest = plan.honest}));
+  }
+  if (plan.attackers == 0 && settings.tier == "dp" && settings.unit == "example") {
+    ASSIGN_OR_RETURN(
+        scores->clipped,
+        ScoreFederation(world, {.settings = settings, .honest = plan.honest, .noise = false}));
+  }
+  return absl::OkStatus();
+}
+
+nlohmann::json SettingsJson(const FederateSettings& s) {
+  return {{"model", std::filesystem::path(s.model).filename().string()},
+          {"nodes", s.nodes},
+          {"tier", s.tier},
+          {"unit", s.unit},
+          {"epsilon", s.epsilon},
+          {"delta", s.delta},
+          {"clip", s.clip},
+          {"attack", s.attack},
+          {"attackers", s.attackers},
+          {"strategy", s.strategy},
+          {"rule", s.rule},
+          {"outer", {s.outer, s.outer_step}},
+          {"gate", {s.gate, s.gate_errors}},
+          {"budget", {s.budget.rounds, s.budget.steps, s.budget.batch}},
+          {"baseline", {s.baseline.rounds, s.baseline.steps, s.baseline.batch}},
+          {"rank", s.rank},
+          {"boundaries", s.boundaries},
+          {"overlay_rank", s.overlay_rank},
+          {"sequences", s.sequences},
+          {"pieces", s.pieces},
+          {"held_out", s.held_out},
+          {"draws", s.draws},
+          {"seed", s.seed}};
 }
 
 absl::Status Run(const FederateSettings& settings, Workshop* shop) {
@@ -202,24 +267,31 @@ absl::Status Run(const FederateSettings& settings, Workshop* shop) {
   const FederationPlan plan{
       .settings = settings, .honest = settings.nodes - attackers, .attackers = attackers};
   world.texts = world.texts.first(plan.honest);
+  const absl::StatusOr<FederationOutcome> outcome = RunFederation(world, plan);
+  if (ReasonOf(outcome.status()) == reasons::kSignalTooWeak) {
+    fmt::print("refused: {}\n", MessageOf(outcome.status()));
+    return shop->results->Write({{"experiment", "federate"},
+                                 {"settings", SettingsJson(settings)},
+                                 {"refused", MessageOf(outcome.status())}});
+  }
+  RETURN_IF_ERROR(outcome.status());
   ExperimentScores scores;
-  ASSIGN_OR_RETURN(const FederationOutcome outcome, RunFederation(world, plan));
   ASSIGN_OR_RETURN(scores.base, ScoreArm(world, {}));
-  ASSIGN_OR_RETURN(const BankedValues centralised, TrainCentralised(world, settings, plan.honest));
-  ASSIGN_OR_RETURN(scores.centralised, ScoreCores(world, centralised));
-  for (size_t node = 0; node < plan.honest; ++node) {
-    ASSIGN_OR_RETURN(NodeScores own, ScoreNode(world, settings, node, outcome));
-    scores.nodes.push_back(std::move(own));
+  if (settings.compare == "all") {
+    ASSIGN_OR_RETURN(const BankedValues centralised,
+                     TrainCentralised(world, settings, plan.honest));
+    ASSIGN_OR_RETURN(scores.centralised, ScoreCores(world, centralised));
   }
-  if (attackers > 0) {
-    ASSIGN_OR_RETURN(scores.reference,
-                     ScoreFederation(world, {.settings = settings, .honest = plan.honest}));
-  }
+  RETURN_IF_ERROR(ScoreNodes(world, settings, *outcome, &scores));
+  RETURN_IF_ERROR(ScoreReferences(world, plan, &scores));
   nlohmann::json json = Report(scores, world.texts,
                                {.rounds = static_cast<size_t>(settings.budget.rounds),
                                 .attacked = attackers > 0,
+                                .noised = attackers == 0 && settings.tier != "public",
                                 .general = world.general});
-  json["rounds"] = outcome.rounds;
+  json["experiment"] = "federate";
+  json["settings"] = SettingsJson(settings);
+  json["rounds"] = outcome->rounds;
   return shop->results->Write(json);
 }
 
@@ -243,6 +315,7 @@ int Main(int argc, char** argv) {
   if (parsed != kGoOn) {
     return parsed == 0 ? 0 : kBadInput;
   }
+  FillDefaults(&settings);
   Workshop shop(settings);
   if (const absl::Status status = Prepare(settings, &shop); !status.ok()) {
     return Fail(status, kBadInput);

@@ -9,60 +9,75 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "privacy/consent/consent.h"
-#include "privacy/consent/site_policy.h"
-#include "privacy/consent/user_consent.h"
 
 namespace ruvd::bench {
 namespace {
 
-constexpr char kPolicy[] =
-    "version = 1\n[scope.experiment]\ntiers = [\"public\"]\n"
-    "purposes = [\"training\", \"sharing\"]\n";
-constexpr int64_t kNowMs = 1000;
+// Updates as bytes of version 2, each after its node's guards.
+absl::StatusOr<ReleasedRound> SendPlain(const UpdateFormat& format, const GuardedNodes& nodes,
+                                        ShareableKind kind, uint64_t round,
+                                        const std::vector<LocalChange>& changes) {
+  ReleasedRound released{.updates = {}, .bytes = std::vector<size_t>(nodes.size())};
+  for (const LocalChange& change : changes) {
+    GuardedNode& node = *nodes[change.node];
+    RETURN_IF_ERROR(node.RequireAllowed(kind));
+    const std::string bytes = EncodeAdapterUpdate(UpdateOf(format, round, change));
+    released.bytes[change.node] = bytes.size();
+    ASSIGN_OR_RETURN(ReceivedUpdate received, Received(node.id(), bytes));
+    released.updates.push_back(std::move(received));
+  }
+  return released;
+}
 
 class PublicRelease final : public UpdateRelease {
  public:
-  PublicRelease(const UpdateFormat& format, SitePolicy policy, ConsentRegister consents)
-      : format_(format), policy_(std::move(policy)), consents_(std::move(consents)) {}
+  PublicRelease(const UpdateFormat& format, const GuardedNodes& nodes)
+      : format_(format), nodes_(nodes) {}
 
   absl::StatusOr<ReleasedRound> Release(uint64_t round, std::vector<LocalChange> changes) override {
-    constexpr uint8_t kUse = consent_purposes::kTraining | consent_purposes::kSharing;
-    ReleasedRound released{.updates = {}, .bytes = std::vector<size_t>(format_.ids.size())};
-    for (const LocalChange& change : changes) {
-      RETURN_IF_ERROR(policy_.Require("experiment", kUse, ConsentTier::kPublic));
-      RETURN_IF_ERROR(RequireConsent(ConsentTier::kPublic, ShareableKind::kAdapterDelta));
-      const std::vector<Contributor> contributors = {{.user = "writer", .session = ""}};
-      RETURN_IF_ERROR(consents_.RequireAll(contributors, kUse, ConsentTier::kPublic, kNowMs));
-      const std::string bytes = EncodeAdapterUpdate(UpdateOf(format_, round, change));
-      released.bytes[change.node] = bytes.size();
-      ASSIGN_OR_RETURN(ReceivedUpdate received, Received(format_.ids[change.node], bytes));
-      released.updates.push_back(std::move(received));
-    }
-    return released;
+    return SendPlain(format_, nodes_, ShareableKind::kAdapterDelta, round, changes);
   }
-
-  PrivacySpent spent() const override {
-    constexpr double kInfinite = std::numeric_limits<double>::infinity();
-    return {.epsilon = kInfinite, .delta = 0, .snr = kInfinite};
+  absl::StatusOr<PrivacySpent> Spent() const override {
+    constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+    return PrivacySpent{.epsilon = kUnbounded, .delta = 0, .snr = kUnbounded};
   }
 
  private:
   UpdateFormat format_;
-  SitePolicy policy_;
-  ConsentRegister consents_;
+  const GuardedNodes& nodes_;
+};
+
+class ExampleRelease final : public UpdateRelease {
+ public:
+  ExampleRelease(const UpdateFormat& format, const GuardedNodes& nodes, const ExamplePlan& plan)
+      : format_(format), nodes_(nodes), plan_(plan) {}
+
+  // Before any noise is drawn, and before any bytes leave.
+  absl::Status Pay(size_t honest) {
+    for (size_t node = 0; node < honest; ++node) {
+      ASSIGN_OR_RETURN(const uint64_t reservation, nodes_[node]->ledger().Reserve(plan_.charge));
+      RETURN_IF_ERROR(nodes_[node]->ledger().Spend(reservation));
+    }
+    return absl::OkStatus();
+  }
+  absl::StatusOr<ReleasedRound> Release(uint64_t round, std::vector<LocalChange> changes) override {
+    return SendPlain(format_, nodes_, ShareableKind::kDpAdapterDelta, round, changes);
+  }
+  absl::StatusOr<PrivacySpent> Spent() const override {
+    ASSIGN_OR_RETURN(const double epsilon, nodes_[0]->Spent());
+    return PrivacySpent{.epsilon = epsilon,
+                        .delta = plan_.charge.delta,
+                        .snr = plan_.snr,
+                        .sigma = plan_.charge.sigma};
+  }
+
+ private:
+  UpdateFormat format_;
+  const GuardedNodes& nodes_;
+  ExamplePlan plan_;
 };
 
 }  // namespace
-
-std::vector<NodeId> IdsOf(size_t nodes) {
-  std::vector<NodeId> ids;
-  for (size_t node = 0; node < nodes; ++node) {
-    KeySeed seed{};
-    seed[0] = static_cast<uint8_t>(node + 1);
-    ids.push_back(NodeKey::FromSeed(seed).id());
-  }
-  return ids;
-}
 
 AdapterUpdate UpdateOf(const UpdateFormat& format, uint64_t round, const LocalChange& change) {
   AdapterUpdate update{.kind = format.rules.kind,
@@ -86,15 +101,18 @@ absl::StatusOr<ReceivedUpdate> Received(const NodeId& origin, std::string_view b
   return received;
 }
 
-absl::StatusOr<std::unique_ptr<UpdateRelease>> MakePublicRelease(const UpdateFormat& format) {
-  ASSIGN_OR_RETURN(SitePolicy policy, SitePolicy::Parse(kPolicy));
-  ConsentRegister consents;
-  RETURN_IF_ERROR(consents.Put({.subject = {.id = "writer"},
-                                .purposes = consent_purposes::kAll,
-                                .widest = ConsentTier::kPublic,
-                                .granted_ms = 1,
-                                .expires_ms = 2 * kNowMs}));
-  return std::make_unique<PublicRelease>(format, std::move(policy), std::move(consents));
+std::unique_ptr<UpdateRelease> MakePublicRelease(const UpdateFormat& format,
+                                                 const GuardedNodes& nodes) {
+  return std::make_unique<PublicRelease>(format, nodes);
+}
+
+absl::StatusOr<std::unique_ptr<UpdateRelease>> MakeExampleRelease(const UpdateFormat& format,
+                                                                  const GuardedNodes& nodes,
+                                                                  size_t honest,
+                                                                  const ExamplePlan& plan) {
+  auto release = std::make_unique<ExampleRelease>(format, nodes, plan);
+  RETURN_IF_ERROR(release->Pay(honest));
+  return release;
 }
 
 }  // namespace ruvd::bench

@@ -12,11 +12,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bench/experiments/federate_examples.h"
+#include "bench/experiments/federate_guards.h"
 #include "bench/experiments/federate_settings.h"
 #include "bench/experiments/federate_training.h"
 #include "federation/daf/adapter_update.h"
 #include "federation/daf/bank_gate.h"
 #include "privacy/identity/node_key.h"
+#include "privacy/masking/clique.h"
 
 namespace ruvd::bench {
 
@@ -40,7 +43,8 @@ struct ReleasedRound {
   std::vector<size_t> bytes;  // by node, to one receiver
 };
 
-// What a node spent in all rounds, and how much of a release was predicted to be signal.
+// What a node spent in all rounds, as its ledger counts, and how much of a release was predicted to
+// be signal.
 struct PrivacySpent {
   double epsilon = 0;  // infinite: no guarantee
   double delta = 0;
@@ -52,11 +56,7 @@ struct PrivacySpent {
 struct UpdateFormat {
   AdapterUpdateRules rules;
   std::vector<float> boundaries;
-  std::vector<NodeId> ids;  // by node
 };
-
-// The nodes' ids: of keys that are made from their numbers.
-std::vector<NodeId> IdsOf(size_t nodes);
 
 // A plain update. Values that are zero in all of a bank still count as trained.
 AdapterUpdate UpdateOf(const UpdateFormat& format, uint64_t round, const LocalChange& change);
@@ -73,11 +73,41 @@ class UpdateRelease {
                                                 std::vector<LocalChange> changes) = 0;
   // Whether receivers see a sum of all updates only, so that attackers can hide in it.
   virtual bool sums() const { return false; }
-  virtual PrivacySpent spent() const = 0;
+  virtual absl::StatusOr<PrivacySpent> Spent() const = 0;
 };
+
+// Nodes by number, attackers among them; they outlive the release.
+using GuardedNodes = std::vector<std::unique_ptr<GuardedNode>>;
 
 // Tier public: version 2 update bytes, after site policy, operator's tier and contributors'
 // consent.
-absl::StatusOr<std::unique_ptr<UpdateRelease>> MakePublicRelease(const UpdateFormat& format);
+std::unique_ptr<UpdateRelease> MakePublicRelease(const UpdateFormat& format,
+                                                 const GuardedNodes& nodes);
+
+// Tier dp at the level of examples: what was trained with noise, as version 2 update bytes. Charges
+// the whole plan to the ledger of each of the first `honest` nodes, before any noise is drawn.
+absl::StatusOr<std::unique_ptr<UpdateRelease>> MakeExampleRelease(const UpdateFormat& format,
+                                                                  const GuardedNodes& nodes,
+                                                                  size_t honest,
+                                                                  const ExamplePlan& plan);
+
+// How nodes' whole updates are clipped and noised in each of `rounds`.
+struct NodePlan {
+  masking::MaskLayout layout;
+  double delta = 1e-5;
+  double signal = 0.5;
+  size_t rounds = 1;
+};
+// Within (epsilon, delta) of the settings: of each node's update, or with `clique` members of their
+// sum. INVALID_ARGUMENT, LIMIT_EXCEEDED.
+absl::StatusOr<NodePlan> PlanNodes(const FederateSettings& settings, const UpdateFormat& format,
+                                   size_t banks, size_t clique);
+
+// Tier dp at the level of nodes: PrepareRelease of every update.
+std::unique_ptr<UpdateRelease> MakeNodeRelease(const UpdateFormat& format,
+                                               const GuardedNodes& nodes, const NodePlan& plan);
+// Tier masked: PrepareMaskedInput, masks, and the mean of the clique as one update.
+std::unique_ptr<UpdateRelease> MakeMaskedRelease(const UpdateFormat& format,
+                                                 const GuardedNodes& nodes, const NodePlan& plan);
 
 }  // namespace ruvd::bench

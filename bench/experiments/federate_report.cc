@@ -14,14 +14,17 @@ namespace {
 
 using NamedArm = std::pair<std::string, const ArmScores*>;
 
+// Those that were scored.
 std::vector<NamedArm> ArmsOf(const ExperimentScores& scores, size_t node) {
   const NodeScores& own = scores.nodes[node];
-  return {{"base", &scores.base},
-          {"local-only", &own.local},
-          {"local-only LoRA", &own.local_lora},
-          {"federated", &own.federated},
-          {"federated + private", &own.overlay},
-          {"centralised", &scores.centralised}};
+  std::vector<NamedArm> arms = {{"base", &scores.base},
+                                {"local-only", &own.local},
+                                {"local-only LoRA", &own.local_lora},
+                                {"federated", &own.federated},
+                                {"federated + private", &own.overlay},
+                                {"centralised", &scores.centralised}};
+  std::erase_if(arms, [](const NamedArm& arm) { return arm.second->domains.empty(); });
+  return arms;
 }
 
 std::string Signed(const Interval& interval) {
@@ -45,7 +48,7 @@ void PrintDomain(const std::vector<NamedArm>& arms, const ArmScores& base, const
         "    {:<20} {:.4f} {:<28} by t:", name, scores.Mean(),
         arm == &base ? "" : Signed(Change(scores, base.domains[domain], text.valid.documents)));
     for (const double nats : scores.by_t) {
-      fmt::print(" {:.3f}", nats);
+      fmt::print(" {}", nats > 0 ? fmt::format("{:.3f}", nats) : "-");
     }
     fmt::print("\n");
   }
@@ -70,12 +73,15 @@ nlohmann::json ReportNode(const ExperimentScores& scores, std::span<const Domain
   for (size_t domain = 0; domain < texts.size(); ++domain) {
     PrintDomain(arms, scores.base, texts[domain], domain, domain == node);
     for (const auto& [name, arm] : arms) {
-      json["arms"][name][texts[domain].name] = DomainJson(*arm, scores.base, texts[domain], domain);
+      if (!arm->domains[domain].nats.empty()) {
+        json["arms"][name][texts[domain].name] =
+            DomainJson(*arm, scores.base, texts[domain], domain);
+      }
     }
   }
   fmt::print("  general text: {:.4f}", scores.base.general.Mean());
   for (const auto& [name, arm] : arms) {
-    if (arm == &scores.base) {
+    if (arm == &scores.base || arm->general.nats.empty()) {
       continue;
     }
     const Interval change = Change(arm->general, scores.base.general, options.general->documents);
@@ -217,12 +223,14 @@ nlohmann::json Report(const ExperimentScores& scores, std::span<const DomainText
   }
   fmt::print("\n");
   Verdicts verdicts;
-  verdicts.Add("gap",
-               {.what = "share of the gap between local-only and centralised that federation "
-                        "recovers on other nodes' domains",
-                .bound = 0.85},
-               GapShare(scores, texts));
-  JudgeOverlay(scores, texts, &verdicts);
+  if (!scores.centralised.domains.empty()) {
+    verdicts.Add("gap",
+                 {.what = "share of the gap between local-only and centralised that federation "
+                          "recovers on other nodes' domains",
+                  .bound = 0.85},
+                 GapShare(scores, texts));
+    JudgeOverlay(scores, texts, &verdicts);
+  }
   const std::vector<ArmScores> federated = FederatedOf(scores);
   if (options.noised) {
     verdicts.Add("noise_free",

@@ -23,12 +23,14 @@ struct ArmScores {
   Scores general;
 };
 
-// All arms of one node. Those that need no node of their own are the same for all.
+// All arms of one node; those that were left out have no domains.
 struct NodeScores {
-  ArmScores local;       // R-cores of its own text
-  ArmScores federated;   // its global adapter
-  ArmScores overlay;     // that and its private LoRA
-  ArmScores local_lora;  // the same LoRA of its own text, without the global adapter beneath
+  ArmScores local;      // R-cores of its own text
+  ArmScores federated;  // its global adapter
+  ArmScores overlay;    // that and its private LoRA
+  // The same LoRA without the global adapter beneath; scored on its own domain alone, the other
+  // domains and general text are empty.
+  ArmScores local_lora;
   PrivacySpent spent;
   size_t bytes = 0;      // to one receiver
   size_t committed = 0;  // rounds

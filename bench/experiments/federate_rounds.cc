@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -14,6 +17,7 @@
 #include "base/status.h"
 #include "bench/update_attacks.h"
 #include "federation/daf/daf_round.h"
+#include "privacy/dp/snr.h"
 
 namespace ruvd::bench {
 namespace {
@@ -23,8 +27,10 @@ struct Node {
   size_t number = 0;
   std::unique_ptr<train::Objective> objective;
   std::unique_ptr<LocalTraining> training;
+  std::unique_ptr<ExampleTraining> noised;  // in place of it, tier dp at the level of examples
   GlobalAdapter global;
   ReputationTable reputation;
+  MaskingCounts maskings{};
   NodeOutcome outcome;
 };
 
@@ -82,6 +88,15 @@ class NodeGate {
   const DomainText& text_;
 };
 
+// SIGNAL_TOO_WEAK, before any node has trained for nothing.
+absl::Status CheckNodeSnr(const NodePlan& plan, bool masked, size_t nodes) {
+  return dp::RequireSnr({.place = masked ? dp::NoisePlace::kSum : dp::NoisePlace::kEach,
+                         .noise_multiplier = plan.layout.grid.NoiseMultiplier(),
+                         .dimension = plan.layout.Values(),
+                         .contributors = static_cast<double>(nodes),
+                         .signal = plan.signal});
+}
+
 class Federation {
  public:
   Federation(const FederateWorld& world, const FederationPlan& plan) : world_(world), plan_(plan) {}
@@ -98,7 +113,7 @@ class Federation {
       node.outcome.values = node.global.values();
       outcome_.nodes.push_back(std::move(node.outcome));
     }
-    outcome_.spent = release_->spent();
+    ASSIGN_OR_RETURN(outcome_.spent, release_->Spent());
     return std::move(outcome_);
   }
 
@@ -111,25 +126,81 @@ class Federation {
                          .model_hash = world_.parts.model->hash(),
                          .frame_id = world_.parts.frame->id,
                          .modules = adapter.modules()},
-               .boundaries = settings().boundaries,
-               .ids = IdsOf(plan_.honest + plan_.attackers)};
-    ASSIGN_OR_RETURN(release_, MakePublicRelease(format_));
+               .boundaries = settings().boundaries};
+    RETURN_IF_ERROR(BeginReleases());
     for (size_t number = 0; number < plan_.honest; ++number) {
+      RETURN_IF_ERROR(BeginNode(number));
+    }
+    return absl::OkStatus();
+  }
+
+  bool examples_are_hidden() const {
+    return settings().tier == "dp" && settings().unit == "example";
+  }
+
+  // What can be refused is, before anything is trained.
+  absl::Status BeginReleases() {
+    const size_t all = plan_.honest + plan_.attackers;
+    const size_t banks = world_.adapter->banks();
+    ASSIGN_OR_RETURN(folder_, TemporaryFolder::Create());
+    GuardedNode::Terms terms{.noise_seed = settings().noise_seed};
+    if (settings().tier != "public") {
+      terms.tier = settings().tier == "dp" ? ConsentTier::kDp : ConsentTier::kMasked;
       ASSIGN_OR_RETURN(
-          GlobalAdapter global,
-          GlobalAdapter::Create(adapter.banks(), adapter.values_per_bank(), OuterOf(settings())));
-      ASSIGN_OR_RETURN(std::unique_ptr<train::Objective> objective,
-                       ObjectiveOf(*world_.parts.model, world_.texts[number],
-                                   settings().budget.batch, SeedOfNode(settings().seed, number)));
-      auto training =
-          std::make_unique<LocalTraining>(*world_.pass, *objective, adapter.core_parameters(),
-                                          PlanOf(settings(), settings().budget));
-      nodes_.push_back({.number = number,
-                        .objective = std::move(objective),
-                        .training = std::move(training),
-                        .global = std::move(global),
-                        .reputation = {},
-                        .outcome = {}});
+          terms.budget,
+          PrivacyBudget::Within(examples_are_hidden() ? PrivacyUnit::kExample : PrivacyUnit::kNode,
+                                settings().epsilon, settings().delta));
+    }
+    for (size_t number = 0; number < all; ++number) {
+      ASSIGN_OR_RETURN(std::unique_ptr<GuardedNode> node,
+                       GuardedNode::Create(folder_->path(), number, terms));
+      guarded_.push_back(std::move(node));
+    }
+    if (settings().tier == "public") {
+      release_ = MakePublicRelease(format_, guarded_);
+    } else if (examples_are_hidden()) {
+      ASSIGN_OR_RETURN(examples_, PlanExamples(settings(), world_.texts[0].train.size(),
+                                               plan_.honest, world_.adapter->core_parameters()));
+      ASSIGN_OR_RETURN(release_, MakeExampleRelease(format_, guarded_, plan_.honest, examples_));
+    } else {
+      const bool masked = settings().tier == "masked";
+      ASSIGN_OR_RETURN(const NodePlan plan,
+                       PlanNodes(settings(), format_, banks, masked ? all : 0));
+      RETURN_IF_ERROR(CheckNodeSnr(plan, masked, all));
+      release_ = masked ? MakeMaskedRelease(format_, guarded_, plan)
+                        : MakeNodeRelease(format_, guarded_, plan);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status BeginNode(size_t number) {
+    const TrainableAdapter& adapter = *world_.adapter;
+    const DomainText& text = world_.texts[number];
+    ASSIGN_OR_RETURN(
+        GlobalAdapter global,
+        GlobalAdapter::Create(adapter.banks(), adapter.values_per_bank(), OuterOf(settings())));
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<train::Objective> objective,
+        ObjectiveOf(*world_.parts.model, text,
+                    examples_are_hidden() ? settings().baseline.batch : settings().budget.batch,
+                    SeedOfNode(settings().seed, number)));
+    auto training = std::make_unique<LocalTraining>(
+        *world_.pass, *objective, adapter.core_parameters(), PlanOf(settings(), settings().budget));
+    nodes_.push_back({.number = number,
+                      .objective = std::move(objective),
+                      .training = std::move(training),
+                      .noised = nullptr,
+                      .global = std::move(global),
+                      .reputation = {},
+                      .outcome = {}});
+    if (examples_are_hidden()) {
+      ASSIGN_OR_RETURN(ExampleTraining noised,
+                       ExampleTraining::Create({.model = *world_.parts.model,
+                                                .pass = *world_.pass,
+                                                .examples = text.train,
+                                                .random = guarded_[number]->random()},
+                                               examples_, plan_.noise));
+      nodes_.back().noised = std::make_unique<ExampleTraining>(std::move(noised));
     }
     return absl::OkStatus();
   }
@@ -140,8 +211,13 @@ class Federation {
       ASSIGN_OR_RETURN(LocalChange change, TrainLocally(round, node));
       changes.push_back(std::move(change));
     }
+    if (release_->sums()) {
+      RETURN_IF_ERROR(AddHiddenLies(round, &changes));
+    }
     ASSIGN_OR_RETURN(ReleasedRound released, release_->Release(round, std::move(changes)));
-    RETURN_IF_ERROR(AddLies(round, &released));
+    if (!release_->sums()) {
+      RETURN_IF_ERROR(AddLies(round, &released));
+    }
     nlohmann::json& log = outcome_.rounds.emplace_back();
     log["norms"] = nlohmann::json::array();
     for (const ReceivedUpdate& received : released.updates) {
@@ -158,24 +234,68 @@ class Federation {
   absl::StatusOr<LocalChange> TrainLocally(uint64_t round, Node& node) {
     TrainableAdapter& adapter = *world_.adapter;
     adapter.SetCores(node.global.values());
-    if (!settings().keep_state) {
-      node.training->ForgetState();
-    }
     const auto steps = static_cast<uint64_t>(settings().budget.steps);
-    RETURN_IF_ERROR(node.training->Run(round * steps, (round + 1) * steps, &adapter.changes()));
-    return LocalChange{
+    LocalChange change{
         .node = node.number,
-        .delta = Minus(adapter.Cores(), node.global.values()),
-        .maskings = node.training->maskings(),
         .examples = steps * static_cast<uint64_t>(settings().budget.batch) * (round + 1)};
+    if (node.noised) {
+      RETURN_IF_ERROR(TakeNoisedSteps(node));
+      change.maskings = node.noised->maskings();
+    } else {
+      if (!settings().keep_state) {
+        node.training->ForgetState();
+      }
+      RETURN_IF_ERROR(node.training->Run(round * steps, (round + 1) * steps, &adapter.changes()));
+      change.maskings = node.training->maskings();
+    }
+    node.maskings = change.maskings;
+    change.delta = Minus(adapter.Cores(), node.global.values());
+    return change;
   }
 
-  // What attackers send that saw every honest update of the round.
-  absl::Status AddLies(uint64_t round, ReleasedRound* released) {
-    ASSIGN_OR_RETURN(const UpdateAttack attack, AttackOf(settings().attack));
-    if (plan_.attackers == 0 || attack == UpdateAttack::kNone) {
-      return absl::OkStatus();
+  // Steps of plain gradient descent, rate 1: what makes them learn is the outer optimiser.
+  absl::Status TakeNoisedSteps(Node& node) {
+    std::vector<float>& parameters = world_.adapter->changes().parameters();
+    for (int step = 0; step < settings().budget.steps; ++step) {
+      ASSIGN_OR_RETURN(const std::vector<float> move,
+                       node.noised->Step(&world_.adapter->changes()));
+      std::ranges::transform(parameters, move, parameters.begin(), std::plus<>());
     }
+    return absl::OkStatus();
+  }
+
+  // Variance of the noise in a value of the mean of the updates.
+  double NoiseVariance() const {
+    if (!examples_are_hidden() || !plan_.noise) {
+      return 0;
+    }
+    const double deviation =
+        std::ldexp(static_cast<double>(examples_.grid.sigma_units), examples_.grid.exponent) /
+        examples_.expected_batch;
+    return deviation * deviation * settings().budget.steps / static_cast<double>(plan_.honest);
+  }
+
+  // What attackers send that know `honest`, each flattened.
+  absl::StatusOr<std::vector<LocalChange>> Lies(uint64_t round,
+                                                const std::vector<std::vector<float>>& honest) {
+    ASSIGN_OR_RETURN(const UpdateAttack attack, AttackOf(settings().attack));
+    std::vector<LocalChange> changes;
+    if (plan_.attackers == 0 || attack == UpdateAttack::kNone) {
+      return changes;
+    }
+    Random random(Random(settings().seed).Next() + round);
+    const auto lies = Attack(attack, honest, plan_.attackers, random);
+    for (size_t liar = 0; liar < lies.size(); ++liar) {
+      changes.push_back({.node = plan_.honest + liar,
+                         .delta = InBanks(lies[liar], world_.adapter->banks()),
+                         .maskings = nodes_[0].maskings,
+                         .examples = uint64_t{1} << 40});
+    }
+    return changes;
+  }
+
+  // Of attackers that saw every honest update of the round.
+  absl::Status AddLies(uint64_t round, ReleasedRound* released) {
     std::vector<std::vector<float>> honest;
     for (const ReceivedUpdate& received : released->updates) {
       std::vector<float>& values = honest.emplace_back();
@@ -183,18 +303,23 @@ class Federation {
         values.insert(values.end(), bank.values.begin(), bank.values.end());
       }
     }
-    Random random(Random(settings().seed).Next() + round);
-    const auto lies = Attack(attack, honest, plan_.attackers, random);
-    for (size_t liar = 0; liar < lies.size(); ++liar) {
-      const size_t node = plan_.honest + liar;
-      const LocalChange lie{.node = node,
-                            .delta = InBanks(lies[liar], world_.adapter->banks()),
-                            .maskings = nodes_[0].training->maskings(),
-                            .examples = uint64_t{1} << 40};
+    ASSIGN_OR_RETURN(const std::vector<LocalChange> lies, Lies(round, honest));
+    for (const LocalChange& lie : lies) {
       const std::string bytes = EncodeAdapterUpdate(UpdateOf(format_, round, lie));
-      ASSIGN_OR_RETURN(ReceivedUpdate received, Received(format_.ids[node], bytes));
+      ASSIGN_OR_RETURN(ReceivedUpdate received, Received(guarded_[lie.node]->id(), bytes));
       released->updates.push_back(std::move(received));
     }
+    return absl::OkStatus();
+  }
+
+  // Of attackers whose lies go into a sum, clipped as everybody's update.
+  absl::Status AddHiddenLies(uint64_t round, std::vector<LocalChange>* changes) {
+    std::vector<std::vector<float>> honest;
+    for (const LocalChange& change : *changes) {
+      honest.push_back(Flattened(change.delta));
+    }
+    ASSIGN_OR_RETURN(std::vector<LocalChange> lies, Lies(round, honest));
+    std::ranges::move(lies, std::back_inserter(*changes));
     return absl::OkStatus();
   }
 
@@ -204,10 +329,10 @@ class Federation {
     const ShadowEvaluation evaluate = [&](const BankedValues& candidate) {
       return gate.Evaluate(current, candidate);
     };
-    DafRoundInput input{.self = format_.ids[node->number],
+    DafRoundInput input{.self = guarded_[node->number]->id(),
                         .round = node->global.round(),
                         .boundaries = settings().boundaries,
-                        .schedule = HistogramOf(node->training->maskings()),
+                        .schedule = HistogramOf(node->maskings),
                         .current = &current,
                         .updates = {}};
     for (const ReceivedUpdate& received : released.updates) {
@@ -224,8 +349,9 @@ class Federation {
                                      .gate = gating},
                                     measures ? evaluate : ShadowEvaluation(),
                                     measures ? &node->reputation : nullptr));
+    const std::vector<double> variance(current.size(), NoiseVariance());
     ASSIGN_OR_RETURN(const GateOutcome gated,
-                     node->global.Apply(result.delta, {},
+                     node->global.Apply(result.delta, variance,
                                         settings().gate == "each" ? evaluate : ShadowEvaluation(),
                                         gating, result.contributors));
     Note(result, gated, node, log);
@@ -276,6 +402,9 @@ class Federation {
   const FederateWorld& world_;
   const FederationPlan& plan_;
   UpdateFormat format_;
+  std::unique_ptr<TemporaryFolder> folder_;  // of the ledgers
+  GuardedNodes guarded_;
+  ExamplePlan examples_;
   std::unique_ptr<UpdateRelease> release_;
   std::vector<Node> nodes_;
   FederationOutcome outcome_;

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "bench/experiments/sessions.h"
 #include "federation/daf/robust_rules.h"
+#include "inference/limits.h"
 #include "privacy/limits.h"
 
 namespace ruvd::bench {
@@ -85,12 +86,11 @@ void AddFederation(CLI::App* app, FederateSettings* s) {
       ->check(CLI::IsMember(
           {"default", "mean", "median", "trimmed", "krum", "geometric", "nnm", "self-clip"}))
       ->capture_default_str();
-  app->add_option("--outer", s->outer, "optimiser of the global adapter")
-      ->check(CLI::IsMember({"plain", "momentum", "adam"}))
-      ->capture_default_str();
-  app->add_option("--outer-step", s->outer_step)
-      ->check(CLI::Range(1e-6, 1.0))
-      ->capture_default_str();
+  app->add_option("--outer", s->outer,
+                  "optimiser of the global adapter; default: adam for noised gradients, else plain")
+      ->check(CLI::IsMember({"plain", "momentum", "adam"}));
+  app->add_option("--outer-step", s->outer_step, "default: 8e-3 for adam, else 1")
+      ->check(CLI::Range(1e-6, 1.0));
   app->add_option("--gate", s->gate,
                   "on a node's held-out text: every round, once after the last one, or not at all")
       ->check(CLI::IsMember({"each", "last", "off"}))
@@ -101,13 +101,14 @@ void AddFederation(CLI::App* app, FederateSettings* s) {
 }
 
 void AddTraining(CLI::App* app, FederateSettings* s) {
-  app->add_option("--rounds", s->budget.rounds)->check(CLI::Range(1, 200))->capture_default_str();
-  app->add_option("--steps", s->budget.steps, "of a node in a round")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app->add_option("--batch", s->budget.batch, "sequences of a step; tier dp: expected")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
+  app->add_option("--rounds", s->budget.rounds, "default: the baseline's; noised gradients: 10")
+      ->check(CLI::Range(1, 200));
+  app->add_option("--steps", s->budget.steps,
+                  "of a node in a round; default: the baseline's; noised gradients: 1")
+      ->check(CLI::Range(1, 1000));
+  app->add_option("--batch", s->budget.batch,
+                  "sequences of a step; default: the baseline's; noised gradients: 64 expected")
+      ->check(CLI::Range(1, 4096));
   app->add_option("--baseline-rounds", s->baseline.rounds,
                   "of local-only and centralised training and of the noise-free reference of dp")
       ->check(CLI::Range(1, 200))
@@ -129,8 +130,12 @@ void AddTraining(CLI::App* app, FederateSettings* s) {
   app->add_option("--overlay-rank", s->overlay_rank, "of the private LoRA on top")
       ->check(CLI::Range(1, 32))
       ->capture_default_str();
+  app->add_option("--compare", s->compare,
+                  "all; or federated: without local-only, centralised and private adapters")
+      ->check(CLI::IsMember({"all", "federated"}))
+      ->capture_default_str();
   app->add_option("--sequences", s->sequences, "of 128 tokens, that a node trains on")
-      ->check(CLI::Range(8, 16'000))
+      ->check(CLI::Range(size_t{8}, limits::kMaxTrainingExamples))
       ->capture_default_str();
   app->add_option("--pieces", s->pieces, "of a domain that are scored")
       ->check(CLI::Range(1, 10'000))
@@ -199,13 +204,30 @@ absl::Status CheckFile(const std::string& path) {
 
 FederateSettings SmokeSettings() {
   FederateSettings settings;
-  settings.budget = {.rounds = 2, .steps = 6, .batch = 8};
-  settings.baseline = settings.budget;
+  settings.baseline = {.rounds = 2, .steps = 3, .batch = 4};
   settings.sequences = 400;
-  settings.pieces = 10;
-  settings.held_out = 8;
+  settings.pieces = 5;
+  settings.held_out = 5;
   settings.draws = 2;
   return settings;
+}
+
+void FillDefaults(FederateSettings* settings) {
+  const bool examples = settings->tier == "dp" && settings->unit == "example";
+  const auto fill = [](int& value, int suits) { value = value > 0 ? value : suits; };
+  constexpr int kExampleRounds = 10;
+  constexpr int kExampleBatch = 64;
+  TrainingBudget& budget = settings->budget;
+  fill(budget.rounds, examples ? kExampleRounds : settings->baseline.rounds);
+  fill(budget.steps, examples ? 1 : settings->baseline.steps);
+  fill(budget.batch, examples ? kExampleBatch : settings->baseline.batch);
+  const auto fill_real = [](double& value, double suits) { value = value > 0 ? value : suits; };
+  fill_real(settings->clip, examples ? 2.0 : 0.4);
+  fill_real(settings->signal, examples ? 0.09 : 0.5);
+  if (settings->outer.empty()) {
+    settings->outer = examples ? "adam" : "plain";
+  }
+  fill_real(settings->outer_step, settings->outer == "adam" ? 8e-3 : 1.0);
 }
 
 void AddFederateFlags(CLI::App* app, FederateSettings* settings) {
@@ -267,7 +289,8 @@ const AggregationRule* RuleOf(std::string_view name) {
 }
 
 OuterOptions OuterOf(const FederateSettings& settings) {
-  OuterOptions options{.step = settings.outer_step};
+  // Deltas of gradients are small: a larger epsilon would be most of the root.
+  OuterOptions options{.step = settings.outer_step, .epsilon = 1e-4};
   if (settings.outer == "momentum") {
     options.kind = OuterOptions::Kind::kMomentum;
   } else if (settings.outer == "adam") {

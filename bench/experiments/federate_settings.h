@@ -52,12 +52,12 @@ struct FederateSettings {
 
   std::string strategy = "timestep";
   std::string rule = "default";
-  std::string outer = "plain";
-  double outer_step = 1;
+  std::string outer;      // empty: adam for noised gradients, else plain
+  double outer_step = 0;  // 0: 8e-3 for adam, else 1
   std::string gate = "each";
   double gate_errors = 1;
 
-  TrainingBudget budget;
+  TrainingBudget budget = {.rounds = 0, .steps = 0, .batch = 0};  // 0: what suits the tier
   // Of what is trained without privacy to compare with: local-only, centralised, and under the tier
   // dp a federation without noise.
   TrainingBudget baseline;
@@ -66,6 +66,7 @@ struct FederateSettings {
   double learning_rate = 0;  // 0: what suits the rank
   bool keep_state = true;
   int overlay_rank = 2;
+  std::string compare = "all";
   size_t sequences = 2000;
   size_t pieces = 80;
   size_t held_out = 48;
@@ -76,6 +77,10 @@ struct FederateSettings {
 
 // What is small enough to try everything in two minutes.
 FederateSettings SmokeSettings();
+
+// Fills in what was left to the tier and the unit: tier dp at the level of examples has few large
+// batches, one a round, and an adaptive outer optimiser; all others the baseline's budget.
+void FillDefaults(FederateSettings* settings);
 
 // All flags; `settings` must outlive the parsing and holds the defaults.
 void AddFederateFlags(CLI::App* app, FederateSettings* settings);

@@ -24,12 +24,12 @@ BankSchedule ScheduleOf(const AdapterShape& shape) {
   return {.boundaries = shape.boundaries};
 }
 
-size_t BinOf(double t) {
+}  // namespace
+
+size_t BinOfShare(double t) {
   return static_cast<size_t>(std::clamp(std::ceil(t * kScheduleBins - 1e-9) - 1.0, 0.0,
                                         static_cast<double>(kScheduleBins - 1)));
 }
-
-}  // namespace
 
 TrainableAdapter::TrainableAdapter(const ArmParts& parts, const AdapterShape& shape)
     : parts_(parts), shape_(shape), changes_(parts.weights->shape(), ScheduleOf(shape)) {}
@@ -178,7 +178,7 @@ absl::Status LocalTraining::Run(uint64_t from, uint64_t to, ChangeSet<float>* ch
                         train::LearningRateShare({}, step, std::max(plan_.total_steps, step + 1));
     optimizer_.Step(gradient, rate, changes->parameters());
     for (const TrainingSequence& sequence : batch) {
-      ++maskings_[BinOf(sequence.t)];
+      ++maskings_[BinOfShare(sequence.t)];
     }
   }
   return absl::OkStatus();

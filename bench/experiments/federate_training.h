@@ -76,6 +76,8 @@ struct LocalPlan {
 
 // Maskings by tenth of t.
 using MaskingCounts = std::array<uint64_t, kScheduleBins>;
+// The tenth (i/10, (i+1)/10] that a masked share t is in.
+size_t BinOfShare(double t);
 
 // AdamW on one objective, in parts: a node's rounds. Borrows what it is given.
 class LocalTraining {

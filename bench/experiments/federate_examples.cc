@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/experiments/federate_examples.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "base/random.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/evaluate/nelbo.h"
+#include "inference/train/losses.h"
+#include "privacy/dp/rdp.h"
+#include "privacy/dp/sampled_gaussian.h"
+#include "privacy/dp/snr.h"
+#include "privacy/dp/zcdp.h"
+#include "privacy/ledger/privacy_budget.h"
+
+namespace ruvd::bench {
+namespace {
+
+using train::ChangeSet;
+using train::TrainingSequence;
+
+// Integer orders without a gap from 2 on.
+std::vector<double> SmallOrders() {
+  std::vector<double> orders;
+  for (int order = 2; order <= 64; ++order) {
+    orders.push_back(order);
+  }
+  return orders;
+}
+
+absl::StatusOr<dp::RdpAccountant> Accounted(const dp::SampledGaussian& mechanism,
+                                            std::vector<double> orders) {
+  ASSIGN_OR_RETURN(dp::RdpAccountant accountant, dp::RdpAccountant::Create(std::move(orders)));
+  RETURN_IF_ERROR(accountant.Compose(mechanism));
+  return accountant;
+}
+
+absl::StatusOr<double> EpsilonAt(const dp::SampledGaussian& mechanism, double delta) {
+  ASSIGN_OR_RETURN(const dp::RdpAccountant accountant, Accounted(mechanism, dp::IntegerOrders()));
+  ASSIGN_OR_RETURN(const dp::RdpBound bound, accountant.Epsilon(delta));
+  return bound.value;
+}
+
+// The order at which order * rho gives the smallest epsilon.
+double BestOrder(double rho, double delta) {
+  const auto epsilon = [&](double order) {
+    return rho * order + std::log1p(-1 / order) - (std::log(delta) + std::log(order)) / (order - 1);
+  };
+  double low = -7;  // logarithms of order - 1
+  double high = 9;
+  for (int i = 0; i < 100; ++i) {
+    const double a = low + (high - low) / 3;
+    const double b = high - (high - low) / 3;
+    (epsilon(1 + std::exp(a)) <= epsilon(1 + std::exp(b)) ? high : low) =
+        epsilon(1 + std::exp(a)) <= epsilon(1 + std::exp(b)) ? b : a;
+  }
+  return 1 + std::exp((low + high) / 2);
+}
+
+// Renyi privacy at a real order: (order - 1) times it is convex, so that a chord bounds it.
+double AtOrder(std::span<const double> rdp, double order) {
+  const auto below = static_cast<size_t>(order) - 2;
+  const double n = static_cast<double>(below) + 2;
+  const double low = (n - 1) * rdp[below];
+  const double high = below + 1 < rdp.size() ? n * rdp[below + 1] : low;
+  return (low + (order - n) * (high - low)) / (order - 1);
+}
+
+double LargestSlope(std::span<const double> rdp, double most) {
+  constexpr double kStep = 0.01;
+  double largest = AtOrder(rdp, most) / most;
+  for (double order = 2; order < most; order += kStep) {
+    largest = std::max(largest, AtOrder(rdp, order) / order);
+  }
+  constexpr double kBetweenSteps = 1.001;
+  return largest * kBetweenSteps;
+}
+
+double UniformFrom(const dp::RandomBytes& random) {
+  std::array<uint8_t, 8> bytes{};
+  random(bytes);
+  uint64_t bits = 0;
+  std::memcpy(&bits, bytes.data(), sizeof(bits));
+  return std::ldexp(static_cast<double>(bits >> 11), -53);
+}
+
+}  // namespace
+
+absl::StatusOr<double> ChargeableRho(std::span<const double> rdp, double delta) {
+  RETURN_IF_ERROR(dp::CheckDelta(delta));
+  const double last = static_cast<double>(rdp.size()) + 1;
+  // A larger rho has a smaller best order and so a smaller slope to cover.
+  double rho = rdp.empty() ? 0 : rdp[0] / 2;
+  constexpr double kRaise = 1.001;
+  for (;;) {
+    const double most = BestOrder(rho, delta);
+    if (!(most >= 2) || most > last) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "a privacy curve whose best order is {:.3g} cannot be charged by orders 2 to "
+                   "{}; choose an epsilon between 0.1 and 25",
+                   most, last);
+    }
+    if (LargestSlope(rdp, most) <= rho) {
+      return rho;
+    }
+    rho *= kRaise;
+  }
+}
+
+absl::StatusOr<LedgerCharge> ChargeOf(const dp::SampledGaussian& mechanism, double delta) {
+  ASSIGN_OR_RETURN(const dp::RdpAccountant accountant, Accounted(mechanism, SmallOrders()));
+  LedgerCharge charge{.unit = PrivacyUnit::kExample,
+                      .mechanism = PrivacyMechanism::kSubsampledGaussian,
+                      .sigma = mechanism.sigma,
+                      .sampling_rate = mechanism.q,
+                      .steps = mechanism.steps,
+                      .delta = delta,
+                      .subject = "federate"};
+  ASSIGN_OR_RETURN(charge.epsilon, EpsilonAt(mechanism, delta));
+  for (size_t i = 0; i < accountant.orders().size(); ++i) {
+    charge.rdp.push_back({.order = accountant.orders()[i], .rdp = accountant.rdp()[i]});
+  }
+  ASSIGN_OR_RETURN(const double rho, ChargeableRho(accountant.rdp(), delta));
+  ASSIGN_OR_RETURN(charge.rho_q32, dp::FixedPointRho(rho));
+  return charge;
+}
+
+absl::StatusOr<ExamplePlan> PlanExamples(const FederateSettings& settings, size_t examples,
+                                         size_t nodes, size_t dimension) {
+  ExamplePlan plan{.sampling_rate = std::min(1.0, static_cast<double>(settings.budget.batch) /
+                                                      static_cast<double>(examples)),
+                   .steps = static_cast<uint64_t>(settings.budget.rounds) *
+                            static_cast<uint64_t>(settings.budget.steps),
+                   .clip = settings.clip};
+  plan.expected_batch = plan.sampling_rate * static_cast<double>(examples);
+  ASSIGN_OR_RETURN(const PrivacyBudget budget,
+                   PrivacyBudget::Within(PrivacyUnit::kExample, settings.epsilon, settings.delta));
+  ASSIGN_OR_RETURN(double sigma, dp::SampledGaussianSigma(settings.epsilon, settings.delta,
+                                                          plan.sampling_rate, plan.steps));
+  // The ledger adds up in zero-concentrated privacy, which says more than Renyi privacy does.
+  for (plan.charge.rho_q32 = budget.rho_q32 + 1; plan.charge.rho_q32 > budget.rho_q32;) {
+    constexpr double kRaise = 1.004;
+    sigma *= kRaise;
+    ASSIGN_OR_RETURN(plan.grid, dp::MakeNoiseGrid(plan.clip, sigma, dimension));
+    ASSIGN_OR_RETURN(plan.charge, ChargeOf({.q = plan.sampling_rate,
+                                            .sigma = plan.grid.NoiseMultiplier(),
+                                            .steps = plan.steps},
+                                           settings.delta));
+  }
+  const dp::SnrQuestion question{.place = dp::NoisePlace::kSum,
+                                 .noise_multiplier = plan.charge.sigma,
+                                 .dimension = dimension,
+                                 .contributors = plan.expected_batch,
+                                 .releases = static_cast<double>(plan.steps * nodes),
+                                 .signal = settings.signal};
+  RETURN_IF_ERROR(dp::RequireSnr(question));
+  ASSIGN_OR_RETURN(plan.snr, dp::PredictSnr(question));
+  return plan;
+}
+
+ExampleTraining::ExampleTraining(const Parts& parts, const ExamplePlan& plan,
+                                 const train::TextRules& rules, dp::DiscreteGaussian noise,
+                                 bool noised)
+    : parts_(parts), plan_(plan), rules_(rules), noise_(std::move(noise)), noised_(noised) {}
+
+absl::StatusOr<ExampleTraining> ExampleTraining::Create(const Parts& parts, const ExamplePlan& plan,
+                                                        bool noise) {
+  ASSIGN_OR_RETURN(const train::TextRules rules, train::RulesOf(parts.model));
+  ASSIGN_OR_RETURN(dp::DiscreteGaussian sampler,
+                   dp::DiscreteGaussian::Create(plan.grid.sigma_units));
+  return ExampleTraining(parts, plan, rules, std::move(sampler), noise);
+}
+
+std::vector<TrainingSequence> ExampleTraining::Sample() {
+  std::vector<TrainingSequence> batch;
+  for (const TrainingExample& example : parts_.examples) {
+    if (UniformFrom(parts_.random) >= plan_.sampling_rate) {
+      continue;
+    }
+    // Masked by itself: a masking that depended on who else is in the batch would change the others
+    // when one leaves.
+    Random random(static_cast<uint64_t>(std::ldexp(UniformFrom(parts_.random), 53)));
+    const std::vector<std::vector<size_t>> spans(1, {example.completion.size()});
+    const Corruption corruption = DrawCorruptions(spans, random).front();
+    batch.push_back(train::CorruptedSequence(rules_, example, corruption, {}, 1.0));
+  }
+  return batch;
+}
+
+void ExampleTraining::AddClipped(std::span<const TrainingSequence> batch, ChangeSet<float>* changes,
+                                 std::vector<int64_t>* sum) {
+  // Rounding adds to the norm; clipped a little shorter, few are clipped again in integers, which
+  // rounds towards zero.
+  constexpr double kRoom = 1 - 1.0 / 64;
+  const size_t values = sum->size();
+  std::vector<float> gradients(batch.size() * values);
+  std::vector<float*> places;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    places.push_back(gradients.data() + i * values);
+  }
+  parts_.pass.Run(batch, {.changes = changes, .gradients = places});
+  std::vector<int32_t> units(values);
+  for (float* const place : places) {
+    const std::span<float> gradient(place, values);
+    if (!std::isfinite(train::ClipNorm(gradient, kRoom * plan_.clip))) {
+      continue;  // it counts as zero
+    }
+    std::ranges::transform(gradient, units.begin(), [&](float value) {
+      return static_cast<int32_t>(
+          std::lround(std::ldexp(static_cast<double>(value), -plan_.grid.exponent)));
+    });
+    dp::ClipIntegers(units, plan_.grid.clip_units);
+    std::ranges::transform(units, *sum, sum->begin(),
+                           [](int32_t unit, int64_t before) { return before + unit; });
+  }
+}
+
+absl::StatusOr<std::vector<float>> ExampleTraining::Step(ChangeSet<float>* changes) {
+  constexpr size_t kTogether = 8;
+  const std::vector<TrainingSequence> batch = Sample();
+  std::vector<int64_t> sum(changes->parameters().size());
+  for (size_t begin = 0; begin < batch.size(); begin += kTogether) {
+    AddClipped(std::span(batch).subspan(begin, std::min(kTogether, batch.size() - begin)), changes,
+               &sum);
+  }
+  for (const TrainingSequence& sequence : batch) {
+    ++maskings_[BinOfShare(sequence.t)];
+  }
+  std::vector<int32_t> noise(sum.size());
+  if (noised_) {
+    noise_.Sample(parts_.random, noise);
+  }
+  std::vector<float> change(sum.size());
+  for (size_t i = 0; i < sum.size(); ++i) {
+    change[i] = static_cast<float>(
+        -std::ldexp(static_cast<double>(sum[i] + noise[i]), plan_.grid.exponent) /
+        plan_.expected_batch);
+  }
+  return change;
+}
+
+}  // namespace ruvd::bench

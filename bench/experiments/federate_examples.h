@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/experiments/federate_settings.h"
+#include "bench/experiments/federate_training.h"
+#include "inference/train/network_pass.h"
+#include "inference/train/optimizer.h"
+#include "privacy/dp/discrete_gaussian.h"
+#include "privacy/dp/grid_release.h"
+#include "privacy/dp/sampled_gaussian.h"
+#include "privacy/ledger/ledger_entry.h"
+
+namespace ruvd::bench {
+
+// Steps of DP-SGD at the level of examples in one node: what they add, and what they cost. All of
+// it is known before any text is looked at.
+struct ExamplePlan {
+  double sampling_rate = 1;
+  uint64_t steps = 1;
+  double clip = 2;
+  double expected_batch = 64;
+  dp::NoiseGrid grid;
+  double snr = 0;       // predicted, of the mean over all steps and nodes
+  LedgerCharge charge;  // of all steps together
+};
+
+// What the ledger is charged for steps of the sampled Gaussian. Errors of ChargeableRho.
+absl::StatusOr<LedgerCharge> ChargeOf(const dp::SampledGaussian& mechanism, double delta);
+
+// Within (epsilon, delta) of the settings, as the ledger counts, for `examples` sequences of each
+// of `nodes`, in `dimension` values. The sum of clipped integer gradients gets discrete Gaussian
+// noise. Of Poisson sampling only integer Renyi orders are used: their moments are sums of moments
+// of the mechanism without sampling, which are no larger for the discrete Gaussian than for the
+// continuous one (Canonne, Kamath and Steinke 2020), and the distributions with and without an
+// example are mirror images (Mironov, Talwar and Zhang 2019, theorem 5). INVALID_ARGUMENT;
+// SIGNAL_TOO_WEAK with the figure and the ways out.
+absl::StatusOr<ExamplePlan> PlanExamples(const FederateSettings& settings, size_t examples,
+                                         size_t nodes, size_t dimension);
+
+// Smallest rho that may stand in a ledger, whose epsilons are said at `delta` or more, for a
+// mechanism with Renyi privacy rdp[i] at the integer orders 2, 3, ...: a sum of such charges is
+// turned into epsilon at its best order, which is at most that of the smallest of them, so it is
+// enough that order * rho bounds the curve from order 2 up to there. INVALID_ARGUMENT where the
+// best order is below 2, as it is for epsilons above 25 or so, or beyond the curve.
+absl::StatusOr<double> ChargeableRho(std::span<const double> rdp, double delta);
+
+// DP-SGD of one node: every sequence is drawn by itself with the sampling rate and masked by
+// itself, its gradient is clipped, rounded to the grid and clipped again in integers; the sum gets
+// noise. Borrows what it is given; not thread-safe.
+class ExampleTraining {
+ public:
+  struct Parts {
+    const Model& model;
+    train::NetworkPass<float>& pass;
+    std::span<const TrainingExample> examples;
+    const dp::RandomBytes& random;
+  };
+  // `noise`: else the steps clip only, to compare with. Errors of DiscreteGaussian and RulesOf.
+  static absl::StatusOr<ExampleTraining> Create(const Parts& parts, const ExamplePlan& plan,
+                                                bool noise);
+
+  // The negative mean gradient of one step as it may be used: noised, over the expected batch.
+  absl::StatusOr<std::vector<float>> Step(train::ChangeSet<float>* changes);
+  const MaskingCounts& maskings() const { return maskings_; }
+
+ private:
+  ExampleTraining(const Parts& parts, const ExamplePlan& plan, const train::TextRules& rules,
+                  dp::DiscreteGaussian noise, bool noised);
+  std::vector<train::TrainingSequence> Sample();
+  // Adds the clipped gradients of some sequences.
+  void AddClipped(std::span<const train::TrainingSequence> batch, train::ChangeSet<float>* changes,
+                  std::vector<int64_t>* sum);
+
+  Parts parts_;
+  ExamplePlan plan_;
+  train::TextRules rules_;
+  dp::DiscreteGaussian noise_;
+  bool noised_;
+  MaskingCounts maskings_{};
+};
+
+}  // namespace ruvd::bench

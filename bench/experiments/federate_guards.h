@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "privacy/consent/consent.h"
+#include "privacy/consent/site_policy.h"
+#include "privacy/consent/user_consent.h"
+#include "privacy/dp/discrete_gaussian.h"
+#include "privacy/identity/node_key.h"
+#include "privacy/ledger/privacy_budget.h"
+#include "privacy/release/update_release.h"
+#include "storage/db/database.h"
+#include "storage/ledger/privacy_ledger_store.h"
+
+namespace ruvd::bench {
+
+inline constexpr char kExperimentScope[] = "experiment";
+
+// A folder that goes with the object.
+class TemporaryFolder {
+ public:
+  // FILE_UNWRITABLE.
+  static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Create();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// What stands between a node's update and the others: its key, site policy, the operator's tier,
+// the consent of the one who wrote its texts, and its ledger on disk. Not movable: guards borrow.
+class GuardedNode {
+ public:
+  struct Terms {
+    ConsentTier tier = ConsentTier::kPublic;
+    PrivacyBudget budget;     // of tiers with noise
+    uint64_t noise_seed = 0;  // 0: the operating system's randomness
+  };
+  // The key is made from `number`. Errors of the database and the ledger.
+  static absl::StatusOr<std::unique_ptr<GuardedNode>> Create(const std::string& folder,
+                                                             size_t number, const Terms& terms);
+
+  const NodeId& id() const { return key_.id(); }
+  ReleaseGuards Guards();
+  std::span<const Contributor> contributors() const { return contributors_; }
+  PrivacyLedgerStore& ledger() { return *ledger_; }
+  const dp::RandomBytes& random() const { return random_; }
+  // Policy, operator's tier and consent for what carries no noise of its own when it leaves.
+  absl::Status RequireAllowed(ShareableKind kind);
+  // Epsilon at the budget's delta of all that the ledger was charged.
+  absl::StatusOr<double> Spent() const;
+
+ private:
+  GuardedNode(NodeKey key, const Terms& terms);
+  NodeKey key_;
+  Terms terms_;
+  SitePolicy policy_;
+  ConsentRegister consents_;
+  std::vector<Contributor> contributors_;
+  dp::RandomBytes random_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<PrivacyLedgerStore> ledger_;
+};
+
+// Node keys of the experiment, by number from 0.
+NodeKey ExperimentKey(size_t number);
+
+}  // namespace ruvd::bench
