@@ -261,14 +261,15 @@ TEST(ChargeTest, CoversTheCurveAtItsBestOrder) {
   }
 }
 
-TEST(ChargeTest, WithoutSamplingItIsTheGaussiansOwn) {
+TEST(ChargeTest, WithoutSamplingItIsLittleAboveTheGaussiansOwn) {
   std::vector<double> rdp;
   constexpr double kRho = 0.5;
   for (int order = 2; order <= 64; ++order) {
     rdp.push_back(kRho * order);
   }
-  EXPECT_NEAR(ChargeableRho(rdp, 1e-5).value(), kRho, 0.005);
+  // The chord between orders 2 and 3 is up to 7 % above the curve.
   EXPECT_GE(ChargeableRho(rdp, 1e-5).value(), kRho);
+  EXPECT_LE(ChargeableRho(rdp, 1e-5).value(), 1.08 * kRho);
 }
 
 FederateSettings ExampleSettings() {
