@@ -379,14 +379,22 @@ absl::StatusOr<Bench> MakeBench(const Arguments& arguments, const std::vector<Ad
 
 absl::StatusOr<std::vector<AdapterArm>> ChosenArms(const Arguments& arguments) {
   std::vector<AdapterArm> arms = AllArms(arguments);
+  std::string names;
+  for (const AdapterArm& arm : arms) {
+    names += (names.empty() ? "" : ", ") + arm.name;
+  }
+  for (const std::string& name : arguments.arms) {
+    if (std::ranges::count(arms, name, &AdapterArm::name) == 0) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "--arms {}: no such arm; there are: {}", name, names);
+    }
+  }
   std::erase_if(arms, [&](const AdapterArm& arm) {
     return !arguments.arms.empty() && std::ranges::count(arguments.arms, arm.name) == 0;
   });
-  const bool cores = std::ranges::any_of(arms, &AdapterArm::core);
-  if (arms.empty() || (cores && arguments.base.empty())) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument, "{}",
-                 arms.empty() ? "--arms names none of the arms"
-                              : "cores need --base, public text for their frame");
+  if (std::ranges::any_of(arms, &AdapterArm::core) && arguments.base.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "cores need --base, public text for their frame");
   }
   return WithBaselines(arguments, std::move(arms));
 }
