@@ -15,6 +15,16 @@
 namespace ruvd {
 namespace {
 
+// Of records and suspicions alike.
+EnvelopeRules RulesOfMembers(const LocalNode& local, Instant now) {
+  EnvelopeRules rules;
+  rules.cluster_id = local.cluster_id;
+  rules.purpose = EnvelopePurpose::kMember;
+  rules.now_ms = now.wall_ms;
+  rules.freshness = EnvelopeRules::Freshness::kStored;  // the incarnation bars an old one
+  return rules;
+}
+
 // A record of which two thirds of its life are over was not renewed.
 bool Overdue(const SignedRecord& record, int64_t wall_ms) {
   return wall_ms >= record.created_ms + (record.expires_ms - record.created_ms) / 3 * 2;
@@ -142,12 +152,8 @@ absl::StatusOr<RecordPtr> MemberTable::Verify(const Envelope& envelope, const Di
   }
   auto record = std::make_shared<SignedRecord>();
   ASSIGN_OR_RETURN(record->record, DecodeMemberRecord(AsBytes(envelope.body)));
-  EnvelopeRules rules;
-  rules.cluster_id = local_->cluster_id;
-  rules.purpose = EnvelopePurpose::kMember;
-  rules.now_ms = now.wall_ms;
-  rules.freshness = EnvelopeRules::Freshness::kStored;  // the incarnation bars an old one
-  ASSIGN_OR_RETURN(const EnvelopeHeader header, VerifyCertified(envelope, *certificates_, rules));
+  ASSIGN_OR_RETURN(const EnvelopeHeader header,
+                   VerifyCertified(envelope, *certificates_, RulesOfMembers(*local_, now)));
   if (header.body_type != kBodyMemberRecord ||
       header.expires_ms - header.created_ms > limits::kRecordLifeMaxMillis) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
@@ -211,12 +217,8 @@ absl::StatusOr<MemberTable::Accused> MemberTable::ApplyAccusation(const Envelope
       accusation.certificate.node_id == local_->key->id()) {
     return Accused::kNothingNew;
   }
-  EnvelopeRules rules;
-  rules.cluster_id = local_->cluster_id;
-  rules.purpose = EnvelopePurpose::kMember;
-  rules.now_ms = now.wall_ms;
-  rules.freshness = EnvelopeRules::Freshness::kStored;  // the incarnation bars an old one
-  ASSIGN_OR_RETURN(const EnvelopeHeader header, VerifyCertified(envelope, *certificates_, rules));
+  ASSIGN_OR_RETURN(const EnvelopeHeader header,
+                   VerifyCertified(envelope, *certificates_, RulesOfMembers(*local_, now)));
   if (header.body_type != kBodySuspicion) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                  "suspicion has body type {}; update the sending node", header.body_type);

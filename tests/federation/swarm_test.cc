@@ -82,7 +82,7 @@ TEST(Swarm, AHundredNodesWithTwoSeedsBecomeOneMesh) {
 // Crashes without a word, with frames lost: every survivor knows within 12 s, and nobody who lives
 // is declared dead.
 TEST(Swarm, CrashesAreFoundInTime) {
-  Swarm swarm({.nodes = 60, .seed = 5, .loss = 0.05});
+  Swarm swarm({.nodes = 100, .seed = 5, .loss = 0.05});
   ASSERT_TRUE(swarm.RunUntil([&] { return AllAlive(swarm); }, seconds(20)));
   swarm.Run(seconds(20));
   std::map<size_t, TimePoint> crashed;
@@ -107,10 +107,10 @@ TEST(Swarm, CrashesAreFoundInTime) {
   }
   swarm.Run(seconds(16));
   std::sort(delays.begin(), delays.end());
-  ASSERT_GE(delays.size(), 3 * 57U);
+  ASSERT_GE(delays.size(), 3 * 97U);
   EXPECT_LE(delays[delays.size() * 99 / 100], 12.0);
   EXPECT_EQ(wrong, 0U);
-  EXPECT_EQ(swarm.core(0).Members().size(), 60U);  // suspicion removes nobody
+  EXPECT_EQ(swarm.core(0).Members().size(), 100U);  // suspicion removes nobody
 }
 
 // A partition is healed by dialling those that seemed lost; they refute, and nothing is missing.
