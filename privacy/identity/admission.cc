@@ -4,6 +4,7 @@
 #include "privacy/identity/admission.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-CERT-v1\0", 16);
 constexpr uint16_t kVersion = 1;
+// Behind magic, version and key.
+constexpr size_t kNodeIdOffset = 16 + 2 + 32;
 
 absl::Status Invalid(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kCertificateInvalid,
@@ -92,6 +95,13 @@ absl::StatusOr<AdmissionCert> AdmissionCert::Parse(std::span<const uint8_t> byte
     return Invalid("is not canonically encoded");
   }
   return cert;
+}
+
+NodeId AdmissionCert::ClaimedNodeId(std::span<const uint8_t> bytes) {
+  RUVD_CHECK(bytes.size() >= kBytes);
+  NodeId id;
+  std::memcpy(id.data(), bytes.data() + kNodeIdOffset, id.size());
+  return id;
 }
 
 absl::Status AdmissionCert::CheckTime(int64_t now_ms) const {

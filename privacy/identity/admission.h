@@ -51,6 +51,9 @@ struct AdmissionCert {
   // Reads exactly kBytes bytes. CERTIFICATE_INVALID for any other length, a field out of its range
   // or an id that is not the key's. Cheap, and trusts nothing yet: see Verify.
   static absl::StatusOr<AdmissionCert> Parse(std::span<const uint8_t> bytes);
+  // The id that the bytes of a certificate, at least kBytes of them, claim: nothing is checked. For
+  // telling what was seen before without the cost of Parse.
+  static NodeId ClaimedNodeId(std::span<const uint8_t> bytes);
   // OK if `trusted_issuer` signed this and it is valid at `now_ms`. CERTIFICATE_FOREIGN for another
   // issuer, KEY_INVALID for an unusable key, SIGNATURE_INVALID, CERTIFICATE_EXPIRED (also for not
   // yet valid).
