@@ -238,10 +238,12 @@ absl::Status GossipCore::State::OnSuspicions(Link& link,
       }
       continue;
     }
-    const NodeId suspect = DecodeAccusation(AsBytes(envelope.body))->suspect;
-    if (*applied == MemberTable::Accused::kPassOn) {
+    const NodeId suspect = PeekAccusation(AsBytes(envelope.body))->suspect;
+    if (*applied == MemberTable::Accused::kFirst || *applied == MemberTable::Accused::kFurther) {
       PassOnAccusation(std::make_shared<const Envelope>(envelope), suspect, link.id);
-      detector.Check(suspect, members.alive(), now.now);
+      if (*applied == MemberTable::Accused::kFirst) {
+        detector.Check(suspect, members.alive(), now.now);
+      }
     } else if (*applied == MemberTable::Accused::kUnknown) {
       wanted.mutable_member_want()->add_ids(std::string(AsText(suspect)));
     } else if (*applied == MemberTable::Accused::kRefute) {

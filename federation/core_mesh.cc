@@ -201,8 +201,10 @@ void GossipCore::State::TickAntiEntropy(Instant now) {
   if (!recon.Due(now.now)) {
     return;
   }
-  // Half of the exchanges are with members outside the mesh, which no neighbour can hide from us.
-  if (random.Chance(0.5) && DialMembers(1, DialPurpose::kExchange, now) > 0) {
+  // Half of the exchanges are with members outside the mesh, which no neighbour can hide from us;
+  // fewer while there is much to exchange, since each costs a link and four signatures.
+  const double outside = recon.busy() ? limits::kReconOutsideBusy : limits::kReconOutside;
+  if (random.Chance(outside) && DialMembers(1, DialPurpose::kExchange, now) > 0) {
     recon.Begun(ClusterScale(members.records().size()), now.now, random);
     return;
   }

@@ -162,6 +162,9 @@ inline constexpr Duration kReconPeriod = seconds(30);
 inline constexpr Duration kReconPeriodBusy = seconds(1);
 // Exchanges at the busy period after a new link or a difference.
 inline constexpr int kReconBusyExchanges = 10;
+// Share of exchanges with members outside the mesh, and during the busy period.
+inline constexpr double kReconOutside = 0.5;
+inline constexpr double kReconOutsideBusy = 0.125;
 // A range with at most this many ids is listed, a larger one split into as many parts.
 inline constexpr size_t kReconListIds = 16;
 inline constexpr size_t kReconSplit = 16;

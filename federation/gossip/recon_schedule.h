@@ -22,6 +22,7 @@ class ReconSchedule {
     period_ = limits::kReconPeriodBusy;
     next_ = std::min(next_, now + limits::kReconPeriodBusy);
   }
+  bool busy() const { return busy_ > 0; }
   bool Due(TimePoint now) const { return next_ <= now; }
   // An exchange begins. `scale`: ClusterScale.
   void Begun(int scale, TimePoint now, Random& random) {

@@ -13,12 +13,14 @@ namespace ruvd {
 
 absl::StatusOr<const AdmissionCert*> CertificateStore::Admit(std::span<const uint8_t> bytes,
                                                              int64_t now_ms) {
-  ASSIGN_OR_RETURN(AdmissionCert cert, AdmissionCert::Parse(bytes));
-  const auto found = known_.find(cert.node_id);
+  const auto found = bytes.size() == AdmissionCert::kBytes
+                         ? known_.find(AdmissionCert::ClaimedNodeId(bytes))
+                         : known_.end();
   if (found != known_.end() && found->second.bytes == AsText(bytes)) {
     RETURN_IF_ERROR(found->second.cert.CheckTime(now_ms));
     return &found->second.cert;
   }
+  ASSIGN_OR_RETURN(AdmissionCert cert, AdmissionCert::Parse(bytes));
   RETURN_IF_ERROR(cert.Verify(issuer_, now_ms));
   if (known_.size() >= 2 * limits::kMaxRecords && found == known_.end()) {
     known_.erase(known_.begin());  // only a cache: verified again when it comes back

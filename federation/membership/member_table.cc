@@ -170,7 +170,25 @@ absl::StatusOr<RecordPtr> MemberTable::Verify(const Envelope& envelope, const Di
   return RecordPtr(std::move(record));
 }
 
+std::optional<NodeId> MemberTable::KnownAlready(const Envelope& envelope) const {
+  if (envelope.body.size() < AdmissionCert::kBytes) {
+    return std::nullopt;
+  }
+  const NodeId id = AdmissionCert::ClaimedNodeId(AsBytes(envelope.body));
+  const RecordPtr* known = records_.Find(id);
+  // The same message, whatever its signature: see MessageId.
+  if (known == nullptr || (*known)->envelope.header != envelope.header ||
+      (*known)->envelope.body != envelope.body) {
+    return std::nullopt;
+  }
+  return id;
+}
+
 absl::StatusOr<MemberTable::Applied> MemberTable::Apply(const Envelope& envelope, Instant now) {
+  // Most records come from several neighbours: known ones are told by their bytes.
+  if (const auto duplicate = KnownAlready(envelope)) {
+    return Applied{.newer = false, .id = *duplicate};
+  }
   ASSIGN_OR_RETURN(const MemberRecord claimed, DecodeMemberRecord(AsBytes(envelope.body)));
   const NodeId id = claimed.certificate.node_id;
   Applied applied{.newer = false, .id = id};
@@ -207,16 +225,18 @@ void MemberTable::Restore(std::shared_ptr<const RecordBase> base, TimePoint now)
 
 absl::StatusOr<MemberTable::Accused> MemberTable::ApplyAccusation(const Envelope& envelope,
                                                                   Instant now) {
-  ASSIGN_OR_RETURN(const Accusation accusation, DecodeAccusation(AsBytes(envelope.body)));
-  const RecordPtr* known = records_.Find(accusation.suspect);
-  if (known == nullptr || accusation.incarnation > (*known)->record.incarnation) {
+  // Most accusations come from several neighbours: what changes nothing is not verified.
+  ASSIGN_OR_RETURN(const AccusationClaim claim, PeekAccusation(AsBytes(envelope.body)));
+  const RecordPtr* known = records_.Find(claim.suspect);
+  if (known == nullptr || claim.incarnation > (*known)->record.incarnation) {
     return Accused::kUnknown;
   }
-  if (accusation.incarnation < (*known)->record.incarnation ||
-      (*known)->record.state == MemberState::kLeft ||
-      accusation.certificate.node_id == local_->key->id()) {
+  if (claim.incarnation < (*known)->record.incarnation ||
+      (*known)->record.state == MemberState::kLeft || claim.accuser == local_->key->id() ||
+      suspicions_.Settled(claim, alive())) {
     return Accused::kNothingNew;
   }
+  ASSIGN_OR_RETURN(const Accusation accusation, DecodeAccusation(AsBytes(envelope.body)));
   ASSIGN_OR_RETURN(const EnvelopeHeader header,
                    VerifyCertified(envelope, *certificates_, RulesOfMembers(*local_, now)));
   if (header.body_type != kBodySuspicion) {
@@ -226,14 +246,15 @@ absl::StatusOr<MemberTable::Accused> MemberTable::ApplyAccusation(const Envelope
   if (accusation.suspect == local_->key->id()) {
     return Accused::kRefute;
   }
-  const bool suspected = Silent(accusation.suspect);
+  const bool silent = Silent(accusation.suspect);
+  const bool first = !suspicions_.Suspected(accusation.suspect);
   if (!suspicions_.Add(accusation, std::make_shared<const Envelope>(envelope), alive(), now.now)) {
     return Accused::kNothingNew;
   }
-  if (!suspected) {
+  if (!silent) {
     Emit(accusation.suspect);
   }
-  return Accused::kPassOn;
+  return first ? Accused::kFirst : Accused::kFurther;
 }
 
 std::shared_ptr<const Envelope> MemberTable::Accuse(const NodeId& id, Instant now) {

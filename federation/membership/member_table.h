@@ -56,8 +56,10 @@ class MemberTable {
   void Restore(std::shared_ptr<const RecordBase> base, TimePoint now);
 
   // What an accusation from a peer was.
-  enum class Accused { kNothingNew, kPassOn, kRefute, kUnknown };
-  // kRefute: it is of this node's own newest record. kUnknown: of a record that this node lacks.
+  enum class Accused { kNothingNew, kFirst, kFurther, kRefute, kUnknown };
+  // kFirst: nobody suspected the member until now; like kFurther, a further accuser, it is worth
+  // passing on. kRefute: it is of this node's own newest record. kUnknown: of a record that this
+  // node lacks.
   absl::StatusOr<Accused> ApplyAccusation(const Envelope& envelope, Instant now);
   // Signs that a member did not answer. nullptr where that is nothing new.
   std::shared_ptr<const Envelope> Accuse(const NodeId& id, Instant now);
@@ -97,6 +99,8 @@ class MemberTable {
     std::optional<Duration> rtt;
     bool linked = false;
   };
+  // The node whose record this is, if it is the very message that is known.
+  std::optional<NodeId> KnownAlready(const Envelope& envelope) const;
   absl::StatusOr<RecordPtr> Verify(const Envelope& envelope, const Digest& id, Instant now);
   Member MakeMember(const SignedRecord& record) const;
   void Emit(const NodeId& id);

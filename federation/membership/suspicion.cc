@@ -20,7 +20,7 @@ std::string EncodeAccusation(const Accusation& accusation) {
   return writer.Write(accusation.incarnation).Take();
 }
 
-absl::StatusOr<Accusation> DecodeAccusation(std::span<const uint8_t> body) {
+absl::StatusOr<AccusationClaim> PeekAccusation(std::span<const uint8_t> body) {
   ByteReader reader(body);
   const auto certificate = reader.ReadBytes(AdmissionCert::kBytes);
   const auto suspect = reader.ReadArray<32>();
@@ -29,10 +29,17 @@ absl::StatusOr<Accusation> DecodeAccusation(std::span<const uint8_t> body) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                  "suspicion is truncated or too long; update the sending node");
   }
+  return AccusationClaim{.accuser = AdmissionCert::ClaimedNodeId(*certificate),
+                         .suspect = *suspect,
+                         .incarnation = *incarnation};
+}
+
+absl::StatusOr<Accusation> DecodeAccusation(std::span<const uint8_t> body) {
+  ASSIGN_OR_RETURN(const AccusationClaim claim, PeekAccusation(body));
   Accusation accusation;
-  ASSIGN_OR_RETURN(accusation.certificate, AdmissionCert::Parse(*certificate));
-  accusation.suspect = *suspect;
-  accusation.incarnation = *incarnation;
+  ASSIGN_OR_RETURN(accusation.certificate, AdmissionCert::Parse(body.first(AdmissionCert::kBytes)));
+  accusation.suspect = claim.suspect;
+  accusation.incarnation = claim.incarnation;
   return accusation;
 }
 
@@ -54,6 +61,18 @@ size_t ExpectedConfirmations(size_t members) {
                                                          : limits::kSuspicionConfirmations);
 }
 
+bool SuspicionTable::Settled(const AccusationClaim& claim, size_t members) const {
+  const auto found = suspects_.find(claim.suspect);
+  return found != suspects_.end() && found->second.incarnation == claim.incarnation &&
+         !Counts(found->second, claim.accuser, members);
+}
+
+bool SuspicionTable::Counts(const Suspect& suspect, const NodeId& accuser, size_t members) {
+  return suspect.accusers.size() <= ExpectedConfirmations(members) &&
+         std::find(suspect.accusers.begin(), suspect.accusers.end(), accuser) ==
+             suspect.accusers.end();
+}
+
 bool SuspicionTable::Add(const Accusation& accusation, std::shared_ptr<const Envelope> envelope,
                          size_t members, TimePoint now) {
   auto found = suspects_.find(accusation.suspect);
@@ -72,9 +91,7 @@ bool SuspicionTable::Add(const Accusation& accusation, std::shared_ptr<const Env
   }
   Suspect& suspect = found->second;
   const NodeId& accuser = accusation.certificate.node_id;
-  if (suspect.accusers.size() > ExpectedConfirmations(members) ||
-      std::find(suspect.accusers.begin(), suspect.accusers.end(), accuser) !=
-          suspect.accusers.end()) {
+  if (!Counts(suspect, accuser, members)) {
     return false;
   }
   suspect.accusers.push_back(accuser);

@@ -35,6 +35,16 @@ std::string EncodeAccusation(const Accusation& accusation);
 // ENVELOPE_MALFORMED, or what AdmissionCert::Parse says.
 absl::StatusOr<Accusation> DecodeAccusation(std::span<const uint8_t> body);
 
+// What an accusation is about, as it says itself.
+struct AccusationClaim {
+  NodeId accuser{};
+  NodeId suspect{};
+  uint64_t incarnation = 0;
+};
+
+// Reads the claim without looking at the certificate. ENVELOPE_MALFORMED for another length.
+absl::StatusOr<AccusationClaim> PeekAccusation(std::span<const uint8_t> body);
+
 // How long a suspect has to refute (memberlist; Lifeguard, arXiv 1707.00788, section IV-B):
 // min = 4 x max(1, log10 members) x kSuspicionUnit, max = 6 min, and with c of k confirmations
 // max - log(c + 1) / log(k + 1) x (max - min), at least min.
@@ -49,6 +59,8 @@ class SuspicionTable {
   // Without `lifeguard` the timeout is the minimum at once, as in plain SWIM.
   explicit SuspicionTable(bool lifeguard) : lifeguard_(lifeguard) {}
 
+  // Whether Add would count nothing, whoever signed the accusation.
+  bool Settled(const AccusationClaim& claim, size_t members) const;
   // Counts an accusation against a record of this incarnation. True if it says something new, so
   // that it is worth passing on: at most one and the expected confirmations of one suspicion are.
   bool Add(const Accusation& accusation, std::shared_ptr<const Envelope> envelope, size_t members,
@@ -82,6 +94,8 @@ class SuspicionTable {
     std::shared_ptr<const Envelope> evidence;
     bool dead = false;
   };
+  // Whether a further accuser says something new.
+  static bool Counts(const Suspect& suspect, const NodeId& accuser, size_t members);
   Duration TimeoutOf(const Suspect& suspect, size_t members) const;
 
   bool lifeguard_;

@@ -203,6 +203,74 @@ TEST(Suspicion, PassesOnAFewAccusersAndForgetsThemWithTheIncarnation) {
   EXPECT_THAT(table.TakeExpired(100, start + seconds(300)), IsEmpty());  // once
 }
 
+// ---- Member table
+
+// A node of its own: what signs records and accusations, and keeps those of others.
+struct TableNode {
+  explicit TableNode(uint64_t number)
+      : key(NodeKey::FromSeed(SeedOf(number))),
+        local{.key = &key,
+              .certificate = CertificateFor(key, fmt::format("node-{}", number)),
+              .cluster_id = Authority().cluster_id(),
+              .listen_address = AddressOf(number)},
+        sealer(local, EntropyOf(number)),
+        table(local, certificates, sealer, outbox, {}) {}
+
+  NodeKey key;
+  LocalNode local;
+  CertificateStore certificates{Authority().public_key()};
+  Sealer sealer;
+  Outbox outbox;
+  MemberTable table;
+};
+
+const Instant kNow = At(seconds(1));
+
+TEST(MemberTable, OnlyTheFirstAccuserMakesNodesLookForThemselves) {
+  TableNode suspect(1);
+  TableNode first(2);
+  TableNode second(3);
+  TableNode observer(4);
+  const RecordPtr record = suspect.table.Announce(MemberState::kAlive, kNow);
+  for (TableNode* node : {&first, &second, &observer}) {
+    ASSERT_TRUE(node->table.Apply(record->envelope, kNow)->newer);
+    for (uint64_t other = 10; other < 15; ++other) {  // a cluster that waits for confirmations
+      TableNode member(other);
+      const RecordPtr own = member.table.Announce(MemberState::kAlive, kNow);
+      ASSERT_TRUE(node->table.Apply(own->envelope, kNow)->newer);
+    }
+  }
+  const auto from_first = first.table.Accuse(suspect.key.id(), kNow);
+  const auto from_second = second.table.Accuse(suspect.key.id(), kNow);
+  EXPECT_EQ(*observer.table.ApplyAccusation(*from_first, kNow), MemberTable::Accused::kFirst);
+  EXPECT_EQ(*observer.table.ApplyAccusation(*from_second, kNow), MemberTable::Accused::kFurther);
+  // Again, from another neighbour: nothing is verified, and so nothing is refused.
+  Envelope again = *from_second;
+  again.signature[0] = static_cast<char>(again.signature[0] ^ 1);
+  EXPECT_EQ(*observer.table.ApplyAccusation(again, kNow), MemberTable::Accused::kNothingNew);
+  // The same forgery of somebody new is looked at.
+  TableNode third(5);
+  ASSERT_TRUE(third.table.Apply(record->envelope, kNow)->newer);
+  Envelope forged = *third.table.Accuse(suspect.key.id(), kNow);
+  forged.signature[0] = static_cast<char>(forged.signature[0] ^ 1);
+  EXPECT_EQ(ReasonOf(observer.table.ApplyAccusation(forged, kNow).status()),
+            reasons::kSignatureInvalid);
+}
+
+TEST(MemberTable, TellsAKnownRecordByItsBytesAndAnotherByItsSignature) {
+  TableNode owner(1);
+  TableNode observer(2);
+  const RecordPtr record = owner.table.Announce(MemberState::kAlive, kNow);
+  ASSERT_TRUE(observer.table.Apply(record->envelope, kNow)->newer);
+  const auto again = observer.table.Apply(record->envelope, kNow);
+  ASSERT_TRUE(again.ok());
+  EXPECT_FALSE(again->newer);
+  EXPECT_EQ(again->id, owner.key.id());
+  Envelope altered = owner.table.Announce(MemberState::kAlive, kNow)->envelope;
+  altered.body.back() = static_cast<char>(altered.body.back() ^ 1);
+  EXPECT_FALSE(observer.table.Apply(altered, kNow).ok());
+}
+
 // ---- Failure detector
 
 class Detector : public testing::Test {
