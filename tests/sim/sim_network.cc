@@ -151,6 +151,10 @@ void SimNetwork::Send(LinkId link, Wire wire) {
   }
   ++counters_.frames;
   counters_.bytes += wire.bytes;
+  NetworkCounters::Kind& kind =
+      counters_.kinds[wire.frame ? static_cast<size_t>(wire.frame->kind_case()) : 0];
+  ++kind.frames;
+  kind.bytes += wire.bytes;
   Pipe& pipe = found->second;
   const int to = 1 - side;
   if (pipe.dead) {

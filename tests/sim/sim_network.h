@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,6 +55,12 @@ struct NetworkCounters {
   uint64_t held_frames = 0;  // by a partition or a clog
   uint64_t lost_links = 0;   // given up after retransmissions or a hold
   uint64_t links = 0;
+  // Frames and their bytes, by the field of Frame that they fill; 0: bytes that are no frame.
+  struct Kind {
+    uint64_t frames = 0;
+    uint64_t bytes = 0;
+  };
+  std::array<Kind, 32> kinds{};
 };
 
 // Who does not hear whom: a frame from a node of one side to one of the other is held.

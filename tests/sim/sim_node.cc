@@ -26,10 +26,14 @@ LedgerCharge ChargeOf(uint64_t round) {
           .subject = "round " + std::to_string(round)};
 }
 
-std::vector<PrivacyBudget> Budgets() {
-  auto budget = PrivacyBudget::Within(PrivacyUnit::kNode, 100, 1e-6);
-  RUVD_CHECK(budget.ok());
-  return {*budget};
+// Solved for once: every start of every node has the same.
+const std::vector<PrivacyBudget>& Budgets() {
+  static const auto* const budgets = new std::vector<PrivacyBudget>([] {
+    auto budget = PrivacyBudget::Within(PrivacyUnit::kNode, 100, 1e-6);
+    RUVD_CHECK(budget.ok());
+    return std::vector<PrivacyBudget>{*budget};
+  }());
+  return *budgets;
 }
 
 uint64_t PrefixOf(const Digest& id) {
@@ -84,6 +88,9 @@ void SimNode::Start() {
                                  random_.Next(), now());
   RUVD_CHECK(core.ok());
   core_ = *std::move(core);
+  if (established_) {
+    Apply(core_->RestoreMembers(established_, now()));
+  }
   auto consented = core_->SetConsent(*disk_.Read().consent, now());
   RUVD_CHECK(consented.ok());
   Apply(*std::move(consented));
@@ -100,6 +107,11 @@ void SimNode::Start() {
     Hold(item.id, true);
   }
   ScheduleTick();
+}
+
+void SimNode::Establish(std::shared_ptr<const RecordBase> members) {
+  established_ = std::move(members);
+  Apply(core_->RestoreMembers(established_, now()));
 }
 
 void SimNode::EndProcess() {

@@ -50,6 +50,8 @@ class SimNode final : public NetworkEndpoint {
 
   // Starts the process from what the disk has.
   void Start();
+  // The process, which runs, and those that come after it know these members from an earlier life.
+  void Establish(std::shared_ptr<const RecordBase> members);
   // Ends the process; the machine goes on, and nothing that was written is lost.
   void Kill();
   // The machine stops: unsynced writes are lost, and its links die without a word.
@@ -124,6 +126,7 @@ class SimNode final : public NetworkEndpoint {
   SimDisk disk_;
   std::optional<SimLedger> ledger_;
   std::unique_ptr<GossipCore> core_;  // null while there is no process
+  std::shared_ptr<const RecordBase> established_;
   uint64_t boot_counter_ = 0;
   bool paused_ = false;
   std::vector<Input> inbox_;  // while paused

@@ -132,8 +132,25 @@ void World::MakeNodes() {
     }
     nodes_.push_back(std::make_unique<SimNode>(std::move(setup), queue_, network_, audit_,
                                                std::move(adversary)));
-    queue_.After(milliseconds(static_cast<int64_t>(random_.Below(3000))),
-                 [node = nodes_.back().get()] { node->Start(); });
+    if (!options_.established) {
+      queue_.After(milliseconds(static_cast<int64_t>(random_.Below(3000))),
+                   [node = nodes_.back().get()] { node->Start(); });
+    }
+  }
+  if (options_.established) {
+    Establish();
+  }
+}
+
+void World::Establish() {
+  std::vector<RecordPtr> records;
+  for (const auto& node : nodes_) {
+    node->Start();
+    records.push_back(node->core().OwnRecord());
+  }
+  const auto base = std::make_shared<const RecordBase>(std::move(records));
+  for (const auto& node : nodes_) {
+    node->Establish(base);
   }
 }
 

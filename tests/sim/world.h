@@ -42,6 +42,9 @@ struct WorldOptions {
   uint64_t seed = 1;
   double hours = 0.02;  // of the phase with faults, simulated
   size_t contacts = 4;  // addresses that a node begins with
+  // All nodes start at once and know each other's records, as a cluster that was there before does:
+  // what they share is kept once. Else each begins with its contacts and learns who there is.
+  bool established = false;
   // What the seed picks where nothing is chosen.
   std::optional<double> loss;  // of a segment, 0 to 0.5
   std::optional<std::vector<ByzantineShare>> byzantine;
@@ -80,6 +83,7 @@ class World {
  private:
   void PickOptions();
   void MakeNodes();
+  void Establish();
   std::vector<std::string> ContactsOf(size_t node, const std::vector<size_t>& honest);
   std::vector<std::optional<AdversaryKind>> PickAdversaries();
   void PlanItems(TimePoint begin, TimePoint end);

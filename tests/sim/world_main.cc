@@ -38,6 +38,8 @@ struct Arguments {
   size_t contacts = WorldOptions().contacts;
   std::vector<std::string> byzantine;
   std::optional<std::string> faults;
+  std::optional<bool> established;
+  std::string signatures;
   bool json = false;
 };
 
@@ -136,8 +138,17 @@ void AddFlags(CLI::App& app, Arguments& arguments) {
   app.add_option("--contacts", arguments.contacts, "Addresses that each node begins with")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  app.add_flag("--established,!--no-established", arguments.established,
+               "Nodes know each other from before, in place of finding each other first; if not "
+               "chosen, above 1000 nodes");
+  app.add_option("--signatures", arguments.signatures,
+                 "real, or simulated by a fast keyed hash; real up to 100 nodes if not chosen")
+      ->check(CLI::IsMember({"real", "simulated"}));
   app.add_flag("--json", arguments.json, "One JSON object instead of a table");
 }
+
+// Above, telling everybody of everybody takes longer than the rest: n^2 records.
+constexpr size_t kMaxNodesThatMeet = 1000;
 
 WorldOptions OptionsOf(const Arguments& arguments) {
   WorldOptions options;
@@ -146,6 +157,7 @@ WorldOptions OptionsOf(const Arguments& arguments) {
   options.loss = arguments.loss;
   options.items = arguments.items;
   options.contacts = arguments.contacts;
+  options.established = arguments.established.value_or(arguments.nodes > kMaxNodesThatMeet);
   if (!arguments.byzantine.empty()) {
     options.byzantine = ParseByzantine(arguments.byzantine);
   }
@@ -161,8 +173,18 @@ uint64_t PeakRss() {
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
+// Above, libsodium's take more time than everything else.
+constexpr size_t kMaxNodesWithRealSignatures = 100;
+
+bool WithSimulatedSignatures(const Arguments& arguments) {
+  return arguments.signatures.empty() ? arguments.nodes > kMaxNodesWithRealSignatures
+                                      : arguments.signatures == "simulated";
+}
+
 int RunWorlds(const Arguments& arguments, const WorldOptions& base, const SeedRange& seeds) {
   Summary summary{.nodes = base.nodes, .runs = {}, .cost = {}};
+  summary.simulated_signatures = WithSimulatedSignatures(arguments);
+  SimulateSignatures(summary.simulated_signatures);
   const uint64_t rss_before = PeakRss();
   const std::clock_t begin = std::clock();
   bool well = true;
@@ -175,7 +197,9 @@ int RunWorlds(const Arguments& arguments, const WorldOptions& base, const SeedRa
       fmt::print(stderr, "seed {}: {}: {}\n", seed, violation.invariant, violation.detail);
     }
     if (!summary.runs.back().violations.empty()) {
-      fmt::print(stderr, "repeat: {}\n", ReproductionCommand(base, seed));
+      fmt::print(stderr, "repeat: {}\n",
+                 ReproductionCommand(base, seed) +
+                     (arguments.signatures.empty() ? "" : " --signatures " + arguments.signatures));
     }
     if (seed == seeds.last) {
       break;

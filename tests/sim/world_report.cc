@@ -9,6 +9,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "ruvd/federation/v1/federation.pb.h"
+
 namespace ruvd::test {
 namespace {
 
@@ -21,11 +23,18 @@ struct Totals {
   uint64_t events = 0;
   uint64_t frames = 0;
   uint64_t links = 0;
+  std::map<std::string, NetworkCounters::Kind> kinds;  // by name, of what was sent
   double simulated_s = 0;
   double node_hours = 0;
   Histogram settled;
   uint64_t trace_hash = 0;
 };
+
+// As the field of Frame is called.
+std::string FrameKindName(int number) {
+  const auto* field = federation::v1::Frame::descriptor()->FindFieldByNumber(number);
+  return field == nullptr ? "none" : field->name();
+}
 
 Totals TotalsOf(const Summary& summary) {
   Totals totals;
@@ -38,6 +47,13 @@ Totals TotalsOf(const Summary& summary) {
     totals.events += run.events;
     totals.frames += run.network.frames;
     totals.links += run.network.links;
+    for (size_t kind = 0; kind < run.network.kinds.size(); ++kind) {
+      if (const NetworkCounters::Kind& sent = run.network.kinds[kind]; sent.frames > 0) {
+        NetworkCounters::Kind& total = totals.kinds[FrameKindName(static_cast<int>(kind))];
+        total.frames += sent.frames;
+        total.bytes += sent.bytes;
+      }
+    }
     totals.simulated_s += run.simulated_s;
     totals.node_hours += run.node_hours;
     if (run.settled_s) {
@@ -102,6 +118,14 @@ Json RunsOf(const Summary& summary) {
   return list;
 }
 
+Json KindsOf(const Totals& totals) {
+  Json kinds = Json::object();
+  for (const auto& [name, sent] : totals.kinds) {
+    kinds[name] = {{"frames", sent.frames}, {"bytes", sent.bytes}};
+  }
+  return kinds;
+}
+
 std::string Row(std::string_view name, const std::string& value) {
   return fmt::format("{:<32} {}\n", name, value);
 }
@@ -129,6 +153,9 @@ std::string ReproductionCommand(const WorldOptions& options, uint64_t seed) {
                                     seed, options.hours);
   if (options.contacts != WorldOptions().contacts) {
     command += fmt::format(" --contacts {}", options.contacts);
+  }
+  if (options.established) {
+    command += " --established";
   }
   if (options.items) {
     command += fmt::format(" --items {}", *options.items);
@@ -186,11 +213,14 @@ std::string ToJson(const Summary& summary) {
       {"simulated_s", totals.simulated_s},
       {"events", totals.events},
       {"frames", totals.frames},
+      {"frames_by_kind", KindsOf(totals)},
       {"links", totals.links},
       {"cpu_s", summary.cost.cpu_s},
       {"events_per_s", Ratio(static_cast<double>(totals.events), summary.cost.cpu_s)},
       {"signature_checks",
-       {{"asked", summary.cost.signatures_asked}, {"computed", summary.cost.signatures_computed}}},
+       {{"asked", summary.cost.signatures_asked},
+        {"computed", summary.cost.signatures_computed},
+        {"simulated", summary.simulated_signatures}}},
       {"trace_hash", Hex(totals.trace_hash)},
       {"runs", RunsOf(summary)}};
   return json.dump() + "\n";

@@ -23,6 +23,7 @@ struct Cost {
 // All runs of one command, added up.
 struct Summary {
   size_t nodes = 0;
+  bool simulated_signatures = false;
   std::vector<WorldReport> runs;
   Cost cost;
 };

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "ruvd/federation/v1/federation.pb.h"
 #include "tests/sim/signature_memo.h"
 #include "tests/sim/world_report.h"
 
@@ -80,6 +81,40 @@ TEST(World, SignaturesAreCheckedByLibsodiumOnceEach) {
   World(Calm(3)).Run();
   EXPECT_GT(SignatureMemo().computed, before.computed);
   EXPECT_GT(SignatureMemo().asked - before.asked, 2 * (SignatureMemo().computed - before.computed));
+}
+
+// Restores what the other tests check signatures with.
+class SimulatedSignatures : public testing::Test {
+ protected:
+  SimulatedSignatures() { SimulateSignatures(true); }
+  ~SimulatedSignatures() override { SimulateSignatures(false); }
+};
+
+TEST_F(SimulatedSignatures, RefuseForgeriesAndComputeNone) {
+  WorldOptions options = Calm(21);
+  options.nodes = 10;
+  options.byzantine->push_back({.kind = AdversaryKind::kForger, .share = 0.3});
+  World(options).Run();  // keys and certificates
+  const SignatureMemoCounters before = SignatureMemo();
+  const WorldReport report = World(options).Run();
+  ExpectWell(options, report);
+  EXPECT_THAT(report.measures.refused, Contains(testing::Key("SIGNATURE_INVALID")));
+  EXPECT_EQ(SignatureMemo().computed, before.computed);
+  EXPECT_GT(SignatureMemo().asked, before.asked);
+}
+
+TEST(World, EstablishedOneNeedsNoIntroductions) {
+  WorldOptions options = Calm(1);
+  options.nodes = 40;
+  const WorldReport met = World(options).Run();
+  options.established = true;
+  const WorldReport established = World(options).Run();
+  ExpectWell(options, established);
+  EXPECT_EQ(established.measures.deliveries, established.measures.due_deliveries);
+  const auto deltas = [](const WorldReport& report) {
+    return report.network.kinds[federation::v1::Frame::kMemberDeltaFieldNumber].frames;
+  };
+  EXPECT_LT(deltas(established), deltas(met) / 2);
 }
 
 class WorldSeeds : public testing::TestWithParam<uint64_t> {};
@@ -208,8 +243,9 @@ TEST(WorldReport, JsonAndTableNameWhatWasMeasured) {
   Summary summary{.nodes = 8, .runs = {}, .cost = {}};
   summary.runs.push_back(World(options).Run());
   const std::string json = ToJson(summary);
-  for (const char* key : {"\"faults\":", "\"violations\":1", "\"copies_per_delivery\":",
-                          "\"detection\":", "\"heal\":", "\"memory\":", "\"trace_hash\":"}) {
+  for (const char* key :
+       {"\"faults\":", "\"violations\":1", "\"copies_per_delivery\":", "\"detection\":",
+        "\"heal\":", "\"frames_by_kind\":", "\"memory\":", "\"trace_hash\":"}) {
     EXPECT_THAT(json, HasSubstr(key));
   }
   EXPECT_THAT(json, HasSubstr("\"invariant\":\"forged_item\""));
