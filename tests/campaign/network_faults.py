@@ -353,11 +353,15 @@ class Campaign:
                 "not_alive_at_end": noticed, "recovery_s": round(recovery, 2)}
 
     def close(self):
-        for asker in self.askers:
-            asker.over.set()
         for node in self.nodes:
             if node.running():
                 os.kill(node.pid(), signal.SIGCONT)
+        for asker in self.askers:
+            asker.over.set()
+        for asker in self.askers:
+            if asker.is_alive():
+                asker.join(CALL_SECONDS)  # what it asks is still answered
+        for node in self.nodes:
             node.end()
 
 

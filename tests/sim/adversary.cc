@@ -14,7 +14,7 @@
 namespace ruvd::test {
 namespace {
 
-constexpr std::array<std::pair<AdversaryKind, std::string_view>, 9> kNames = {
+constexpr std::array<std::pair<AdversaryKind, std::string_view>, 14> kNames = {
     {{AdversaryKind::kSilent, "silent"},
      {AdversaryKind::kFreeRider, "free-rider"},
      {AdversaryKind::kForger, "forger"},
@@ -23,12 +23,19 @@ constexpr std::array<std::pair<AdversaryKind, std::string_view>, 9> kNames = {
      {AdversaryKind::kFlooder, "flooder"},
      {AdversaryKind::kBomber, "bomber"},
      {AdversaryKind::kSybil, "sybil"},
-     {AdversaryKind::kWrongFrame, "wrong-frame"}}};
+     {AdversaryKind::kWrongFrame, "wrong-frame"},
+     {AdversaryKind::kSignFlip, "sign-flip"},
+     {AdversaryKind::kAlie, "alie"},
+     {AdversaryKind::kInnerProduct, "ipm"},
+     {AdversaryKind::kMinMax, "min-max"},
+     {AdversaryKind::kGaussian, "gaussian"}}};
 
-constexpr std::array<AdversaryKind, 9> kKinds = {
+constexpr std::array<AdversaryKind, 14> kKinds = {
     AdversaryKind::kSilent,   AdversaryKind::kFreeRider,   AdversaryKind::kForger,
     AdversaryKind::kReplayer, AdversaryKind::kEquivocator, AdversaryKind::kFlooder,
-    AdversaryKind::kBomber,   AdversaryKind::kSybil,       AdversaryKind::kWrongFrame};
+    AdversaryKind::kBomber,   AdversaryKind::kSybil,       AdversaryKind::kWrongFrame,
+    AdversaryKind::kSignFlip, AdversaryKind::kAlie,        AdversaryKind::kInnerProduct,
+    AdversaryKind::kMinMax,   AdversaryKind::kGaussian};
 
 }  // namespace
 
@@ -47,6 +54,23 @@ std::optional<AdversaryKind> AdversaryByName(std::string_view name) {
 
 std::span<const AdversaryKind> AllAdversaries() {
   return kKinds;
+}
+
+std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind) {
+  switch (kind) {
+    case AdversaryKind::kSignFlip:
+      return bench::UpdateAttack::kSignFlip3;
+    case AdversaryKind::kAlie:
+      return bench::UpdateAttack::kAlie;
+    case AdversaryKind::kInnerProduct:
+      return bench::UpdateAttack::kInnerProduct;
+    case AdversaryKind::kMinMax:
+      return bench::UpdateAttack::kMinMax;
+    case AdversaryKind::kGaussian:
+      return bench::UpdateAttack::kGaussian;
+    default:
+      return std::nullopt;
+  }
 }
 
 std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind) {
@@ -69,6 +93,8 @@ std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind) {
       return MakeSybil();
     case AdversaryKind::kWrongFrame:
       return MakeWrongFrame();
+    default:
+      return std::make_unique<Adversary>();  // the world has it lie: it knows all honest updates
   }
   return nullptr;
 }

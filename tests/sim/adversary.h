@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "bench/update_attacks.h"
 #include "federation/actions.h"
 #include "federation/gossip_core.h"
 
@@ -43,12 +44,20 @@ enum class AdversaryKind : uint8_t {
   kBomber,       // frames above their limit, payloads as large as allowed that never come
   kSybil,        // one of many that link to everybody and give nothing
   kWrongFrame,   // updates for another adapter frame
+  // Good members but for what they send as updates: see bench/update_attacks.h.
+  kSignFlip,      // -3 times the honest mean
+  kAlie,          // a little is enough: within the spread of honest ones, against their mean
+  kInnerProduct,  // half of the honest mean, reversed
+  kMinMax,        // as far against the mean as honest ones lie apart
+  kGaussian,      // noise
 };
 
 // "silent", ...
 std::string_view AdversaryName(AdversaryKind kind);
 std::optional<AdversaryKind> AdversaryByName(std::string_view name);
 std::span<const AdversaryKind> AllAdversaries();
+// What it sends as updates; nullopt for those that attack otherwise.
+std::optional<bench::UpdateAttack> UpdateAttackOf(AdversaryKind kind);
 std::unique_ptr<Adversary> MakeAdversary(AdversaryKind kind);
 
 }  // namespace ruvd::test

@@ -48,6 +48,7 @@ void Measures::Merge(const Measures& other) {
   suspicion.Merge(other.suspicion);
   death.Merge(other.death);
   heal.Merge(other.heal);
+  adapter_error.Merge(other.adapter_error);
   AddTo(refused, other.refused);
   AddTo(refused_honest, other.refused_honest);
   refused_honest_first.insert(other.refused_honest_first.begin(), other.refused_honest_first.end());

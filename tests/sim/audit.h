@@ -36,10 +36,11 @@ struct Measures {
   uint64_t accepted_byzantine = 0;      // well-formed items that Byzantine nodes signed
   uint64_t false_suspicions = 0;        // of (observer, member) while the member ran
   uint64_t false_deaths = 0;
-  Histogram delivery;   // seconds from offer to acceptance
-  Histogram suspicion;  // seconds from a crash to the state "suspect", of every observer
-  Histogram death;      // the same to the state "dead", where the core has one
-  Histogram heal;       // seconds from the end of a cut to equal items
+  Histogram delivery;       // seconds from offer to acceptance
+  Histogram suspicion;      // seconds from a crash to the state "suspect", of every observer
+  Histogram death;          // the same to the state "dead", where the core has one
+  Histogram heal;           // seconds from the end of a cut to equal items
+  Histogram adapter_error;  // Learning::ErrorOf what each world that learns ends with
   std::map<std::string, uint64_t> refused;         // by reason, over links to Byzantine nodes
   std::map<std::string, uint64_t> refused_honest;  // by reason, over links between honest nodes
   std::map<std::string, std::string> refused_honest_first;  // the first of these: when and what

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "federation/daf/robust_rules.h"
 #include "federation/limits.h"
 #include "tests/federation/fixture.h"
 
@@ -30,6 +31,15 @@ constexpr size_t kAskedNodes = 500;
 // Payloads of two chunks are held by every node: 90 kB each.
 constexpr size_t kMaxNodesWithLargeItems = 1000;
 constexpr size_t kMaxItemsPerWorld = 40;
+// Of the worlds whose seed may choose.
+constexpr double kLearningShare = 0.25;
+// Each node trains at its own time within a round; liars wait for the others.
+constexpr Duration kTrainingSpread = seconds(2);
+constexpr Duration kLiarsWait = seconds(3);
+// How far from what honest nodes want an adapter may end, of 1 for one that learned nothing. Six
+// rounds of half the way leave 0.02; nodes that were down move the mean, and what liars may do
+// within the spread of honest updates adds to it.
+constexpr double kMaxAdapterError = 0.4;
 
 }  // namespace
 
@@ -69,6 +79,18 @@ void World::PickOptions() {
       options_.byzantine->push_back(
           {.kind = kinds[random_.Below(kinds.size())], .share = 0.05 + 0.1 * random_.Uniform()});
     }
+  }
+  const bool lies = std::ranges::any_of(*options_.byzantine, [](const ByzantineShare& entry) {
+    return UpdateAttackOf(entry.kind).has_value();
+  });
+  if (lies || !options_.learning) {
+    options_.learning = lies || random_.Chance(kLearningShare);
+  }
+  if (*options_.learning) {
+    static const MeanRule trusting;
+    learning_ = std::make_unique<Learning>(
+        options_.nodes, random_.Next(),
+        options_.defect == SeededDefect::kTrustingRule ? &trusting : nullptr);
   }
   if (!options_.items) {
     options_.items = std::min(2 * options_.nodes, kMaxItemsPerWorld);
@@ -127,6 +149,9 @@ void World::MakeNodes() {
     std::unique_ptr<Adversary> adversary = kinds[i] ? MakeAdversary(*kinds[i]) : nullptr;
     if (adversary) {
       audit_.SetByzantine(i);
+      if (const auto attack = UpdateAttackOf(*kinds[i])) {
+        update_liars_.emplace(i, *attack);
+      }
     } else {
       honest_.push_back(i);
     }
@@ -167,7 +192,7 @@ void World::OfferItem(size_t attempt) {
   absl::Status offered;
   // More updates of one node displace its older ones, as they should.
   size_t& deltas = deltas_of_[node.number()];
-  if (random_.Chance(0.5) && deltas < limits::kMaxDeltasPerOrigin) {
+  if (!learning_ && random_.Chance(0.5) && deltas < limits::kMaxDeltasPerOrigin) {
     const bool large = options_.nodes <= kMaxNodesWithLargeItems && random_.Chance(0.05);
     offered = node.OfferDelta(1 + random_.Below(3), WorldDelta(random_.Next(), large));
     deltas += offered.ok() ? 1 : 0;
@@ -176,6 +201,62 @@ void World::OfferItem(size_t attempt) {
   }
   if (!offered.ok() && attempt < 10) {  // it is down
     queue_.After(milliseconds(100), [this, attempt] { OfferItem(attempt + 1); });
+  }
+}
+
+void World::PlanRounds(TimePoint begin, TimePoint end) {
+  const Duration period = (end - begin) / static_cast<int64_t>(Learning::kRounds);
+  const auto spread = static_cast<uint64_t>(std::min(kTrainingSpread, period / 4).count());
+  for (uint64_t round = 1; round <= Learning::kRounds; ++round) {
+    const TimePoint start = begin + period * static_cast<int64_t>(round - 1);
+    for (const size_t i : honest_) {
+      queue_.At(start + Duration(static_cast<int64_t>(random_.Below(spread))),
+                [this, i, round] { TrainRound(*nodes_[i], round); });
+    }
+    for (const auto& [i, attack] : update_liars_) {
+      queue_.At(start + std::min(kLiarsWait, period / 2),
+                [this, i = i, round] { LieRound(*nodes_[i], round); });
+    }
+  }
+}
+
+void World::TrainRound(SimNode& node, uint64_t round) {
+  if (node.up() && !node.paused()) {
+    const std::vector<Item> held = node.core().Items();
+    // A node that dies over it or has no budget left trains again in the next round.
+    node.OfferDelta(round, learning_->Train(node.number(), round, held)).IgnoreError();
+  }
+}
+
+void World::LieRound(SimNode& node, uint64_t round) {
+  node.OfferDelta(round, learning_->Lie(update_liars_.at(node.number()), round)).IgnoreError();
+}
+
+// Equal items make equal adapters, near what honest nodes want unless there are more liars than the
+// rule is made for.
+void World::JudgeAdapters() {
+  std::optional<std::vector<float>> first;
+  for (size_t place = 0; place < std::min(honest_.size(), kAskedNodes); ++place) {
+    const SimNode& node = *nodes_[honest_[place]];
+    if (!node.up()) {
+      continue;  // which Judge says
+    }
+    const std::vector<float> adapter = learning_->AdapterOf(node.core().Items());
+    if (!first) {
+      first = adapter;
+    } else if (adapter != *first) {
+      audit_.Violate("adapters_differ", "node " + std::to_string(honest_[place]) +
+                                            " made another adapter of the cluster's updates");
+    }
+  }
+  if (!first) {
+    return;
+  }
+  const double error = learning_->ErrorOf(*first, honest_);
+  audit_.measures().adapter_error.Add(error);
+  if (error > kMaxAdapterError && Learning::Withstands(update_liars_.size(), honest_.size())) {
+    audit_.Violate("not_converged", "the adapter is " + std::to_string(error) +
+                                        " of the way from what honest nodes want");
   }
 }
 
@@ -277,6 +358,9 @@ void World::Judge() {
       audit_.Violate("memory_bound", "node " + std::to_string(i) + " holds more than its limits");
     }
   }
+  if (learning_) {
+    JudgeAdapters();
+  }
   if (!settled_after_ && audit_.violations().empty()) {
     audit_.Violate("not_settled", "honest nodes were not of one mind at any whole second");
   }
@@ -288,6 +372,9 @@ WorldReport World::Run() {
   const auto lasts = std::chrono::duration_cast<Duration>(
       std::chrono::duration<double, std::ratio<3600>>(options_.hours));
   PlanItems(begin, begin + lasts);
+  if (learning_) {
+    PlanRounds(begin, begin + lasts);
+  }
   faults_->Begin(begin + lasts);
   WatchHeal();
   PlantDefect();

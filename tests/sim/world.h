@@ -16,6 +16,7 @@
 #include "tests/sim/audit.h"
 #include "tests/sim/event_queue.h"
 #include "tests/sim/faults.h"
+#include "tests/sim/learning.h"
 #include "tests/sim/sim_network.h"
 #include "tests/sim/sim_node.h"
 
@@ -34,6 +35,7 @@ enum class SeededDefect : uint8_t {
   kForgedMember,    // a node believes in another address of a member
   kUnsyncedItems,   // nodes acknowledge what they have not synced
   kUnsyncedLedger,  // ledgers forget what a power cut takes
+  kTrustingRule,    // nodes take the mean of whatever updates there are
   kDeafNode,        // nothing but keep-alives ever reaches one node's core
 };
 
@@ -50,6 +52,9 @@ struct WorldOptions {
   std::optional<std::vector<ByzantineShare>> byzantine;
   std::optional<std::set<Fault>> faults;
   std::optional<size_t> items;
+  // Whether nodes learn together: their updates are those of Learning. Always where some lie about
+  // updates.
+  std::optional<bool> learning;
   SeededDefect defect = SeededDefect::kNone;
 };
 
@@ -88,6 +93,10 @@ class World {
   std::vector<std::optional<AdversaryKind>> PickAdversaries();
   void PlanItems(TimePoint begin, TimePoint end);
   void OfferItem(size_t attempt);
+  void PlanRounds(TimePoint begin, TimePoint end);
+  void TrainRound(SimNode& node, uint64_t round);
+  void LieRound(SimNode& node, uint64_t round);
+  void JudgeAdapters();
   void PlantDefect();
   void RunUntil(TimePoint end);
   void WatchHeal();
@@ -105,7 +114,9 @@ class World {
   Audit audit_;
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::vector<size_t> honest_;
-  std::map<size_t, size_t> deltas_of_;  // offered, by node
+  std::map<size_t, size_t> deltas_of_;                  // offered, by node
+  std::unique_ptr<Learning> learning_;                  // null where nodes do not learn
+  std::map<size_t, bench::UpdateAttack> update_liars_;  // by node
   std::unique_ptr<FaultInjector> faults_;
   std::set<Fault> picked_faults_;
   std::optional<TimePoint> heal_watched_;

@@ -39,6 +39,7 @@ struct Arguments {
   std::vector<std::string> byzantine;
   std::optional<std::string> faults;
   std::optional<bool> established;
+  std::optional<bool> learning;
   std::string signatures;
   bool json = false;
 };
@@ -141,6 +142,9 @@ void AddFlags(CLI::App& app, Arguments& arguments) {
   app.add_flag("--established,!--no-established", arguments.established,
                "Nodes know each other from before, in place of finding each other first; if not "
                "chosen, above 1000 nodes");
+  app.add_flag("--learning,!--no-learning", arguments.learning,
+               "Nodes learn together; a quarter of all seeds if not chosen, and always where some "
+               "lie about updates");
   app.add_option("--signatures", arguments.signatures,
                  "real, or simulated by a fast keyed hash; real up to 100 nodes if not chosen")
       ->check(CLI::IsMember({"real", "simulated"}));
@@ -156,6 +160,7 @@ WorldOptions OptionsOf(const Arguments& arguments) {
   options.hours = arguments.hours;
   options.loss = arguments.loss;
   options.items = arguments.items;
+  options.learning = arguments.learning;
   options.contacts = arguments.contacts;
   options.established = arguments.established.value_or(arguments.nodes > kMaxNodesThatMeet);
   if (!arguments.byzantine.empty()) {

@@ -157,6 +157,9 @@ std::string ReproductionCommand(const WorldOptions& options, uint64_t seed) {
   if (options.established) {
     command += " --established";
   }
+  if (options.learning) {
+    command += *options.learning ? " --learning" : " --no-learning";
+  }
   if (options.items) {
     command += fmt::format(" --items {}", *options.items);
   }
@@ -205,6 +208,10 @@ std::string ToJson(const Summary& summary) {
       {"node_hours", totals.node_hours},
       {"heal", QuantilesOf(measures.heal)},
       {"settle", QuantilesOf(totals.settled)},
+      {"adapter_error",
+       {{"worlds", measures.adapter_error.count()},
+        {"p50", measures.adapter_error.Quantile(0.5)},
+        {"max", measures.adapter_error.Quantile(1)}}},
       {"refused", measures.refused},
       {"refused_between_honest", measures.refused_honest},
       {"refused_between_honest_first", measures.refused_honest_first},
@@ -247,6 +254,12 @@ std::string ToTable(const Summary& summary) {
                          measures.false_deaths, totals.node_hours));
   out += RowOf("heal to equal items", measures.heal);
   out += RowOf("last fault to settled", totals.settled);
+  if (measures.adapter_error.count() > 0) {
+    out +=
+        Row("error of learned adapters",
+            fmt::format("p50 {:.3f}, max {:.3f} ({} worlds)", measures.adapter_error.Quantile(0.5),
+                        measures.adapter_error.Quantile(1), measures.adapter_error.count()));
+  }
   out += Row("refused from Byzantine nodes", ListOf(measures.refused));
   out += Row("refused between honest nodes", ListOf(measures.refused_honest));
   for (const auto& [reason, first] : measures.refused_honest_first) {

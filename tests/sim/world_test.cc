@@ -37,6 +37,7 @@ WorldOptions Calm(uint64_t seed) {
   WorldOptions options = Small(seed);
   options.faults.emplace();
   options.byzantine.emplace();
+  options.learning = false;
   options.loss = 0;
   return options;
 }
@@ -188,6 +189,44 @@ INSTANTIATE_TEST_SUITE_P(Each, WorldAdversaries, testing::ValuesIn(AllAdversarie
                            return name;
                          });
 
+// ---- Learning together
+
+TEST(WorldLearning, EverybodyEndsWithTheSameAdapterAndLearnsWhatAllWant) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    WorldOptions options = Small(seed);  // with the faults that the seed picks
+    options.nodes = 12;
+    options.byzantine.emplace();
+    options.learning = true;
+    const WorldReport report = World(options).Run();
+    ExpectWell(options, report);
+    EXPECT_EQ(report.measures.adapter_error.count(), 1U);
+    EXPECT_LT(report.measures.adapter_error.Quantile(1), 0.25);
+  }
+}
+
+class WorldUpdateAttacks : public testing::TestWithParam<AdversaryKind> {};
+
+TEST_P(WorldUpdateAttacks, DoNotKeepHonestNodesFromLearning) {
+  WorldOptions options = Calm(5);
+  options.nodes = 15;
+  options.byzantine->push_back({.kind = GetParam(), .share = 0.2});
+  const WorldReport report = World(options).Run();
+  ExpectWell(options, report);
+  EXPECT_EQ(report.honest, 12U);
+  EXPECT_GE(report.measures.accepted_byzantine, 3 * Learning::kRounds);  // taken, and outvoted
+  EXPECT_LT(report.measures.adapter_error.Quantile(1), 0.3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, WorldUpdateAttacks,
+                         testing::Values(AdversaryKind::kSignFlip, AdversaryKind::kAlie,
+                                         AdversaryKind::kInnerProduct, AdversaryKind::kMinMax,
+                                         AdversaryKind::kGaussian),
+                         [](const auto& parameter) {
+                           std::string name(AdversaryName(parameter.param));
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
 // ---- The invariants can fail: each of these worlds has a defect on purpose.
 
 void ExpectViolation(WorldOptions options, SeededDefect defect, const std::string& invariant) {
@@ -221,6 +260,13 @@ TEST(WorldCatches, ALedgerThatForgets) {
   ExpectViolation(options, SeededDefect::kUnsyncedLedger, "ledger_not_monotone");
 }
 
+TEST(WorldCatches, ARuleThatTrustsEverybody) {
+  WorldOptions options = Calm(5);
+  options.nodes = 15;
+  options.byzantine->push_back({.kind = AdversaryKind::kGaussian, .share = 0.14});
+  ExpectViolation(options, SeededDefect::kTrustingRule, "not_converged");
+}
+
 TEST(WorldCatches, ANodeThatNothingReaches) {
   ExpectViolation(Calm(1), SeededDefect::kDeafNode, "acknowledged_item_lost");
 }
@@ -232,7 +278,7 @@ TEST(WorldReport, SaysHowToRepeatAFailingSeed) {
   options.byzantine->push_back({.kind = AdversaryKind::kForger, .share = 0.2});
   options.faults->insert(Fault::kPowerCut);
   EXPECT_EQ(ReproductionCommand(options, 7),
-            "world --nodes 8 --seeds 7..7 --hours 0.01 --loss 0 --faults power-cut "
+            "world --nodes 8 --seeds 7..7 --hours 0.01 --no-learning --loss 0 --faults power-cut "
             "--byzantine forger:0.2");
   EXPECT_EQ(ReproductionCommand(Small(3), 3), "world --nodes 8 --seeds 3..3 --hours 0.01");
 }

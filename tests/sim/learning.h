@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "bench/update_attacks.h"
+#include "federation/daf/adapter_delta.h"
+#include "federation/daf/aggregation_rule.h"
+#include "federation/gossip/item.h"
+
+namespace ruvd::test {
+
+// What nodes of a world learn together, small enough for thousands of them: node i wants values
+// w_i = w + h_i (all share w, h_i is its own text's part), and in a round it trains half of the way
+// from its adapter to w_i, with noise. The adapter of a node is what AggregateRound and
+// GlobalAdapter make of every round's updates that it holds, from the first round on: whoever holds
+// the same items has the same adapter, bit for bit, in whatever order they came and however often
+// it was down. Not thread-safe.
+class Learning {
+ public:
+  static constexpr uint64_t kRounds = 6;  // a node keeps eight updates of each other
+  static constexpr size_t kValues = 64;
+
+  // `rule`: null is DefaultRule.
+  Learning(size_t nodes, uint64_t seed, const AggregationRule* rule);
+
+  // The update that an honest node trains in a round, 1 to kRounds, from the items it holds.
+  AdapterDelta Train(size_t node, uint64_t round, std::span<const Item> held);
+  // What a Byzantine node sends that knows all honest updates of the round; of one attack, so that
+  // those that attack by it agree.
+  AdapterDelta Lie(bench::UpdateAttack attack, uint64_t round);
+
+  std::vector<float> AdapterOf(std::span<const Item> held) const;
+  // Distance of an adapter to the mean of what these nodes want, over the norm of that mean: 1 is
+  // an adapter that learned nothing.
+  double ErrorOf(std::span<const float> adapter, std::span<const size_t> nodes) const;
+  // Whether the rule is made for so many liars beside so many honest nodes, three tenths of which
+  // may be down.
+  static bool Withstands(size_t liars, size_t honest);
+
+ private:
+  std::vector<float> Wanted(size_t node) const;
+
+  Random random_;
+  const AggregationRule* rule_;
+  std::vector<float> shared_;
+  std::vector<uint64_t> own_;                                   // seeds of h_i
+  std::map<uint64_t, std::vector<std::vector<float>>> honest_;  // updates by round
+  std::map<std::pair<uint64_t, bench::UpdateAttack>, std::vector<float>> lies_;
+};
+
+}  // namespace ruvd::test
