@@ -23,6 +23,7 @@
 #include "bench/experiments/federate_report.h"
 #include "bench/experiments/federate_rounds.h"
 #include "bench/experiments/federate_world.h"
+#include "bench/experiments/flags.h"
 #include "bench/experiments/paired.h"
 #include "inference/backend/backend.h"
 #include "privacy/reasons.h"
@@ -38,10 +39,10 @@ constexpr char kDescription[] =
     "Intervals: 95 % bootstrap over documents. Trained parts are kept in --cache for other runs.\n"
     "Exit status: 0 done (a refused release is a result), 1 failed, 2 bad flags or files.\n"
     "\n"
-    "Small: federate --smoke --domains DOMAINS --eval GENERAL --frame frame.gguf --make-frame "
-    "BASE";
+    "Small: federate --smoke --domains DOMAINS";
 
 constexpr int kBadInput = 2;
+constexpr int kFrameRank = 32;
 
 // What lives as long as the experiment.
 struct Workshop {
@@ -63,23 +64,46 @@ struct Workshop {
   std::unique_ptr<ResultsFile> results;
 };
 
+// The frame of the file that was named, or made for it; of a file of the cache else, or kept in no
+// file.
 absl::StatusOr<FrameSet> FrameFor(const FederateSettings& settings,
                                   const std::shared_ptr<const Model>& model,
                                   ParallelRunner& runner) {
-  std::error_code error;
-  if (!std::filesystem::exists(settings.frame, error) && !settings.make_frame.empty()) {
-    constexpr size_t kPieces = 384;
-    constexpr int kRank = 32;
-    ASSIGN_OR_RETURN(const Crops text,
-                     ReadCrops(settings.make_frame, model->tokenizer(), {}, kPieces));
-    fmt::print(stderr, "making the frame {}\n", settings.frame);
-    ASSIGN_OR_RETURN(const FrameSet frame,
-                     FrameOf(model, text.Examples(), std::max(kRank, settings.rank), runner));
-    RETURN_IF_ERROR(SaveFrameSet(frame, settings.frame));
+  const int rank = std::max(kFrameRank, settings.rank);
+  std::string file = settings.frame;
+  if (file.empty() && !settings.cache.empty()) {
+    const std::string stem = std::filesystem::path(settings.model).stem().string();
+    file = (std::filesystem::path(settings.cache) / fmt::format("frame-{}-r{}.gguf", stem, rank))
+               .string();
   }
-  ASSIGN_OR_RETURN(FrameSet frame, LoadFrameSet(settings.frame));
-  RETURN_IF_ERROR(CheckFrameSet(frame, *model));
+  std::error_code error;
+  if (!file.empty() && std::filesystem::exists(file, error)) {
+    ASSIGN_OR_RETURN(FrameSet frame, LoadFrameSet(file));
+    RETURN_IF_ERROR(CheckFrameSet(frame, *model));
+    return frame;
+  }
+  constexpr size_t kPieces = 384;
+  ASSIGN_OR_RETURN(const Crops text,
+                   ReadCrops(settings.make_frame, model->tokenizer(), {}, kPieces));
+  fmt::print(stderr, "making the frame {}\n", file);
+  ASSIGN_OR_RETURN(FrameSet frame, FrameOf(model, text.Examples(), rank, runner));
+  if (!file.empty()) {
+    RETURN_IF_ERROR(SaveFrameSet(frame, file));
+  }
   return frame;
+}
+
+// The texts that were not named, beside the domains.
+absl::StatusOr<FederateSettings> WithTexts(FederateSettings settings, const DomainFiles& domain) {
+  CommonArguments found;
+  found.corpus = std::filesystem::path(domain.train).parent_path().string();
+  found.eval = settings.eval;
+  found.base = settings.make_frame;
+  RETURN_IF_ERROR(
+      FindTexts({.eval = "general text", .needs_eval = true, .base = "the frame"}, &found));
+  settings.eval = found.eval;
+  settings.make_frame = found.base;
+  return settings;
 }
 
 // Pieces of general text: every other one is for the gate.
@@ -103,10 +127,11 @@ absl::Status ReadGeneral(const FederateSettings& settings, Workshop* shop) {
 }
 
 // Everything that may be wrong with flags and files.
-absl::Status Prepare(const FederateSettings& settings, Workshop* shop) {
-  RETURN_IF_ERROR(CheckSettings(settings));
+absl::Status Prepare(const FederateSettings& given, Workshop* shop) {
+  RETURN_IF_ERROR(CheckSettings(given));
   ASSIGN_OR_RETURN(const std::vector<DomainFiles> files,
-                   ResolveDomains(settings.domains, settings.nodes));
+                   ResolveDomains(given.domains, given.nodes));
+  ASSIGN_OR_RETURN(const FederateSettings settings, WithTexts(given, files.front()));
   ASSIGN_OR_RETURN(shop->results, ResultsFile::Create(settings.json));
   ASSIGN_OR_RETURN(shop->cache, ResultCache::Open(settings.cache));
   ASSIGN_OR_RETURN(shop->model, Model::Load(settings.model));

@@ -44,6 +44,9 @@ void PrintDomain(const std::vector<NamedArm>& arms, const ArmScores& base, const
   fmt::print("  {}{}: {} pieces\n", text.name, own ? " (its own)" : "", text.valid.pieces.size());
   for (const auto& [name, arm] : arms) {
     const Scores& scores = arm->domains[domain];
+    if (scores.nats.empty()) {
+      continue;  // a private adapter alone is scored on its own domain
+    }
     fmt::print(
         "    {:<20} {:.4f} {:<28} by t:", name, scores.Mean(),
         arm == &base ? "" : Signed(Change(scores, base.domains[domain], text.valid.documents)));

@@ -39,11 +39,15 @@ void AddTexts(CLI::App* app, FederateSettings* s) {
       ->delimiter(',')
       ->required();
   app->add_option("--model", s->model, "GGUF file")->capture_default_str();
-  app->add_option("--frame", s->frame, "frame.gguf of the cores")->required();
+  app->add_option(
+      "--frame", s->frame,
+      "frame.gguf of the cores; made where there is none. Default: of --cache, or not kept");
   app->add_option("--make-frame", s->make_frame,
-                  "public text: makes the covariance frame that --frame names where it is missing");
-  app->add_option("--eval", s->eval, "general text: what adapters do to it, and half of the gate")
-      ->required();
+                  "public text that a frame is made of; default: base-00.jsonl.zst beside the "
+                  "domains or in the folder around them");
+  app->add_option("--eval", s->eval,
+                  "general text: what adapters do to it, and half of the gate; default: "
+                  "general.valid.jsonl.zst in the same places");
   app->add_option("--json", s->json, "file of the results");
   app->add_option("--cache", s->cache,
                   "folder where trained adapters and scores are kept between runs");

@@ -32,8 +32,8 @@ struct FederateSettings {
   size_t nodes = 6;
   std::vector<std::string> domains;  // a folder, or files' common beginnings
   std::string model = "deploy/models/ruvdllm-5m.q8_0.gguf";
-  std::string frame;
-  std::string make_frame;  // public text that a missing frame is made of; empty: none
+  std::string frame;       // empty: a file of the cache, or of no file
+  std::string make_frame;  // public text that a missing frame is made of
   std::string eval;
   std::string json;
   std::string cache;
