@@ -255,8 +255,28 @@ void GossipCore::State::OnAck(Link& link, uint64_t seq, TimePoint now) {
   }
 }
 
+absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const Frame& frame) {
+  // A path may deliver a frame twice. What the peer's side sends has been checked by now.
+  if (link.dialed == frame.has_hello_ack()) {
+    ++outbox.counters().duplicates;
+    return absl::OkStatus();
+  }
+  return Misplaced(link, frame);
+}
+
+absl::Status GossipCore::State::Misplaced(const Link& link, const Frame& frame) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+               "frame of kind {} has no place on an open link of version {}; update the sending "
+               "node",
+               static_cast<int>(frame.kind_case()), link.version);
+}
+
 absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, Instant now) {
   switch (frame.kind_case()) {
+    case Frame::kHello:
+    case Frame::kHelloAck:
+    case Frame::kHelloProof:
+      return OnRepeatedOpening(link, frame);
     case Frame::kPing: {
       Frame answer;
       answer.mutable_ack()->set_seq(frame.ping().seq());
@@ -309,10 +329,7 @@ absl::Status GossipCore::State::OnVersion2Frame(Link& link, const Frame& frame, 
     case Frame::kPrune:
       return OnPrune(link, frame.prune(), now);
     default:
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-                   "frame of kind {} has no place on an open link of version {}; update the "
-                   "sending node",
-                   static_cast<int>(frame.kind_case()), link.version);
+      return Misplaced(link, frame);
   }
 }
 

@@ -103,6 +103,9 @@ struct GossipCore::State {
   bool MakeRoomForLink(Instant now);
   absl::Status OnActiveFrame(Link& link, const Frame& frame, Instant now);
   absl::Status OnVersion2Frame(Link& link, const Frame& frame, Instant now);
+  // A frame of the opening on a link that is open.
+  absl::Status OnRepeatedOpening(const Link& link, const Frame& frame);
+  static absl::Status Misplaced(const Link& link, const Frame& frame);
   void OnAck(Link& link, uint64_t seq, TimePoint now);
   void OnGoaway(Link& link, const federation::v1::Goaway& goaway, Instant now);
   // Counts a refusal; closes a link with too many of them. False if it was closed.

@@ -12,6 +12,7 @@
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
 #include "federation/patterns/shared_pattern.h"
+#include "federation/reasons.h"
 
 namespace ruvd {
 
@@ -105,12 +106,27 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id, Envelo
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
                  "item was made for another adapter frame; use the same model package");
   }
-  if (solicited) {
-    replay_.Note(item.header);
-  } else {
-    RETURN_IF_ERROR(replay_.Admit(item.header));
-  }
+  RETURN_IF_ERROR(CheckNumber(item, solicited));
   return item;
+}
+
+// A window cannot tell why a number was seen. The same manifest again is what an honest node pushes
+// where our transfer of it was given up or found no room.
+absl::Status ItemExchange::CheckNumber(const PendingItem& item, bool solicited) {
+  if (!manifests_.Knows(item.header)) {
+    if (solicited) {
+      replay_.Note(item.header);
+    } else {
+      RETURN_IF_ERROR(replay_.Admit(item.header));
+    }
+  }
+  const bool other = manifests_.Note(item.header, item.envelope).has_value();
+  if (other && !solicited) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
+                 "node {} signed two items under one number; the second has no effect",
+                 item.manifest.certificate.name);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push, Instant now) {
@@ -123,6 +139,10 @@ absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push,
   auto item = CheckManifest(id, std::move(envelope), now);
   if (!item.ok()) {
     fetcher_.Forget(id);
+    if (ReasonOf(item.status()) == reasons::kEquivocation) {
+      outbox_->Refuse(/*link=*/0, item.status());  // whoever passed it on had seen one of both
+      return absl::OkStatus();
+    }
     return item.status();
   }
   if (item->header.sender_id == local_->key->id()) {

@@ -23,6 +23,7 @@
 #include "federation/membership/certificates.h"
 #include "federation/outbox.h"
 #include "federation/sealer.h"
+#include "privacy/envelope/equivocation.h"
 #include "privacy/envelope/replay_window.h"
 
 namespace ruvd {
@@ -84,6 +85,8 @@ class ItemExchange {
   // Forgets who has what is neither here nor on its way.
   void TrimHolders();
   absl::StatusOr<PendingItem> CheckManifest(const Digest& id, Envelope envelope, Instant now);
+  // Judges the number of a verified manifest.
+  absl::Status CheckNumber(const PendingItem& item, bool solicited);
   absl::Status CheckContent(ItemKind kind, std::string_view payload) const;
   absl::Status Complete(Fetcher::Complete complete);
   // Inserts, reports and spreads. Returns whether it was kept.
@@ -103,6 +106,7 @@ class ItemExchange {
   ItemTable table_;
   Fetcher fetcher_;
   ReplayWindow replay_;
+  EquivocationDetector manifests_;  // verified ones: tells a second message from a second copy
   std::set<LinkId> links_;
   std::map<Digest, Holders> holders_;  // of live items and of those in transfer
   std::map<Digest, std::shared_ptr<const MerkleTree>> trees_;

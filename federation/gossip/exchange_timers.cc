@@ -85,6 +85,7 @@ void ItemExchange::Restore(std::vector<Item> items, Instant now) {
       continue;
     }
     replay_.Note(*header);
+    manifests_.Note(*header, *item.envelope);
     const Digest id = item.id;
     const ItemKind kind = item.kind;
     const ItemTable::Inserted inserted = table_.Insert(std::move(item));

@@ -8,6 +8,7 @@
 
 #include "base/reasons.h"
 #include "federation/membership/member_record.h"
+#include "federation/reasons.h"
 #include "tests/federation/test_peer.h"
 
 namespace ruvd::test {
@@ -161,7 +162,7 @@ TEST_F(BadPeer, ReplayedItemIsCountedAndKeptOnce) {
   EXPECT_EQ(target_.core().Items().size(), 1U);
 }
 
-TEST_F(BadPeer, SequenceNumberUsedTwiceIsAReplay) {
+TEST_F(BadPeer, SequenceNumberUsedTwiceHasNoEffect) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");
   peer.Push(peer.Manifest(ItemKind::kAdapterDelta, DeltaPayload(1)));
@@ -171,7 +172,7 @@ TEST_F(BadPeer, SequenceNumberUsedTwiceIsAReplay) {
   ExpectRefusedPush(peer,
                     *restarted.Seal(EnvelopePurpose::kAdapterDelta, kBodyManifest, 1, body, now,
                                     now + kDayMillis),
-                    reasons::kReplayed);
+                    reasons::kEquivocation);
 }
 
 TEST_F(BadPeer, ReplayOverASecondLinkIsHarmless) {
