@@ -221,6 +221,10 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   if (link.dialed) {
     purpose = dialer.OnIdentified(link.dialed_address, peer);
   }
+  if (Graylisted(peer)) {
+    CloseGraylisted(link, now);
+    return;
+  }
   if (!ResolveDuplicate(link, peer, now)) {
     return;
   }
@@ -288,9 +292,12 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
       return absl::OkStatus();
     case Frame::kMemberDelta:
       return OnMemberDelta(link, frame.member_delta(), now);
-    case Frame::kPush:
+    case Frame::kPush: {
       mesh.Touch(link.id, now.now);
-      return exchange.OnPush(link.id, frame.push(), now);
+      const absl::Status status = exchange.OnPush(link.id, frame.push(), now);
+      Convict(exchange.TakeConvictions(), now);
+      return status;
+    }
     case Frame::kIHave: {
       const absl::Status status = exchange.OnIHave(link.id, frame.i_have());
       exchange.SendRequests(now.now);
@@ -329,7 +336,7 @@ absl::Status GossipCore::State::OnVersion2Frame(Link& link, const Frame& frame, 
     case Frame::kPrune:
       return OnPrune(link, frame.prune(), now);
     default:
-      return Misplaced(link, frame);
+      return OnVersion3Frame(link, frame, now);
   }
 }
 

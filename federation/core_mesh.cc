@@ -104,7 +104,7 @@ void GossipCore::State::Heartbeat(Instant now) {
 }
 
 void GossipCore::State::DialSeeds(bool all, Instant now) {
-  const auto linked = [this](const NodeId& id) { return Linked(id); };
+  const auto linked = [this](const NodeId& id) { return Linked(id) || Graylisted(id); };
   const auto settled = [this](const NodeId& id) {
     const RecordPtr* record = members.records().Find(id);
     return record != nullptr && members.StateOf(**record) == MemberState::kAlive;
@@ -117,7 +117,7 @@ void GossipCore::State::DialSeeds(bool all, Instant now) {
 }
 
 bool GossipCore::State::WorthDialing(const SignedRecord& record) const {
-  return record.node() != local.key->id() && !Linked(record.node()) &&
+  return record.node() != local.key->id() && !Linked(record.node()) && !Graylisted(record.node()) &&
          record.record.model_hash == local.model_hash &&
          members.StateOf(record) == MemberState::kAlive;
 }
@@ -154,7 +154,8 @@ void GossipCore::State::DialSilent(Instant now) {
       now.now + period / 2 +
       Duration(static_cast<int64_t>(random.Below(static_cast<uint64_t>(period.count()))));
   const RecordPtr silent = members.RandomSilent(random);
-  if (silent && !Linked(silent->node()) && silent->record.model_hash == local.model_hash) {
+  if (silent && !Linked(silent->node()) && !Graylisted(silent->node()) &&
+      silent->record.model_hash == local.model_hash) {
     DialMember(*silent, DialPurpose::kHeal, now);
   }
 }

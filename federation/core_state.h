@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "federation/gossip/evidence.h"
 #include "federation/gossip/exchange.h"
 #include "federation/gossip/mesh.h"
 #include "federation/gossip/recon_schedule.h"
@@ -72,10 +73,17 @@ struct GossipCore::State {
   // ---- Mesh (core_mesh.cc)
   void TickMesh(Instant now);
 
+  // ---- Who is kept out (core_graylist.cc)
+  // This node takes no link of the member and dials it not.
+  bool Graylisted(const NodeId& id) const { return evidence.Convicted(id); }
+  void CloseGraylisted(Link& link, Instant now);
+  void TickGraylist(Instant now);
+
   LocalNode local;
   Random random;
   Outbox outbox;
   CertificateStore certificates;
+  EvidenceTable evidence;
   Sealer sealer;
   MemberTable members;
   FailureDetector detector;
@@ -91,6 +99,7 @@ struct GossipCore::State {
   TimePoint next_heal_dial{};
   TimePoint last_refutation{};
   bool refutation_due = false;
+  bool own_evidence_reported = false;
 
  private:
   // ---- core_links.cc
@@ -130,6 +139,15 @@ struct GossipCore::State {
   void PassOnAccusation(const std::shared_ptr<const Envelope>& accusation, const NodeId& suspect,
                         LinkId except);
   void Refute(Instant now);
+
+  // ---- core_graylist.cc
+  absl::Status OnVersion3Frame(Link& link, const Frame& frame, Instant now);
+  absl::Status OnEvidence(Link& link, const federation::v1::Evidence& message, Instant now);
+  // Acts on what this node found itself.
+  void Convict(const std::vector<Conviction>& convictions, Instant now);
+  // Drops what a newly convicted member signed, ends its link, and tells the neighbours but one.
+  void ActOnEvidence(const NodeId& id, EvidenceTable::Applied applied, LinkId except, Instant now);
+  void SendEvidence(const Link& link, std::span<const NodeId> about);
 
   // ---- core_mesh.cc
   absl::Status OnGraft(const Link& link, Instant now);

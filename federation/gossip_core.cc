@@ -38,6 +38,7 @@ GossipCore::State::State(GossipConfig config, const NodeKey& key, Entropy entrop
     : local(MakeLocal(config, key)),
       random(seed),
       certificates(config.certificate.issuer),
+      evidence(local, certificates),
       sealer(local, std::move(entropy)),
       members(local, certificates, sealer, outbox,
               {.lifeguard = config.lifeguard, .pool = std::move(config.record_pool)}),
@@ -47,7 +48,7 @@ GossipCore::State::State(GossipConfig config, const NodeKey& key, Entropy entrop
       exchange(
           local,
           {.updates = std::move(config.update_rules), .patterns = std::move(config.pattern_rules)},
-          certificates, sealer, outbox, mesh) {}
+          certificates, evidence, sealer, outbox, mesh) {}
 
 GossipCore::GossipCore(std::unique_ptr<State> state) : state_(std::move(state)) {}
 GossipCore::~GossipCore() = default;
@@ -115,6 +116,7 @@ Actions GossipCore::OnTick(Instant now) {
   state_->TickLinks(now);
   state_->TickMesh(now);
   state_->exchange.Tick(now);
+  state_->TickGraylist(now);
   return state_->outbox.Take();
 }
 
@@ -244,6 +246,10 @@ std::vector<NodeId> GossipCore::MeshPeers() const {
     peers.push_back(state_->links.at(id).peer);
   }
   return peers;
+}
+
+std::vector<NodeId> GossipCore::Graylisted() const {
+  return state_->evidence.Members();
 }
 
 std::shared_ptr<const SignedRecord> GossipCore::OwnRecord() const {

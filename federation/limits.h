@@ -14,11 +14,13 @@ namespace ruvd::limits {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership.
-inline constexpr uint32_t kProtocolVersion = 2;
+// Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership;
+// version 3 adds evidence of equivocation.
+inline constexpr uint32_t kProtocolVersion = 3;
 // A cluster is updated node by node: the version before is spoken, too.
 inline constexpr uint32_t kProtocolVersionMin = 1;
 inline constexpr uint32_t kVersionWithMesh = 2;
+inline constexpr uint32_t kVersionWithEvidence = 3;
 
 // ---- Links
 // One chunk with its Merkle path and room for growth; gRPC is told twice this.
@@ -156,6 +158,15 @@ inline constexpr size_t kMaxPushesTracked = 8192;
 // A manifest this old is announced, not pushed, since the receiver refuses old pushes.
 inline constexpr int64_t kPushAgeMillis = 5 * 60 * 1000;
 inline constexpr int64_t kItemLifeMillis = 7LL * 24 * 3600 * 1000;
+
+// ---- Evidence
+// Members of which a proof is kept, 0.8 KB each. In a cluster with more of them the issuer has to
+// act; a new neighbour is told of all in four frames.
+inline constexpr size_t kMaxEvidence = 256;
+inline constexpr size_t kMaxProofsPerFrame = 64;
+// How long an equivocator is kept out after both its messages are over. A node whose store was put
+// back from a copy is one, too: its operator gives it a new key, or waits.
+inline constexpr int64_t kEvidenceLifeMillis = 24LL * 3600 * 1000;
 
 // ---- Anti-entropy
 inline constexpr Duration kReconPeriod = seconds(30);

@@ -13,4 +13,7 @@ inline constexpr char kLinkIdle[] = "LINK_IDLE";
 // A member signed two messages under one number.
 inline constexpr char kEquivocation[] = "EQUIVOCATION";
 
+// A member that this node takes no links of, for what it did.
+inline constexpr char kGraylisted[] = "GRAYLISTED";
+
 }  // namespace ruvd::reasons

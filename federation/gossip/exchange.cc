@@ -17,10 +17,12 @@
 namespace ruvd {
 
 ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
-                           Sealer& sealer, Outbox& outbox, const Mesh& mesh)
+                           const EvidenceTable& evidence, Sealer& sealer, Outbox& outbox,
+                           const Mesh& mesh)
     : local_(&local),
       rules_(std::move(rules)),
       certificates_(&certificates),
+      evidence_(&evidence),
       sealer_(&sealer),
       outbox_(&outbox),
       mesh_(&mesh) {}
@@ -120,13 +122,17 @@ absl::Status ItemExchange::CheckNumber(const PendingItem& item, bool solicited) 
       RETURN_IF_ERROR(replay_.Admit(item.header));
     }
   }
-  const bool other = manifests_.Note(item.header, item.envelope).has_value();
-  if (other && !solicited) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
-                 "node {} signed two items under one number; the second has no effect",
-                 item.manifest.certificate.name);
+  auto equivocation = manifests_.Note(item.header, item.envelope);
+  if (equivocation) {
+    convictions_.push_back({.certificate = item.envelope.body.substr(0, AdmissionCert::kBytes),
+                            .equivocation = *std::move(equivocation)});
+  } else if (!evidence_->Convicted(item.header.sender_id)) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  table_.Bury(item.id, item.header.expires_ms);
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
+               "node {} signed two messages under one number; nothing of it has an effect",
+               item.manifest.certificate.name);
 }
 
 absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push, Instant now) {

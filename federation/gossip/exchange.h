@@ -9,10 +9,12 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "federation/gossip/evidence.h"
 #include "federation/gossip/fetcher.h"
 #include "federation/gossip/item_table.h"
 #include "federation/gossip/merkle.h"
@@ -39,8 +41,8 @@ class ItemExchange {
     UpdateRules updates;
     PatternRules patterns;
   };
-  ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates, Sealer& sealer,
-               Outbox& outbox, const Mesh& mesh);
+  ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
+               const EvidenceTable& evidence, Sealer& sealer, Outbox& outbox, const Mesh& mesh);
 
   void LinkUp(LinkId link) { links_.insert(link); }
   void LinkDown(LinkId link);
@@ -66,6 +68,10 @@ class ItemExchange {
   absl::StatusOr<Digest> Offer(ItemKind kind, uint64_t round, std::string payload, Instant now);
   // Drops this node's own items of a kind, or those of them that `which` picks.
   void Withdraw(ItemKind kind, const std::function<bool(const Item&)>& which = nullptr);
+  // Drops all of a member's items, those in transfer, too, and buries their ids.
+  void Expel(const NodeId& origin);
+  // Who signed two items under one number, found since the last call.
+  std::vector<Conviction> TakeConvictions() { return std::exchange(convictions_, {}); }
   const std::map<Digest, Item>& items() const { return table_.items(); }
 
  private:
@@ -85,8 +91,9 @@ class ItemExchange {
   // Forgets who has what is neither here nor on its way.
   void TrimHolders();
   absl::StatusOr<PendingItem> CheckManifest(const Digest& id, Envelope envelope, Instant now);
-  // Judges the number of a verified manifest.
+  // Judges the signer and the number of a verified manifest.
   absl::Status CheckNumber(const PendingItem& item, bool solicited);
+  void DropAll(const std::function<bool(const Item&)>& which);
   absl::Status CheckContent(ItemKind kind, std::string_view payload) const;
   absl::Status Complete(Fetcher::Complete complete);
   // Inserts, reports and spreads. Returns whether it was kept.
@@ -100,6 +107,7 @@ class ItemExchange {
   const LocalNode* local_;
   Rules rules_;
   CertificateStore* certificates_;
+  const EvidenceTable* evidence_;
   Sealer* sealer_;
   Outbox* outbox_;
   const Mesh* mesh_;
@@ -107,6 +115,7 @@ class ItemExchange {
   Fetcher fetcher_;
   ReplayWindow replay_;
   EquivocationDetector manifests_;  // verified ones: tells a second message from a second copy
+  std::vector<Conviction> convictions_;
   std::set<LinkId> links_;
   std::map<Digest, Holders> holders_;  // of live items and of those in transfer
   std::map<Digest, std::shared_ptr<const MerkleTree>> trees_;

@@ -131,13 +131,26 @@ absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::s
 }
 
 void ItemExchange::Withdraw(ItemKind kind, const std::function<bool(const Item&)>& which) {
-  std::vector<Item> own;
+  DropAll([&](const Item& item) {
+    return item.kind == kind && item.origin == local_->key->id() && (!which || which(item));
+  });
+}
+
+void ItemExchange::Expel(const NodeId& origin) {
+  for (const auto& [id, expires_ms] : fetcher_.ForgetOrigin(origin)) {
+    table_.Bury(id, expires_ms);
+  }
+  DropAll([&](const Item& item) { return item.origin == origin; });
+}
+
+void ItemExchange::DropAll(const std::function<bool(const Item&)>& which) {
+  std::vector<Item> dropped;
   for (const auto& [id, item] : table_.items()) {
-    if (item.kind == kind && item.origin == local_->key->id() && (!which || which(item))) {
-      own.push_back(item);
+    if (which(item)) {
+      dropped.push_back(item);
     }
   }
-  for (const Item& item : own) {
+  for (const Item& item : dropped) {
     table_.Drop(item.id);
     DropItem(item);
   }

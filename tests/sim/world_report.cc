@@ -175,6 +175,7 @@ std::string ToJson(const Summary& summary) {
        {{"suspect", QuantilesOf(measures.suspicion)}, {"dead", QuantilesOf(measures.death)}}},
       {"false_suspicions", measures.false_suspicions},
       {"false_deaths", measures.false_deaths},
+      {"graylisted", measures.graylisted},
       {"node_hours", totals.node_hours},
       {"heal", QuantilesOf(measures.heal)},
       {"settle", QuantilesOf(totals.settled)},
@@ -217,6 +218,7 @@ std::string ToTable(const Summary& summary) {
                          measures.false_deaths, totals.node_hours));
   out += RowOf("heal to equal items", measures.heal);
   out += RowOf("last fault to settled", totals.settled);
+  out += Row("liars kept out at the end", fmt::format("{} (node, liar)", measures.graylisted));
   out += Row("refused from Byzantine nodes", ListOf(measures.refused));
   out += Row("refused between honest nodes", ListOf(measures.refused_honest));
   for (const auto& [reason, first] : measures.refused_honest_first) {
