@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whom GossipCore keeps out: members that are known to have equivocated.
+// Whom GossipCore keeps out: members that are known to have equivocated, and peers whose score fell
+// too low.
 
 #include <memory>
 #include <utility>
@@ -21,7 +22,18 @@ void GossipCore::State::CloseGraylisted(Link& link, Instant now) {
                   now);
 }
 
+bool GossipCore::State::CloseIfGraylisted(LinkId id, Instant now) {
+  const auto found = links.find(id);
+  if (found == links.end() || !found->second.active || !scores.Graylisted(found->second.peer)) {
+    return false;
+  }
+  ++outbox.counters().graylistings;
+  CloseGraylisted(found->second, now);
+  return true;
+}
+
 void GossipCore::State::TickGraylist(Instant now) {
+  scores.Tick(now.now);
   evidence.Expire(now.wall_ms);
 }
 

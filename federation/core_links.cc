@@ -15,11 +15,14 @@
 namespace ruvd {
 namespace {
 
-// Refusals that an honest peer with the right clock and configuration never causes.
-bool IsOffence(const std::string& reason) {
-  return reason != reasons::kModelMismatch && reason != reasons::kFrameMismatch &&
-         reason != reasons::kUpdateInvalid && reason != reasons::kWrongDimension &&
-         reason != reasons::kEnvelopeExpired && reason != reasons::kCertificateExpired;
+// How much a refusal counts against the peer: nothing for what an honest one may cause whose clock
+// or configuration is wrong.
+double OffenceOf(const std::string& reason) {
+  const bool innocent = reason == reasons::kModelMismatch || reason == reasons::kFrameMismatch ||
+                        reason == reasons::kUpdateInvalid || reason == reasons::kWrongDimension ||
+                        reason == reasons::kEnvelopeExpired ||
+                        reason == reasons::kCertificateExpired;
+  return innocent ? 0 : reason == reasons::kReplayed ? limits::kReplayWeight : 1;
 }
 
 // Text of a peer for our logs: printable and short.
@@ -107,6 +110,7 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
     return;
   }
   exchange.LinkDown(id);
+  scores.LinkDown(id);
   mesh.LinkDown(id);
   detector.LinkDown(id, lost, now.now);
   if (const auto current = link_of.find(link.peer);
@@ -118,15 +122,10 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
 
 bool GossipCore::State::Refuse(Link& link, const absl::Status& status, Instant now) {
   outbox.Refuse(link.id, status);
-  if (IsOffence(ReasonOf(status)) && ++link.offences > limits::kMaxOffences) {
-    CloseWithGoaway(link,
-                    Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                          "link carried {} messages that were refused; the last one: {}",
-                          link.offences, MessageOf(status)),
-                    now);
-    return false;
+  if (const double weight = OffenceOf(ReasonOf(status)); weight > 0) {
+    scores.Invalid(link.id, weight);
   }
-  return true;
+  return !CloseIfGraylisted(link.id, now);
 }
 
 void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now) {
@@ -135,6 +134,7 @@ void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now)
         Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
               "peer sends more than {} frames a second; slow down", limits::kFramesPerSecond);
     outbox.Refuse(link.id, status);
+    scores.Misbehaved(link.id, limits::kFloodWeight);
     CloseWithGoaway(link, status, now);
     return;
   }
@@ -154,6 +154,7 @@ void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now)
   if (auto found = links.find(id); !status.ok() && found != links.end()) {
     Refuse(found->second, status, now);
   }
+  CloseIfGraylisted(id, now);
 }
 
 void GossipCore::State::OnGoaway(Link& link, const federation::v1::Goaway& goaway, Instant now) {
@@ -239,12 +240,14 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   detector.LinkUp(link.id, peer, meshed, now.now);
   mesh.LinkUp(link.id, peer, link.dialed, /*fixed=*/!meshed, now.now);
   exchange.LinkUp(link.id);
+  scores.LinkUp(link.id, peer);
   GreetMember(link, now);
   if (!meshed) {
     recon.Hasten(now.now);
   }
   const bool neighbour = purpose == DialPurpose::kMesh || purpose == DialPurpose::kHeal;
-  if (link.dialed && meshed && neighbour && mesh.links().size() < limits::kMeshHigh) {
+  if (link.dialed && meshed && neighbour && mesh.links().size() < limits::kMeshHigh &&
+      scores.OfLink(link.id) >= 0) {
     JoinMesh(link, now);
   }
   if (link.dialed && purpose != DialPurpose::kCheck) {  // one of both sides is enough
@@ -255,6 +258,7 @@ void GossipCore::State::Activate(Link& link, Instant now) {
 void GossipCore::State::OnAck(Link& link, uint64_t seq, TimePoint now) {
   if (const auto rtt = detector.OnAck(link.id, seq, now)) {
     members.SetRtt(link.peer, *rtt);
+    exchange.OnAnswer(link.id, now - *rtt);
     exchange.SetRtt(link.id, *rtt);
   }
 }

@@ -31,7 +31,11 @@ void GossipCore::State::HastenIfShort(TimePoint now) {
 
 absl::Status GossipCore::State::OnGraft(const Link& link, Instant now) {
   HastenIfShort(now.now);
-  if (leaving || !mesh.OnGraft(link.id, /*score=*/0, now.now)) {
+  const Duration left = mesh.BackoffLeft(link.peer, now.now);
+  if (left > limits::kGraftGrace && left < limits::kPruneBackoff - limits::kGraftGrace) {
+    scores.Misbehaved(link.id, limits::kEarlyGraftWeight);
+  }
+  if (leaving || !mesh.OnGraft(link.id, scores.OfLink(link.id), now.now)) {
     SendPrune(link);
   }
   return absl::OkStatus();
@@ -86,7 +90,9 @@ void GossipCore::State::TickMesh(Instant now) {
 
 void GossipCore::State::Heartbeat(Instant now) {
   const size_t others = std::max<size_t>(members.alive(), 1) - 1;
-  const Mesh::Plan plan = mesh.Heartbeat(others, [](LinkId) { return 0.0; }, now.now);
+  scores.Heartbeat(mesh.links(), now.now);
+  const Mesh::Plan plan =
+      mesh.Heartbeat(others, [this](LinkId id) { return scores.OfLink(id); }, now.now);
   for (const LinkId id : plan.graft) {
     JoinMesh(links.at(id), now);
   }
@@ -95,6 +101,11 @@ void GossipCore::State::Heartbeat(Instant now) {
   }
   for (const LinkId id : plan.idle) {
     CloseIdle(id, now);
+  }
+  if (plan.better_than) {
+    DialBetter(*plan.better_than,
+               limits::kOpportunityGrafts - std::min(limits::kOpportunityGrafts, plan.graft.size()),
+               now);
   }
   const size_t under_way = dialer.Dialing(DialPurpose::kMesh);
   const size_t missing = plan.dials - std::min(plan.dials, under_way);
@@ -137,12 +148,24 @@ size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant
   for (size_t draw = 0; draw < draws && begun < count; ++draw) {
     const RecordPtr* record = members.records().Sample(random);
     if (record == nullptr || !WorthDialing(**record) ||
-        (purpose == DialPurpose::kMesh && mesh.BackedOff((*record)->node(), now.now))) {
+        (purpose == DialPurpose::kMesh &&
+         (mesh.BackedOff((*record)->node(), now.now) || scores.Of((*record)->node()) < 0))) {
       continue;
     }
     begun += DialMember(**record, purpose, now) ? 1 : 0;
   }
   return begun;
+}
+
+// Members that gave this node more than its neighbours do.
+void GossipCore::State::DialBetter(double score, size_t count, Instant now) {
+  for (const NodeId& id : scores.Better(score)) {
+    const RecordPtr* record = count == 0 ? nullptr : members.records().Find(id);
+    if (record != nullptr && WorthDialing(**record) && !mesh.BackedOff(id, now.now) &&
+        DialMember(**record, DialPurpose::kMesh, now)) {
+      --count;
+    }
+  }
 }
 
 // A partition heals through whoever seemed lost.

@@ -22,6 +22,7 @@
 #include "federation/membership/dial_planner.h"
 #include "federation/membership/failure_detector.h"
 #include "federation/membership/member_table.h"
+#include "federation/membership/peer_scores.h"
 #include "federation/outbox.h"
 #include "federation/sealer.h"
 
@@ -46,7 +47,6 @@ struct GossipCore::State {
     TimePoint opened{};
     TokenBucket frames;
     TokenBucket recon;
-    int offences = 0;
   };
 
   State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed);
@@ -75,7 +75,9 @@ struct GossipCore::State {
 
   // ---- Who is kept out (core_graylist.cc)
   // This node takes no link of the member and dials it not.
-  bool Graylisted(const NodeId& id) const { return evidence.Convicted(id); }
+  bool Graylisted(const NodeId& id) const {
+    return evidence.Convicted(id) || scores.Graylisted(id);
+  }
   void CloseGraylisted(Link& link, Instant now);
   void TickGraylist(Instant now);
 
@@ -84,6 +86,7 @@ struct GossipCore::State {
   Outbox outbox;
   CertificateStore certificates;
   EvidenceTable evidence;
+  PeerScores scores;
   Sealer sealer;
   MemberTable members;
   FailureDetector detector;
@@ -117,7 +120,7 @@ struct GossipCore::State {
   static absl::Status Misplaced(const Link& link, const Frame& frame);
   void OnAck(Link& link, uint64_t seq, TimePoint now);
   void OnGoaway(Link& link, const federation::v1::Goaway& goaway, Instant now);
-  // Counts a refusal; closes a link with too many of them. False if it was closed.
+  // Counts a refusal, against the peer where it is to blame. False if the link was closed for it.
   bool Refuse(Link& link, const absl::Status& status, Instant now);
 
   // ---- core_members.cc
@@ -141,6 +144,8 @@ struct GossipCore::State {
   void Refute(Instant now);
 
   // ---- core_graylist.cc
+  // Ends the link of a peer whose score fell too low. True if it did.
+  bool CloseIfGraylisted(LinkId id, Instant now);
   absl::Status OnVersion3Frame(Link& link, const Frame& frame, Instant now);
   absl::Status OnEvidence(Link& link, const federation::v1::Evidence& message, Instant now);
   // Acts on what this node found itself.
@@ -161,6 +166,7 @@ struct GossipCore::State {
   void DialSeeds(bool all, Instant now);
   // Dials up to `count` members that live and have no link.
   size_t DialMembers(size_t count, DialPurpose purpose, Instant now);
+  void DialBetter(double score, size_t count, Instant now);
   bool DialMember(const SignedRecord& record, DialPurpose purpose, Instant now);
   bool WorthDialing(const SignedRecord& record) const;
   void DialSilent(Instant now);

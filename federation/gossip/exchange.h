@@ -19,10 +19,12 @@
 #include "federation/gossip/item_table.h"
 #include "federation/gossip/merkle.h"
 #include "federation/gossip/mesh.h"
+#include "federation/gossip/promises.h"
 #include "federation/gossip_core.h"
 #include "federation/instant.h"
 #include "federation/local_node.h"
 #include "federation/membership/certificates.h"
+#include "federation/membership/peer_scores.h"
 #include "federation/outbox.h"
 #include "federation/sealer.h"
 #include "privacy/envelope/equivocation.h"
@@ -42,7 +44,8 @@ class ItemExchange {
     PatternRules patterns;
   };
   ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
-               const EvidenceTable& evidence, Sealer& sealer, Outbox& outbox, const Mesh& mesh);
+               const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer, Outbox& outbox,
+               const Mesh& mesh);
 
   void LinkUp(LinkId link) { links_.insert(link); }
   void LinkDown(LinkId link);
@@ -58,6 +61,8 @@ class ItemExchange {
   // Whether the peer has other items than we.
   absl::StatusOr<bool> OnReconciliation(LinkId link, const federation::v1::ReconMessage& message,
                                         Instant now);
+  // The peer answered what was sent at `sent`: what it promised before and did not give counts.
+  void OnAnswer(LinkId link, TimePoint sent);
   // Expiry and timeouts.
   void Tick(Instant now);
   // Sends the requests that became possible.
@@ -95,7 +100,8 @@ class ItemExchange {
   absl::Status CheckNumber(const PendingItem& item, bool solicited);
   void DropAll(const std::function<bool(const Item&)>& which);
   absl::Status CheckContent(ItemKind kind, std::string_view payload) const;
-  absl::Status Complete(Fetcher::Complete complete);
+  // `link` delivered the last chunk.
+  absl::Status Complete(LinkId link, Fetcher::Complete complete);
   // Inserts, reports and spreads. Returns whether it was kept.
   bool Accept(Item item, bool own);
   void Spread(const Item& item, int64_t wall_ms);
@@ -108,11 +114,13 @@ class ItemExchange {
   Rules rules_;
   CertificateStore* certificates_;
   const EvidenceTable* evidence_;
+  PeerScores* scores_;
   Sealer* sealer_;
   Outbox* outbox_;
   const Mesh* mesh_;
   ItemTable table_;
   Fetcher fetcher_;
+  Promises promises_;
   ReplayWindow replay_;
   EquivocationDetector manifests_;  // verified ones: tells a second message from a second copy
   std::vector<Conviction> convictions_;

@@ -46,6 +46,7 @@ absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link,
 void ItemExchange::SendRequests(TimePoint now) {
   std::map<LinkId, federation::v1::Frame> wants;
   for (const Fetcher::Request& request : fetcher_.Poll(now)) {
+    promises_.Asked(request.link, request.id, now);
     const std::string id(AsText(request.id));
     if (request.chunk) {
       federation::v1::Frame frame;
@@ -64,6 +65,13 @@ void ItemExchange::SendRequests(TimePoint now) {
     if (frame.i_want().ids_size() > 0) {
       outbox_->Send(link, std::move(frame));
     }
+  }
+}
+
+void ItemExchange::OnAnswer(LinkId link, TimePoint sent) {
+  const size_t broken = std::min(promises_.TakeBroken(link, sent), limits::kMaxBrokenAtOnce);
+  if (broken > 0) {
+    scores_->Misbehaved(link, limits::kBrokenPromiseWeight * static_cast<double>(broken));
   }
 }
 
