@@ -70,9 +70,10 @@ struct ItemDropped {
   Digest id{};
   ItemKind kind = ItemKind::kAdapterDelta;
 };
-// A message had no effect. `status` has a reason of base/reasons.h and names cause and remedy.
+// A message had no effect. `status` has a reason of base/reasons.h or federation/reasons.h and
+// names cause and remedy.
 struct MessageRefused {
-  LinkId link = 0;
+  LinkId link = 0;  // 0: whoever passed it on is not to blame
   absl::Status status;
 };
 struct MemberChanged {

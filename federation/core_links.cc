@@ -15,11 +15,14 @@
 namespace ruvd {
 namespace {
 
-// Refusals that an honest peer with the right clock and configuration never causes.
-bool IsOffence(const std::string& reason) {
-  return reason != reasons::kModelMismatch && reason != reasons::kFrameMismatch &&
-         reason != reasons::kUpdateInvalid && reason != reasons::kWrongDimension &&
-         reason != reasons::kEnvelopeExpired && reason != reasons::kCertificateExpired;
+// How much a refusal counts against the peer: nothing for what an honest one may cause whose clock
+// or configuration is wrong.
+double OffenceOf(const std::string& reason) {
+  const bool innocent = reason == reasons::kModelMismatch || reason == reasons::kFrameMismatch ||
+                        reason == reasons::kUpdateInvalid || reason == reasons::kWrongDimension ||
+                        reason == reasons::kEnvelopeExpired ||
+                        reason == reasons::kCertificateExpired;
+  return innocent ? 0 : reason == reasons::kReplayed ? limits::kReplayWeight : 1;
 }
 
 // Text of a peer for our logs: printable and short.
@@ -107,6 +110,7 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
     return;
   }
   exchange.LinkDown(id);
+  scores.LinkDown(id);
   mesh.LinkDown(id);
   detector.LinkDown(id, lost, now.now);
   if (const auto current = link_of.find(link.peer);
@@ -118,15 +122,10 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
 
 bool GossipCore::State::Refuse(Link& link, const absl::Status& status, Instant now) {
   outbox.Refuse(link.id, status);
-  if (IsOffence(ReasonOf(status)) && ++link.offences > limits::kMaxOffences) {
-    CloseWithGoaway(link,
-                    Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                          "link carried {} messages that were refused; the last one: {}",
-                          link.offences, MessageOf(status)),
-                    now);
-    return false;
+  if (const double weight = OffenceOf(ReasonOf(status)); weight > 0) {
+    scores.Invalid(link.id, weight);
   }
-  return true;
+  return !CloseIfGraylisted(link.id, now);
 }
 
 void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now) {
@@ -135,6 +134,7 @@ void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now)
         Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
               "peer sends more than {} frames a second; slow down", limits::kFramesPerSecond);
     outbox.Refuse(link.id, status);
+    scores.Misbehaved(link.id, limits::kFloodWeight);
     CloseWithGoaway(link, status, now);
     return;
   }
@@ -154,6 +154,7 @@ void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now)
   if (auto found = links.find(id); !status.ok() && found != links.end()) {
     Refuse(found->second, status, now);
   }
+  CloseIfGraylisted(id, now);
 }
 
 void GossipCore::State::OnGoaway(Link& link, const federation::v1::Goaway& goaway, Instant now) {
@@ -221,6 +222,10 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   if (link.dialed) {
     purpose = dialer.OnIdentified(link.dialed_address, peer);
   }
+  if (Graylisted(peer)) {
+    CloseGraylisted(link, now);
+    return;
+  }
   if (!ResolveDuplicate(link, peer, now)) {
     return;
   }
@@ -235,12 +240,14 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   detector.LinkUp(link.id, peer, meshed, now.now);
   mesh.LinkUp(link.id, peer, link.dialed, /*fixed=*/!meshed, now.now);
   exchange.LinkUp(link.id);
+  scores.LinkUp(link.id, peer);
   GreetMember(link, now);
   if (!meshed) {
     recon.Hasten(now.now);
   }
   const bool neighbour = purpose == DialPurpose::kMesh || purpose == DialPurpose::kHeal;
-  if (link.dialed && meshed && neighbour && mesh.links().size() < limits::kMeshHigh) {
+  if (link.dialed && meshed && neighbour && mesh.links().size() < limits::kMeshHigh &&
+      scores.OfLink(link.id) >= 0) {
     JoinMesh(link, now);
   }
   if (link.dialed && purpose != DialPurpose::kCheck) {  // one of both sides is enough
@@ -251,12 +258,33 @@ void GossipCore::State::Activate(Link& link, Instant now) {
 void GossipCore::State::OnAck(Link& link, uint64_t seq, TimePoint now) {
   if (const auto rtt = detector.OnAck(link.id, seq, now)) {
     members.SetRtt(link.peer, *rtt);
+    exchange.OnAnswer(link.id, now - *rtt);
     exchange.SetRtt(link.id, *rtt);
   }
 }
 
+absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const Frame& frame) {
+  // A path may deliver a frame twice. What the peer's side sends has been checked by now.
+  if (link.dialed == frame.has_hello_ack()) {
+    ++outbox.counters().duplicates;
+    return absl::OkStatus();
+  }
+  return Misplaced(link, frame);
+}
+
+absl::Status GossipCore::State::Misplaced(const Link& link, const Frame& frame) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+               "frame of kind {} has no place on an open link of version {}; update the sending "
+               "node",
+               static_cast<int>(frame.kind_case()), link.version);
+}
+
 absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, Instant now) {
   switch (frame.kind_case()) {
+    case Frame::kHello:
+    case Frame::kHelloAck:
+    case Frame::kHelloProof:
+      return OnRepeatedOpening(link, frame);
     case Frame::kPing: {
       Frame answer;
       answer.mutable_ack()->set_seq(frame.ping().seq());
@@ -268,9 +296,12 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
       return absl::OkStatus();
     case Frame::kMemberDelta:
       return OnMemberDelta(link, frame.member_delta(), now);
-    case Frame::kPush:
+    case Frame::kPush: {
       mesh.Touch(link.id, now.now);
-      return exchange.OnPush(link.id, frame.push(), now);
+      const absl::Status status = exchange.OnPush(link.id, frame.push(), now);
+      Convict(exchange.TakeConvictions(), now);
+      return status;
+    }
     case Frame::kIHave: {
       const absl::Status status = exchange.OnIHave(link.id, frame.i_have());
       exchange.SendRequests(now.now);
@@ -309,10 +340,7 @@ absl::Status GossipCore::State::OnVersion2Frame(Link& link, const Frame& frame, 
     case Frame::kPrune:
       return OnPrune(link, frame.prune(), now);
     default:
-      return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
-                   "frame of kind {} has no place on an open link of version {}; update the "
-                   "sending node",
-                   static_cast<int>(frame.kind_case()), link.version);
+      return OnVersion3Frame(link, frame, now);
   }
 }
 

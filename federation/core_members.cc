@@ -57,8 +57,8 @@ void GossipCore::State::TickMembers(Instant now) {
     }
   }
   for (const NodeId& id : members.Tick(now, detector.stalled())) {
-    if (const auto evidence = members.EvidenceOf(id); evidence && Linked(id)) {
-      SendAccusations(link_of.at(id), {&evidence, 1});
+    if (const auto accusation = members.EvidenceOf(id); accusation && Linked(id)) {
+      SendAccusations(link_of.at(id), {&accusation, 1});
     }
   }
   for (const NodeId& id : detector.TakeWanted()) {
@@ -77,6 +77,8 @@ void GossipCore::State::GreetMember(const Link& link, Instant now) {
     SendRecords(link.id, members.YoungRecords(now.wall_ms, limits::kRecordForwardMillis));
     return;
   }
+  // First of all: what an equivocator signed is not to be taken from this link either.
+  SendEvidence(link, evidence.Members());
   if (const RecordPtr* own = members.records().Find(local.key->id())) {
     SendRecords(link.id, {own, 1});
   }
@@ -136,10 +138,15 @@ bool GossipCore::State::ApplyRecords(
     Link& link, const google::protobuf::RepeatedPtrField<federation::v1::SignedEnvelope>& protos,
     Instant now) {
   std::vector<RecordPtr> newer;
+  std::vector<Conviction> convictions;
   bool of_ourselves = false;
   bool open = true;
+  const LinkId id = link.id;
   for (const auto& proto : protos) {
     const auto applied = members.Apply(FromProto(proto), now);
+    if (applied.ok() && applied->conviction) {
+      convictions.push_back(*applied->conviction);
+    }
     if (!applied.ok()) {
       open = Refuse(link, applied.status(), now);
       if (!open) {
@@ -153,11 +160,12 @@ bool GossipCore::State::ApplyRecords(
       newer.push_back(*members.records().Find(applied->id));
     }
   }
-  PassOnRecords(newer, open ? link.id : 0, now);
+  PassOnRecords(newer, open ? id : 0, now);
   if (of_ourselves && !leaving) {
     AnnounceSelf(now);
   }
-  return open;
+  Convict(convictions, now);
+  return links.contains(id);
 }
 
 absl::Status GossipCore::State::OnMemberDelta(Link& link, const federation::v1::MemberDelta& delta,

@@ -31,7 +31,11 @@ void GossipCore::State::HastenIfShort(TimePoint now) {
 
 absl::Status GossipCore::State::OnGraft(const Link& link, Instant now) {
   HastenIfShort(now.now);
-  if (leaving || !mesh.OnGraft(link.id, /*score=*/0, now.now)) {
+  const Duration left = mesh.BackoffLeft(link.peer, now.now);
+  if (left > limits::kGraftGrace && left < limits::kPruneBackoff - limits::kGraftGrace) {
+    scores.Misbehaved(link.id, limits::kEarlyGraftWeight);
+  }
+  if (leaving || !mesh.OnGraft(link.id, scores.OfLink(link.id), now.now)) {
     SendPrune(link);
   }
   return absl::OkStatus();
@@ -86,7 +90,9 @@ void GossipCore::State::TickMesh(Instant now) {
 
 void GossipCore::State::Heartbeat(Instant now) {
   const size_t others = std::max<size_t>(members.alive(), 1) - 1;
-  const Mesh::Plan plan = mesh.Heartbeat(others, [](LinkId) { return 0.0; }, now.now);
+  scores.Heartbeat(mesh.links(), now.now);
+  const Mesh::Plan plan =
+      mesh.Heartbeat(others, [this](LinkId id) { return scores.OfLink(id); }, now.now);
   for (const LinkId id : plan.graft) {
     JoinMesh(links.at(id), now);
   }
@@ -96,6 +102,11 @@ void GossipCore::State::Heartbeat(Instant now) {
   for (const LinkId id : plan.idle) {
     CloseIdle(id, now);
   }
+  if (plan.better_than) {
+    DialBetter(*plan.better_than,
+               limits::kOpportunityGrafts - std::min(limits::kOpportunityGrafts, plan.graft.size()),
+               now);
+  }
   const size_t under_way = dialer.Dialing(DialPurpose::kMesh);
   const size_t missing = plan.dials - std::min(plan.dials, under_way);
   const size_t begun = DialMembers(missing, DialPurpose::kMesh, now);
@@ -104,7 +115,7 @@ void GossipCore::State::Heartbeat(Instant now) {
 }
 
 void GossipCore::State::DialSeeds(bool all, Instant now) {
-  const auto linked = [this](const NodeId& id) { return Linked(id); };
+  const auto linked = [this](const NodeId& id) { return Linked(id) || Graylisted(id); };
   const auto settled = [this](const NodeId& id) {
     const RecordPtr* record = members.records().Find(id);
     return record != nullptr && members.StateOf(**record) == MemberState::kAlive;
@@ -117,7 +128,7 @@ void GossipCore::State::DialSeeds(bool all, Instant now) {
 }
 
 bool GossipCore::State::WorthDialing(const SignedRecord& record) const {
-  return record.node() != local.key->id() && !Linked(record.node()) &&
+  return record.node() != local.key->id() && !Linked(record.node()) && !Graylisted(record.node()) &&
          record.record.model_hash == local.model_hash &&
          members.StateOf(record) == MemberState::kAlive;
 }
@@ -137,12 +148,24 @@ size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant
   for (size_t draw = 0; draw < draws && begun < count; ++draw) {
     const RecordPtr* record = members.records().Sample(random);
     if (record == nullptr || !WorthDialing(**record) ||
-        (purpose == DialPurpose::kMesh && mesh.BackedOff((*record)->node(), now.now))) {
+        (purpose == DialPurpose::kMesh &&
+         (mesh.BackedOff((*record)->node(), now.now) || scores.Of((*record)->node()) < 0))) {
       continue;
     }
     begun += DialMember(**record, purpose, now) ? 1 : 0;
   }
   return begun;
+}
+
+// Members that gave this node more than its neighbours do.
+void GossipCore::State::DialBetter(double score, size_t count, Instant now) {
+  for (const NodeId& id : scores.Better(score)) {
+    const RecordPtr* record = count == 0 ? nullptr : members.records().Find(id);
+    if (record != nullptr && WorthDialing(**record) && !mesh.BackedOff(id, now.now) &&
+        DialMember(**record, DialPurpose::kMesh, now)) {
+      --count;
+    }
+  }
 }
 
 // A partition heals through whoever seemed lost.
@@ -154,7 +177,8 @@ void GossipCore::State::DialSilent(Instant now) {
       now.now + period / 2 +
       Duration(static_cast<int64_t>(random.Below(static_cast<uint64_t>(period.count()))));
   const RecordPtr silent = members.RandomSilent(random);
-  if (silent && !Linked(silent->node()) && silent->record.model_hash == local.model_hash) {
+  if (silent && !Linked(silent->node()) && !Graylisted(silent->node()) &&
+      silent->record.model_hash == local.model_hash) {
     DialMember(*silent, DialPurpose::kHeal, now);
   }
 }

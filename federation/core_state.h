@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "federation/gossip/evidence.h"
 #include "federation/gossip/exchange.h"
 #include "federation/gossip/mesh.h"
 #include "federation/gossip/recon_schedule.h"
@@ -21,6 +22,7 @@
 #include "federation/membership/dial_planner.h"
 #include "federation/membership/failure_detector.h"
 #include "federation/membership/member_table.h"
+#include "federation/membership/peer_scores.h"
 #include "federation/outbox.h"
 #include "federation/sealer.h"
 
@@ -45,7 +47,6 @@ struct GossipCore::State {
     TimePoint opened{};
     TokenBucket frames;
     TokenBucket recon;
-    int offences = 0;
   };
 
   State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed);
@@ -72,10 +73,20 @@ struct GossipCore::State {
   // ---- Mesh (core_mesh.cc)
   void TickMesh(Instant now);
 
+  // ---- Who is kept out (core_graylist.cc)
+  // This node takes no link of the member and dials it not.
+  bool Graylisted(const NodeId& id) const {
+    return evidence.Convicted(id) || scores.Graylisted(id);
+  }
+  void CloseGraylisted(Link& link, Instant now);
+  void TickGraylist(Instant now);
+
   LocalNode local;
   Random random;
   Outbox outbox;
   CertificateStore certificates;
+  EvidenceTable evidence;
+  PeerScores scores;
   Sealer sealer;
   MemberTable members;
   FailureDetector detector;
@@ -91,6 +102,7 @@ struct GossipCore::State {
   TimePoint next_heal_dial{};
   TimePoint last_refutation{};
   bool refutation_due = false;
+  bool own_evidence_reported = false;
 
  private:
   // ---- core_links.cc
@@ -103,9 +115,12 @@ struct GossipCore::State {
   bool MakeRoomForLink(Instant now);
   absl::Status OnActiveFrame(Link& link, const Frame& frame, Instant now);
   absl::Status OnVersion2Frame(Link& link, const Frame& frame, Instant now);
+  // A frame of the opening on a link that is open.
+  absl::Status OnRepeatedOpening(const Link& link, const Frame& frame);
+  static absl::Status Misplaced(const Link& link, const Frame& frame);
   void OnAck(Link& link, uint64_t seq, TimePoint now);
   void OnGoaway(Link& link, const federation::v1::Goaway& goaway, Instant now);
-  // Counts a refusal; closes a link with too many of them. False if it was closed.
+  // Counts a refusal, against the peer where it is to blame. False if the link was closed for it.
   bool Refuse(Link& link, const absl::Status& status, Instant now);
 
   // ---- core_members.cc
@@ -128,6 +143,17 @@ struct GossipCore::State {
                         LinkId except);
   void Refute(Instant now);
 
+  // ---- core_graylist.cc
+  // Ends the link of a peer whose score fell too low. True if it did.
+  bool CloseIfGraylisted(LinkId id, Instant now);
+  absl::Status OnVersion3Frame(Link& link, const Frame& frame, Instant now);
+  absl::Status OnEvidence(Link& link, const federation::v1::Evidence& message, Instant now);
+  // Acts on what this node found itself.
+  void Convict(const std::vector<Conviction>& convictions, Instant now);
+  // Drops what a newly convicted member signed, ends its link, and tells the neighbours but one.
+  void ActOnEvidence(const NodeId& id, EvidenceTable::Applied applied, LinkId except, Instant now);
+  void SendEvidence(const Link& link, std::span<const NodeId> about);
+
   // ---- core_mesh.cc
   absl::Status OnGraft(const Link& link, Instant now);
   absl::Status OnPrune(Link& link, const federation::v1::Prune& prune, Instant now);
@@ -140,6 +166,7 @@ struct GossipCore::State {
   void DialSeeds(bool all, Instant now);
   // Dials up to `count` members that live and have no link.
   size_t DialMembers(size_t count, DialPurpose purpose, Instant now);
+  void DialBetter(double score, size_t count, Instant now);
   bool DialMember(const SignedRecord& record, DialPurpose purpose, Instant now);
   bool WorthDialing(const SignedRecord& record) const;
   void DialSilent(Instant now);

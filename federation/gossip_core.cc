@@ -4,6 +4,7 @@
 #include "federation/gossip_core.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -38,6 +39,7 @@ GossipCore::State::State(GossipConfig config, const NodeKey& key, Entropy entrop
     : local(MakeLocal(config, key)),
       random(seed),
       certificates(config.certificate.issuer),
+      evidence(local, certificates),
       sealer(local, std::move(entropy)),
       members(local, certificates, sealer, outbox,
               {.lifeguard = config.lifeguard, .pool = std::move(config.record_pool)}),
@@ -47,7 +49,7 @@ GossipCore::State::State(GossipConfig config, const NodeKey& key, Entropy entrop
       exchange(
           local,
           {.updates = std::move(config.update_rules), .patterns = std::move(config.pattern_rules)},
-          certificates, sealer, outbox, mesh) {}
+          certificates, evidence, scores, sealer, outbox, mesh) {}
 
 GossipCore::GossipCore(std::unique_ptr<State> state) : state_(std::move(state)) {}
 GossipCore::~GossipCore() = default;
@@ -101,6 +103,7 @@ Actions GossipCore::OnBadFrame(LinkId link, Instant now) {
     return {};
   }
   state_->outbox.Refuse(link, UnknownBytes());
+  state_->scores.Invalid(link, 1);
   state_->CloseWithGoaway(found->second, UnknownBytes(), now);
   return state_->outbox.Take();
 }
@@ -111,6 +114,7 @@ Actions GossipCore::OnLinkClosed(LinkId link, Instant now) {
 }
 
 Actions GossipCore::OnTick(Instant now) {
+  state_->TickGraylist(now);
   state_->TickMembers(now);
   state_->TickLinks(now);
   state_->TickMesh(now);
@@ -244,6 +248,23 @@ std::vector<NodeId> GossipCore::MeshPeers() const {
     peers.push_back(state_->links.at(id).peer);
   }
   return peers;
+}
+
+std::vector<NodeId> GossipCore::Graylisted() const {
+  std::set<NodeId> members;
+  for (const NodeId& id : state_->evidence.Members()) {
+    members.insert(id);
+  }
+  for (const NodeId& id : state_->scores.Graylisted()) {
+    members.insert(id);
+  }
+  return {members.begin(), members.end()};
+}
+
+double GossipCore::ScoreOf(const NodeId& peer) const {
+  const auto link = state_->link_of.find(peer);
+  return link == state_->link_of.end() ? state_->scores.Of(peer)
+                                       : state_->scores.OfLink(link->second);
 }
 
 std::shared_ptr<const SignedRecord> GossipCore::OwnRecord() const {

@@ -58,6 +58,8 @@ struct GossipCounters {
   uint64_t reconciliations = 0;         // begun by this node
   uint64_t suspicions = 0;              // raised by this node
   uint64_t refutations = 0;             // of suspicions of this node
+  uint64_t graylistings = 0;            // links ended since the peer's score fell too low
+  uint64_t convictions = 0;             // of members that signed two messages under one number
 };
 
 // The whole of federation as one state machine without I/O: links, membership, gossip of items.
@@ -118,7 +120,10 @@ class GossipCore {
   const GossipCounters& counters() const;
   ConsentTier consent() const;
   size_t active_links() const;
-  std::vector<NodeId> MeshPeers() const;  // by link
+  std::vector<NodeId> MeshPeers() const;   // by link
+  std::vector<NodeId> Graylisted() const;  // members whose links are refused, by id
+  // What this node thinks of a peer; negative: not in its mesh. 0 for one that it knows nothing of.
+  double ScoreOf(const NodeId& peer) const;
   std::shared_ptr<const SignedRecord> OwnRecord() const;
   int local_health() const;  // 0 (well) to kMaxLocalHealth
 

@@ -14,11 +14,13 @@ namespace ruvd::limits {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership.
-inline constexpr uint32_t kProtocolVersion = 2;
+// Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership;
+// version 3 adds evidence of equivocation.
+inline constexpr uint32_t kProtocolVersion = 3;
 // A cluster is updated node by node: the version before is spoken, too.
 inline constexpr uint32_t kProtocolVersionMin = 1;
 inline constexpr uint32_t kVersionWithMesh = 2;
+inline constexpr uint32_t kVersionWithEvidence = 3;
 
 // ---- Links
 // One chunk with its Merkle path and room for growth; gRPC is told twice this.
@@ -41,8 +43,6 @@ inline constexpr Duration kSeedBackoffMax = seconds(5);
 // Frames per second and burst of one link. A chunk stream of 64 KiB chunks at 30 MB/s stays below.
 inline constexpr double kFramesPerSecond = 500;
 inline constexpr double kFrameBurst = 2000;
-// Forged, replayed or malformed messages on one link before it is closed.
-inline constexpr int kMaxOffences = 32;
 inline constexpr size_t kMaxAddressBytes = 255;
 inline constexpr size_t kMaxGoawayText = 256;
 // Addresses with a history of dialling.
@@ -69,6 +69,47 @@ inline constexpr size_t kDialDraws = 64;
 // the cluster, some ten tries a second find out that a partition healed.
 inline constexpr Duration kHealDialPerMember = milliseconds(100);
 inline constexpr Duration kHealDialMin = seconds(1);
+
+// ---- Peer scores (gossipsub v1.1; P1, P2, P4 and P7 of it)
+// A minute and a half in the mesh is worth one point, and no more: those who are there anyhow must
+// not outweigh those who give.
+inline constexpr Duration kMeshTimeCap = seconds(100);
+inline constexpr double kMeshTimeWeight = 1;
+// Payloads delivered, half a point each and ten at most: enough to forgive three copies that the
+// path made, too little to pay for forgeries.
+inline constexpr double kDeliveryWeight = 0.5;
+inline constexpr double kMaxDeliveries = 20;
+inline constexpr Duration kDeliveryHalfLife = seconds(1200);
+// Invalid messages count squared, one for what no honest node sends and less for what a path may
+// double: two forgeries end the mesh, ten or eleven the link.
+inline constexpr double kReplayWeight = 0.25;
+inline constexpr Duration kInvalidHalfLife = seconds(600);
+// Misbehaviour up to here is an accident: an item that was withdrawn between announcement and
+// request, a Graft after a restart that forgot the backoff. What exceeds it counts squared.
+inline constexpr double kMisbehaviourAllowed = 4;
+inline constexpr Duration kMisbehaviourHalfLife = seconds(300);
+inline constexpr double kBrokenPromiseWeight = 1;
+// Promises that are counted of those found broken at once: they have one cause.
+inline constexpr size_t kMaxBrokenAtOnce = 4;
+// Announced, then "missing": the same, but it cost one round trip only.
+inline constexpr double kMissingWeight = 0.25;
+inline constexpr double kEarlyGraftWeight = 1;
+// A Graft and the Prune that it crosses; and what clocks differ by at the end of a backoff.
+inline constexpr Duration kGraftGrace = seconds(10);
+// One flood may be a node that was cut off for long, two are none.
+inline constexpr double kFloodWeight = 8;
+// Below this a peer is kept out, so long at first, then twice as long, up to 21 hours.
+inline constexpr double kGraylistScore = -100;
+inline constexpr Duration kGraylistTime = seconds(600);
+inline constexpr int kGraylistDoublings = 7;
+inline constexpr Duration kGraylistMemory = seconds(24 * 3600);
+// Peers with counts, and peers that are or were kept out, 120 B each.
+inline constexpr size_t kMaxScores = 256;
+inline constexpr size_t kMaxPromisesPerLink = 128;
+// Every so often a mesh whose median neighbour gave nothing lately takes in up to so many that did.
+inline constexpr Duration kOpportunityPeriod = seconds(60);
+inline constexpr double kOpportunityScore = 1.5;
+inline constexpr size_t kOpportunityGrafts = 2;
 
 // ---- Membership
 // The member signs its record anew this often times ClusterScale, and when it changes or refutes.
@@ -156,6 +197,15 @@ inline constexpr size_t kMaxPushesTracked = 8192;
 // A manifest this old is announced, not pushed, since the receiver refuses old pushes.
 inline constexpr int64_t kPushAgeMillis = 5 * 60 * 1000;
 inline constexpr int64_t kItemLifeMillis = 7LL * 24 * 3600 * 1000;
+
+// ---- Evidence
+// Members of which a proof is kept, 0.8 KB each. In a cluster with more of them the issuer has to
+// act; a new neighbour is told of all in four frames.
+inline constexpr size_t kMaxEvidence = 256;
+inline constexpr size_t kMaxProofsPerFrame = 64;
+// How long an equivocator is kept out after both its messages are over. A node whose store was put
+// back from a copy is one, too: its operator gives it a new key, or waits.
+inline constexpr int64_t kEvidenceLifeMillis = 24LL * 3600 * 1000;
 
 // ---- Anti-entropy
 inline constexpr Duration kReconPeriod = seconds(30);

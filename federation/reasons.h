@@ -10,4 +10,10 @@ namespace ruvd::reasons {
 // A link outside the mesh that nobody used, or that made room for another one.
 inline constexpr char kLinkIdle[] = "LINK_IDLE";
 
+// A member signed two messages under one number.
+inline constexpr char kEquivocation[] = "EQUIVOCATION";
+
+// A member that this node takes no links of, for what it did.
+inline constexpr char kGraylisted[] = "GRAYLISTED";
+
 }  // namespace ruvd::reasons

@@ -12,14 +12,18 @@
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
 #include "federation/patterns/shared_pattern.h"
+#include "federation/reasons.h"
 
 namespace ruvd {
 
 ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
-                           Sealer& sealer, Outbox& outbox, const Mesh& mesh)
+                           const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer,
+                           Outbox& outbox, const Mesh& mesh)
     : local_(&local),
       rules_(std::move(rules)),
       certificates_(&certificates),
+      evidence_(&evidence),
+      scores_(&scores),
       sealer_(&sealer),
       outbox_(&outbox),
       mesh_(&mesh) {}
@@ -27,6 +31,7 @@ ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore
 void ItemExchange::LinkDown(LinkId link) {
   links_.erase(link);
   fetcher_.LinkDown(link);
+  promises_.LinkDown(link);
   for (auto& [id, holders] : holders_) {
     std::erase_if(holders.links, [link](const Holder& holder) { return holder.link == link; });
   }
@@ -105,24 +110,48 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id, Envelo
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
                  "item was made for another adapter frame; use the same model package");
   }
-  if (solicited) {
-    replay_.Note(item.header);
-  } else {
-    RETURN_IF_ERROR(replay_.Admit(item.header));
-  }
+  RETURN_IF_ERROR(CheckNumber(item, solicited));
   return item;
+}
+
+// A window cannot tell why a number was seen. The same manifest again is what an honest node pushes
+// where our transfer of it was given up or found no room.
+absl::Status ItemExchange::CheckNumber(const PendingItem& item, bool solicited) {
+  if (!manifests_.Knows(item.header)) {
+    if (solicited) {
+      replay_.Note(item.header);
+    } else {
+      RETURN_IF_ERROR(replay_.Admit(item.header));
+    }
+  }
+  auto equivocation = manifests_.Note(item.header, item.envelope);
+  if (equivocation) {
+    convictions_.push_back({.certificate = item.envelope.body.substr(0, AdmissionCert::kBytes),
+                            .equivocation = *std::move(equivocation)});
+  } else if (!evidence_->Convicted(item.header.sender_id)) {
+    return absl::OkStatus();
+  }
+  table_.Bury(item.id, item.header.expires_ms);
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
+               "node {} signed two messages under one number; nothing of it has an effect",
+               item.manifest.certificate.name);
 }
 
 absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push, Instant now) {
   wall_ms_ = now.wall_ms;
   Envelope envelope = FromProto(push.envelope());
   const Digest id = MessageId(envelope);
+  promises_.Answered(link, id);
   if (Known(id)) {
     return OnKnownPush(link, id);
   }
   auto item = CheckManifest(id, std::move(envelope), now);
   if (!item.ok()) {
     fetcher_.Forget(id);
+    if (ReasonOf(item.status()) == reasons::kEquivocation) {
+      outbox_->Refuse(/*link=*/0, item.status());  // whoever passed it on had seen one of both
+      return absl::OkStatus();
+    }
     return item.status();
   }
   if (item->header.sender_id == local_->key->id()) {
@@ -234,10 +263,15 @@ absl::Status ItemExchange::OnChunk(LinkId link, const federation::v1::Chunk& chu
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                  "chunk has an id or path of a wrong length; update the sending node");
   }
+  promises_.Answered(link, *id);
   auto result = fetcher_.OnChunk(link, *id, chunk.index(), chunk.data(), path, chunk.missing());
   absl::Status status = result.status();
-  if (result.ok() && result->has_value()) {
-    status = Complete(std::move(**result));
+  if (!result.ok()) {
+    scores_->Invalid(link, 1);  // whoever serves a payload has checked it
+  } else if (result->has_value()) {
+    status = Complete(link, std::move(**result));
+  } else if (chunk.missing()) {
+    scores_->Misbehaved(link, limits::kMissingWeight);
   }
   SendRequests(now.now);
   return status;
@@ -252,7 +286,7 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload)
   return CheckCores(delta.cores, rules_.updates);
 }
 
-absl::Status ItemExchange::Complete(Fetcher::Complete complete) {
+absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
   const PendingItem& pending = complete.item;
   if (absl::Status status = CheckContent(pending.manifest.kind, complete.payload); !status.ok()) {
     table_.Bury(pending.id, pending.header.expires_ms);  // never fetched again
@@ -269,6 +303,7 @@ absl::Status ItemExchange::Complete(Fetcher::Complete complete) {
   item.envelope = std::make_shared<const Envelope>(pending.envelope);
   item.payload = std::make_shared<const std::string>(std::move(complete.payload));
   if (Accept(item, /*own=*/false)) {
+    scores_->Delivered(link);
     ++outbox_->counters().accepted_items[std::string(ItemKindName(item.kind))];
   }
   return absl::OkStatus();

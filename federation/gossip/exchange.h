@@ -9,20 +9,25 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "federation/gossip/evidence.h"
 #include "federation/gossip/fetcher.h"
 #include "federation/gossip/item_table.h"
 #include "federation/gossip/merkle.h"
 #include "federation/gossip/mesh.h"
+#include "federation/gossip/promises.h"
 #include "federation/gossip_core.h"
 #include "federation/instant.h"
 #include "federation/local_node.h"
 #include "federation/membership/certificates.h"
+#include "federation/membership/peer_scores.h"
 #include "federation/outbox.h"
 #include "federation/sealer.h"
+#include "privacy/envelope/equivocation.h"
 #include "privacy/envelope/replay_window.h"
 
 namespace ruvd {
@@ -38,8 +43,9 @@ class ItemExchange {
     UpdateRules updates;
     PatternRules patterns;
   };
-  ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates, Sealer& sealer,
-               Outbox& outbox, const Mesh& mesh);
+  ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
+               const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer, Outbox& outbox,
+               const Mesh& mesh);
 
   void LinkUp(LinkId link) { links_.insert(link); }
   void LinkDown(LinkId link);
@@ -55,6 +61,8 @@ class ItemExchange {
   // Whether the peer has other items than we.
   absl::StatusOr<bool> OnReconciliation(LinkId link, const federation::v1::ReconMessage& message,
                                         Instant now);
+  // The peer answered what was sent at `sent`: what it promised before and did not give counts.
+  void OnAnswer(LinkId link, TimePoint sent);
   // Expiry and timeouts.
   void Tick(Instant now);
   // Sends the requests that became possible.
@@ -65,6 +73,10 @@ class ItemExchange {
   absl::StatusOr<Digest> Offer(ItemKind kind, uint64_t round, std::string payload, Instant now);
   // Drops this node's own items of a kind, or those of them that `which` picks.
   void Withdraw(ItemKind kind, const std::function<bool(const Item&)>& which = nullptr);
+  // Drops all of a member's items, those in transfer, too, and buries their ids.
+  void Expel(const NodeId& origin);
+  // Who signed two items under one number, found since the last call.
+  std::vector<Conviction> TakeConvictions() { return std::exchange(convictions_, {}); }
   const std::map<Digest, Item>& items() const { return table_.items(); }
 
  private:
@@ -84,8 +96,12 @@ class ItemExchange {
   // Forgets who has what is neither here nor on its way.
   void TrimHolders();
   absl::StatusOr<PendingItem> CheckManifest(const Digest& id, Envelope envelope, Instant now);
+  // Judges the signer and the number of a verified manifest.
+  absl::Status CheckNumber(const PendingItem& item, bool solicited);
+  void DropAll(const std::function<bool(const Item&)>& which);
   absl::Status CheckContent(ItemKind kind, std::string_view payload) const;
-  absl::Status Complete(Fetcher::Complete complete);
+  // `link` delivered the last chunk.
+  absl::Status Complete(LinkId link, Fetcher::Complete complete);
   // Inserts, reports and spreads. Returns whether it was kept.
   bool Accept(Item item, bool own);
   void Spread(const Item& item, int64_t wall_ms);
@@ -97,12 +113,17 @@ class ItemExchange {
   const LocalNode* local_;
   Rules rules_;
   CertificateStore* certificates_;
+  const EvidenceTable* evidence_;
+  PeerScores* scores_;
   Sealer* sealer_;
   Outbox* outbox_;
   const Mesh* mesh_;
   ItemTable table_;
   Fetcher fetcher_;
+  Promises promises_;
   ReplayWindow replay_;
+  EquivocationDetector manifests_;  // verified ones: tells a second message from a second copy
+  std::vector<Conviction> convictions_;
   std::set<LinkId> links_;
   std::map<Digest, Holders> holders_;  // of live items and of those in transfer
   std::map<Digest, std::shared_ptr<const MerkleTree>> trees_;

@@ -46,6 +46,7 @@ absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link,
 void ItemExchange::SendRequests(TimePoint now) {
   std::map<LinkId, federation::v1::Frame> wants;
   for (const Fetcher::Request& request : fetcher_.Poll(now)) {
+    promises_.Asked(request.link, request.id, now);
     const std::string id(AsText(request.id));
     if (request.chunk) {
       federation::v1::Frame frame;
@@ -67,6 +68,13 @@ void ItemExchange::SendRequests(TimePoint now) {
   }
 }
 
+void ItemExchange::OnAnswer(LinkId link, TimePoint sent) {
+  const size_t broken = std::min(promises_.TakeBroken(link, sent), limits::kMaxBrokenAtOnce);
+  if (broken > 0) {
+    scores_->Misbehaved(link, limits::kBrokenPromiseWeight * static_cast<double>(broken));
+  }
+}
+
 void ItemExchange::Tick(Instant now) {
   wall_ms_ = now.wall_ms;
   for (const Item& item : table_.Expire(now.wall_ms)) {
@@ -85,6 +93,7 @@ void ItemExchange::Restore(std::vector<Item> items, Instant now) {
       continue;
     }
     replay_.Note(*header);
+    manifests_.Note(*header, *item.envelope);
     const Digest id = item.id;
     const ItemKind kind = item.kind;
     const ItemTable::Inserted inserted = table_.Insert(std::move(item));
@@ -130,13 +139,26 @@ absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::s
 }
 
 void ItemExchange::Withdraw(ItemKind kind, const std::function<bool(const Item&)>& which) {
-  std::vector<Item> own;
+  DropAll([&](const Item& item) {
+    return item.kind == kind && item.origin == local_->key->id() && (!which || which(item));
+  });
+}
+
+void ItemExchange::Expel(const NodeId& origin) {
+  for (const auto& [id, expires_ms] : fetcher_.ForgetOrigin(origin)) {
+    table_.Bury(id, expires_ms);
+  }
+  DropAll([&](const Item& item) { return item.origin == origin; });
+}
+
+void ItemExchange::DropAll(const std::function<bool(const Item&)>& which) {
+  std::vector<Item> dropped;
   for (const auto& [id, item] : table_.items()) {
-    if (item.kind == kind && item.origin == local_->key->id() && (!which || which(item))) {
-      own.push_back(item);
+    if (which(item)) {
+      dropped.push_back(item);
     }
   }
-  for (const Item& item : own) {
+  for (const Item& item : dropped) {
     table_.Drop(item.id);
     DropItem(item);
   }

@@ -68,6 +68,19 @@ void Fetcher::Forget(const Digest& id) {
   }
 }
 
+std::vector<std::pair<Digest, int64_t>> Fetcher::ForgetOrigin(const NodeId& origin) {
+  std::vector<std::pair<Digest, int64_t>> forgotten;
+  for (const auto& [id, transfer] : transfers_) {
+    if (transfer.item.header.sender_id == origin) {
+      forgotten.emplace_back(id, transfer.item.header.expires_ms);
+    }
+  }
+  for (const auto& [id, expires_ms] : forgotten) {
+    Forget(id);
+  }
+  return forgotten;
+}
+
 absl::StatusOr<std::optional<Fetcher::Complete>> Fetcher::OnChunk(LinkId link, const Digest& id,
                                                                   uint32_t index,
                                                                   const std::string& data,

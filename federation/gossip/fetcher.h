@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -45,6 +46,8 @@ class Fetcher {
   // Another source of something wanted or in transfer; nothing otherwise.
   void AddAnnouncer(const Digest& id, LinkId link);
   void Forget(const Digest& id);
+  // Ends all transfers of one origin and returns their ids and when they expire.
+  std::vector<std::pair<Digest, int64_t>> ForgetOrigin(const NodeId& origin);
 
   struct Complete {
     PendingItem item;

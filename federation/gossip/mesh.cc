@@ -45,9 +45,10 @@ void Mesh::OnPrune(LinkId link, Duration backoff, TimePoint now) {
   Touch(link, now);
 }
 
-bool Mesh::BackedOff(const NodeId& peer, TimePoint now) const {
+Duration Mesh::BackoffLeft(const NodeId& peer, TimePoint now) const {
   const auto found = backoff_.find(peer);
-  return found != backoff_.end() && found->second > now;
+  return found == backoff_.end() ? Duration(0)
+                                 : std::max<Duration>(found->second - now, Duration(0));
 }
 
 void Mesh::Touch(LinkId link, TimePoint now) {
@@ -95,6 +96,34 @@ std::vector<LinkId> Mesh::ChoosePrunes(const std::function<double(LinkId)>& scor
   return prunes;
 }
 
+// Where most neighbours give nothing, chance alone would take long to mend it (gossipsub v1.1,
+// "opportunistic grafting").
+void Mesh::PlanOpportunity(const std::function<double(LinkId)>& score, TimePoint now, Plan& plan) {
+  if (next_opportunity_ > now || mesh_.empty()) {
+    return;
+  }
+  const bool first = next_opportunity_ == TimePoint{};
+  next_opportunity_ = now + limits::kOpportunityPeriod;
+  std::vector<double> scores;
+  for (const LinkId link : mesh_) {
+    scores.push_back(score(link));
+  }
+  const auto middle = scores.begin() + static_cast<std::ptrdiff_t>(scores.size() / 2);
+  std::nth_element(scores.begin(), middle, scores.end());
+  const double median = *middle;
+  if (first || median >= limits::kOpportunityScore) {
+    return;
+  }
+  plan.better_than = median;
+  for (const auto& [id, link] : links_) {
+    if (plan.graft.size() < limits::kOpportunityGrafts && !mesh_.contains(id) &&
+        score(id) > median && !BackedOff(link.peer, now)) {
+      plan.graft.push_back(id);
+    }
+  }
+  mesh_.insert(plan.graft.begin(), plan.graft.end());
+}
+
 Mesh::Plan Mesh::Heartbeat(size_t others, const std::function<double(LinkId)>& score,
                            TimePoint now) {
   Plan plan;
@@ -111,6 +140,7 @@ Mesh::Plan Mesh::Heartbeat(size_t others, const std::function<double(LinkId)>& s
       OnPrune(link, limits::kPruneBackoff, now);
     }
   }
+  PlanOpportunity(score, now, plan);
   const size_t wanted = std::min(limits::kMeshDegree, others);
   if (mesh_.size() < std::min(limits::kMeshLow, others)) {
     std::vector<LinkId> candidates;

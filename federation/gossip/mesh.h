@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -43,6 +44,8 @@ class Mesh {
     std::vector<LinkId> prune;  // taken out: send Prune
     std::vector<LinkId> idle;   // neither in the mesh nor used for long: close
     size_t dials = 0;           // neighbours to look for
+    // The neighbours give little: the score that members to dial should exceed.
+    std::optional<double> better_than;
   };
   // What is to be done now. `others`: members that could be linked. Call every kHeartbeat.
   Plan Heartbeat(size_t others, const std::function<double(LinkId)>& score, TimePoint now);
@@ -51,7 +54,10 @@ class Mesh {
   // Of links outside the mesh the one used least recently; 0 if there is none.
   LinkId Idlest() const;
   // A pruned peer is not to be grafted yet.
-  bool BackedOff(const NodeId& peer, TimePoint now) const;
+  bool BackedOff(const NodeId& peer, TimePoint now) const {
+    return BackoffLeft(peer, now) > Duration(0);
+  }
+  Duration BackoffLeft(const NodeId& peer, TimePoint now) const;
 
  private:
   struct Link {
@@ -61,6 +67,7 @@ class Mesh {
     TimePoint used{};
   };
   size_t Outbound() const;
+  void PlanOpportunity(const std::function<double(LinkId)>& score, TimePoint now, Plan& plan);
   std::vector<LinkId> ChoosePrunes(const std::function<double(LinkId)>& score);
 
   Random random_;
@@ -68,6 +75,7 @@ class Mesh {
   std::set<LinkId> mesh_;
   std::map<NodeId, TimePoint> backoff_;  // until when
   TimePoint next_mix_{};
+  TimePoint next_opportunity_{};
 };
 
 }  // namespace ruvd

@@ -183,6 +183,10 @@ absl::StatusOr<std::optional<Handshake::Frame>> Handshake::OnFrame(const Frame& 
     ASSIGN_OR_RETURN(Frame answer, OnHelloAck(frame.hello_ack(), certificates, now_ms));
     return std::optional<Frame>(std::move(answer));
   }
+  if (!dialed_ && introduced_ && frame.has_hello() &&
+      HashOf(frame.hello().introduction()) == peer_introduction_hash_) {
+    return std::optional<Frame>();  // a copy, which the answer under way is for, too
+  }
   if (!dialed_ && introduced_ && frame.has_hello_proof()) {
     RETURN_IF_ERROR(OnHelloProof(frame.hello_proof()));
     return std::optional<Frame>();

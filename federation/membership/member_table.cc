@@ -191,7 +191,7 @@ absl::StatusOr<MemberTable::Applied> MemberTable::Apply(const Envelope& envelope
   }
   ASSIGN_OR_RETURN(const MemberRecord claimed, DecodeMemberRecord(AsBytes(envelope.body)));
   const NodeId id = claimed.certificate.node_id;
-  Applied applied{.newer = false, .id = id};
+  Applied applied{.newer = false, .id = id, .conviction = std::nullopt};
   const RecordPtr* known = records_.Find(id);
   const Digest record_id = MessageId(envelope);
   if (known != nullptr &&
@@ -208,8 +208,14 @@ absl::StatusOr<MemberTable::Applied> MemberTable::Apply(const Envelope& envelope
     applied.newer = true;  // the caller announces
     return applied;
   }
-  if (known != nullptr && !Supersedes(*record, **known)) {
-    return applied;
+  if (known != nullptr) {
+    if (auto equivocation = EquivocationOf((*known)->envelope, record->envelope)) {
+      applied.conviction = {.certificate = envelope.body.substr(0, AdmissionCert::kBytes),
+                            .equivocation = *std::move(equivocation)};
+    }
+    if (!Supersedes(*record, **known)) {
+      return applied;
+    }
   }
   Keep(std::move(record), now.now);
   applied.newer = true;

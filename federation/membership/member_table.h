@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "federation/gossip/evidence.h"
 #include "federation/instant.h"
 #include "federation/local_node.h"
 #include "federation/membership/certificates.h"
@@ -48,6 +49,8 @@ class MemberTable {
   struct Applied {
     bool newer = false;  // kept; pass it on
     NodeId id{};
+    // The known record and this one are two messages under one number.
+    std::optional<Conviction> conviction;
   };
   // Checks and keeps a record. A record that does not supersede the known one has no effect. One of
   // this node itself, of a higher incarnation, makes the next announcement exceed it.

@@ -50,6 +50,10 @@ class EquivocationDetector {
 
   // Evidence where another message of this sender, boot and number was noted.
   std::optional<Equivocation> Note(const EnvelopeHeader& header, const Envelope& envelope);
+  // Whether a message of this sender, boot and number was noted and is not forgotten.
+  bool Knows(const EnvelopeHeader& header) const {
+    return seen_.contains(Number(header.sender_id, header.boot_id, header.seq));
+  }
   size_t size() const { return seen_.size(); }
 
  private:

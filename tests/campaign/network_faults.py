@@ -148,9 +148,10 @@ class Node:
         return self.process.pid
 
     def signal(self, number):
-        self.ready = self.ready and number != signal.SIGKILL
+        self.ready = False
         self.disturbances += 1
         os.kill(self.pid(), number)
+        self.ready = number == signal.SIGCONT
 
     def end(self):
         if self.process is not None:

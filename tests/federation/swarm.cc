@@ -90,7 +90,8 @@ void Swarm::Handle(Event event) {
       Schedule(now_ + options_.tick, {.kind = Event::Kind::kTick, .node = event.node});
       return;
     case Event::Kind::kFrame:
-      if (pipes_.contains(event.link)) {
+      if (pipes_.contains(event.link) &&
+          !(intercept && intercept(event.node, event.link, *event.frame))) {
         Apply(event.node, node.core->OnFrame(event.link, *event.frame, now()));
       }
       return;
@@ -197,15 +198,23 @@ void Swarm::Share(size_t node) {
 
 void Swarm::Broadcast(size_t node, const federation::v1::Frame& frame) {
   const auto shared = std::make_shared<const federation::v1::Frame>(frame);
+  for (LinkId link : LinksOf(node)) {
+    Transmit(node, link, shared);
+  }
+}
+
+std::vector<LinkId> Swarm::LinksOf(size_t node) const {
   std::vector<LinkId> links;
   for (const auto& [link, end] : pipes_) {
     if (end.first->ends[end.second].node == node) {
       links.push_back(link);
     }
   }
-  for (LinkId link : links) {
-    Transmit(node, link, shared);
-  }
+  return links;
+}
+
+void Swarm::SendFrom(size_t node, LinkId link, const federation::v1::Frame& frame) {
+  Transmit(node, link, std::make_shared<const federation::v1::Frame>(frame));
 }
 
 bool Swarm::Converged(size_t count) const {

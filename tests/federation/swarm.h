@@ -62,6 +62,12 @@ class Swarm {
   // Sends a frame over every link of a node, in its name.
   void Broadcast(size_t node, const federation::v1::Frame& frame);
 
+  // Links of a node, ascending, and a frame over one of them in its name.
+  std::vector<LinkId> LinksOf(size_t node) const;
+  void SendFrom(size_t node, LinkId link, const federation::v1::Frame& frame);
+  // Sees every frame that reaches a node; its core does not after true.
+  std::function<bool(size_t node, LinkId link, const federation::v1::Frame& frame)> intercept;
+
   // Called for every MemberChanged that concerns another member.
   std::function<void(size_t observer, const Member& member)> on_member;
   // Whether every running node holds `count` items.

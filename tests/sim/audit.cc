@@ -44,6 +44,7 @@ void Measures::Merge(const Measures& other) {
   accepted_byzantine += other.accepted_byzantine;
   false_suspicions += other.false_suspicions;
   false_deaths += other.false_deaths;
+  graylisted += other.graylisted;
   delivery.Merge(other.delivery);
   suspicion.Merge(other.suspicion);
   death.Merge(other.death);
@@ -178,6 +179,17 @@ void Audit::Refused(size_t node, LinkId link, const absl::Status& status) {
   ++measures_.refused_honest[reason];
   measures_.refused_honest_first.try_emplace(
       reason, fmt::format("{} from node {}: {}", Where(node), *peer, MessageOf(status)));
+}
+
+void Audit::Graylisted(size_t node, const NodeId& member) {
+  const auto subject = NumberOf(member);
+  if (subject && *subject < nodes_.size() && nodes_[*subject].byzantine) {
+    ++measures_.graylisted;
+  } else {
+    Violate("honest_member_graylisted",
+            fmt::format("{}: keeps out {}", Where(node),
+                        subject ? "node " + std::to_string(*subject) : "who does not exist"));
+  }
 }
 
 void Audit::LedgerRead(size_t node, uint64_t spent, bool whole) {

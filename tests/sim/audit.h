@@ -36,6 +36,7 @@ struct Measures {
   uint64_t accepted_byzantine = 0;      // well-formed items that Byzantine nodes signed
   uint64_t false_suspicions = 0;        // of (observer, member) while the member ran
   uint64_t false_deaths = 0;
+  uint64_t graylisted = 0;  // (honest node, Byzantine member that it keeps out at the end)
   Histogram delivery;       // seconds from offer to acceptance
   Histogram suspicion;      // seconds from a crash to the state "suspect", of every observer
   Histogram death;          // the same to the state "dead", where the core has one
@@ -71,6 +72,8 @@ class Audit {
   void Accepted(size_t node, const Item& item, bool own);
   void MemberSeen(size_t node, const Member& member);
   void Refused(size_t node, LinkId link, const absl::Status& status);
+  // A node keeps out a member.
+  void Graylisted(size_t node, const NodeId& member);
   // The ledger of a node says after a start that so much is spent.
   void LedgerRead(size_t node, uint64_t spent, bool whole);
   void LedgerCharged(size_t node, uint64_t spent) { nodes_[node].spent = spent; }

@@ -354,6 +354,9 @@ void World::Judge() {
       audit_.Violate("store_differs_from_core",
                      "node " + std::to_string(i) + " stores other items than its core has");
     }
+    for (const NodeId& member : node.core().Graylisted()) {
+      audit_.Graylisted(i, member);
+    }
     if (items.size() > limits::kMaxItems || node.core().active_links() > limits::kMaxLinks) {
       audit_.Violate("memory_bound", "node " + std::to_string(i) + " holds more than its limits");
     }
@@ -408,6 +411,9 @@ void World::PlantDefect() {
       audit_.MemberSeen(victim, member);
       return;
     }
+    case SeededDefect::kHonestKeptOut:
+      audit_.Graylisted(victim, IdentityOf(other).key.id());
+      return;
     case SeededDefect::kDeafNode:
       network_.Deafen(victim);
       return;

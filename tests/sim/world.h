@@ -33,6 +33,7 @@ enum class SeededDefect : uint8_t {
   kNone,
   kForgedItem,      // a node's store takes an item whose payload was altered
   kForgedMember,    // a node believes in another address of a member
+  kHonestKeptOut,   // a node says that it keeps out an honest one
   kUnsyncedItems,   // nodes acknowledge what they have not synced
   kUnsyncedLedger,  // ledgers forget what a power cut takes
   kTrustingRule,    // nodes take the mean of whatever updates there are

@@ -205,6 +205,7 @@ std::string ToJson(const Summary& summary) {
        {{"suspect", QuantilesOf(measures.suspicion)}, {"dead", QuantilesOf(measures.death)}}},
       {"false_suspicions", measures.false_suspicions},
       {"false_deaths", measures.false_deaths},
+      {"graylisted", measures.graylisted},
       {"node_hours", totals.node_hours},
       {"heal", QuantilesOf(measures.heal)},
       {"settle", QuantilesOf(totals.settled)},
@@ -260,6 +261,7 @@ std::string ToTable(const Summary& summary) {
             fmt::format("p50 {:.3f}, max {:.3f} ({} worlds)", measures.adapter_error.Quantile(0.5),
                         measures.adapter_error.Quantile(1), measures.adapter_error.count()));
   }
+  out += Row("liars kept out at the end", fmt::format("{} (node, liar)", measures.graylisted));
   out += Row("refused from Byzantine nodes", ListOf(measures.refused));
   out += Row("refused between honest nodes", ListOf(measures.refused_honest));
   for (const auto& [reason, first] : measures.refused_honest_first) {

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Whom GossipCore keeps out: members that are known to have equivocated, and peers whose score fell
+// too low.
+
+#include <memory>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/core_state.h"
+#include "federation/limits.h"
+#include "federation/reasons.h"
+
+namespace ruvd {
+
+void GossipCore::State::CloseGraylisted(Link& link, Instant now) {
+  CloseWithGoaway(link,
+                  Error(absl::StatusCode::kPermissionDenied, reasons::kGraylisted,
+                        "this node takes no links of the member for what it did; see its log"),
+                  now);
+}
+
+bool GossipCore::State::CloseIfGraylisted(LinkId id, Instant now) {
+  const auto found = links.find(id);
+  if (found == links.end() || !found->second.active || !scores.Graylisted(found->second.peer)) {
+    return false;
+  }
+  ++outbox.counters().graylistings;
+  CloseGraylisted(found->second, now);
+  return true;
+}
+
+void GossipCore::State::TickGraylist(Instant now) {
+  scores.Tick(now.now);
+  evidence.Expire(now.wall_ms);
+}
+
+absl::Status GossipCore::State::OnVersion3Frame(Link& link, const Frame& frame, Instant now) {
+  if (link.version >= limits::kVersionWithEvidence && frame.has_evidence()) {
+    return OnEvidence(link, frame.evidence(), now);
+  }
+  return Misplaced(link, frame);
+}
+
+absl::Status GossipCore::State::OnEvidence(Link& link, const federation::v1::Evidence& message,
+                                           Instant now) {
+  if (static_cast<size_t>(message.proofs_size()) > limits::kMaxProofsPerFrame) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "frame has {} proofs where {} are allowed; update the sending node",
+                 message.proofs_size(), limits::kMaxProofsPerFrame);
+  }
+  const LinkId from = link.id;
+  for (const auto& proof : message.proofs()) {
+    NodeId id{};
+    // Nothing behind a proof that proves nothing is looked at: each costs three signatures.
+    ASSIGN_OR_RETURN(const EvidenceTable::Applied applied, evidence.Apply(proof, now, &id));
+    if (applied == EvidenceTable::Applied::kKnown) {
+      ++outbox.counters().duplicates;
+    }
+    ActOnEvidence(id, applied, from, now);
+    if (!links.contains(from)) {
+      return absl::OkStatus();  // it was evidence of the peer itself
+    }
+  }
+  return absl::OkStatus();
+}
+
+void GossipCore::State::Convict(const std::vector<Conviction>& convictions, Instant now) {
+  for (const Conviction& conviction : convictions) {
+    const auto applied = evidence.Add(conviction, now);
+    if (applied.ok()) {  // else both messages are over, or their certificate is
+      ActOnEvidence(conviction.equivocation.sender(), *applied, /*except=*/0, now);
+    }
+  }
+}
+
+void GossipCore::State::ActOnEvidence(const NodeId& id, EvidenceTable::Applied applied,
+                                      LinkId except, Instant now) {
+  if (applied == EvidenceTable::Applied::kOwn && !std::exchange(own_evidence_reported, true)) {
+    outbox.Refuse(/*link=*/0,
+                  Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
+                        "peers can show two messages of this node under one number; its key is in "
+                        "use twice, or its store was put back from a copy: give it a new key"));
+  }
+  if (applied != EvidenceTable::Applied::kNew) {
+    return;
+  }
+  ++outbox.counters().convictions;
+  exchange.Expel(id);
+  Frame frame;
+  *frame.mutable_evidence()->add_proofs() = evidence.ProofOf(id);
+  const auto shared = std::make_shared<const Frame>(std::move(frame));
+  for (const auto& [peer, link] : link_of) {
+    if (link != except && peer != id && links.at(link).version >= limits::kVersionWithEvidence) {
+      outbox.Send(link, shared);
+    }
+  }
+  if (Linked(id)) {
+    CloseGraylisted(links.at(link_of.at(id)), now);
+  }
+}
+
+void GossipCore::State::SendEvidence(const Link& link, std::span<const NodeId> about) {
+  if (link.version < limits::kVersionWithEvidence) {
+    return;
+  }
+  Frame frame;
+  for (const NodeId& id : about) {
+    *frame.mutable_evidence()->add_proofs() = evidence.ProofOf(id);
+    if (static_cast<size_t>(frame.evidence().proofs_size()) == limits::kMaxProofsPerFrame) {
+      outbox.Send(link.id, std::exchange(frame, {}));
+    }
+  }
+  if (frame.evidence().proofs_size() > 0) {
+    outbox.Send(link.id, std::move(frame));
+  }
+}
+
+}  // namespace ruvd

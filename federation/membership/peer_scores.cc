@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/membership/peer_scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "federation/limits.h"
+
+namespace ruvd {
+namespace {
+
+// What is left of a count after one heartbeat.
+double FadingOf(Duration half_life) {
+  const std::chrono::duration<double> step = limits::kHeartbeat;
+  return std::exp2(-step / std::chrono::duration<double>(half_life));
+}
+
+// Counts below this are as good as none.
+constexpr double kForgotten = 0.01;
+
+double Square(double value) {
+  return value * value;
+}
+
+}  // namespace
+
+double PeerScores::ScoreOf(const Peer& peer) {
+  const double excess = std::max(0.0, peer.misbehaviour - limits::kMisbehaviourAllowed);
+  return limits::kDeliveryWeight * peer.deliveries - Square(peer.invalid) - Square(excess);
+}
+
+double PeerScores::Of(const NodeId& peer) const {
+  const auto found = peers_.find(peer);
+  return found == peers_.end() ? 0 : ScoreOf(found->second);
+}
+
+double PeerScores::OfLink(LinkId link) const {
+  const auto found = links_.find(link);
+  if (found == links_.end()) {
+    return 0;
+  }
+  double score = Of(found->second.peer);
+  if (found->second.meshed) {
+    const double share = std::chrono::duration<double>(now_ - *found->second.meshed) /
+                         std::chrono::duration<double>(limits::kMeshTimeCap);
+    score += limits::kMeshTimeWeight * std::clamp(share, 0.0, 1.0);
+  }
+  return score;
+}
+
+PeerScores::Peer* PeerScores::CountsOf(LinkId link) {
+  const auto found = links_.find(link);
+  if (found == links_.end()) {
+    return nullptr;
+  }
+  if (peers_.size() >= limits::kMaxScores && !peers_.contains(found->second.peer)) {
+    MakeRoom();
+  }
+  return &peers_[found->second.peer];
+}
+
+// Whoever is nearest to a peer of which nothing is known is forgotten first.
+void PeerScores::MakeRoom() {
+  peers_.erase(std::min_element(peers_.begin(), peers_.end(), [](const auto& a, const auto& b) {
+    return std::abs(ScoreOf(a.second)) < std::abs(ScoreOf(b.second));
+  }));
+}
+
+void PeerScores::Heartbeat(const std::set<LinkId>& mesh, TimePoint now) {
+  static const double deliveries = FadingOf(limits::kDeliveryHalfLife);
+  static const double invalid = FadingOf(limits::kInvalidHalfLife);
+  static const double misbehaviour = FadingOf(limits::kMisbehaviourHalfLife);
+  for (auto& [id, link] : links_) {
+    if (!mesh.contains(id)) {
+      link.meshed.reset();
+    } else if (!link.meshed) {
+      link.meshed = now;
+    }
+  }
+  for (auto it = peers_.begin(); it != peers_.end();) {
+    Peer& peer = it->second;
+    peer.deliveries *= deliveries;
+    peer.invalid *= invalid;
+    peer.misbehaviour *= misbehaviour;
+    const bool forgotten =
+        std::max({peer.deliveries, peer.invalid, peer.misbehaviour}) < kForgotten;
+    it = forgotten ? peers_.erase(it) : std::next(it);
+  }
+}
+
+void PeerScores::Tick(TimePoint now) {
+  now_ = now;
+  std::erase_if(sentences_, [now](const auto& entry) {
+    return now - entry.second.until > limits::kGraylistMemory;
+  });
+}
+
+void PeerScores::Delivered(LinkId link) {
+  if (Peer* peer = CountsOf(link)) {
+    peer->deliveries = std::min(peer->deliveries + 1, limits::kMaxDeliveries);
+  }
+}
+
+void PeerScores::Invalid(LinkId link, double weight) {
+  if (Peer* peer = CountsOf(link)) {
+    peer->invalid += weight;
+    Judge(link);
+  }
+}
+
+void PeerScores::Misbehaved(LinkId link, double weight) {
+  if (Peer* peer = CountsOf(link)) {
+    peer->misbehaviour += weight;
+    Judge(link);
+  }
+}
+
+void PeerScores::Judge(LinkId link) {
+  const NodeId& id = links_.at(link).peer;
+  if (OfLink(link) >= limits::kGraylistScore || Graylisted(id)) {
+    return;
+  }
+  if (sentences_.size() >= limits::kMaxScores && !sentences_.contains(id)) {
+    sentences_.erase(std::ranges::min_element(
+        sentences_, {}, [](const auto& entry) { return entry.second.until; }));
+  }
+  Sentence& sentence = sentences_[id];
+  const int doublings = std::min(sentence.times++, limits::kGraylistDoublings);
+  sentence.until = now_ + limits::kGraylistTime * (1 << doublings);
+}
+
+std::vector<NodeId> PeerScores::Better(double score) const {
+  std::vector<std::pair<double, NodeId>> better;
+  for (const auto& [id, peer] : peers_) {
+    if (const double of_peer = ScoreOf(peer); of_peer > score) {
+      better.emplace_back(-of_peer, id);
+    }
+  }
+  std::sort(better.begin(), better.end());
+  std::vector<NodeId> ids;
+  ids.reserve(better.size());
+  for (const auto& [negated, id] : better) {
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+bool PeerScores::Graylisted(const NodeId& peer) const {
+  const auto found = sentences_.find(peer);
+  return found != sentences_.end() && found->second.until > now_;
+}
+
+std::vector<NodeId> PeerScores::Graylisted() const {
+  std::vector<NodeId> ids;
+  for (const auto& [id, sentence] : sentences_) {
+    if (sentence.until > now_) {
+      ids.push_back(id);
+    }
+  }
+  return ids;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What honest nodes may send each other is refused to nobody: neither a copy, nor what somebody
+// else signed.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/reasons.h"
+#include "federation/reasons.h"
+#include "tests/federation/test_peer.h"
+
+namespace ruvd::test {
+namespace {
+
+using testing::IsEmpty;
+
+class Blame : public testing::Test {
+ protected:
+  // Two manifests of the first peer under one number, of different payloads.
+  Envelope Second(TestPeer& signer, const Envelope& first, const std::string& payload) {
+    Sealer again(signer.local(), EntropyOf(5));  // numbers from 1 again in the same boot
+    const auto header = *ParseHeader(AsBytes(first.header));
+    return *again.Seal(header.purpose, header.body_type, header.round,
+                       signer.Manifest(ItemKind::kAdapterDelta, payload).body, header.created_ms,
+                       header.expires_ms);
+  }
+  Answers Tick() {
+    Answers answers;
+    answers.Add(target_.core().OnTick(target_.now()));
+    return answers;
+  }
+
+  CoreUnderTest target_;
+  TestPeer first_{target_, 1, 7};
+  TestPeer second_{target_, 2, 8};
+  const std::string payload_ = EncodeAdapterDelta(DeltaOf(1));
+};
+
+// world --nodes 20 --seeds 1..1 --byzantine none --loss 0 --faults asymmetric-partition
+TEST_F(Blame, AManifestWhoseTransferWasGivenUpIsTakenFromAnotherNode) {
+  ASSERT_EQ(first_.Dial().closed, "");
+  ASSERT_EQ(second_.Dial().closed, "");
+  const Envelope envelope = first_.Manifest(ItemKind::kAdapterDelta, payload_);
+  ASSERT_NE(first_.Push(envelope).Find(Frame::kChunkRequest), nullptr);
+  target_.core().OnLinkClosed(first_.link(), target_.now());
+  Tick();
+  const Answers again = second_.Push(envelope);
+  EXPECT_THAT(again.refused, IsEmpty());
+  EXPECT_EQ(second_.Serve(again, payload_).accepted.size(), 1U);
+}
+
+TEST_F(Blame, AManifestForWhichThereWasNoRoomIsTakenLater) {
+  ASSERT_EQ(first_.Dial().closed, "");
+  ASSERT_EQ(second_.Dial().closed, "");
+  for (size_t i = 0; i < limits::kMaxTransfers; ++i) {
+    first_.Push(first_.Manifest(ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(100 + i))));
+  }
+  const Envelope envelope = first_.Manifest(ItemKind::kAdapterDelta, payload_);
+  EXPECT_THAT(first_.Push(envelope).refused, IsEmpty());
+  target_.core().OnLinkClosed(first_.link(), target_.now());
+  Tick();
+  const Answers again = second_.Push(envelope);
+  EXPECT_THAT(again.refused, IsEmpty());
+  EXPECT_EQ(second_.Serve(again, payload_).accepted.size(), 1U);
+}
+
+// world --nodes 30 --seeds 1..3 --byzantine equivocator:0.45 --loss 0.05
+TEST_F(Blame, TheSecondItemUnderOneNumberIsNotBlamedOnWhoPassesItOn) {
+  const Envelope one = first_.Manifest(ItemKind::kAdapterDelta, payload_);
+  const Envelope two = Second(first_, one, EncodeAdapterDelta(DeltaOf(2)));
+  ASSERT_EQ(second_.Dial().closed, "");
+  second_.Serve(second_.Push(one), payload_);
+  for (int i = 0; i < 64; ++i) {
+    const Answers answers = second_.Push(two);
+    EXPECT_EQ(answers.closed, "");
+    EXPECT_THAT(answers.accepted, IsEmpty());
+  }
+  EXPECT_EQ(target_.Refused(reasons::kReplayed), 0U);
+  EXPECT_GT(target_.Refused(reasons::kEquivocation), 0U);
+}
+
+// world --nodes 20 --seeds 1..20 --byzantine none --loss 0 --faults duplication
+TEST_F(Blame, ARepeatedFrameOfTheOpeningIsNoOffence) {
+  Handshake handshake(first_.local(), /*dialed=*/true, Handshake::Nonce{1});
+  CertificateStore certificates(Authority().public_key());
+  const auto deliver = [&](const Frame& frame) {
+    Answers answers = first_.Send(frame);
+    const Answers copy = first_.Send(frame);
+    EXPECT_EQ(copy.closed, "");
+    EXPECT_THAT(copy.refused, IsEmpty());
+    EXPECT_THAT(copy.frames, IsEmpty());
+    return answers;
+  };
+  target_.core().OnLinkOpened(first_.link(), "", target_.now());
+  const Answers answers = deliver(handshake.Hello());
+  ASSERT_NE(answers.Find(Frame::kHelloAck), nullptr);
+  deliver(
+      **handshake.OnFrame(*answers.Find(Frame::kHelloAck), certificates, target_.now().wall_ms));
+  EXPECT_EQ(target_.core().active_links(), 1U);
+  EXPECT_THAT(first_.Send(handshake.Hello()).refused, IsEmpty());
+}
+
+TEST_F(Blame, ARepeatedAnswerToTheOpeningIsNoOffence) {
+  Answers answers;
+  answers.Add(target_.core().OnLinkOpened(first_.link(), "peer:1", target_.now()));
+  Handshake listener(first_.local(), /*dialed=*/false, Handshake::Nonce{1});
+  CertificateStore certificates(Authority().public_key());
+  ASSERT_NE(answers.Find(Frame::kHello), nullptr);
+  const auto ack =
+      listener.OnFrame(*answers.Find(Frame::kHello), certificates, target_.now().wall_ms);
+  ASSERT_TRUE(ack.ok());
+  first_.Send(**ack);
+  EXPECT_EQ(target_.core().active_links(), 1U);
+  EXPECT_THAT(first_.Send(**ack).refused, IsEmpty());
+}
+
+}  // namespace
+}  // namespace ruvd::test

@@ -1,0 +1,347 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A member that signs two messages under one number is kept out by everybody, and nobody else is.
+
+#include "federation/gossip/evidence.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/reasons.h"
+#include "federation/membership/member_record.h"
+#include "federation/reasons.h"
+#include "privacy/reasons.h"
+#include "tests/federation/swarm.h"
+#include "tests/federation/test_peer.h"
+
+namespace ruvd::test {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+void SpeakNewest(LocalNode& local) {
+  local.version_max = limits::kProtocolVersion;
+}
+
+// Two manifests of one node under one number.
+struct Pair {
+  Envelope one;
+  Envelope two;
+};
+
+Pair PairOf(TestPeer& signer, uint64_t seed) {
+  const Envelope one = signer.Manifest(ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(seed)));
+  EnvelopeHeader header = *ParseHeader(AsBytes(one.header));
+  const std::string body =
+      signer.Manifest(ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(seed + 1))).body;
+  return {.one = one, .two = *SealEnvelope(header, body, signer.key())};
+}
+
+Frame EvidenceFrame(const AdmissionCert& certificate, const std::string& equivocation) {
+  Frame frame;
+  auto* proof = frame.mutable_evidence()->add_proofs();
+  proof->set_certificate(certificate.Encode());
+  proof->set_equivocation(equivocation);
+  return frame;
+}
+
+class EvidenceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(liar_.Dial().closed, "");
+    ASSERT_EQ(witness_.Dial().closed, "");
+  }
+  Frame Genuine() {
+    const Pair pair = PairOf(liar_, 1);
+    return EvidenceFrame(liar_.local().certificate, EquivocationOf(pair.one, pair.two)->Encode());
+  }
+
+  CoreUnderTest target_;
+  TestPeer liar_{target_, 1, 7, SpeakNewest};
+  TestPeer witness_{target_, 2, 8, SpeakNewest};
+};
+
+TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
+  const std::string payload = EncodeAdapterDelta(DeltaOf(50));
+  liar_.Serve(liar_.Push(liar_.Manifest(ItemKind::kAdapterDelta, payload)), payload);
+  ASSERT_EQ(target_.core().Items().size(), 1U);
+  const Answers answers = witness_.Send(Genuine());
+  EXPECT_THAT(answers.refused, IsEmpty());
+  EXPECT_EQ(answers.closed, reasons::kGraylisted);
+  EXPECT_EQ(answers.dropped.size(), 1U);
+  EXPECT_TRUE(target_.core().Items().empty());
+  EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
+  // No new link, nor an item by way of others, whom nobody blames.
+  EXPECT_EQ(liar_.Dial().closed, reasons::kGraylisted);
+  const Answers passed_on = witness_.Push(liar_.Manifest(ItemKind::kAdapterDelta, payload));
+  EXPECT_EQ(passed_on.Find(Frame::kChunkRequest), nullptr);
+  EXPECT_TRUE(target_.core().Items().empty());
+  EXPECT_EQ(witness_.Send(Genuine()).closed, "");
+}
+
+TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
+  TestPeer older(target_, 3, 9);  // speaks version 1
+  ASSERT_EQ(older.Dial().closed, "");
+  const Pair pair = PairOf(liar_, 1);
+  witness_.Push(pair.one);
+  Answers found = witness_.Push(pair.two);
+  EXPECT_THAT(found.refused, ElementsAre(reasons::kEquivocation));
+  EXPECT_EQ(std::ranges::count_if(found.frames, &Frame::has_evidence), 1);  // the witness alone
+  EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
+  TestPeer later(target_, 4, 10, SpeakNewest);
+  const Answers greeted = later.Dial();
+  ASSERT_NE(greeted.Find(Frame::kEvidence), nullptr);
+  CoreUnderTest elsewhere(20);
+  TestPeer teller(elsewhere, 4, 7, SpeakNewest);
+  teller.Dial();
+  EXPECT_THAT(teller.Send(*greeted.Find(Frame::kEvidence)).refused, IsEmpty());
+  EXPECT_THAT(elsewhere.core().Graylisted(), ElementsAre(liar_.key().id()));
+}
+
+TEST_F(EvidenceTest, AStoredItemUnderASecondNumberConvictsToo) {
+  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
+  const Pair pair = PairOf(liar_, 1);
+  witness_.Serve(witness_.Push(pair.one), payload);
+  ASSERT_EQ(target_.core().Items().size(), 1U);
+  Frame have;
+  have.mutable_i_have()->add_ids(std::string(AsText(MessageId(pair.two))));
+  ASSERT_NE(witness_.Send(have).Find(Frame::kIWant), nullptr);
+  witness_.Push(pair.two);
+  EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
+  EXPECT_TRUE(target_.core().Items().empty());
+}
+
+TEST_F(EvidenceTest, TwoRecordsUnderOneNumberConvict) {
+  MemberRecord record;
+  record.certificate = liar_.local().certificate;
+  record.incarnation = (1ULL << 32) | 5;
+  EnvelopeHeader header = *ParseHeader(AsBytes(PairOf(liar_, 1).one.header));
+  header.purpose = EnvelopePurpose::kMember;
+  header.body_type = kBodyMemberRecord;
+  header.expires_ms = header.created_ms + 60'000;
+  Frame frame;
+  for (const char* address : {"here:1", "there:1"}) {
+    record.address = address;
+    *frame.mutable_member_delta()->add_records() =
+        ToProto(*SealEnvelope(header, EncodeMemberRecord(record), liar_.key()));
+  }
+  EXPECT_EQ(witness_.Send(frame).closed, reasons::kGraylisted);
+  EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
+  EXPECT_EQ(target_.core().Members().size(), 2U);  // the record stays
+}
+
+TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {
+  const Frame genuine = Genuine();
+  const auto spoiled = [&](size_t byte) {
+    Frame frame = genuine;
+    std::string& bytes = *frame.mutable_evidence()->mutable_proofs(0)->mutable_equivocation();
+    bytes[byte] = static_cast<char>(bytes[byte] ^ 1);
+    return frame;
+  };
+  EXPECT_THAT(witness_.Send(spoiled(2 + kEnvelopeHeaderBytes + 5)).refused,
+              ElementsAre(reasons::kSignatureInvalid));
+  EXPECT_THAT(witness_.Send(spoiled(2 + 110)).refused, ElementsAre(testing::_));
+  EXPECT_THAT(witness_.Send(spoiled(0)).refused, ElementsAre(reasons::kEvidenceInvalid));
+  // Of the witness, with the certificate of the liar.
+  const Pair pair = PairOf(witness_, 5);
+  const std::string of_witness = EquivocationOf(pair.one, pair.two)->Encode();
+  EXPECT_THAT(witness_.Send(EvidenceFrame(liar_.local().certificate, of_witness)).refused,
+              ElementsAre(reasons::kEvidenceInvalid));
+  // Two messages of two numbers, which is what everybody signs.
+  const Envelope other = witness_.Manifest(ItemKind::kAdapterDelta, "x");
+  EXPECT_FALSE(EquivocationOf(pair.one, other).has_value());
+  Equivocation no_pair = *EquivocationOf(pair.one, pair.two);
+  no_pair.second_header = other.header;
+  no_pair.second_signature = other.signature;
+  EXPECT_THAT(witness_.Send(EvidenceFrame(witness_.local().certificate, no_pair.Encode())).refused,
+              ElementsAre(reasons::kEvidenceInvalid));
+  EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
+  EXPECT_EQ(target_.core().active_links(), 2U);
+  Answers last;
+  for (int i = 0; i < 20 && last.closed.empty(); ++i) {
+    last = witness_.Send(spoiled(0));
+  }
+  EXPECT_EQ(last.closed, reasons::kGraylisted);
+}
+
+// One key may serve in two clusters, each of which counts its boots.
+TEST_F(EvidenceTest, MessagesToAnotherClusterShowNothing) {
+  EnvelopeHeader header = *ParseHeader(AsBytes(PairOf(liar_, 1).one.header));
+  const Envelope here = *SealEnvelope(header, "here", liar_.key());
+  header.cluster_id.fill(9);
+  const Envelope elsewhere = *SealEnvelope(header, "elsewhere", liar_.key());
+  EXPECT_THAT(
+      witness_
+          .Send(EvidenceFrame(liar_.local().certificate, EquivocationOf(here, elsewhere)->Encode()))
+          .refused,
+      ElementsAre(reasons::kWrongCluster));
+  EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
+}
+
+TEST_F(EvidenceTest, EvidenceEndsADayAfterBothMessages) {
+  witness_.Send(Genuine());
+  ASSERT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
+  target_.Advance(std::chrono::milliseconds(kDayMillis + limits::kEvidenceLifeMillis - 1));
+  target_.core().OnTick(target_.now());
+  EXPECT_EQ(target_.core().Graylisted().size(), 1U);
+  target_.Advance(std::chrono::milliseconds(1));
+  target_.core().OnTick(target_.now());
+  EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
+  EXPECT_EQ(liar_.Dial().closed, "");
+}
+
+TEST_F(EvidenceTest, ANodeThatHearsItOfItselfSaysSoOnceAndGoesOn) {
+  TestPeer twin(target_, 0, 9);  // has the key of the node under test
+  const Pair pair = PairOf(twin, 1);
+  const Frame evidence = EvidenceFrame(ConfigFor(target_.key(), 0).certificate,
+                                       EquivocationOf(pair.one, pair.two)->Encode());
+  EXPECT_THAT(witness_.Send(evidence).refused, ElementsAre(reasons::kEquivocation));
+  EXPECT_THAT(witness_.Send(evidence).refused, IsEmpty());
+  EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
+  EXPECT_EQ(target_.core().active_links(), 2U);
+}
+
+// An equivocator in a swarm: one half of its neighbours is told this, the other half that.
+class SwarmWithEquivocator {
+ public:
+  static constexpr size_t kLiar = 5;
+
+  explicit SwarmWithEquivocator(uint64_t seed, double loss,
+                                std::function<void(size_t, GossipConfig&)> configure = {})
+      : swarm_({.nodes = 20, .seed = seed, .loss = loss, .configure = std::move(configure)}),
+        key_(NodeKey::FromSeed(SeedOf(kLiar))),
+        config_(ConfigFor(key_, kLiar)) {
+    swarm_.Run(seconds(20));
+    swarm_.intercept = [this](size_t node, LinkId link, const Frame& frame) {
+      return node == kLiar && Serve(link, frame);
+    };
+  }
+  void LieByItems() { SendHalves(ItemFrame(DeltaOf(1)), ItemFrame(DeltaOf(2))); }
+  void LieByRecords() { SendHalves(RecordFrame("here:1"), RecordFrame("there:1")); }
+  // Whether every node but the liar keeps out the liar and nobody else.
+  bool AllKnow() {
+    for (size_t i = 0; i < swarm_.size(); ++i) {
+      if (i != kLiar && swarm_.core(i).Graylisted() != std::vector<NodeId>{swarm_.id(kLiar)}) {
+        return false;
+      }
+    }
+    return true;
+  }
+  Swarm& swarm() { return swarm_; }
+
+ private:
+  EnvelopeHeader Header(EnvelopePurpose purpose, uint16_t body_type, int64_t life_ms) {
+    EnvelopeHeader header;
+    header.purpose = purpose;
+    header.cluster_id = Authority().cluster_id();
+    header.boot_id = BootIdOf(key_.id(), config_.boot_counter);
+    header.seq = 900;
+    header.created_ms = swarm_.now().wall_ms;
+    header.expires_ms = header.created_ms + life_ms;
+    header.body_type = body_type;
+    return header;
+  }
+  Frame ItemFrame(const AdapterDelta& delta) {
+    const std::string payload = EncodeAdapterDelta(delta);
+    Manifest manifest;
+    manifest.certificate = config_.certificate;
+    manifest.kind = ItemKind::kAdapterDelta;
+    manifest.payload_bytes = payload.size();
+    manifest.payload_root = MerkleTree(payload).root();
+    manifest.model_hash = config_.model_hash;
+    manifest.frame_id = config_.frame_id;
+    const Envelope envelope =
+        *SealEnvelope(Header(EnvelopePurpose::kAdapterDelta, kBodyManifest, kDayMillis),
+                      EncodeManifest(manifest), key_);
+    payloads_[std::string(AsText(MessageId(envelope)))] = payload;
+    Frame frame;
+    *frame.mutable_push()->mutable_envelope() = ToProto(envelope);
+    return frame;
+  }
+  Frame RecordFrame(const std::string& address) {
+    MemberRecord record;
+    record.certificate = config_.certificate;
+    record.incarnation = (config_.boot_counter << 32) | 1000;
+    record.model_hash = config_.model_hash;
+    record.frame_id = config_.frame_id;
+    record.address = address;
+    Frame frame;
+    *frame.mutable_member_delta()->add_records() =
+        ToProto(*SealEnvelope(Header(EnvelopePurpose::kMember, kBodyMemberRecord, 600'000),
+                              EncodeMemberRecord(record), key_));
+    return frame;
+  }
+  void SendHalves(const Frame& one, const Frame& two) {
+    bool odd = false;
+    for (const LinkId link : swarm_.LinksOf(kLiar)) {
+      odd = !odd;
+      swarm_.SendFrom(kLiar, link, odd ? one : two);
+    }
+  }
+  bool Serve(LinkId link, const Frame& frame) {
+    const auto found = frame.has_chunk_request() ? payloads_.find(frame.chunk_request().item_id())
+                                                 : payloads_.end();
+    if (found == payloads_.end()) {
+      return false;
+    }
+    swarm_.SendFrom(kLiar, link, TestPeer::ChunkOf(frame.chunk_request(), found->second));
+    return true;
+  }
+
+  Swarm swarm_;
+  NodeKey key_;
+  GossipConfig config_;
+  std::map<std::string, std::string> payloads_;
+};
+
+TEST(Evidence, AnEquivocatorIsKeptOutByAllWithinFiveSecondsAndNobodyElseIs) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    for (const bool by_items : {false, true}) {
+      SwarmWithEquivocator cluster(seed, /*loss=*/0.05);
+      by_items ? cluster.LieByItems() : cluster.LieByRecords();
+      EXPECT_TRUE(cluster.swarm().RunUntil([&] { return cluster.AllKnow(); }, seconds(5)))
+          << "seed " << seed << (by_items ? " items" : " records");
+      cluster.swarm().Run(seconds(60));
+      EXPECT_TRUE(cluster.AllKnow()) << "seed " << seed;
+      for (size_t i = 0; i < cluster.swarm().size(); ++i) {
+        if (i != SwarmWithEquivocator::kLiar) {
+          EXPECT_TRUE(cluster.swarm().core(i).Items().empty()) << "node " << i;
+          EXPECT_EQ(cluster.swarm().core(i).Members().size(), 20U);
+        }
+      }
+    }
+  }
+}
+
+// Nodes of the version before neither send evidence nor are sent any, and are linked as ever.
+TEST(Evidence, TheVersionBeforeWorksWithThisOne) {
+  SwarmWithEquivocator cluster(3, /*loss=*/0, [](size_t node, GossipConfig& config) {
+    if (node % 2 == 0) {
+      config.version_max = limits::kProtocolVersion - 1;
+    }
+  });
+  cluster.LieByRecords();
+  cluster.swarm().Run(seconds(10));
+  Swarm& swarm = cluster.swarm();
+  size_t knowing = 0;
+  for (size_t i = 0; i < swarm.size(); ++i) {
+    knowing += swarm.core(i).Graylisted().empty() ? 0 : 1;
+    if (i != SwarmWithEquivocator::kLiar) {
+      EXPECT_GT(swarm.core(i).active_links(), 2U) << "node " << i;
+    }
+    for (const auto& [reason, count] : swarm.core(i).counters().refused) {
+      EXPECT_EQ(reason, reasons::kDuplicateLink) << "node " << i;
+    }
+  }
+  EXPECT_GE(knowing, 9U);
+}
+
+}  // namespace
+}  // namespace ruvd::test

@@ -1,0 +1,331 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/membership/peer_scores.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "base/reasons.h"
+#include "federation/gossip/mesh.h"
+#include "federation/gossip/promises.h"
+#include "federation/reasons.h"
+#include "tests/federation/swarm.h"
+#include "tests/federation/test_peer.h"
+
+namespace ruvd::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+NodeId Id(uint64_t number) {
+  NodeId id{};
+  std::memcpy(id.data(), &number, sizeof(number));
+  return id;
+}
+
+class PeerScoresTest : public testing::Test {
+ protected:
+  void Pass(Duration duration, const std::set<LinkId>& mesh = {}) {
+    for (Duration step{}; step < duration; step += limits::kHeartbeat) {
+      now_ += limits::kHeartbeat;
+      scores_.Tick(now_);
+      scores_.Heartbeat(mesh, now_);
+    }
+  }
+
+  TimePoint now_{};
+  PeerScores scores_;
+};
+
+TEST_F(PeerScoresTest, GivingCountsForAPeerUpToALimit) {
+  scores_.LinkUp(1, Id(1));
+  EXPECT_EQ(scores_.OfLink(1), 0);
+  Pass(10 * limits::kMeshTimeCap, {1});
+  EXPECT_DOUBLE_EQ(scores_.OfLink(1), limits::kMeshTimeWeight);
+  for (int i = 0; i < 1000; ++i) {
+    scores_.Delivered(1);
+  }
+  EXPECT_DOUBLE_EQ(scores_.Of(Id(1)), limits::kDeliveryWeight * limits::kMaxDeliveries);
+  EXPECT_THAT(scores_.Better(1), ElementsAre(Id(1)));
+  Pass(seconds(1), {});  // out of the mesh: what it gave stays
+  EXPECT_LT(scores_.OfLink(1), limits::kDeliveryWeight * limits::kMaxDeliveries);
+  EXPECT_GT(scores_.OfLink(1), 9);
+}
+
+TEST_F(PeerScoresTest, InvalidMessagesCountSquaredAndFade) {
+  scores_.LinkUp(1, Id(1));
+  scores_.Invalid(1, 1);
+  scores_.Invalid(1, 1);
+  EXPECT_DOUBLE_EQ(scores_.Of(Id(1)), -4);
+  Pass(limits::kInvalidHalfLife);
+  EXPECT_NEAR(scores_.Of(Id(1)), -1, 1e-6);
+  Pass(20 * limits::kInvalidHalfLife);
+  EXPECT_EQ(scores_.Of(Id(1)), 0);
+  EXPECT_EQ(scores_.size(), 0U);  // and are forgotten
+}
+
+TEST_F(PeerScoresTest, AccidentsAreForgiven) {
+  scores_.LinkUp(1, Id(1));
+  scores_.Misbehaved(1, limits::kMisbehaviourAllowed);
+  EXPECT_EQ(scores_.Of(Id(1)), 0);
+  scores_.Misbehaved(1, 2);
+  EXPECT_DOUBLE_EQ(scores_.Of(Id(1)), -4);
+}
+
+TEST_F(PeerScoresTest, ADisconnectedPeerKeepsItsScore) {
+  scores_.LinkUp(1, Id(1));
+  scores_.Invalid(1, 3);
+  scores_.LinkDown(1);
+  scores_.Invalid(1, 3);  // too late to be anybody's
+  scores_.LinkUp(2, Id(1));
+  EXPECT_DOUBLE_EQ(scores_.OfLink(2), -9);
+}
+
+TEST_F(PeerScoresTest, TheGraylistDoubles) {
+  Duration expected = limits::kGraylistTime;
+  for (int time = 0; time < 3; ++time) {
+    scores_.LinkUp(1, Id(1));
+    scores_.Invalid(1, 20);
+    scores_.LinkDown(1);
+    EXPECT_THAT(scores_.Graylisted(), ElementsAre(Id(1)));
+    Pass(expected - limits::kHeartbeat);
+    EXPECT_TRUE(scores_.Graylisted(Id(1)));
+    Pass(limits::kHeartbeat);
+    EXPECT_FALSE(scores_.Graylisted(Id(1)));
+    expected *= 2;
+  }
+  Pass(limits::kGraylistMemory + limits::kHeartbeat);
+  scores_.LinkUp(1, Id(1));
+  scores_.Invalid(1, 20);
+  Pass(limits::kGraylistTime);
+  EXPECT_FALSE(scores_.Graylisted(Id(1)));
+}
+
+TEST_F(PeerScoresTest, IsBoundedAndForgetsTheHarmlessFirst) {
+  scores_.LinkUp(1, Id(1));
+  scores_.Invalid(1, 20);
+  for (uint64_t i = 2; i < 3 * limits::kMaxScores; ++i) {
+    scores_.LinkUp(i, Id(i));
+    scores_.Delivered(i);
+    scores_.LinkDown(i);
+  }
+  EXPECT_LE(scores_.size(), limits::kMaxScores);
+  EXPECT_DOUBLE_EQ(scores_.Of(Id(1)), -400);
+  for (uint64_t i = 2; i < 3 * limits::kMaxScores; ++i) {
+    scores_.LinkUp(i, Id(i));
+    scores_.Invalid(i, 20);
+  }
+  EXPECT_LE(scores_.Graylisted().size(), limits::kMaxScores);
+}
+
+TEST(Promises, AreBrokenByALaterAnswerOnly) {
+  Promises promises;
+  const TimePoint start{};
+  promises.Asked(1, Id(1), start);
+  promises.Asked(1, Id(2), start + seconds(1));
+  promises.Asked(2, Id(1), start);
+  EXPECT_EQ(promises.TakeBroken(1, start), 0U);
+  promises.Answered(1, Id(2));
+  EXPECT_EQ(promises.TakeBroken(1, start + seconds(2)), 1U);
+  EXPECT_EQ(promises.TakeBroken(1, start + seconds(3)), 0U);
+  promises.LinkDown(2);
+  EXPECT_EQ(promises.TakeBroken(2, start + seconds(3)), 0U);
+  for (uint64_t i = 0; i < 2 * limits::kMaxPromisesPerLink; ++i) {
+    promises.Asked(3, Id(i), start);
+  }
+  EXPECT_EQ(promises.TakeBroken(3, start + seconds(1)), limits::kMaxPromisesPerLink);
+}
+
+TEST(MeshOpportunity, NeighboursThatGiveNothingGetBetterCompany) {
+  Mesh mesh{Random(1)};
+  const TimePoint start{};
+  for (LinkId link = 1; link <= 8; ++link) {
+    mesh.LinkUp(link, Id(link), /*outbound=*/true, /*fixed=*/false, start);
+  }
+  for (LinkId link = 1; link <= 6; ++link) {
+    mesh.Graft(link);
+  }
+  const auto heartbeats = [&](Duration from, const std::function<double(LinkId)>& score) {
+    mesh.Touch(7, start + from);
+    mesh.Touch(8, start + from);
+    return mesh.Heartbeat(100, score, start + from);
+  };
+  const auto giver = [](LinkId link) { return link == 8 ? 3.0 : 0.0; };
+  heartbeats(seconds(1), giver);
+  const Mesh::Plan plan = heartbeats(seconds(1) + limits::kOpportunityPeriod, giver);
+  EXPECT_THAT(plan.graft, ElementsAre(8));
+  EXPECT_EQ(plan.better_than, 0.0);
+  EXPECT_TRUE(mesh.Contains(8));
+  const auto rich = [](LinkId link) { return link == 7 ? 9.0 : 2.0; };
+  const Mesh::Plan content = heartbeats(seconds(2) + 2 * limits::kOpportunityPeriod, rich);
+  EXPECT_THAT(content.graft, IsEmpty());
+  EXPECT_FALSE(content.better_than.has_value());
+}
+
+// A peer of a core: it answers pings, and what else it does is the test's.
+class ScoredPeer : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(peer_.Dial().closed, "");
+    Graft();
+  }
+  Answers Graft() {
+    Frame frame;
+    frame.mutable_graft();
+    return peer_.Send(frame);
+  }
+  // A second passes. What the core did in it.
+  Answers Second() {
+    target_.Advance(seconds(1));
+    Answers answers;
+    answers.Add(target_.core().OnTick(target_.now()));
+    for (size_t i = 0; i < answers.frames.size(); ++i) {
+      if (answers.frames[i].has_ping()) {
+        Frame ack;
+        ack.mutable_ack()->set_seq(answers.frames[i].ping().seq());
+        answers.Add(target_.core().OnFrame(peer_.link(), ack, target_.now()));
+      }
+    }
+    return answers;
+  }
+  void Announce() {
+    Frame frame;
+    frame.mutable_i_have()->add_ids(std::string(AsText(Sha256(std::to_string(++announced_)))));
+    peer_.Send(frame);
+  }
+  Answers Flood() {
+    Frame frame;
+    frame.mutable_nack();
+    Answers answers;
+    while (answers.closed.empty()) {
+      answers = peer_.Send(frame);
+    }
+    return answers;
+  }
+  double Score() { return target_.core().ScoreOf(peer_.key().id()); }
+
+  CoreUnderTest target_;
+  TestPeer peer_{target_, 1, 7,
+                 [](LocalNode& local) { local.version_max = limits::kProtocolVersion; }};
+  int announced_ = 0;
+};
+
+TEST_F(ScoredPeer, WhoAnnouncesAndNeverDeliversIsPrunedThenKeptOut) {
+  ASSERT_THAT(target_.core().MeshPeers(), ElementsAre(peer_.key().id()));
+  bool pruned = false;
+  Answers last;
+  for (int second = 0; second < 60 && last.closed.empty(); ++second) {
+    Announce();
+    last = Second();
+    pruned = pruned || last.Find(Frame::kPrune) != nullptr;
+  }
+  EXPECT_TRUE(pruned);
+  EXPECT_EQ(last.closed, reasons::kGraylisted);
+  EXPECT_THAT(target_.core().Graylisted(), ElementsAre(peer_.key().id()));
+  EXPECT_EQ(peer_.Dial().closed, reasons::kGraylisted);
+  target_.Advance(limits::kGraylistTime);
+  target_.core().OnTick(target_.now());
+  EXPECT_EQ(peer_.Dial().closed, "");
+}
+
+TEST_F(ScoredPeer, WhoDeliversKeepsItsPlace) {
+  for (uint64_t i = 0; i < 30; ++i) {
+    const std::string payload = EncodeAdapterDelta(DeltaOf(i));
+    peer_.Serve(peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, payload)), payload);
+    EXPECT_EQ(Second().closed, "");
+    EXPECT_GE(Score(), 0);
+  }
+  EXPECT_GT(Score(), 5);
+  EXPECT_THAT(target_.core().MeshPeers(), ElementsAre(peer_.key().id()));
+}
+
+// A path that is slow, or lossy, or cut breaks no promise: nothing that was sent later is answered.
+TEST_F(ScoredPeer, WhoIsSlowIsNotBlamed) {
+  for (int second = 0; second < 14; ++second) {
+    Announce();
+    target_.Advance(seconds(1));
+    target_.core().OnTick(target_.now());
+    EXPECT_GE(Score(), 0);
+  }
+  EXPECT_THAT(target_.core().MeshPeers(), ElementsAre(peer_.key().id()));
+}
+
+TEST_F(ScoredPeer, WhoFloodsTwiceIsKeptOut) {
+  EXPECT_EQ(Flood().closed, reasons::kLimitExceeded);
+  EXPECT_LT(Score(), 0);
+  ASSERT_EQ(peer_.Dial().closed, "");
+  EXPECT_NE(Graft().Find(Frame::kPrune), nullptr);
+  Flood();
+  EXPECT_EQ(peer_.Dial().closed, reasons::kGraylisted);
+}
+
+TEST_F(ScoredPeer, AScoreSurvivesAReconnect) {
+  Envelope bad = peer_.Manifest(ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(1)));
+  bad.signature[0] ^= 1;
+  peer_.Push(bad);
+  peer_.Push(bad);
+  const double score = Score();
+  EXPECT_LT(score, 0);
+  target_.core().OnLinkClosed(peer_.link(), target_.now());
+  ASSERT_EQ(peer_.Dial().closed, "");
+  EXPECT_EQ(Score(), score);
+  EXPECT_NE(Graft().Find(Frame::kPrune), nullptr);
+  EXPECT_THAT(target_.core().MeshPeers(), IsEmpty());
+}
+
+TEST_F(ScoredPeer, GraftsDuringTheBackoffCountWhenThePruneMustHaveArrived) {
+  Frame prune;
+  prune.mutable_prune()->set_backoff_ms(60'000);
+  peer_.Send(prune);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_NE(Graft().Find(Frame::kPrune), nullptr);  // crossed, perhaps
+  }
+  EXPECT_EQ(Score(), 0);
+  for (int second = 0; second < 20; ++second) {
+    Second();
+  }
+  for (int i = 0; i < 6; ++i) {
+    Graft();
+  }
+  EXPECT_LT(Score(), 0);
+}
+
+// Nobody lies here, and a fifth of all frames is sent again: no score is ever negative.
+TEST(PeerScores, LossAloneCostsNobodyItsScore) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    Swarm swarm({.nodes = 20, .seed = seed, .loss = 0.2});
+    double least = 0;
+    double most = 0;
+    for (int second = 0; second < 120; ++second) {
+      if (second >= 20 && second < 40) {
+        const size_t node = static_cast<size_t>(second) - 20;
+        swarm.Share(node);
+        auto offered = swarm.core(node).OfferAdapterDelta(1, DeltaOf(node), swarm.now());
+        ASSERT_TRUE(offered.ok());
+        swarm.Apply(node, *std::move(offered));
+      }
+      swarm.Run(seconds(1));
+      for (size_t i = 0; i < swarm.size(); ++i) {
+        for (size_t j = 0; j < swarm.size(); ++j) {
+          least = std::min(least, swarm.core(i).ScoreOf(swarm.id(j)));
+          most = std::max(most, swarm.core(i).ScoreOf(swarm.id(j)));
+        }
+        EXPECT_THAT(swarm.core(i).Graylisted(), IsEmpty());
+      }
+    }
+    EXPECT_EQ(least, 0) << "seed " << seed;
+    EXPECT_GT(most, 1) << "seed " << seed;
+    EXPECT_TRUE(swarm.Converged(20)) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace ruvd::test
