@@ -181,6 +181,8 @@ inline constexpr size_t kMaxTombstones = 65'536;
 // Manifests waited for and payloads in transfer.
 inline constexpr size_t kMaxWanted = 4096;
 inline constexpr size_t kMaxTransfers = 64;
+// First chunks of payloads whose transfers were given up: two of the largest payloads.
+inline constexpr size_t kMaxPartialBytes = 16 << 20;
 // Who else may be asked for an item.
 inline constexpr size_t kMaxAnnouncers = 8;
 // Chunk requests under way: one per item, this many per peer and in all.
