@@ -43,6 +43,13 @@ inline constexpr Duration kSeedBackoffMax = seconds(5);
 // Frames per second and burst of one link. A chunk stream of 64 KiB chunks at 30 MB/s stays below.
 inline constexpr double kFramesPerSecond = 500;
 inline constexpr double kFrameBurst = 2000;
+// Signatures checked for peers: at 69 us each a tenth of a core, with room for a node that comes to
+// a large cluster. A peer of a busy mesh causes one or two a second; its burst is two exchanges of
+// kMaxRecordsPerExchange.
+inline constexpr double kChecksPerSecond = 1400;
+inline constexpr double kCheckBurst = 8192;
+inline constexpr double kChecksPerSecondOfPeer = 20;
+inline constexpr double kCheckBurstOfPeer = 2048;
 inline constexpr size_t kMaxAddressBytes = 255;
 inline constexpr size_t kMaxGoawayText = 256;
 // Addresses with a history of dialling.
