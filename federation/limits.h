@@ -66,6 +66,9 @@ inline constexpr size_t kMeshOutbound = 2;
 inline constexpr Duration kHeartbeat = seconds(1);
 inline constexpr Duration kPruneBackoff = seconds(60);
 inline constexpr Duration kPruneBackoffMax = seconds(3600);
+// A member is a newcomer for so long after its certificate began: whoever admits a crowd finds out
+// before the crowd carries the mesh.
+inline constexpr int64_t kProbationMillis = 10LL * 60 * 1000;
 // Records that a pruned neighbour is given to dial instead.
 inline constexpr size_t kMaxPeerExchange = 16;
 // Every so often one neighbour more, at random: groups that formed apart grow together.
