@@ -111,6 +111,7 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
   }
   exchange.LinkDown(id);
   scores.LinkDown(id);
+  certificates.budget().LinkDown(id);
   mesh.LinkDown(id);
   detector.LinkDown(id, lost, now.now);
   if (const auto current = link_of.find(link.peer);
@@ -121,6 +122,10 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
 }
 
 bool GossipCore::State::Refuse(Link& link, const absl::Status& status, Instant now) {
+  if (ReasonOf(status) == reasons::kBusy) {
+    ++outbox.counters().refused[reasons::kBusy];  // counted only: there are too many already
+    return true;
+  }
   outbox.Refuse(link.id, status);
   if (const double weight = OffenceOf(ReasonOf(status)); weight > 0) {
     scores.Invalid(link.id, weight);
@@ -149,7 +154,9 @@ void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now)
   members.Heard(link.peer, now.now);
   detector.Heard(link.id, now.now);
   const LinkId id = link.id;
+  certificates.budget().Charge(id, now.now);
   const absl::Status status = OnActiveFrame(link, frame, now);
+  certificates.budget().Charge(/*link=*/0, now.now);
   // The frame may have closed its own link.
   if (auto found = links.find(id); !status.ok() && found != links.end()) {
     Refuse(found->second, status, now);
@@ -241,6 +248,7 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   mesh.LinkUp(link.id, peer, link.dialed, /*fixed=*/!meshed, now.now);
   exchange.LinkUp(link.id);
   scores.LinkUp(link.id, peer);
+  certificates.budget().LinkUp(link.id);
   GreetMember(link, now);
   if (!meshed) {
     recon.Hasten(now.now);

@@ -22,6 +22,16 @@ void GossipCore::State::JoinMesh(const Link& link, Instant now) {
   outbox.Send(link.id, std::move(frame));
 }
 
+// Newcomers do not refuse each other, and nobody who has few neighbours refuses them: so a new
+// cluster, of newcomers all, comes up as fast as any.
+bool GossipCore::State::StaysOutside(const AdmissionCert& certificate, Instant now) const {
+  const auto newcomer = [now](const AdmissionCert& cert) {
+    return now.wall_ms - cert.not_before_ms < limits::kProbationMillis;
+  };
+  return mesh.links().size() >= limits::kMeshLow && newcomer(certificate) &&
+         !newcomer(local.certificate);
+}
+
 // Who had few neighbours may have missed much.
 void GossipCore::State::HastenIfShort(TimePoint now) {
   if (mesh.links().size() < limits::kMeshLow) {
@@ -34,6 +44,13 @@ absl::Status GossipCore::State::OnGraft(const Link& link, Instant now) {
   const Duration left = mesh.BackoffLeft(link.peer, now.now);
   if (left > limits::kGraftGrace && left < limits::kPruneBackoff - limits::kGraftGrace) {
     scores.Misbehaved(link.id, limits::kEarlyGraftWeight);
+  }
+  if (!mesh.Contains(link.id) && StaysOutside(link.certificate, now)) {
+    const int64_t age_ms = now.wall_ms - link.certificate.not_before_ms;
+    SendPrune(link,
+              std::max<Duration>(limits::kPruneBackoff,
+                                 std::chrono::milliseconds(limits::kProbationMillis - age_ms)));
+    return absl::OkStatus();
   }
   if (leaving || !mesh.OnGraft(link.id, scores.OfLink(link.id), now.now)) {
     SendPrune(link);
@@ -53,10 +70,10 @@ absl::Status GossipCore::State::OnPrune(Link& link, const federation::v1::Prune&
   return absl::OkStatus();
 }
 
-void GossipCore::State::SendPrune(const Link& link) {
+void GossipCore::State::SendPrune(const Link& link, Duration backoff) {
   Frame frame;
   frame.mutable_prune()->set_backoff_ms(static_cast<uint32_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(limits::kPruneBackoff).count()));
+      std::chrono::duration_cast<std::chrono::milliseconds>(backoff).count()));
   for (size_t draw = 0; draw < limits::kDialDraws; ++draw) {
     const RecordPtr* record = members.records().Sample(random);
     const bool useful = record != nullptr && (*record)->node() != link.peer &&
@@ -149,7 +166,8 @@ size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant
     const RecordPtr* record = members.records().Sample(random);
     if (record == nullptr || !WorthDialing(**record) ||
         (purpose == DialPurpose::kMesh &&
-         (mesh.BackedOff((*record)->node(), now.now) || scores.Of((*record)->node()) < 0))) {
+         (mesh.BackedOff((*record)->node(), now.now) || scores.Of((*record)->node()) < 0 ||
+          StaysOutside((*record)->record.certificate, now)))) {
       continue;
     }
     begun += DialMember(**record, purpose, now) ? 1 : 0;

@@ -160,8 +160,10 @@ struct GossipCore::State {
   absl::Status OnReconciliation(Link& link, const federation::v1::ReconMessage& message,
                                 Instant now);
   void JoinMesh(const Link& link, Instant now);
+  // A newcomer that this node's mesh does not need.
+  bool StaysOutside(const AdmissionCert& certificate, Instant now) const;
   void HastenIfShort(TimePoint now);
-  void SendPrune(const Link& link);
+  void SendPrune(const Link& link, Duration backoff = limits::kPruneBackoff);
   void Heartbeat(Instant now);
   void DialSeeds(bool all, Instant now);
   // Dials up to `count` members that live and have no link.

@@ -43,6 +43,13 @@ inline constexpr Duration kSeedBackoffMax = seconds(5);
 // Frames per second and burst of one link. A chunk stream of 64 KiB chunks at 30 MB/s stays below.
 inline constexpr double kFramesPerSecond = 500;
 inline constexpr double kFrameBurst = 2000;
+// Signatures checked for peers: at 69 us each a tenth of a core, with room for a node that comes to
+// a large cluster. A peer of a busy mesh causes one or two a second; its burst is two exchanges of
+// kMaxRecordsPerExchange.
+inline constexpr double kChecksPerSecond = 1400;
+inline constexpr double kCheckBurst = 8192;
+inline constexpr double kChecksPerSecondOfPeer = 20;
+inline constexpr double kCheckBurstOfPeer = 2048;
 inline constexpr size_t kMaxAddressBytes = 255;
 inline constexpr size_t kMaxGoawayText = 256;
 // Addresses with a history of dialling.
@@ -59,6 +66,9 @@ inline constexpr size_t kMeshOutbound = 2;
 inline constexpr Duration kHeartbeat = seconds(1);
 inline constexpr Duration kPruneBackoff = seconds(60);
 inline constexpr Duration kPruneBackoffMax = seconds(3600);
+// A member is a newcomer for so long after its certificate began: whoever admits a crowd finds out
+// before the crowd carries the mesh.
+inline constexpr int64_t kProbationMillis = 10LL * 60 * 1000;
 // Records that a pruned neighbour is given to dial instead.
 inline constexpr size_t kMaxPeerExchange = 16;
 // Every so often one neighbour more, at random: groups that formed apart grow together.
@@ -181,6 +191,8 @@ inline constexpr size_t kMaxTombstones = 65'536;
 // Manifests waited for and payloads in transfer.
 inline constexpr size_t kMaxWanted = 4096;
 inline constexpr size_t kMaxTransfers = 64;
+// First chunks of payloads whose transfers were given up: two of the largest payloads.
+inline constexpr size_t kMaxPartialBytes = 16 << 20;
 // Who else may be asked for an item.
 inline constexpr size_t kMaxAnnouncers = 8;
 // Chunk requests under way: one per item, this many per peer and in all.

@@ -13,6 +13,9 @@ inline constexpr char kLinkIdle[] = "LINK_IDLE";
 // A member signed two messages under one number.
 inline constexpr char kEquivocation[] = "EQUIVOCATION";
 
+// More signatures to check than this node spends on its peers; nobody is to blame.
+inline constexpr char kBusy[] = "BUSY";
+
 // A member that this node takes no links of, for what it did.
 inline constexpr char kGraylisted[] = "GRAYLISTED";
 

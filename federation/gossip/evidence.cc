@@ -48,6 +48,7 @@ absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Apply(
     *id = sender;
     return Applied::kKnown;  // before any signature is checked
   }
+  RETURN_IF_ERROR(certificates_->TakeCheck());
   ASSIGN_OR_RETURN(const AdmissionCert* found,
                    certificates_->Admit(AsBytes(proof.certificate()), now.wall_ms));
   const AdmissionCert certificate = *found;

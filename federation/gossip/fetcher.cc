@@ -46,6 +46,8 @@ void Fetcher::Start(PendingItem item, LinkId link) {
     wanted_.erase(wanted);
   }
   transfer_bytes_ += item.manifest.payload_bytes;
+  transfer.data = partials_.Take(id);
+  transfer.next = static_cast<uint32_t>(transfer.data.size() / limits::kChunkBytes);
   transfer.item = std::move(item);
   transfers_.emplace(id, std::move(transfer));
 }
@@ -207,6 +209,7 @@ std::vector<Fetcher::Request> Fetcher::Poll(TimePoint now) {
     if (!Settle(transfer.pull, now, /*is_chunk=*/true)) {
       Release(transfer.pull, /*is_chunk=*/true);
       transfer_bytes_ -= transfer.item.manifest.payload_bytes;
+      partials_.Keep(it->first, std::move(transfer.data));
       it = transfers_.erase(it);
       continue;
     }

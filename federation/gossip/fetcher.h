@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "federation/actions.h"
 #include "federation/gossip/manifest.h"
+#include "federation/gossip/partial_payloads.h"
 #include "privacy/envelope/envelope.h"
 
 namespace ruvd {
@@ -30,8 +31,8 @@ struct PendingItem {
 };
 
 // Pulls what others announced: first manifests, then payloads chunk by chunk, one request per item
-// at a time, from the next announcer when one is silent, lacks it or lies. Bounded; not
-// thread-safe.
+// at a time, from the next announcer when one is silent, lacks it or lies. The chunks of a transfer
+// that was given up are kept for the next one. Bounded; not thread-safe.
 class Fetcher {
  public:
   // A manifest that `link` has and we do not.
@@ -40,7 +41,7 @@ class Fetcher {
   bool Wanted(const Digest& id) const { return wanted_.contains(id); }
   // Room for another transfer of `bytes`.
   bool HasRoom(uint64_t bytes) const;
-  // Begins to pull a payload that `link` has. Needs HasRoom.
+  // Begins to pull a payload that `link` has, or goes on with it. Needs HasRoom.
   void Start(PendingItem item, LinkId link);
   bool Transferring(const Digest& id) const { return transfers_.contains(id); }
   // Another source of something wanted or in transfer; nothing otherwise.
@@ -94,6 +95,7 @@ class Fetcher {
 
   std::map<Digest, Pull> wanted_;
   std::map<Digest, Transfer> transfers_;
+  PartialPayloads partials_;
   uint64_t transfer_bytes_ = 0;
   std::map<LinkId, size_t> requests_of_;
   size_t requests_ = 0;

@@ -8,6 +8,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/limits.h"
+#include "federation/reasons.h"
 
 namespace ruvd {
 
@@ -30,6 +31,13 @@ absl::StatusOr<const AdmissionCert*> CertificateStore::Admit(std::span<const uin
   return &known.cert;
 }
 
+absl::Status CertificateStore::TakeCheck() {
+  return budget_.Take() ? absl::OkStatus()
+                        : Error(absl::StatusCode::kResourceExhausted, reasons::kBusy,
+                                "node has more signatures to check than it spends on its peers; "
+                                "the message comes again by anti-entropy");
+}
+
 absl::StatusOr<EnvelopeHeader> VerifyCertified(const Envelope& envelope,
                                                CertificateStore& certificates,
                                                EnvelopeRules rules) {
@@ -39,6 +47,7 @@ absl::StatusOr<EnvelopeHeader> VerifyCertified(const Envelope& envelope,
                  "update the sending node",
                  envelope.body.size());
   }
+  RETURN_IF_ERROR(certificates.TakeCheck());
   ASSIGN_OR_RETURN(
       const AdmissionCert* cert,
       certificates.Admit(AsBytes(envelope.body).first(AdmissionCert::kBytes), rules.now_ms));

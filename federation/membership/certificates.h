@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "federation/link/signature_budget.h"
 #include "privacy/envelope/envelope.h"
 #include "privacy/identity/admission.h"
 
@@ -24,6 +25,10 @@ class CertificateStore {
   // The certificate in `bytes` if it is good at `now_ms`. The pointer lives until the next call.
   // Errors of AdmissionCert::Parse and Verify.
   absl::StatusOr<const AdmissionCert*> Admit(std::span<const uint8_t> bytes, int64_t now_ms);
+  // What checks cost those who cause them.
+  SignatureBudget& budget() { return budget_; }
+  // Pays for a check, or BUSY.
+  absl::Status TakeCheck();
 
  private:
   struct Known {
@@ -32,9 +37,11 @@ class CertificateStore {
   };
   PublicKey issuer_;
   std::map<NodeId, Known> known_;
+  SignatureBudget budget_;
 };
 
-// VerifyEnvelope for envelopes whose body begins with their sender's certificate.
+// VerifyEnvelope for envelopes whose body begins with their sender's certificate. BUSY where the
+// budget of `certificates` is spent.
 absl::StatusOr<EnvelopeHeader> VerifyCertified(const Envelope& envelope,
                                                CertificateStore& certificates, EnvelopeRules rules);
 

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <map>
+
+#include "base/clock.h"
+#include "federation/actions.h"
+#include "federation/limits.h"
+#include "federation/link/token_bucket.h"
+
+namespace ruvd {
+
+// How many signatures a node checks for its peers: a share of a core over all links, and a share of
+// that for each. What is beyond has no effect for now and is nobody's fault; anti-entropy brings it
+// again. Not thread-safe.
+class SignatureBudget {
+ public:
+  void LinkUp(LinkId link) {
+    links_.try_emplace(link, limits::kChecksPerSecondOfPeer, limits::kCheckBurstOfPeer,
+                       TimePoint{});
+  }
+  void LinkDown(LinkId link) { links_.erase(link); }
+  // From now on a link pays; 0: nobody, what is checked is this node's own affair.
+  void Charge(LinkId link, TimePoint now) {
+    payer_ = link;
+    now_ = now;
+  }
+  // Pays for one check. False: not now.
+  bool Take() {
+    const auto payer = links_.find(payer_);
+    return payer == links_.end() || (payer->second.Take(now_) && node_.Take(now_));
+  }
+
+ private:
+  TokenBucket node_{limits::kChecksPerSecond, limits::kCheckBurst, TimePoint{}};
+  std::map<LinkId, TokenBucket> links_;
+  LinkId payer_ = 0;
+  TimePoint now_{};
+};
+
+}  // namespace ruvd

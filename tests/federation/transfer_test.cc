@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Transfers that lose their source go on with the next one.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "federation/gossip/partial_payloads.h"
+#include "tests/federation/test_peer.h"
+
+namespace ruvd::test {
+namespace {
+
+using testing::IsEmpty;
+
+Digest IdOf(const std::string& name) {
+  return Sha256(name);
+}
+
+TEST(PartialPayloads, KeepWhatWasKeptLast) {
+  PartialPayloads partials(100);
+  partials.Keep(IdOf("a"), std::string(40, 'a'));
+  partials.Keep(IdOf("b"), std::string(40, 'b'));
+  partials.Keep(IdOf("c"), std::string(40, 'c'));
+  EXPECT_EQ(partials.bytes(), 80U);
+  EXPECT_EQ(partials.Take(IdOf("a")), "");
+  EXPECT_EQ(partials.Take(IdOf("b")), std::string(40, 'b'));
+  EXPECT_EQ(partials.Take(IdOf("b")), "");
+  partials.Keep(IdOf("c"), std::string(60, 'd'));
+  EXPECT_EQ(partials.bytes(), 60U);
+  partials.Keep(IdOf("e"), std::string(101, 'e'));
+  partials.Keep(IdOf("f"), "");
+  EXPECT_EQ(partials.bytes(), 60U);
+  EXPECT_EQ(partials.Take(IdOf("c")), std::string(60, 'd'));
+  EXPECT_EQ(partials.bytes(), 0U);
+}
+
+// A delta of three chunks and a half.
+AdapterDelta LargeDelta() {
+  AdapterDelta delta;
+  delta.cores.push_back({.target = kTarget, .bank = 1, .rank = 240, .values = {}});
+  delta.cores[0].values.assign(240 * 240, 0.001F);
+  return delta;
+}
+
+TEST(Transfer, GoesOnWhereTheLostSourceEnded) {
+  CoreUnderTest target(
+      0, [](GossipConfig& config) { config.update_rules.rank_of_target[kTarget] = 240; });
+  TestPeer first(target, 1, 7);
+  TestPeer second(target, 2, 8);
+  ASSERT_EQ(first.Dial().closed, "");
+  ASSERT_EQ(second.Dial().closed, "");
+  const std::string payload = EncodeAdapterDelta(LargeDelta());
+  ASSERT_GT(payload.size(), 3 * limits::kChunkBytes);
+  const Envelope envelope = first.Manifest(ItemKind::kAdapterDelta, payload);
+  Answers asked = first.Push(envelope);
+  for (uint32_t chunk = 0; chunk < 2; ++chunk) {
+    ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
+    ASSERT_EQ(asked.Find(Frame::kChunkRequest)->chunk_request().index(), chunk);
+    asked =
+        first.Send(TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload));
+  }
+  target.core().OnLinkClosed(first.link(), target.now());
+  target.core().OnTick(target.now());
+  const Answers again = second.Push(envelope);
+  ASSERT_NE(again.Find(Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(again.Find(Frame::kChunkRequest)->chunk_request().index(), 2U);
+  const Answers done = second.Serve(again, payload);
+  EXPECT_THAT(done.refused, IsEmpty());
+  ASSERT_EQ(done.accepted.size(), 1U);
+  EXPECT_EQ(*done.accepted[0].payload, payload);
+  EXPECT_EQ(target.core().counters().payload_bytes_received, payload.size());
+}
+
+}  // namespace
+}  // namespace ruvd::test
