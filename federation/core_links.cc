@@ -134,7 +134,8 @@ bool GossipCore::State::Refuse(Link& link, const absl::Status& status, Instant n
 }
 
 void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now) {
-  if (!link.frames.Take(now.now)) {
+  const bool awaited = link.active && exchange.Awaits(link.id, frame);
+  if (!awaited && !link.frames.Take(now.now)) {
     const absl::Status status =
         Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
               "peer sends more than {} frames a second; slow down", limits::kFramesPerSecond);
@@ -154,9 +155,9 @@ void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now)
   members.Heard(link.peer, now.now);
   detector.Heard(link.id, now.now);
   const LinkId id = link.id;
-  certificates.budget().Charge(id, now.now);
+  certificates.budget().Charge(id, awaited, now.now);
   const absl::Status status = OnActiveFrame(link, frame, now);
-  certificates.budget().Charge(/*link=*/0, now.now);
+  certificates.budget().Charge(/*link=*/0, /*awaited=*/false, now.now);
   // The frame may have closed its own link.
   if (auto found = links.find(id); !status.ok() && found != links.end()) {
     Refuse(found->second, status, now);

@@ -179,8 +179,9 @@ inline constexpr Duration kRefutePeriod = milliseconds(200);
 inline constexpr size_t kChunkBytes = 64 << 10;
 // An r 32 core set of a 7B model with four banks is 4 MB.
 inline constexpr uint64_t kMaxPayloadBytes = 8 << 20;
-// Live items, and the memory their payloads may take (payload cache of section 2.4).
-inline constexpr size_t kMaxItems = 4096;
+// Live items, and the memory their payloads may take (payload cache of section 2.4). A newcomer
+// catches up ten thousand patterns, and the updates of a round beside them.
+inline constexpr size_t kMaxItems = 16'384;
 inline constexpr uint64_t kMaxPayloadMemory = 64 << 20;
 // Newest items kept of one origin: rounds overlap by a few, patterns are what a node learned
 // lately.
@@ -190,14 +191,19 @@ inline constexpr size_t kMaxPatternsPerOrigin = 256;
 inline constexpr size_t kMaxTombstones = 65'536;
 // Manifests waited for and payloads in transfer.
 inline constexpr size_t kMaxWanted = 4096;
-inline constexpr size_t kMaxTransfers = 64;
+inline constexpr size_t kMaxTransfers = 256;
 // First chunks of payloads whose transfers were given up: two of the largest payloads.
 inline constexpr size_t kMaxPartialBytes = 16 << 20;
 // Who else may be asked for an item.
 inline constexpr size_t kMaxAnnouncers = 8;
-// Chunk requests under way: one per item, this many per peer and in all.
-inline constexpr size_t kMaxRequestsPerPeer = 4;
-inline constexpr size_t kMaxRequests = 16;
+// Chunks under way, one of each item: four whole ones of a peer and sixteen in all, or as many
+// small payloads as have their bytes. A request counts as at least so many.
+inline constexpr uint64_t kMaxRequestBytesOfPeer = 4 * kChunkBytes;
+inline constexpr uint64_t kMaxRequestBytes = 16 * kChunkBytes;
+inline constexpr uint64_t kLeastRequestBytes = 2 << 10;
+// Requests for chunks over one link: with all else that is sent, below what the peer allows.
+inline constexpr double kRequestsPerSecond = 400;
+inline constexpr double kRequestBurst = 1000;
 // max(this, 3 x round trip) without an answer: ask the next announcer.
 inline constexpr Duration kRequestTimeout = milliseconds(400);
 inline constexpr Duration kRequestTimeoutMax = seconds(10);

@@ -30,6 +30,7 @@ ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore
 
 void ItemExchange::LinkDown(LinkId link) {
   links_.erase(link);
+  to_announce_.erase(link);
   fetcher_.LinkDown(link);
   promises_.LinkDown(link);
   for (auto& [id, holders] : holders_) {
@@ -351,7 +352,10 @@ void ItemExchange::Announce(LinkId link, const std::vector<Digest>& ids) {
 }
 
 void ItemExchange::Spread(const Item& item, int64_t wall_ms) {
-  const bool fresh = wall_ms - item.created_ms <= limits::kPushAgeMillis;
+  // What anti-entropy brought is old news for most neighbours, and may be much at once.
+  const auto holders = holders_.find(item.id);
+  const bool fresh = wall_ms - item.created_ms <= limits::kPushAgeMillis &&
+                     (holders == holders_.end() || !holders->second.solicited);
   for (const LinkId link : mesh_->links()) {
     if (Holds(item.id, link)) {
       continue;
@@ -360,7 +364,7 @@ void ItemExchange::Spread(const Item& item, int64_t wall_ms) {
       PushTo(link, item);
     } else {
       HolderOf(item.id, link);
-      Announce(link, {item.id});
+      to_announce_[link].push_back(item.id);
     }
   }
 }

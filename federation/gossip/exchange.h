@@ -61,6 +61,8 @@ class ItemExchange {
   // Whether the peer has other items than we.
   absl::StatusOr<bool> OnReconciliation(LinkId link, const federation::v1::ReconMessage& message,
                                         Instant now);
+  // Whether a frame is what this link was asked for: the rate of such frames is our own doing.
+  bool Awaits(LinkId link, const federation::v1::Frame& frame) const;
   // The peer answered what was sent at `sent`: what it promised before and did not give counts.
   void OnAnswer(LinkId link, TimePoint sent);
   // Expiry and timeouts.
@@ -126,6 +128,7 @@ class ItemExchange {
   std::vector<Conviction> convictions_;
   std::set<LinkId> links_;
   std::map<Digest, Holders> holders_;  // of live items and of those in transfer
+  std::map<LinkId, std::vector<Digest>> to_announce_;  // with the next tick
   std::map<Digest, std::shared_ptr<const MerkleTree>> trees_;
   int64_t wall_ms_ = 0;  // of the current input
 };

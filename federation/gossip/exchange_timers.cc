@@ -43,6 +43,15 @@ absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link,
   return differs;
 }
 
+bool ItemExchange::Awaits(LinkId link, const federation::v1::Frame& frame) const {
+  if (frame.has_chunk()) {
+    const auto id = DigestFrom(frame.chunk().item_id());
+    return id && fetcher_.AwaitsChunk(link, *id);
+  }
+  return frame.has_push() && fetcher_.AwaitsManifests(link) &&
+         fetcher_.AwaitsManifest(link, MessageId(FromProto(frame.push().envelope())));
+}
+
 void ItemExchange::SendRequests(TimePoint now) {
   std::map<LinkId, federation::v1::Frame> wants;
   for (const Fetcher::Request& request : fetcher_.Poll(now)) {
@@ -79,6 +88,9 @@ void ItemExchange::Tick(Instant now) {
   wall_ms_ = now.wall_ms;
   for (const Item& item : table_.Expire(now.wall_ms)) {
     DropItem(item);
+  }
+  for (const auto& [link, ids] : std::exchange(to_announce_, {})) {
+    Announce(link, ids);
   }
   TrimHolders();
   SendRequests(now.now);

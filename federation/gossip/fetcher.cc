@@ -43,7 +43,7 @@ void Fetcher::Start(PendingItem item, LinkId link) {
     for (LinkId other : wanted->second.announcers) {
       AddTo(transfer.pull.announcers, other);
     }
-    wanted_.erase(wanted);
+    EraseWanted(wanted);
   }
   transfer_bytes_ += item.manifest.payload_bytes;
   transfer.data = partials_.Take(id);
@@ -62,7 +62,9 @@ void Fetcher::AddAnnouncer(const Digest& id, LinkId link) {
 }
 
 void Fetcher::Forget(const Digest& id) {
-  wanted_.erase(id);
+  if (auto wanted = wanted_.find(id); wanted != wanted_.end()) {
+    EraseWanted(wanted);
+  }
   if (auto found = transfers_.find(id); found != transfers_.end()) {
     Release(found->second.pull, /*is_chunk=*/true);
     transfer_bytes_ -= found->second.item.manifest.payload_bytes;
@@ -124,6 +126,7 @@ absl::StatusOr<std::optional<Fetcher::Complete>> Fetcher::OnChunk(LinkId link, c
 
 void Fetcher::LinkDown(LinkId link) {
   rtt_.erase(link);
+  rates_.erase(link);
   for (auto& [id, pull] : wanted_) {
     Drop(pull, link, /*is_chunk=*/false);
   }
@@ -137,13 +140,36 @@ void Fetcher::Release(Pull& pull, bool is_chunk) {
     return;
   }
   if (is_chunk) {
-    --requests_;
-    auto of_link = requests_of_.find(pull.asked);
+    chunk_bytes_ -= pull.asked_bytes;
+    const auto of_link = chunk_bytes_of_.find(pull.asked);
+    of_link->second -= pull.asked_bytes;
+    if (of_link->second == 0) {
+      chunk_bytes_of_.erase(of_link);
+    }
+  } else {
+    --manifests_;
+    const auto of_link = manifests_of_.find(pull.asked);
     if (--of_link->second == 0) {
-      requests_of_.erase(of_link);
+      manifests_of_.erase(of_link);
     }
   }
   pull.asked = 0;
+}
+
+std::map<Digest, Fetcher::Pull>::iterator Fetcher::EraseWanted(
+    std::map<Digest, Pull>::iterator it) {
+  Release(it->second, /*is_chunk=*/false);
+  return wanted_.erase(it);
+}
+
+bool Fetcher::AwaitsChunk(LinkId link, const Digest& id) const {
+  const auto transfer = transfers_.find(id);
+  return transfer != transfers_.end() && transfer->second.pull.asked == link;
+}
+
+bool Fetcher::AwaitsManifest(LinkId link, const Digest& id) const {
+  const auto wanted = wanted_.find(id);
+  return wanted != wanted_.end() && wanted->second.asked == link;
 }
 
 void Fetcher::Drop(Pull& pull, LinkId link, bool is_chunk) {
@@ -169,24 +195,53 @@ bool Fetcher::Settle(Pull& pull, TimePoint now, bool is_chunk) {
   return !pull.announcers.empty() && pull.attempts < limits::kMaxAttempts;
 }
 
-bool Fetcher::Assign(Pull& pull, TimePoint now, bool is_chunk) {
-  if (pull.asked != 0 || (is_chunk && requests_ >= limits::kMaxRequests)) {
+void Fetcher::Ask(Pull& pull, LinkId link, TimePoint now) {
+  pull.asked = link;
+  pull.deadline = now + TimeoutOf(link, pull.attempts);
+}
+
+// A manifest that comes without room is sent in vain. Many are asked for in one frame, so a little
+// room waits for more.
+size_t Fetcher::RoomForManifests() const {
+  const size_t used = manifests_ + transfers_.size();
+  const size_t room = limits::kMaxTransfers - std::min(used, limits::kMaxTransfers);
+  return room >= limits::kMaxTransfers / 4 ? room : 0;
+}
+
+bool Fetcher::AssignManifest(Pull& pull, TimePoint now) {
+  if (pull.asked != 0 || pull.announcers.empty()) {
+    return false;
+  }
+  const LinkId link = pull.announcers.front();
+  pull.announcers.pop_front();
+  pull.announcers.push_back(link);
+  ++manifests_;
+  ++manifests_of_[link];
+  Ask(pull, link, now);
+  return true;
+}
+
+bool Fetcher::AssignChunk(Pull& pull, uint64_t bytes, TimePoint now) {
+  if (pull.asked != 0 || chunk_bytes_ + bytes > limits::kMaxRequestBytes) {
     return false;
   }
   for (size_t i = 0; i < pull.announcers.size(); ++i) {
     const LinkId link = pull.announcers.front();
     pull.announcers.pop_front();
     pull.announcers.push_back(link);
-    const auto busy = requests_of_.find(link);
-    if (is_chunk && busy != requests_of_.end() && busy->second >= limits::kMaxRequestsPerPeer) {
+    const auto busy = chunk_bytes_of_.find(link);
+    if (busy != chunk_bytes_of_.end() && busy->second + bytes > limits::kMaxRequestBytesOfPeer) {
       continue;
     }
-    if (is_chunk) {
-      ++requests_of_[link];
-      ++requests_;
+    const auto rate =
+        rates_.try_emplace(link, limits::kRequestsPerSecond, limits::kRequestBurst, now);
+    if (!rate.first->second.Take(now)) {
+      continue;
     }
-    pull.asked = link;
-    pull.deadline = now + TimeoutOf(link, pull.attempts);
+    pull.asked_bytes = bytes;
+    chunk_bytes_ += bytes;
+    chunk_bytes_of_[link] += bytes;
+    Ask(pull, link, now);
     return true;
   }
   return false;
@@ -194,16 +249,6 @@ bool Fetcher::Assign(Pull& pull, TimePoint now, bool is_chunk) {
 
 std::vector<Fetcher::Request> Fetcher::Poll(TimePoint now) {
   std::vector<Request> requests;
-  for (auto it = wanted_.begin(); it != wanted_.end();) {
-    if (!Settle(it->second, now, /*is_chunk=*/false)) {
-      it = wanted_.erase(it);
-      continue;
-    }
-    if (Assign(it->second, now, /*is_chunk=*/false)) {
-      requests.push_back({.link = it->second.asked, .id = it->first, .chunk = std::nullopt});
-    }
-    ++it;
-  }
   for (auto it = transfers_.begin(); it != transfers_.end();) {
     Transfer& transfer = it->second;
     if (!Settle(transfer.pull, now, /*is_chunk=*/true)) {
@@ -213,8 +258,23 @@ std::vector<Fetcher::Request> Fetcher::Poll(TimePoint now) {
       it = transfers_.erase(it);
       continue;
     }
-    if (Assign(transfer.pull, now, /*is_chunk=*/true)) {
+    const uint64_t missing = transfer.item.manifest.payload_bytes - transfer.data.size();
+    const uint64_t bytes =
+        std::clamp<uint64_t>(missing, limits::kLeastRequestBytes, limits::kChunkBytes);
+    if (AssignChunk(transfer.pull, bytes, now)) {
       requests.push_back({.link = transfer.pull.asked, .id = it->first, .chunk = transfer.next});
+    }
+    ++it;
+  }
+  size_t room = RoomForManifests();
+  for (auto it = wanted_.begin(); it != wanted_.end();) {
+    if (!Settle(it->second, now, /*is_chunk=*/false)) {
+      it = EraseWanted(it);
+      continue;
+    }
+    if (room > 0 && AssignManifest(it->second, now)) {
+      --room;
+      requests.push_back({.link = it->second.asked, .id = it->first, .chunk = std::nullopt});
     }
     ++it;
   }

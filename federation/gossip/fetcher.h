@@ -18,6 +18,7 @@
 #include "federation/actions.h"
 #include "federation/gossip/manifest.h"
 #include "federation/gossip/partial_payloads.h"
+#include "federation/link/token_bucket.h"
 #include "privacy/envelope/envelope.h"
 
 namespace ruvd {
@@ -60,6 +61,12 @@ class Fetcher {
                                                   const std::string& data,
                                                   std::span<const Digest> path, bool missing);
 
+  // Whether this link was asked for a chunk or the manifest of an item and has not answered.
+  bool AwaitsChunk(LinkId link, const Digest& id) const;
+  bool AwaitsManifest(LinkId link, const Digest& id) const;
+  // Whether it was asked for any manifest.
+  bool AwaitsManifests(LinkId link) const { return manifests_of_.contains(link); }
+
   void SetRtt(LinkId link, Duration rtt) { rtt_[link] = rtt; }
   void LinkDown(LinkId link);
 
@@ -76,6 +83,7 @@ class Fetcher {
   struct Pull {
     std::deque<LinkId> announcers;
     LinkId asked = 0;
+    uint64_t asked_bytes = 0;  // of a chunk
     TimePoint deadline{};
     int attempts = 0;
   };
@@ -88,8 +96,12 @@ class Fetcher {
   // Releases a request that timed out. False if the pull is hopeless.
   bool Settle(Pull& pull, TimePoint now, bool is_chunk);
   void Release(Pull& pull, bool is_chunk);
-  // Asks the next announcer that may be asked.
-  bool Assign(Pull& pull, TimePoint now, bool is_chunk);
+  // Asks the next announcer that may be asked for a manifest, or for a chunk of so many bytes.
+  bool AssignManifest(Pull& pull, TimePoint now);
+  size_t RoomForManifests() const;
+  bool AssignChunk(Pull& pull, uint64_t bytes, TimePoint now);
+  void Ask(Pull& pull, LinkId link, TimePoint now);
+  std::map<Digest, Pull>::iterator EraseWanted(std::map<Digest, Pull>::iterator it);
   void Drop(Pull& pull, LinkId link, bool is_chunk);
   Duration TimeoutOf(LinkId link, int attempts) const;
 
@@ -97,9 +109,13 @@ class Fetcher {
   std::map<Digest, Transfer> transfers_;
   PartialPayloads partials_;
   uint64_t transfer_bytes_ = 0;
-  std::map<LinkId, size_t> requests_of_;
-  size_t requests_ = 0;
+  // Requests under way: manifests by their number, chunks by their bytes.
+  std::map<LinkId, size_t> manifests_of_;
+  size_t manifests_ = 0;
+  std::map<LinkId, uint64_t> chunk_bytes_of_;
+  uint64_t chunk_bytes_ = 0;
   std::map<LinkId, Duration> rtt_;
+  std::map<LinkId, TokenBucket> rates_;  // of requests for chunks
 };
 
 }  // namespace ruvd

@@ -5,32 +5,28 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
 
 #include "base/status.h"
 #include "federation/limits.h"
 
 namespace ruvd {
-namespace {
-
-bool Older(const Item& a, const Item& b) {
-  return std::tie(a.created_ms, a.id) < std::tie(b.created_ms, b.id);
-}
-
-}  // namespace
-
 const Item* ItemTable::Find(const Digest& id) const {
   const auto found = items_.find(id);
   return found == items_.end() ? nullptr : &found->second;
 }
 
 std::map<Digest, Item>::iterator ItemTable::Remove(std::map<Digest, Item>::iterator it) {
-  const uint64_t bytes = it->second.payload->size();
-  payload_bytes_ -= bytes;
-  auto origin = bytes_of_origin_.find(it->second.origin);
-  origin->second -= bytes;
-  if (origin->second == 0) {
-    bytes_of_origin_.erase(origin);
+  const Item& item = it->second;
+  payload_bytes_ -= item.payload->size();
+  const auto origin = origins_.find(item.origin);
+  origin->second.bytes -= item.payload->size();
+  const auto ages = origin->second.ages.find(item.kind);
+  ages->second.erase({item.created_ms, item.id});
+  if (ages->second.empty()) {
+    origin->second.ages.erase(ages);
+  }
+  if (origin->second.ages.empty()) {
+    origins_.erase(origin);
   }
   return items_.erase(it);
 }
@@ -52,35 +48,24 @@ void ItemTable::Drop(const Digest& id) {
 }
 
 std::map<Digest, Item>::iterator ItemTable::Excess(const NodeId& origin, ItemKind kind) {
-  size_t of_origin = 0;
-  auto oldest_of_origin = items_.end();
-  for (auto it = items_.begin(); it != items_.end(); ++it) {
-    if (it->second.origin == origin && it->second.kind == kind) {
-      ++of_origin;
-      if (oldest_of_origin == items_.end() || Older(it->second, oldest_of_origin->second)) {
-        oldest_of_origin = it;
-      }
+  if (const auto known = origins_.find(origin); known != origins_.end()) {
+    const auto ages = known->second.ages.find(kind);
+    const size_t cap = kind == ItemKind::kAdapterDelta ? limits::kMaxDeltasPerOrigin
+                                                       : limits::kMaxPatternsPerOrigin;
+    if (ages != known->second.ages.end() && ages->second.size() > cap) {
+      return items_.find(ages->second.begin()->second);
     }
-  }
-  const size_t cap =
-      kind == ItemKind::kAdapterDelta ? limits::kMaxDeltasPerOrigin : limits::kMaxPatternsPerOrigin;
-  if (of_origin > cap) {
-    return oldest_of_origin;
   }
   if (items_.size() <= limits::kMaxItems && payload_bytes_ <= limits::kMaxPayloadMemory) {
     return items_.end();
   }
-  const auto greedy =
-      std::max_element(bytes_of_origin_.begin(), bytes_of_origin_.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  auto oldest = items_.end();
-  for (auto it = items_.begin(); it != items_.end(); ++it) {
-    if (it->second.origin == greedy->first &&
-        (oldest == items_.end() || Older(it->second, oldest->second))) {
-      oldest = it;
-    }
-  }
-  return oldest;
+  const auto greedy = std::max_element(
+      origins_.begin(), origins_.end(),
+      [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
+  const auto oldest = std::min_element(
+      greedy->second.ages.begin(), greedy->second.ages.end(),
+      [](const auto& a, const auto& b) { return *a.second.begin() < *b.second.begin(); });
+  return items_.find(oldest->second.begin()->second);
 }
 
 ItemTable::Inserted ItemTable::Insert(Item item) {
@@ -88,7 +73,9 @@ ItemTable::Inserted ItemTable::Insert(Item item) {
   const NodeId origin = item.origin;
   const ItemKind kind = item.kind;
   payload_bytes_ += item.payload->size();
-  bytes_of_origin_[origin] += item.payload->size();
+  Origin& of_origin = origins_[origin];
+  of_origin.bytes += item.payload->size();
+  of_origin.ages[kind].emplace(item.created_ms, id);
   next_expiry_ms_ = std::min(next_expiry_ms_, item.expires_ms);
   const bool added = items_.emplace(id, std::move(item)).second;
   RUVD_CHECK(added);

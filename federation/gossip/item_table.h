@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -38,13 +39,21 @@ class ItemTable {
   const std::map<Digest, Item>& items() const { return items_; }
 
  private:
+  // By age, the oldest first; ids tell apart what is equally old.
+  using Ages = std::set<std::pair<int64_t, Digest>>;
+  // What is live of one origin. Removed with its last item.
+  struct Origin {
+    uint64_t bytes = 0;
+    std::map<ItemKind, Ages> ages;
+  };
+
   // The oldest item that has to go, or end().
   std::map<Digest, Item>::iterator Excess(const NodeId& origin, ItemKind kind);
   std::map<Digest, Item>::iterator Remove(std::map<Digest, Item>::iterator it);
 
   std::map<Digest, Item> items_;
   uint64_t payload_bytes_ = 0;
-  std::map<NodeId, uint64_t> bytes_of_origin_;
+  std::map<NodeId, Origin> origins_;
   std::map<Digest, int64_t> tombstones_;                          // id -> expires_ms
   int64_t next_expiry_ms_ = std::numeric_limits<int64_t>::max();  // nothing expires before
 };

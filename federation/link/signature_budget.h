@@ -22,21 +22,24 @@ class SignatureBudget {
                        TimePoint{});
   }
   void LinkDown(LinkId link) { links_.erase(link); }
-  // From now on a link pays; 0: nobody, what is checked is this node's own affair.
-  void Charge(LinkId link, TimePoint now) {
+  // From now on a link pays; 0: nobody, what is checked is this node's own affair. What was
+  // `awaited` of the link is paid by the node alone.
+  void Charge(LinkId link, bool awaited, TimePoint now) {
     payer_ = link;
+    awaited_ = awaited;
     now_ = now;
   }
   // Pays for one check. False: not now.
   bool Take() {
     const auto payer = links_.find(payer_);
-    return payer == links_.end() || (payer->second.Take(now_) && node_.Take(now_));
+    return payer == links_.end() || ((awaited_ || payer->second.Take(now_)) && node_.Take(now_));
   }
 
  private:
   TokenBucket node_{limits::kChecksPerSecond, limits::kCheckBurst, TimePoint{}};
   std::map<LinkId, TokenBucket> links_;
   LinkId payer_ = 0;
+  bool awaited_ = false;
   TimePoint now_{};
 };
 

@@ -31,15 +31,15 @@ TEST(SignatureBudget, EachPeerHasItsShareAndTheNodeItsOwn) {
   size_t total = 0;
   for (LinkId link = 1; link <= 6; ++link) {
     budget.LinkUp(link);
-    budget.Charge(link, start);
+    budget.Charge(link, /*awaited=*/false, start);
     const size_t taken = Taken(budget, 2 * kOfPeer);
     EXPECT_LE(taken, kOfPeer);
     total += taken;
   }
   EXPECT_EQ(total, kOfNode);
-  budget.Charge(0, start);
+  budget.Charge(0, /*awaited=*/false, start);
   EXPECT_EQ(Taken(budget, 10), 10U);  // this node's own
-  budget.Charge(1, start + std::chrono::seconds(1));
+  budget.Charge(1, /*awaited=*/false, start + std::chrono::seconds(1));
   EXPECT_EQ(Taken(budget, 1000), static_cast<size_t>(limits::kChecksPerSecondOfPeer));
 }
 

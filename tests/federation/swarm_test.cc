@@ -232,5 +232,52 @@ TEST(Swarm, RestoredMembersAreKnownAtOnce) {
   EXPECT_GE(dials, limits::kMeshDegree);
 }
 
+// ---- Catching up
+
+// Patterns as their origins sign and store them.
+std::vector<Item> PatternsOf(size_t origins, size_t patterns_each) {
+  std::vector<Item> items;
+  for (size_t origin = 0; origin < origins; ++origin) {
+    const NodeKey key = NodeKey::FromSeed(SeedOf(500 + origin));
+    const auto core =
+        *GossipCore::Create(ConfigFor(key, 500 + origin), key, EntropyOf(origin), 1, At({}));
+    EXPECT_TRUE(
+        core->SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, kWallStart, key), At({})).ok());
+    for (size_t i = 0; i < patterns_each; ++i) {
+      Actions actions = *core->OfferPattern(PatternOf(origin << 16 | i), At({}));
+      for (Action& action : actions) {
+        if (auto* accepted = std::get_if<ItemAccepted>(&action)) {
+          items.push_back(std::move(accepted->item));
+        }
+      }
+    }
+  }
+  return items;
+}
+
+// A node that was away, or is new, gets what it lacks by reconciliation, each item once.
+TEST(Swarm, NewcomerCatchesUpTenThousandPatterns) {
+  constexpr size_t kOrigins = 40;
+  constexpr size_t kPatterns = 10'000;
+  std::vector<Item> items = PatternsOf(kOrigins, kPatterns / kOrigins);
+  ASSERT_EQ(items.size(), kPatterns);
+  uint64_t bytes = 0;
+  for (const Item& item : items) {
+    bytes += item.payload->size();
+  }
+  Swarm swarm({.nodes = 3, .seed = 5});
+  for (const size_t settled : {0, 1}) {
+    swarm.Apply(settled, swarm.core(settled).Restore(items, swarm.now()));
+  }
+  ASSERT_TRUE(swarm.RunUntil([&] { return swarm.accepted(2).size() == kPatterns; }, seconds(60)))
+      << swarm.accepted(2).size() << " arrived";
+  EXPECT_EQ(swarm.core(2).Items().size(), kPatterns);
+  EXPECT_LE(swarm.core(2).counters().payload_bytes_received, bytes + bytes / 50);
+  for (size_t i = 0; i < swarm.size(); ++i) {
+    EXPECT_TRUE(swarm.core(i).counters().refused.empty()) << "node " << i;
+  }
+  RecordProperty("simulated_seconds", std::to_string(Seconds(swarm.now().now.time_since_epoch())));
+}
+
 }  // namespace
 }  // namespace ruvd::test
