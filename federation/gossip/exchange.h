@@ -68,6 +68,9 @@ class ItemExchange {
   // Sends the requests that became possible.
   void SendRequests(TimePoint now);
 
+  // Whether payloads are on their way to this node.
+  bool transferring() const { return fetcher_.transferring(); }
+
   void Restore(std::vector<Item> items, Instant now);
   // Signs and spreads a checked payload.
   absl::StatusOr<Digest> Offer(ItemKind kind, uint64_t round, std::string payload, Instant now);

@@ -43,6 +43,7 @@ void Fetcher::Start(PendingItem item, LinkId link) {
     for (LinkId other : wanted->second.announcers) {
       AddTo(transfer.pull.announcers, other);
     }
+    Release(wanted->second, /*is_chunk=*/false);
     wanted_.erase(wanted);
   }
   transfer_bytes_ += item.manifest.payload_bytes;
@@ -62,7 +63,10 @@ void Fetcher::AddAnnouncer(const Digest& id, LinkId link) {
 }
 
 void Fetcher::Forget(const Digest& id) {
-  wanted_.erase(id);
+  if (auto wanted = wanted_.find(id); wanted != wanted_.end()) {
+    Release(wanted->second, /*is_chunk=*/false);
+    wanted_.erase(wanted);
+  }
   if (auto found = transfers_.find(id); found != transfers_.end()) {
     Release(found->second.pull, /*is_chunk=*/true);
     transfer_bytes_ -= found->second.item.manifest.payload_bytes;
@@ -136,12 +140,11 @@ void Fetcher::Release(Pull& pull, bool is_chunk) {
   if (pull.asked == 0) {
     return;
   }
-  if (is_chunk) {
-    --requests_;
-    auto of_link = requests_of_.find(pull.asked);
-    if (--of_link->second == 0) {
-      requests_of_.erase(of_link);
-    }
+  requests_ -= is_chunk ? 1 : 0;
+  std::map<LinkId, size_t>& of_links = is_chunk ? requests_of_ : wants_of_;
+  const auto of_link = of_links.find(pull.asked);
+  if (--of_link->second == 0) {
+    of_links.erase(of_link);
   }
   pull.asked = 0;
 }
@@ -173,18 +176,18 @@ bool Fetcher::Assign(Pull& pull, TimePoint now, bool is_chunk) {
   if (pull.asked != 0 || (is_chunk && requests_ >= limits::kMaxRequests)) {
     return false;
   }
+  std::map<LinkId, size_t>& of_links = is_chunk ? requests_of_ : wants_of_;
+  const size_t limit = is_chunk ? limits::kMaxRequestsPerPeer : limits::kMaxWantsPerPeer;
   for (size_t i = 0; i < pull.announcers.size(); ++i) {
     const LinkId link = pull.announcers.front();
     pull.announcers.pop_front();
     pull.announcers.push_back(link);
-    const auto busy = requests_of_.find(link);
-    if (is_chunk && busy != requests_of_.end() && busy->second >= limits::kMaxRequestsPerPeer) {
+    const auto busy = of_links.find(link);
+    if (busy != of_links.end() && busy->second >= limit) {
       continue;
     }
-    if (is_chunk) {
-      ++requests_of_[link];
-      ++requests_;
-    }
+    ++of_links[link];
+    requests_ += is_chunk ? 1 : 0;
     pull.asked = link;
     pull.deadline = now + TimeoutOf(link, pull.attempts);
     return true;
@@ -196,6 +199,7 @@ std::vector<Fetcher::Request> Fetcher::Poll(TimePoint now) {
   std::vector<Request> requests;
   for (auto it = wanted_.begin(); it != wanted_.end();) {
     if (!Settle(it->second, now, /*is_chunk=*/false)) {
+      Release(it->second, /*is_chunk=*/false);
       it = wanted_.erase(it);
       continue;
     }

@@ -44,6 +44,7 @@ class Fetcher {
   // Begins to pull a payload that `link` has, or goes on with it. Needs HasRoom.
   void Start(PendingItem item, LinkId link);
   bool Transferring(const Digest& id) const { return transfers_.contains(id); }
+  bool transferring() const { return !transfers_.empty(); }
   // Another source of something wanted or in transfer; nothing otherwise.
   void AddAnnouncer(const Digest& id, LinkId link);
   void Forget(const Digest& id);
@@ -98,6 +99,7 @@ class Fetcher {
   PartialPayloads partials_;
   uint64_t transfer_bytes_ = 0;
   std::map<LinkId, size_t> requests_of_;
+  std::map<LinkId, size_t> wants_of_;  // manifests asked for
   size_t requests_ = 0;
   std::map<LinkId, Duration> rtt_;
 };
