@@ -75,6 +75,10 @@ void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, I
                     now);
     return;
   }
+  if (leaving) {
+    CloseDraining(kept, now);
+    return;
+  }
   if (dialed) {
     outbox.Send(id, kept.handshake->Hello());
   }
@@ -167,6 +171,10 @@ void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now)
 
 void GossipCore::State::OnGoaway(Link& link, const federation::v1::Goaway& goaway, Instant now) {
   const LinkId id = link.id;
+  if (goaway.drain_ms() > 0 && link.active && link.version >= limits::kVersionWithDrain) {
+    OnPeerDrains(link, std::chrono::milliseconds(goaway.drain_ms()), now);
+    return;
+  }
   const std::string reason =
       IsReason(goaway.reason()) ? goaway.reason() : std::string(reasons::kEnvelopeMalformed);
   const bool passing = reason == reasons::kNodeDraining || reason == reasons::kDuplicateLink ||
@@ -306,12 +314,18 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
     case Frame::kMemberDelta:
       return OnMemberDelta(link, frame.member_delta(), now);
     case Frame::kPush: {
+      if (leaving) {
+        return absl::OkStatus();  // nothing new begins
+      }
       mesh.Touch(link.id, now.now);
       const absl::Status status = exchange.OnPush(link.id, frame.push(), now);
       Convict(exchange.TakeConvictions(), now);
       return status;
     }
     case Frame::kIHave: {
+      if (leaving) {
+        return absl::OkStatus();
+      }
       const absl::Status status = exchange.OnIHave(link.id, frame.i_have());
       exchange.SendRequests(now.now);
       return status;
@@ -319,6 +333,7 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
     case Frame::kIWant:
       return exchange.OnIWant(link.id, frame.i_want());
     case Frame::kChunkRequest:
+      last_served = now.now;
       mesh.Touch(link.id, now.now);
       return exchange.OnChunkRequest(link.id, frame.chunk_request());
     case Frame::kChunk:
@@ -354,6 +369,7 @@ absl::Status GossipCore::State::OnVersion2Frame(Link& link, const Frame& frame, 
 }
 
 void GossipCore::State::TickLinks(Instant now) {
+  TickDrain(now);
   std::vector<std::pair<LinkId, absl::Status>> ending;
   for (auto& [id, link] : links) {
     if (!link.active && now.now - link.opened > limits::kHandshakeTimeout) {

@@ -39,21 +39,23 @@ void GossipCore::State::HastenIfShort(TimePoint now) {
   }
 }
 
-absl::Status GossipCore::State::OnGraft(const Link& link, Instant now) {
+absl::Status GossipCore::State::OnGraft(Link& link, Instant now) {
   HastenIfShort(now.now);
-  const Duration left = mesh.BackoffLeft(link.peer, now.now);
-  if (left > limits::kGraftGrace && left < limits::kPruneBackoff - limits::kGraftGrace) {
-    scores.Misbehaved(link.id, limits::kEarlyGraftWeight);
+  if (link.pruned) {
+    const Duration since = now.now - *link.pruned;
+    if (since > limits::kGraftGrace && since < limits::kPruneBackoff - limits::kGraftGrace) {
+      scores.Misbehaved(link.id, limits::kEarlyGraftWeight);
+    }
   }
   if (!mesh.Contains(link.id) && StaysOutside(link.certificate, now)) {
     const int64_t age_ms = now.wall_ms - link.certificate.not_before_ms;
-    SendPrune(link,
+    SendPrune(link, now,
               std::max<Duration>(limits::kPruneBackoff,
                                  std::chrono::milliseconds(limits::kProbationMillis - age_ms)));
     return absl::OkStatus();
   }
   if (leaving || !mesh.OnGraft(link.id, scores.OfLink(link.id), now.now)) {
-    SendPrune(link);
+    SendPrune(link, now);
   }
   return absl::OkStatus();
 }
@@ -70,7 +72,10 @@ absl::Status GossipCore::State::OnPrune(Link& link, const federation::v1::Prune&
   return absl::OkStatus();
 }
 
-void GossipCore::State::SendPrune(const Link& link, Duration backoff) {
+void GossipCore::State::SendPrune(Link& link, Instant now, Duration backoff) {
+  if (!link.pruned || now.now - *link.pruned >= limits::kPruneBackoff) {
+    link.pruned = now.now;
+  }
   Frame frame;
   frame.mutable_prune()->set_backoff_ms(static_cast<uint32_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(backoff).count()));
@@ -114,7 +119,7 @@ void GossipCore::State::Heartbeat(Instant now) {
     JoinMesh(links.at(id), now);
   }
   for (const LinkId id : plan.prune) {
-    SendPrune(links.at(id));
+    SendPrune(links.at(id), now);
   }
   for (const LinkId id : plan.idle) {
     CloseIdle(id, now);
@@ -221,6 +226,9 @@ absl::Status GossipCore::State::OnReconciliation(Link& link,
     return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
                  "peer reconciles more than {} times a second; update the sending node",
                  limits::kReconPerSecond);
+  }
+  if (leaving) {
+    return absl::OkStatus();
   }
   mesh.Touch(link.id, now.now);
   if (message.space() == federation::v1::RECON_SPACE_MEMBERS &&

@@ -47,6 +47,8 @@ struct GossipCore::State {
     TimePoint opened{};
     TokenBucket frames;
     TokenBucket recon;
+    std::optional<TimePoint> drains_until;  // the peer leaves
+    std::optional<TimePoint> pruned;  // when this node refused it, at the beginning of a backoff
   };
 
   State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed);
@@ -73,6 +75,11 @@ struct GossipCore::State {
   // ---- Mesh (core_mesh.cc)
   void TickMesh(Instant now);
 
+  // ---- Leaving (core_drain.cc)
+  void BeginDrain(Duration deadline, Instant now);
+  void TickDrain(Instant now);
+  void CloseDraining(Link& link, Instant now);
+
   // ---- Who is kept out (core_graylist.cc)
   // This node takes no link of the member and dials it not.
   bool Graylisted(const NodeId& id) const {
@@ -98,6 +105,8 @@ struct GossipCore::State {
   std::map<NodeId, LinkId> link_of;  // active links
   ConsentTier consent = ConsentTier::kPrivate;
   bool leaving = false;
+  std::optional<TimePoint> drain_until;
+  TimePoint last_served{};  // a peer asked for a chunk
   TimePoint next_heartbeat{};
   TimePoint next_heal_dial{};
   TimePoint last_refutation{};
@@ -120,6 +129,7 @@ struct GossipCore::State {
   static absl::Status Misplaced(const Link& link, const Frame& frame);
   void OnAck(Link& link, uint64_t seq, TimePoint now);
   void OnGoaway(Link& link, const federation::v1::Goaway& goaway, Instant now);
+  void OnPeerDrains(Link& link, Duration patience, Instant now);
   // Counts a refusal, against the peer where it is to blame. False if the link was closed for it.
   bool Refuse(Link& link, const absl::Status& status, Instant now);
 
@@ -155,7 +165,7 @@ struct GossipCore::State {
   void SendEvidence(const Link& link, std::span<const NodeId> about);
 
   // ---- core_mesh.cc
-  absl::Status OnGraft(const Link& link, Instant now);
+  absl::Status OnGraft(Link& link, Instant now);
   absl::Status OnPrune(Link& link, const federation::v1::Prune& prune, Instant now);
   absl::Status OnReconciliation(Link& link, const federation::v1::ReconMessage& message,
                                 Instant now);
@@ -163,7 +173,7 @@ struct GossipCore::State {
   // A newcomer that this node's mesh does not need.
   bool StaysOutside(const AdmissionCert& certificate, Instant now) const;
   void HastenIfShort(TimePoint now);
-  void SendPrune(const Link& link, Duration backoff = limits::kPruneBackoff);
+  void SendPrune(Link& link, Instant now, Duration backoff = limits::kPruneBackoff);
   void Heartbeat(Instant now);
   void DialSeeds(bool all, Instant now);
   // Dials up to `count` members that live and have no link.

@@ -192,12 +192,20 @@ Actions GossipCore::Leave(Instant now) {
   state.leaving = true;
   state.SayGoodbye(now);
   while (!state.links.empty()) {
-    state.CloseWithGoaway(state.links.begin()->second,
-                          Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
-                                "node is shutting down; it comes back with its next start"),
-                          now);
+    state.CloseDraining(state.links.begin()->second, now);
   }
   return state.outbox.Take();
+}
+
+Actions GossipCore::Drain(Duration deadline, Instant now) {
+  state_->leaving = true;
+  state_->SayGoodbye(now);
+  state_->BeginDrain(deadline, now);
+  return state_->outbox.Take();
+}
+
+bool GossipCore::drained() const {
+  return state_->leaving && state_->links.empty();
 }
 
 std::vector<Member> GossipCore::Members() const {

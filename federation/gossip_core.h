@@ -111,6 +111,11 @@ class GossipCore {
   Actions WithdrawAdapterDeltas();
   // Says goodbye: a signed LEFT record and Goaway to every link. The core is then only destroyed.
   Actions Leave(Instant now);
+  // Says goodbye and takes nothing new, but lets transfers that run end, for at most `deadline` and
+  // kDrainMax. Go on calling the inputs of the network until drained(), then destroy the core.
+  Actions Drain(Duration deadline, Instant now);
+  // After Drain: no link is left.
+  bool drained() const;
 
   // ---- Views.
   std::vector<Member> Members() const;  // by id, this node included

@@ -15,12 +15,13 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership;
-// version 3 adds evidence of equivocation.
+// version 3 adds evidence of equivocation and links that drain.
 inline constexpr uint32_t kProtocolVersion = 3;
 // A cluster is updated node by node: the version before is spoken, too.
 inline constexpr uint32_t kProtocolVersionMin = 1;
 inline constexpr uint32_t kVersionWithMesh = 2;
 inline constexpr uint32_t kVersionWithEvidence = 3;
+inline constexpr uint32_t kVersionWithDrain = 3;
 
 // ---- Links
 // One chunk with its Merkle path and room for growth; gRPC is told twice this.
@@ -36,6 +37,10 @@ inline constexpr Duration kLinkTimeout = seconds(15);
 // A link outside the mesh without use; the dialler closes it, the other side in case it does not.
 inline constexpr Duration kIdleLink = seconds(5);
 inline constexpr Duration kIdleLinkAccepted = seconds(60);
+// How long a node that leaves may take to finish its transfers; a service manager has little more
+// patience. It is done when for this long nobody asked it for anything.
+inline constexpr Duration kDrainMax = seconds(10);
+inline constexpr Duration kDrainQuiet = seconds(1);
 inline constexpr Duration kBackoffBase = milliseconds(500);
 inline constexpr Duration kBackoffMax = seconds(60);
 // Seeds and silent members are where a partition heals: they are tried oftener.

@@ -70,6 +70,9 @@ class ItemExchange {
   // Sends the requests that became possible.
   void SendRequests(TimePoint now);
 
+  // Whether payloads are on their way to this node.
+  bool transferring() const { return fetcher_.transferring(); }
+
   void Restore(std::vector<Item> items, Instant now);
   // Signs and spreads a checked payload.
   absl::StatusOr<Digest> Offer(ItemKind kind, uint64_t round, std::string payload, Instant now);
@@ -127,7 +130,7 @@ class ItemExchange {
   EquivocationDetector manifests_;  // verified ones: tells a second message from a second copy
   std::vector<Conviction> convictions_;
   std::set<LinkId> links_;
-  std::map<Digest, Holders> holders_;  // of live items and of those in transfer
+  std::map<Digest, Holders> holders_;                  // of live items and of those in transfer
   std::map<LinkId, std::vector<Digest>> to_announce_;  // with the next tick
   std::map<Digest, std::shared_ptr<const MerkleTree>> trees_;
   int64_t wall_ms_ = 0;  // of the current input

@@ -45,6 +45,7 @@ class Fetcher {
   // Begins to pull a payload that `link` has, or goes on with it. Needs HasRoom.
   void Start(PendingItem item, LinkId link);
   bool Transferring(const Digest& id) const { return transfers_.contains(id); }
+  bool transferring() const { return !transfers_.empty(); }
   // Another source of something wanted or in transfer; nothing otherwise.
   void AddAnnouncer(const Digest& id, LinkId link);
   void Forget(const Digest& id);

@@ -45,10 +45,9 @@ void Mesh::OnPrune(LinkId link, Duration backoff, TimePoint now) {
   Touch(link, now);
 }
 
-Duration Mesh::BackoffLeft(const NodeId& peer, TimePoint now) const {
+bool Mesh::BackedOff(const NodeId& peer, TimePoint now) const {
   const auto found = backoff_.find(peer);
-  return found == backoff_.end() ? Duration(0)
-                                 : std::max<Duration>(found->second - now, Duration(0));
+  return found != backoff_.end() && found->second > now;
 }
 
 void Mesh::Touch(LinkId link, TimePoint now) {

@@ -54,10 +54,7 @@ class Mesh {
   // Of links outside the mesh the one used least recently; 0 if there is none.
   LinkId Idlest() const;
   // A pruned peer is not to be grafted yet.
-  bool BackedOff(const NodeId& peer, TimePoint now) const {
-    return BackoffLeft(peer, now) > Duration(0);
-  }
-  Duration BackoffLeft(const NodeId& peer, TimePoint now) const;
+  bool BackedOff(const NodeId& peer, TimePoint now) const;
 
  private:
   struct Link {

@@ -7,6 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/reasons.h"
 #include "federation/reasons.h"
 #include "tests/federation/test_peer.h"
@@ -81,7 +86,43 @@ TEST_F(Blame, TheSecondItemUnderOneNumberIsNotBlamedOnWhoPassesItOn) {
   EXPECT_GT(target_.Refused(reasons::kEquivocation), 0U);
 }
 
-// world --nodes 20 --seeds 1..20 --byzantine none --loss 0 --faults duplication
+// A node that comes back after long asks for as many manifests as it can take: the answers are no
+// flood of their sender's.
+TEST_F(Blame, TheAnswersToItsOwnRequestsAreNoFlood) {
+  ASSERT_EQ(first_.Dial().closed, "");
+  std::map<std::string, Envelope> held;
+  std::vector<std::string> asked;
+  const auto note = [&](const Answers& answers) {
+    for (const Frame& frame : answers.frames) {
+      asked.insert(asked.end(), frame.i_want().ids().begin(), frame.i_want().ids().end());
+    }
+  };
+  for (size_t i = 0; i < 5; ++i) {
+    Frame have;
+    for (size_t j = 0; j < limits::kMaxIdsPerFrame; ++j) {
+      const Envelope envelope = first_.Manifest(ItemKind::kAdapterDelta, payload_);
+      held[std::string(AsText(MessageId(envelope)))] = envelope;
+      have.mutable_i_have()->add_ids(std::string(AsText(MessageId(envelope))));
+    }
+    note(first_.Send(have));
+  }
+  size_t answered = 0;
+  for (int tick = 0; tick < 40; ++tick) {
+    EXPECT_LE(asked.size(), limits::kMaxTransfers);
+    for (const std::string& id : std::exchange(asked, {})) {
+      const Answers answers = first_.Push(held.at(id));
+      ASSERT_EQ(answers.closed, "");
+      note(answers);
+      ++answered;
+    }
+    target_.Advance(std::chrono::milliseconds(250));
+    note(Tick());
+  }
+  EXPECT_EQ(answered, limits::kMaxTransfers);  // nobody sends payloads, so no room comes back
+  EXPECT_EQ(target_.Refused(reasons::kLimitExceeded), 0U);
+}
+
+// world --nodes 20 --seeds 1..60 --byzantine none --loss 0 --faults duplication
 TEST_F(Blame, ARepeatedFrameOfTheOpeningIsNoOffence) {
   Handshake handshake(first_.local(), /*dialed=*/true, Handshake::Nonce{1});
   CertificateStore certificates(Authority().public_key());

@@ -108,8 +108,13 @@ TEST(ProbationInASwarm, ANewcomerIsOutsideAndYetLearnsEverything) {
                        CertificateSince(NodeKey::FromSeed(SeedOf(node)), "new", kWallStart - 1000);
                  }
                }});
-  EXPECT_TRUE(swarm.RunUntil([&] { return KnowEachOther(swarm); }, seconds(10)));
-  swarm.Run(seconds(60));
+  std::vector<int> groups(swarm.size());
+  groups[kNew] = 1;
+  swarm.Partition(groups);  // it comes when the others have settled
+  swarm.Run(seconds(30));
+  swarm.Partition({});
+  EXPECT_TRUE(swarm.RunUntil([&] { return KnowEachOther(swarm); }, seconds(30)));
+  swarm.Run(seconds(30));
   swarm.Share(0);
   auto offered = swarm.core(0).OfferAdapterDelta(1, DeltaOf(1), swarm.now());
   ASSERT_TRUE(offered.ok());
