@@ -49,7 +49,8 @@ void GossipCore::State::CloseIdle(LinkId id, Instant now) {
   CloseWithGoaway(links.at(id), IdleLink(), now);
 }
 
-void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, Instant now) {
+void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, LinkChannel channel,
+                                 Instant now) {
   RUVD_CHECK(id != 0 && !links.contains(id));
   const bool dialed = !dialed_address.empty();
   if (dialed) {
@@ -67,7 +68,7 @@ void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, I
             .frames = TokenBucket(limits::kFramesPerSecond, limits::kFrameBurst, now.now),
             .recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now)};
   Link& kept = links.emplace(id, std::move(link)).first->second;
-  kept.handshake = std::make_unique<Handshake>(local, dialed, nonce);
+  kept.handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel));
   if (!room) {
     CloseWithGoaway(kept,
                     Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,

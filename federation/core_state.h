@@ -52,7 +52,7 @@ struct GossipCore::State {
   State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed);
 
   // ---- Links (core_links.cc)
-  void OpenLink(LinkId id, const std::string& dialed_address, Instant now);
+  void OpenLink(LinkId id, const std::string& dialed_address, LinkChannel channel, Instant now);
   // Handles a frame of an existing link.
   void HandleFrame(Link& link, const Frame& frame, Instant now);
   // Says why, closes, and forgets the link.

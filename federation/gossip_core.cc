@@ -75,8 +75,9 @@ absl::StatusOr<std::unique_ptr<GossipCore>> GossipCore::Create(GossipConfig conf
   return std::unique_ptr<GossipCore>(new GossipCore(std::move(state)));
 }
 
-Actions GossipCore::OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now) {
-  state_->OpenLink(link, dialed_address, now);
+Actions GossipCore::OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now,
+                                 LinkChannel channel) {
+  state_->OpenLink(link, dialed_address, std::move(channel), now);
   return state_->outbox.Take();
 }
 

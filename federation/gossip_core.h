@@ -18,6 +18,7 @@
 #include "federation/daf/adapter_delta.h"
 #include "federation/instant.h"
 #include "federation/limits.h"
+#include "federation/link/link_channel.h"
 #include "federation/membership/record_set.h"
 #include "federation/patterns/shared_pattern.h"
 #include "privacy/consent/consent.h"
@@ -81,7 +82,8 @@ class GossipCore {
 
   // ---- Inputs of the network.
   // A link is up. `dialed_address` is the address of the Dial action, or "" for an accepted link.
-  Actions OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now);
+  Actions OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now,
+                       LinkChannel channel = {});
   Actions OnDialFailed(const std::string& address, Instant now);
   // Any frame from anybody: refusals are counted and reported, never fatal.
   Actions OnFrame(LinkId link, const federation::v1::Frame& frame, Instant now);

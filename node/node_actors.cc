@@ -244,7 +244,10 @@ absl::Status NodeImpl::StartFederation() {
   options.dial = [this](const std::string& address) { dialer_.Dial(address); };
   options.round = std::chrono::seconds(config_.federation.round_seconds);
   ASSIGN_OR_RETURN(federation_, StartFederationActor(*actors_, options));
-  dialer_.Bind(*federation_);
+  if (config_.federation.tls != "off") {
+    ASSIGN_OR_RETURN(link_tls_, LinkTls::Create(LinkTlsPathOf(config_)));
+  }
+  dialer_.Bind(*federation_, link_tls_.get());
   return absl::OkStatus();
 }
 

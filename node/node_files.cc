@@ -30,6 +30,7 @@ constexpr char kStoreFolder[] = "store";
 constexpr char kBackupFolder[] = "backups";
 constexpr char kAdapterFolder[] = "adapters";
 constexpr char kLearnedFolder[] = "learned";
+constexpr char kLinkTlsFile[] = "link-tls.pem";
 
 absl::Status CheckDataDir(const NodeConfig& config) {
   return config.node.data_dir.empty()
@@ -122,6 +123,10 @@ std::string AdapterDirOf(const NodeConfig& config) {
 
 std::string LearnedDirOf(const NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kLearnedFolder).string();
+}
+
+std::string LinkTlsPathOf(const NodeConfig& config) {
+  return (std::filesystem::path(config.node.data_dir) / kLinkTlsFile).string();
 }
 
 absl::StatusOr<NodeFiles> OpenNodeFiles(const NodeConfig& config) {

@@ -36,7 +36,9 @@
 #include "node/actors/request_router.h"
 #include "node/actors/request_trace.h"
 #include "node/actors/router_learner.h"
+#include "node/api/api_tokens.h"
 #include "node/api/link.h"
+#include "node/api/link_tls.h"
 #include "node/api/pattern_feed.h"
 #include "node/learning_options.h"
 #include "node/metrics/metrics.h"
@@ -73,6 +75,7 @@ class NodeImpl final : public Node {
   std::string federation_address() const override { return federation_address_; }
   std::string metrics_address() const override { return metrics_->address(); }
   std::string id() const override { return ToHex(files_->key.id()); }
+  absl::Status ReloadCredentials() override;
   absl::Status Drain(Duration deadline) override;
 
  private:
@@ -92,6 +95,9 @@ class NodeImpl final : public Node {
   }
   absl::Status StartFederation();
   absl::Status StartServers();
+  absl::Status StartLinkServer();
+  // Plain, or TLS with tokens, as the configuration has it.
+  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
   void FillStatus(NodeStatus* status) const;
   // Stops servers, actors and threads, whatever state they are in. Idempotent.
   void StopNow();
@@ -137,8 +143,10 @@ class NodeImpl final : public Node {
   ThreadPool backup_pool_{{.name = "backup", .threads = 1, .low_priority = true}};
   ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
   ThreadPool deep_pool_{{.name = "deep", .threads = 1, .low_priority = true}};
-  std::atomic<bool> stopping_{false};  // ends what nobody waits for
-  std::atomic<bool> aborting_{false};  // ends what requests wait for, too
+  std::atomic<bool> stopping_{false};      // ends what nobody waits for
+  std::atomic<bool> aborting_{false};      // ends what requests wait for, too
+  std::unique_ptr<LinkTls> link_tls_;      // null: links are plain
+  std::shared_ptr<ApiTokens> api_tokens_;  // null: nobody is asked for one
   LinkDialer dialer_;
   std::unique_ptr<ActorSystem> actors_;
   std::unique_ptr<FederationActor> federation_;

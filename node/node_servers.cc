@@ -5,14 +5,18 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "node/api/authorization.h"
 #include "node/api/server.h"
 #include "node/api/services.h"
+#include "node/api/tls.h"
+#include "node/config/address.h"
 #include "node/limits.h"
 #include "node/node_impl.h"
 #include "node/node_metrics.h"
@@ -21,14 +25,44 @@
 
 namespace ruvd {
 
+absl::Status NodeImpl::StartLinkServer() {
+  services_.push_back(MakeFederationService(*federation_, link_tls_.get()));
+  ASSIGN_OR_RETURN(
+      RunningServer running,
+      StartServer(config_.federation.listen, limits::kMaxLinkMessageBytes, {services_.back().get()},
+                  link_tls_ == nullptr ? grpc::InsecureServerCredentials()
+                                       : link_tls_->server_credentials()));
+  federation_server_ = std::move(running.server);
+  federation_address_ = running.address;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> NodeImpl::ApiCredentials() {
+  const auto& api = config_.api;
+  if (api.tls_cert.empty()) {
+    return grpc::InsecureServerCredentials();
+  }
+  RETURN_IF_ERROR(RequireTls13());
+  RETURN_IF_ERROR(CheckServerCertificate(api.tls_cert, api.tls_key, clock_.WallMillis()));
+  auto credentials = ServerCredentials(api.tls_cert, api.tls_key);
+  if (!api.token_file.empty()) {
+    api_tokens_ = std::make_shared<ApiTokens>(api.token_file);
+    RETURN_IF_ERROR(api_tokens_->Reload());
+    credentials->SetAuthMetadataProcessor(MakeTokenProcessor(api_tokens_));
+  }
+  return credentials;
+}
+
+absl::Status NodeImpl::ReloadCredentials() {
+  if (link_tls_ != nullptr) {
+    RETURN_IF_ERROR(link_tls_->Rotate());
+  }
+  return api_tokens_ == nullptr ? absl::OkStatus() : api_tokens_->Reload();
+}
+
 absl::Status NodeImpl::StartServers() {
   if (config_.federation.enabled) {
-    services_.push_back(MakeFederationService(*federation_));
-    ASSIGN_OR_RETURN(RunningServer running,
-                     StartServer(config_.federation.listen, limits::kMaxLinkMessageBytes,
-                                 {services_.back().get()}));
-    federation_server_ = std::move(running.server);
-    federation_address_ = running.address;
+    RETURN_IF_ERROR(StartLinkServer());
   }
   ASSIGN_OR_RETURN(const uint64_t life, StoreLife(*database_));
   pattern_feed_ =
@@ -49,7 +83,8 @@ absl::Status NodeImpl::StartServers() {
   dependencies.patterns = patterns_.get();
   dependencies.witness = witness_.get();
   dependencies.adapters = catalog_.get();
-  dependencies.paths_are_local = !config_.api.allow_remote;
+  const std::optional<HostPort> address = ParseHostPort(config_.api.listen);
+  dependencies.paths_are_local = !config_.api.allow_remote && address && IsLoopback(address->host);
   dependencies.database = database_.get();
   dependencies.sessions = sessions_.get();
   dependencies.trajectories = trajectories_.get();
@@ -71,8 +106,10 @@ absl::Status NodeImpl::StartServers() {
     services_.push_back(make(dependencies));
     api.push_back(services_.back().get());
   }
-  ASSIGN_OR_RETURN(RunningServer running,
-                   StartServer(config_.api.listen, limits::kMaxApiMessageBytes, api));
+  ASSIGN_OR_RETURN(auto credentials, ApiCredentials());
+  ASSIGN_OR_RETURN(
+      RunningServer running,
+      StartServer(config_.api.listen, limits::kMaxApiMessageBytes, api, std::move(credentials)));
   api_server_ = std::move(running.server);
   api_address_ = running.address;
   return absl::OkStatus();

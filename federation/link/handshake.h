@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "federation/link/link_channel.h"
 #include "federation/local_node.h"
 #include "federation/membership/certificates.h"
 #include "ruvd/federation/v1/federation.pb.h"
@@ -17,20 +18,23 @@ namespace ruvd {
 
 // One side of the opening of a link: dialler Hello -> listener HelloAck -> dialler HelloProof. Both
 // prove their key by a signature over the transcript of both introductions, so a certificate alone,
-// a recorded link or an altered version range does not pass. Sans-I/O; not thread-safe.
+// a recorded link or an altered version range does not pass. Over TLS each says which certificate
+// it sees at the other end, and the transcript has both: whoever stands between two nodes shows at
+// least one of them another certificate, and is refused. Sans-I/O; not thread-safe.
 class Handshake {
  public:
   using Frame = federation::v1::Frame;
   using Nonce = std::array<uint8_t, 32>;
 
   // `local` outlives the handshake.
-  Handshake(const LocalNode& local, bool dialed, const Nonce& nonce);
+  Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, LinkChannel channel = {});
 
   // The dialler's first frame.
   Frame Hello() const;
   // Takes the peer's next frame and returns the answer, if there is one. An error is the reason to
   // close the link: PROTOCOL_VERSION, CERTIFICATE_*, KEY_INVALID, WRONG_CLUSTER, SIGNATURE_INVALID,
-  // MODEL_MISMATCH, FRAME_MISMATCH, DUPLICATE_LINK (to itself), ENVELOPE_MALFORMED (unexpected).
+  // MODEL_MISMATCH, FRAME_MISMATCH, DUPLICATE_LINK (to itself), CHANNEL_BINDING,
+  // ENVELOPE_MALFORMED (unexpected).
   absl::StatusOr<std::optional<Frame>> OnFrame(const Frame& frame, CertificateStore& certificates,
                                                int64_t now_ms);
 
@@ -49,6 +53,8 @@ class Handshake {
   Introduction MakeIntroduction() const;
   absl::Status AcceptIntroduction(const Introduction& introduction, CertificateStore& certificates,
                                   int64_t now_ms);
+  // Takes note of the channel that both see, or says how they differ.
+  absl::Status BindChannel(const Introduction& introduction);
   absl::StatusOr<Frame> OnHello(const federation::v1::Hello& hello, CertificateStore& certificates,
                                 int64_t now_ms);
   absl::StatusOr<Frame> OnHelloAck(const federation::v1::HelloAck& ack,
@@ -61,6 +67,8 @@ class Handshake {
 
   const LocalNode* local_;
   bool dialed_;
+  LinkChannel channel_;
+  Digest binding_{};  // of the TLS channel; zero on a plain link
   bool done_ = false;
   bool introduced_ = false;
   Introduction own_;

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "federation/actions.h"
+#include "federation/link/link_channel.h"
 #include "privacy/consent/consent.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -52,8 +53,10 @@ class FederationActor {
  public:
   virtual ~FederationActor() = default;
 
-  // A link's stream is up. `address` is what was dialled, "" for an incoming link.
-  virtual LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string address) = 0;
+  // A link's stream is up. `address` is what was dialled, "" for an incoming link; `channel` is
+  // what TLS knows of it.
+  virtual LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string address,
+                          LinkChannel channel) = 0;
   virtual void OnDialFailed(std::string address) = 0;
   // `frame` is null for bytes that are no frame.
   // False when this node cannot keep up: the link should close, anti-entropy catches up later.

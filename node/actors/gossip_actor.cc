@@ -63,7 +63,7 @@ class GossipActor final : public Actor<Message> {
 
   absl::Status On(LinkOpened& message, Context& context) override {
     sinks_[message.link] = message.sink;
-    Perform(core_->OnLinkOpened(message.link, message.address, Now()), context);
+    Perform(core_->OnLinkOpened(message.link, message.address, Now(), message.channel), context);
     return absl::OkStatus();
   }
   absl::Status On(DialFailed& message, Context& context) override {

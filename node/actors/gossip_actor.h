@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "federation/actions.h"
+#include "federation/link/link_channel.h"
 #include "node/actor/actor.h"
 #include "node/actor/ask.h"
 #include "node/actors/federation.h"
@@ -20,6 +21,7 @@ struct LinkOpened {
   LinkId link = 0;
   std::shared_ptr<LinkSink> sink;
   std::string address;
+  LinkChannel channel;
 };
 struct DialFailed {
   std::string address;

@@ -11,7 +11,7 @@ namespace {
 class IsolatedFederation final : public FederationActor {
  public:
   explicit IsolatedFederation(const Clock& clock) : clock_(clock) {}
-  LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string) override {
+  LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string, LinkChannel) override {
     sink->Close();
     return 1;
   }

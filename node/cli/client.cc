@@ -23,11 +23,24 @@
 namespace ruvd {
 namespace {
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
+std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(const ClientCredentials& own) {
+  if (!own.tls) {
+    return grpc::InsecureChannelCredentials();
+  }
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = own.roots;
+  const auto tls = grpc::SslCredentials(options);
+  return own.token.empty()
+             ? tls
+             : grpc::CompositeChannelCredentials(tls, grpc::AccessTokenCredentials(own.token));
+}
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server,
+                                           const ClientCredentials& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(limits::kMaxResponseBytes);
-  return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(server, ChannelCredentials(credentials), arguments);
 }
 
 absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
@@ -38,8 +51,9 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
 }  // namespace
 
 struct NodeClient::Stubs {
-  explicit Stubs(const std::string& server)
-      : channel(MakeChannel(server)),
+  Stubs(const std::string& server, const ClientCredentials& credentials)
+      : problem(credentials.problem),
+        channel(MakeChannel(server, credentials)),
         inference(channel),
         learning(channel),
         patterns(channel),
@@ -54,6 +68,7 @@ struct NodeClient::Stubs {
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request) {
+    RETURN_IF_ERROR(problem);
     RETURN_IF_ERROR(CheckRequestTexts(request));
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + client.timeout_);
@@ -62,6 +77,7 @@ struct NodeClient::Stubs {
     return response;
   }
 
+  const absl::Status problem;
   std::shared_ptr<grpc::Channel> channel;
   inference::v1::InferenceService::Stub inference;
   learning::v1::LearningService::Stub learning;
@@ -72,12 +88,13 @@ struct NodeClient::Stubs {
   grpc::health::v1::Health::Stub health;
 };
 
-NodeClient::NodeClient(std::string server)
-    : server_(std::move(server)), stubs_(std::make_unique<Stubs>(server_)) {}
+NodeClient::NodeClient(std::string server, const ClientCredentials& credentials)
+    : server_(std::move(server)), stubs_(std::make_unique<Stubs>(server_, credentials)) {}
 NodeClient::~NodeClient() = default;
 
 absl::Status NodeClient::Generate(const inference::v1::GenerateRequest& request,
                                   const OnEvent& on_event) {
+  RETURN_IF_ERROR(stubs_->problem);
   RETURN_IF_ERROR(CheckRequestTexts(request));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + timeout_);
@@ -170,7 +187,8 @@ absl::StatusOr<pattern::v1::UpsertPatternResponse> NodeClient::UpsertPattern(
 void NodeClient::StartUpsertPattern(
     const std::shared_ptr<const pattern::v1::UpsertPatternRequest>& request,
     std::function<void(absl::StatusOr<pattern::v1::UpsertPatternResponse>)> done) {
-  if (const absl::Status status = CheckRequestTexts(*request); !status.ok()) {
+  const absl::Status status = stubs_->problem.ok() ? CheckRequestTexts(*request) : stubs_->problem;
+  if (!status.ok()) {
     done(status);
     return;
   }
@@ -184,8 +202,8 @@ void NodeClient::StartUpsertPattern(
   call->context.set_deadline(std::chrono::system_clock::now() + timeout_);
   stubs_->patterns.async()->UpsertPattern(
       &call->context, call->request.get(), &call->response,
-      [this, call, done = std::move(done)](const grpc::Status& status) {
-        const absl::Status outcome = ToStatus(status, server_);
+      [this, call, done = std::move(done)](const grpc::Status& answer) {
+        const absl::Status outcome = ToStatus(answer, server_);
         done(outcome.ok()
                  ? absl::StatusOr<pattern::v1::UpsertPatternResponse>(std::move(call->response))
                  : outcome);
@@ -218,6 +236,7 @@ absl::StatusOr<pattern::v1::DeletePatternResponse> NodeClient::DeletePattern(
 
 absl::Status NodeClient::WatchPatterns(const pattern::v1::WatchPatternsRequest& request,
                                        const OnPatternEvent& on_event) {
+  RETURN_IF_ERROR(stubs_->problem);
   grpc::ClientContext context;
   auto reader = stubs_->patterns.WatchPatterns(&context, request);
   pattern::v1::WatchPatternsResponse event;
