@@ -62,6 +62,8 @@ struct GossipCore::State {
   // Forgets a link that is gone or about to be closed. `lost`: it broke without a word.
   void ForgetLink(LinkId id, bool hopeless, bool lost, Instant now);
   void TickLinks(Instant now);
+  // A newer list of the issuer: closes links with whom it names.
+  absl::Status TakeRevocations(const RevocationList& list, Instant now);
   bool Linked(const NodeId& peer) const { return link_of.contains(peer); }
 
   // ---- Members (core_members.cc)
@@ -108,6 +110,8 @@ struct GossipCore::State {
   // ---- core_links.cc
   void OnHandshakeFrame(Link& link, const Frame& frame, Instant now);
   void Activate(Link& link, Instant now);
+  // Takes the revocation list that the peer of a link announced. False if that ended the link.
+  bool LearnRevocations(LinkId id, const std::string& bytes, Instant now);
   // Ends one of two links to the same peer. False if `link` is the one that ends.
   bool ResolveDuplicate(Link& link, const NodeId& peer, Instant now);
   // The link to keep of two to the same peer. Both sides choose the same one.

@@ -156,6 +156,11 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Inst
   return state_->outbox.Take();
 }
 
+absl::StatusOr<Actions> GossipCore::SetRevocations(const RevocationList& list, Instant now) {
+  RETURN_IF_ERROR(state_->TakeRevocations(list, now));
+  return state_->outbox.Take();
+}
+
 absl::StatusOr<Actions> GossipCore::OfferAdapterDelta(uint64_t round, AdapterDelta delta,
                                                       Instant now) {
   RETURN_IF_ERROR(RequireConsent(state_->consent, ShareableKind::kAdapterDelta));

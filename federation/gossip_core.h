@@ -103,6 +103,10 @@ class GossipCore {
   // Default is private. A record that is not this node's own leaves the tier as it was. Lowering
   // the tier withdraws own items that may no longer leave: peers are not offered them again.
   absl::StatusOr<Actions> SetConsent(const ConsentRecord& record, Instant now);
+  // Refuses from now on whom the cluster's issuer revoked, and ends the links with them. The list
+  // goes on to peers with every link that opens. RevocationsChanged is among the actions where it
+  // is news. Errors of Revocations::Take.
+  absl::StatusOr<Actions> SetRevocations(const RevocationList& list, Instant now);
   // Signs, keeps and spreads an update. CONSENT_MISSING, ROLE_MISSING, UPDATE_INVALID,
   // LIMIT_EXCEEDED. ItemAccepted with own = true is among the actions.
   absl::StatusOr<Actions> OfferAdapterDelta(uint64_t round, AdapterDelta delta, Instant now);

@@ -47,6 +47,11 @@ inline constexpr size_t kMaxLinkFramesWaiting = 16;
 inline constexpr size_t kMinApiTokenChars = 32;
 inline constexpr size_t kMaxApiTokenChars = 256;
 inline constexpr size_t kMaxApiTokens = 64;
+// Nodes that join by a token at one time, how long each may take, and the files of the authority: a
+// revocation list has 2 MiB at most, the hashes of 10,000 tokens 530 KB.
+inline constexpr size_t kMaxJoinsUnderWay = 16;
+inline constexpr std::chrono::seconds kJoinPatience{30};
+inline constexpr uint64_t kMaxAuthorityFileBytes = 4 << 20;
 // A TLS key file that changed is used after so long. gRPC looks as often, and reads the file.
 inline constexpr unsigned int kTlsReloadSeconds = 1;
 // TLS certificates of its own that a node knows again when a peer names one: one is in use, the

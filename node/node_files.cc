@@ -169,8 +169,8 @@ absl::StatusOr<AdmissionCert> LoadCertificate(const NodeConfig& config, const Cl
   const absl::StatusOr<std::string> bytes = ReadFile(path, limits::kMaxKeyFileBytes);
   if (!bytes.ok()) {
     return Annotate(bytes.status(),
-                    "federation needs an admission certificate (ruvd cert issue makes one on the "
-                    "authority's node)");
+                    "federation needs an admission certificate (`ruvd join` gets one with a token; "
+                    "ruvd cert issue makes one on the authority's node)");
   }
   ASSIGN_OR_RETURN(AdmissionCert certificate, AdmissionCert::Parse(AsBytes(*bytes)));
   PublicKey authority = certificate.issuer;

@@ -154,6 +154,7 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
   }
   peer_introduction_hash_ = HashOf(introduction);
   peer_address_ = introduction.listen_address();
+  peer_revocations_ = introduction.revocations();
   introduced_ = true;
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "federation/link/link_channel.h"
@@ -29,6 +30,9 @@ class Handshake {
   // `local` outlives the handshake.
   Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, LinkChannel channel = {});
 
+  // Tells the peer of this revocation list, encoded. Before the first frame.
+  void Announce(std::string revocations) { own_.set_revocations(std::move(revocations)); }
+
   // The dialler's first frame.
   Frame Hello() const;
   // Takes the peer's next frame and returns the answer, if there is one. An error is the reason to
@@ -45,6 +49,8 @@ class Handshake {
   // The peer's, known once done().
   const AdmissionCert& peer_certificate() const { return peer_certificate_; }
   const std::string& peer_address() const { return peer_address_; }
+  // The list that it announced, unverified; empty if none.
+  const std::string& peer_revocations() const { return peer_revocations_; }
   // The version that both sides speak.
   uint32_t version() const { return version_; }
 
@@ -79,6 +85,7 @@ class Handshake {
   Digest peer_introduction_hash_{};
   AdmissionCert peer_certificate_;
   std::string peer_address_;
+  std::string peer_revocations_;
 };
 
 // Whether an address may be remembered and dialled: printable host:port or empty.

@@ -15,6 +15,7 @@
 #include "federation/actions.h"
 #include "federation/link/link_channel.h"
 #include "privacy/consent/consent.h"
+#include "privacy/identity/revocation_list.h"
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd {
@@ -62,6 +63,9 @@ class FederationActor {
   // False when this node cannot keep up: the link should close, anti-entropy catches up later.
   virtual bool OnFrame(LinkId link, std::shared_ptr<const federation::v1::Frame> frame) = 0;
   virtual void OnClosed(LinkId link) = 0;
+
+  // The cluster's revocation list, or a newer one; what is wrong with it is logged.
+  virtual void SetRevocations(RevocationList list) = 0;
 
   // A pattern of this node is new or has changed: offers it as far as consent allows.
   virtual void OnPatternStored(const PatternId& id) = 0;

@@ -48,6 +48,7 @@ class FederationActorImpl final : public FederationActor {
       Control(LinkClosed{link});
     }
   }
+  void SetRevocations(RevocationList list) override { Control(NodesRevoked{std::move(list)}); }
   void OnPatternStored(const PatternId& id) override { Control(PatternStored{id}); }
 
   void View(std::function<void(absl::StatusOr<FederationView>)> done) override {

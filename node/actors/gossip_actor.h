@@ -34,6 +34,9 @@ struct LinkClosed {
   LinkId link = 0;
 };
 struct Tick {};
+struct NodesRevoked {
+  RevocationList list;
+};
 struct PatternStored {
   PatternId id{};
 };
@@ -46,7 +49,7 @@ struct ConsentRequest {
 };
 // What the federation actor is told.
 using GossipMessage = std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick,
-                                   PatternStored, ViewRequest, ConsentRequest>;
+                                   NodesRevoked, PatternStored, ViewRequest, ConsentRequest>;
 
 // The actor behind FederationActor: owns the gossip core, carries out its actions, turns items into
 // patterns and the federated adapter.

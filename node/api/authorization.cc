@@ -46,6 +46,11 @@ constexpr std::array kRules = {
     RpcRule{"/ruvd.admin.v1.AdminService/ListMembers", kLook},
     RpcRule{"/ruvd.admin.v1.AdminService/SetConsent", kManage},
 
+    // On the port of links only, of the authority's node: who may join says the token.
+    RpcRule{"/ruvd.admission.v1.AdmissionService/Join", 0, /*anybody=*/true},
+    RpcRule{"/ruvd.admission.v1.AuthorityService/CreateJoinToken", kManage},
+    RpcRule{"/ruvd.admission.v1.AuthorityService/RevokeNode", kManage},
+
     // On the port of links only. Who may link is what the link's own handshake finds out, by the
     // admission certificate and the proof of its key.
     RpcRule{"/ruvd.federation.v1.FederationService/Link", 0, /*anybody=*/true},

@@ -10,9 +10,9 @@
 
 #include "base/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "node/cli/api_channel.h"
 #include "node/cli/request_text.h"
 #include "node/cli/rpc_error.h"
-#include "node/limits.h"
 #include "ruvd/adapter/v1/adapter.grpc.pb.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
@@ -22,26 +22,6 @@
 
 namespace ruvd {
 namespace {
-
-std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(const ClientCredentials& own) {
-  if (!own.tls) {
-    return grpc::InsecureChannelCredentials();
-  }
-  grpc::SslCredentialsOptions options;
-  options.pem_root_certs = own.roots;
-  const auto tls = grpc::SslCredentials(options);
-  return own.token.empty()
-             ? tls
-             : grpc::CompositeChannelCredentials(tls, grpc::AccessTokenCredentials(own.token));
-}
-
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server,
-                                           const ClientCredentials& credentials) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetMaxReceiveMessageSize(limits::kMaxResponseBytes);
-  return grpc::CreateCustomChannel(server, ChannelCredentials(credentials), arguments);
-}
 
 absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
   return StatusOfCall(static_cast<int>(status.error_code()), status.error_message(),
@@ -53,7 +33,7 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
 struct NodeClient::Stubs {
   Stubs(const std::string& server, const ClientCredentials& credentials)
       : problem(credentials.problem),
-        channel(MakeChannel(server, credentials)),
+        channel(MakeApiChannel(server, credentials)),
         inference(channel),
         learning(channel),
         patterns(channel),

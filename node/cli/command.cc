@@ -13,6 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/api/api_tokens.h"
+#include "node/cli/admission_verbs.h"
 #include "node/cli/exit_code.h"
 #include "node/cli/privacy_verbs.h"
 #include "node/cli/verbs.h"
@@ -169,6 +170,7 @@ void AddAllVerbs(VerbTable& verbs) {
   AddDemoVerb(verbs);
   AddServeVerbs(verbs);
   AddIdentityVerbs(verbs);
+  AddAdmissionVerbs(verbs);
   AddTourVerb(verbs);
   AddRunVerb(verbs);
   AddRateVerb(verbs);

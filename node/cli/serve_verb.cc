@@ -22,7 +22,7 @@
 namespace ruvd {
 namespace {
 
-constexpr char kGroup[] = "Run a node";
+constexpr char kServeGroup[] = "Run a node";
 
 // SIGTERM and SIGINT stop the node, SIGHUP gives it new credentials.
 sigset_t ServeSignals() {
@@ -100,10 +100,10 @@ absl::Status Version(CommandContext& context) {
 
 void AddServeVerbs(VerbTable& verbs) {
   auto flags = std::make_shared<ConfigFlags>();
-  CLI::App& serve = verbs.Add("serve", kGroup, "Run a node until SIGTERM or Ctrl-C",
+  CLI::App& serve = verbs.Add("serve", kServeGroup, "Run a node until SIGTERM or Ctrl-C",
                               [flags](CommandContext& context) { return Serve(context, *flags); });
   flags->AddTo(serve);
-  verbs.Add("version", kGroup, "The version of this program", Version);
+  verbs.Add("version", kServeGroup, "The version of this program", Version);
 }
 
 }  // namespace ruvd

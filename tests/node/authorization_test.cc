@@ -87,7 +87,7 @@ TEST(AuthorizationTest, AMethodWithoutARuleIsNobodys) {
 }
 
 // Written down apart from the table: what each role is for.
-const std::set<std::string> kOfAnybody = {"Check", "Watch", "Link"};
+const std::set<std::string> kOfAnybody = {"Check", "Watch", "Link", "Join"};
 const std::set<std::string> kOfObservers = {"ServerReflectionInfo", "DiffAdapters", "GetAdapter",
                                             "ListAdapters",         "GetConsent",   "GetStatus",
                                             "GetLearningStatus",    "ListMembers",  "GetStats"};
