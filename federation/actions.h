@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "base/clock.h"
 #include "federation/gossip/item.h"
+#include "privacy/identity/revocation_list.h"
 
 namespace ruvd::federation::v1 {
 class Frame;
@@ -79,9 +80,13 @@ struct MessageRefused {
 struct MemberChanged {
   Member member;
 };
+// The cluster's revocation list grew: store it durably, for SetRevocations after a restart.
+struct RevocationsChanged {
+  RevocationList list;
+};
 
 using Action = std::variant<SendFrame, CloseLink, Dial, ItemAccepted, ItemDropped, MessageRefused,
-                            MemberChanged>;
+                            MemberChanged, RevocationsChanged>;
 using Actions = std::vector<Action>;
 
 }  // namespace ruvd

@@ -11,6 +11,7 @@
 #include "federation/core_state.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
+#include "privacy/reasons.h"
 
 namespace ruvd {
 namespace {
@@ -49,7 +50,8 @@ void GossipCore::State::CloseIdle(LinkId id, Instant now) {
   CloseWithGoaway(links.at(id), IdleLink(), now);
 }
 
-void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, Instant now) {
+void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, LinkChannel channel,
+                                 Instant now) {
   RUVD_CHECK(id != 0 && !links.contains(id));
   const bool dialed = !dialed_address.empty();
   if (dialed) {
@@ -67,7 +69,13 @@ void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, I
             .frames = TokenBucket(limits::kFramesPerSecond, limits::kFrameBurst, now.now),
             .recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now)};
   Link& kept = links.emplace(id, std::move(link)).first->second;
-  kept.handshake = std::make_unique<Handshake>(local, dialed, nonce);
+  kept.handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel));
+  if (certificates.revocations().number > 0) {
+    std::string list = certificates.revocations().Encode();
+    if (list.size() <= limits::kMaxAnnouncedRevocationBytes) {
+      kept.handshake->Announce(std::move(list));
+    }
+  }
   if (!room) {
     CloseWithGoaway(kept,
                     Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
@@ -210,6 +218,42 @@ void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant
   }
 }
 
+absl::Status GossipCore::State::TakeRevocations(const RevocationList& list, Instant now) {
+  if (list == certificates.revocations()) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(certificates.Revoke(list));
+  outbox.Emit(RevocationsChanged{list});
+  std::vector<LinkId> revoked;
+  for (const auto& [peer, link] : link_of) {
+    if (list.Revokes(peer)) {
+      revoked.push_back(link);
+    }
+  }
+  for (const LinkId id : revoked) {
+    CloseWithGoaway(links.at(id),
+                    Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
+                          "this node was revoked by the cluster's authority; it needs a new "
+                          "identity and a new certificate"),
+                    now);
+  }
+  return absl::OkStatus();
+}
+
+bool GossipCore::State::LearnRevocations(LinkId id, const std::string& bytes, Instant now) {
+  if (bytes.empty()) {
+    return true;
+  }
+  const absl::StatusOr<RevocationList> list = RevocationList::Parse(AsBytes(bytes));
+  if (!list.ok() || list->number > certificates.revocations().number) {
+    const absl::Status status = list.ok() ? TakeRevocations(*list, now) : list.status();
+    if (!status.ok()) {
+      outbox.Refuse(id, status);
+    }
+  }
+  return links.contains(id);
+}
+
 bool GossipCore::State::KeepsNewLink(const Link& old_link, const Link& new_link,
                                      const NodeId& peer) const {
   const bool same_dialer = old_link.dialed == new_link.dialed;
@@ -249,6 +293,7 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   link.peer = peer;
   link.version = link.handshake->version();
   link.certificate = link.handshake->peer_certificate();
+  const std::string revocations = link.handshake->peer_revocations();
   link.handshake.reset();
   link_of[peer] = link.id;
   const bool meshed = link.version >= limits::kVersionWithMesh;
@@ -258,6 +303,9 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   exchange.LinkUp(link.id);
   scores.LinkUp(link.id, peer);
   certificates.budget().LinkUp(link.id);
+  if (!LearnRevocations(link.id, revocations, now)) {
+    return;
+  }
   GreetMember(link, now);
   if (!meshed) {
     recon.Hasten(now.now);

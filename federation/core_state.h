@@ -54,7 +54,7 @@ struct GossipCore::State {
   State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed);
 
   // ---- Links (core_links.cc)
-  void OpenLink(LinkId id, const std::string& dialed_address, Instant now);
+  void OpenLink(LinkId id, const std::string& dialed_address, LinkChannel channel, Instant now);
   // Handles a frame of an existing link.
   void HandleFrame(Link& link, const Frame& frame, Instant now);
   // Says why, closes, and forgets the link.
@@ -64,6 +64,8 @@ struct GossipCore::State {
   // Forgets a link that is gone or about to be closed. `lost`: it broke without a word.
   void ForgetLink(LinkId id, bool hopeless, bool lost, Instant now);
   void TickLinks(Instant now);
+  // A newer list of the issuer: closes links with whom it names.
+  absl::Status TakeRevocations(const RevocationList& list, Instant now);
   bool Linked(const NodeId& peer) const { return link_of.contains(peer); }
 
   // ---- Members (core_members.cc)
@@ -117,6 +119,8 @@ struct GossipCore::State {
   // ---- core_links.cc
   void OnHandshakeFrame(Link& link, const Frame& frame, Instant now);
   void Activate(Link& link, Instant now);
+  // Takes the revocation list that the peer of a link announced. False if that ended the link.
+  bool LearnRevocations(LinkId id, const std::string& bytes, Instant now);
   // Ends one of two links to the same peer. False if `link` is the one that ends.
   bool ResolveDuplicate(Link& link, const NodeId& peer, Instant now);
   // The link to keep of two to the same peer. Both sides choose the same one.

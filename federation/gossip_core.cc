@@ -75,8 +75,9 @@ absl::StatusOr<std::unique_ptr<GossipCore>> GossipCore::Create(GossipConfig conf
   return std::unique_ptr<GossipCore>(new GossipCore(std::move(state)));
 }
 
-Actions GossipCore::OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now) {
-  state_->OpenLink(link, dialed_address, now);
+Actions GossipCore::OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now,
+                                 LinkChannel channel) {
+  state_->OpenLink(link, dialed_address, std::move(channel), now);
   return state_->outbox.Take();
 }
 
@@ -152,6 +153,11 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Inst
   if (!MayLeave(record.tier, ShareableKind::kPattern)) {
     state_->exchange.Withdraw(ItemKind::kPattern);
   }
+  return state_->outbox.Take();
+}
+
+absl::StatusOr<Actions> GossipCore::SetRevocations(const RevocationList& list, Instant now) {
+  RETURN_IF_ERROR(state_->TakeRevocations(list, now));
   return state_->outbox.Take();
 }
 

@@ -18,6 +18,7 @@
 #include "federation/daf/adapter_delta.h"
 #include "federation/instant.h"
 #include "federation/limits.h"
+#include "federation/link/link_channel.h"
 #include "federation/membership/record_set.h"
 #include "federation/patterns/shared_pattern.h"
 #include "privacy/consent/consent.h"
@@ -81,7 +82,8 @@ class GossipCore {
 
   // ---- Inputs of the network.
   // A link is up. `dialed_address` is the address of the Dial action, or "" for an accepted link.
-  Actions OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now);
+  Actions OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now,
+                       LinkChannel channel = {});
   Actions OnDialFailed(const std::string& address, Instant now);
   // Any frame from anybody: refusals are counted and reported, never fatal.
   Actions OnFrame(LinkId link, const federation::v1::Frame& frame, Instant now);
@@ -101,6 +103,10 @@ class GossipCore {
   // Default is private. A record that is not this node's own leaves the tier as it was. Lowering
   // the tier withdraws own items that may no longer leave: peers are not offered them again.
   absl::StatusOr<Actions> SetConsent(const ConsentRecord& record, Instant now);
+  // Refuses from now on whom the cluster's issuer revoked, and ends the links with them. The list
+  // goes on to peers with every link that opens. RevocationsChanged is among the actions where it
+  // is news. Errors of Revocations::Take.
+  absl::StatusOr<Actions> SetRevocations(const RevocationList& list, Instant now);
   // Signs, keeps and spreads an update. CONSENT_MISSING, ROLE_MISSING, UPDATE_INVALID,
   // LIMIT_EXCEEDED. ItemAccepted with own = true is among the actions.
   absl::StatusOr<Actions> OfferAdapterDelta(uint64_t round, AdapterDelta delta, Instant now);

@@ -26,6 +26,9 @@ inline constexpr uint32_t kVersionWithDrain = 3;
 // ---- Links
 // One chunk with its Merkle path and room for growth; gRPC is told twice this.
 inline constexpr size_t kMaxFrameBytes = 128 << 10;
+// A revocation list of 2,000 nodes goes with the opening of a link, half of a frame. Longer ones
+// are handed out by the operator.
+inline constexpr size_t kMaxAnnouncedRevocationBytes = 64 << 10;
 // Links of all kinds; beyond this an idle one makes room, or a newcomer dials somebody else.
 inline constexpr size_t kMaxLinks = 64;
 // A dial that neither succeeded nor failed by then is counted as failed.

@@ -19,4 +19,8 @@ inline constexpr char kBusy[] = "BUSY";
 // A member that this node takes no links of, for what it did.
 inline constexpr char kGraylisted[] = "GRAYLISTED";
 
+// The two ends of a link do not see the same TLS channel: somebody stands between them, or one of
+// them speaks plain text.
+inline constexpr char kChannelBinding[] = "CHANNEL_BINDING";
+
 }  // namespace ruvd::reasons

@@ -42,6 +42,23 @@ inline constexpr size_t kMaxLinkQueueBytes = 4 << 20;
 // Frames of one link that wait for the federation actor. Then its stream is read no further until
 // one was handled, so that no peer fills the mailbox for all others.
 inline constexpr size_t kMaxLinkFramesWaiting = 16;
+// Bearer tokens of the client API: guessing one of 128 bits (hexadecimal) is hopeless; a longer one
+// than this is another file. The file itself is at most kMaxKeyFileBytes.
+inline constexpr size_t kMinApiTokenChars = 32;
+inline constexpr size_t kMaxApiTokenChars = 256;
+inline constexpr size_t kMaxApiTokens = 64;
+// Nodes that join by a token at one time, how long each may take, and the files of the authority: a
+// revocation list has 2 MiB at most, the hashes of 10,000 tokens 530 KB.
+inline constexpr size_t kMaxJoinsUnderWay = 16;
+inline constexpr std::chrono::seconds kJoinPatience{30};
+inline constexpr uint64_t kMaxAuthorityFileBytes = 4 << 20;
+// A TLS key file that changed is used after so long. gRPC looks as often, and reads the file.
+inline constexpr unsigned int kTlsReloadSeconds = 1;
+// TLS certificates of its own that a node knows again when a peer names one: one is in use, the
+// former ones for kTlsReloadSeconds more.
+inline constexpr size_t kMaxLinkCertificates = 8;
+// A caller that connects and does not finish the TLS handshake holds a socket for so long.
+inline constexpr std::chrono::milliseconds kTlsHandshake{10'000};
 // What a closed link's last frames may take; then its stream is cancelled, read or not.
 inline constexpr std::chrono::seconds kLinkLinger{5};
 inline constexpr size_t kMaxSessionIdBytes = 64;

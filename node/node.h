@@ -28,6 +28,11 @@ class Node {
   // Hexadecimal node id.
   virtual std::string id() const = 0;
 
+  // Takes new credentials without a restart: another TLS key for links, and the client API's tokens
+  // as its file has them now. On an error (the tokens' file is unusable) the former ones stay.
+  // Thread-safe.
+  virtual absl::Status ReloadCredentials() = 0;
+
   // Graceful stop: not ready, refuse new work, finish streams, flush, close. Whatever is not
   // finished at the deadline is cancelled. OK if nothing accepted was lost.
   virtual absl::Status Drain(Duration deadline) = 0;

@@ -243,8 +243,19 @@ absl::Status NodeImpl::StartFederation() {
   options.cancelled = [this] { return stopping_.load(); };
   options.dial = [this](const std::string& address) { dialer_.Dial(address); };
   options.round = std::chrono::seconds(config_.federation.round_seconds);
+  options.load_revocations = [this, issuer = options.gossip.certificate.issuer] {
+    return revocations_.Load(issuer);
+  };
+  RETURN_IF_ERROR(options.load_revocations().status());
+  options.keep_revocations =
+      [this, issuer = options.gossip.certificate.issuer](const RevocationList& list) {
+        return revocations_.Keep(list, issuer);
+      };
   ASSIGN_OR_RETURN(federation_, StartFederationActor(*actors_, options));
-  dialer_.Bind(*federation_);
+  if (config_.federation.tls != "off") {
+    ASSIGN_OR_RETURN(link_tls_, LinkTls::Create(LinkTlsPathOf(config_)));
+  }
+  dialer_.Bind(*federation_, link_tls_.get());
   return absl::OkStatus();
 }
 

@@ -30,6 +30,7 @@ constexpr char kStoreFolder[] = "store";
 constexpr char kBackupFolder[] = "backups";
 constexpr char kAdapterFolder[] = "adapters";
 constexpr char kLearnedFolder[] = "learned";
+constexpr char kLinkTlsFile[] = "link-tls.pem";
 
 absl::Status CheckDataDir(const NodeConfig& config) {
   return config.node.data_dir.empty()
@@ -124,6 +125,10 @@ std::string LearnedDirOf(const NodeConfig& config) {
   return (std::filesystem::path(config.node.data_dir) / kLearnedFolder).string();
 }
 
+std::string LinkTlsPathOf(const NodeConfig& config) {
+  return (std::filesystem::path(config.node.data_dir) / kLinkTlsFile).string();
+}
+
 absl::StatusOr<NodeFiles> OpenNodeFiles(const NodeConfig& config) {
   RETURN_IF_ERROR(CheckDataDir(config));
   RETURN_IF_ERROR(MakeDataFolder(config.node.data_dir));
@@ -164,8 +169,8 @@ absl::StatusOr<AdmissionCert> LoadCertificate(const NodeConfig& config, const Cl
   const absl::StatusOr<std::string> bytes = ReadFile(path, limits::kMaxKeyFileBytes);
   if (!bytes.ok()) {
     return Annotate(bytes.status(),
-                    "federation needs an admission certificate (ruvd cert issue makes one on the "
-                    "authority's node)");
+                    "federation needs an admission certificate (`ruvd join` gets one with a token; "
+                    "ruvd cert issue makes one on the authority's node)");
   }
   ASSIGN_OR_RETURN(AdmissionCert certificate, AdmissionCert::Parse(AsBytes(*bytes)));
   PublicKey authority = certificate.issuer;

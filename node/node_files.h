@@ -53,6 +53,9 @@ std::string AdapterDirOf(const NodeConfig& config);
 // that runs.
 std::string LearnedDirOf(const NodeConfig& config);
 
+// DATA_DIR/link-tls.pem: the TLS key of links, a new one at every start.
+std::string LinkTlsPathOf(const NodeConfig& config);
+
 // Opens the store with the source's key, and finishes or cancels a change of that key which a crash
 // interrupted. A loss that opening found is logged. FILE_NOT_FOUND for a store whose key is
 // missing: none is made then. The errors of SealKeySource::Load and Database::Open.

@@ -36,12 +36,16 @@
 #include "node/actors/request_router.h"
 #include "node/actors/request_trace.h"
 #include "node/actors/router_learner.h"
+#include "node/admission_office.h"
+#include "node/api/api_tokens.h"
 #include "node/api/link.h"
+#include "node/api/link_tls.h"
 #include "node/api/pattern_feed.h"
 #include "node/learning_options.h"
 #include "node/metrics/metrics.h"
 #include "node/node.h"
 #include "node/node_files.h"
+#include "node/revocation_file.h"
 #include "node/status.h"
 #include "storage/changes/answer_store.h"
 #include "storage/changes/change_store.h"
@@ -73,6 +77,7 @@ class NodeImpl final : public Node {
   std::string federation_address() const override { return federation_address_; }
   std::string metrics_address() const override { return metrics_->address(); }
   std::string id() const override { return ToHex(files_->key.id()); }
+  absl::Status ReloadCredentials() override;
   absl::Status Drain(Duration deadline) override;
 
  private:
@@ -92,6 +97,11 @@ class NodeImpl final : public Node {
   }
   absl::Status StartFederation();
   absl::Status StartServers();
+  absl::Status StartLinkServer();
+  // Opens the office where the cluster authority's key lies in the data folder, and its services.
+  absl::Status OpenOffice();
+  // Plain, or TLS with tokens, as the configuration has it.
+  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
   void FillStatus(NodeStatus* status) const;
   // Stops servers, actors and threads, whatever state they are in. Idempotent.
   void StopNow();
@@ -139,6 +149,10 @@ class NodeImpl final : public Node {
   ThreadPool deep_pool_{{.name = "deep", .threads = 1, .low_priority = true}};
   std::atomic<bool> stopping_{false};  // ends what nobody waits for
   std::atomic<bool> aborting_{false};  // ends what requests wait for, too
+  RevocationFile revocations_{config_.node.data_dir};
+  std::unique_ptr<LinkTls> link_tls_;        // null: links are plain
+  std::unique_ptr<AdmissionOffice> office_;  // null: the authority's key is elsewhere
+  std::shared_ptr<ApiTokens> api_tokens_;    // null: nobody is asked for one
   LinkDialer dialer_;
   std::unique_ptr<ActorSystem> actors_;
   std::unique_ptr<FederationActor> federation_;
@@ -157,6 +171,8 @@ class NodeImpl final : public Node {
 
   std::unique_ptr<PatternFeed> pattern_feed_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::vector<grpc::Service*> link_services_;  // those on the port of peers
+  std::vector<grpc::Service*> api_services_;   // those on the port of clients
   std::unique_ptr<grpc::Server> api_server_;
   std::unique_ptr<grpc::Server> federation_server_;
   std::string api_address_;

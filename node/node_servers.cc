@@ -3,16 +3,26 @@
 //
 // What the node answers: its gRPC servers and what they say of its state.
 
+#include <spdlog/spdlog.h>
+
 #include <chrono>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "node/api/admission_service.h"
+#include "node/api/authorization.h"
 #include "node/api/server.h"
 #include "node/api/services.h"
+#include "node/api/tls.h"
+#include "node/cli/identity.h"
+#include "node/config/address.h"
 #include "node/limits.h"
 #include "node/node_impl.h"
 #include "node/node_metrics.h"
@@ -21,14 +31,69 @@
 
 namespace ruvd {
 
+absl::Status NodeImpl::OpenOffice() {
+  const auto key = std::filesystem::path(config_.node.data_dir) / kAuthorityKeyFile;
+  std::error_code error;
+  if (!std::filesystem::exists(key, error)) {
+    return absl::OkStatus();
+  }
+  if (link_tls_ == nullptr) {
+    spdlog::warn("nobody can join here by a token while federation.tls is off");
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(office_, AdmissionOffice::Open(config_.node.data_dir, revocations_, clock_));
+  const AdmissionDependencies dependencies = {
+      .office = office_.get(),
+      .tls = link_tls_.get(),
+      .files = &pattern_pool_,
+      .on_revoked = [this](const RevocationList& list) { federation_->SetRevocations(list); }};
+  services_.push_back(MakeAdmissionService(dependencies));
+  link_services_.push_back(services_.back().get());
+  services_.push_back(MakeAuthorityService(dependencies));
+  api_services_.push_back(services_.back().get());
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::StartLinkServer() {
+  services_.push_back(MakeFederationService(*federation_, link_tls_.get()));
+  link_services_.push_back(services_.back().get());
+  RETURN_IF_ERROR(OpenOffice());
+  ASSIGN_OR_RETURN(
+      RunningServer running,
+      StartServer(config_.federation.listen, limits::kMaxLinkMessageBytes, link_services_,
+                  link_tls_ == nullptr ? grpc::InsecureServerCredentials()
+                                       : link_tls_->server_credentials()));
+  federation_server_ = std::move(running.server);
+  federation_address_ = running.address;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> NodeImpl::ApiCredentials() {
+  const auto& api = config_.api;
+  if (api.tls_cert.empty()) {
+    return grpc::InsecureServerCredentials();
+  }
+  RETURN_IF_ERROR(RequireTls13());
+  RETURN_IF_ERROR(CheckServerCertificate(api.tls_cert, api.tls_key, clock_.WallMillis()));
+  auto credentials = ServerCredentials(api.tls_cert, api.tls_key);
+  if (!api.token_file.empty()) {
+    api_tokens_ = std::make_shared<ApiTokens>(api.token_file);
+    RETURN_IF_ERROR(api_tokens_->Reload());
+    credentials->SetAuthMetadataProcessor(MakeTokenProcessor(api_tokens_));
+  }
+  return credentials;
+}
+
+absl::Status NodeImpl::ReloadCredentials() {
+  if (link_tls_ != nullptr) {
+    RETURN_IF_ERROR(link_tls_->Rotate());
+  }
+  return api_tokens_ == nullptr ? absl::OkStatus() : api_tokens_->Reload();
+}
+
 absl::Status NodeImpl::StartServers() {
   if (config_.federation.enabled) {
-    services_.push_back(MakeFederationService(*federation_));
-    ASSIGN_OR_RETURN(RunningServer running,
-                     StartServer(config_.federation.listen, limits::kMaxLinkMessageBytes,
-                                 {services_.back().get()}));
-    federation_server_ = std::move(running.server);
-    federation_address_ = running.address;
+    RETURN_IF_ERROR(StartLinkServer());
   }
   ASSIGN_OR_RETURN(const uint64_t life, StoreLife(*database_));
   pattern_feed_ =
@@ -49,7 +114,8 @@ absl::Status NodeImpl::StartServers() {
   dependencies.patterns = patterns_.get();
   dependencies.witness = witness_.get();
   dependencies.adapters = catalog_.get();
-  dependencies.paths_are_local = !config_.api.allow_remote;
+  const std::optional<HostPort> address = ParseHostPort(config_.api.listen);
+  dependencies.paths_are_local = !config_.api.allow_remote && address && IsLoopback(address->host);
   dependencies.database = database_.get();
   dependencies.sessions = sessions_.get();
   dependencies.trajectories = trajectories_.get();
@@ -65,14 +131,15 @@ absl::Status NodeImpl::StartServers() {
   dependencies.stopping = [this] { return stopping_.load(); };
   dependencies.federation = federation_.get();
   dependencies.fill_status = [this](NodeStatus* status) { FillStatus(status); };
-  std::vector<grpc::Service*> api;
   for (auto make : {MakeInferenceService, MakeLearningService, MakePatternService,
                     MakeWitnessService, MakeAdminService, MakeAdapterService}) {
     services_.push_back(make(dependencies));
-    api.push_back(services_.back().get());
+    api_services_.push_back(services_.back().get());
   }
+  ASSIGN_OR_RETURN(auto credentials, ApiCredentials());
   ASSIGN_OR_RETURN(RunningServer running,
-                   StartServer(config_.api.listen, limits::kMaxApiMessageBytes, api));
+                   StartServer(config_.api.listen, limits::kMaxApiMessageBytes, api_services_,
+                               std::move(credentials)));
   api_server_ = std::move(running.server);
   api_address_ = running.address;
   return absl::OkStatus();

@@ -18,4 +18,7 @@ inline constexpr char kLearningPaused[] = "LEARNING_PAUSED";
 // A path was sent to a node whose API listens beyond its own machine.
 inline constexpr char kPathsAreLocal[] = "PATHS_ARE_LOCAL";
 
+// The client API asks for a token, and the caller has none that it knows.
+inline constexpr char kCallerUnknown[] = "CALLER_UNKNOWN";
+
 }  // namespace ruvd::reasons

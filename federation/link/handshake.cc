@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/limits.h"
+#include "federation/reasons.h"
 
 namespace ruvd {
 namespace {
@@ -16,6 +18,10 @@ namespace {
 absl::Status Unexpected(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                "link opening {}; update the other node", what);
+}
+
+absl::Status OtherChannel(std::string_view how) {
+  return MakeError(absl::StatusCode::kPermissionDenied, reasons::kChannelBinding, how);
 }
 
 // Unambiguous: every part has a fixed length or its length before it.
@@ -37,13 +43,16 @@ bool AddressIsGood(std::string_view address) {
          (address.empty() || address.find(':') != std::string_view::npos);
 }
 
-Handshake::Handshake(const LocalNode& local, bool dialed, const Nonce& nonce)
-    : local_(&local), dialed_(dialed) {
+Handshake::Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, LinkChannel channel)
+    : local_(&local), dialed_(dialed), channel_(std::move(channel)) {
   own_.set_admission_cert(local.certificate.Encode());
   own_.set_nonce(std::string(AsText(nonce)));
   own_.set_model_hash(std::string(AsText(local.model_hash)));
   own_.set_frame_id(std::string(AsText(local.frame_id)));
   own_.set_listen_address(local.listen_address);
+  if (channel_.peer_certificate) {
+    own_.set_seen_certificate(std::string(AsText(*channel_.peer_certificate)));
+  }
   version_min_ = local.version_min;
   version_max_ = local.version_max;
 }
@@ -60,15 +69,13 @@ Handshake::Frame Handshake::Hello() const {
 
 std::string Handshake::Transcript(bool by_dialer) const {
   constexpr std::string_view kDomain("RUVDLLM-HELLO-v1\0", 17);
-  // The TLS channel's binding once links are encrypted; zero on plain links.
-  constexpr Digest kNoChannelBinding{};
   const Digest own = HashOf(own_);
   ByteWriter writer;
   writer.WriteText(kDomain).Write(static_cast<uint8_t>(by_dialer ? 1 : 2));
   writer.Write(version_min_).Write(version_max_).Write(version_).WriteBytes(local_->cluster_id);
   writer.WriteBytes(dialed_ ? own : peer_introduction_hash_);
   writer.WriteBytes(dialed_ ? peer_introduction_hash_ : own);
-  writer.WriteBytes(kNoChannelBinding);
+  writer.WriteBytes(binding_);
   return writer.Take();
 }
 
@@ -90,6 +97,32 @@ absl::Status Handshake::CheckProof(bool by_dialer, std::string_view proof) const
   return absl::OkStatus();
 }
 
+absl::Status Handshake::BindChannel(const Introduction& introduction) {
+  constexpr std::string_view kDomain("RUVDLLM-TLS-v1\0", 15);
+  const std::string& seen = introduction.seen_certificate();
+  if (channel_.peer_certificate.has_value() == seen.empty()) {
+    return OtherChannel(
+        "one end of the link sees TLS and the other does not: something between the nodes ends it, "
+        "or federation.tls differs; let nodes reach each other directly, with equal settings");
+  }
+  if (seen.empty()) {
+    return absl::OkStatus();
+  }
+  const bool ours = std::ranges::any_of(channel_.own_certificates, [&](const Digest& certificate) {
+    return seen == AsText(certificate);
+  });
+  if (!ours) {
+    return OtherChannel(
+        "the peer sees a TLS certificate that is not this node's: something between the nodes "
+        "reads "
+        "their link; let them reach each other directly, without a proxy that ends TLS");
+  }
+  const std::string& own_seen = own_.seen_certificate();
+  binding_ = Sha256(
+      {AsBytes(kDomain), AsBytes(dialed_ ? seen : own_seen), AsBytes(dialed_ ? own_seen : seen)});
+  return absl::OkStatus();
+}
+
 absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
                                            CertificateStore& certificates, int64_t now_ms) {
   ASSIGN_OR_RETURN(const AdmissionCert* cert,
@@ -106,6 +139,7 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
                  "node {} dialled itself; remove its own address from its seeds",
                  peer_certificate_.name);
   }
+  RETURN_IF_ERROR(BindChannel(introduction));
   if (introduction.model_hash() != AsText(local_->model_hash)) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
                  "this node serves model {}, the peer another one; serve the same model file on "
@@ -120,6 +154,7 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
   }
   peer_introduction_hash_ = HashOf(introduction);
   peer_address_ = introduction.listen_address();
+  peer_revocations_ = introduction.revocations();
   introduced_ = true;
   return absl::OkStatus();
 }

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "federation/link/link_channel.h"
 #include "federation/local_node.h"
 #include "federation/membership/certificates.h"
 #include "ruvd/federation/v1/federation.pb.h"
@@ -17,20 +19,26 @@ namespace ruvd {
 
 // One side of the opening of a link: dialler Hello -> listener HelloAck -> dialler HelloProof. Both
 // prove their key by a signature over the transcript of both introductions, so a certificate alone,
-// a recorded link or an altered version range does not pass. Sans-I/O; not thread-safe.
+// a recorded link or an altered version range does not pass. Over TLS each says which certificate
+// it sees at the other end, and the transcript has both: whoever stands between two nodes shows at
+// least one of them another certificate, and is refused. Sans-I/O; not thread-safe.
 class Handshake {
  public:
   using Frame = federation::v1::Frame;
   using Nonce = std::array<uint8_t, 32>;
 
   // `local` outlives the handshake.
-  Handshake(const LocalNode& local, bool dialed, const Nonce& nonce);
+  Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, LinkChannel channel = {});
+
+  // Tells the peer of this revocation list, encoded. Before the first frame.
+  void Announce(std::string revocations) { own_.set_revocations(std::move(revocations)); }
 
   // The dialler's first frame.
   Frame Hello() const;
   // Takes the peer's next frame and returns the answer, if there is one. An error is the reason to
   // close the link: PROTOCOL_VERSION, CERTIFICATE_*, KEY_INVALID, WRONG_CLUSTER, SIGNATURE_INVALID,
-  // MODEL_MISMATCH, FRAME_MISMATCH, DUPLICATE_LINK (to itself), ENVELOPE_MALFORMED (unexpected).
+  // MODEL_MISMATCH, FRAME_MISMATCH, DUPLICATE_LINK (to itself), CHANNEL_BINDING,
+  // ENVELOPE_MALFORMED (unexpected).
   absl::StatusOr<std::optional<Frame>> OnFrame(const Frame& frame, CertificateStore& certificates,
                                                int64_t now_ms);
 
@@ -41,6 +49,8 @@ class Handshake {
   // The peer's, known once done().
   const AdmissionCert& peer_certificate() const { return peer_certificate_; }
   const std::string& peer_address() const { return peer_address_; }
+  // The list that it announced, unverified; empty if none.
+  const std::string& peer_revocations() const { return peer_revocations_; }
   // The version that both sides speak.
   uint32_t version() const { return version_; }
 
@@ -49,6 +59,8 @@ class Handshake {
   Introduction MakeIntroduction() const;
   absl::Status AcceptIntroduction(const Introduction& introduction, CertificateStore& certificates,
                                   int64_t now_ms);
+  // Takes note of the channel that both see, or says how they differ.
+  absl::Status BindChannel(const Introduction& introduction);
   absl::StatusOr<Frame> OnHello(const federation::v1::Hello& hello, CertificateStore& certificates,
                                 int64_t now_ms);
   absl::StatusOr<Frame> OnHelloAck(const federation::v1::HelloAck& ack,
@@ -61,6 +73,8 @@ class Handshake {
 
   const LocalNode* local_;
   bool dialed_;
+  LinkChannel channel_;
+  Digest binding_{};  // of the TLS channel; zero on a plain link
   bool done_ = false;
   bool introduced_ = false;
   Introduction own_;
@@ -71,6 +85,7 @@ class Handshake {
   Digest peer_introduction_hash_{};
   AdmissionCert peer_certificate_;
   std::string peer_address_;
+  std::string peer_revocations_;
 };
 
 // Whether an address may be remembered and dialled: printable host:port or empty.

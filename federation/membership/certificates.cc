@@ -19,10 +19,12 @@ absl::StatusOr<const AdmissionCert*> CertificateStore::Admit(std::span<const uin
                          : known_.end();
   if (found != known_.end() && found->second.bytes == AsText(bytes)) {
     RETURN_IF_ERROR(found->second.cert.CheckTime(now_ms));
+    RETURN_IF_ERROR(revocations_.Require(found->first, now_ms, /*max_stale_ms=*/0));
     return &found->second.cert;
   }
   ASSIGN_OR_RETURN(AdmissionCert cert, AdmissionCert::Parse(bytes));
   RETURN_IF_ERROR(cert.Verify(issuer_, now_ms));
+  RETURN_IF_ERROR(revocations_.Require(cert.node_id, now_ms, /*max_stale_ms=*/0));
   if (known_.size() >= 2 * limits::kMaxRecords && found == known_.end()) {
     known_.erase(known_.begin());  // only a cache: verified again when it comes back
   }

@@ -13,6 +13,7 @@
 #include "federation/link/signature_budget.h"
 #include "privacy/envelope/envelope.h"
 #include "privacy/identity/admission.h"
+#include "privacy/identity/revocation_list.h"
 
 namespace ruvd {
 
@@ -20,15 +21,19 @@ namespace ruvd {
 // checked once per certificate. Bounded. Not thread-safe.
 class CertificateStore {
  public:
-  explicit CertificateStore(const PublicKey& issuer) : issuer_(issuer) {}
+  explicit CertificateStore(const PublicKey& issuer) : issuer_(issuer), revocations_(issuer) {}
 
   // The certificate in `bytes` if it is good at `now_ms`. The pointer lives until the next call.
-  // Errors of AdmissionCert::Parse and Verify.
+  // Errors of AdmissionCert::Parse and Verify; NODE_REVOKED.
   absl::StatusOr<const AdmissionCert*> Admit(std::span<const uint8_t> bytes, int64_t now_ms);
   // What checks cost those who cause them.
   SignatureBudget& budget() { return budget_; }
   // Pays for a check, or BUSY.
   absl::Status TakeCheck();
+
+  // Admits nobody any more whom the list names. Errors of Revocations::Take.
+  absl::Status Revoke(const RevocationList& list) { return revocations_.Take(list); }
+  const RevocationList& revocations() const { return revocations_.list(); }
 
  private:
   struct Known {
@@ -36,6 +41,7 @@ class CertificateStore {
     AdmissionCert cert;
   };
   PublicKey issuer_;
+  Revocations revocations_;
   std::map<NodeId, Known> known_;
   SignatureBudget budget_;
 };

@@ -13,7 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "federation/actions.h"
+#include "federation/link/link_channel.h"
 #include "privacy/consent/consent.h"
+#include "privacy/identity/revocation_list.h"
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd {
@@ -52,13 +54,18 @@ class FederationActor {
  public:
   virtual ~FederationActor() = default;
 
-  // A link's stream is up. `address` is what was dialled, "" for an incoming link.
-  virtual LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string address) = 0;
+  // A link's stream is up. `address` is what was dialled, "" for an incoming link; `channel` is
+  // what TLS knows of it.
+  virtual LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string address,
+                          LinkChannel channel) = 0;
   virtual void OnDialFailed(std::string address) = 0;
   // `frame` is null for bytes that are no frame.
   // False when this node cannot keep up: the link should close, anti-entropy catches up later.
   virtual bool OnFrame(LinkId link, std::shared_ptr<const federation::v1::Frame> frame) = 0;
   virtual void OnClosed(LinkId link) = 0;
+
+  // The cluster's revocation list, or a newer one; what is wrong with it is logged.
+  virtual void SetRevocations(RevocationList list) = 0;
 
   // A pattern of this node is new or has changed: offers it as far as consent allows.
   virtual void OnPatternStored(const PatternId& id) = 0;

@@ -27,10 +27,13 @@ class FederationActorImpl final : public FederationActor {
  public:
   FederationActorImpl(const Clock& clock, Ref<Message> ref) : clock_(clock), ref_(std::move(ref)) {}
 
-  LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string address) override {
+  LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string address,
+                  LinkChannel channel) override {
     const LinkId link = next_link_.fetch_add(1);
     // Before its frames, which take the other lane.
-    if (!ref_.TryTell(LinkOpened{link, sink, std::move(address)}, Priority::kControl).ok()) {
+    if (!ref_.TryTell(LinkOpened{link, sink, std::move(address), std::move(channel)},
+                      Priority::kControl)
+             .ok()) {
       sink->Close();
     }
     return link;
@@ -45,6 +48,7 @@ class FederationActorImpl final : public FederationActor {
       Control(LinkClosed{link});
     }
   }
+  void SetRevocations(RevocationList list) override { Control(NodesRevoked{std::move(list)}); }
   void OnPatternStored(const PatternId& id) override { Control(PatternStored{id}); }
 
   void View(std::function<void(absl::StatusOr<FederationView>)> done) override {

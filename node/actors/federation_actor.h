@@ -38,6 +38,10 @@ struct FederationActorOptions {
   std::function<bool()> cancelled;  // ends a gate between two of its forwards
   // Starts a link to host:port; ends in OpenLink or OnDialFailed. Set before the first Dial action.
   std::function<void(const std::string&)> dial;
+  // Whom the cluster revoked as far as this node knows, and where a longer list is stored. An actor
+  // that cannot load it does not start.
+  std::function<absl::StatusOr<RevocationList>()> load_revocations;
+  std::function<absl::Status(const RevocationList&)> keep_revocations;
   // How often a changed delta is offered at most.
   Duration round{};
 };

@@ -50,6 +50,9 @@ class GossipActor final : public Actor<Message> {
     ASSIGN_OR_RETURN(core_, GossipCore::Create(std::move(gossip), *options_.key, SecureRandomBytes,
                                                context.Rng().Next(), Now()));
     LogFailure("the patterns of peers could not be counted", peer_patterns_.Load());
+    ASSIGN_OR_RETURN(const RevocationList revocations, options_.load_revocations());
+    Perform("the stored revocation list could not be taken",
+            core_->SetRevocations(revocations, Now()), context);
     RETURN_IF_ERROR(Restore(context));
     // A crash between storing a pattern and offering it is made good here.
     Perform("own patterns could not be offered", own_patterns_.RefreshAll(*core_, Now()), context);
@@ -63,7 +66,7 @@ class GossipActor final : public Actor<Message> {
 
   absl::Status On(LinkOpened& message, Context& context) override {
     sinks_[message.link] = message.sink;
-    Perform(core_->OnLinkOpened(message.link, message.address, Now()), context);
+    Perform(core_->OnLinkOpened(message.link, message.address, Now(), message.channel), context);
     return absl::OkStatus();
   }
   absl::Status On(DialFailed& message, Context& context) override {
@@ -91,6 +94,11 @@ class GossipActor final : public Actor<Message> {
     if (own_patterns_.delta_changed() && context.Now() >= next_offer_) {
       OfferOwnDelta(context);
     }
+    return absl::OkStatus();
+  }
+  absl::Status On(NodesRevoked& message, Context& context) override {
+    Perform("the revocation list could not be taken", core_->SetRevocations(message.list, Now()),
+            context);
     return absl::OkStatus();
   }
   absl::Status On(PatternStored& message, Context& context) override {
@@ -185,11 +193,19 @@ class GossipActor final : public Actor<Message> {
       } else if (auto* member = std::get_if<MemberChanged>(&action)) {
         spdlog::info("member {} {} at {}", member->member.name,
                      MemberStateName(member->member.state), member->member.address);
+      } else if (auto* revoked = std::get_if<RevocationsChanged>(&action)) {
+        Keep(revoked->list);
       }
     }
     if (deltas_changed) {
       Aggregate(context);
     }
+  }
+
+  void Keep(const RevocationList& list) {
+    spdlog::warn("list {} of the cluster's authority revokes {} node(s)", list.number,
+                 list.nodes.size());
+    LogFailure("the revocation list could not be stored", options_.keep_revocations(list));
   }
 
   void Perform(std::string_view what, absl::StatusOr<Actions> actions, Context& context) {

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "federation/actions.h"
+#include "federation/link/link_channel.h"
 #include "node/actor/actor.h"
 #include "node/actor/ask.h"
 #include "node/actors/federation.h"
@@ -20,6 +21,7 @@ struct LinkOpened {
   LinkId link = 0;
   std::shared_ptr<LinkSink> sink;
   std::string address;
+  LinkChannel channel;
 };
 struct DialFailed {
   std::string address;
@@ -32,6 +34,9 @@ struct LinkClosed {
   LinkId link = 0;
 };
 struct Tick {};
+struct NodesRevoked {
+  RevocationList list;
+};
 struct PatternStored {
   PatternId id{};
 };
@@ -44,7 +49,7 @@ struct ConsentRequest {
 };
 // What the federation actor is told.
 using GossipMessage = std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick,
-                                   PatternStored, ViewRequest, ConsentRequest>;
+                                   NodesRevoked, PatternStored, ViewRequest, ConsentRequest>;
 
 // The actor behind FederationActor: owns the gossip core, carries out its actions, turns items into
 // patterns and the federated adapter.

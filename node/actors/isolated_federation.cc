@@ -11,13 +11,14 @@ namespace {
 class IsolatedFederation final : public FederationActor {
  public:
   explicit IsolatedFederation(const Clock& clock) : clock_(clock) {}
-  LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string) override {
+  LinkId OpenLink(std::shared_ptr<LinkSink> sink, std::string, LinkChannel) override {
     sink->Close();
     return 1;
   }
   void OnDialFailed(std::string) override {}
   bool OnFrame(LinkId, std::shared_ptr<const federation::v1::Frame>) override { return false; }
   void OnClosed(LinkId) override {}
+  void SetRevocations(RevocationList) override {}
   void OnPatternStored(const PatternId&) override {}
   void View(std::function<void(absl::StatusOr<FederationView>)> done) override {
     FederationView view;

@@ -83,7 +83,8 @@ class AdapterServiceImpl final : public adapter::v1::AdapterService::CallbackSer
     return Run(context, [this, request, response]() -> absl::Status {
       if (!paths_are_local_) {
         return Error(absl::StatusCode::kFailedPrecondition, reasons::kPathsAreLocal,
-                     "this node can be called from other machines (api.allow_remote), so it reads "
+                     "this node can be called from other machines (api.listen, api.allow_remote), "
+                     "so it reads "
                      "no files that callers name; send the file with `ruvd adapter import`");
       }
       ASSIGN_OR_RETURN(const CatalogEntry entry,

@@ -5,6 +5,7 @@
 
 #include <grpc/support/time.h>
 #include <grpcpp/alarm.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <deque>
@@ -190,14 +191,19 @@ class LinkStream : public LinkSink, public std::enable_shared_from_this<Link> {
   grpc::Alarm alarm_;  // set once, when closing begins
 };
 
+LinkChannel ChannelOf(const LinkTls* tls, const grpc::AuthContext& context) {
+  return tls == nullptr ? LinkChannel{} : tls->ChannelOf(context);
+}
+
 class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>,
                          public LinkStream<ServerLink> {
  public:
-  static ServerLink* Start(FederationActor& federation, grpc::CallbackServerContext* context) {
+  static ServerLink* Start(FederationActor& federation, const LinkTls* tls,
+                           grpc::CallbackServerContext* context) {
     std::shared_ptr<ServerLink> link(new ServerLink(federation, context));
     link->self_ = link;
     link->StartSendInitialMetadata();  // tells the dialler that the link is up
-    link->id_ = federation.OpenLink(link, "");
+    link->id_ = federation.OpenLink(link, "", ChannelOf(tls, *context->auth_context()));
     link->StartRead(&link->incoming_);
     return link.get();
   }
@@ -234,22 +240,24 @@ class ServerLink final : public grpc::ServerBidiReactor<Frame, Frame>,
 
 class FederationServiceImpl final : public FederationService::CallbackService {
  public:
-  explicit FederationServiceImpl(FederationActor& federation) : federation_(federation) {}
+  FederationServiceImpl(FederationActor& federation, const LinkTls* tls)
+      : federation_(federation), tls_(tls) {}
   grpc::ServerBidiReactor<Frame, Frame>* Link(grpc::CallbackServerContext* context) override {
-    return ServerLink::Start(federation_, context);
+    return ServerLink::Start(federation_, tls_, context);
   }
 
  private:
   FederationActor& federation_;
+  const LinkTls* tls_;
 };
 
 class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
                          public LinkStream<ClientLink> {
  public:
   // Not started yet; lives until gRPC is done with it, then calls `ended`.
-  static ClientLink* Make(FederationActor& federation, const std::string& address,
-                          std::function<void(ClientLink*)> ended) {
-    std::shared_ptr<ClientLink> link(new ClientLink(federation, address, std::move(ended)));
+  static ClientLink* Make(FederationActor& federation, const LinkTls* tls,
+                          const std::string& address, std::function<void(ClientLink*)> ended) {
+    std::shared_ptr<ClientLink> link(new ClientLink(federation, tls, address, std::move(ended)));
     link->self_ = link;
     link->stub_->async()->Link(&link->context_, link.get());
     return link.get();
@@ -267,13 +275,18 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
       return;  // OnDone follows
     }
     AddHold();  // Send may come from any thread until Close
-    id_ = federation_.OpenLink(self_, address_);
+    id_ = federation_.OpenLink(self_, address_, ChannelOf(tls_, *context_.auth_context()));
     StartRead(&incoming_);
   }
   void OnReadDone(bool ok) override { FrameArrived(ok, id_); }
   void OnWriteDone(bool ok) override { WriteEnded(ok); }
-  void OnDone(const grpc::Status&) override {
+  void OnDone(const grpc::Status& status) override {
     if (id_ == 0) {
+      // Peers that are away are normal; what speaks no TLS is not.
+      spdlog::debug(
+          "no link to {}: {}; if it is about TLS or SSL, federation.tls must be the same on both "
+          "nodes",
+          address_, status.error_message());
       federation_.OnDialFailed(address_);
     } else {
       federation_.OnClosed(id_);
@@ -283,13 +296,16 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
   }
 
  private:
-  ClientLink(FederationActor& federation, const std::string& address,
+  ClientLink(FederationActor& federation, const LinkTls* tls, const std::string& address,
              std::function<void(ClientLink*)> ended)
       : LinkStream(federation),
         ended_(std::move(ended)),
+        tls_(tls),
         address_(address),
-        channel_(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                           ChannelArguments())),
+        channel_(grpc::CreateCustomChannel(
+            address,
+            tls == nullptr ? grpc::InsecureChannelCredentials() : tls->channel_credentials(),
+            ChannelArguments())),
         stub_(FederationService::NewStub(channel_)) {}
 
   static grpc::ChannelArguments ChannelArguments() {
@@ -297,10 +313,12 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
     arguments.SetMaxReceiveMessageSize(limits::kMaxLinkMessageBytes);
     // A fresh connection per link: the gossip core owns reconnection and its backoff.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetSslTargetNameOverride(kSelfSignedName);
     return arguments;
   }
 
   const std::function<void(ClientLink*)> ended_;
+  const LinkTls* const tls_;
   const std::string address_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<FederationService::Stub> stub_;
@@ -311,8 +329,9 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeFederationService(FederationActor& federation) {
-  return std::make_unique<FederationServiceImpl>(federation);
+std::unique_ptr<grpc::Service> MakeFederationService(FederationActor& federation,
+                                                     const LinkTls* tls) {
+  return std::make_unique<FederationServiceImpl>(federation, tls);
 }
 
 // In a group of sources (RUVD_UNITY) GCC takes this one for a header, where a private type were
@@ -325,6 +344,7 @@ struct LinkDialer::State {
   Mutex mutex;
   CondVar idle;
   FederationActor* federation ABSL_GUARDED_BY(mutex) = nullptr;
+  const LinkTls* tls ABSL_GUARDED_BY(mutex) = nullptr;
   std::vector<std::string> early ABSL_GUARDED_BY(mutex);  // dialled before Bind
   std::set<ClientLink*> links ABSL_GUARDED_BY(mutex);
   bool closed ABSL_GUARDED_BY(mutex) = false;
@@ -337,11 +357,12 @@ LinkDialer::~LinkDialer() {
   Shutdown();
 }
 
-void LinkDialer::Bind(FederationActor& federation) {
+void LinkDialer::Bind(FederationActor& federation, const LinkTls* tls) {
   std::vector<std::string> early;
   {
     MutexLock lock(state_->mutex);
     state_->federation = &federation;
+    state_->tls = tls;
     early.swap(state_->early);
   }
   for (const std::string& address : early) {
@@ -360,11 +381,12 @@ void LinkDialer::Dial(const std::string& address) {
       state_->early.push_back(address);
       return;
     }
-    link = ClientLink::Make(*state_->federation, address, [state = state_](ClientLink* ended) {
-      MutexLock inner(state->mutex);
-      state->links.erase(ended);
-      state->idle.NotifyAll();
-    });
+    link = ClientLink::Make(*state_->federation, state_->tls, address,
+                            [state = state_](ClientLink* ended) {
+                              MutexLock inner(state->mutex);
+                              state->links.erase(ended);
+                              state->idle.NotifyAll();
+                            });
     state_->links.insert(link);
   }
   link->Run();

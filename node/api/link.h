@@ -9,11 +9,14 @@
 #include <string>
 
 #include "node/actors/federation.h"
+#include "node/api/link_tls.h"
 
 namespace ruvd {
 
-// Serves incoming links. `federation` is borrowed and must outlive the server.
-std::unique_ptr<grpc::Service> MakeFederationService(FederationActor& federation);
+// Serves incoming links, over the credentials of `tls` or, where that is null, over plain
+// connections. Both are borrowed and must outlive the server.
+std::unique_ptr<grpc::Service> MakeFederationService(FederationActor& federation,
+                                                     const LinkTls* tls);
 
 // Dials outgoing links. Thread-safe.
 class LinkDialer {
@@ -23,9 +26,9 @@ class LinkDialer {
   LinkDialer(const LinkDialer&) = delete;
   LinkDialer& operator=(const LinkDialer&) = delete;
 
-  // Who hears of the links; what was dialled before starts now. `federation` is borrowed until
-  // Shutdown returns.
-  void Bind(FederationActor& federation);
+  // Who hears of the links, and their TLS (null: plain); what was dialled before starts now. Both
+  // are borrowed until Shutdown returns.
+  void Bind(FederationActor& federation, const LinkTls* tls);
   // Starts a link to host:port; success shows as OpenLink, failure as OnDialFailed.
   void Dial(const std::string& address);
   // Cancels all links and waits until gRPC is done with them.

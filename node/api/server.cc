@@ -7,6 +7,7 @@
 #include <grpcpp/health_check_service_interface.h>
 
 #include <mutex>
+#include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -26,7 +27,8 @@ constexpr int kKeepaliveTimeoutMs = 20'000;
 }  // namespace
 
 absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_message_bytes,
-                                          const std::vector<grpc::Service*>& services) {
+                                          const std::vector<grpc::Service*>& services,
+                                          std::shared_ptr<grpc::ServerCredentials> credentials) {
   static std::once_flag plugins;
   std::call_once(plugins, [] {
     grpc::EnableDefaultHealthCheckService(true);
@@ -39,13 +41,15 @@ absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_mes
   }
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(listen, std::move(credentials), &port);
   builder.SetMaxReceiveMessageSize(max_message_bytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kMinPingIntervalMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(limits::kTlsHandshake.count()));
   builder.SetResourceQuota(grpc::ResourceQuota("ruvd").Resize(limits::kMaxApiMemoryBytes));
   // Two nodes on one port would each get half of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);

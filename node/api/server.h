@@ -21,7 +21,8 @@ struct RunningServer {
 
 // Serves `services` (borrowed) with health checking and reflection. CONFIG_INVALID if the address
 // cannot be bound.
-absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_message_bytes,
-                                          const std::vector<grpc::Service*>& services);
+absl::StatusOr<RunningServer> StartServer(
+    const std::string& listen, int max_message_bytes, const std::vector<grpc::Service*>& services,
+    std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials());
 
 }  // namespace ruvd

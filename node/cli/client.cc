@@ -10,9 +10,9 @@
 
 #include "base/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "node/cli/api_channel.h"
 #include "node/cli/request_text.h"
 #include "node/cli/rpc_error.h"
-#include "node/limits.h"
 #include "ruvd/adapter/v1/adapter.grpc.pb.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
@@ -23,13 +23,6 @@
 namespace ruvd {
 namespace {
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetMaxReceiveMessageSize(limits::kMaxResponseBytes);
-  return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
-}
-
 absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
   return StatusOfCall(static_cast<int>(status.error_code()), status.error_message(),
                       status.error_details(), server);
@@ -38,8 +31,9 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
 }  // namespace
 
 struct NodeClient::Stubs {
-  explicit Stubs(const std::string& server)
-      : channel(MakeChannel(server)),
+  Stubs(const std::string& server, const ClientCredentials& credentials)
+      : problem(credentials.problem),
+        channel(MakeApiChannel(server, credentials)),
         inference(channel),
         learning(channel),
         patterns(channel),
@@ -54,6 +48,7 @@ struct NodeClient::Stubs {
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request) {
+    RETURN_IF_ERROR(problem);
     RETURN_IF_ERROR(CheckRequestTexts(request));
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + client.timeout_);
@@ -62,6 +57,7 @@ struct NodeClient::Stubs {
     return response;
   }
 
+  const absl::Status problem;
   std::shared_ptr<grpc::Channel> channel;
   inference::v1::InferenceService::Stub inference;
   learning::v1::LearningService::Stub learning;
@@ -72,12 +68,13 @@ struct NodeClient::Stubs {
   grpc::health::v1::Health::Stub health;
 };
 
-NodeClient::NodeClient(std::string server)
-    : server_(std::move(server)), stubs_(std::make_unique<Stubs>(server_)) {}
+NodeClient::NodeClient(std::string server, const ClientCredentials& credentials)
+    : server_(std::move(server)), stubs_(std::make_unique<Stubs>(server_, credentials)) {}
 NodeClient::~NodeClient() = default;
 
 absl::Status NodeClient::Generate(const inference::v1::GenerateRequest& request,
                                   const OnEvent& on_event) {
+  RETURN_IF_ERROR(stubs_->problem);
   RETURN_IF_ERROR(CheckRequestTexts(request));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + timeout_);
@@ -170,7 +167,8 @@ absl::StatusOr<pattern::v1::UpsertPatternResponse> NodeClient::UpsertPattern(
 void NodeClient::StartUpsertPattern(
     const std::shared_ptr<const pattern::v1::UpsertPatternRequest>& request,
     std::function<void(absl::StatusOr<pattern::v1::UpsertPatternResponse>)> done) {
-  if (const absl::Status status = CheckRequestTexts(*request); !status.ok()) {
+  const absl::Status status = stubs_->problem.ok() ? CheckRequestTexts(*request) : stubs_->problem;
+  if (!status.ok()) {
     done(status);
     return;
   }
@@ -184,8 +182,8 @@ void NodeClient::StartUpsertPattern(
   call->context.set_deadline(std::chrono::system_clock::now() + timeout_);
   stubs_->patterns.async()->UpsertPattern(
       &call->context, call->request.get(), &call->response,
-      [this, call, done = std::move(done)](const grpc::Status& status) {
-        const absl::Status outcome = ToStatus(status, server_);
+      [this, call, done = std::move(done)](const grpc::Status& answer) {
+        const absl::Status outcome = ToStatus(answer, server_);
         done(outcome.ok()
                  ? absl::StatusOr<pattern::v1::UpsertPatternResponse>(std::move(call->response))
                  : outcome);
@@ -218,6 +216,7 @@ absl::StatusOr<pattern::v1::DeletePatternResponse> NodeClient::DeletePattern(
 
 absl::Status NodeClient::WatchPatterns(const pattern::v1::WatchPatternsRequest& request,
                                        const OnPatternEvent& on_event) {
+  RETURN_IF_ERROR(stubs_->problem);
   grpc::ClientContext context;
   auto reader = stubs_->patterns.WatchPatterns(&context, request);
   pattern::v1::WatchPatternsResponse event;

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "node/cli/client_credentials.h"
 #include "ruvd/adapter/v1/adapter.pb.h"
 #include "ruvd/admin/v1/admin.pb.h"
 #include "ruvd/inference/v1/inference.pb.h"
@@ -26,8 +27,8 @@ namespace ruvd {
 class NodeClient {
  public:
   // `server` is HOST:PORT. Connects on the first call. Environment proxies are not used: the node
-  // is ours and near.
-  explicit NodeClient(std::string server);
+  // is ours and near. Credentials with a problem are what every call returns.
+  explicit NodeClient(std::string server, const ClientCredentials& credentials = {});
   ~NodeClient();
   NodeClient(const NodeClient&) = delete;
   NodeClient& operator=(const NodeClient&) = delete;

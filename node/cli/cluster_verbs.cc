@@ -32,7 +32,7 @@ std::string Counts(const Map& counts) {
 }
 
 absl::Status Status(CommandContext& context) {
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
   ASSIGN_OR_RETURN(const auto status, client.GetStatus());
   if (context.json) {
@@ -66,7 +66,7 @@ absl::Status Status(CommandContext& context) {
 }
 
 absl::Status Members(CommandContext& context) {
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
   ASSIGN_OR_RETURN(const auto response, client.ListMembers());
   if (context.json) {
@@ -87,7 +87,7 @@ absl::Status Members(CommandContext& context) {
 }
 
 absl::Status Health(CommandContext& context) {
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
   ASSIGN_OR_RETURN(const bool serving, client.Healthy());
   if (!serving) {

@@ -8,8 +8,12 @@
 
 #include <algorithm>
 
+#include "base/file.h"
+#include "base/limits.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/api_tokens.h"
+#include "node/cli/admission_verbs.h"
 #include "node/cli/exit_code.h"
 #include "node/cli/privacy_verbs.h"
 #include "node/cli/verbs.h"
@@ -93,6 +97,42 @@ absl::Status ExplainParseError(const CLI::App& root, const CLI::ParseError& erro
                                                 fmt::join(verbs, ", "), name));
 }
 
+// Files that say how to reach a node; variables stand in for flags that are missing.
+class CredentialFlags {
+ public:
+  void AddTo(CLI::App& root, const CommandContext& context) {
+    roots_ = context.Variable("RUVD_TLS_CA");
+    token_file_ = context.Variable("RUVD_TOKEN_FILE");
+    root.add_option("--tls-ca", roots_,
+                    "Talk TLS; PEM file of whom to trust, or `system`; or RUVD_TLS_CA");
+    root.add_option("--token-file", token_file_,
+                    "File with your token, sent over TLS; or "
+                    "RUVD_TOKEN_FILE");
+  }
+  ClientCredentials Load() const {
+    absl::StatusOr<ClientCredentials> credentials = ReadFiles();
+    return credentials.ok() ? *std::move(credentials)
+                            : ClientCredentials{.problem = credentials.status()};
+  }
+
+ private:
+  absl::StatusOr<ClientCredentials> ReadFiles() const {
+    ClientCredentials credentials;
+    // Tokens are never sent in the clear.
+    credentials.tls = !roots_.empty() || !token_file_.empty();
+    if (!roots_.empty() && roots_ != "system") {
+      ASSIGN_OR_RETURN(credentials.roots, ReadFile(roots_, limits::kMaxConfigBytes));
+    }
+    if (!token_file_.empty()) {
+      ASSIGN_OR_RETURN(credentials.token, ReadClientToken(token_file_));
+    }
+    return credentials;
+  }
+
+  std::string roots_;  // "system" for those of the system
+  std::string token_file_;
+};
+
 absl::Status ParseAndRun(const std::vector<std::string>& arguments, CommandContext& context) {
   CLI::App root("A node of a federated edge cluster that serves and improves a language model.",
                 "ruvd");
@@ -103,6 +143,8 @@ absl::Status ParseAndRun(const std::vector<std::string>& arguments, CommandConte
   }
   root.add_option("--server", context.server, "Node to talk to, HOST:PORT; or RUVD_SERVER")
       ->capture_default_str();
+  CredentialFlags credentials;
+  credentials.AddTo(root, context);
   root.add_option("--format", format, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
@@ -118,6 +160,7 @@ absl::Status ParseAndRun(const std::vector<std::string>& arguments, CommandConte
     return ExplainParseError(root, error);
   }
   context.json = format == "json";
+  context.credentials = credentials.Load();
   return verbs.Run();
 }
 
@@ -127,6 +170,7 @@ void AddAllVerbs(VerbTable& verbs) {
   AddDemoVerb(verbs);
   AddServeVerbs(verbs);
   AddIdentityVerbs(verbs);
+  AddAdmissionVerbs(verbs);
   AddTourVerb(verbs);
   AddRunVerb(verbs);
   AddRateVerb(verbs);

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "node/cli/client_credentials.h"
 #include "node/cli/limits.h"
 #include "node/node.h"
 
@@ -35,6 +36,7 @@ struct CommandContext {
 
   // Set by the flags that every verb has.
   std::string server = "127.0.0.1:7420";
+  ClientCredentials credentials;
   bool json = false;
 
   // An environment variable, "" where it is not set.

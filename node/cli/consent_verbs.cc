@@ -31,7 +31,7 @@ const std::map<std::string, SharingTier>& Tiers() {
 }
 
 absl::Status SetTier(CommandContext& context, SharingTier tier) {
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.SetConsent(tier));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -45,7 +45,7 @@ absl::Status SetTier(CommandContext& context, SharingTier tier) {
 }
 
 absl::Status ShowConsent(CommandContext& context) {
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.GetConsent());
   if (context.json) {
     context.out << ToJsonLine(response);

@@ -16,6 +16,7 @@ namespace ruvd {
 inline constexpr char kNodeKeyFile[] = "node.key";
 inline constexpr char kNodeCertificateFile[] = "node.cert";
 inline constexpr char kAuthorityKeyFile[] = "authority.key";
+inline constexpr char kConfigFile[] = "ruvd.toml";
 
 // Makes the folder with mode 0700; one that exists stays as it is.
 absl::Status MakeDataFolder(const std::string& path);

@@ -22,7 +22,7 @@
 namespace ruvd {
 namespace {
 
-constexpr char kGroup[] = "Run a node";
+constexpr char kInitGroup[] = "Run a node";
 
 struct InitFlags {
   std::string data_dir;
@@ -76,7 +76,7 @@ absl::Status Init(CommandContext& context, const InitFlags& flags) {
   if (flags.authority) {
     ASSIGN_OR_RETURN(authority, FoundCluster(flags, key));
   }
-  const std::string config = InFolder(flags.data_dir, "ruvd.toml");
+  const std::string config = InFolder(flags.data_dir, kConfigFile);
   RETURN_IF_ERROR(WriteConfig(flags, authority, config));
   if (context.json) {
     context.out << ToJsonLine(nlohmann::json{{"id", ToHex(key.id())},
@@ -93,7 +93,8 @@ absl::Status Init(CommandContext& context, const InitFlags& flags) {
   context.out << FormatFields(fields);
   context.out
       << (authority.empty()
-              ? "next: have the authority run `ruvd cert issue --key` with this public key\n"
+              ? "next: join a cluster with `ruvd join`, or have its operator run `ruvd cert issue "
+                "--key` with this public key\n"
               : fmt::format("next: ruvd serve --config {} --model.path MODEL.gguf\n", config));
   return absl::OkStatus();
 }
@@ -114,7 +115,7 @@ absl::Status Issue(CommandContext& context, const IssueFlags& flags) {
 
 void AddIdentityVerbs(VerbTable& verbs) {
   auto init = std::make_shared<InitFlags>();
-  CLI::App& init_verb = verbs.Add("init", kGroup, "Make a node's key, folder and configuration",
+  CLI::App& init_verb = verbs.Add("init", kInitGroup, "Make a node's key, folder and configuration",
                                   [init](CommandContext& context) { return Init(context, *init); });
   init_verb.add_option("--data-dir", init->data_dir, "Folder to make")->required();
   init_verb.add_option("--name", init->name, "What people call the node")->required();
@@ -126,7 +127,7 @@ void AddIdentityVerbs(VerbTable& verbs) {
 
   auto issue = std::make_shared<IssueFlags>();
   CLI::App& issue_verb =
-      verbs.Add("cert issue", kGroup, "Admit a node to the cluster",
+      verbs.Add("cert issue", kInitGroup, "Admit a node to the cluster",
                 [issue](CommandContext& context) { return Issue(context, *issue); });
   issue_verb.add_option("--authority", issue->authority, "The authority's key file")->required();
   issue_verb.add_option("--key", issue->key, "The node's public key, hexadecimal")->required();

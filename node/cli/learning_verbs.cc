@@ -63,7 +63,7 @@ absl::Status Undo(CommandContext& context, const std::string& token, bool last) 
   }
   learning::v1::UndoRequest request;
   request.set_undo_token(token);
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.Undo(request));
   const Change& change = response.change();
   context.out << (context.json
@@ -77,7 +77,7 @@ absl::Status Undo(CommandContext& context, const std::string& token, bool last) 
 absl::Status Changes(CommandContext& context, uint32_t count) {
   learning::v1::ListChangesRequest request;
   request.set_count(count);
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.ListChanges(request));
   context.out << (context.json ? ToJsonLine(response) : TableOf(response.changes()));
   return absl::OkStatus();
@@ -136,7 +136,7 @@ absl::Status SayStatus(CommandContext& context, const absl::StatusOr<Response>& 
 absl::Status RunBackground(CommandContext& context, bool replay) {
   learning::v1::RunBackgroundRequest request;
   request.set_replay(replay);
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.RunBackground(request));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -154,7 +154,7 @@ absl::Status RunBackground(CommandContext& context, bool replay) {
 }
 
 absl::Status RunDeep(CommandContext& context) {
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   client.set_timeout(std::chrono::hours(12));
   ASSIGN_OR_RETURN(const auto response, client.RunDeep({}));
   if (context.json) {
@@ -184,7 +184,7 @@ absl::Status RunDeep(CommandContext& context) {
 
 // One line of JSON for each lesson.
 absl::Status Export(CommandContext& context, const std::string& path) {
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   learning::v1::ListLessonsRequest request;
   std::string lines;
   size_t count = 0;
@@ -230,12 +230,14 @@ void AddUndoVerb(VerbTable& verbs) {
 void AddLearningVerbs(VerbTable& verbs) {
   AddUndoVerb(verbs);
   verbs.Add("learn status", kLearningGroup, "What learning is doing", [](CommandContext& c) {
-    return SayStatus(c, NodeClient(c.server).GetLearningStatus({}));
+    return SayStatus(c, NodeClient(c.server, c.credentials).GetLearningStatus({}));
   });
   verbs.Add("learn pause", kLearningGroup, "Let no loop learn until resumed, also after a restart",
-            [](CommandContext& c) { return SayStatus(c, NodeClient(c.server).PauseLearning({})); });
+            [](CommandContext& c) {
+              return SayStatus(c, NodeClient(c.server, c.credentials).PauseLearning({}));
+            });
   verbs.Add("learn resume", kLearningGroup, "Let all loops learn again", [](CommandContext& c) {
-    return SayStatus(c, NodeClient(c.server).ResumeLearning({}));
+    return SayStatus(c, NodeClient(c.server, c.credentials).ResumeLearning({}));
   });
   verbs.Add("learn run-background", kLearningGroup, "Learn now what waits",
             [](CommandContext& c) { return RunBackground(c, false); });

@@ -325,7 +325,7 @@ absl::Status Judge(const absl::Status& status, const ImportCounts& counts) {
 absl::Status ImportPatterns(CommandContext& context, const std::string& path, bool check_only) {
   std::ifstream in;
   RETURN_IF_ERROR(OpenExport(path, &in));
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   const absl::StatusOr<uint64_t> patterns = CheckExport(client, in);
   if (!patterns.ok()) {
     return Annotate(patterns.status(), path);

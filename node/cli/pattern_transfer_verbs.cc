@@ -97,7 +97,7 @@ void TellDamaged(CommandContext& context, uint64_t damaged) {
 }
 
 absl::Status Export(CommandContext& context, const ExportFlags& flags) {
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   uint64_t damaged = 0;
   if (flags.file == kStandardOutput) {
     const auto state = [&] {

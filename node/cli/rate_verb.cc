@@ -110,7 +110,7 @@ std::string Describe(const learning::v1::SubmitFeedbackResponse& response) {
 
 absl::Status Rate(CommandContext& context, const RateFlags& flags) {
   ASSIGN_OR_RETURN(const auto request, MakeRequest(context, flags));
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.SubmitFeedback(request));
   context.out << (context.json ? ToJsonLine(response) : Describe(response));
   return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "node/cli/limits.h"
+#include "node/reasons.h"
 
 namespace ruvd {
 namespace {
@@ -43,6 +44,19 @@ Details Read(const std::string& bytes) {
   return details;
 }
 
+absl::Status Unreachable(std::string_view message, std::string_view server) {
+  if (message.find("Ssl handshake") != std::string_view::npos) {
+    return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
+                 "no TLS with {}: {}; --tls-ca names the certificate of that node or of whoever "
+                 "issued it, and is left out where api.tls_cert is not set",
+                 server, message);
+  }
+  return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
+               "no node answers at {}; start one with `ruvd demo` or `ruvd serve`, name another "
+               "with --server, or add --tls-ca if it speaks TLS",
+               server);
+}
+
 }  // namespace
 
 absl::Status StatusOfCall(int code, std::string_view message, const std::string& details,
@@ -60,14 +74,18 @@ absl::Status StatusOfCall(int code, std::string_view message, const std::string&
     return status;
   }
   if (status_code == absl::StatusCode::kUnavailable) {
-    return Error(status_code, reasons::kNodeUnreachable,
-                 "no node answers at {}; start one with `ruvd demo` or `ruvd serve`, or name "
-                 "another with --server",
-                 server);
+    return Unreachable(message, server);
   }
   if (status_code == absl::StatusCode::kDeadlineExceeded) {
     return Error(status_code, reasons::kDeadlineExceeded,
                  "the node at {} did not finish in time; it may be busy, try again", server);
+  }
+  // Refused before any service saw the call (api/authorization.h), without details.
+  if (status_code == absl::StatusCode::kUnauthenticated) {
+    return MakeError(status_code, reasons::kCallerUnknown, message);
+  }
+  if (status_code == absl::StatusCode::kPermissionDenied && !message.empty()) {
+    return MakeError(status_code, reasons::kRoleMissing, message);
   }
   if (message.empty()) {
     return Error(

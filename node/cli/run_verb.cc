@@ -123,7 +123,7 @@ absl::Status RunPrompt(CommandContext& context, const RunFlags& flags) {
                     .rows = static_cast<size_t>(context.rows)});
   ASSIGN_OR_RETURN(inference::v1::GenerateRequest request, MakeRequest(flags, std::move(prompt)));
   request.set_stream_frames(live);
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   client.set_timeout(std::chrono::seconds(flags.timeout_seconds));
   const absl::Status status =
       client.Generate(request, [&](const auto& event) { view.OnEvent(event); });

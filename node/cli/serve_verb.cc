@@ -22,14 +22,32 @@
 namespace ruvd {
 namespace {
 
-constexpr char kGroup[] = "Run a node";
+constexpr char kServeGroup[] = "Run a node";
 
-sigset_t StopSignals() {
+// SIGTERM and SIGINT stop the node, SIGHUP gives it new credentials.
+sigset_t ServeSignals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   return signals;
+}
+
+// Waits for a signal to stop, and returns it.
+int AwaitStop(const sigset_t& signals, Node& node) {
+  for (;;) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    if (signal != SIGHUP) {
+      return signal;
+    }
+    if (const absl::Status status = node.ReloadCredentials(); status.ok()) {
+      spdlog::info("received SIGHUP: new links use a new TLS key, clients' tokens were read again");
+    } else {
+      spdlog::error("received SIGHUP, but credentials stay as they were: {}", MessageOf(status));
+    }
+  }
 }
 
 // "-" keeps the fields of the ready line apart for whoever parses it.
@@ -41,7 +59,7 @@ absl::Status Serve(CommandContext& context, const ConfigFlags& flags) {
   ASSIGN_OR_RETURN(const NodeConfig config, flags.Load(context, nullptr));
   RETURN_IF_ERROR(CheckConfig(config));
   // Blocked before any thread starts, so that every thread inherits it and only sigwait sees them.
-  const sigset_t signals = StopSignals();
+  const sigset_t signals = ServeSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   SetUpLogging(config.log, config.node.name);
@@ -57,8 +75,7 @@ absl::Status Serve(CommandContext& context, const ConfigFlags& flags) {
                              node->id())
               << "\n"
               << std::flush;
-  int signal = 0;
-  sigwait(&signals, &signal);
+  const int signal = AwaitStop(signals, *node);
   // A second signal ends the process at once.
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   spdlog::info("received {}, draining for at most {} s", signal == SIGTERM ? "SIGTERM" : "SIGINT",
@@ -83,10 +100,10 @@ absl::Status Version(CommandContext& context) {
 
 void AddServeVerbs(VerbTable& verbs) {
   auto flags = std::make_shared<ConfigFlags>();
-  CLI::App& serve = verbs.Add("serve", kGroup, "Run a node until SIGTERM or Ctrl-C",
+  CLI::App& serve = verbs.Add("serve", kServeGroup, "Run a node until SIGTERM or Ctrl-C",
                               [flags](CommandContext& context) { return Serve(context, *flags); });
   flags->AddTo(serve);
-  verbs.Add("version", kGroup, "The version of this program", Version);
+  verbs.Add("version", kServeGroup, "The version of this program", Version);
 }
 
 }  // namespace ruvd

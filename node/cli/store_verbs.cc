@@ -187,7 +187,7 @@ absl::Status CheckRunning(const StoreFlags& flags) {
 
 absl::Status BackUpRunning(CommandContext& context, const StoreFlags& flags) {
   RETURN_IF_ERROR(CheckRunning(flags));
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto backup, client.BackUpStore(flags.name));
   if (context.json) {
     context.out << ToJsonLine(backup);
@@ -386,7 +386,7 @@ absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {
         "remove single patterns with `ruvd pattern rm`");
   }
   RETURN_IF_ERROR(CheckRunning(flags));
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   return client.EraseUser(flags.user).status();
 }
 

@@ -17,10 +17,10 @@
 namespace ruvd {
 namespace {
 
-constexpr char kGroup[] = "Use a node";
+constexpr char kTextGroup[] = "Use a node";
 
 absl::Status Embed(CommandContext& context, const std::string& text) {
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   inference::v1::EmbedRequest request;
   request.set_text(text);
   ASSIGN_OR_RETURN(const auto response, client.Embed(request));
@@ -37,7 +37,7 @@ absl::Status Embed(CommandContext& context, const std::string& text) {
 }
 
 absl::Status Tokenize(CommandContext& context, const inference::v1::TokenizeRequest& request) {
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.Tokenize(request));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -55,7 +55,7 @@ absl::Status Tokenize(CommandContext& context, const inference::v1::TokenizeRequ
 }
 
 absl::Status Score(CommandContext& context, const inference::v1::ScoreRequest& request) {
-  NodeClient client(context.server);
+  NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.Score(request));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -76,7 +76,7 @@ void AddScore(VerbTable& verbs) {
   };
   auto flags = std::make_shared<Flags>();
   CLI::App& verb =
-      verbs.Add("score", kGroup, "Loss of a completion given a prompt, without generating",
+      verbs.Add("score", kTextGroup, "Loss of a completion given a prompt, without generating",
                 [flags](CommandContext& context) {
                   inference::v1::ScoreRequest score;
                   score.set_prompt(flags->prompt);
@@ -99,7 +99,7 @@ void AddScore(VerbTable& verbs) {
 
 void AddTextVerbs(VerbTable& verbs) {
   auto text = std::make_shared<std::string>();
-  CLI::App& embed = verbs.Add("embed", kGroup, "The vector that patterns are searched by",
+  CLI::App& embed = verbs.Add("embed", kTextGroup, "The vector that patterns are searched by",
                               [text](CommandContext& context) { return Embed(context, *text); });
   embed.add_option("text", *text, "Text to embed")->required();
 
@@ -109,7 +109,7 @@ void AddTextVerbs(VerbTable& verbs) {
   };
   auto flags = std::make_shared<TokenizeFlags>();
   CLI::App& tokenize =
-      verbs.Add("tokenize", kGroup, "Tokens of a text", [flags](CommandContext& context) {
+      verbs.Add("tokenize", kTextGroup, "Tokens of a text", [flags](CommandContext& context) {
         inference::v1::TokenizeRequest request;
         request.set_text(flags->text);
         request.set_parse_special(flags->special);

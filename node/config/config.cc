@@ -98,17 +98,29 @@ absl::Status Missing(std::string_view key, std::string_view remedy) {
                key);
 }
 
-// The services ask for no credentials.
+// Beyond this machine the services are for those who say who they are, and nobody hears it.
 absl::Status CheckApiAddress(const NodeConfig& config) {
-  const std::optional<HostPort> address = ParseHostPort(config.api.listen);
-  if (config.api.allow_remote || (address && IsLoopback(address->host))) {
+  const auto& api = config.api;
+  if (api.tls_cert.empty() != api.tls_key.empty()) {
+    return Missing(api.tls_cert.empty() ? "api.tls_cert" : "api.tls_key",
+                   "TLS needs a certificate and its key");
+  }
+  if (!api.token_file.empty() && api.tls_cert.empty()) {
+    return Missing("api.tls_cert",
+                   "tokens are never taken in the clear; name a certificate and its "
+                   "key, or leave api.token_file out");
+  }
+  const std::optional<HostPort> address = ParseHostPort(api.listen);
+  if (api.allow_remote || !api.token_file.empty() || (address && IsLoopback(address->host))) {
     return absl::OkStatus();
   }
-  return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
-               "api.listen = {} is not a loopback address: whoever reaches it may change consent, "
-               "erase users and read patterns without a password; listen on 127.0.0.1, or set "
-               "api.allow_remote = true where a firewall or a tunnel guards it",
-               config.api.listen);
+  return Error(
+      absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+      "api.listen = {} is not a loopback address: whoever reaches it may change consent, "
+      "erase users and read patterns without a password; listen on 127.0.0.1, set "
+      "api.tls_cert, api.tls_key and api.token_file, or set api.allow_remote = true where a "
+      "firewall or a tunnel guards it",
+      api.listen);
 }
 
 }  // namespace

@@ -27,7 +27,14 @@ struct NodeConfig {
   struct ApiSection {
     // Inference, learning, pattern and admin services. Port 0 picks a free one.
     std::string listen = "127.0.0.1:7420";
-    // Without credentials, so whoever reaches it may change consent, erase users and read patterns.
+    // PEM files: the server's certificate (with its chain) and its key. Empty: plain connections.
+    std::string tls_cert;
+    std::string tls_key;
+    // Who may call what, a line each: ROLE[,ROLE] TOKEN. Empty: whoever reaches the port may do
+    // everything.
+    std::string token_file;
+    // Beyond loopback without TLS and tokens: whoever reaches it may change consent, erase users
+    // and read patterns.
     bool allow_remote = false;
   } api;
   struct ModelSection {
@@ -112,11 +119,12 @@ struct NodeConfig {
     std::string listen = "127.0.0.1:7421";  // Link service
     std::string advertise;                  // what peers dial; empty: listen
     std::vector<std::string> seeds;
-    std::string certificate;  // admission certificate file; default DATA_DIR/node.cert
-    std::string authority;    // the cluster authority's public key, 64 hexadecimal digits
-    int round_seconds = 10;   // how often a changed adapter delta is offered
-    int core_rank = 32;       // of the shared R-core
-    uint64_t frame_seed = 1;  // of the random frame; equal in the whole cluster
+    std::string certificate;       // admission certificate file; default DATA_DIR/node.cert
+    std::string authority;         // the cluster authority's public key, 64 hexadecimal digits
+    std::string tls = "required";  // of links: required or off, equal on all nodes
+    int round_seconds = 10;        // how often a changed adapter delta is offered
+    int core_rank = 32;            // of the shared R-core
+    uint64_t frame_seed = 1;       // of the random frame; equal in the whole cluster
   } federation;
   struct StorageSection {
     uint64_t soft_reserve_bytes = 512ULL << 20;  // below this free space patterns are refused

@@ -25,6 +25,7 @@ constexpr std::string_view kDeepGuards[] = {"replay", "replay_kl", "ewc", "repla
                                             "replay_kl_ewc"};
 constexpr std::string_view kRouters[] = {"off", "logistic", "fastgrnn", "cascade"};
 constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
+constexpr std::string_view kLinkTls[] = {"required", "off"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
 // More cores than any machine this is built for, more waiting work than any client waits for: such
@@ -51,9 +52,21 @@ const std::array kKeys = {
 
     ConfigKey{"api", "listen", "HOST:PORT of the gRPC services for clients; port 0 picks one.",
               RUVD_FIELD(std::string, api.listen), 0, 0, TextRule::kAddress},
-    ConfigKey{"api", "allow_remote",
-              "Let `listen` be other than loopback: whoever reaches it may do everything.",
-              RUVD_FIELD(bool, api.allow_remote)},
+    ConfigKey{"api", "tls_cert", "PEM file of the server's certificate; empty is no encryption.",
+              RUVD_FIELD(std::string, api.tls_cert)},
+    ConfigKey{"api", "tls_key",
+              "PEM file of its key, of mode 0600; both are read when they change.",
+              RUVD_FIELD(std::string, api.tls_key)},
+    ConfigKey{
+        "api", "token_file",
+        "File of mode 0600 with a line ROLE[,ROLE] TOKEN for each client; roles are observer, "
+        "contributor and admin. Empty asks for no token.",
+        RUVD_FIELD(std::string, api.token_file)},
+    ConfigKey{
+        "api", "allow_remote",
+        "Let `listen` be other than loopback without TLS and tokens: whoever reaches it may do "
+        "everything.",
+        RUVD_FIELD(bool, api.allow_remote)},
 
     ConfigKey{"model", "path", "GGUF file of the model. Required.",
               RUVD_FIELD(std::string, model.path)},
@@ -187,6 +200,9 @@ const std::array kKeys = {
               RUVD_FIELD(std::string, federation.certificate)},
     ConfigKey{"federation", "authority", "The cluster authority's public key, 64 hex digits.",
               RUVD_FIELD(std::string, federation.authority), 0, 0, TextRule::kHex64OrEmpty},
+    ConfigKey{"federation", "tls",
+              "Of links between nodes: required, or off for plain text. Equal on all nodes.",
+              RUVD_FIELD(std::string, federation.tls), 0, 0, TextRule::kOneOf, kLinkTls},
     ConfigKey{"federation", "round_seconds", "How often a changed adapter delta is offered.",
               RUVD_FIELD(int, federation.round_seconds), 1, kMaxSeconds},
     ConfigKey{"federation", "core_rank", "Rank of the shared R-core.",

@@ -111,9 +111,11 @@ class TestPeer {
   LocalNode& local() { return local_; }
   LinkId link() const { return link_; }
 
-  // Dials the core. The answers of the last step: the link is open if nothing closed it.
-  Answers Dial() {
+  // Dials the core, with `revocations` as the list that it announces. The answers of the last step:
+  // the link is open if nothing closed it.
+  Answers Dial(const std::string& revocations = "") {
     handshake_ = std::make_unique<Handshake>(local_, /*dialed=*/true, Handshake::Nonce{1});
+    handshake_->Announce(revocations);
     Answers answers;
     answers.Add(target_->core().OnLinkOpened(link_, "", target_->now()));
     answers.Add(target_->core().OnFrame(link_, handshake_->Hello(), target_->now()));

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "privacy/envelope/equivocation.h"
+#include "privacy/identity/join_invitation.h"
 #include "privacy/identity/join_token.h"
 #include "privacy/identity/key_rotation.h"
 #include "privacy/identity/revocation_list.h"
@@ -31,6 +32,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (const auto evidence = Equivocation::Parse(bytes); evidence.ok()) {
     RUVD_CHECK(evidence->Encode() == AsText(bytes) && !evidence->Verify(key.public_key()).ok());
+  }
+  if (const auto invitation = JoinInvitation::Parse(AsText(bytes)); invitation.ok()) {
+    // Not the same text: hexadecimal digits may be capitals.
+    RUVD_CHECK(JoinInvitation::Parse(invitation->Encode()).value() == *invitation);
   }
   JoinTokens tokens(authority, {}, [](std::string_view) { return absl::OkStatus(); });
   JoinRequest request{.token = std::string(AsText(bytes)), .node_key = key.public_key()};

@@ -37,10 +37,11 @@ using testing::HasSubstr;
 // An actor that failed too often and is stopped.
 class StoppedFederation final : public FederationActor {
  public:
-  LinkId OpenLink(std::shared_ptr<LinkSink>, std::string) override { return 1; }
+  LinkId OpenLink(std::shared_ptr<LinkSink>, std::string, LinkChannel) override { return 1; }
   void OnDialFailed(std::string) override {}
   bool OnFrame(LinkId, std::shared_ptr<const federation::v1::Frame>) override { return false; }
   void OnClosed(LinkId) override {}
+  void SetRevocations(RevocationList) override {}
   void OnPatternStored(const PatternId&) override {}
   void View(std::function<void(absl::StatusOr<FederationView>)> done) override { done(Stopped()); }
   void SetConsent(ConsentTier, std::function<void(absl::StatusOr<ConsentAnswer>)> done) override {

@@ -203,6 +203,18 @@ TEST(ConfigCheckTest, NamesWhatIsMissingOrContradicts) {
     config.api.listen = near;
     EXPECT_TRUE(CheckConfig(config).ok()) << near;
   }
+  config.api.token_file = "tokens";
+  EXPECT_THAT(MessageOf(CheckConfig(config)),
+              AllOf(HasSubstr("api.tls_cert"), HasSubstr("in the clear")));
+  config.api.tls_cert = "cert.pem";
+  EXPECT_THAT(MessageOf(CheckConfig(config)), HasSubstr("api.tls_key"));
+  config.api.tls_key = "key.pem";
+  EXPECT_TRUE(CheckConfig(config).ok());
+  config.api.listen = "0.0.0.0:7420";
+  EXPECT_TRUE(CheckConfig(config).ok()) << "callers say who they are, and nobody hears it";
+  config.api.token_file.clear();
+  EXPECT_THAT(MessageOf(CheckConfig(config)), HasSubstr("api.token_file"));
+  config.api = {};
   config.federation.enabled = true;
   EXPECT_THAT(MessageOf(CheckConfig(config)), HasSubstr("federation.authority"));
   config.federation.authority = std::string(64, 'a');

@@ -20,6 +20,8 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/reasons.h"
+#include "node/api/link_tls.h"
 #include "node/api/rpc_status.h"
 #include "node/cli/identity.h"
 #include "privacy/identity/admission.h"
@@ -64,6 +66,13 @@ class NodeCertificateTest : public NodeTest {
                                     certificate->Encode())
                     .ok());
   }
+  // As somebody with a TLS key, which anybody can make.
+  static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride(kSelfSignedName);
+    return grpc::CreateCustomChannel(address, LinkCredentials(MakeSelfSignedCertificate().value()),
+                                     arguments);
+  }
 };
 
 TEST_F(NodeCertificateTest, AnExpiredCertificateIsNamed) {
@@ -90,8 +99,7 @@ TEST_F(NodeCertificateTest, AFloodOnALinkEndsTheLinkAndNothingElse) {
   const auto authority = ClusterAuthority::Generate();
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   Start();
-  auto stub = federation::v1::FederationService::NewStub(
-      grpc::CreateChannel(node_->federation_address(), grpc::InsecureChannelCredentials()));
+  auto stub = federation::v1::FederationService::NewStub(ChannelTo(node_->federation_address()));
   federation::v1::Frame frame;
   frame.mutable_chunk()->set_data(std::string(100 << 10, 'x'));
   for (int link = 0; link < 3; ++link) {
@@ -115,8 +123,7 @@ TEST_F(NodeCertificateTest, ASilentLinkDoesNotHoldUpTheStop) {
   const auto authority = ClusterAuthority::Generate();
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   Start();
-  auto stub = federation::v1::FederationService::NewStub(
-      grpc::CreateChannel(node_->federation_address(), grpc::InsecureChannelCredentials()));
+  auto stub = federation::v1::FederationService::NewStub(ChannelTo(node_->federation_address()));
   grpc::ClientContext context;
   auto stream = stub->Link(&context);
   stream->WaitForInitialMetadata();
@@ -160,6 +167,7 @@ TEST_F(NodeCertificateTest, ALinkThatThePeerDoesNotEndIsCancelled) {
   builder.RegisterService(&peer);
   const auto server = builder.BuildAndStart();
   config_.federation.seeds = {"127.0.0.1:" + std::to_string(port)};
+  config_.federation.tls = "off";
   const auto authority = ClusterAuthority::Generate();
   Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
   Start();
@@ -168,6 +176,133 @@ TEST_F(NodeCertificateTest, ALinkThatThePeerDoesNotEndIsCancelled) {
   EXPECT_EQ(Status().state(), "serving");
   node_.reset();
   server->Shutdown();
+}
+
+// Stands between two nodes: ends the TLS of whoever dials it with a key of its own, and passes
+// every frame on to a node in both directions.
+class Relay final : public federation::v1::FederationService::Service {
+ public:
+  using LinkFrame = federation::v1::Frame;
+
+  explicit Relay(std::shared_ptr<grpc::Channel> onward) : stub_(std::move(onward)) {}
+
+  grpc::Status Link(grpc::ServerContext*,
+                    grpc::ServerReaderWriter<LinkFrame, LinkFrame>* dialer) override {
+    links.fetch_add(1);
+    dialer->SendInitialMetadata();  // the dialler waits for it
+    grpc::ClientContext context;
+    const auto listener = stub_.Link(&context);
+    std::thread back([&] {
+      LinkFrame frame;
+      while (listener->Read(&frame) && dialer->Write(frame)) {
+      }
+      context.TryCancel();
+    });
+    LinkFrame frame;
+    while (dialer->Read(&frame) && listener->Write(frame)) {
+    }
+    listener->WritesDone();
+    back.join();
+    (void)listener->Finish();
+    return grpc::Status::OK;
+  }
+  std::atomic<size_t> links = 0;
+
+ private:
+  federation::v1::FederationService::Stub stub_;
+};
+
+// Two nodes of one cluster in this process, the second of which dials the address `seed_`.
+class TwoNodesTest : public NodeCertificateTest {
+ protected:
+  void StartBoth(const std::function<std::string(const std::string&)>& way_to) {
+    Certify(authority_, authority_, SystemClock().WallMillis() + kLife / 2);
+    Start();
+    config_.node.data_dir = folder_ / "second";
+    config_.federation.seeds = {way_to(node_->federation_address())};
+    Certify(authority_, authority_, SystemClock().WallMillis() + kLife / 2);
+    auto second = Node::Start(config_);
+    ASSERT_TRUE(second.ok()) << second.status();
+    second_ = *std::move(second);
+  }
+  void TearDown() override {
+    second_.reset();
+    NodeCertificateTest::TearDown();
+  }
+  // What the first node says, once `enough` is true of it.
+  admin::v1::GetStatusResponse AwaitStatus(
+      const std::function<bool(const admin::v1::GetStatusResponse&)>& enough) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    admin::v1::GetStatusResponse status = Status();
+    while (!enough(status) && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      status = Status();
+    }
+    return status;
+  }
+  static uint64_t Refused(const admin::v1::GetStatusResponse& status, const char* reason) {
+    const auto found = status.refused_envelopes().find(reason);
+    return found == status.refused_envelopes().end() ? 0 : found->second;
+  }
+
+  ClusterAuthority authority_ = ClusterAuthority::Generate();
+  std::unique_ptr<Node> second_;
+};
+
+TEST_F(TwoNodesTest, LinkOverTlsAndOnWithNewKeys) {
+  StartBoth([](const std::string& address) { return address; });
+  const auto two = [](const auto& status) { return status.members_alive() == 2; };
+  EXPECT_EQ(AwaitStatus(two).members_alive(), 2u);
+  ASSERT_TRUE(node_->ReloadCredentials().ok());
+  ASSERT_TRUE(second_->ReloadCredentials().ok());
+  auto third = config_;
+  third.node.data_dir = folder_ / "third";
+  config_ = third;
+  Certify(authority_, authority_, SystemClock().WallMillis() + kLife / 2);
+  const auto newcomer = Node::Start(config_);
+  ASSERT_TRUE(newcomer.ok()) << newcomer.status();
+  const auto three = [](const auto& status) { return status.members_alive() == 3; };
+  EXPECT_EQ(AwaitStatus(three).members_alive(), 3u);
+}
+
+TEST_F(TwoNodesTest, ARelayThatEndsTlsBetweenThemIsRefused) {
+  std::unique_ptr<Relay> relay;
+  std::unique_ptr<grpc::Server> server;
+  const auto tls = LinkTls::Create(folder_ / "relay.pem");
+  ASSERT_TRUE(tls.ok());
+  StartBoth([&](const std::string& address) {
+    relay = std::make_unique<Relay>(ChannelTo(address));
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", (*tls)->server_credentials(), &port);
+    builder.RegisterService(relay.get());
+    server = builder.BuildAndStart();
+    return "127.0.0.1:" + std::to_string(port);
+  });
+  const auto status =
+      AwaitStatus([](const auto& seen) { return Refused(seen, reasons::kChannelBinding) > 0; });
+  EXPECT_GT(Refused(status, reasons::kChannelBinding), 0u);
+  EXPECT_GT(relay->links.load(), 0u);
+  EXPECT_EQ(status.members_alive(), 1u);
+  second_.reset();
+  node_.reset();
+  server->Shutdown();
+}
+
+TEST_F(TwoNodesTest, OneThatSpeaksPlainTextIsNotLinked) {
+  config_.federation.tls = "off";
+  StartBoth([this](const std::string& address) {
+    config_.federation.tls = "required";
+    return address;
+  });
+  auto channel =
+      grpc::CreateChannel(second_->federation_address(), grpc::InsecureChannelCredentials());
+  federation::v1::Frame answer;
+  grpc::ClientContext context;
+  const auto stream = federation::v1::FederationService::NewStub(channel)->Link(&context);
+  EXPECT_FALSE(stream->Read(&answer)) << "the node with TLS says nothing in plain text";
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Status().members_alive(), 1u);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "federation/gossip_core.h"
 #include "inference/adapter/frame.h"
 #include "inference/package/model_package.h"
+#include "node/api/link_tls.h"
 #include "node/config/config.h"
 #include "privacy/consent/consent.h"
 #include "privacy/sodium.h"
@@ -68,8 +69,12 @@ SharedPattern HarmlessPattern(uint32_t dimension) {
 }  // namespace
 
 struct LinkProbe::State {
-  explicit State(const std::string& address)
-      : channel(Connect(address)), stub(channel), stream(stub.Link(&context)) {
+  State(const std::string& address, TlsCertificate own)
+      : certificate(std::move(own)),
+        channel(Connect(address, certificate)),
+        stub(channel),
+        stream(stub.Link(&context)) {
+    stream->WaitForInitialMetadata();  // or until nobody answers, which the reader finds out
     reader = std::thread([this] { ReadAll(); });
   }
   ~State() {
@@ -77,10 +82,17 @@ struct LinkProbe::State {
     reader.join();
   }
 
-  static std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
+  static std::shared_ptr<grpc::Channel> Connect(const std::string& address,
+                                                const TlsCertificate& own) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+    arguments.SetSslTargetNameOverride(kSelfSignedName);
+    return grpc::CreateCustomChannel(address, LinkCredentials(own), arguments);
+  }
+
+  LinkChannel Channel() const {
+    return {.peer_certificate = PeerCertificateOf(*context.auth_context()),
+            .own_certificates = {certificate.hash}};
   }
 
   void ReadAll() {
@@ -153,6 +165,7 @@ struct LinkProbe::State {
   std::unique_ptr<GossipCore> core;
   LinkFrame own_push;
 
+  const TlsCertificate certificate;
   grpc::ClientContext context;
   std::shared_ptr<grpc::Channel> channel;
   federation::v1::FederationService::Stub stub;
@@ -170,14 +183,17 @@ LinkProbe::~LinkProbe() = default;
 absl::StatusOr<std::unique_ptr<LinkProbe>> LinkProbe::Open(const std::string& address,
                                                            const ClusterAuthority& authority,
                                                            const std::string& model) {
-  std::unique_ptr<LinkProbe> probe(new LinkProbe(std::make_unique<State>(address)));
+  RETURN_IF_ERROR(RequireTls13());
+  ASSIGN_OR_RETURN(TlsCertificate certificate, MakeSelfSignedCertificate());
+  std::unique_ptr<LinkProbe> probe(
+      new LinkProbe(std::make_unique<State>(address, std::move(certificate))));
   State& state = *probe->state_;
   ASSIGN_OR_RETURN(GossipConfig config, ConfigOfProbe(authority, state.key, model));
   const SharedPattern pattern = HarmlessPattern(config.pattern_rules.dimension);
   const Instant now = Instant::Of(SystemClock());
   ASSIGN_OR_RETURN(state.core, GossipCore::Create(std::move(config), state.key, SecureRandomBytes,
                                                   /*seed=*/1, now));
-  RETURN_IF_ERROR(state.Perform(state.core->OnLinkOpened(kLink, address, now)));
+  RETURN_IF_ERROR(state.Perform(state.core->OnLinkOpened(kLink, address, now, state.Channel())));
   RETURN_IF_ERROR(state.RunUntil([&] { return state.core->active_links() == 1; }));
   ASSIGN_OR_RETURN(const Actions consented,
                    state.core->SetConsent(

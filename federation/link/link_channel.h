@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace ruvd {
+
+// What TLS knows of the channel that a link runs over. Certificates go by the SHA-256 of their DER.
+// A plain value.
+struct LinkChannel {
+  // Whose key the peer proved to TLS; nullopt on a plain link.
+  std::optional<Digest> peer_certificate;
+  // Those of this node that the peer may have been shown: the present one, and the ones before it
+  // that a change of the key left in use for a moment. Empty on a plain link.
+  std::vector<Digest> own_certificates;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/admission_service.h"
+
+#include <grpc/support/time.h>
+#include <grpcpp/alarm.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/mutex.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/reasons.h"
+#include "node/api/query_lane.h"
+#include "node/api/rpc_status.h"
+#include "node/limits.h"
+#include "ruvd/admission/v1/admission.grpc.pb.h"
+
+namespace ruvd {
+namespace {
+
+using JoinReactor =
+    grpc::ServerBidiReactor<admission::v1::JoinRequest, admission::v1::JoinResponse>;
+
+template <typename Array>
+absl::StatusOr<Array> ExactBytes(const std::string& bytes, std::string_view what) {
+  Array array{};
+  if (bytes.size() != array.size()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "{} has {} bytes instead of {}; update the program that calls", what, bytes.size(),
+                 array.size());
+  }
+  std::copy(bytes.begin(), bytes.end(), array.begin());
+  return array;
+}
+
+// One node that joins. gRPC calls the reactions one after another, except OnCancel.
+class Joining final : public JoinReactor, public std::enable_shared_from_this<Joining> {
+ public:
+  static JoinReactor* Start(const AdmissionDependencies& dependencies, std::atomic<size_t>& joins,
+                            grpc::CallbackServerContext* context) {
+    std::shared_ptr<Joining> joining(new Joining(dependencies, joins, context));
+    joining->self_ = joining;
+    if (joins.fetch_add(1) >= limits::kMaxJoinsUnderWay) {
+      joining->Finish(ToRpcStatus(
+          Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                "{} nodes join already; try again in a moment", limits::kMaxJoinsUnderWay)));
+    } else {
+      joining->GiveUpInTime();
+      joining->StartSendInitialMetadata();  // with it the caller knows the connection
+      joining->StartRead(&joining->request_);
+    }
+    return joining.get();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      Finish(grpc::Status::CANCELLED);
+    } else if (!welcomed_ && request_.has_greeting()) {
+      Welcome(request_.greeting());
+    } else if (welcomed_ && request_.has_application()) {
+      dependencies_.files->Post([self = shared_from_this()] { self->Admit(); });
+    } else {
+      Finish(ToRpcStatus(Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                               "a step of joining came out of order; update the program that "
+                               "calls")));
+    }
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) {
+      Finish(grpc::Status::CANCELLED);
+    } else if (request_.has_application()) {
+      Finish(grpc::Status::OK);
+    } else {
+      welcomed_ = true;
+      StartRead(&request_);
+    }
+  }
+  void OnDone() override {
+    {
+      const MutexLock lock(mutex_);
+      context_ = nullptr;  // gRPC's, gone after this
+    }
+    alarm_.Cancel();
+    joins_.fetch_sub(1);
+    const std::shared_ptr<Joining> self = std::move(self_);
+  }
+
+ private:
+  Joining(const AdmissionDependencies& dependencies, std::atomic<size_t>& joins,
+          grpc::CallbackServerContext* context)
+      : dependencies_(dependencies), joins_(joins), context_(context) {}
+
+  void GiveUpInTime() {
+    alarm_.Set(gpr_time_from_seconds(limits::kJoinPatience.count(), GPR_TIMESPAN),
+               [weak = weak_from_this()](bool due) {
+                 if (const std::shared_ptr<Joining> self = weak.lock(); due && self != nullptr) {
+                   const MutexLock lock(self->mutex_);
+                   if (self->context_ != nullptr) {
+                     self->context_->TryCancel();
+                   }
+                 }
+               });
+  }
+
+  void Welcome(const admission::v1::Greeting& greeting) {
+    const absl::Status status = [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(const auto nonce,
+                       ExactBytes<JoinWelcome::Nonce>(greeting.nonce(), "the greeting's nonce"));
+      ASSIGN_OR_RETURN(const Digest seen, ExactBytes<Digest>(greeting.seen_certificate(),
+                                                             "the greeting's certificate"));
+      const std::vector<Digest> own = dependencies_.tls->own_certificates();
+      if (std::ranges::find(own, seen) == own.end()) {
+        return Error(absl::StatusCode::kPermissionDenied, reasons::kChannelBinding,
+                     "the caller sees a TLS certificate that is not this node's: something between "
+                     "ends TLS; dial the node directly");
+      }
+      const JoinWelcome welcome = dependencies_.office->Welcome(nonce, seen);
+      auto* message = response_.mutable_welcome();
+      message->set_authority(std::string(AsText(welcome.authority)));
+      message->set_proof(std::string(AsText(welcome.proof)));
+      return absl::OkStatus();
+    }();
+    if (status.ok()) {
+      StartWrite(&response_);
+    } else {
+      Finish(ToRpcStatus(status));
+    }
+  }
+
+  void Admit() {
+    const admission::v1::Application& application = request_.application();
+    const absl::Status status = [&]() -> absl::Status {
+      JoinRequest join{.token = application.token(), .name = application.name()};
+      ASSIGN_OR_RETURN(join.node_key,
+                       ExactBytes<PublicKey>(application.node_key(), "the node's key"));
+      ASSIGN_OR_RETURN(join.proof, ExactBytes<Signature>(application.proof(), "the proof"));
+      ASSIGN_OR_RETURN(const AdmissionCert certificate, dependencies_.office->Admit(join));
+      response_.mutable_admission()->set_admission_cert(certificate.Encode());
+      return absl::OkStatus();
+    }();
+    if (status.ok()) {
+      StartWrite(&response_);
+    } else {
+      Finish(ToRpcStatus(status));
+    }
+  }
+
+  const AdmissionDependencies& dependencies_;
+  std::atomic<size_t>& joins_;
+  std::shared_ptr<Joining> self_;
+  admission::v1::JoinRequest request_;
+  admission::v1::JoinResponse response_;
+  bool welcomed_ = false;
+  grpc::Alarm alarm_;
+  Mutex mutex_;
+  grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);
+};
+
+class AdmissionServiceImpl final : public admission::v1::AdmissionService::CallbackService {
+ public:
+  explicit AdmissionServiceImpl(const AdmissionDependencies& dependencies)
+      : dependencies_(dependencies) {}
+
+  JoinReactor* Join(grpc::CallbackServerContext* context) override {
+    return Joining::Start(dependencies_, joins_, context);
+  }
+
+ private:
+  const AdmissionDependencies dependencies_;
+  std::atomic<size_t> joins_{0};
+};
+
+class AuthorityServiceImpl final : public admission::v1::AuthorityService::CallbackService {
+ public:
+  explicit AuthorityServiceImpl(const AdmissionDependencies& dependencies)
+      : dependencies_(dependencies), lane_(dependencies.files, limits::kMaxJoinsUnderWay) {}
+
+  grpc::ServerUnaryReactor* CreateJoinToken(
+      grpc::CallbackServerContext* context, const admission::v1::CreateJoinTokenRequest* request,
+      admission::v1::CreateJoinTokenResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    lane_.Run(context, reactor, [this, request, response]() -> absl::Status {
+      // What is too long for a token is so for its issuer, too.
+      const auto lifetime = static_cast<int64_t>(
+          std::min<uint64_t>(request->lifetime_ms(), std::numeric_limits<int32_t>::max()));
+      ASSIGN_OR_RETURN(const Invitation invitation,
+                       dependencies_.office->Invite(request->roles(), lifetime));
+      response->set_token(invitation.text.Encode());
+      response->set_expires_ms(invitation.expires_ms);
+      return absl::OkStatus();
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* RevokeNode(grpc::CallbackServerContext* context,
+                                       const admission::v1::RevokeNodeRequest* request,
+                                       admission::v1::RevokeNodeResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    lane_.Run(context, reactor, [this, request, response]() -> absl::Status {
+      ASSIGN_OR_RETURN(const NodeId node, ExactBytes<NodeId>(request->node_id(), "a node id"));
+      ASSIGN_OR_RETURN(const RevocationList list, dependencies_.office->Revoke(node));
+      dependencies_.on_revoked(list);
+      response->set_number(list.number);
+      response->set_revoked(static_cast<uint32_t>(list.nodes.size()));
+      return absl::OkStatus();
+    });
+    return reactor;
+  }
+
+ private:
+  const AdmissionDependencies dependencies_;
+  QueryLane lane_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeAdmissionService(const AdmissionDependencies& dependencies) {
+  return std::make_unique<AdmissionServiceImpl>(dependencies);
+}
+
+std::unique_ptr<grpc::Service> MakeAuthorityService(const AdmissionDependencies& dependencies) {
+  return std::make_unique<AuthorityServiceImpl>(dependencies);
+}
+
+}  // namespace ruvd

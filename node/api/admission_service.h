@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+
+#include "base/executor.h"
+#include "node/admission_office.h"
+#include "node/api/link_tls.h"
+
+namespace ruvd {
+
+// What the services of the cluster authority's node call. All borrowed; they outlive the server.
+struct AdmissionDependencies {
+  AdmissionOffice* office = nullptr;
+  const LinkTls* tls = nullptr;  // of the port of peers
+  Executor* files = nullptr;     // of what waits for the disk
+  // Hears of a longer revocation list.
+  std::function<void(const RevocationList&)> on_revoked;
+};
+
+// On the port of peers: admits who has a token. At most kMaxJoinsUnderWay at a time, each for at
+// most kJoinPatience.
+std::unique_ptr<grpc::Service> MakeAdmissionService(const AdmissionDependencies& dependencies);
+
+// On the port of clients: makes tokens, revokes nodes.
+std::unique_ptr<grpc::Service> MakeAuthorityService(const AdmissionDependencies& dependencies);
+
+}  // namespace ruvd

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/authorization.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "privacy/identity/admission.h"
+
+namespace ruvd {
+namespace {
+
+// Roles imply nothing; these sets say it once.
+// What shows no user's text and changes nothing.
+constexpr uint32_t kLook = roles::kObserver | roles::kContributor | roles::kAdmin;
+// What works with the model and the patterns.
+constexpr uint32_t kWork = roles::kContributor | roles::kAdmin;
+// What shows other users' text, or changes what all of them get.
+constexpr uint32_t kManage = roles::kAdmin;
+
+constexpr std::array kRules = {
+    RpcRule{"/grpc.health.v1.Health/Check", 0, /*anybody=*/true},
+    RpcRule{"/grpc.health.v1.Health/Watch", 0, /*anybody=*/true},
+    // The protos are public.
+    RpcRule{"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", kLook},
+
+    RpcRule{"/ruvd.adapter.v1.AdapterService/DiffAdapters", kLook},
+    RpcRule{"/ruvd.adapter.v1.AdapterService/ExportAdapter", kManage},
+    RpcRule{"/ruvd.adapter.v1.AdapterService/GetAdapter", kLook},
+    RpcRule{"/ruvd.adapter.v1.AdapterService/ImportAdapter", kManage},
+    RpcRule{"/ruvd.adapter.v1.AdapterService/ListAdapters", kLook},
+    RpcRule{"/ruvd.adapter.v1.AdapterService/LoadAdapter", kManage},
+    RpcRule{"/ruvd.adapter.v1.AdapterService/PinAdapter", kManage},
+    RpcRule{"/ruvd.adapter.v1.AdapterService/RollbackAdapter", kManage},
+    RpcRule{"/ruvd.adapter.v1.AdapterService/UnloadAdapter", kManage},
+
+    RpcRule{"/ruvd.admin.v1.AdminService/BackUpStore", kManage},
+    RpcRule{"/ruvd.admin.v1.AdminService/EraseUser", kManage},
+    RpcRule{"/ruvd.admin.v1.AdminService/GetConsent", kLook},
+    RpcRule{"/ruvd.admin.v1.AdminService/GetStatus", kLook},
+    RpcRule{"/ruvd.admin.v1.AdminService/ListMembers", kLook},
+    RpcRule{"/ruvd.admin.v1.AdminService/SetConsent", kManage},
+
+    // On the port of links only, of the authority's node: who may join says the token.
+    RpcRule{"/ruvd.admission.v1.AdmissionService/Join", 0, /*anybody=*/true},
+    RpcRule{"/ruvd.admission.v1.AuthorityService/CreateJoinToken", kManage},
+    RpcRule{"/ruvd.admission.v1.AuthorityService/RevokeNode", kManage},
+
+    // On the port of links only. Who may link is what the link's own handshake finds out, by the
+    // admission certificate and the proof of its key.
+    RpcRule{"/ruvd.federation.v1.FederationService/Link", 0, /*anybody=*/true},
+
+    RpcRule{"/ruvd.inference.v1.InferenceService/Embed", kWork},
+    RpcRule{"/ruvd.inference.v1.InferenceService/Generate", kWork},
+    RpcRule{"/ruvd.inference.v1.InferenceService/Score", kWork},
+    RpcRule{"/ruvd.inference.v1.InferenceService/Tokenize", kWork},
+
+    RpcRule{"/ruvd.learning.v1.LearningService/GetLearningStatus", kLook},
+    RpcRule{"/ruvd.learning.v1.LearningService/ListChanges", kManage},
+    RpcRule{"/ruvd.learning.v1.LearningService/ListLessons", kManage},
+    RpcRule{"/ruvd.learning.v1.LearningService/PauseLearning", kManage},
+    RpcRule{"/ruvd.learning.v1.LearningService/ResumeLearning", kManage},
+    RpcRule{"/ruvd.learning.v1.LearningService/RunBackground", kManage},
+    RpcRule{"/ruvd.learning.v1.LearningService/RunDeep", kManage},
+    RpcRule{"/ruvd.learning.v1.LearningService/SubmitFeedback", kWork},
+    RpcRule{"/ruvd.learning.v1.LearningService/Undo", kManage},
+
+    RpcRule{"/ruvd.pattern.v1.PatternService/DeletePattern", kManage},
+    RpcRule{"/ruvd.pattern.v1.PatternService/GetPattern", kWork},
+    RpcRule{"/ruvd.pattern.v1.PatternService/ListPatterns", kWork},
+    RpcRule{"/ruvd.pattern.v1.PatternService/SearchPatterns", kWork},
+    RpcRule{"/ruvd.pattern.v1.PatternService/UpsertPattern", kWork},
+    RpcRule{"/ruvd.pattern.v1.PatternService/WatchPatterns", kWork},
+
+    RpcRule{"/ruvd.witness.v1.WitnessService/GetEntry", kManage},
+    RpcRule{"/ruvd.witness.v1.WitnessService/GetStats", kLook},
+    RpcRule{"/ruvd.witness.v1.WitnessService/ListEntries", kManage},
+};
+static_assert(std::ranges::is_sorted(kRules, {}, &RpcRule::method));
+
+std::string_view ViewOf(grpc::string_ref text) {
+  return {text.data(), text.size()};
+}
+
+class TokenProcessor final : public grpc::AuthMetadataProcessor {
+ public:
+  explicit TokenProcessor(std::shared_ptr<const ApiTokens> tokens) : tokens_(std::move(tokens)) {}
+
+  bool IsBlocking() const override { return false; }
+
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata* consumed,
+                       OutputMetadata*) override {
+    const auto path = metadata.find(":path");
+    const std::string_view method = path == metadata.end() ? "" : ViewOf(path->second);
+    const auto header = metadata.find(kHeader);
+    uint32_t roles = 0;
+    if (header != metadata.end()) {
+      const std::string_view value = ViewOf(header->second);
+      roles = value.starts_with(kScheme) ? tokens_->RolesOf(value.substr(kScheme.size())) : 0;
+      consumed->emplace(kHeader, std::string(value));  // no service gets to see it
+    }
+    if (MayCall(method, roles)) {
+      return grpc::Status::OK;
+    }
+    if (roles == 0) {
+      return {grpc::StatusCode::UNAUTHENTICATED,
+              header == metadata.end()
+                  ? "this node asks its clients for a token; name the file that holds yours with "
+                    "--token-file"
+                  : "this node does not know the token; it may have been changed, ask the node's "
+                    "operator for yours"};
+    }
+    return {
+        grpc::StatusCode::PERMISSION_DENIED,
+        fmt::format("the token's roles do not allow {}; ask the node's operator for a token that "
+                    "does",
+                    method)};
+  }
+
+ private:
+  static constexpr char kHeader[] = "authorization";
+  static constexpr std::string_view kScheme = "Bearer ";
+
+  const std::shared_ptr<const ApiTokens> tokens_;
+};
+
+}  // namespace
+
+std::span<const RpcRule> RpcRules() {
+  return kRules;
+}
+
+bool MayCall(std::string_view method, uint32_t roles) {
+  const auto rule = std::ranges::lower_bound(kRules, method, {}, &RpcRule::method);
+  return rule != kRules.end() && rule->method == method &&
+         (rule->anybody || (rule->roles & roles) != 0);
+}
+
+std::shared_ptr<grpc::AuthMetadataProcessor> MakeTokenProcessor(
+    std::shared_ptr<const ApiTokens> tokens) {
+  return std::make_shared<TokenProcessor>(std::move(tokens));
+}
+
+}  // namespace ruvd

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/cli/join.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/api/link_tls.h"
+#include "node/cli/rpc_error.h"
+#include "node/limits.h"
+#include "privacy/identity/join_token.h"
+#include "privacy/sodium.h"
+#include "ruvd/admission/v1/admission.grpc.pb.h"
+
+namespace ruvd {
+namespace {
+
+using JoinStream =
+    grpc::ClientReaderWriter<admission::v1::JoinRequest, admission::v1::JoinResponse>;
+
+// One attempt, over one connection.
+class JoinAttempt {
+ public:
+  JoinAttempt(const std::string& address, const TlsCertificate& own)
+      : address_(address), stub_(ChannelTo(address, own)) {
+    context_.set_deadline(std::chrono::system_clock::now() + limits::kJoinPatience);
+    stream_ = stub_.Join(&context_);
+  }
+  ~JoinAttempt() {
+    if (stream_ != nullptr) {
+      context_.TryCancel();
+      (void)stream_->Finish();
+    }
+  }
+  JoinAttempt(const JoinAttempt&) = delete;
+  JoinAttempt& operator=(const JoinAttempt&) = delete;
+
+  // The authority, which proved that the channel ends at it.
+  absl::StatusOr<PublicKey> Greet(const ClusterId& cluster) {
+    stream_->WaitForInitialMetadata();
+    const Digest seen = PeerCertificateOf(*context_.auth_context()).value_or(Digest{});
+    JoinWelcome::Nonce nonce{};
+    SecureRandomBytes(nonce);
+    admission::v1::JoinRequest request;
+    request.mutable_greeting()->set_nonce(std::string(AsText(nonce)));
+    request.mutable_greeting()->set_seen_certificate(std::string(AsText(seen)));
+    ASSIGN_OR_RETURN(const auto response, Ask(request));
+    JoinWelcome welcome;
+    if (!Copy(response.welcome().authority(), &welcome.authority) ||
+        !Copy(response.welcome().proof(), &welcome.proof)) {
+      return Strange();
+    }
+    RETURN_IF_ERROR(welcome.Verify(cluster, nonce, seen));
+    return welcome.authority;
+  }
+
+  absl::StatusOr<AdmissionCert> Apply(const JoinRequest& join) {
+    admission::v1::JoinRequest request;
+    auto* application = request.mutable_application();
+    application->set_token(join.token);
+    application->set_node_key(std::string(AsText(join.node_key)));
+    application->set_name(join.name);
+    application->set_proof(std::string(AsText(join.proof)));
+    ASSIGN_OR_RETURN(const auto response, Ask(request));
+    return AdmissionCert::Parse(AsBytes(response.admission().admission_cert()));
+  }
+
+ private:
+  static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address,
+                                                  const TlsCertificate& own) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetSslTargetNameOverride(kSelfSignedName);
+    arguments.SetMaxReceiveMessageSize(limits::kMaxLinkMessageBytes);
+    return grpc::CreateCustomChannel(address, LinkCredentials(own), arguments);
+  }
+  template <typename Array>
+  static bool Copy(const std::string& bytes, Array* array) {
+    if (bytes.size() != array->size()) {
+      return false;
+    }
+    std::copy(bytes.begin(), bytes.end(), array->begin());
+    return true;
+  }
+  absl::Status Strange() const {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "{} answered what is no step of joining; update the older program", address_);
+  }
+
+  absl::StatusOr<admission::v1::JoinResponse> Ask(const admission::v1::JoinRequest& request) {
+    admission::v1::JoinResponse response;
+    if (stream_->Write(request) && stream_->Read(&response)) {
+      return response;
+    }
+    const grpc::Status status = std::exchange(stream_, nullptr)->Finish();
+    if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+      return Error(absl::StatusCode::kFailedPrecondition, reasons::kNotFound,
+                   "the node at {} does not hold the authority's key; join at the one where "
+                   "`ruvd token create` was called",
+                   address_);
+    }
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty()) {
+      return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
+                   "no node answers at {}: {}; name the address of its links "
+                   "(federation.listen), not of its API",
+                   address_, status.error_message());
+    }
+    RETURN_IF_ERROR(StatusOfCall(static_cast<int>(status.error_code()), status.error_message(),
+                                 status.error_details(), address_));
+    return Strange();
+  }
+
+  const std::string address_;
+  admission::v1::AdmissionService::Stub stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<JoinStream> stream_;
+};
+
+}  // namespace
+
+absl::StatusOr<AdmissionCert> JoinCluster(const std::string& address,
+                                          const JoinInvitation& invitation, const std::string& name,
+                                          const NodeKey& key, const Clock& clock) {
+  RETURN_IF_ERROR(RequireTls13());
+  ASSIGN_OR_RETURN(const TlsCertificate own, MakeSelfSignedCertificate());
+  JoinAttempt attempt(address, own);
+  ASSIGN_OR_RETURN(const PublicKey authority, attempt.Greet(invitation.cluster));
+  ASSIGN_OR_RETURN(
+      AdmissionCert certificate,
+      attempt.Apply(JoinRequest::Sign(invitation.token, name, invitation.cluster, key)));
+  RETURN_IF_ERROR(certificate.Verify(authority, clock.WallMillis()));
+  if (certificate.node_key != key.public_key()) {
+    return Error(absl::StatusCode::kInternal, reasons::kCertificateInvalid,
+                 "the authority at {} certified another key; ask its operator", address);
+  }
+  return certificate;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "privacy/identity/join_invitation.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/reasons.h"
+
+namespace ruvd {
+namespace {
+
+// As JoinTokens makes them: "ruvd-join-" and 64 hexadecimal digits.
+constexpr size_t kTokenChars = 10 + 64;
+constexpr size_t kClusterChars = 2 * sizeof(ClusterId);
+
+std::string WelcomeBytes(const PublicKey& authority, const JoinWelcome::Nonce& nonce,
+                         const Digest& certificate) {
+  constexpr std::string_view kDomain("RUVDLLM-WELCOME-v1\0", 19);
+  ByteWriter writer;
+  writer.WriteText(kDomain).WriteBytes(ClusterIdOf(authority)).WriteBytes(nonce);
+  return writer.WriteBytes(certificate).Take();
+}
+
+}  // namespace
+
+std::string JoinInvitation::Encode() const {
+  return token + "-" + ToHex(cluster);
+}
+
+absl::StatusOr<JoinInvitation> JoinInvitation::Parse(std::string_view text) {
+  const auto cluster = text.size() == kTokenChars + 1 + kClusterChars && text[kTokenChars] == '-'
+                           ? FromHex(text.substr(kTokenChars + 1))
+                           : std::nullopt;
+  if (!cluster || cluster->size() != sizeof(ClusterId)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kTokenInvalid,
+                 "the join token was not copied whole; it begins with ruvd-join- and has {} "
+                 "characters, as `ruvd token create` printed it",
+                 kTokenChars + 1 + kClusterChars);
+  }
+  JoinInvitation invitation{.token = std::string(text.substr(0, kTokenChars))};
+  std::copy(cluster->begin(), cluster->end(), invitation.cluster.begin());
+  return invitation;
+}
+
+JoinWelcome JoinWelcome::Sign(const SigningKey& authority, const Nonce& nonce,
+                              const Digest& certificate) {
+  const PublicKey& key = authority.public_key();
+  return {.authority = key,
+          .proof = authority.Sign(AsBytes(WelcomeBytes(key, nonce, certificate)))};
+}
+
+absl::Status JoinWelcome::Verify(const ClusterId& cluster, const Nonce& nonce,
+                                 const Digest& certificate) const {
+  if (ClusterIdOf(authority) != cluster) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateForeign,
+                 "the node that answers is of another cluster than the join token; check the "
+                 "address");
+  }
+  RETURN_IF_ERROR(CheckPublicKey(authority));
+  if (!VerifySignature(authority, AsBytes(WelcomeBytes(authority, nonce, certificate)), proof)) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
+                 "who answers is not the cluster's authority, or something between ends TLS; the "
+                 "join token was not shown to it. Check the address, and dial it directly");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

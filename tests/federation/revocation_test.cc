@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Who was revoked is not linked any more, and the list reaches nodes with the links that open.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/reasons.h"
+#include "tests/federation/test_peer.h"
+
+namespace ruvd::test {
+namespace {
+
+// Cores by number, joined by links that lose nothing.
+class RevocationTest : public ::testing::Test {
+ protected:
+  CoreUnderTest& At(size_t number) {
+    while (cores_.size() <= number) {
+      cores_.push_back(std::make_unique<CoreUnderTest>(cores_.size()));
+      closed_.emplace_back();
+      learned_.push_back(0);
+    }
+    return *cores_[number];
+  }
+  // The dialler's core opens a link to the listener's; runs until nobody says any more.
+  void Link(size_t dialer, size_t listener) {
+    const LinkId link = next_link_++;
+    At(std::max(dialer, listener));
+    ends_[link] = {dialer, listener};
+    Take(listener, At(listener).core().OnLinkOpened(link, "", At(listener).now()));
+    Take(dialer, At(dialer).core().OnLinkOpened(link, AddressOf(listener), At(dialer).now()));
+    Run();
+  }
+  void Revoke(size_t at, const RevocationList& list) {
+    auto actions = At(at).core().SetRevocations(list, At(at).now());
+    ASSERT_TRUE(actions.ok()) << actions.status();
+    Take(at, *std::move(actions));
+    Run();
+  }
+  bool Linked(size_t one, size_t other) {
+    for (const Member& member : At(one).core().Members()) {
+      if (member.id == At(other).key().id()) {
+        return member.linked;
+      }
+    }
+    return false;
+  }
+  RevocationList ListOf(const std::vector<size_t>& revoked, const RevocationList& former = {}) {
+    std::vector<NodeId> ids;
+    for (const size_t number : revoked) {
+      ids.push_back(At(number).key().id());
+    }
+    return RevokeNodes(former, std::move(ids), kWallStart, issuer_).value();
+  }
+
+  std::vector<std::unique_ptr<CoreUnderTest>> cores_;
+  std::vector<std::vector<std::string>> closed_;  // reasons, by core
+  std::vector<uint64_t> learned_;                 // number of the newest list, by core
+  // The one of Authority().
+  const SigningKey issuer_ = SigningKey::FromSeed(SeedOf(1000));
+
+ private:
+  void Take(size_t core, Actions actions) {
+    for (Action& action : actions) {
+      if (auto* send = std::get_if<SendFrame>(&action)) {
+        const auto [dialer, listener] = ends_.at(send->link);
+        wire_.push_back({send->link, core == dialer ? listener : dialer, send->frame});
+      } else if (auto* close = std::get_if<CloseLink>(&action)) {
+        closed_[core].push_back(ReasonOf(close->status));
+      } else if (auto* changed = std::get_if<RevocationsChanged>(&action)) {
+        learned_[core] = changed->list.number;
+      }
+    }
+  }
+  void Run() {
+    for (int steps = 0; !wire_.empty() && steps < 1000; ++steps) {
+      const Sent sent = std::move(wire_.front());
+      wire_.pop_front();
+      Take(sent.to, At(sent.to).core().OnFrame(sent.link, *sent.frame, At(sent.to).now()));
+    }
+  }
+
+  struct Sent {
+    LinkId link = 0;
+    size_t to = 0;
+    std::shared_ptr<const Frame> frame;
+  };
+  LinkId next_link_ = 1;
+  std::map<LinkId, std::pair<size_t, size_t>> ends_;
+  std::deque<Sent> wire_;
+};
+
+TEST_F(RevocationTest, ARevokedMemberLosesItsLinkAndGetsNoOther) {
+  Link(0, 1);
+  Link(0, 2);
+  ASSERT_TRUE(Linked(0, 1));
+  Revoke(0, ListOf({1}));
+  EXPECT_FALSE(Linked(0, 1));
+  EXPECT_TRUE(Linked(0, 2));
+  EXPECT_EQ(closed_[1].back(), reasons::kNodeRevoked) << "it is told why";
+  Link(1, 0);
+  EXPECT_FALSE(Linked(0, 1));
+  Link(0, 1);
+  EXPECT_FALSE(Linked(0, 1));
+  EXPECT_EQ(At(0).Refused(reasons::kNodeRevoked), 2u);
+}
+
+TEST_F(RevocationTest, TheListGoesOnWithEveryLinkThatOpens) {
+  Revoke(0, ListOf({3}));
+  Link(1, 0);  // the listener knows it
+  EXPECT_EQ(learned_[1], 1u);
+  Link(1, 2);  // the dialler knows it
+  EXPECT_EQ(learned_[2], 1u);
+  Link(3, 2);
+  EXPECT_FALSE(Linked(2, 3));
+}
+
+TEST_F(RevocationTest, AListThatArrivesEndsLinksThatWereGood) {
+  Link(1, 2);
+  ASSERT_TRUE(Linked(1, 2));
+  Revoke(0, ListOf({2}));
+  Link(0, 1);
+  EXPECT_FALSE(Linked(1, 2));
+  EXPECT_TRUE(Linked(0, 1));
+}
+
+TEST_F(RevocationTest, AnOlderListChangesNothing) {
+  const RevocationList first = ListOf({3});
+  Revoke(0, first);
+  Revoke(1, ListOf({4}, first));
+  Link(0, 1);
+  EXPECT_EQ(learned_[0], 2u);
+  EXPECT_EQ(learned_[1], 2u);
+  EXPECT_EQ(ReasonOf(At(1).core().SetRevocations(first, At(1).now()).status()),
+            reasons::kRevocationInvalid);
+}
+
+TEST_F(RevocationTest, AListThatSomebodyElseSignedIsRefused) {
+  const SigningKey other = SigningKey::FromSeed(SeedOf(77));
+  const RevocationList forged = RevokeNodes({}, {At(1).key().id()}, kWallStart, other).value();
+  EXPECT_EQ(ReasonOf(At(0).core().SetRevocations(forged, At(0).now()).status()),
+            reasons::kCertificateForeign);
+  Link(0, 1);
+  EXPECT_TRUE(Linked(0, 1));
+}
+
+// A member lies about the list when it opens a link: it is reported, and the link stays.
+TEST_F(RevocationTest, AForgedListOfAPeerIsRefused) {
+  RevocationList forged = ListOf({2});
+  forged.nodes = {At(3).key().id()};
+  TestPeer liar(At(0), 1, 900);
+  for (const std::string& bytes : {forged.Encode(), std::string("nonsense")}) {
+    const uint64_t before = At(0).core().counters().refused.size();
+    const Answers answers = liar.Dial(bytes);
+    EXPECT_EQ(answers.refused.size(), 1u);
+    EXPECT_EQ(At(0).core().active_links(), 1u);
+    EXPECT_GT(At(0).core().counters().refused.size(), before);
+    At(0).core().OnLinkClosed(900, At(0).now());
+  }
+  Link(3, 0);
+  EXPECT_TRUE(Linked(0, 3));
+}
+
+}  // namespace
+}  // namespace ruvd::test
