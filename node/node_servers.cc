@@ -64,6 +64,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.backups = &backup_pool_;
   dependencies.stopping = [this] { return stopping_.load(); };
   dependencies.federation = federation_.get();
+  dependencies.consents = consents_.get();
   dependencies.fill_status = [this](NodeStatus* status) { FillStatus(status); };
   std::vector<grpc::Service*> api;
   for (auto make : {MakeInferenceService, MakeLearningService, MakePatternService,
