@@ -133,7 +133,7 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
   std::vector<Item> allowed;
   for (Item& item : items) {
     const ShareableKind kind =
-        item.kind == ItemKind::kPattern ? ShareableKind::kPattern : ShareableKind::kAdapterDelta;
+        item.kind == ItemKind::kPattern ? ShareableKind::kPattern : ShareableKind::kDpAdapterDelta;
     if (item.origin == state.local.key->id() && !MayLeave(state.consent, kind)) {
       state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
     } else {
@@ -146,8 +146,12 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
 
 absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Instant /*now*/) {
   RETURN_IF_ERROR(record.Verify(*state_->local.key));
+  const bool had_plain = MayLeave(state_->consent, ShareableKind::kAdapterDelta);
   state_->consent = record.tier;
-  if (!MayLeave(record.tier, ShareableKind::kAdapterDelta)) {
+  // Updates do not say whether they are noised: under a tier that allows plain ones some may not
+  // be.
+  if (!MayLeave(record.tier, ShareableKind::kDpAdapterDelta) ||
+      (had_plain && !MayLeave(record.tier, ShareableKind::kAdapterDelta))) {
     state_->exchange.Withdraw(ItemKind::kAdapterDelta);
   }
   if (!MayLeave(record.tier, ShareableKind::kPattern)) {
@@ -162,8 +166,8 @@ absl::StatusOr<Actions> GossipCore::SetRevocations(const RevocationList& list, I
 }
 
 absl::StatusOr<Actions> GossipCore::OfferAdapterDelta(uint64_t round, AdapterDelta delta,
-                                                      Instant now) {
-  RETURN_IF_ERROR(RequireConsent(state_->consent, ShareableKind::kAdapterDelta));
+                                                      Instant now, ShareableKind kind) {
+  RETURN_IF_ERROR(RequireConsent(state_->consent, kind));
   SortCores(delta.cores);
   auto offered =
       state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterDelta(delta), now);

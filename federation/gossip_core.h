@@ -95,7 +95,9 @@ class GossipCore {
 
   // ---- Inputs of this node.
   // Items read back from the store; expired ones, and own ones that may no longer leave, give
-  // ItemDropped. After SetConsent and before any link.
+  // ItemDropped. An own update is taken for one that the tier allowed when it was offered: whoever
+  // lowers the tier drops what was stored before the new record is. After SetConsent and before any
+  // link.
   Actions Restore(std::vector<Item> items, Instant now);
   // Members known from an earlier life, or from other nodes of the process, whose records were
   // verified; the base is shared, not copied. Right after Create.
@@ -107,9 +109,11 @@ class GossipCore {
   // goes on to peers with every link that opens. RevocationsChanged is among the actions where it
   // is news. Errors of Revocations::Take.
   absl::StatusOr<Actions> SetRevocations(const RevocationList& list, Instant now);
-  // Signs, keeps and spreads an update. CONSENT_MISSING, ROLE_MISSING, UPDATE_INVALID,
-  // LIMIT_EXCEEDED. ItemAccepted with own = true is among the actions.
-  absl::StatusOr<Actions> OfferAdapterDelta(uint64_t round, AdapterDelta delta, Instant now);
+  // Signs, keeps and spreads an update. `kind` says what it is to the tiers: plain, or noised and
+  // charged for. CONSENT_MISSING, ROLE_MISSING, UPDATE_INVALID, LIMIT_EXCEEDED. ItemAccepted with
+  // own = true is among the actions.
+  absl::StatusOr<Actions> OfferAdapterDelta(uint64_t round, AdapterDelta delta, Instant now,
+                                            ShareableKind kind = ShareableKind::kAdapterDelta);
   absl::StatusOr<Actions> OfferPattern(const SharedPattern& pattern, Instant now);
   // Stops giving away every version of an own pattern, or all own updates: peers that ask get
   // nothing, and what they already have stays with them until it expires.

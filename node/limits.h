@@ -94,6 +94,8 @@ inline constexpr std::chrono::hours kInstantIdle{1};
 inline constexpr size_t kMaxPatternVotes = 256;
 // Users whose completions under way are told apart from others' when they are erased.
 inline constexpr size_t kMaxForgottenUsers = 1024;
+// Payloads of plain patterns that a preview of what would leave shows, of some 8 KiB each.
+inline constexpr size_t kMaxPreviewPayloads = 32;
 // Feedback waiting for the learning actor.
 inline constexpr size_t kLearningMailbox = 256;
 // Frames and events waiting for the federation actor.

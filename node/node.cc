@@ -46,7 +46,8 @@ absl::Status NodeImpl::Start() {
                   .patterns = patterns_.get(),
                   .inference = inference_.get(),
                   .actors = actors_.get(),
-                  .throttle = throttle_.get()},
+                  .throttle = throttle_.get(),
+                  .release = release_.get()},
                  metrics_.get());
   return absl::OkStatus();
 }

@@ -133,6 +133,7 @@ absl::Status NodeImpl::StartLearning() {
                        .whitening = package_.whitening.get(),
                        .package_id = package_.id,
                        .frame = config_.federation.enabled ? frame_.get() : nullptr,
+                       .consents = consents_.get(),
                        .origin = files_->key.id(),
                        .changes = changes_.get(),
                        .catalog = catalog_.get(),
@@ -216,6 +217,7 @@ absl::Status NodeImpl::StartFederation() {
     federation_ = MakeIsolatedFederation(clock_);
     return absl::OkStatus();
   }
+  PrepareReleases();
   FederationActorOptions options;
   ASSIGN_OR_RETURN(options.gossip.certificate, LoadCertificate(config_, clock_));
   options.gossip.model_hash = package_.id;
@@ -237,6 +239,10 @@ absl::Status NodeImpl::StartFederation() {
   options.items = items_.get();
   options.patterns = patterns_.get();
   options.consent = consent_.get();
+  options.withdrawals = withdrawals_.get();
+  options.consents = consents_.get();
+  options.release = release_.get();
+  options.public_examples = static_cast<uint32_t>(config_.privacy.public_examples);
   options.adapters = adapters_.get();
   options.transformer = training_.get();
   options.learning_pool = &learning_pool_;

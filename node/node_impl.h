@@ -21,8 +21,10 @@
 #include "node/actor/actor_system.h"
 #include "node/actors/adapter_catalog.h"
 #include "node/actors/adapter_source.h"
+#include "node/actors/consent_book.h"
 #include "node/actors/deep_actor.h"
 #include "node/actors/deep_memory.h"
+#include "node/actors/dp_release.h"
 #include "node/actors/erasure_fence.h"
 #include "node/actors/federation.h"
 #include "node/actors/general_text.h"
@@ -50,10 +52,13 @@
 #include "storage/changes/answer_store.h"
 #include "storage/changes/change_store.h"
 #include "storage/consent/consent_store.h"
+#include "storage/consent/user_consent_store.h"
+#include "storage/consent/withdrawal_store.h"
 #include "storage/counters/counter_store.h"
 #include "storage/db/database.h"
 #include "storage/graph/graph_store.h"
 #include "storage/items/item_store.h"
+#include "storage/ledger/privacy_ledger_store.h"
 #include "storage/patterns/pattern_store.h"
 #include "storage/sessions/session_index.h"
 #include "storage/trajectories/trajectory_store.h"
@@ -96,6 +101,9 @@ class NodeImpl final : public Node {
     return package_.whitening == nullptr ? kPlainSimilarity : kWhitenedSimilarity;
   }
   absl::Status StartFederation();
+  // What is wrong with ledger or policy keeps it from releasing anything, not the node from
+  // serving.
+  void PrepareReleases();
   absl::Status StartServers();
   absl::Status StartLinkServer();
   // Opens the office where the cluster authority's key lies in the data folder, and its services.
@@ -116,6 +124,11 @@ class NodeImpl final : public Node {
   std::unique_ptr<PatternStore> patterns_;
   std::unique_ptr<ItemStore> items_;
   std::unique_ptr<ConsentStore> consent_;
+  std::unique_ptr<UserConsentStore> user_consents_;
+  std::unique_ptr<WithdrawalStore> withdrawals_;
+  std::unique_ptr<ConsentBook> consents_;
+  std::unique_ptr<PrivacyLedgerStore> ledger_;  // null: it could not be opened
+  std::unique_ptr<DpRelease> release_;          // null: the node does not federate
   std::unique_ptr<CounterStore> counters_;
   std::unique_ptr<GraphStore> graph_;
   std::unique_ptr<SessionIndex> sessions_;

@@ -54,6 +54,28 @@ void AddThrottleMetrics(const LearningThrottle& throttle, Metrics* metrics) {
       [](const auto& status) { return static_cast<double>(status.memory_bytes); });
 }
 
+void AddReleaseMetrics(const DpRelease& release, Metrics* metrics) {
+  using Read = double (*)(const DpReleaseView&);
+  const auto add = [&release, metrics](std::string name, std::string help, bool counter,
+                                       Read read) {
+    metrics->AddReader(std::move(name), std::move(help), "", counter, [&release, read] {
+      return std::vector<Metrics::Sample>{{"", read(release.View())}};
+    });
+  };
+  add("ruvd_privacy_epsilon_spent", "Node-level epsilon that noised updates cost, at privacy.delta",
+      false, [](const auto& view) { return view.spent_epsilon; });
+  add("ruvd_privacy_epsilon_budget", "Node-level epsilon that they may cost", false,
+      [](const auto& view) { return view.budget_epsilon; });
+  add("ruvd_privacy_release_epsilon", "Epsilon of the next noised update", false,
+      [](const auto& view) { return view.epsilon; });
+  add("ruvd_privacy_release_snr", "Predicted signal of the next noised update over its noise",
+      false, [](const auto& view) { return view.snr; });
+  add("ruvd_privacy_releases_total", "Noised updates that were charged since the store was made",
+      true, [](const auto& view) { return static_cast<double>(view.releases); });
+  add("ruvd_privacy_refusals_total", "Times that noised updates began to be refused", true,
+      [](const auto& view) { return static_cast<double>(view.refused); });
+}
+
 }  // namespace
 
 uint64_t DeadLetterTotal(const ActorSystem& actors) {
@@ -67,6 +89,9 @@ uint64_t DeadLetterTotal(const ActorSystem& actors) {
 void AddNodeMetrics(const MetricSources& sources, Metrics* metrics) {
   AddCacheMetrics(*sources.prefixes, metrics);
   AddThrottleMetrics(*sources.throttle, metrics);
+  if (sources.release != nullptr) {
+    AddReleaseMetrics(*sources.release, metrics);
+  }
   metrics->AddReader(
       "ruvd_patterns", "Patterns in the store", "", false, [&patterns = *sources.patterns] {
         return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns.size())}};

@@ -7,6 +7,7 @@
 
 #include "inference/cache/prefix_tree.h"
 #include "node/actor/actor_system.h"
+#include "node/actors/dp_release.h"
 #include "node/actors/inference.h"
 #include "node/actors/learning_throttle.h"
 #include "node/metrics/metrics.h"
@@ -21,6 +22,7 @@ struct MetricSources {
   const InferenceActor* inference = nullptr;
   const ActorSystem* actors = nullptr;
   const LearningThrottle* throttle = nullptr;
+  const DpRelease* release = nullptr;  // null: the node does not federate
 };
 
 // Adds the readers of a node's state; what happens is counted where it happens.

@@ -130,6 +130,7 @@ absl::Status NodeImpl::StartServers() {
   dependencies.backups = &backup_pool_;
   dependencies.stopping = [this] { return stopping_.load(); };
   dependencies.federation = federation_.get();
+  dependencies.consents = consents_.get();
   dependencies.fill_status = [this](NodeStatus* status) { FillStatus(status); };
   for (auto make : {MakeInferenceService, MakeLearningService, MakePatternService,
                     MakeWitnessService, MakeAdminService, MakeAdapterService}) {

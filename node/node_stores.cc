@@ -30,6 +30,9 @@ absl::Status NodeImpl::OpenStores() {
   ASSIGN_OR_RETURN(trajectories_, TrajectoryStore::Open(*database_, {}));
   items_ = std::make_unique<ItemStore>(*database_);
   consent_ = std::make_unique<ConsentStore>(*database_);
+  user_consents_ = std::make_unique<UserConsentStore>(*database_);
+  withdrawals_ = std::make_unique<WithdrawalStore>(*database_);
+  ASSIGN_OR_RETURN(consents_, ConsentBook::Open(*user_consents_, files_->key));
   counters_ = std::make_unique<CounterStore>(*database_);
   PatternStoreOptions patterns;
   patterns.dimension = static_cast<uint32_t>(model_->config().width);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "inference/adapter/bank.h"
 #include "inference/train/network.h"
 #include "inference/train/trainer.h"
+#include "node/actors/consent_book.h"
 #include "node/actors/lesson_clusters.h"
 #include "node/actors/pattern_payload.h"
 #include "node/actors/served_adapters.h"
@@ -51,13 +53,46 @@ bool Improves(const TrainingResult& result, const BackgroundOptions& options) {
   return result.held_out_before - result.held_out_after > options.min_improvement;
 }
 
-// The core of what was taught, which may be shared: empty if it does not pass the gate that the
+// What may be shared of a cluster, and whose lessons it was trained and judged on.
+struct SharedCore {
+  std::vector<float> values;  // empty: none
+  std::vector<Contributor> contributors;
+  bool others = false;  // some lessons were left out of it
+};
+
+// The lessons of those who agreed to the sharing of what is learned from them.
+LessonSplit AgreedLessons(const LearningServices& services, LessonSplit split, SharedCore* core) {
+  if (services.consents == nullptr) {
+    return split;
+  }
+  const int64_t now_ms = services.clock->WallMillis();
+  std::set<Contributor> agreed;
+  const auto keeps_back = [&](const Lesson* lesson) {
+    const Contributor contributor = services.consents->ContributorOf(lesson->trajectory);
+    const bool agrees = services.consents->MayPrepare(contributor, now_ms);
+    if (agrees) {
+      agreed.insert(contributor);
+    }
+    return !agrees;
+  };
+  core->others =
+      std::erase_if(split.taught, keeps_back) + std::erase_if(split.held_back, keeps_back) > 0;
+  core->contributors.assign(agreed.begin(), agreed.end());
+  return split;
+}
+
+// The core of what was taught, which may be shared: none if it does not pass the gate that the
 // adapter passed. On the bare model: peers add it to theirs, which have other adapters beneath.
-absl::StatusOr<std::vector<float>> TrainCore(const LearningServices& services,
-                                             const BackgroundOptions& options,
-                                             const LessonSplit& split, uint64_t seed) {
+absl::StatusOr<SharedCore> TrainCore(const LearningServices& services,
+                                     const BackgroundOptions& options, const LessonSplit& all,
+                                     uint64_t seed) {
+  SharedCore core;
   if (services.frame == nullptr) {
-    return std::vector<float>();
+    return core;
+  }
+  const LessonSplit split = AgreedLessons(services, all, &core);
+  if (split.taught.empty()) {
+    return SharedCore();
   }
   const Model& model = services.transformer->model();
   ASSIGN_OR_RETURN(
@@ -66,9 +101,10 @@ absl::StatusOr<std::vector<float>> TrainCore(const LearningServices& services,
                          MakeExamples(model, split.held_back), nullptr,
                          MakeTrainingOptions(services, options, seed)));
   if (!Improves(result, options)) {
-    result.core.clear();
+    return SharedCore();
   }
-  return std::move(result.core);
+  core.values = std::move(result.core);
+  return core;
 }
 
 Pattern NewPattern(const LearningServices& services, Random& random) {
@@ -89,7 +125,7 @@ Pattern NewPattern(const LearningServices& services, Random& random) {
 struct Lessons {
   std::optional<Adapter> adapter;  // nullopt: the pattern has none any more
   uint32_t deep_version = 0;       // on top of which it was trained
-  std::vector<float> core;
+  SharedCore core;
   std::vector<float> centroid;
   float reward = 0;        // mean of all lessons
   float new_reward = 0;    // ... of the fresh ones
@@ -126,9 +162,11 @@ float QualityOf(const Pattern& known, const Lessons& lessons) {
 Pattern WithLessons(const LearningServices& services, Lessons lessons, Pattern pattern) {
   // A row that does not decode is replaced; whether it was made private nobody knows.
   const auto before = DecodePatternPayload(pattern.payload);
-  PatternPayload payload{.core = std::move(lessons.core),
+  PatternPayload payload{.core = std::move(lessons.core.values),
                          .withheld = !before.ok() || before->withheld,
-                         .deep_version = lessons.deep_version};
+                         .deep_version = lessons.deep_version,
+                         .contributors = std::move(lessons.core.contributors),
+                         .holds_others = lessons.core.others};
   if (services.frame != nullptr) {
     payload.frame_id = services.frame->id;
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "federation/actions.h"
 #include "federation/link/link_channel.h"
+#include "node/actors/dp_release.h"
 #include "privacy/consent/consent.h"
 #include "privacy/identity/revocation_list.h"
 #include "storage/patterns/pattern_store.h"
@@ -39,12 +41,30 @@ struct FederationView {
   ConsentTier tier = ConsentTier::kPrivate;
   int64_t consent_since_ms = 0;
   uint64_t bytes_shared = 0;
+  std::optional<DpReleaseView> release;  // none: the node does not federate
 };
 
 struct ConsentAnswer {
   ConsentTier tier = ConsentTier::kPrivate;
   int64_t since_ms = 0;
   uint32_t items_offered = 0;
+};
+
+// What would leave the node next under a tier, without anything being spent, noised or offered.
+struct ReleasePreview {
+  ConsentTier tier = ConsentTier::kPrivate;
+  // Why nothing would leave now; OK: it would.
+  absl::Status refusal;
+  size_t patterns = 0;      // whose cores the update is the mean of
+  size_t left_out = 0;      // with a core, kept back as somebody did not agree
+  size_t contributors = 0;  // users and sessions whose lessons are in it
+  // Under `public`: the update's payload byte by byte, then those of patterns, the first of them.
+  std::vector<std::string> payloads;
+  size_t more_payloads = 0;  // that are not shown
+  // Under `dp`: the payload up to its values, which do not exist before they are paid for.
+  DpRelease::Layout layout;
+  double norm = 0;  // of the update before it is clipped; never leaves the node
+  DpReleaseView release;
 };
 
 // The node's part in the cluster: feeds the sans-I/O gossip core with frames and time, carries out
@@ -75,6 +95,11 @@ class FederationActor {
   // Stores a signed consent record, then offers what it allows. PRIVATE withdraws.
   virtual void SetConsent(ConsentTier tier,
                           std::function<void(absl::StatusOr<ConsentAnswer>)> done) = 0;
+  // Users or sessions said something else: takes back what may no longer leave, says of how many
+  // items.
+  virtual void OnConsentsChanged(std::function<void(absl::StatusOr<uint32_t>)> done) = 0;
+  virtual void Preview(ConsentTier tier,
+                       std::function<void(absl::StatusOr<ReleasePreview>)> done) = 0;
 };
 
 }  // namespace ruvd

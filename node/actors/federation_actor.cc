@@ -62,6 +62,16 @@ class FederationActorImpl final : public FederationActor {
         [tier](ReplyTo<ConsentAnswer> reply) { return ConsentRequest{tier, std::move(reply)}; },
         clock_.Now() + kPatience, std::move(done), Priority::kControl);
   }
+  void OnConsentsChanged(std::function<void(absl::StatusOr<uint32_t>)> done) override {
+    ref_.Ask<uint32_t>([](ReplyTo<uint32_t> reply) { return ConsentsChanged{std::move(reply)}; },
+                       clock_.Now() + kPatience, std::move(done), Priority::kControl);
+  }
+  void Preview(ConsentTier tier,
+               std::function<void(absl::StatusOr<ReleasePreview>)> done) override {
+    ref_.Ask<ReleasePreview>(
+        [tier](ReplyTo<ReleasePreview> reply) { return PreviewRequest{tier, std::move(reply)}; },
+        clock_.Now() + kPatience, std::move(done), Priority::kControl);
+  }
 
  private:
   // Must not be lost to a flood of frames. A full control lane means that the actor is stuck, which

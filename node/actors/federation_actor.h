@@ -14,8 +14,11 @@
 #include "inference/model/transformer.h"
 #include "node/actor/actor_system.h"
 #include "node/actors/adapter_source.h"
+#include "node/actors/consent_book.h"
+#include "node/actors/dp_release.h"
 #include "node/actors/federation.h"
 #include "storage/consent/consent_store.h"
+#include "storage/consent/withdrawal_store.h"
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -31,6 +34,10 @@ struct FederationActorOptions {
   ItemStore* items = nullptr;
   PatternStore* patterns = nullptr;
   ConsentStore* consent = nullptr;
+  WithdrawalStore* withdrawals = nullptr;  // null: what is taken back is not noted
+  const ConsentBook* consents = nullptr;   // of users and sessions
+  DpRelease* release = nullptr;            // used by this actor only, but for its View
+  uint32_t public_examples = 1;            // of a pattern that leaves, at least
   AdapterSource* adapters = nullptr;
   // For the gate of the federated adapter; used on `learning_pool` only.
   Transformer* transformer = nullptr;

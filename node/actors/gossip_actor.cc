@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -15,9 +16,12 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/daf/aggregate.h"
+#include "federation/reasons.h"
 #include "node/actors/general_text_gate.h"
 #include "node/actors/own_patterns.h"
+#include "node/actors/own_withdrawals.h"
 #include "node/actors/peer_patterns.h"
+#include "node/actors/release_preview.h"
 #include "node/actors/shared_items.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.pb.h"
@@ -28,13 +32,15 @@ namespace {
 using Message = GossipMessage;
 
 constexpr Duration kTick = std::chrono::milliseconds(200);
+constexpr int64_t kConsentCheckMillis = 60'000;
 
 class GossipActor final : public Actor<Message> {
  public:
   explicit GossipActor(const FederationActorOptions& options)
       : options_(options),
         peer_patterns_(*options.patterns, *options.frame, options.key->id()),
-        own_patterns_(*options.patterns, *options.frame, options.key->id()) {}
+        own_patterns_(*options.patterns, *options.frame, options.key->id(), options.consents,
+                      options.public_examples) {}
   // After a failure or a forced stop nobody else would end these streams.
   ~GossipActor() override {
     for (const auto& [link, sink] : sinks_) {
@@ -91,6 +97,7 @@ class GossipActor final : public Actor<Message> {
     Perform(core_->OnTick(Now()), context);
     Perform("changes of own patterns could not be followed",
             own_patterns_.FollowChanges(*core_, Now()), context);
+    TakeBackEnded(context);
     if (own_patterns_.delta_changed() && context.Now() >= next_offer_) {
       OfferOwnDelta(context);
     }
@@ -106,6 +113,7 @@ class GossipActor final : public Actor<Message> {
     return absl::OkStatus();
   }
   absl::Status On(ViewRequest& message, Context& context) override {
+    CountContributors();
     FederationView view;
     view.members = core_->Members();
     view.now = context.Now();
@@ -115,11 +123,21 @@ class GossipActor final : public Actor<Message> {
     view.tier = core_->consent();
     view.consent_since_ms = consent_since_ms_;
     view.bytes_shared = core_->counters().payload_bytes_sent;
+    view.release = options_.release->View();
     message.reply.Send(std::move(view));
     return absl::OkStatus();
   }
   absl::Status On(ConsentRequest& message, Context& context) override {
     message.reply.Send(ChangeConsent(message.tier, context));
+    return absl::OkStatus();
+  }
+  absl::Status On(ConsentsChanged& message, Context& context) override {
+    message.reply.Send(Recheck(context));
+    return absl::OkStatus();
+  }
+  absl::Status On(PreviewRequest& message, Context&) override {
+    CountContributors();
+    message.reply.Send(PreviewOf(message.tier));
     return absl::OkStatus();
   }
 
@@ -147,7 +165,7 @@ class GossipActor final : public Actor<Message> {
           damaged.emplace_back(key);
         }));
     LogFailure("damaged items could not be deleted", options_.items->DeleteDamaged(damaged));
-    for (const Digest& id : own_patterns_.RemoveTakenBack(&items)) {
+    for (const Digest& id : own_patterns_.RemoveTakenBack(&items, core_->consent(), Now())) {
       LogFailure("an item could not be deleted", options_.items->Delete(id));
     }
     Perform(core_->Restore(std::move(items), Now()), context);
@@ -158,6 +176,10 @@ class GossipActor final : public Actor<Message> {
   absl::Status RestoreConsent(Context& context) {
     ASSIGN_OR_RETURN(const std::optional<ConsentRecord> record, options_.consent->Get());
     if (!record.has_value()) {
+      return absl::OkStatus();
+    }
+    if (const absl::Status allowed = CheckTier(record->tier); !allowed.ok()) {
+      spdlog::error("sharing stays off: {} [{}]", MessageOf(allowed), ReasonOf(allowed));
       return absl::OkStatus();
     }
     absl::StatusOr<Actions> actions = core_->SetConsent(*record, Now());
@@ -331,7 +353,27 @@ class GossipActor final : public Actor<Message> {
         adapter->version, contributors, verdict->before, verdict->after);
   }
 
+  // What this node, its site and its ledger allow to be chosen.
+  absl::Status CheckTier(ConsentTier tier) const {
+    if (tier == ConsentTier::kPrivate) {
+      return absl::OkStatus();
+    }
+    if (tier == ConsentTier::kMasked) {
+      return Error(absl::StatusCode::kUnimplemented, reasons::kInvalidArgument,
+                   "tier masked cannot be chosen: masked sums need rounds in which a clique of "
+                   "nodes agrees on keys, and links of this version do not carry them; use dp or "
+                   "public, or private to withdraw");
+    }
+    return options_.release->CheckTier(tier);
+  }
+
   absl::StatusOr<ConsentAnswer> ChangeConsent(ConsentTier tier, Context& context) {
+    RETURN_IF_ERROR(CheckTier(tier));
+    const std::vector<Digest> offered = ItemsOf(*core_, options_.key->id());
+    if (tier != core_->consent()) {
+      // Before the record is stored: what a crash leaves behind must be what its tier allows.
+      Perform(core_->WithdrawAdapterDeltas(), context);
+    }
     const ConsentRecord record =
         ConsentRecord::Sign(tier, options_.clock->WallMillis(), *options_.key);
     absl::Status stored = options_.consent->Set(record);
@@ -342,6 +384,7 @@ class GossipActor final : public Actor<Message> {
     ASSIGN_OR_RETURN(Actions actions, core_->SetConsent(record, Now()));
     consent_since_ms_ = record.since_ms;
     Perform(std::move(actions), context);
+    NoteTakenBack(offered, *core_, *options_.key, record.since_ms, options_.withdrawals);
     if (!stored.ok()) {
       return Annotate(stored,
                       "sharing has stopped until the node restarts, but the withdrawal could not "
@@ -357,6 +400,12 @@ class GossipActor final : public Actor<Message> {
         .items_offered = static_cast<uint32_t>(core_->counters().offered_items - before)};
   }
 
+  void CountContributors() {
+    const std::vector<Member> members = core_->Members();
+    options_.release->SetContributors(
+        static_cast<size_t>(std::ranges::count(members, MemberState::kAlive, &Member::state)));
+  }
+
   void OfferOwnDelta(Context& context) {
     next_offer_ = context.Now() + options_.round;
     // Wall milliseconds number the rounds: they grow over restarts without another counter to
@@ -364,6 +413,56 @@ class GossipActor final : public Actor<Message> {
     const auto round = static_cast<uint64_t>(options_.clock->WallMillis());
     Perform("the own delta could not be offered", own_patterns_.OfferDelta(round, *core_, Now()),
             context);
+    if (core_->consent() != ConsentTier::kDp) {
+      return;
+    }
+    CountContributors();
+    if (const absl::Status role = CheckRole(); !role.ok()) {  // peers would refuse what it paid for
+      options_.release->Refuse(role);
+      return;
+    }
+    Perform("the own update could not be offered",
+            own_patterns_.OfferNoised(round, *options_.release, *core_, Now()), context);
+  }
+
+  absl::Status CheckRole() const {
+    if ((options_.gossip.certificate.roles & roles::kContributor) != 0) {
+      return absl::OkStatus();
+    }
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
+                 "this node's certificate does not let it contribute; ask the cluster's operator "
+                 "for one that does");
+  }
+
+  absl::StatusOr<uint32_t> Recheck(Context& context) {
+    const std::vector<Digest> offered = ItemsOf(*core_, options_.key->id());
+    ASSIGN_OR_RETURN(Actions actions, own_patterns_.RefreshAll(*core_, Now()));
+    Perform(std::move(actions), context);
+    return static_cast<uint32_t>(NoteTakenBack(offered, *core_, *options_.key,
+                                               options_.clock->WallMillis(), options_.withdrawals));
+  }
+
+  // A consent whose time is over holds no longer, also where nothing else happens.
+  void TakeBackEnded(Context& context) {
+    const int64_t now_ms = options_.clock->WallMillis();
+    if (options_.consents == nullptr || now_ms - consents_checked_ms_ < kConsentCheckMillis) {
+      return;
+    }
+    if (options_.consents->EndedSince(std::exchange(consents_checked_ms_, now_ms), now_ms)) {
+      LogFailure("what may no longer leave could not be taken back", Recheck(context).status());
+    }
+  }
+
+  absl::StatusOr<ReleasePreview> PreviewOf(ConsentTier tier) const {
+    return PreviewNext({.tier = tier,
+                        .allowed = Allowed(tier),
+                        .own = &own_patterns_,
+                        .release = options_.release,
+                        .now = Now()});
+  }
+  absl::Status Allowed(ConsentTier tier) const {
+    RETURN_IF_ERROR(CheckTier(tier));
+    return CheckRole();
   }
 
   static void LogFailure(std::string_view what, const absl::Status& status) {
@@ -384,6 +483,7 @@ class GossipActor final : public Actor<Message> {
   bool aggregate_again_ = false;
   TimePoint next_offer_{};
   int64_t consent_since_ms_ = 0;
+  int64_t consents_checked_ms_ = 0;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <variant>
@@ -47,9 +48,17 @@ struct ConsentRequest {
   ConsentTier tier = ConsentTier::kPrivate;
   ReplyTo<ConsentAnswer> reply;
 };
+struct ConsentsChanged {
+  ReplyTo<uint32_t> reply;
+};
+struct PreviewRequest {
+  ConsentTier tier = ConsentTier::kPrivate;
+  ReplyTo<ReleasePreview> reply;
+};
 // What the federation actor is told.
-using GossipMessage = std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick,
-                                   NodesRevoked, PatternStored, ViewRequest, ConsentRequest>;
+using GossipMessage =
+    std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick, NodesRevoked,
+                 PatternStored, ViewRequest, ConsentRequest, ConsentsChanged, PreviewRequest>;
 
 // The actor behind FederationActor: owns the gossip core, carries out its actions, turns items into
 // patterns and the federated adapter.

@@ -32,42 +32,126 @@ bool SameDelta(const Item& item, const AdapterDelta& delta) {
   return !sorted.cores.empty() && EncodeAdapterDelta(sorted) == *item.payload;
 }
 
+// Whether anything of patterns leaves under a tier.
+bool Shares(ConsentTier tier) {
+  return tier == ConsentTier::kPublic || tier == ConsentTier::kDp;
+}
+
+absl::Status NobodyAgreed(size_t patterns) {
+  return Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
+      "{} pattern(s) could be shared, and of each somebody whose lessons are in it did not "
+      "agree to that under tier dp, or who that is was not noted when it was learned; ask "
+      "them (ruvd consent allow), or let new feedback teach it again",
+      patterns);
+}
+
 }  // namespace
 
-OwnPatterns::OwnPatterns(PatternStore& patterns, const Frame& frame, const NodeId& self)
-    : patterns_(patterns), frame_(frame), self_(self), followed_(patterns.Stats().last_sequence) {}
+OwnPatterns::OwnPatterns(PatternStore& patterns, const Frame& frame, const NodeId& self,
+                         const ConsentBook* consents, uint32_t least_examples)
+    : patterns_(patterns),
+      frame_(frame),
+      self_(self),
+      consents_(consents),
+      least_examples_(least_examples),
+      followed_(patterns.Stats().last_sequence) {}
 
-bool OwnPatterns::MayStillLeave(const Item& item, const absl::StatusOr<OwnCores>& own) const {
-  if (item.kind != ItemKind::kPattern) {
+// Nobody knows whose lessons are in patterns that were learned before it was noted. They leave
+// plain, as they always did, by the operator's consent alone.
+bool OwnPatterns::MayLeave(const PatternPayload& payload, ConsentTier tier, Instant now) const {
+  if (tier == ConsentTier::kPublic && payload.holds_others) {
+    return false;
+  }
+  if (payload.contributors.empty() || consents_ == nullptr) {
+    return tier == ConsentTier::kPublic;
+  }
+  return consents_->MayShare(payload.contributors, tier, now.wall_ms);
+}
+
+absl::StatusOr<OwnCores> OwnPatterns::NextDelta(ConsentTier tier, Instant now) const {
+  return OwnDelta(patterns_, self_, frame_, [this, tier, now](const PatternPayload& payload) {
+    return MayLeave(payload, tier, now);
+  });
+}
+
+absl::Status OwnPatterns::ForEachToLeave(
+    Instant now, const std::function<void(const SharedPattern&)>& visit) const {
+  return ForEachPatternOf(patterns_, self_, [&](const Pattern& pattern) {
+    const absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, frame_);
+    const auto payload = DecodePatternPayload(pattern.payload);
+    if (shared.ok() && payload.ok() && pattern.examples >= least_examples_ &&
+        MayLeave(*payload, ConsentTier::kPublic, now)) {
+      visit(*shared);
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<bool> OwnPatterns::ConsentsChanged(int64_t since_ms, Instant now) const {
+  bool changed = false;
+  RETURN_IF_ERROR(ForEachPatternOf(patterns_, self_, [&](const Pattern& pattern) {
+    const auto payload = DecodePatternPayload(pattern.payload);
+    changed |= payload.ok() && consents_ != nullptr && pattern.updated_ms <= since_ms &&
+               consents_->ChangedSince(payload->contributors, since_ms, now.wall_ms);
+    return absl::OkStatus();
+  }));
+  return changed;
+}
+
+bool OwnPatterns::MayStillLeave(const Item& item, const absl::StatusOr<OwnCores>& own,
+                                ConsentTier tier, Instant now) const {
+  if (item.kind == ItemKind::kAdapterDelta && tier == ConsentTier::kDp) {
+    const absl::StatusOr<bool> changed = ConsentsChanged(item.created_ms, now);
+    return own.ok() && changed.ok() && !*changed;
+  }
+  if (item.kind == ItemKind::kAdapterDelta) {
     return own.ok() && SameDelta(item, own->delta);
   }
   const absl::StatusOr<SharedPattern> offered = DecodeSharedPattern(AsBytes(*item.payload));
   const absl::StatusOr<Pattern> stored =
       offered.ok() ? patterns_.Get(offered->id) : offered.status();
-  return stored.ok() && stored->origin == self_ && ShareablePattern(*stored, frame_).ok();
+  if (!stored.ok() || stored->origin != self_ || stored->examples < least_examples_ ||
+      !ShareablePattern(*stored, frame_).ok()) {
+    return false;
+  }
+  const auto payload = DecodePatternPayload(stored->payload);
+  return payload.ok() && MayLeave(*payload, tier, now);
 }
 
-std::vector<Digest> OwnPatterns::RemoveTakenBack(std::vector<Item>* items) {
+std::vector<Digest> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, ConsentTier tier,
+                                                 Instant now) {
+  tier_ = tier;
   const bool has_delta = std::ranges::any_of(*items, [this](const Item& item) {
     return item.origin == self_ && item.kind == ItemKind::kAdapterDelta;
   });
-  const absl::StatusOr<OwnCores> own = has_delta ? OwnDelta(patterns_, self_, frame_) : OwnCores();
+  const absl::StatusOr<OwnCores> own = has_delta ? NextDelta(tier, now) : OwnCores();
   std::vector<Digest> removed;
   std::erase_if(*items, [&](const Item& item) {
     if (item.origin != self_) {
       return false;
     }
-    if (!MayStillLeave(item, own)) {
+    if (!MayStillLeave(item, own, tier, now)) {
       removed.push_back(item.id);
       return true;
     }
     if (item.kind == ItemKind::kAdapterDelta) {
-      in_deltas_ = own->patterns;
-      delta_changed_ = false;
+      NoteRestored(item, *own);
     }
     return false;
   });
   return removed;
+}
+
+// A plain delta is what the patterns make today. What a noised one was made of nobody knows: all
+// that was there then.
+void OwnPatterns::NoteRestored(const Item& item, const OwnCores& own) {
+  for (const auto& [id, updated_ms] : own.patterns) {
+    if (tier_ != ConsentTier::kDp || updated_ms <= item.created_ms) {
+      in_deltas_[id] = updated_ms;
+    }
+  }
+  delta_changed_ = in_deltas_ != own.patterns;
 }
 
 OwnPatterns::Offered OwnPatterns::OfferedBy(const GossipCore& core) const {
@@ -93,7 +177,7 @@ absl::StatusOr<Actions> OwnPatterns::FollowChanges(GossipCore& core, Instant now
   RETURN_IF_ERROR(page.status());
   followed_ = page->last_sequence;
   Actions actions;
-  if (page->changes.empty() || core.consent() != ConsentTier::kPublic) {
+  if (page->changes.empty() || !Shares(core.consent())) {
     return actions;  // nothing is offered, and a change of consent looks at all
   }
   std::set<PatternId> changed;
@@ -109,7 +193,7 @@ absl::StatusOr<Actions> OwnPatterns::FollowChanges(GossipCore& core, Instant now
 
 Actions OwnPatterns::Refresh(const PatternId& id, GossipCore& core, Instant now) {
   Actions actions;
-  if (core.consent() == ConsentTier::kPublic) {
+  if (Shares(core.consent())) {
     Refresh(id, OfferedBy(core), core, now, &actions);
   }
   return actions;
@@ -133,12 +217,19 @@ void OwnPatterns::Refresh(const PatternId& id, const Offered& offered, GossipCor
 
 absl::StatusOr<Actions> OwnPatterns::RefreshAll(GossipCore& core, Instant now) {
   Actions actions;
-  if (core.consent() != ConsentTier::kPublic) {
+  if (std::exchange(tier_, core.consent()) != core.consent()) {
+    Append(core.WithdrawAdapterDeltas(), &actions);  // made under another promise
     in_deltas_.clear();
+    delta_changed_ = true;
+  }
+  if (!Shares(tier_)) {
     return actions;
   }
   const Offered offered = OfferedBy(core);
-  std::set<PatternId> gone = in_deltas_;
+  std::set<PatternId> gone;
+  for (const auto& [id, updated_ms] : in_deltas_) {
+    gone.insert(id);
+  }
   for (const auto& [id, versions] : offered) {
     gone.insert(id);
   }
@@ -159,6 +250,19 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
   if (!shared.ok()) {
     spdlog::debug("a pattern stays here: {}", MessageOf(shared.status()));
     TakeBack(pattern.id, offered, core, actions);
+    return;
+  }
+  const auto payload = DecodePatternPayload(pattern.payload);
+  if (!payload.ok() || !MayLeave(*payload, core.consent(), now)) {
+    TakeBack(pattern.id, offered, core, actions);
+    return;
+  }
+  if (core.consent() == ConsentTier::kDp || pattern.examples < least_examples_) {
+    if (offered.contains(pattern.id)) {
+      Append(core.WithdrawPattern(pattern.id), actions);
+    }
+    const auto released = in_deltas_.find(pattern.id);
+    delta_changed_ |= released == in_deltas_.end() || released->second != pattern.updated_ms;
     return;
   }
   const auto found = offered.find(pattern.id);
@@ -200,15 +304,45 @@ absl::StatusOr<Actions> OwnPatterns::OfferDelta(uint64_t round, GossipCore& core
   if (core.consent() != ConsentTier::kPublic) {
     return Actions();
   }
-  ASSIGN_OR_RETURN(OwnCores own, OwnDelta(patterns_, self_, frame_));
+  ASSIGN_OR_RETURN(OwnCores own, NextDelta(ConsentTier::kPublic, now));
   if (own.delta.cores.empty()) {
     delta_changed_ = false;
     return Actions();
   }
   ASSIGN_OR_RETURN(Actions actions, core.OfferAdapterDelta(round, std::move(own.delta), now));
   delta_changed_ = false;
-  in_deltas_.merge(own.patterns);
+  for (const auto& [id, updated_ms] : own.patterns) {
+    in_deltas_[id] = updated_ms;
+  }
   return actions;
+}
+
+absl::StatusOr<Actions> OwnPatterns::OfferNoised(uint64_t round, DpRelease& release,
+                                                 GossipCore& core, Instant now) {
+  if (core.consent() != ConsentTier::kDp || consents_ == nullptr || !release.Due()) {
+    return Actions();
+  }
+  if (absl::Status allowed = release.Check(); !allowed.ok()) {
+    release.Refuse(allowed);
+    return Actions();
+  }
+  ASSIGN_OR_RETURN(OwnCores own, NextDelta(ConsentTier::kDp, now));
+  if (own.delta.cores.empty() || own.patterns == in_deltas_) {
+    delta_changed_ = false;
+    if (own.left_out > 0 && own.delta.cores.empty()) {
+      release.Refuse(NobodyAgreed(own.left_out));
+    }
+    return Actions();
+  }
+  absl::StatusOr<AdapterDelta> noised =
+      release.Release(own.delta.cores.front().values, own.contributors,
+                      consents_->ForRelease(ConsentTier::kDp, now.wall_ms));
+  if (!noised.ok()) {
+    return Actions();  // noted; it is tried again
+  }
+  in_deltas_ = std::move(own.patterns);
+  delta_changed_ = false;
+  return core.OfferAdapterDelta(round, *std::move(noised), now, ShareableKind::kDpAdapterDelta);
 }
 
 }  // namespace ruvd

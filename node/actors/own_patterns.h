@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "absl/status/statusor.h"
 #include "federation/gossip_core.h"
 #include "inference/adapter/frame.h"
+#include "node/actors/consent_book.h"
+#include "node/actors/dp_release.h"
 #include "node/actors/shared_items.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -19,19 +22,28 @@ namespace ruvd {
 // Keeps what peers are offered of this node's own patterns in step with the store: a pattern that
 // was learned or made public is offered, one that was deleted, expired or made private is taken
 // back, with every delta that it is part of. What peers have by then stays with them. Whoever
-// changes a pattern need not say so: the store's log of changes is followed. Not thread-safe: the
+// changes a pattern need not say so: the store's log of changes is followed. The same happens when
+// somebody whose lessons are in a pattern withdraws a consent or it ends. Not thread-safe: the
 // federation actor owns it.
+//
+// Under the tier `public` patterns and plain updates leave, under `dp` noised updates only, each
+// charged; under any other nothing does.
 //
 // Methods return what the owner of the core has to do.
 class OwnPatterns {
  public:
-  // Everything borrowed outlives it. Follows the log from its present end on.
-  OwnPatterns(PatternStore& patterns, const Frame& frame, const NodeId& self);
+  // Everything borrowed outlives it. Follows the log from its present end on. `consents` may be
+  // null: then patterns are nobody's, and no noised update leaves. A pattern of fewer lessons than
+  // `least_examples` stays, as its embedding says too much of their prompts; its core may be part
+  // of updates.
+  OwnPatterns(PatternStore& patterns, const Frame& frame, const NodeId& self,
+              const ConsentBook* consents = nullptr, uint32_t least_examples = 1);
 
-  // Removes the items of an earlier life of the node that may not be offered again: patterns that
-  // are gone or may no longer leave, deltas that are not what the patterns of today make. Those of
-  // peers stay. Returns the ids of what it removed.
-  std::vector<Digest> RemoveTakenBack(std::vector<Item>* items);
+  // Removes the items of an earlier life of the node that may not be offered again under `tier`:
+  // patterns that are gone or may no longer leave, plain deltas that are not what the patterns of
+  // today make, noised ones where a consent behind them ended. Those of peers stay. Returns the ids
+  // of what it removed.
+  std::vector<Digest> RemoveTakenBack(std::vector<Item>* items, ConsentTier tier, Instant now);
 
   // Offers and takes back what the changes since the last call ask for: a page of the log, the rest
   // in the next call. The errors of PatternStore::Changes.
@@ -43,11 +55,27 @@ class OwnPatterns {
 
   // Whether the own delta is another than the one offered last.
   bool delta_changed() const { return delta_changed_; }
-  // Offers it under the number `round`. Nothing without consent, or where nothing was learned.
+  // Offers it plain under the number `round`. Nothing under another tier than `public`, or where
+  // nothing was learned.
   absl::StatusOr<Actions> OfferDelta(uint64_t round, GossipCore& core, Instant now);
+  // Charges for it and offers it noised. Nothing under another tier than `dp`, before the interval
+  // of `release` is over, or where the delta is made of what was released last. What `release`
+  // refuses it notes itself; such a delta counts as changed.
+  absl::StatusOr<Actions> OfferNoised(uint64_t round, DpRelease& release, GossipCore& core,
+                                      Instant now);
+  // What would be offered next under `tier`.
+  absl::StatusOr<OwnCores> NextDelta(ConsentTier tier, Instant now) const;
+  // The patterns that would be under `public`, in order of id. The errors of the store.
+  absl::Status ForEachToLeave(Instant now,
+                              const std::function<void(const SharedPattern&)>& visit) const;
 
  private:
-  bool MayStillLeave(const Item& item, const absl::StatusOr<OwnCores>& own) const;
+  bool MayLeave(const PatternPayload& payload, ConsentTier tier, Instant now) const;
+  bool MayStillLeave(const Item& item, const absl::StatusOr<OwnCores>& own, ConsentTier tier,
+                     Instant now) const;
+  // Whether somebody whose lessons may be in a noised delta of then said something else since.
+  absl::StatusOr<bool> ConsentsChanged(int64_t since_ms, Instant now) const;
+  void NoteRestored(const Item& item, const OwnCores& own);
   // The versions of own patterns that peers can get, by updated_ms.
   using Offered = std::map<PatternId, std::set<int64_t>>;
   Offered OfferedBy(const GossipCore& core) const;
@@ -60,9 +88,13 @@ class OwnPatterns {
   PatternStore& patterns_;
   const Frame& frame_;
   const NodeId self_;
-  uint64_t followed_ = 0;          // the number of the last change that was looked at
-  std::set<PatternId> in_deltas_;  // own patterns whose cores are part of an offered delta
-  bool delta_changed_ = true;      // since nobody knows what an earlier life offered
+  const ConsentBook* const consents_;
+  const uint32_t least_examples_;
+  uint64_t followed_ = 0;  // the number of the last change that was looked at
+  // Own patterns whose cores are part of an offered delta, with the updated_ms of the newest one.
+  std::map<PatternId, int64_t> in_deltas_;
+  ConsentTier tier_ = ConsentTier::kPrivate;  // that the last look at all of them was under
+  bool delta_changed_ = true;                 // since nobody knows what an earlier life offered
 };
 
 }  // namespace ruvd

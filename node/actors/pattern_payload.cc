@@ -32,6 +32,12 @@ std::string EncodePatternPayload(const PatternPayload& payload) {
   message.set_withheld(payload.withheld);
   message.set_deep_version(payload.deep_version);
   message.set_frame_id(payload.frame_id.data(), payload.frame_id.size());
+  message.set_holds_others(payload.holds_others);
+  for (const Contributor& contributor : payload.contributors) {
+    auto* const row = message.add_contributors();
+    row->set_user(contributor.user);
+    row->set_session(contributor.session);
+  }
   return message.SerializeAsString();
 }
 
@@ -49,9 +55,13 @@ absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes) {
   }
   payload.adapter = message.adapter();
   payload.withheld = message.withheld();
+  payload.holds_others = message.holds_others();
   payload.deep_version = message.deep_version();
   payload.core.assign(message.core().begin(), message.core().end());
   std::ranges::copy(message.frame_id(), payload.frame_id.begin());
+  for (const auto& row : message.contributors()) {
+    payload.contributors.push_back({.user = row.user(), .session = row.session()});
+  }
   return payload;
 }
 

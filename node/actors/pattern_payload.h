@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "inference/adapter/adapter.h"
+#include "privacy/consent/user_consent.h"
 #include "storage/patterns/pattern.h"
 
 namespace ruvd {
@@ -25,6 +26,12 @@ struct PatternPayload {
   // Of the adapter that deep rounds publish, on top of which `adapter` was trained; 0: without.
   // The core never is: peers have other versions.
   uint32_t deep_version = 0;
+  // Whose lessons the core was trained and judged on (node/actors/contributors.h), each once;
+  // empty: nobody knows.
+  std::vector<Contributor> contributors = {};
+  // The embedding and the adapter also hold lessons of somebody who did not agree to sharing: the
+  // core may be part of a noised update, the pattern stays.
+  bool holds_others = false;
 };
 
 // The name of a pattern's adapter, of its content's AdapterId: no two contents share one, because

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "base/bytes.h"
@@ -131,8 +132,14 @@ absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,
   return absl::OkStatus();
 }
 
-absl::StatusOr<OwnCores> OwnDelta(PatternStore& patterns, const NodeId& self, const Frame& frame) {
+AdapterDelta DeltaOfCore(const Frame& frame, std::vector<float> values) {
+  return {.cores = {CoreOf(frame, static_cast<uint32_t>(BankOf(1)), std::move(values))}};
+}
+
+absl::StatusOr<OwnCores> OwnDelta(PatternStore& patterns, const NodeId& self, const Frame& frame,
+                                  const MaySharePattern& may_share) {
   OwnCores own;
+  std::set<Contributor> contributors;
   std::vector<double> sum(static_cast<size_t>(frame.rank) * frame.rank, 0.0);
   double examples = 0;
   RETURN_IF_ERROR(ForEachPatternOf(patterns, self, [&](Pattern& pattern) -> absl::Status {
@@ -142,7 +149,12 @@ absl::StatusOr<OwnCores> OwnDelta(PatternStore& patterns, const NodeId& self, co
       return absl::OkStatus();
     }
     if (IsShareable(*payload, frame) && payload->core.size() == sum.size()) {
-      own.patterns.insert(pattern.id);
+      if (may_share != nullptr && !may_share(*payload)) {
+        ++own.left_out;
+        return absl::OkStatus();
+      }
+      own.patterns[pattern.id] = pattern.updated_ms;
+      contributors.insert(payload->contributors.begin(), payload->contributors.end());
       const double weight = std::max<uint32_t>(pattern.examples, 1);
       for (size_t i = 0; i < sum.size(); ++i) {
         sum[i] += weight * payload->core[i];
@@ -156,8 +168,9 @@ absl::StatusOr<OwnCores> OwnDelta(PatternStore& patterns, const NodeId& self, co
     for (size_t i = 0; i < sum.size(); ++i) {
       mean[i] = static_cast<float>(sum[i] / examples);
     }
-    own.delta.cores.push_back(CoreOf(frame, static_cast<uint32_t>(BankOf(1)), std::move(mean)));
+    own.delta = DeltaOfCore(frame, std::move(mean));
   }
+  own.contributors.assign(contributors.begin(), contributors.end());
   return own;
 }
 

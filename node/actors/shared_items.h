@@ -3,10 +3,12 @@
 
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "federation/daf/adapter_delta.h"
@@ -14,6 +16,8 @@
 #include "federation/patterns/shared_pattern.h"
 #include "inference/adapter/frame.h"
 #include "inference/model/model.h"
+#include "node/actors/pattern_payload.h"
+#include "privacy/consent/user_consent.h"
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -32,13 +36,23 @@ absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const Nod
 // The mean of this node's cores, and whose they are.
 struct OwnCores {
   AdapterDelta delta;
-  std::set<PatternId> patterns;
+  std::map<PatternId, int64_t> patterns;  // that it is made of, with their updated_ms
+  std::vector<Contributor> contributors;  // whose lessons they were trained on, each once
+  size_t left_out = 0;                    // patterns with a core that `may_share` refused
 };
+
+// Whether those whose lessons a pattern's core was trained on let it leave.
+using MaySharePattern = std::function<bool(const PatternPayload&)>;
 
 // The node's own delta: the mean of its patterns' cores weighted by their examples. Exact, because
 // a core is linear in its frame. No cores if the node has learned nothing it can share. Passes over
-// patterns that are damaged.
-absl::StatusOr<OwnCores> OwnDelta(PatternStore& patterns, const NodeId& self, const Frame& frame);
+// patterns that are damaged. `may_share` may be null: all of them may.
+absl::StatusOr<OwnCores> OwnDelta(PatternStore& patterns, const NodeId& self, const Frame& frame,
+                                  const MaySharePattern& may_share = nullptr);
+
+// An update of one core, for the bank of t = 1, scaled to the largest norm that peers take where it
+// is longer.
+AdapterDelta DeltaOfCore(const Frame& frame, std::vector<float> values);
 
 // The served adapter of an aggregate of deltas: its core for the bank of t = 1, the one that every
 // node contributes to. A core of another bank may come from a single node, past the robust mean,

@@ -23,6 +23,8 @@
 #include "node/limits.h"
 #include "node/reasons.h"
 #include "node/status.h"
+#include "privacy/consent/withdrawal.h"
+#include "privacy/limits.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "storage/erasure/user_erasure.h"
 
@@ -68,7 +70,89 @@ void WriteStatus(const NodeStatus& node, admin::v1::GetStatusResponse* message) 
   message->set_embedding_dimension(node.embedding_dimension);
 }
 
+void WriteRefusal(const absl::Status& refusal, auto* message) {
+  if (!refusal.ok()) {
+    message->set_refusal(MessageOf(refusal));
+    message->set_refusal_reason(ReasonOf(refusal));
+  }
+}
+
+void WriteRelease(const DpReleaseView& view, admin::v1::ReleaseStatus* message) {
+  message->set_scope(view.scope);
+  message->set_clip_norm(view.clip_norm);
+  message->set_delta(view.delta);
+  message->set_epsilon(view.epsilon);
+  message->set_noise_multiplier(view.noise_multiplier);
+  message->set_values(view.values);
+  message->set_contributors(view.contributors);
+  message->set_predicted_snr(view.snr);
+  message->set_spent_epsilon(view.spent_epsilon);
+  message->set_budget_epsilon(view.budget_epsilon);
+  message->set_releases(view.releases);
+  message->set_last_ms(view.last_ms);
+  message->set_next_ms(view.next_ms);
+  WriteRefusal(view.refusal, message);
+}
+
+void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseResponse* message) {
+  message->set_tier(static_cast<pattern::v1::SharingTier>(preview.tier));
+  WriteRefusal(preview.refusal, message);
+  message->set_patterns(preview.patterns);
+  message->set_left_out(preview.left_out);
+  message->set_contributors(preview.contributors);
+  message->mutable_payloads()->Assign(preview.payloads.begin(), preview.payloads.end());
+  message->set_more_payloads(preview.more_payloads);
+  if (preview.tier == ConsentTier::kDp) {
+    message->set_head(preview.layout.head);
+    message->set_value_bytes(preview.layout.value_bytes);
+    message->set_norm(preview.norm);
+  }
+  WriteRelease(preview.release, message->mutable_release());
+}
+
+void WriteUserConsent(const UserConsent& record, admin::v1::UserConsent* message) {
+  if (record.subject.kind == ConsentSubject::Kind::kUser) {
+    message->set_user_id(record.subject.id);
+  } else {
+    message->set_session_id(record.subject.id);
+  }
+  message->set_training((record.purposes & consent_purposes::kTraining) != 0);
+  message->set_sharing((record.purposes & consent_purposes::kSharing) != 0);
+  message->set_widest(static_cast<pattern::v1::SharingTier>(record.widest));
+  message->set_granted_ms(record.granted_ms);
+  message->set_expires_ms(record.expires_ms);
+}
+
+// From 0 on: ConsentBook counts from the moment that it is noted. A withdrawal lasts as long as a
+// record may, but nothing is allowed behind its end either.
+absl::StatusOr<UserConsent> ReadUserConsent(const admin::v1::SetUserConsentRequest& request) {
+  constexpr int64_t kDayMillis = 24LL * 3600 * 1000;
+  if (request.subject_case() == admin::v1::SetUserConsentRequest::SUBJECT_NOT_SET) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a consent names a user or a session; give one of them");
+  }
+  const bool withdrawn = !request.training() && !request.sharing();
+  const int64_t lasts_ms = withdrawn ? limits::kMaxConsentMillis : request.days() * kDayMillis;
+  if (lasts_ms <= 0 || lasts_ms > limits::kMaxConsentMillis) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "a consent holds for 1 to {} days, not for {}",
+                 limits::kMaxConsentMillis / kDayMillis, request.days());
+  }
+  const bool of_user = request.has_user_id();
+  return UserConsent{
+      .subject = {.kind = of_user ? ConsentSubject::Kind::kUser : ConsentSubject::Kind::kSession,
+                  .id = of_user ? request.user_id() : request.session_id()},
+      .purposes = static_cast<uint8_t>((request.training() ? consent_purposes::kTraining : 0) |
+                                       (request.sharing() ? consent_purposes::kSharing : 0)),
+      .widest = withdrawn ? ConsentTier::kPrivate : static_cast<ConsentTier>(request.widest()),
+      .granted_ms = 0,
+      .expires_ms = lasts_ms};
+}
+
 void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* message) {
+  if (view.release) {
+    WriteRelease(*view.release, message->mutable_release());
+  }
   message->set_federated_adapter_version(view.federated_adapter_version);
   uint32_t alive = 0;
   for (const Member& member : view.members) {
@@ -77,6 +161,15 @@ void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* m
   message->set_members_alive(alive);
   message->mutable_refused_envelopes()->insert(view.refused.begin(), view.refused.end());
   message->mutable_accepted_items()->insert(view.accepted.begin(), view.accepted.end());
+}
+
+bool IsTier(pattern::v1::SharingTier tier) {
+  return tier >= pattern::v1::SHARING_TIER_PRIVATE && tier <= pattern::v1::SHARING_TIER_PUBLIC;
+}
+
+absl::Status UnknownTier(pattern::v1::SharingTier tier) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+               "tier {} is none; use private, masked, dp or public", static_cast<int>(tier));
 }
 
 bool IsBackupName(std::string_view name) {
@@ -162,12 +255,8 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                        const admin::v1::SetConsentRequest* request,
                                        admin::v1::SetConsentResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    if (request->tier() != pattern::v1::SHARING_TIER_PRIVATE &&
-        request->tier() != pattern::v1::SHARING_TIER_PUBLIC) {
-      reactor->Finish(ToRpcStatus(
-          Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                "tier {} cannot be chosen in this version; use public, or private to withdraw",
-                static_cast<int>(request->tier()))));
+    if (!IsTier(request->tier())) {
+      reactor->Finish(ToRpcStatus(UnknownTier(request->tier())));
       return reactor;
     }
     node_.federation->SetConsent(
@@ -192,9 +281,72 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
         response->set_tier(static_cast<pattern::v1::SharingTier>(view->tier));
         response->set_since_ms(view->consent_since_ms);
         response->set_bytes_shared(view->bytes_shared);
+        if (view->release) {
+          WriteRelease(*view->release, response->mutable_release());
+        }
       }
       reactor->Finish(ToRpcStatus(view.status()));
     });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* PreviewRelease(grpc::CallbackServerContext* context,
+                                           const admin::v1::PreviewReleaseRequest* request,
+                                           admin::v1::PreviewReleaseResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    const auto preview = [this, reactor, response](ConsentTier tier) {
+      node_.federation->Preview(tier,
+                                [reactor, response](const absl::StatusOr<ReleasePreview>& next) {
+                                  if (next.ok()) {
+                                    WritePreview(*next, response);
+                                  }
+                                  reactor->Finish(ToRpcStatus(next.status()));
+                                });
+    };
+    if (request->tier() != pattern::v1::SHARING_TIER_UNSPECIFIED) {
+      if (IsTier(request->tier())) {
+        preview(static_cast<ConsentTier>(request->tier()));
+      } else {
+        reactor->Finish(ToRpcStatus(UnknownTier(request->tier())));
+      }
+      return reactor;
+    }
+    node_.federation->View([reactor, preview](const absl::StatusOr<FederationView>& view) {
+      if (view.ok()) {
+        preview(view->tier);
+      } else {
+        reactor->Finish(ToRpcStatus(view.status()));
+      }
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* SetUserConsent(grpc::CallbackServerContext* context,
+                                           const admin::v1::SetUserConsentRequest* request,
+                                           admin::v1::SetUserConsentResponse* response) override {
+    auto* reactor = context->DefaultReactor();
+    const auto stored = std::make_shared<absl::Status>();
+    // The disk first, on a thread that may wait for it; then the actor. Of a withdrawal also where
+    // it could not be stored: it holds until the node ends.
+    lane_.Run(
+        context, reactor,
+        [this, request, response, stored] {
+          *stored = NoteUserConsent(*request, response);
+          const bool withdrawn = !request->training() && !request->sharing();
+          return withdrawn && !absl::IsInvalidArgument(*stored) ? absl::OkStatus() : *stored;
+        },
+        [this, reactor, stored, response] { TakeBack(reactor, stored, response); });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* ListUserConsents(
+      grpc::CallbackServerContext* context, const admin::v1::ListUserConsentsRequest*,
+      admin::v1::ListUserConsentsResponse* response) override {
+    for (const UserConsent& record : node_.consents->All()) {
+      WriteUserConsent(record, response->add_consents());
+    }
+    auto* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
     return reactor;
   }
 
@@ -266,6 +418,35 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     response->set_folder(folder);
     WriteManifest(manifest, response);
     return absl::OkStatus();
+  }
+
+  absl::Status NoteUserConsent(const admin::v1::SetUserConsentRequest& request,
+                               admin::v1::SetUserConsentResponse* response) {
+    ASSIGN_OR_RETURN(UserConsent fields, ReadUserConsent(request));
+    ASSIGN_OR_RETURN(const UserConsent record,
+                     node_.consents->Record(std::move(fields), node_.clock->WallMillis()));
+    WriteUserConsent(record, response->mutable_consent());
+    return absl::OkStatus();
+  }
+
+  // What may no longer leave, and for whoever withdrew what cannot be taken back.
+  void TakeBack(grpc::ServerUnaryReactor* reactor, std::shared_ptr<const absl::Status> stored,
+                admin::v1::SetUserConsentResponse* response) {
+    const auto finish = [this, reactor, stored,
+                         response](const absl::StatusOr<FederationView>& view) {
+      if (view.ok() && view->release && !response->consent().sharing()) {
+        response->set_residual(ResidualStatement({.releases = view->release->releases,
+                                                  .epsilon = view->release->spent_epsilon,
+                                                  .delta = view->release->delta}));
+      }
+      lane_.Leave();
+      reactor->Finish(ToRpcStatus(*stored));
+    };
+    node_.federation->OnConsentsChanged(
+        [this, response, finish](const absl::StatusOr<uint32_t>& items) {
+          response->set_items_taken_back(items.value_or(0));
+          node_.federation->View(finish);
+        });
   }
 
   void ForgetInMemory(const std::string& user_id) {

@@ -164,6 +164,8 @@ absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest&
     if (SameToPeers(*existing, *pattern)) {
       payload.core = held.core;
       payload.frame_id = held.frame_id;
+      payload.contributors = held.contributors;
+      payload.holds_others = held.holds_others;
     }
     pattern->adapter_name = existing->adapter_name;
     pattern->adapter_version = existing->adapter_version;

@@ -15,6 +15,7 @@
 #include "base/executor.h"
 #include "inference/model/model.h"
 #include "node/actors/adapter_catalog.h"
+#include "node/actors/consent_book.h"
 #include "node/actors/deep_actor.h"
 #include "node/actors/erasure_fence.h"
 #include "node/actors/federation.h"
@@ -61,6 +62,7 @@ struct ServiceDependencies {
   Executor* backups = nullptr;        // of copies of the store; upkeep does not wait for them
   std::function<bool()> stopping = nullptr;  // ends a backup between two files; may be null
   FederationActor* federation = nullptr;
+  ConsentBook* consents = nullptr;
   // The facts of GetStatus that the node itself knows.
   std::function<void(NodeStatus*)> fill_status;
 };

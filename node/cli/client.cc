@@ -328,6 +328,24 @@ absl::StatusOr<admin::v1::GetConsentResponse> NodeClient::GetConsent() {
   return stubs_->Call(*this, stubs_->admin, &Stub::GetConsent, admin::v1::GetConsentRequest());
 }
 
+absl::StatusOr<admin::v1::PreviewReleaseResponse> NodeClient::PreviewRelease(
+    const admin::v1::PreviewReleaseRequest& request) {
+  using Stub = admin::v1::AdminService::Stub;
+  return stubs_->Call(*this, stubs_->admin, &Stub::PreviewRelease, request);
+}
+
+absl::StatusOr<admin::v1::SetUserConsentResponse> NodeClient::SetUserConsent(
+    const admin::v1::SetUserConsentRequest& request) {
+  using Stub = admin::v1::AdminService::Stub;
+  return stubs_->Call(*this, stubs_->admin, &Stub::SetUserConsent, request);
+}
+
+absl::StatusOr<admin::v1::ListUserConsentsResponse> NodeClient::ListUserConsents() {
+  using Stub = admin::v1::AdminService::Stub;
+  return stubs_->Call(*this, stubs_->admin, &Stub::ListUserConsents,
+                      admin::v1::ListUserConsentsRequest());
+}
+
 absl::StatusOr<admin::v1::BackUpStoreResponse> NodeClient::BackUpStore(const std::string& name) {
   using Stub = admin::v1::AdminService::Stub;
   admin::v1::BackUpStoreRequest request;

@@ -106,6 +106,11 @@ class NodeClient {
   absl::StatusOr<admin::v1::ListMembersResponse> ListMembers();
   absl::StatusOr<admin::v1::SetConsentResponse> SetConsent(pattern::v1::SharingTier tier);
   absl::StatusOr<admin::v1::GetConsentResponse> GetConsent();
+  absl::StatusOr<admin::v1::PreviewReleaseResponse> PreviewRelease(
+      const admin::v1::PreviewReleaseRequest& request);
+  absl::StatusOr<admin::v1::SetUserConsentResponse> SetUserConsent(
+      const admin::v1::SetUserConsentRequest& request);
+  absl::StatusOr<admin::v1::ListUserConsentsResponse> ListUserConsents();
   absl::StatusOr<admin::v1::BackUpStoreResponse> BackUpStore(const std::string& name);
   absl::StatusOr<admin::v1::EraseUserResponse> EraseUser(const std::string& user_id);
   // grpc.health.v1: true if the node serves; false if it answers but does not.

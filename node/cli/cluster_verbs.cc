@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/output.h"
+#include "node/cli/release_fields.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
 
@@ -39,7 +43,7 @@ absl::Status Status(CommandContext& context) {
     context.out << ToJsonLine(status);
     return absl::OkStatus();
   }
-  context.out << FormatFields({
+  std::vector<std::pair<std::string, std::string>> fields = {
       {"node", fmt::format("{} ({})", status.name(), status.node_id())},
       {"state", fmt::format("{}, up {:.0f} s", status.state(), status.uptime_seconds())},
       {"version", status.version()},
@@ -61,7 +65,13 @@ absl::Status Status(CommandContext& context) {
       {"accepted", Counts(status.accepted_items())},
       {"refused", Counts(status.refused_envelopes())},
       {"dead letters", fmt::format("{}", status.dead_letters())},
-  });
+  };
+  if (status.has_release()) {
+    for (auto& field : ReleaseFields(status.release())) {
+      fields.push_back(std::move(field));
+    }
+  }
+  context.out << FormatFields(fields);
   return absl::OkStatus();
 }
 

@@ -181,6 +181,7 @@ void AddAllVerbs(VerbTable& verbs) {
   AddWitnessVerbs(verbs);
   AddConsentVerbs(verbs);
   AddPrivacyVerbs(verbs);
+  AddPreviewVerb(verbs);
   AddStoreVerbs(verbs);
   AddClusterVerbs(verbs);
   AddModelVerbs(verbs);

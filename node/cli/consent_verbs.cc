@@ -1,19 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <map>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/output.h"
+#include "node/cli/release_fields.h"
 #include "node/cli/sharing_tier.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
+#include "privacy/consent/withdrawal.h"
 
 namespace ruvd {
 namespace {
@@ -30,16 +34,36 @@ const std::map<std::string, SharingTier>& Tiers() {
   return *tiers;
 }
 
+std::string PurposesOf(const admin::v1::UserConsent& consent) {
+  if (!consent.training() && !consent.sharing()) {
+    return "nothing (withdrawn)";
+  }
+  return !consent.sharing() ? "training" : consent.training() ? "training, sharing" : "sharing";
+}
+
 absl::Status SetTier(CommandContext& context, SharingTier tier) {
   NodeClient client(context.server, context.credentials);
   ASSIGN_OR_RETURN(const auto response, client.SetConsent(tier));
   if (context.json) {
     context.out << ToJsonLine(response);
-  } else if (response.tier() == pattern::v1::SHARING_TIER_PRIVATE) {
+    return absl::OkStatus();
+  }
+  if (response.tier() == pattern::v1::SHARING_TIER_PRIVATE) {
     context.out << "sharing is off: nothing more leaves this node\n";
-  } else {
-    context.out << fmt::format("sharing is on, tier {}: {} items are offered to peers now\n",
-                               TierLabel(response.tier()), response.items_offered());
+    ASSIGN_OR_RETURN(const auto consent, client.GetConsent());
+    if (consent.release().releases() > 0) {
+      context.out << ResidualStatement({.releases = consent.release().releases(),
+                                        .epsilon = consent.release().spent_epsilon(),
+                                        .delta = consent.release().delta()})
+                  << "\n";
+    }
+    return absl::OkStatus();
+  }
+  context.out << fmt::format("sharing is on, tier {}: {} items are offered to peers now\n",
+                             TierLabel(response.tier()), response.items_offered());
+  if (response.tier() == pattern::v1::SHARING_TIER_DP) {
+    ASSIGN_OR_RETURN(const auto consent, client.GetConsent());
+    context.out << FormatFields(ReleaseFields(consent.release()));
   }
   return absl::OkStatus();
 }
@@ -51,13 +75,96 @@ absl::Status ShowConsent(CommandContext& context) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
   }
-  const std::time_t since = response.since_ms() / 1000;
-  context.out << FormatFields({
+  std::vector<std::pair<std::string, std::string>> fields = {
       {"tier", TierLabel(response.tier())},
-      {"since",
-       since == 0 ? "always" : fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(since))},
+      {"since", TimeLabel(response.since_ms(), "always")},
       {"shared", fmt::format("{} bytes", response.bytes_shared())},
-  });
+  };
+  if (response.has_release()) {
+    for (auto& field : ReleaseFields(response.release())) {
+      fields.push_back(std::move(field));
+    }
+  }
+  context.out << FormatFields(fields);
+  return absl::OkStatus();
+}
+
+// Whose consent a verb is about.
+struct SubjectFlags {
+  std::string user;
+  std::string session;
+
+  void AddTo(CLI::App& verb) {
+    auto* const by_user = verb.add_option("--user", user, "The user, as requests name them");
+    verb.add_option("--session", session, "One session instead")->excludes(by_user);
+  }
+  // USAGE without either.
+  absl::Status Write(admin::v1::SetUserConsentRequest* request) const {
+    if (user.empty() == session.empty()) {
+      return UsageError("name --user or --session: whose consent it is");
+    }
+    if (user.empty()) {
+      request->set_session_id(session);
+    } else {
+      request->set_user_id(user);
+    }
+    return absl::OkStatus();
+  }
+};
+
+struct AllowFlags {
+  SubjectFlags subject;
+  std::string tier;
+  uint32_t days = 90;
+  bool training_only = false;
+};
+
+absl::Status Allow(CommandContext& context, const AllowFlags& flags) {
+  admin::v1::SetUserConsentRequest request;
+  RETURN_IF_ERROR(flags.subject.Write(&request));
+  request.set_training(true);
+  request.set_sharing(!flags.training_only);
+  request.set_widest(Tiers().at(flags.tier));
+  request.set_days(flags.days);
+  ASSIGN_OR_RETURN(const auto response, NodeClient(context.server).SetUserConsent(request));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  context.out << fmt::format(
+      "noted until {}: {}\nlessons that were learned before stay as they are until new feedback "
+      "teaches them again\n",
+      TimeLabel(response.consent().expires_ms(), ""), PurposesOf(response.consent()));
+  return absl::OkStatus();
+}
+
+absl::Status Withdraw(CommandContext& context, const SubjectFlags& subject) {
+  admin::v1::SetUserConsentRequest request;
+  RETURN_IF_ERROR(subject.Write(&request));
+  ASSIGN_OR_RETURN(const auto response, NodeClient(context.server).SetUserConsent(request));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  context.out << fmt::format("withdrawn: {} items are no longer offered to peers\n{}\n",
+                             response.items_taken_back(), response.residual());
+  return absl::OkStatus();
+}
+
+absl::Status ListConsents(CommandContext& context) {
+  ASSIGN_OR_RETURN(const auto response, NodeClient(context.server).ListUserConsents());
+  if (context.json) {
+    context.out << ToJsonLine(response);
+    return absl::OkStatus();
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& consent : response.consents()) {
+    rows.push_back({PrintableLine(consent.has_user_id() ? "user " + consent.user_id()
+                                                        : "session " + consent.session_id()),
+                    PurposesOf(consent), consent.training() ? TierLabel(consent.widest()) : "-",
+                    TimeLabel(consent.granted_ms(), ""), TimeLabel(consent.expires_ms(), "")});
+  }
+  context.out << FormatTable({"OF", "FOR", "TIER UP TO", "SINCE", "UNTIL"}, rows);
   return absl::OkStatus();
 }
 
@@ -70,13 +177,31 @@ void AddConsentVerbs(VerbTable& verbs) {
            [tier](CommandContext& context) { return SetTier(context, Tiers().at(*tier)); })
       .add_option(
           "--tier", *tier,
-          "public: plain and signed. dp (noised) and masked (sums only) are not in this version")
+          "public: plain and signed. dp: updates with noise, within privacy.node_epsilon. masked "
+          "(sums only) is not in this version")
       ->required()
       ->check(CLI::IsMember({"public", "dp", "masked"}));
   verbs.Add(
       "consent revoke", kConsentGroup, "Nothing more leaves this node",
       [](CommandContext& context) { return SetTier(context, pattern::v1::SHARING_TIER_PRIVATE); });
   verbs.Add("consent status", kConsentGroup, "What is allowed and how much has left", ShowConsent);
+
+  auto allow = std::make_shared<AllowFlags>();
+  CLI::App& grant = verbs.Add("consent allow", kConsentGroup,
+                              "Note that a user or a session lets what it taught leave this node",
+                              [allow](CommandContext& context) { return Allow(context, *allow); });
+  allow->subject.AddTo(grant);
+  grant.add_option("--tier", allow->tier, "The loosest tier that it agrees to")
+      ->required()
+      ->check(CLI::IsMember({"public", "dp", "masked"}));
+  grant.add_option("--days", allow->days, "How long it holds, 1 to 366")->capture_default_str();
+  grant.add_flag("--training-only", allow->training_only,
+                 "Adapters may learn from it, nothing of them leaves");
+  auto subject = std::make_shared<SubjectFlags>();
+  subject->AddTo(verbs.Add(
+      "consent withdraw", kConsentGroup, "Note that a user or a session takes it back, at once",
+      [subject](CommandContext& context) { return Withdraw(context, *subject); }));
+  verbs.Add("consent list", kConsentGroup, "Which users and sessions agreed to what", ListConsents);
 }
 
 }  // namespace ruvd

@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/actors/dp_release.h"
 #include "node/cli/command.h"
 #include "node/cli/config_flags.h"
 #include "node/cli/identity.h"
@@ -30,7 +31,10 @@
 #include "node/cli/terminal.h"
 #include "node/privacy_counter.h"
 #include "privacy/consent/consent.h"
+#include "privacy/dp/snr.h"
+#include "privacy/dp/zcdp.h"
 #include "privacy/ledger/privacy_budget.h"
+#include "privacy/limits.h"
 #include "storage/consent/consent_store.h"
 #include "storage/ledger/ledger_file.h"
 #include "storage/ledger/privacy_ledger_store.h"
@@ -342,6 +346,39 @@ StoredTier TierOf(Database& database, const NodeKey& key) {
   return {.tier = (*record)->tier, .since_ms = (*record)->since_ms, .consent = "signed"};
 }
 
+// What the next noised update of the configuration would be. Its predicted signal grows with the
+// root of the nodes that are averaged, whom only a running node counts.
+struct NextUpdate {
+  double epsilon = 0;
+  double delta = 0;
+  double snr_of_one = 0;
+};
+
+absl::StatusOr<NextUpdate> NextUpdateOf(const NodeConfig& config) {
+  const auto values = static_cast<size_t>(config.federation.core_rank) *
+                      static_cast<size_t>(config.federation.core_rank);
+  NextUpdate next{.delta = double{config.privacy.delta}};
+  ASSIGN_OR_RETURN(const dp::NoiseGrid grid,
+                   GridWithin(double{config.privacy.release_epsilon}, next.delta,
+                              double{config.privacy.clip_norm}, values));
+  ASSIGN_OR_RETURN(next.epsilon,
+                   dp::EpsilonOfRho(dp::GaussianRho(grid.NoiseMultiplier()), next.delta));
+  ASSIGN_OR_RETURN(next.snr_of_one, dp::PredictSnr({.noise_multiplier = grid.NoiseMultiplier(),
+                                                    .dimension = values,
+                                                    .signal = double{config.privacy.signal}}));
+  return next;
+}
+
+std::string NextUpdateText(const absl::StatusOr<NextUpdate>& next) {
+  if (!next.ok()) {
+    return "none: " + MessageOf(next.status());
+  }
+  return fmt::format(
+      "epsilon {:.3f} at delta {:.1e}, predicted SNR {:.3g} of one node, {:g} at {:.0f} node(s)",
+      next->epsilon, next->delta, next->snr_of_one, limits::kMinReleaseSnr,
+      std::max(1.0, std::ceil(std::pow(limits::kMinReleaseSnr / next->snr_of_one, 2))));
+}
+
 absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
   ASSIGN_OR_RETURN(const std::vector<PrivacyBudget> budgets, flags.budget.Budgets());
   ASSIGN_OR_RETURN(const StoppedLedger opened, OpenStoppedLedger(context, flags.config));
@@ -352,9 +389,13 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
     ASSIGN_OR_RETURN(accounts.emplace_back(),
                      AccountOf(unit, opened.ledger->totals(unit), flags.budget.delta, budgets));
   }
+  const absl::StatusOr<NextUpdate> next = NextUpdateOf(opened.store.config);
   if (context.json) {
     context.out << ToJsonLine(json{{"node", ToHex(opened.key->id())},
                                    {"tier", TierName(stored.tier)},
+                                   {"next_epsilon", next.ok() ? json(next->epsilon) : json()},
+                                   {"next_snr_of_one", next.ok() ? json(next->snr_of_one) : json()},
+                                   {"config_epsilon", opened.store.config.privacy.node_epsilon},
                                    {"since_ms", stored.since_ms},
                                    {"consent", stored.consent},
                                    {"entries", head.sequence},
@@ -368,6 +409,9 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
                       {"tier", std::string(TierName(stored.tier))},
                       {"since", stored.since_ms == 0 ? "always" : UtcText(stored.since_ms)},
                       {"consent", stored.consent},
+                      {"next update", PrintableLine(NextUpdateText(next))},
+                      {"may spend", fmt::format("epsilon {:.3f} (privacy.node_epsilon)",
+                                                opened.store.config.privacy.node_epsilon)},
                       {"entries", std::to_string(head.sequence)},
                       {"head", ToHex(head.hash)}})
               << AccountsTable(accounts, flags.budget.delta);

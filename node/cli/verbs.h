@@ -22,7 +22,8 @@ void AddPatternVerbs(VerbTable& verbs);   // pattern ls, show, search, rm
 void AddAdapterVerbs(VerbTable& verbs);  // adapter ls, show, diff, load, unload, pin, rollback, ...
 void AddAdapterMergeVerb(VerbTable& verbs);  // adapter merge
 void AddWitnessVerbs(VerbTable& verbs);      // witness ls, show, stats
-void AddConsentVerbs(VerbTable& verbs);      // consent grant, revoke, status
+void AddConsentVerbs(VerbTable& verbs);      // consent grant, revoke, status, allow, withdraw, list
+void AddPreviewVerb(VerbTable& verbs);       // privacy preview
 void AddModelVerbs(VerbTable& verbs);        // model import, inspect
 void AddEvaluateVerb(VerbTable& verbs);      // model evaluate
 void AddWhitenVerb(VerbTable& verbs);        // model whiten

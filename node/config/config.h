@@ -126,6 +126,18 @@ struct NodeConfig {
     int core_rank = 32;            // of the shared R-core
     uint64_t frame_seed = 1;       // of the random frame; equal in the whole cluster
   } federation;
+  // Of what leaves under the tier `dp`: noised updates whose unit is this node.
+  struct PrivacySection {
+    float clip_norm = 1;           // L2, of the whole update
+    float release_epsilon = 1;     // of one update, at `delta`
+    float node_epsilon = 8;        // of all updates of the node's life; 0: none may leave
+    float delta = 1e-6F;           // that every epsilon is said at
+    float signal = 0.5F;           // expected norm of the nodes' mean clipped update over clip_norm
+    int release_seconds = 86'400;  // between two charged updates, at least
+    int public_examples = 10;      // lessons of a pattern that leaves plainly, at least
+    std::string policy;            // file of the site policy; empty: all tiers, one scope
+    std::string scope = "default";  // of the policy, that this node's data is in
+  } privacy;
   struct StorageSection {
     uint64_t soft_reserve_bytes = 512ULL << 20;  // below this free space patterns are refused
     uint64_t hard_reserve_bytes = 256ULL << 20;  // below this the store is read-only

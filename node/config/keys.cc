@@ -210,6 +210,33 @@ const std::array kKeys = {
     ConfigKey{"federation", "frame_seed", "Seed of the random frame; equal in the whole cluster.",
               RUVD_FIELD(uint64_t, federation.frame_seed), 0, static_cast<double>(INT64_MAX)},
 
+    ConfigKey{"privacy", "clip_norm", "L2 norm that an update is clipped to before it is noised.",
+              RUVD_FIELD(float, privacy.clip_norm), 1e-3, 16},
+    ConfigKey{"privacy", "release_epsilon",
+              "Privacy that one noised update costs: epsilon at `delta`, node level.",
+              RUVD_FIELD(float, privacy.release_epsilon), 1e-3, 10'000},
+    ConfigKey{
+        "privacy", "node_epsilon",
+        "Epsilon of all updates together, for good; at its end nothing more leaves. 0 is none.",
+        RUVD_FIELD(float, privacy.node_epsilon), 0, 1'000'000},
+    ConfigKey{"privacy", "delta", "Delta that every epsilon is said at.",
+              RUVD_FIELD(float, privacy.delta), 1e-12, 0.1},
+    ConfigKey{"privacy", "signal",
+              "Expected norm of the nodes' mean clipped update, as a share of clip_norm.",
+              RUVD_FIELD(float, privacy.signal), 0.001, 1},
+    ConfigKey{"privacy", "release_seconds", "Seconds between two noised updates, at least.",
+              RUVD_FIELD(int, privacy.release_seconds), 1, kMaxSeconds},
+    ConfigKey{
+        "privacy", "public_examples",
+        "Lessons that a pattern has at least before it leaves under tier public; the embedding "
+        "of a pattern of one is that of its prompt.",
+        RUVD_FIELD(int, privacy.public_examples), 1, kMaxEntries},
+    ConfigKey{"privacy", "policy",
+              "TOML file of the site policy; empty allows every tier in the scope `default`.",
+              RUVD_FIELD(std::string, privacy.policy)},
+    ConfigKey{"privacy", "scope", "Scope of the site policy that this node's data is in.",
+              RUVD_FIELD(std::string, privacy.scope)},
+
     ConfigKey{"storage", "soft_reserve_bytes", "Below this free space new patterns are refused.",
               RUVD_FIELD(uint64_t, storage.soft_reserve_bytes), 0, kMaxBytes},
     ConfigKey{"storage", "hard_reserve_bytes", "Below this free space the store is read-only.",

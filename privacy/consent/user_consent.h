@@ -55,6 +55,7 @@ struct UserConsent {
 struct Contributor {
   std::string user;
   std::string session;  // may be empty
+  auto operator<=>(const Contributor&) const = default;
 };
 
 // Who agreed to what. The record of a session decides about its data, where there is one; else that

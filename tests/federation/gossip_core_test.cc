@@ -71,6 +71,29 @@ TEST(GossipCore, OffersAreCheckedBeforeTheyAreSigned) {
   EXPECT_EQ(*DecodeAdapterDelta(AsBytes(*answers.accepted[0].payload)), DeltaOf(1));
 }
 
+TEST(GossipCore, UnderTheTierDpOnlyNoisedUpdatesAreOfferedAndKept) {
+  CoreUnderTest node;
+  Consent(node, ConsentTier::kDp);
+  EXPECT_EQ(ReasonOf(node.core().OfferAdapterDelta(1, DeltaOf(1), node.now()).status()),
+            reasons::kConsentMissing);
+  EXPECT_EQ(ReasonOf(node.core().OfferPattern(PatternOf(1), node.now()).status()),
+            reasons::kConsentMissing);
+  Answers offered;
+  offered.Add(
+      *node.core().OfferAdapterDelta(1, DeltaOf(1), node.now(), ShareableKind::kDpAdapterDelta));
+  ASSERT_EQ(offered.accepted.size(), 1U);
+  EXPECT_THAT(Consent(node, ConsentTier::kDp).dropped, IsEmpty()) << "it is paid for";
+  EXPECT_THAT(Consent(node, ConsentTier::kPublic).dropped, IsEmpty());
+  EXPECT_EQ(Consent(node, ConsentTier::kDp).dropped.size(), 1U) << "it may be plain by now";
+
+  CoreUnderTest restarted(0, [](GossipConfig& c) { c.boot_counter = 2; });
+  Consent(restarted, ConsentTier::kDp);
+  Answers restored;
+  restored.Add(restarted.core().Restore({offered.accepted[0]}, restarted.now()));
+  EXPECT_THAT(restored.dropped, IsEmpty());
+  EXPECT_EQ(Consent(restarted, ConsentTier::kPrivate).dropped.size(), 1U);
+}
+
 TEST(GossipCore, ObserversOfferNothing) {
   CoreUnderTest node(0, [](GossipConfig& config) {
     const NodeKey key = NodeKey::FromSeed(SeedOf(0));

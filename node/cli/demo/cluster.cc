@@ -129,6 +129,7 @@ absl::Status DemoCluster::AddNode(int index) {
   config.federation.enabled = true;
   config.federation.authority = ToHex(authority_.public_key());
   config.federation.round_seconds = kDemoRoundSeconds;
+  config.privacy.public_examples = 1;  // the demo teaches single lessons, of nobody's words
   config.federation.seeds.reserve(nodes_.size());
   for (const DemoNode& earlier : nodes_) {
     config.federation.seeds.push_back(earlier.federation);

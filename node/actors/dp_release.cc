@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/dp_release.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "node/actors/shared_items.h"
+#include "privacy/dp/snr.h"
+#include "privacy/dp/zcdp.h"
+#include "privacy/release/release_payload.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint8_t kReleasedUse = consent_purposes::kTraining | consent_purposes::kSharing;
+
+size_t ValuesOf(const Frame& frame) {
+  return static_cast<size_t>(frame.rank) * static_cast<size_t>(frame.rank);
+}
+
+// When the ledger was charged last.
+int64_t LastCharge(const PrivacyLedgerStore& ledger) {
+  int64_t last_ms = 0;
+  const absl::Status read = ledger.ForEach([&last_ms](const LedgerEntry& entry) {
+    last_ms = entry.kind == LedgerKind::kReserve ? std::max(last_ms, entry.wall_ms) : last_ms;
+    return true;
+  });
+  if (!read.ok()) {
+    spdlog::warn("when the last release was is not known: {}", MessageOf(read));
+  }
+  return last_ms;
+}
+
+std::vector<float> ValuesOf(const ReleasePayload& payload) {
+  std::vector<float> values(payload.units.size());
+  std::ranges::transform(payload.units, values.begin(), [&payload](int32_t unit) {
+    return std::ldexp(static_cast<float>(unit), payload.exponent);
+  });
+  return values;
+}
+
+}  // namespace
+
+absl::StatusOr<dp::NoiseGrid> GridWithin(double epsilon, double delta, double clip_norm,
+                                         size_t values) {
+  ASSIGN_OR_RETURN(const double rho, dp::RhoWithin(epsilon, delta));
+  return dp::MakeNoiseGrid(clip_norm, 1 / std::sqrt(2 * rho), values);
+}
+
+DpRelease::DpRelease(DpReleaseOptions options) : options_(std::move(options)) {
+  const absl::StatusOr<dp::NoiseGrid> grid =
+      GridWithin(options_.epsilon, options_.delta, options_.clip_norm, ValuesOf(*options_.frame));
+  usable_ = grid.status();
+  if (grid.ok()) {
+    grid_ = *grid;
+    const auto cost = dp::FixedPointRho(dp::GaussianRho(grid_.NoiseMultiplier()));
+    usable_.Update(cost.status());
+    cost_ = cost.value_or(0);
+  }
+  if (options_.ledger != nullptr) {
+    last_ms_ = LastCharge(*options_.ledger);
+  }
+}
+
+std::unique_ptr<DpRelease> DpRelease::Create(DpReleaseOptions options) {
+  return std::unique_ptr<DpRelease>(new DpRelease(std::move(options)));
+}
+
+ReleaseTerms DpRelease::Terms() const {
+  return {.scope = options_.scope,
+          .unit = PrivacyUnit::kNode,
+          .layout = {.model_hash = options_.model_hash,
+                     .frame_id = options_.frame->id,
+                     .bank_values = {static_cast<uint32_t>(ValuesOf(*options_.frame))},
+                     .grid = grid_},
+          .delta = options_.delta,
+          .contributors = static_cast<double>(contributors()),
+          .signal = options_.signal};
+}
+
+absl::Status DpRelease::CheckTier(ConsentTier tier) const {
+  RETURN_IF_ERROR(options_.policy.Require(options_.scope, kReleasedUse, tier));
+  if (tier != ConsentTier::kDp) {
+    return absl::OkStatus();
+  }
+  if (options_.ledger == nullptr) {
+    return options_.unavailable;
+  }
+  return usable_.ok() ? absl::OkStatus()
+                      : Annotate(usable_,
+                                 "no noise suits privacy.clip_norm, "
+                                 "privacy.release_epsilon and federation.core_rank");
+}
+
+bool DpRelease::Due() {
+  const int64_t now_ms = options_.clock->WallMillis();
+  const auto interval_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(options_.interval).count();
+  const MutexLock lock(mutex_);
+  if (last_ms_ == 0) {
+    return true;
+  }
+  last_ms_ = std::min(last_ms_, now_ms);
+  return now_ms - last_ms_ >= interval_ms;
+}
+
+uint64_t DpRelease::SpentUnits() const {
+  return options_.ledger == nullptr ? 0 : options_.ledger->totals(PrivacyUnit::kNode).rho_q32;
+}
+
+void DpRelease::SetContributors(size_t contributors) {
+  const MutexLock lock(mutex_);
+  contributors_ = std::max<size_t>(contributors, 1);
+}
+
+size_t DpRelease::contributors() const {
+  const MutexLock lock(mutex_);
+  return contributors_;
+}
+
+absl::Status DpRelease::Check() const {
+  RETURN_IF_ERROR(CheckTier(ConsentTier::kDp));
+  RETURN_IF_ERROR(dp::RequireSnr({.noise_multiplier = grid_.NoiseMultiplier(),
+                                  .dimension = ValuesOf(*options_.frame),
+                                  .contributors = static_cast<double>(contributors()),
+                                  .signal = options_.signal}));
+  return CheckBudget({&options_.budget, 1}, PrivacyUnit::kNode, SpentUnits(), cost_);
+}
+
+absl::StatusOr<PreparedRelease> DpRelease::Prepare(std::span<float> values,
+                                                   std::span<const Contributor> whose,
+                                                   const ConsentRegister& consents) {
+  RETURN_IF_ERROR(Check());
+  const ReleaseGuards guards{.policy = options_.policy,
+                             .consents = consents,
+                             .node_tier = ConsentTier::kDp,
+                             .ledger = *options_.ledger,
+                             .random = options_.random,
+                             .now_ms = options_.clock->WallMillis()};
+  return PrepareRelease(Terms(), guards, {.banks = {&values, 1}, .contributors = whose});
+}
+
+absl::StatusOr<AdapterDelta> DpRelease::Release(std::span<float> values,
+                                                std::span<const Contributor> whose,
+                                                const ConsentRegister& consents) {
+  const uint64_t before = SpentUnits();
+  const absl::StatusOr<PreparedRelease> prepared = Prepare(values, whose, consents);
+  if (SpentUnits() != before) {
+    NoteCharge();  // also of a release that failed behind its charge
+  }
+  if (!prepared.ok()) {
+    Refuse(prepared.status());
+    return prepared.status();
+  }
+  ASSIGN_OR_RETURN(const ReleasePayload payload, ReleasePayload::Parse(AsBytes(prepared->bytes)));
+  // From here on peers may have it.
+  if (absl::Status noted = options_.ledger->Release(prepared->reservation); !noted.ok()) {
+    spdlog::warn("release {} is charged but not noted as sent: {}", prepared->reservation,
+                 MessageOf(noted));
+  }
+  const DpReleaseView view = View();
+  spdlog::info(
+      "an update of {} values is released: epsilon {:.3f} at delta {:.1e} (node level), predicted "
+      "SNR {:.2f} over {} node(s); epsilon {:.3f} of {:.3f} spent",
+      payload.units.size(), prepared->forecast.charge.epsilon, options_.delta,
+      prepared->forecast.snr, view.contributors, view.spent_epsilon, view.budget_epsilon);
+  return DeltaOfCore(*options_.frame, ValuesOf(payload));
+}
+
+void DpRelease::NoteCharge() {
+  const MutexLock lock(mutex_);
+  last_ms_ = std::max<int64_t>(options_.clock->WallMillis(), 1);
+  refusal_ = absl::OkStatus();
+}
+
+void DpRelease::Refuse(const absl::Status& status) {
+  const MutexLock lock(mutex_);
+  if (ReasonOf(refusal_) != ReasonOf(status)) {
+    ++refused_;
+    spdlog::warn("no update is released, the node goes on to serve and receive: {} [{}]",
+                 MessageOf(status), ReasonOf(status));
+  }
+  refusal_ = status;
+}
+
+DpReleaseView DpRelease::View() const {
+  DpReleaseView view{.scope = options_.scope,
+                     .clip_norm = options_.clip_norm,
+                     .delta = options_.delta,
+                     .values = ValuesOf(*options_.frame),
+                     .contributors = contributors(),
+                     .budget_epsilon = options_.budget.epsilon};
+  if (usable_.ok()) {
+    view.noise_multiplier = grid_.NoiseMultiplier();
+    view.epsilon = EpsilonOfUnits(cost_, options_.delta).value_or(0);
+    view.snr = dp::PredictSnr({.noise_multiplier = view.noise_multiplier,
+                               .dimension = view.values,
+                               .contributors = static_cast<double>(contributors()),
+                               .signal = options_.signal})
+                   .value_or(0);
+  }
+  view.spent_epsilon = EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
+  if (options_.ledger != nullptr) {
+    view.releases = options_.ledger->totals(PrivacyUnit::kNode).reservations;
+  }
+  const MutexLock lock(mutex_);
+  view.refused = refused_;
+  view.last_ms = last_ms_;
+  view.next_ms =
+      last_ms_ == 0
+          ? 0
+          : last_ms_ +
+                std::chrono::duration_cast<std::chrono::milliseconds>(options_.interval).count();
+  view.refusal = refusal_;
+  return view;
+}
+
+DpRelease::Layout DpRelease::LayoutOfPayload() const {
+  const AdapterDelta zeros =
+      DeltaOfCore(*options_.frame, std::vector<float>(ValuesOf(*options_.frame)));
+  const std::string bytes = EncodeAdapterDelta(zeros);
+  const size_t value_bytes = ValuesOf(*options_.frame) * sizeof(float);
+  return {.head = bytes.substr(0, bytes.size() - value_bytes), .value_bytes = value_bytes};
+}
+
+}  // namespace ruvd

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "federation/daf/adapter_delta.h"
+#include "inference/adapter/frame.h"
+#include "privacy/consent/site_policy.h"
+#include "privacy/consent/user_consent.h"
+#include "privacy/dp/grid_release.h"
+#include "privacy/ledger/ledger_entry.h"
+#include "privacy/ledger/privacy_budget.h"
+#include "privacy/release/update_release.h"
+#include "storage/ledger/privacy_ledger_store.h"
+
+namespace ruvd {
+
+struct DpReleaseOptions {
+  SitePolicy policy;
+  std::string scope;     // of `policy`, that all of this node's data is in
+  double clip_norm = 1;  // L2, of the whole update
+  double epsilon = 1;    // of one release, at `delta`
+  double delta = 1e-6;   // that every epsilon is said at
+  double signal = 0.5;   // expected norm of the mean clipped update over the clip norm, 0 to 1
+  PrivacyBudget budget;  // of the ledger, for the node's whole life
+  Duration interval{};   // between two charges, also over a restart
+  const Frame* frame = nullptr;  // of the core; outlives the release
+  Digest model_hash{};           // of the model package
+  // Null: no ledger could be opened, so nothing is released; `unavailable` says why.
+  PrivacyLedgerStore* ledger = nullptr;
+  absl::Status unavailable;
+  dp::RandomBytes random;
+  const Clock* clock = nullptr;
+};
+
+// What a release would be, what the last ones were, and what was spent; for the operator.
+struct DpReleaseView {
+  std::string scope;
+  double clip_norm = 0;
+  double delta = 0;
+  double epsilon = 0;           // that the next one is charged
+  double noise_multiplier = 0;  // of it; 0: it cannot be made
+  size_t values = 0;
+  size_t contributors = 0;  // nodes that the prediction is for
+  double snr = 0;           // predicted, of the mean of their releases
+  double spent_epsilon = 0;
+  double budget_epsilon = 0;
+  uint64_t releases = 0;  // charged since the store was made
+  uint64_t refused = 0;   // times since the start of the node that a refusal began
+  int64_t last_ms = 0;    // Unix time of the last charge; 0: none
+  int64_t next_ms = 0;    // before which none is made; 0: at any time
+  absl::Status refusal;   // why the last one was not made; OK: it was, or none was tried
+};
+
+// The grid of an update of `values` values whose noise costs at most `epsilon` at `delta`. Errors
+// of dp::RhoWithin and dp::MakeNoiseGrid.
+absl::StatusOr<dp::NoiseGrid> GridWithin(double epsilon, double delta, double clip_norm,
+                                         size_t values);
+
+// The way of a node's own core out of it under the tier `dp`: one release of the discrete Gaussian
+// mechanism whose unit is the node, charged to the ledger before its noise is drawn. What is
+// refused costs nothing, what was charged is never given back. One thread uses it; View is
+// thread-safe.
+class DpRelease {
+ public:
+  // Reads from the ledger when it was charged last. Figures that make no release, for example noise
+  // above what the sampler has, leave one that refuses all and says so.
+  static std::unique_ptr<DpRelease> Create(DpReleaseOptions options);
+
+  // Policy and ledger: what no other data and no other member could change. SCOPE_UNKNOWN,
+  // POLICY_REFUSES, INVALID_ARGUMENT, the errors of opening the ledger.
+  absl::Status CheckTier(ConsentTier tier) const;
+
+  // Whether the interval since the last charge is over. A clock that went back begins it anew.
+  bool Due();
+
+  // Nodes whose updates receivers average: what the prediction of the signal is for. 1 at first.
+  void SetContributors(size_t contributors);
+
+  // All that can be said without the update: CheckTier, the predicted signal of the nodes' mean,
+  // the budget. SIGNAL_TOO_WEAK, PRIVACY_BUDGET_SPENT.
+  absl::Status Check() const;
+
+  // Pays for and makes one release of `values`, which are clipped in place. The result holds the
+  // released integers times their unit, clipped to the norm that peers take. Errors of Check and
+  // PrepareRelease; each is noted and logged once, until another one comes or one is made.
+  absl::StatusOr<AdapterDelta> Release(std::span<float> values, std::span<const Contributor> whose,
+                                       const ConsentRegister& consents);
+  // Notes a refusal that was found before Release.
+  void Refuse(const absl::Status& status);
+
+  DpReleaseView View() const;
+
+  // The bytes of the next release up to its values, and how many bytes of values follow.
+  struct Layout {
+    std::string head;
+    size_t value_bytes = 0;
+  };
+  Layout LayoutOfPayload() const;
+
+ private:
+  explicit DpRelease(DpReleaseOptions options);
+  ReleaseTerms Terms() const;
+  size_t contributors() const;
+  absl::StatusOr<PreparedRelease> Prepare(std::span<float> values,
+                                          std::span<const Contributor> whose,
+                                          const ConsentRegister& consents);
+  uint64_t SpentUnits() const;
+  void NoteCharge();
+
+  const DpReleaseOptions options_;
+  absl::Status usable_;  // whether the figures make a release
+  dp::NoiseGrid grid_;
+  uint64_t cost_ = 0;  // of one, in the ledger's units
+  mutable Mutex mutex_;
+  int64_t last_ms_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t contributors_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace ruvd

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/release_preview.h"
+
+#include <string>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/daf/adapter_delta.h"
+#include "federation/patterns/shared_pattern.h"
+#include "node/limits.h"
+
+namespace ruvd {
+namespace {
+
+absl::Status AddPlainPayloads(const PreviewQuestion& question, const OwnCores& own,
+                              ReleasePreview* preview) {
+  if (!own.delta.cores.empty()) {
+    preview->payloads.push_back(EncodeAdapterDelta(own.delta));
+  }
+  return question.own->ForEachToLeave(question.now, [preview](const SharedPattern& pattern) {
+    if (preview->payloads.size() < limits::kMaxPreviewPayloads) {
+      preview->payloads.push_back(EncodeSharedPattern(pattern));
+    } else {
+      ++preview->more_payloads;
+    }
+  });
+}
+
+// Why nothing would leave, of all that can be said without paying.
+absl::Status Refusal(const PreviewQuestion& question, const OwnCores& own) {
+  if (question.tier == ConsentTier::kPrivate) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
+                 "under tier private nothing leaves this node");
+  }
+  RETURN_IF_ERROR(question.allowed);
+  if (question.tier == ConsentTier::kDp) {
+    RETURN_IF_ERROR(question.release->Check());
+  }
+  if (own.delta.cores.empty() && own.left_out > 0) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
+                 "of all {} patterns somebody whose lessons are in them did not agree, or who that "
+                 "is was not noted when they were learned",
+                 own.left_out);
+  }
+  return own.delta.cores.empty() ? Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                                         "nothing was learned that could be shared; feedback on "
+                                         "completions teaches it")
+                                 : absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ReleasePreview> PreviewNext(const PreviewQuestion& question) {
+  ReleasePreview preview{.tier = question.tier,
+                         .layout = question.release->LayoutOfPayload(),
+                         .release = question.release->View()};
+  OwnCores own;
+  if (question.tier == ConsentTier::kDp || question.tier == ConsentTier::kPublic) {
+    ASSIGN_OR_RETURN(own, question.own->NextDelta(question.tier, question.now));
+  }
+  preview.refusal = Refusal(question, own);
+  preview.patterns = own.patterns.size();
+  preview.left_out = own.left_out;
+  preview.contributors = own.contributors.size();
+  preview.norm = NormOf(own.delta.cores);
+  if (question.tier == ConsentTier::kPublic && question.allowed.ok()) {
+    RETURN_IF_ERROR(AddPlainPayloads(question, own, &preview));
+  }
+  return preview;
+}
+
+}  // namespace ruvd

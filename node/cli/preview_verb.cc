@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ruvd privacy preview`: what would leave next, before anything does.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "node/cli/client.h"
+#include "node/cli/command.h"
+#include "node/cli/output.h"
+#include "node/cli/release_fields.h"
+#include "node/cli/sharing_tier.h"
+#include "node/cli/terminal.h"
+#include "node/cli/verbs.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kPreviewGroup[] = "Privacy";
+constexpr size_t kBytesPerPreviewLine = 32;
+
+std::string HexLines(std::string_view bytes) {
+  std::string text;
+  while (!bytes.empty()) {
+    const size_t count = std::min(bytes.size(), kBytesPerPreviewLine);
+    text.append(ToHex(AsBytes(bytes.substr(0, count)))).append("\n");
+    bytes.remove_prefix(count);
+  }
+  return text;
+}
+
+// The next noised update: everything of it that exists already.
+std::string NoisedText(const admin::v1::PreviewReleaseResponse& preview) {
+  const admin::v1::ReleaseStatus& release = preview.release();
+  return fmt::format(
+             "\n{} values of 4 bytes: those of the update, whose norm of {:.3f} is clipped to "
+             "{:g}, "
+             "with noise of standard deviation {:.3g} on each. They are not shown because they do "
+             "not exist yet: noise that was drawn for a look would be another release of the same "
+             "update and would have to be paid for. Nothing was charged for this preview.\n"
+             "payload: {} bytes, these and {} of values, in an envelope with the node's "
+             "certificate "
+             "and signature\n",
+             release.values(), preview.norm(), release.clip_norm(),
+             release.noise_multiplier() * release.clip_norm(),
+             preview.head().size() + preview.value_bytes(), preview.value_bytes()) +
+         HexLines(preview.head());
+}
+
+// Plain payloads, as they would leave.
+std::string PlainText(const admin::v1::PreviewReleaseResponse& preview) {
+  std::string text;
+  for (const std::string& payload : preview.payloads()) {
+    text += fmt::format("\npayload of {} bytes, SHA-256 {}\n{}", payload.size(),
+                        ToHex(Sha256(std::string_view(payload))), HexLines(payload));
+  }
+  if (preview.more_payloads() > 0) {
+    text += fmt::format("\n{} more payloads are not shown\n", preview.more_payloads());
+  }
+  return text;
+}
+
+absl::Status Preview(CommandContext& context, const std::string& tier) {
+  admin::v1::PreviewReleaseRequest request;
+  if (!tier.empty()) {
+    request.set_tier(*ParseTier(tier));
+  }
+  ASSIGN_OR_RETURN(const auto preview, NodeClient(context.server).PreviewRelease(request));
+  if (context.json) {
+    context.out << ToJsonLine(preview);
+    return absl::OkStatus();
+  }
+  const bool noised = preview.tier() == pattern::v1::SHARING_TIER_DP;
+  std::vector<std::pair<std::string, std::string>> fields = {
+      {"tier", TierLabel(preview.tier())},
+      {"would leave", preview.refusal().empty()
+                          ? "yes"
+                          : fmt::format("no: {} [{}]", PrintableLine(preview.refusal()),
+                                        PrintableLine(preview.refusal_reason()))},
+      {"made of", fmt::format("{} pattern(s) with lessons of {} user(s) and sessions, {} kept back",
+                              preview.patterns(), preview.contributors(), preview.left_out())}};
+  if (noised) {
+    fields.emplace_back("scope", PrintableLine(preview.release().scope()));
+    fields.emplace_back("not before", TimeLabel(preview.release().next_ms(), "now"));
+    for (auto& field : ReleaseFields(preview.release())) {
+      fields.push_back(std::move(field));
+    }
+  }
+  context.out << FormatFields(fields) << (noised ? NoisedText(preview) : PlainText(preview));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddPreviewVerb(VerbTable& verbs) {
+  auto tier = std::make_shared<std::string>();
+  verbs
+      .Add("privacy preview", kPreviewGroup,
+           "What would leave a running node next, without charging or sending it",
+           [tier](CommandContext& context) { return Preview(context, *tier); })
+      .add_option("--tier", *tier, "As if this tier were granted; the granted one if not given")
+      ->check(CLI::IsMember({"private", "masked", "dp", "public"}));
+}
+
+}  // namespace ruvd

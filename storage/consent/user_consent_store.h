@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "privacy/consent/user_consent.h"
+#include "storage/db/database.h"
+
+namespace ruvd {
+
+// What users and sessions agreed to, one row for each of them: the newest record. Keys are hashes,
+// since keys are not sealed. Stateless over the database, thread-safe.
+class UserConsentStore {
+ public:
+  // `database` outlives the store.
+  explicit UserConsentStore(Database& database) : database_(database) {}
+
+  struct Records {
+    std::vector<UserConsent> read;  // in the order of their keys; the caller verifies each
+    size_t damaged = 0;             // rows that do not open or decode: they allow nothing
+  };
+  // The errors of Database::Scan.
+  absl::StatusOr<Records> All() const;
+
+  // Replaces the record of its subject. Fsynced before it returns: what was withdrawn stays
+  // withdrawn.
+  absl::Status Put(const UserConsent& record);
+
+ private:
+  Database& database_;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a node releases under the tier dp is paid for first, and refused where it cannot be.
+
+#include "node/actors/dp_release.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/bank.h"
+#include "node/actors/consent_book.h"
+#include "privacy/identity/node_key.h"
+#include "privacy/reasons.h"
+#include "tests/federation/fixture.h"
+#include "tests/node/database_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+
+constexpr char kTestPolicy[] =
+    "version = 1\n[scope.lab]\ntiers = [\"dp\"]\npurposes = [\"training\", \"sharing\"]\n"
+    "[scope.ward]\ntiers = [\"masked\"]\npurposes = [\"training\", \"sharing\"]\n";
+
+class DpReleaseTest : public DatabaseTest {
+ protected:
+  void SetUp() override {
+    DatabaseTest::SetUp();
+    frame_.id.fill(7);
+    frame_.target = test::kTarget;
+    frame_.rank = 2;
+    store_ = std::make_unique<UserConsentStore>(*database_);
+    book_ = ConsentBook::Open(*store_, key_).value();
+    // One release costs less than half of this, and a little more than a third.
+    Open({});
+  }
+  struct Terms {
+    double epsilon = 30;
+    double node_epsilon = 70;
+    std::string scope = "lab";
+    std::chrono::seconds interval{100};
+  };
+  void Open(const Terms& terms) {
+    release_.reset();
+    ledger_.reset();
+    DpReleaseOptions options{.policy = SitePolicy::Parse(kTestPolicy).value(),
+                             .scope = terms.scope,
+                             .epsilon = terms.epsilon,
+                             .signal = 1,
+                             .interval = terms.interval,
+                             .frame = &frame_,
+                             .random = test::EntropyOf(1),
+                             .clock = &clock_};
+    options.budget =
+        PrivacyBudget::Within(PrivacyUnit::kNode, terms.node_epsilon, options.delta).value();
+    ledger_ = PrivacyLedgerStore::Open(*database_, {.budgets = {options.budget},
+                                                    .key = &key_,
+                                                    .counter_file = (folder_ / "counter").string()})
+                  .value();
+    options.ledger = ledger_.get();
+    release_ = DpRelease::Create(options);
+  }
+  absl::StatusOr<AdapterDelta> Release() {
+    std::vector<float> values = {0.3F, 0.4F, 0, 0};
+    const Contributor whose[] = {book_->ContributorOf({.user_id = user_})};
+    return release_->Release(values, whose,
+                             book_->ForRelease(ConsentTier::kDp, clock_.WallMillis()));
+  }
+  uint64_t Spent() const { return ledger_->totals(PrivacyUnit::kNode).rho_q32; }
+
+  const NodeKey key_ = NodeKey::FromSeed(test::SeedOf(1));
+  Frame frame_;
+  std::string user_;  // empty: the operator
+  std::unique_ptr<UserConsentStore> store_;
+  std::unique_ptr<ConsentBook> book_;
+  std::unique_ptr<PrivacyLedgerStore> ledger_;
+  std::unique_ptr<DpRelease> release_;
+};
+
+TEST_F(DpReleaseTest, AReleaseIsChargedNoisedAndNotedAsSent) {
+  const auto delta = Release();
+  ASSERT_TRUE(delta.ok()) << delta.status();
+  ASSERT_EQ(delta->cores.size(), 1u);
+  EXPECT_EQ(delta->cores[0].target, test::kTarget);
+  EXPECT_EQ(delta->cores[0].bank, static_cast<uint32_t>(BankOf(1)));
+  EXPECT_NE(delta->cores[0].values, (std::vector<float>{0.3F, 0.4F, 0, 0}));
+  std::vector<LedgerKind> kinds;
+  ASSERT_TRUE(ledger_
+                  ->ForEach([&kinds](const LedgerEntry& entry) {
+                    kinds.push_back(entry.kind);
+                    return true;
+                  })
+                  .ok());
+  EXPECT_THAT(kinds,
+              testing::ElementsAre(LedgerKind::kReserve, LedgerKind::kSpend, LedgerKind::kRelease));
+  const DpReleaseView view = release_->View();
+  EXPECT_EQ(view.releases, 1u);
+  EXPECT_NEAR(view.spent_epsilon, view.epsilon, 1e-6);
+  EXPECT_LE(view.epsilon, 30);
+  EXPECT_GT(view.epsilon, 25);
+  EXPECT_GE(view.snr, 1);
+  EXPECT_TRUE(view.refusal.ok());
+}
+
+TEST_F(DpReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedWithTheFigureAndCostsNothing) {
+  Open({.epsilon = 1});
+  const absl::Status refused = Release().status();
+  EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
+  EXPECT_THAT(MessageOf(refused), HasSubstr("predicted signal is 0."));
+  EXPECT_THAT(MessageOf(refused), HasSubstr("allow a larger epsilon"));
+  EXPECT_EQ(Spent(), 0u);
+  EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kSignalTooWeak);
+  EXPECT_LT(release_->View().snr, 1);
+  // More nodes average more noise away.
+  release_->SetContributors(1000);
+  EXPECT_TRUE(Release().ok());
+  EXPECT_TRUE(release_->View().refusal.ok());
+}
+
+TEST_F(DpReleaseTest, TheBudgetEndsAndNothingIsEverGivenBack) {
+  int made = 0;
+  absl::Status status;
+  while ((status = Release().status()).ok()) {
+    ASSERT_LT(++made, 10);
+  }
+  EXPECT_GE(made, 2);
+  EXPECT_EQ(ReasonOf(status), reasons::kPrivacyBudgetSpent);
+  const uint64_t spent = Spent();
+  Open({});  // a restart
+  EXPECT_EQ(ReasonOf(Release().status()), reasons::kPrivacyBudgetSpent);
+  EXPECT_EQ(Spent(), spent);
+  EXPECT_LE(release_->View().spent_epsilon, 70);
+  EXPECT_EQ(release_->View().releases, static_cast<uint64_t>(made));
+}
+
+TEST_F(DpReleaseTest, WithoutABudgetNothingLeaves) {
+  Open({.node_epsilon = 0});
+  EXPECT_EQ(ReasonOf(Release().status()), reasons::kPrivacyBudgetSpent);
+  EXPECT_EQ(Spent(), 0u);
+}
+
+TEST_F(DpReleaseTest, TheSitePolicyDecidesFirst) {
+  Open({.scope = "garden"});
+  EXPECT_EQ(ReasonOf(release_->CheckTier(ConsentTier::kDp)), reasons::kScopeUnknown);
+  EXPECT_EQ(ReasonOf(Release().status()), reasons::kScopeUnknown);
+  Open({.scope = "ward"});
+  EXPECT_EQ(ReasonOf(Release().status()), reasons::kPolicyRefuses);
+  EXPECT_EQ(ReasonOf(release_->CheckTier(ConsentTier::kPublic)), reasons::kPolicyRefuses);
+  EXPECT_EQ(Spent(), 0u);
+}
+
+TEST_F(DpReleaseTest, AUserIsAskedAgainAtTheRelease) {
+  user_ = "alice";
+  EXPECT_EQ(ReasonOf(Release().status()), reasons::kConsentMissing);
+  UserConsent consent{.subject = {.id = "alice"},
+                      .purposes = consent_purposes::kAll,
+                      .widest = ConsentTier::kDp,
+                      .expires_ms = 1000};
+  const int64_t now_ms = clock_.WallMillis();
+  ASSERT_TRUE(book_->Record(consent, now_ms).ok());
+  EXPECT_TRUE(Release().ok());
+  const uint64_t spent = Spent();
+  consent.purposes = 0;
+  ASSERT_TRUE(book_->Record(consent, now_ms).ok()) << "also within the same millisecond";
+  EXPECT_EQ(ReasonOf(Release().status()), reasons::kConsentMissing);
+  EXPECT_EQ(Spent(), spent);
+}
+
+TEST_F(DpReleaseTest, TheIntervalHoldsOverARestart) {
+  EXPECT_TRUE(release_->Due());
+  ASSERT_TRUE(Release().ok());
+  EXPECT_FALSE(release_->Due());
+  Open({});
+  EXPECT_FALSE(release_->Due());
+  clock_.Advance(std::chrono::seconds(99));
+  EXPECT_FALSE(release_->Due());
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(release_->Due());
+}
+
+TEST_F(DpReleaseTest, ALedgerThatDoesNotOpenStopsReleases) {
+  const auto release = DpRelease::Create({.policy = SitePolicy::Parse(kTestPolicy).value(),
+                                          .scope = "lab",
+                                          .frame = &frame_,
+                                          .unavailable = absl::DataLossError("broken"),
+                                          .clock = &clock_});
+  EXPECT_TRUE(absl::IsDataLoss(release->CheckTier(ConsentTier::kDp)));
+  EXPECT_TRUE(absl::IsDataLoss(release->Check()));
+}
+
+// What a preview shows of the payload is how the payload begins.
+TEST_F(DpReleaseTest, ThePayloadBeginsAsThePreviewSays) {
+  const DpRelease::Layout layout = release_->LayoutOfPayload();
+  const auto delta = Release();
+  ASSERT_TRUE(delta.ok()) << delta.status();
+  const std::string payload = EncodeAdapterDelta(*delta);
+  EXPECT_EQ(payload.substr(0, layout.head.size()), layout.head);
+  EXPECT_EQ(payload.size(), layout.head.size() + layout.value_bytes);
+  EXPECT_EQ(layout.value_bytes, 4 * sizeof(float));
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+
+inline constexpr char kLesson[] =
+    " counted the ships every evening and wrote their names in a book.";
+inline constexpr char kOtherLesson[] = " painted the tower red and sold the old lamp to a sailor.";
+
+// A node of a cluster that the test issues certificates for, with a core of 16 values: large
+// enough to learn something, small enough to be noised alone.
+class FederatedNodeTest : public NodeTest {
+ protected:
+  void SetUp() override {
+    NodeTest::SetUp();
+    config_.federation.enabled = true;
+    config_.federation.listen = "127.0.0.1:0";
+    config_.federation.authority = ToHex(authority_.public_key());
+    config_.federation.core_rank = 4;
+    config_.federation.round_seconds = 1;
+    ASSERT_TRUE(MakeDataFolder(config_.node.data_dir).ok());
+    const auto key = NodeKey::LoadOrCreate(fs::path(config_.node.data_dir) / kNodeKeyFile);
+    ASSERT_TRUE(key.ok()) << key.status();
+    ASSERT_TRUE(WriteFileAtomically(fs::path(config_.node.data_dir) / kNodeCertificateFile,
+                                    CertificateFor(*key, "a").Encode())
+                    .ok());
+  }
+  AdmissionCert CertificateFor(const NodeKey& key, const std::string& name) const {
+    const int64_t now_ms = SystemClock().WallMillis();
+    auto certificate = authority_.Issue({.node_key = key.public_key(),
+                                         .name = name,
+                                         .not_before_ms = now_ms - 60'000,
+                                         .not_after_ms = now_ms + 3'600'000,
+                                         .serial = 1});
+    EXPECT_TRUE(certificate.ok()) << certificate.status();
+    return *certificate;
+  }
+  // Figures under which one node's update is more signal than noise.
+  void AllowReleases() {
+    config_.privacy.release_epsilon = 100;
+    config_.privacy.node_epsilon = 1000;
+    config_.privacy.signal = 1;
+  }
+  // Corrects a completion and waits until a pattern has learned it.
+  void Teach(const std::string& user, const std::string& wanted) {
+    auto generate = Request("The lighthouse keeper", 8);
+    generate.set_user_id(user);
+    const Completion completion = Generate(generate);
+    ASSERT_TRUE(completion.status.ok()) << completion.status;
+    learning::v1::SubmitFeedbackRequest request;
+    request.set_response_id(completion.finished.response_id());
+    request.set_edited_text(wanted);
+    learning::v1::SubmitFeedbackResponse response;
+    const absl::Status rated = Rate(request, &response);
+    ASSERT_TRUE(rated.ok()) << rated;
+    ASSERT_TRUE(response.learned()) << response.explanation();
+  }
+  admin::v1::GetConsentResponse Consent() {
+    admin::v1::GetConsentResponse response;
+    grpc::ClientContext context;
+    const auto status = admin::v1::AdminService::NewStub(channel_)->GetConsent(
+        &context, admin::v1::GetConsentRequest(), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+  admin::v1::ReleaseStatus Release() { return Consent().release(); }
+
+  const ClusterAuthority authority_ = ClusterAuthority::Generate();
+};
+
+}  // namespace ruvd
