@@ -96,6 +96,7 @@ class NodeImpl final : public Node {
     return package_.whitening == nullptr ? kPlainSimilarity : kWhitenedSimilarity;
   }
   absl::Status StartFederation();
+  bool LinksArePlain() const { return config_.federation.tls == "off"; }
   absl::Status StartServers();
   absl::Status StartLinkServer();
   // Opens the office where the cluster authority's key lies in the data folder, and its services.
@@ -177,6 +178,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<grpc::Server> federation_server_;
   std::string api_address_;
   std::string federation_address_;
+  bool federates_ = false;
   const TimePoint started_;
   bool stopped_ = false;
   bool orderly_ = false;  // every message was finished before the stop
