@@ -217,6 +217,15 @@ absl::Status NodeImpl::StartFederation() {
     federation_ = MakeIsolatedFederation(clock_);
     return absl::OkStatus();
   }
+  if (!LinksArePlain()) {
+    auto tls = LinkTls::Create(LinkTlsPathOf(config_));
+    if (!tls.ok()) {  // a full disk keeps no node from serving
+      spdlog::error("this node links to nobody until the next start: {}", MessageOf(tls.status()));
+      federation_ = MakeIsolatedFederation(clock_);
+      return absl::OkStatus();
+    }
+    link_tls_ = *std::move(tls);
+  }
   PrepareReleases();
   FederationActorOptions options;
   ASSIGN_OR_RETURN(options.gossip.certificate, LoadCertificate(config_, clock_));
@@ -258,9 +267,7 @@ absl::Status NodeImpl::StartFederation() {
         return revocations_.Keep(list, issuer);
       };
   ASSIGN_OR_RETURN(federation_, StartFederationActor(*actors_, options));
-  if (config_.federation.tls != "off") {
-    ASSIGN_OR_RETURN(link_tls_, LinkTls::Create(LinkTlsPathOf(config_)));
-  }
+  federates_ = true;
   dialer_.Bind(*federation_, link_tls_.get());
   return absl::OkStatus();
 }

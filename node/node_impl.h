@@ -104,6 +104,7 @@ class NodeImpl final : public Node {
   // What is wrong with ledger or policy keeps it from releasing anything, not the node from
   // serving.
   void PrepareReleases();
+  bool LinksArePlain() const { return config_.federation.tls == "off"; }
   absl::Status StartServers();
   absl::Status StartLinkServer();
   // Opens the office where the cluster authority's key lies in the data folder, and its services.
@@ -190,6 +191,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<grpc::Server> federation_server_;
   std::string api_address_;
   std::string federation_address_;
+  bool federates_ = false;
   const TimePoint started_;
   bool stopped_ = false;
   bool orderly_ = false;  // every message was finished before the stop

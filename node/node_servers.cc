@@ -37,7 +37,7 @@ absl::Status NodeImpl::OpenOffice() {
   if (!std::filesystem::exists(key, error)) {
     return absl::OkStatus();
   }
-  if (link_tls_ == nullptr) {
+  if (LinksArePlain()) {
     spdlog::warn("nobody can join here by a token while federation.tls is off");
     return absl::OkStatus();
   }
@@ -60,9 +60,9 @@ absl::Status NodeImpl::StartLinkServer() {
   RETURN_IF_ERROR(OpenOffice());
   ASSIGN_OR_RETURN(
       RunningServer running,
-      StartServer(config_.federation.listen, limits::kMaxLinkMessageBytes, link_services_,
-                  link_tls_ == nullptr ? grpc::InsecureServerCredentials()
-                                       : link_tls_->server_credentials()));
+      StartServer(
+          config_.federation.listen, limits::kMaxLinkMessageBytes, link_services_,
+          LinksArePlain() ? grpc::InsecureServerCredentials() : link_tls_->server_credentials()));
   federation_server_ = std::move(running.server);
   federation_address_ = running.address;
   return absl::OkStatus();
@@ -92,7 +92,7 @@ absl::Status NodeImpl::ReloadCredentials() {
 }
 
 absl::Status NodeImpl::StartServers() {
-  if (config_.federation.enabled) {
+  if (federates_) {
     RETURN_IF_ERROR(StartLinkServer());
   }
   ASSIGN_OR_RETURN(const uint64_t life, StoreLife(*database_));

@@ -4,6 +4,7 @@
 #include "node/metrics/log.h"
 
 #include <fmt/chrono.h>
+#include <grpc/support/log.h>
 #include <spdlog/formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -47,6 +48,16 @@ class JsonFormatter final : public spdlog::formatter {
   std::string node_name_;
 };
 
+// In our format, and below warnings: most of it is about strangers who fail a TLS handshake.
+void LogOfGrpc(gpr_log_func_args* entry) {
+  // gRPC's threads outlive spdlog::shutdown.
+  if (const auto logger = spdlog::default_logger(); logger != nullptr) {
+    logger->log(
+        entry->severity == GPR_LOG_SEVERITY_ERROR ? spdlog::level::info : spdlog::level::debug,
+        "gRPC: {}", entry->message);
+  }
+}
+
 // A % in a name would be read as a pattern flag.
 std::string EscapePattern(std::string_view text) {
   std::string out;
@@ -75,6 +86,7 @@ void SetUpLogging(const NodeConfig::LogSection& config, std::string_view node_na
     logger->set_pattern("%H:%M:%S.%e %L " + EscapePattern(node_name) + "  %v");
   }
   spdlog::set_default_logger(std::move(logger));
+  gpr_set_log_function(&LogOfGrpc);
 }
 
 }  // namespace ruvd

@@ -106,9 +106,11 @@ NodeId AdmissionCert::ClaimedNodeId(std::span<const uint8_t> bytes) {
 
 absl::Status AdmissionCert::CheckTime(int64_t now_ms) const {
   if (now_ms >= not_after_ms) {
-    return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateExpired,
-                 "admission certificate of {} expired {} s ago; issue a new one with ruvd cluster",
-                 name, (now_ms - not_after_ms) / 1000);
+    return Error(
+        absl::StatusCode::kPermissionDenied, reasons::kCertificateExpired,
+        "admission certificate of {} expired {} s ago; get a new one with `ruvd token create` and "
+        "`ruvd join`, or check the clocks",
+        name, (now_ms - not_after_ms) / 1000);
   }
   if (now_ms < not_before_ms - limits::kCertificateClockSkewMillis) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateExpired,

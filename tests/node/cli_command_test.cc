@@ -187,6 +187,7 @@ class HangingNode final : public Node {
   std::string federation_address() const override { return ""; }
   std::string metrics_address() const override { return ""; }
   std::string id() const override { return "00"; }
+  absl::Status ReloadCredentials() override { return absl::OkStatus(); }
   absl::Status Drain(Duration) override {
     std::promise<void>().get_future().wait();
     return absl::OkStatus();

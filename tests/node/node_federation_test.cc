@@ -87,6 +87,16 @@ TEST_F(NodeCertificateTest, AForeignCertificateIsNamed) {
             reasons::kCertificateForeign);
 }
 
+// As on a full disk: the folder in its way cannot be replaced.
+TEST_F(NodeCertificateTest, ANodeThatCannotKeepItsTlsKeyServesAndLinksToNobody) {
+  const auto authority = ClusterAuthority::Generate();
+  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
+  fs::create_directories(fs::path(config_.node.data_dir) / "link-tls.pem" / "in-the-way");
+  Start();
+  EXPECT_EQ(Status().state(), "serving");
+  EXPECT_EQ(node_->federation_address(), "") << "and not in plain text either";
+}
+
 TEST_F(NodeCertificateTest, NoCertificateNamesTheCommandThatMakesOne) {
   config_.federation.enabled = true;
   const absl::Status status = Node::Start(config_).status();
