@@ -130,7 +130,7 @@ class GossipCore {
   // ---- Views.
   std::vector<Member> Members() const;  // by id, this node included
   std::vector<Item> Items() const;      // by id
-  // The update of the highest round (then newest) of every origin, input of daf/aggregate.h.
+  // The update of the highest round (then newest) of every origin, input of a round.
   std::vector<Item> NewestDeltas() const;  // by origin
   const GossipCounters& counters() const;
   ConsentTier consent() const;

@@ -17,6 +17,7 @@ namespace ruvd {
 namespace {
 
 constexpr uint8_t kSharedUse = consent_purposes::kTraining | consent_purposes::kSharing;
+constexpr int64_t kReleaseMillis = 60'000;
 
 }  // namespace
 
@@ -121,13 +122,13 @@ ConsentRegister ConsentBook::ForRelease(ConsentTier operators, int64_t now_ms) c
   const MutexLock lock(mutex_);
   ConsentRegister copy = register_;
   if (operators != ConsentTier::kPrivate) {
-    // Only as of now: the operator may take it back any time. A full register refuses it, and then
-    // the release is refused.
+    // For the time that a release takes on a busy machine: the operator may take it back any time.
+    // A full register refuses it, and then the release is refused.
     copy.Put({.subject = {.kind = ConsentSubject::Kind::kUser, .id = operator_},
               .purposes = kSharedUse,
               .widest = operators,
               .granted_ms = now_ms,
-              .expires_ms = now_ms + 1})
+              .expires_ms = now_ms + kReleaseMillis})
         .IgnoreError();
   }
   return copy;

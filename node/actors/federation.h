@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "federation/actions.h"
+#include "federation/daf/daf_round.h"
 #include "federation/link/link_channel.h"
 #include "node/actors/dp_release.h"
 #include "privacy/consent/consent.h"
@@ -42,6 +43,7 @@ struct FederationView {
   int64_t consent_since_ms = 0;
   uint64_t bytes_shared = 0;
   std::optional<DpReleaseView> release;  // none: the node does not federate
+  std::vector<PeerRecord> peers;         // of the last round of updates that was combined
 };
 
 struct ConsentAnswer {

@@ -11,12 +11,13 @@
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/daf/aggregate.h"
 #include "federation/reasons.h"
+#include "node/actors/federated_round.h"
 #include "node/actors/general_text_gate.h"
 #include "node/actors/own_patterns.h"
 #include "node/actors/own_withdrawals.h"
@@ -124,6 +125,7 @@ class GossipActor final : public Actor<Message> {
     view.consent_since_ms = consent_since_ms_;
     view.bytes_shared = core_->counters().payload_bytes_sent;
     view.release = options_.release->View();
+    view.peers = last_round_;
     message.reply.Send(std::move(view));
     return absl::OkStatus();
   }
@@ -275,35 +277,23 @@ class GossipActor final : public Actor<Message> {
       aggregate_again_ = true;
       return;
     }
-    std::vector<AdapterDelta> deltas;
-    std::vector<NodeId> origins;
-    for (const Item& item : core_->NewestDeltas()) {
-      absl::StatusOr<AdapterDelta> delta = DecodeAdapterDelta(AsBytes(*item.payload));
-      if (delta.ok()) {
-        deltas.push_back(*std::move(delta));
-        origins.push_back(item.origin);
-      }
-    }
-    if (deltas.empty()) {
+    absl::StatusOr<FederatedRound> round = CombineNewest(
+        core_->NewestDeltas(), *options_.frame, options_.gossip.model_hash, options_.key->id());
+    if (!round.ok()) {
+      LogFailure("the updates of the cluster could not be combined", round.status());
       return;
     }
-    std::vector<Contribution> contributions;
-    contributions.reserve(deltas.size());
-    for (size_t i = 0; i < deltas.size(); ++i) {
-      contributions.push_back({.origin = origins[i], .delta = &deltas[i]});
-    }
-    const absl::StatusOr<AdapterDelta> mean = ruvd::Aggregate(contributions, TrimmedMean());
-    if (!mean.ok()) {
-      LogFailure("the deltas of the cluster could not be averaged", mean.status());
+    last_round_ = std::move(round->peers);
+    if (round->contributors == 0) {
       return;
     }
     absl::StatusOr<std::shared_ptr<const Adapter>> adapter =
-        FederatedAdapter(*mean, *options_.frame, ++federated_candidates_);
+        FederatedAdapter(round->delta, *options_.frame, ++federated_candidates_);
     if (!adapter.ok()) {
       LogFailure("the federated adapter could not be built", adapter.status());
       return;
     }
-    Gate(*std::move(adapter), deltas.size(), context);
+    Gate(*std::move(adapter), round->contributors, context);
   }
 
   void Gate(const std::shared_ptr<const Adapter>& adapter, size_t contributors, Context& context) {
@@ -479,6 +469,7 @@ class GossipActor final : public Actor<Message> {
   const std::shared_ptr<GeneralTextGate> gate_ = std::make_shared<GeneralTextGate>();
   uint32_t federated_version_ = 0;     // served
   uint32_t federated_candidates_ = 0;  // numbered, served or not
+  std::vector<PeerRecord> last_round_;
   bool gate_running_ = false;
   bool aggregate_again_ = false;
   TimePoint next_offer_{};

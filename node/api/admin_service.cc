@@ -17,6 +17,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/api/query_lane.h"
+#include "node/api/release_messages.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
 #include "node/cli/identity.h"
@@ -24,7 +25,6 @@
 #include "node/reasons.h"
 #include "node/status.h"
 #include "privacy/consent/withdrawal.h"
-#include "privacy/limits.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "storage/erasure/user_erasure.h"
 
@@ -70,90 +70,14 @@ void WriteStatus(const NodeStatus& node, admin::v1::GetStatusResponse* message) 
   message->set_embedding_dimension(node.embedding_dimension);
 }
 
-void WriteRefusal(const absl::Status& refusal, auto* message) {
-  if (!refusal.ok()) {
-    message->set_refusal(MessageOf(refusal));
-    message->set_refusal_reason(ReasonOf(refusal));
-  }
-}
-
-void WriteRelease(const DpReleaseView& view, admin::v1::ReleaseStatus* message) {
-  message->set_scope(view.scope);
-  message->set_clip_norm(view.clip_norm);
-  message->set_delta(view.delta);
-  message->set_epsilon(view.epsilon);
-  message->set_noise_multiplier(view.noise_multiplier);
-  message->set_values(view.values);
-  message->set_contributors(view.contributors);
-  message->set_predicted_snr(view.snr);
-  message->set_spent_epsilon(view.spent_epsilon);
-  message->set_budget_epsilon(view.budget_epsilon);
-  message->set_releases(view.releases);
-  message->set_last_ms(view.last_ms);
-  message->set_next_ms(view.next_ms);
-  WriteRefusal(view.refusal, message);
-}
-
-void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseResponse* message) {
-  message->set_tier(static_cast<pattern::v1::SharingTier>(preview.tier));
-  WriteRefusal(preview.refusal, message);
-  message->set_patterns(preview.patterns);
-  message->set_left_out(preview.left_out);
-  message->set_contributors(preview.contributors);
-  message->mutable_payloads()->Assign(preview.payloads.begin(), preview.payloads.end());
-  message->set_more_payloads(preview.more_payloads);
-  if (preview.tier == ConsentTier::kDp) {
-    message->set_head(preview.layout.head);
-    message->set_value_bytes(preview.layout.value_bytes);
-    message->set_norm(preview.norm);
-  }
-  WriteRelease(preview.release, message->mutable_release());
-}
-
-void WriteUserConsent(const UserConsent& record, admin::v1::UserConsent* message) {
-  if (record.subject.kind == ConsentSubject::Kind::kUser) {
-    message->set_user_id(record.subject.id);
-  } else {
-    message->set_session_id(record.subject.id);
-  }
-  message->set_training((record.purposes & consent_purposes::kTraining) != 0);
-  message->set_sharing((record.purposes & consent_purposes::kSharing) != 0);
-  message->set_widest(static_cast<pattern::v1::SharingTier>(record.widest));
-  message->set_granted_ms(record.granted_ms);
-  message->set_expires_ms(record.expires_ms);
-}
-
-// From 0 on: ConsentBook counts from the moment that it is noted. A withdrawal lasts as long as a
-// record may, but nothing is allowed behind its end either.
-absl::StatusOr<UserConsent> ReadUserConsent(const admin::v1::SetUserConsentRequest& request) {
-  constexpr int64_t kDayMillis = 24LL * 3600 * 1000;
-  if (request.subject_case() == admin::v1::SetUserConsentRequest::SUBJECT_NOT_SET) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a consent names a user or a session; give one of them");
-  }
-  const bool withdrawn = !request.training() && !request.sharing();
-  const int64_t lasts_ms = withdrawn ? limits::kMaxConsentMillis : request.days() * kDayMillis;
-  if (lasts_ms <= 0 || lasts_ms > limits::kMaxConsentMillis) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a consent holds for 1 to {} days, not for {}",
-                 limits::kMaxConsentMillis / kDayMillis, request.days());
-  }
-  const bool of_user = request.has_user_id();
-  return UserConsent{
-      .subject = {.kind = of_user ? ConsentSubject::Kind::kUser : ConsentSubject::Kind::kSession,
-                  .id = of_user ? request.user_id() : request.session_id()},
-      .purposes = static_cast<uint8_t>((request.training() ? consent_purposes::kTraining : 0) |
-                                       (request.sharing() ? consent_purposes::kSharing : 0)),
-      .widest = withdrawn ? ConsentTier::kPrivate : static_cast<ConsentTier>(request.widest()),
-      .granted_ms = 0,
-      .expires_ms = lasts_ms};
-}
-
 void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* message) {
   if (view.release) {
     WriteRelease(*view.release, message->mutable_release());
   }
   message->set_federated_adapter_version(view.federated_adapter_version);
+  for (const PeerRecord& peer : view.peers) {
+    WritePeer(peer, message->add_peers());
+  }
   uint32_t alive = 0;
   for (const Member& member : view.members) {
     alive += member.state == MemberState::kAlive ? 1 : 0;

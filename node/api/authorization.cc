@@ -44,7 +44,10 @@ constexpr std::array kRules = {
     RpcRule{"/ruvd.admin.v1.AdminService/GetConsent", kLook},
     RpcRule{"/ruvd.admin.v1.AdminService/GetStatus", kLook},
     RpcRule{"/ruvd.admin.v1.AdminService/ListMembers", kLook},
+    RpcRule{"/ruvd.admin.v1.AdminService/ListUserConsents", kManage},
+    RpcRule{"/ruvd.admin.v1.AdminService/PreviewRelease", kManage},
     RpcRule{"/ruvd.admin.v1.AdminService/SetConsent", kManage},
+    RpcRule{"/ruvd.admin.v1.AdminService/SetUserConsent", kManage},
 
     // On the port of links only, of the authority's node: who may join says the token.
     RpcRule{"/ruvd.admission.v1.AdmissionService/Join", 0, /*anybody=*/true},

@@ -35,6 +35,17 @@ std::string Counts(const Map& counts) {
   return text.empty() ? "none" : text;
 }
 
+// Of the updates that the shared adapter was made of last.
+std::string LastRound(const admin::v1::GetStatusResponse& status) {
+  int refused = 0;
+  for (const auto& peer : status.peers()) {
+    refused += peer.refusal().empty() ? 0 : 1;
+  }
+  return status.peers_size() == 0
+             ? "none"
+             : fmt::format("{} update(s), {} left out", status.peers_size() - refused, refused);
+}
+
 absl::Status Status(CommandContext& context) {
   NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
@@ -62,6 +73,7 @@ absl::Status Status(CommandContext& context) {
       {"requests", fmt::format("{} running", status.requests_running())},
       {"members", fmt::format("{} alive", status.members_alive())},
       {"shared adapter", fmt::format("version {}", status.federated_adapter_version())},
+      {"last round", LastRound(status)},
       {"accepted", Counts(status.accepted_items())},
       {"refused", Counts(status.refused_envelopes())},
       {"dead letters", fmt::format("{}", status.dead_letters())},

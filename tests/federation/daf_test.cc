@@ -7,36 +7,25 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/daf/adapter_delta.h"
-#include "federation/daf/aggregate.h"
+#include "federation/daf/robust_rules.h"
 #include "federation/limits.h"
 #include "tests/federation/fixture.h"
 
 namespace ruvd::test {
 namespace {
 
-AdapterDelta OneCore(std::vector<float> values, uint32_t bank = 0) {
-  const auto rank = static_cast<uint32_t>(std::lround(std::sqrt(values.size())));
-  return {.cores = {{.target = kTarget, .bank = bank, .rank = rank, .values = std::move(values)}}};
-}
-
-NodeId Origin(uint8_t number) {
-  NodeId id{};
-  id[0] = number;
-  return id;
-}
-
-std::vector<float> AggregateValues(const std::vector<AdapterDelta>& deltas,
-                                   const AggregationRule& rule) {
-  std::vector<Contribution> contributions;
-  for (size_t i = 0; i < deltas.size(); ++i) {
-    contributions.push_back({.origin = Origin(static_cast<uint8_t>(i)), .delta = &deltas[i]});
-  }
-  return Aggregate(contributions, rule)->cores.at(0).values;
+std::vector<float> Combined(const std::vector<std::vector<float>>& updates,
+                            const AggregationRule& rule) {
+  const std::vector<std::span<const float>> spans(updates.begin(), updates.end());
+  std::vector<float> out(spans.front().size());
+  rule.Combine({.updates = spans}, out);
+  return out;
 }
 
 TEST(AdapterDelta, RoundTripsAndRefusesEveryTruncation) {
@@ -93,76 +82,32 @@ TEST(AdapterDelta, ChecksShapeBankFinitenessAndNorm) {
 
 TEST(TrimmedMean, DropsTheExtremesPerCoordinate) {
   const TrimmedMean rule;
-  EXPECT_EQ(AggregateValues({OneCore({1}), OneCore({2}), OneCore({1000})}, rule),
-            std::vector<float>{2});
-  EXPECT_EQ(AggregateValues({OneCore({-9}), OneCore({2}), OneCore({4}), OneCore({1e30F})}, rule),
-            std::vector<float>{3});
+  EXPECT_EQ(Combined({{1}, {2}, {1000}}, rule), std::vector<float>{2});
+  EXPECT_EQ(Combined({{-9}, {2}, {4}, {1e30F}}, rule), std::vector<float>{3});
 }
 
 TEST(TrimmedMean, OfOneOrTwoClipsAndAverages) {
   const TrimmedMean rule(0.2, /*clip_norm=*/1.0);
-  EXPECT_EQ(AggregateValues({OneCore({0.5F})}, rule), std::vector<float>{0.5F});
-  EXPECT_EQ(AggregateValues({OneCore({0.5F}), OneCore({1000})}, rule),
-            std::vector<float>{0.75F});  // the liar counts as 1
+  EXPECT_EQ(Combined({{0.5F}}, rule), std::vector<float>{0.5F});
+  EXPECT_EQ(Combined({{0.5F}, {1000}}, rule), std::vector<float>{0.75F});  // the liar counts as 1
 }
 
 // f of n = 2f + 1 or more may say anything: the result stays inside the honest values.
 RC_GTEST_PROP(TrimmedMean, StaysWithinHonestValuesUnderAttack, (uint64_t seed)) {
   Random random(seed);
   const size_t honest = 4 + random.Below(4);
-  std::vector<AdapterDelta> deltas;
+  std::vector<std::vector<float>> updates;
   float low = INFINITY;
   float high = -INFINITY;
   for (size_t i = 0; i < honest; ++i) {
     const auto value = static_cast<float>(random.Normal());
     low = std::min(low, value);
     high = std::max(high, value);
-    deltas.push_back(OneCore({value}));
+    updates.push_back({value});
   }
-  deltas.push_back(OneCore({static_cast<float>(1e6 * random.Normal())}));
-  const float result = AggregateValues(deltas, TrimmedMean(0.2))[0];
+  updates.push_back({static_cast<float>(1e6 * random.Normal())});
+  const float result = Combined(updates, TrimmedMean(0.2))[0];
   RC_ASSERT(result >= low && result <= high);
-}
-
-TEST(Aggregate, DoesNotDependOnTheOrderOfArrival) {
-  std::vector<AdapterDelta> deltas;
-  for (uint64_t i = 0; i < 7; ++i) {
-    deltas.push_back(DeltaOf(i));
-  }
-  std::vector<Contribution> contributions;
-  for (size_t i = 0; i < deltas.size(); ++i) {
-    contributions.push_back({.origin = Origin(static_cast<uint8_t>(i)), .delta = &deltas[i]});
-  }
-  const auto expected = Aggregate(contributions, TrimmedMean());
-  ASSERT_TRUE(expected.ok());
-  Random random(1);
-  for (int i = 0; i < 10; ++i) {
-    random.Shuffle(std::span<Contribution>(contributions));
-    EXPECT_EQ(*Aggregate(contributions, TrimmedMean()), *expected);
-  }
-}
-
-TEST(Aggregate, CombinesEachTargetAndBankOverThoseThatHaveIt) {
-  AdapterDelta a = OneCore({0.2F}, 0);
-  AdapterDelta b = OneCore({0.4F}, 0);
-  b.cores.push_back(OneCore({0.8F}, 1).cores[0]);
-  const std::vector<Contribution> contributions = {{Origin(1), &a}, {Origin(2), &b}};
-  const auto result = Aggregate(contributions, TrimmedMean());
-  ASSERT_TRUE(result.ok());
-  ASSERT_EQ(result->cores.size(), 2U);
-  EXPECT_FLOAT_EQ(result->cores[0].values[0], 0.3F);
-  EXPECT_FLOAT_EQ(result->cores[1].values[0], 0.8F);
-  EXPECT_EQ(result->cores[1].bank, 1U);
-}
-
-TEST(Aggregate, RefusesNothingTwiceAndMixedRanks) {
-  EXPECT_EQ(ReasonOf(Aggregate({}, TrimmedMean()).status()), reasons::kInvalidArgument);
-  AdapterDelta a = OneCore({1});
-  AdapterDelta b = OneCore({1, 2, 3, 4});
-  const std::vector<Contribution> twice = {{Origin(1), &a}, {Origin(1), &a}};
-  EXPECT_EQ(ReasonOf(Aggregate(twice, TrimmedMean()).status()), reasons::kInvalidArgument);
-  const std::vector<Contribution> mixed = {{Origin(1), &a}, {Origin(2), &b}};
-  EXPECT_EQ(ReasonOf(Aggregate(mixed, TrimmedMean()).status()), reasons::kUpdateInvalid);
 }
 
 }  // namespace

@@ -5,11 +5,13 @@
 
 #include "node/actors/background_round.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,11 +22,14 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/bank.h"
+#include "inference/adapter/frame.h"
 #include "inference/model/cpu_transformer.h"
 #include "node/actors/adapter_catalog.h"
+#include "node/actors/consent_book.h"
 #include "node/actors/lesson_clusters.h"
 #include "node/actors/pattern_payload.h"
 #include "node/limits.h"
+#include "privacy/identity/node_key.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 
@@ -53,9 +58,10 @@ class BackgroundRoundTest : public DatabaseTest {
   }
   void AddLesson(const std::string& id, const std::vector<float>& embedding,
                  const std::string& prompt = "The lighthouse keeper",
-                 const Digest& package = kRoundPackage) {
+                 const Digest& package = kRoundPackage, const std::string& user = "") {
     ASSERT_TRUE(trajectories_
                     ->Put({.response_id = id,
+                           .user_id = user,
                            .prompt = prompt,
                            .completion = " counted the ships every evening.",
                            .embedding = embedding,
@@ -81,6 +87,8 @@ class BackgroundRoundTest : public DatabaseTest {
                               .trajectories = trajectories_.get(),
                               .patterns = patterns_.get(),
                               .package_id = kRoundPackage,
+                              .frame = frame_ ? &*frame_ : nullptr,
+                              .consents = consents_.get(),
                               .catalog = catalog_.get(),
                               .cancelled = cancelled,
                               .slice = slice_};
@@ -125,10 +133,42 @@ class BackgroundRoundTest : public DatabaseTest {
   std::unique_ptr<TrajectoryStore> trajectories_;
   std::vector<float> embedding_;
   std::vector<float> other_;
+  std::optional<Frame> frame_;               // none: nothing is prepared for sharing
+  std::unique_ptr<ConsentBook> consents_;    // null: everybody agrees
   std::unique_ptr<AdapterCatalog> catalog_;  // null: nothing acts beneath patterns
   bool stale_patterns_ = false;
   std::set<std::string> waiting_;  // after Learn
 };
+
+// What is shared is trained on the lessons of those who agreed, and says whose they are.
+TEST_F(BackgroundRoundTest, TheSharedCoreHoldsLessonsOfThoseWhoAgreedOnly) {
+  const NodeKey key = NodeKey::FromSeed(KeySeed{1});
+  UserConsentStore store(*database_);
+  consents_ = ConsentBook::Open(store, key).value();
+  frame_ = RandomFrame(*model_, 8, 1).value();
+  AddLesson("b", embedding_, "The lighthouse keeper", kRoundPackage, "bob");
+  ASSERT_TRUE(Run({"r", "b"}).status.ok());
+  PatternPayload payload = DecodePatternPayload(patterns_->Get(kId)->payload).value();
+  const Contributor operators = consents_->ContributorOf({});
+  const Contributor bob = consents_->ContributorOf({.user_id = "bob"});
+  ASSERT_FALSE(payload.core.empty());
+  EXPECT_EQ(payload.contributors, std::vector<Contributor>{operators});
+  EXPECT_TRUE(payload.holds_others);
+
+  ASSERT_TRUE(consents_
+                  ->Record({.subject = {.id = "bob"},
+                            .purposes = consent_purposes::kAll,
+                            .widest = ConsentTier::kMasked,
+                            .expires_ms = 1'000'000},
+                           clock_.WallMillis())
+                  .ok());
+  AddLesson("c", embedding_, "The lighthouse keeper", kRoundPackage, "bob");
+  ASSERT_TRUE(Run({"c"}).status.ok());
+  payload = DecodePatternPayload(patterns_->Get(kId)->payload).value();
+  ASSERT_FALSE(payload.core.empty());
+  EXPECT_FALSE(payload.holds_others);
+  EXPECT_THAT(payload.contributors, testing::UnorderedElementsAre(operators, bob));
+}
 
 TEST_F(BackgroundRoundTest, WhatAUserSaysWhileARoundTrainsStays) {
   const int64_t expires_ms = clock_.WallMillis() + 1'000'000;

@@ -176,6 +176,16 @@ TEST_F(DpReleaseTest, AUserIsAskedAgainAtTheRelease) {
   EXPECT_EQ(Spent(), spent);
 }
 
+// Found by a busy machine: the operator's word was over a millisecond after it was asked.
+TEST_F(DpReleaseTest, AReleaseThatTakesAWhileStillHasTheOperatorsWord) {
+  std::vector<float> values = {0.3F, 0.4F, 0, 0};
+  const Contributor whose[] = {book_->ContributorOf({})};
+  const ConsentRegister consents = book_->ForRelease(ConsentTier::kDp, clock_.WallMillis());
+  clock_.Advance(std::chrono::milliseconds(50));
+  const auto delta = release_->Release(values, whose, consents);
+  EXPECT_TRUE(delta.ok()) << delta.status();
+}
+
 TEST_F(DpReleaseTest, TheIntervalHoldsOverARestart) {
   EXPECT_TRUE(release_->Due());
   ASSERT_TRUE(Release().ok());

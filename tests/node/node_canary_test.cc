@@ -27,6 +27,8 @@ class NodeCanaryTest : public FederatedNodeTest {
   void SetUp() override {
     FederatedNodeTest::SetUp();
     AllowReleases();
+    // The peer reads what the node says before TLS seals it.
+    config_.federation.tls = "off";
     Start();
   }
   // A peer that has the same model and frame.

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "federation/daf/daf_round.h"
+#include "node/actors/dp_release.h"
+#include "node/actors/federation.h"
+#include "privacy/consent/user_consent.h"
+#include "ruvd/admin/v1/admin.pb.h"
+
+// What leaves a node, and who agreed to it, as messages of ruvd.admin.v1.
+namespace ruvd {
+
+void WriteRelease(const DpReleaseView& view, admin::v1::ReleaseStatus* message);
+void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseResponse* message);
+void WritePeer(const PeerRecord& peer, admin::v1::PeerEffect* message);
+void WriteUserConsent(const UserConsent& record, admin::v1::UserConsent* message);
+
+// From time 0 on: ConsentBook counts from the moment that it is noted. INVALID_ARGUMENT for one of
+// nobody, or that does not last for 1 to 366 days.
+absl::StatusOr<UserConsent> ReadUserConsent(const admin::v1::SetUserConsentRequest& request);
+
+}  // namespace ruvd
