@@ -93,7 +93,7 @@ void AddFederation(CLI::App* app, FederateSettings* s) {
   app->add_option("--outer", s->outer,
                   "optimiser of the global adapter; default: adam for noised gradients, else plain")
       ->check(CLI::IsMember({"plain", "momentum", "adam"}));
-  app->add_option("--outer-step", s->outer_step, "default: 8e-3 for adam, else 1")
+  app->add_option("--outer-step", s->outer_step, "default: 2e-3 for adam, else 1")
       ->check(CLI::Range(1e-6, 1.0));
   app->add_option("--gate", s->gate,
                   "on a node's held-out text: every round, once after the last one, or not at all")
@@ -231,7 +231,7 @@ void FillDefaults(FederateSettings* settings) {
   if (settings->outer.empty()) {
     settings->outer = examples ? "adam" : "plain";
   }
-  fill_real(settings->outer_step, settings->outer == "adam" ? 8e-3 : 1.0);
+  fill_real(settings->outer_step, settings->outer == "adam" ? 2e-3 : 1.0);
 }
 
 void AddFederateFlags(CLI::App* app, FederateSettings* settings) {
