@@ -12,6 +12,7 @@
 #include "federation/core_state.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
+#include "privacy/reasons.h"
 
 namespace ruvd {
 
@@ -54,12 +55,16 @@ absl::Status GossipCore::State::OnEvidence(Link& link, const federation::v1::Evi
   const LinkId from = link.id;
   for (const auto& proof : message.proofs()) {
     NodeId id{};
+    const auto applied = evidence.Apply(proof, now, &id);
+    if (ReasonOf(applied.status()) == reasons::kNodeRevoked) {
+      continue;  // nobody listens to that member anyway
+    }
     // Nothing behind a proof that proves nothing is looked at: each costs three signatures.
-    ASSIGN_OR_RETURN(const EvidenceTable::Applied applied, evidence.Apply(proof, now, &id));
-    if (applied == EvidenceTable::Applied::kKnown) {
+    RETURN_IF_ERROR(applied.status());
+    if (*applied == EvidenceTable::Applied::kKnown) {
       ++outbox.counters().duplicates;
     }
-    ActOnEvidence(id, applied, from, now);
+    ActOnEvidence(id, *applied, from, now);
     if (!links.contains(from)) {
       return absl::OkStatus();  // it was evidence of the peer itself
     }

@@ -22,7 +22,7 @@ double OffenceOf(const std::string& reason) {
   const bool innocent = reason == reasons::kModelMismatch || reason == reasons::kFrameMismatch ||
                         reason == reasons::kUpdateInvalid || reason == reasons::kWrongDimension ||
                         reason == reasons::kEnvelopeExpired ||
-                        reason == reasons::kCertificateExpired;
+                        reason == reasons::kCertificateExpired || reason == reasons::kNodeRevoked;
   return innocent ? 0 : reason == reasons::kReplayed ? limits::kReplayWeight : 1;
 }
 
@@ -42,6 +42,13 @@ bool IsReason(const std::string& text) {
 absl::Status IdleLink() {
   return Error(absl::StatusCode::kUnavailable, reasons::kLinkIdle,
                "link is not part of the mesh and made room; dial again when there is a need");
+}
+
+absl::Status RevokedNode() {
+  return Error(
+      absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
+      "this node was revoked by the cluster's authority; it needs a new identity and a new "
+      "certificate");
 }
 
 }  // namespace
@@ -231,11 +238,7 @@ absl::Status GossipCore::State::TakeRevocations(const RevocationList& list, Inst
     }
   }
   for (const LinkId id : revoked) {
-    CloseWithGoaway(links.at(id),
-                    Error(absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
-                          "this node was revoked by the cluster's authority; it needs a new "
-                          "identity and a new certificate"),
-                    now);
+    CloseWithGoaway(links.at(id), RevokedNode(), now);
   }
   return absl::OkStatus();
 }
@@ -284,6 +287,10 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   }
   if (Graylisted(peer)) {
     CloseGraylisted(link, now);
+    return;
+  }
+  if (certificates.revocations().Revokes(peer)) {  // since its introduction
+    CloseWithGoaway(link, RevokedNode(), now);
     return;
   }
   if (!ResolveDuplicate(link, peer, now)) {

@@ -58,6 +58,9 @@ inline constexpr double kChecksPerSecond = 1400;
 inline constexpr double kCheckBurst = 8192;
 inline constexpr double kChecksPerSecondOfPeer = 20;
 inline constexpr double kCheckBurstOfPeer = 2048;
+// Of what this node asked a peer for: half of all, so that no one peer can use it up.
+inline constexpr double kAwaitedChecksPerSecondOfPeer = 700;
+inline constexpr double kAwaitedCheckBurstOfPeer = 4096;
 inline constexpr size_t kMaxAddressBytes = 255;
 inline constexpr size_t kMaxGoawayText = 256;
 // Addresses with a history of dialling.
@@ -109,8 +112,6 @@ inline constexpr Duration kMisbehaviourHalfLife = seconds(300);
 inline constexpr double kBrokenPromiseWeight = 1;
 // Promises that are counted of those found broken at once: they have one cause.
 inline constexpr size_t kMaxBrokenAtOnce = 4;
-// Announced, then "missing": the same, but it cost one round trip only.
-inline constexpr double kMissingWeight = 0.25;
 inline constexpr double kEarlyGraftWeight = 1;
 // A Graft and the Prune that it crosses; and what clocks differ by at the end of a backoff.
 inline constexpr Duration kGraftGrace = seconds(10);

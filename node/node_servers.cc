@@ -85,10 +85,10 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> NodeImpl::ApiCredential
 }
 
 absl::Status NodeImpl::ReloadCredentials() {
-  if (link_tls_ != nullptr) {
-    RETURN_IF_ERROR(link_tls_->Rotate());
-  }
-  return api_tokens_ == nullptr ? absl::OkStatus() : api_tokens_->Reload();
+  // Tokens first, and both in any case: a full disk must not keep a token that was taken away.
+  const absl::Status tokens = api_tokens_ == nullptr ? absl::OkStatus() : api_tokens_->Reload();
+  const absl::Status rotated = link_tls_ == nullptr ? absl::OkStatus() : link_tls_->Rotate();
+  return tokens.ok() ? rotated : tokens;
 }
 
 absl::Status NodeImpl::StartServers() {

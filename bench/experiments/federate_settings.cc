@@ -93,7 +93,7 @@ void AddFederation(CLI::App* app, FederateSettings* s) {
   app->add_option("--outer", s->outer,
                   "optimiser of the global adapter; default: adam for noised gradients, else plain")
       ->check(CLI::IsMember({"plain", "momentum", "adam"}));
-  app->add_option("--outer-step", s->outer_step, "default: 2e-3 for adam, else 1")
+  app->add_option("--outer-step", s->outer_step, "default: 2.5e-3 for adam, else 1")
       ->check(CLI::Range(1e-6, 1.0));
   app->add_option("--gate", s->gate,
                   "on a node's held-out text: every round, once after the last one, or not at all")
@@ -105,13 +105,13 @@ void AddFederation(CLI::App* app, FederateSettings* s) {
 }
 
 void AddTraining(CLI::App* app, FederateSettings* s) {
-  app->add_option("--rounds", s->budget.rounds, "default: the baseline's; noised gradients: 10")
+  app->add_option("--rounds", s->budget.rounds, "default: the baseline's; noised gradients: 8")
       ->check(CLI::Range(1, 200));
   app->add_option("--steps", s->budget.steps,
                   "of a node in a round; default: the baseline's; noised gradients: 1")
       ->check(CLI::Range(1, 1000));
   app->add_option("--batch", s->budget.batch,
-                  "sequences of a step; default: the baseline's; noised gradients: 64 expected")
+                  "sequences of a step; default: the baseline's; noised gradients: 128 expected")
       ->check(CLI::Range(1, 4096));
   app->add_option("--baseline-rounds", s->baseline.rounds,
                   "of local-only and centralised training and of the noise-free reference of dp")
@@ -219,8 +219,8 @@ FederateSettings SmokeSettings() {
 void FillDefaults(FederateSettings* settings) {
   const bool examples = settings->tier == "dp" && settings->unit == "example";
   const auto fill = [](int& value, int suits) { value = value > 0 ? value : suits; };
-  constexpr int kExampleRounds = 10;
-  constexpr int kExampleBatch = 64;
+  constexpr int kExampleRounds = 8;
+  constexpr int kExampleBatch = 128;
   TrainingBudget& budget = settings->budget;
   fill(budget.rounds, examples ? kExampleRounds : settings->baseline.rounds);
   fill(budget.steps, examples ? 1 : settings->baseline.steps);
@@ -231,7 +231,7 @@ void FillDefaults(FederateSettings* settings) {
   if (settings->outer.empty()) {
     settings->outer = examples ? "adam" : "plain";
   }
-  fill_real(settings->outer_step, settings->outer == "adam" ? 2e-3 : 1.0);
+  fill_real(settings->outer_step, settings->outer == "adam" ? 2.5e-3 : 1.0);
 }
 
 void AddFederateFlags(CLI::App* app, FederateSettings* settings) {

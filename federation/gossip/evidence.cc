@@ -85,8 +85,9 @@ absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Keep(const Equivocation& e
     return Error(absl::StatusCode::kPermissionDenied, reasons::kWrongCluster,
                  "evidence is of messages to another cluster; it shows nothing in this one");
   }
-  const int64_t expires_ms = std::min(
-      std::max(first.expires_ms, second.expires_ms) + limits::kEvidenceLifeMillis, not_after_ms);
+  // The headers say what they like: no sum before the bound.
+  const int64_t over_ms = std::min(std::max(first.expires_ms, second.expires_ms), not_after_ms);
+  const int64_t expires_ms = std::min(over_ms + limits::kEvidenceLifeMillis, not_after_ms);
   if (expires_ms <= now.wall_ms) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kEnvelopeExpired,
                  "evidence is of messages that are long over; it has no effect");
@@ -95,9 +96,13 @@ absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Keep(const Equivocation& e
     return Applied::kOwn;
   }
   if (proofs_.size() >= limits::kMaxEvidence) {
-    // The one that would be over first makes room.
-    proofs_.erase(std::ranges::min_element(
-        proofs_, {}, [](const auto& entry) { return entry.second.expires_ms; }));
+    // The one that would be over first makes room, or is not taken: passed on, it would go round.
+    const auto first_over = std::ranges::min_element(
+        proofs_, {}, [](const auto& entry) { return entry.second.expires_ms; });
+    if (expires_ms <= first_over->second.expires_ms) {
+      return Applied::kKnown;
+    }
+    proofs_.erase(first_over);
   }
   proofs_[first.sender_id] = {.certificate = std::move(certificate),
                               .equivocation = equivocation.Encode(),

@@ -103,6 +103,10 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id, Envelo
                  "node {} may not contribute; issue it a certificate with that role",
                  item.manifest.certificate.name);
   }
+  if (item.manifest.model_hash != local_->model_hash ||
+      item.manifest.frame_id != local_->frame_id) {
+    table_.Bury(id, item.header.expires_ms);  // never asked for again
+  }
   if (item.manifest.model_hash != local_->model_hash) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kModelMismatch,
                  "item was made for another model; serve the same model on every node");
@@ -149,8 +153,11 @@ absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push,
   auto item = CheckManifest(id, std::move(envelope), now);
   if (!item.ok()) {
     fetcher_.Forget(id);
-    if (ReasonOf(item.status()) == reasons::kEquivocation) {
-      outbox_->Refuse(/*link=*/0, item.status());  // whoever passed it on had seen one of both
+    const std::string reason = ReasonOf(item.status());
+    // Whoever passed it on had seen one of both, or another part of its origin's numbers: an origin
+    // that jumps far ahead here and not there must not turn neighbours against each other.
+    if (reason == reasons::kEquivocation || reason == reasons::kReplayed) {
+      outbox_->Refuse(/*link=*/0, item.status());
       return absl::OkStatus();
     }
     return item.status();
@@ -271,8 +278,6 @@ absl::Status ItemExchange::OnChunk(LinkId link, const federation::v1::Chunk& chu
     scores_->Invalid(link, 1);  // whoever serves a payload has checked it
   } else if (result->has_value()) {
     status = Complete(link, std::move(**result));
-  } else if (chunk.missing()) {
-    scores_->Misbehaved(link, limits::kMissingWeight);
   }
   SendRequests(now.now);
   return status;

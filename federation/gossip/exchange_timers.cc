@@ -46,7 +46,7 @@ absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link,
 bool ItemExchange::Awaits(LinkId link, const federation::v1::Frame& frame) const {
   if (frame.has_chunk()) {
     const auto id = DigestFrom(frame.chunk().item_id());
-    return id && fetcher_.AwaitsChunk(link, *id);
+    return id && fetcher_.AwaitsChunk(link, *id, frame.chunk().index());
   }
   return frame.has_push() && fetcher_.AwaitsManifests(link) &&
          fetcher_.AwaitsManifest(link, MessageId(FromProto(frame.push().envelope())));
@@ -78,7 +78,11 @@ void ItemExchange::SendRequests(TimePoint now) {
 }
 
 void ItemExchange::OnAnswer(LinkId link, TimePoint sent) {
-  const size_t broken = std::min(promises_.TakeBroken(link, sent), limits::kMaxBrokenAtOnce);
+  const std::vector<Digest> ids = promises_.TakeBroken(link, sent);
+  for (const Digest& id : ids) {
+    fetcher_.DropAnnouncer(id, link);  // once is enough: asked again, it would count again
+  }
+  const size_t broken = std::min(ids.size(), limits::kMaxBrokenAtOnce);
   if (broken > 0) {
     scores_->Misbehaved(link, limits::kBrokenPromiseWeight * static_cast<double>(broken));
   }
@@ -89,7 +93,8 @@ void ItemExchange::Tick(Instant now) {
   for (const Item& item : table_.Expire(now.wall_ms)) {
     DropItem(item);
   }
-  for (const auto& [link, ids] : std::exchange(to_announce_, {})) {
+  for (auto& [link, ids] : std::exchange(to_announce_, {})) {
+    std::erase_if(ids, [this](const Digest& id) { return table_.Find(id) == nullptr; });
     Announce(link, ids);
   }
   TrimHolders();

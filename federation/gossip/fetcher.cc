@@ -61,6 +61,15 @@ void Fetcher::AddAnnouncer(const Digest& id, LinkId link) {
   }
 }
 
+void Fetcher::DropAnnouncer(const Digest& id, LinkId link) {
+  if (auto wanted = wanted_.find(id); wanted != wanted_.end()) {
+    Drop(wanted->second, link, /*is_chunk=*/false);
+  }
+  if (auto transfer = transfers_.find(id); transfer != transfers_.end()) {
+    Drop(transfer->second.pull, link, /*is_chunk=*/true);
+  }
+}
+
 void Fetcher::Forget(const Digest& id) {
   if (auto wanted = wanted_.find(id); wanted != wanted_.end()) {
     EraseWanted(wanted);
@@ -162,9 +171,10 @@ std::map<Digest, Fetcher::Pull>::iterator Fetcher::EraseWanted(
   return wanted_.erase(it);
 }
 
-bool Fetcher::AwaitsChunk(LinkId link, const Digest& id) const {
+bool Fetcher::AwaitsChunk(LinkId link, const Digest& id, uint32_t index) const {
   const auto transfer = transfers_.find(id);
-  return transfer != transfers_.end() && transfer->second.pull.asked == link;
+  return transfer != transfers_.end() && transfer->second.pull.asked == link &&
+         transfer->second.next == index;
 }
 
 bool Fetcher::AwaitsManifest(LinkId link, const Digest& id) const {

@@ -48,6 +48,8 @@ class Fetcher {
   bool transferring() const { return !transfers_.empty(); }
   // Another source of something wanted or in transfer; nothing otherwise.
   void AddAnnouncer(const Digest& id, LinkId link);
+  // This link does not have it after all.
+  void DropAnnouncer(const Digest& id, LinkId link);
   void Forget(const Digest& id);
   // Ends all transfers of one origin and returns their ids and when they expire.
   std::vector<std::pair<Digest, int64_t>> ForgetOrigin(const NodeId& origin);
@@ -63,7 +65,7 @@ class Fetcher {
                                                   std::span<const Digest> path, bool missing);
 
   // Whether this link was asked for a chunk or the manifest of an item and has not answered.
-  bool AwaitsChunk(LinkId link, const Digest& id) const;
+  bool AwaitsChunk(LinkId link, const Digest& id, uint32_t index) const;
   bool AwaitsManifest(LinkId link, const Digest& id) const;
   // Whether it was asked for any manifest.
   bool AwaitsManifests(LinkId link) const { return manifests_of_.contains(link); }

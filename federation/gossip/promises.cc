@@ -23,13 +23,18 @@ void Promises::Answered(LinkId link, const Digest& id) {
   }
 }
 
-size_t Promises::TakeBroken(LinkId link, TimePoint sent) {
+std::vector<Digest> Promises::TakeBroken(LinkId link, TimePoint sent) {
+  std::vector<Digest> broken;
   const auto found = asked_.find(link);
   if (found == asked_.end()) {
-    return 0;
+    return broken;
   }
-  const size_t broken =
-      std::erase_if(found->second, [sent](const auto& entry) { return entry.second < sent; });
+  std::erase_if(found->second, [&](const auto& entry) {
+    if (entry.second < sent) {
+      broken.push_back(entry.first);
+    }
+    return entry.second < sent;
+  });
   if (found->second.empty()) {
     asked_.erase(found);
   }

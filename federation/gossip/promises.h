@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <map>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -21,9 +22,9 @@ class Promises {
   // The link answered about this id.
   void Answered(LinkId link, const Digest& id);
   void LinkDown(LinkId link) { asked_.erase(link); }
-  // The link answered what was sent at `sent`: how many promises it has broken by that. Forgets
+  // The link answered what was sent at `sent`: the promises that it has broken by that. Forgets
   // them.
-  size_t TakeBroken(LinkId link, TimePoint sent);
+  std::vector<Digest> TakeBroken(LinkId link, TimePoint sent);
 
  private:
   std::map<LinkId, std::map<Digest, TimePoint>> asked_;

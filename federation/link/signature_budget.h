@@ -17,13 +17,10 @@ namespace ruvd {
 // again. Not thread-safe.
 class SignatureBudget {
  public:
-  void LinkUp(LinkId link) {
-    links_.try_emplace(link, limits::kChecksPerSecondOfPeer, limits::kCheckBurstOfPeer,
-                       TimePoint{});
-  }
+  void LinkUp(LinkId link) { links_.try_emplace(link); }
   void LinkDown(LinkId link) { links_.erase(link); }
-  // From now on a link pays; 0: nobody, what is checked is this node's own affair. What was
-  // `awaited` of the link is paid by the node alone.
+  // From now on a link pays; 0: nobody, what is checked is this node's own affair. For what was
+  // `awaited` of the link it may cause more, yet less than all that the node does.
   void Charge(LinkId link, bool awaited, TimePoint now) {
     payer_ = link;
     awaited_ = awaited;
@@ -32,12 +29,21 @@ class SignatureBudget {
   // Pays for one check. False: not now.
   bool Take() {
     const auto payer = links_.find(payer_);
-    return payer == links_.end() || ((awaited_ || payer->second.Take(now_)) && node_.Take(now_));
+    if (payer == links_.end()) {
+      return true;
+    }
+    TokenBucket& share = awaited_ ? payer->second.awaited : payer->second.unasked;
+    return share.Take(now_) && node_.Take(now_);
   }
 
  private:
   TokenBucket node_{limits::kChecksPerSecond, limits::kCheckBurst, TimePoint{}};
-  std::map<LinkId, TokenBucket> links_;
+  struct Shares {
+    TokenBucket unasked{limits::kChecksPerSecondOfPeer, limits::kCheckBurstOfPeer, TimePoint{}};
+    TokenBucket awaited{limits::kAwaitedChecksPerSecondOfPeer, limits::kAwaitedCheckBurstOfPeer,
+                        TimePoint{}};
+  };
+  std::map<LinkId, Shares> links_;
   LinkId payer_ = 0;
   bool awaited_ = false;
   TimePoint now_{};

@@ -435,12 +435,19 @@ class GossipActor final : public Actor<Message> {
   // A consent whose time is over holds no longer, also where nothing else happens.
   void TakeBackEnded(Context& context) {
     const int64_t now_ms = options_.clock->WallMillis();
-    if (options_.consents == nullptr || now_ms - consents_checked_ms_ < kConsentCheckMillis) {
+    const bool set_back = now_ms < consents_checked_ms_;  // the clock was
+    if (options_.consents == nullptr ||
+        (!set_back && now_ms - consents_checked_ms_ < kConsentCheckMillis)) {
       return;
     }
-    if (options_.consents->EndedSince(std::exchange(consents_checked_ms_, now_ms), now_ms)) {
-      LogFailure("what may no longer leave could not be taken back", Recheck(context).status());
+    if (set_back || options_.consents->EndedSince(consents_checked_ms_, now_ms)) {
+      const absl::Status checked = Recheck(context).status();
+      LogFailure("what may no longer leave could not be taken back", checked);
+      if (!checked.ok()) {
+        return;  // with the next tick
+      }
     }
+    consents_checked_ms_ = now_ms;
   }
 
   absl::StatusOr<ReleasePreview> PreviewOf(ConsentTier tier) const {

@@ -92,7 +92,8 @@ absl::StatusOr<bool> OwnPatterns::ConsentsChanged(int64_t since_ms, Instant now)
   bool changed = false;
   RETURN_IF_ERROR(ForEachPatternOf(patterns_, self_, [&](const Pattern& pattern) {
     const auto payload = DecodePatternPayload(pattern.payload);
-    changed |= payload.ok() && consents_ != nullptr && pattern.updated_ms <= since_ms &&
+    // One that was taught again meanwhile was in it all the same.
+    changed |= payload.ok() && consents_ != nullptr && pattern.created_ms <= since_ms &&
                consents_->ChangedSince(payload->contributors, since_ms, now.wall_ms);
     return absl::OkStatus();
   }));
@@ -144,12 +145,11 @@ std::vector<Digest> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, Conse
 }
 
 // A plain delta is what the patterns make today. What a noised one was made of nobody knows: all
-// that was there then.
+// that was there then, also what was taught again since. One that came later is taken for one of
+// them: its end takes the update back too early.
 void OwnPatterns::NoteRestored(const Item& item, const OwnCores& own) {
   for (const auto& [id, updated_ms] : own.patterns) {
-    if (tier_ != ConsentTier::kDp || updated_ms <= item.created_ms) {
-      in_deltas_[id] = updated_ms;
-    }
+    in_deltas_[id] = tier_ == ConsentTier::kDp ? std::min(updated_ms, item.created_ms) : updated_ms;
   }
   delta_changed_ = in_deltas_ != own.patterns;
 }
@@ -340,9 +340,11 @@ absl::StatusOr<Actions> OwnPatterns::OfferNoised(uint64_t round, DpRelease& rele
   if (!noised.ok()) {
     return Actions();  // noted; it is tried again
   }
+  ASSIGN_OR_RETURN(Actions actions, core.OfferAdapterDelta(round, *std::move(noised), now,
+                                                           ShareableKind::kDpAdapterDelta));
   in_deltas_ = std::move(own.patterns);
   delta_changed_ = false;
-  return core.OfferAdapterDelta(round, *std::move(noised), now, ShareableKind::kDpAdapterDelta);
+  return actions;
 }
 
 }  // namespace ruvd

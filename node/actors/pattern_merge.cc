@@ -81,7 +81,8 @@ absl::StatusOr<double> Score(const LearningServices& services, AdapterMix mix,
   return sum / static_cast<double>(examples.size());
 }
 
-// The kept one with the other's lessons.
+// The kept one with the other's lessons. Its examples stay those that its centroid is the mean of:
+// fewer than privacy.public_examples of them do not leave. The next lesson counts all.
 Pattern Joined(const LearningServices& services, Candidate kept, const Candidate& gone) {
   Pattern joined = std::move(kept.pattern);
   const double own = std::max(1U, joined.examples);
@@ -89,11 +90,13 @@ Pattern Joined(const LearningServices& services, Candidate kept, const Candidate
   joined.quality = static_cast<float>((own * static_cast<double>(joined.quality) +
                                        other * static_cast<double>(gone.pattern.quality)) /
                                       (own + other));
-  joined.examples += gone.pattern.examples;
-  if (gone.payload.withheld && !kept.payload.withheld) {  // its lessons are not to be shared
-    kept.payload.withheld = true;
+  const bool withheld = gone.payload.withheld && !kept.payload.withheld;
+  const bool holds_others = gone.payload.holds_others && !kept.payload.holds_others;
+  if (withheld || holds_others) {  // the other's lessons are not to be shared, or not all of them
+    kept.payload.withheld |= gone.payload.withheld;
+    kept.payload.holds_others |= gone.payload.holds_others;
     joined.payload = EncodePatternPayload(kept.payload);
-    joined.tier = SharingTier::kPrivate;
+    joined.tier = withheld ? SharingTier::kPrivate : joined.tier;
   }
   joined.updated_ms = std::max(services.clock->WallMillis(), joined.updated_ms + 1);
   return joined;

@@ -367,8 +367,15 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
       reactor->Finish(ToRpcStatus(*stored));
     };
     node_.federation->OnConsentsChanged(
-        [this, response, finish](const absl::StatusOr<uint32_t>& items) {
-          response->set_items_taken_back(items.value_or(0));
+        [this, reactor, response, finish](const absl::StatusOr<uint32_t>& items) {
+          if (!items.ok()) {
+            lane_.Leave();
+            reactor->Finish(ToRpcStatus(Annotate(
+                items.status(),
+                "the consent is noted, but what had left could not be taken back; repeat it")));
+            return;
+          }
+          response->set_items_taken_back(*items);
           node_.federation->View(finish);
         });
   }

@@ -204,6 +204,11 @@ class AuthorityServiceImpl final : public admission::v1::AuthorityService::Callb
     auto* reactor = context->DefaultReactor();
     lane_.Run(context, reactor, [this, request, response]() -> absl::Status {
       ASSIGN_OR_RETURN(const NodeId node, ExactBytes<NodeId>(request->node_id(), "a node id"));
+      if (node == dependencies_.self) {
+        return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                     "this node holds the cluster's authority: nobody could admit or revoke nodes "
+                     "any more; move authority.key to another node first");
+      }
       ASSIGN_OR_RETURN(const RevocationList list, dependencies_.office->Revoke(node));
       dependencies_.on_revoked(list);
       response->set_number(list.number);

@@ -45,11 +45,15 @@ absl::Status LinkTls::Rotate() {
   const MutexLock lock(mutex_);
   // Known before gRPC can show it to anybody.
   hashes_.push_back(next.hash);
+  // One file for both: its rename changes them together.
+  if (absl::Status written = WriteFileAtomically(path_, next.private_key + next.certificate, 0600);
+      !written.ok()) {
+    hashes_.pop_back();
+    return written;
+  }
   if (hashes_.size() > limits::kMaxLinkCertificates) {
     hashes_.erase(hashes_.begin());
   }
-  // One file for both: its rename changes them together.
-  RETURN_IF_ERROR(WriteFileAtomically(path_, next.private_key + next.certificate, 0600));
   present_ = std::move(next);
   return absl::OkStatus();
 }

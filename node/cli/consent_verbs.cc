@@ -126,7 +126,8 @@ absl::Status Allow(CommandContext& context, const AllowFlags& flags) {
   request.set_sharing(!flags.training_only);
   request.set_widest(Tiers().at(flags.tier));
   request.set_days(flags.days);
-  ASSIGN_OR_RETURN(const auto response, NodeClient(context.server).SetUserConsent(request));
+  ASSIGN_OR_RETURN(const auto response,
+                   NodeClient(context.server, context.credentials).SetUserConsent(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -141,7 +142,8 @@ absl::Status Allow(CommandContext& context, const AllowFlags& flags) {
 absl::Status Withdraw(CommandContext& context, const SubjectFlags& subject) {
   admin::v1::SetUserConsentRequest request;
   RETURN_IF_ERROR(subject.Write(&request));
-  ASSIGN_OR_RETURN(const auto response, NodeClient(context.server).SetUserConsent(request));
+  ASSIGN_OR_RETURN(const auto response,
+                   NodeClient(context.server, context.credentials).SetUserConsent(request));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
@@ -152,7 +154,8 @@ absl::Status Withdraw(CommandContext& context, const SubjectFlags& subject) {
 }
 
 absl::Status ListConsents(CommandContext& context) {
-  ASSIGN_OR_RETURN(const auto response, NodeClient(context.server).ListUserConsents());
+  ASSIGN_OR_RETURN(const auto response,
+                   NodeClient(context.server, context.credentials).ListUserConsents());
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();

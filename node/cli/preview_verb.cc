@@ -73,7 +73,8 @@ absl::Status Preview(CommandContext& context, const std::string& tier) {
   if (!tier.empty()) {
     request.set_tier(*ParseTier(tier));
   }
-  ASSIGN_OR_RETURN(const auto preview, NodeClient(context.server).PreviewRelease(request));
+  ASSIGN_OR_RETURN(const auto preview,
+                   NodeClient(context.server, context.credentials).PreviewRelease(request));
   if (context.json) {
     context.out << ToJsonLine(preview);
     return absl::OkStatus();

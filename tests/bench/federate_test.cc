@@ -284,7 +284,7 @@ TEST(PlanTest, StaysWithinTheBudgetOfTheLedger) {
   EXPECT_LE(EpsilonOfUnits(plan.charge.rho_q32, settings.delta).value(), settings.epsilon);
   EXPECT_GT(EpsilonOfUnits(plan.charge.rho_q32, settings.delta).value(), 0.9 * settings.epsilon);
   EXPECT_LT(plan.charge.epsilon, settings.epsilon);
-  EXPECT_EQ(plan.charge.steps, 10U);
+  EXPECT_EQ(plan.charge.steps, 8U);
   EXPECT_GT(plan.snr, 1);
 }
 

