@@ -46,6 +46,7 @@ absl::Status NodeImpl::OpenOffice() {
       .office = office_.get(),
       .tls = link_tls_.get(),
       .files = &pattern_pool_,
+      .self = files_->key.id(),
       .on_revoked = [this](const RevocationList& list) { federation_->SetRevocations(list); }};
   services_.push_back(MakeAdmissionService(dependencies));
   link_services_.push_back(services_.back().get());

@@ -19,6 +19,7 @@ struct AdmissionDependencies {
   AdmissionOffice* office = nullptr;
   const LinkTls* tls = nullptr;  // of the port of peers
   Executor* files = nullptr;     // of what waits for the disk
+  NodeId self{};                 // is not revoked
   // Hears of a longer revocation list.
   std::function<void(const RevocationList&)> on_revoked;
 };
