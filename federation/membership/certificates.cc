@@ -37,7 +37,7 @@ absl::Status CertificateStore::TakeCheck() {
   return budget_.Take() ? absl::OkStatus()
                         : Error(absl::StatusCode::kResourceExhausted, reasons::kBusy,
                                 "node has more signatures to check than it spends on its peers; "
-                                "the message comes again by anti-entropy");
+                                "the message has no effect for now");
 }
 
 absl::StatusOr<EnvelopeHeader> VerifyCertified(const Envelope& envelope,
