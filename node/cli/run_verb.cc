@@ -243,8 +243,13 @@ void AddRunVerb(VerbTable& verbs) {
   AddChatFlags(verb, *flags);
   AddAdapterFlags(verb, flags->adapters);
   verb.add_option("--session", flags->session, "Groups the requests of one conversation");
-  verb.add_flag("--session-memory,!--no-session-memory", flags->session_memory,
-                "Whether feedback on this session changes its completions at once");
+  // Not add_flag: CLI11 sets a flag that has a negation to false where neither is passed, which
+  // would overrule the node's configuration.
+  verb.add_flag_function(
+      "--session-memory,!--no-session-memory",
+      [flags](int64_t count) { flags->session_memory = count > 0; },
+      "Whether feedback on this session changes its completions at once; as the node is "
+      "configured if not said");
   verb.add_option("--user", flags->user,
                   "Whose words these are: sealed under a key of their own (ruvd store erase)");
   verb.add_flag("--quiet", flags->quiet, "No footer");

@@ -5,6 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include <sstream>
+
+#include "node/cli/command.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd {
@@ -81,6 +84,30 @@ TEST_F(NodeInstantTest, IsOffUnlessAskedForOrConfigured) {
   EXPECT_GT(Edit(Say("s", std::nullopt), " another text"), 0U);
   EXPECT_EQ(Edit(Say("s", false), " another text"), 0U);
   EXPECT_EQ(Edit(Say("", std::nullopt), " another text"), 0U);
+}
+
+// `ruvd run` sent false where neither flag was passed, so that the configuration had no effect.
+TEST_F(NodeInstantTest, ARunWithoutTheFlagLeavesSessionMemoryToTheNode) {
+  config_.learning.enabled = false;
+  config_.learning.instant = true;
+  Start();
+  const auto run = [this](std::vector<std::string> flags) {
+    std::vector<std::string> arguments = {
+        "run",     kInstantPrompt, "--server", node_->api_address(), "--no-adapters",
+        "--quiet", "--max-tokens", "8",        "--ignore-end",       "--session",
+        "s"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    std::ostringstream out;
+    std::ostringstream err;
+    CommandContext context{.out = out, .err = err, .environment = {}, .start_node = nullptr};
+    EXPECT_EQ(RunCommandLine(arguments, context), 0) << err.str();
+    return out.str();
+  };
+  const std::string untaught = run({});
+  ASSERT_GT(Edit(Say("s", std::nullopt), " straight into the red kitchen again tonight"), 0U);
+  EXPECT_NE(run({}), untaught);
+  EXPECT_NE(run({"--session-memory"}), untaught);
+  EXPECT_EQ(run({"--no-session-memory"}), untaught);
 }
 
 }  // namespace
