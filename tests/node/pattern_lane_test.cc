@@ -3,7 +3,13 @@
 
 // Which thread the calls of ruvd.pattern.v1 run on, and how many of them wait.
 
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/server_interceptor.h>
+
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -38,6 +44,48 @@ using Deletion = AsyncCall<DeletePatternRequest, DeletePatternResponse>;
 using Upserting = AsyncCall<pattern::v1::UpsertPatternRequest, pattern::v1::UpsertPatternResponse>;
 using TextSearch = AsyncCall<SearchPatternsRequest, SearchPatternsResponse>;
 
+// Counts the calls of which the server has heard that they are over.
+class EndedCalls {
+ public:
+  class Interceptor final : public grpc::experimental::Interceptor {
+   public:
+    explicit Interceptor(EndedCalls* calls) : calls_(calls) {}
+    void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+      if (methods->QueryInterceptionHookPoint(
+              grpc::experimental::InterceptionHookPoints::POST_RECV_CLOSE)) {
+        const std::unique_lock lock(calls_->mutex_);
+        ++calls_->count_;
+        calls_->changed_.notify_all();
+      }
+      methods->Proceed();
+    }
+
+   private:
+    EndedCalls* calls_;
+  };
+  class Factory final : public grpc::experimental::ServerInterceptorFactoryInterface {
+   public:
+    explicit Factory(EndedCalls* calls) : calls_(calls) {}
+    grpc::experimental::Interceptor* CreateServerInterceptor(
+        grpc::experimental::ServerRpcInfo*) override {
+      return new Interceptor(calls_);  // owned by gRPC
+    }
+
+   private:
+    EndedCalls* calls_;
+  };
+
+  void WaitFor(size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return count_ >= count; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t count_ = 0;
+};
+
 class PatternLaneTest : public PatternServiceTest {
  protected:
   PatternLaneTest() {
@@ -51,8 +99,23 @@ class PatternLaneTest : public PatternServiceTest {
     return call;
   }
 
+  RunningServer Serve(grpc::Service& service) override {
+    grpc::ServerBuilder builder;
+    RunningServer running;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&service);
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> creators;
+    creators.push_back(std::make_unique<EndedCalls::Factory>(&ended_));
+    builder.experimental().SetInterceptorCreators(std::move(creators));
+    running.server = builder.BuildAndStart();
+    running.address = fmt::format("127.0.0.1:{}", port);
+    return running;
+  }
+
   HoldingExecutor held_;
   InstantInference instant_;
+  EndedCalls ended_;
 };
 
 // A deletion waits for writers and the disk: on gRPC's threads a few of them stopped everything.
@@ -118,6 +181,9 @@ TEST_F(PatternLaneTest, OneCallTooManyIsRefusedAndThoseThatNobodyWantsDoNothing)
   for (const auto& call : calls) {
     EXPECT_FALSE(call->End().ok());
   }
+  // The server hears later than the clients that nobody waits; and the one that was refused is
+  // over.
+  ended_.WaitFor(calls.size() + 1);
   held_.RunAll();
   stop.join();
   EXPECT_EQ(patterns_->size(), 1u);

@@ -58,11 +58,13 @@ class PatternServiceTest : public DatabaseTest {
     dependencies.pattern_calls = calls_;
     dependencies.inference = inference_;
     service_ = MakePatternService(dependencies);
-    RunningServer running =
-        StartServer("127.0.0.1:0", limits::kMaxApiMessageBytes, {service_.get()}).value();
+    RunningServer running = Serve(*service_);
     server_ = std::move(running.server);
     stub_ = pattern::v1::PatternService::NewStub(
         grpc::CreateChannel(running.address, grpc::InsecureChannelCredentials()));
+  }
+  virtual RunningServer Serve(grpc::Service& service) {
+    return StartServer("127.0.0.1:0", limits::kMaxApiMessageBytes, {&service}).value();
   }
   void Close() {
     feed_->Close();
