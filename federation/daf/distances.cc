@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "federation/daf/vector_kernels.h"
 
@@ -61,10 +62,13 @@ PairDistances::PairDistances(std::span<const std::span<const float>> vectors)
 std::vector<size_t> PairDistances::Nearest(size_t i, size_t count) const {
   std::vector<size_t> order(count_);
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
-    // Itself first: a copy of it is as near.
-    return (*this)(i, a) < (*this)(i, b) || ((*this)(i, a) == (*this)(i, b) && a == i && b != i);
-  });
+  // Itself first, a copy of it is as near; else whoever comes first of those that are as near.
+  const auto nearer = [&](size_t a, size_t b) {
+    return std::tuple((*this)(i, a), a != i, a) < std::tuple((*this)(i, b), b != i, b);
+  };
+  if (count < count_) {
+    std::ranges::nth_element(order, order.begin() + static_cast<std::ptrdiff_t>(count), nearer);
+  }
   order.resize(count);
   std::ranges::sort(order);
   return order;

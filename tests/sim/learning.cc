@@ -106,7 +106,7 @@ std::vector<float> Learning::Wanted(size_t node) const {
 }
 
 AdapterDelta Learning::Train(size_t node, uint64_t round, std::span<const Item> held) {
-  const std::vector<float> adapter = AdapterOf(held);
+  const std::vector<float>& adapter = AdapterToTrain(held);
   std::vector<float> update = Wanted(node);
   for (size_t i = 0; i < kValues; ++i) {
     const double noise = kTrainingNoise * random_.Normal() / std::sqrt(double{kValues});
@@ -123,6 +123,20 @@ AdapterDelta Learning::Lie(bench::UpdateAttack attack, uint64_t round) {
     lie = bench::Attack(attack, honest->second, 1, random_).front();
   }
   return DeltaOfValues(lie.empty() ? std::vector<float>(kValues) : lie);
+}
+
+const std::vector<float>& Learning::AdapterToTrain(std::span<const Item> held) {
+  std::vector<Digest> updates;
+  for (const Item& item : held) {
+    if (item.kind == ItemKind::kAdapterDelta) {
+      updates.push_back(item.id);
+    }
+  }
+  const auto [found, is_new] = adapters_to_train_.try_emplace(std::move(updates));
+  if (is_new) {
+    found->second = AdapterOf(held);
+  }
+  return found->second;
 }
 
 std::vector<float> Learning::AdapterOf(std::span<const Item> held) const {

@@ -47,6 +47,8 @@ class Learning {
 
  private:
   std::vector<float> Wanted(size_t node) const;
+  // AdapterOf, computed once for all nodes that train from the same items.
+  const std::vector<float>& AdapterToTrain(std::span<const Item> held);
 
   Random random_;
   const AggregationRule* rule_;
@@ -54,6 +56,7 @@ class Learning {
   std::vector<uint64_t> own_;                                   // seeds of h_i
   std::map<uint64_t, std::vector<std::vector<float>>> honest_;  // updates by round
   std::map<std::pair<uint64_t, bench::UpdateAttack>, std::vector<float>> lies_;
+  std::map<std::vector<Digest>, std::vector<float>> adapters_to_train_;  // by ids of updates
 };
 
 }  // namespace ruvd::test
