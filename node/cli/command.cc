@@ -206,13 +206,15 @@ CLI::App& VerbTable::Add(std::string_view path, std::string_view group, std::str
     const std::string noun(path.substr(0, blank));
     const auto same = root_.get_subcommands([&](CLI::App* app) { return app->get_name() == noun; });
     CLI::App* found = same.empty() ? nullptr : same.front();
+    path.remove_prefix(blank + 1);
     if (found == nullptr) {
-      found = root_.add_subcommand(noun, fmt::format("See `ruvd {} --help`", noun));
+      found = root_.add_subcommand(noun, std::string(path));
       found->group(std::string(group))->fallthrough();
       found->require_subcommand(1);
+    } else {
+      found->description(fmt::format("{}, {}", found->get_description(), path));
     }
     parent = found;
-    path.remove_prefix(blank + 1);
   }
   CLI::App* verb = parent->add_subcommand(std::string(path), std::move(help));
   verb->fallthrough();
