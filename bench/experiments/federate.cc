@@ -272,7 +272,7 @@ nlohmann::json SettingsJson(const FederateSettings& s) {
           {"attackers", s.attackers},
           {"strategy", s.strategy},
           {"rule", s.rule},
-          {"outer", {s.outer, s.outer_step}},
+          {"outer", {s.outer, s.outer_step, s.outer_momentum}},
           {"gate", {s.gate, s.gate_errors}},
           {"budget", {s.budget.rounds, s.budget.steps, s.budget.batch}},
           {"baseline", {s.baseline.rounds, s.baseline.steps, s.baseline.batch}},

@@ -47,7 +47,7 @@ nlohmann::json KeyOf(const FederateWorld& world, const FederationPlan& plan) {
   key["attackers"] = plan.attackers;
   key["strategy"] = s.strategy;
   key["rule"] = s.rule;
-  key["outer"] = {s.outer, s.outer_step};
+  key["outer"] = {s.outer, s.outer_step, s.outer_momentum};
   key["gate"] = {s.gate, s.gate_errors, s.draws};
   key["keep_state"] = s.keep_state;
   key["general"] = ToHex(DigestOf(world.gate_general->pieces));

@@ -95,6 +95,10 @@ void AddFederation(CLI::App* app, FederateSettings* s) {
       ->check(CLI::IsMember({"plain", "momentum", "adam"}));
   app->add_option("--outer-step", s->outer_step, "default: 2.5e-3 for adam, else 1")
       ->check(CLI::Range(1e-6, 1.0));
+  app->add_option("--outer-momentum", s->outer_momentum,
+                  "of what the rounds before moved; --outer momentum")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
   app->add_option("--gate", s->gate,
                   "on a node's held-out text: every round, once after the last one, or not at all")
       ->check(CLI::IsMember({"each", "last", "off"}))
@@ -294,7 +298,8 @@ const AggregationRule* RuleOf(std::string_view name) {
 
 OuterOptions OuterOf(const FederateSettings& settings) {
   // Deltas of gradients are small: a larger epsilon would be most of the root.
-  OuterOptions options{.step = settings.outer_step, .epsilon = 1e-4};
+  OuterOptions options{
+      .step = settings.outer_step, .momentum = settings.outer_momentum, .epsilon = 1e-4};
   if (settings.outer == "momentum") {
     options.kind = OuterOptions::Kind::kMomentum;
   } else if (settings.outer == "adam") {

@@ -54,6 +54,7 @@ struct FederateSettings {
   std::string rule = "default";
   std::string outer;      // empty: adam for noised gradients, else plain
   double outer_step = 0;  // 0: 2.5e-3 for adam, else 1
+  double outer_momentum = OuterOptions().momentum;
   std::string gate = "each";
   double gate_errors = 1;
 
