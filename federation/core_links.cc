@@ -131,6 +131,7 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
   exchange.LinkDown(id);
   scores.LinkDown(id);
   certificates.budget().LinkDown(id);
+  evidence_backlog.LinkDown(id);
   mesh.LinkDown(id);
   detector.LinkDown(id, lost, now.now);
   if (const auto current = link_of.find(link.peer);
@@ -386,7 +387,7 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
       return status;
     }
     case Frame::kIWant:
-      return exchange.OnIWant(link.id, frame.i_want());
+      return exchange.OnIWant(link.id, frame.i_want(), now);
     case Frame::kChunkRequest:
       last_served = now.now;
       mesh.Touch(link.id, now.now);
@@ -433,6 +434,9 @@ void GossipCore::State::TickLinks(Instant now) {
     } else if (link.active && now.now - detector.last_heard(id) > limits::kLinkTimeout) {
       ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
                                     "peer was silent for too long; check it and the network"));
+    } else if (link.active && detector.OwesAck(id, now.now)) {
+      ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
+                                    "peer speaks and answers no ping; check it and the network"));
     } else if (link.active) {
       const absl::Status valid = link.certificate.CheckTime(now.wall_ms);
       if (!valid.ok()) {

@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "federation/gossip/evidence.h"
+#include "federation/gossip/evidence_backlog.h"
 #include "federation/gossip/exchange.h"
 #include "federation/gossip/mesh.h"
 #include "federation/gossip/recon_schedule.h"
@@ -95,6 +96,7 @@ struct GossipCore::State {
   Outbox outbox;
   CertificateStore certificates;
   EvidenceTable evidence;
+  EvidenceBacklog evidence_backlog;
   PeerScores scores;
   Sealer sealer;
   MemberTable members;
@@ -162,6 +164,11 @@ struct GossipCore::State {
   bool CloseIfGraylisted(LinkId id, Instant now);
   absl::Status OnVersion3Frame(Link& link, const Frame& frame, Instant now);
   absl::Status OnEvidence(Link& link, const federation::v1::Evidence& message, Instant now);
+  // Checks one proof that came over a link and acts on it. Errors of EvidenceTable::Apply.
+  absl::Status ApplyEvidence(const federation::v1::EquivocationProof& proof, LinkId from,
+                             Instant now);
+  // Checks what there was no time for.
+  void RetryEvidence(Instant now);
   // Acts on what this node found itself.
   void Convict(const std::vector<Conviction>& convictions, Instant now);
   // Drops what a newly convicted member signed, ends its link, and tells the neighbours but one.

@@ -53,6 +53,7 @@ struct GossipCounters {
   std::map<std::string, uint64_t> refused;         // by reason
   std::map<std::string, uint64_t> accepted_items;  // of peers, by ItemKindName
   uint64_t duplicates = 0;                         // known items and records, normal in a mesh
+  uint64_t missing = 0;  // requests that a peer answered with having it no more
   uint64_t offered_items = 0;
   uint64_t payload_bytes_sent = 0;      // chunks
   uint64_t payload_bytes_received = 0;  // chunks, useful or not
