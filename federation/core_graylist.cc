@@ -43,6 +43,9 @@ absl::Status GossipCore::State::OnVersion3Frame(Link& link, const Frame& frame, 
   if (link.version >= limits::kVersionWithEvidence && frame.has_evidence()) {
     return OnEvidence(link, frame.evidence(), now);
   }
+  if (link.version >= limits::kVersionWithRevocations && frame.has_revocations()) {
+    return OnRevocations(link, frame.revocations().list(), now);
+  }
   return Misplaced(link, frame);
 }
 

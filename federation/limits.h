@@ -15,19 +15,21 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership;
-// version 3 adds evidence of equivocation and links that drain.
-inline constexpr uint32_t kProtocolVersion = 3;
+// version 3 adds evidence of equivocation and links that drain; version 4 revocations over open
+// links.
+inline constexpr uint32_t kProtocolVersion = 4;
 // A cluster is updated node by node: the version before is spoken, too.
 inline constexpr uint32_t kProtocolVersionMin = 1;
 inline constexpr uint32_t kVersionWithMesh = 2;
 inline constexpr uint32_t kVersionWithEvidence = 3;
 inline constexpr uint32_t kVersionWithDrain = 3;
+inline constexpr uint32_t kVersionWithRevocations = 4;
 
 // ---- Links
 // One chunk with its Merkle path and room for growth; gRPC is told twice this.
 inline constexpr size_t kMaxFrameBytes = 128 << 10;
-// A revocation list of 2,000 nodes goes with the opening of a link, half of a frame. Longer ones
-// are handed out by the operator.
+// A revocation list of 2,000 nodes goes with the opening of a link and over open ones, half of a
+// frame. Longer ones are handed out by the operator.
 inline constexpr size_t kMaxAnnouncedRevocationBytes = 64 << 10;
 // Links of all kinds; beyond this an idle one makes room, or a newcomer dials somebody else.
 inline constexpr size_t kMaxLinks = 64;

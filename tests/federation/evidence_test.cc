@@ -376,7 +376,7 @@ TEST(Evidence, AnEquivocatorIsKeptOutByAllWithinFiveSecondsAndNobodyElseIs) {
 TEST(Evidence, TheVersionBeforeWorksWithThisOne) {
   SwarmWithEquivocator cluster(3, /*loss=*/0, [](size_t node, GossipConfig& config) {
     if (node % 2 == 0) {
-      config.version_max = limits::kProtocolVersion - 1;
+      config.version_max = limits::kVersionWithEvidence - 1;
     }
   });
   cluster.LieByRecords();
