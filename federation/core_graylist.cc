@@ -36,11 +36,15 @@ bool GossipCore::State::CloseIfGraylisted(LinkId id, Instant now) {
 void GossipCore::State::TickGraylist(Instant now) {
   scores.Tick(now.now);
   evidence.Expire(now.wall_ms);
+  RetryEvidence(now);
 }
 
 absl::Status GossipCore::State::OnVersion3Frame(Link& link, const Frame& frame, Instant now) {
   if (link.version >= limits::kVersionWithEvidence && frame.has_evidence()) {
     return OnEvidence(link, frame.evidence(), now);
+  }
+  if (link.version >= limits::kVersionWithRevocations && frame.has_revocations()) {
+    return OnRevocations(link, frame.revocations().list(), now);
   }
   return Misplaced(link, frame);
 }
@@ -53,23 +57,54 @@ absl::Status GossipCore::State::OnEvidence(Link& link, const federation::v1::Evi
                  message.proofs_size(), limits::kMaxProofsPerFrame);
   }
   const LinkId from = link.id;
+  absl::Status status;
   for (const auto& proof : message.proofs()) {
-    NodeId id{};
-    const auto applied = evidence.Apply(proof, now, &id);
-    if (ReasonOf(applied.status()) == reasons::kNodeRevoked) {
-      continue;  // nobody listens to that member anyway
+    if (status.ok()) {
+      status = ApplyEvidence(proof, from, now);
+      if (!links.contains(from)) {
+        return absl::OkStatus();  // it was evidence of the peer itself
+      }
     }
-    // Nothing behind a proof that proves nothing is looked at: each costs three signatures.
-    RETURN_IF_ERROR(applied.status());
-    if (*applied == EvidenceTable::Applied::kKnown) {
-      ++outbox.counters().duplicates;
-    }
-    ActOnEvidence(id, *applied, from, now);
-    if (!links.contains(from)) {
-      return absl::OkStatus();  // it was evidence of the peer itself
+    if (ReasonOf(status) == reasons::kBusy) {
+      evidence_backlog.Add(from, proof);
     }
   }
+  // Nothing behind a proof that proves nothing is looked at: each costs three signatures.
+  return status;
+}
+
+absl::Status GossipCore::State::ApplyEvidence(const federation::v1::EquivocationProof& proof,
+                                              LinkId from, Instant now) {
+  NodeId id{};
+  const auto applied = evidence.Apply(proof, now, &id);
+  if (ReasonOf(applied.status()) == reasons::kNodeRevoked) {
+    return absl::OkStatus();  // nobody listens to that member anyway
+  }
+  RETURN_IF_ERROR(applied.status());
+  if (*applied == EvidenceTable::Applied::kKnown) {
+    ++outbox.counters().duplicates;
+  }
+  ActOnEvidence(id, *applied, from, now);
   return absl::OkStatus();
+}
+
+// At the cost of whoever sent it, as when it came.
+void GossipCore::State::RetryEvidence(Instant now) {
+  for (const LinkId from : evidence_backlog.links()) {
+    certificates.budget().Charge(from, /*awaited=*/false, now.now);
+    while (auto proof = evidence_backlog.Take(from)) {
+      const absl::Status status = ApplyEvidence(*proof, from, now);
+      if (ReasonOf(status) == reasons::kBusy) {
+        evidence_backlog.PutBack(from, *std::move(proof));
+        break;
+      }
+      if (!status.ok()) {
+        evidence_backlog.LinkDown(from);
+        Refuse(links.at(from), status, now);
+      }
+    }
+    certificates.budget().Charge(/*link=*/0, /*awaited=*/false, now.now);
+  }
 }
 
 void GossipCore::State::Convict(const std::vector<Conviction>& convictions, Instant now) {

@@ -44,13 +44,6 @@ absl::Status IdleLink() {
                "link is not part of the mesh and made room; dial again when there is a need");
 }
 
-absl::Status RevokedNode() {
-  return Error(
-      absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
-      "this node was revoked by the cluster's authority; it needs a new identity and a new "
-      "certificate");
-}
-
 }  // namespace
 
 void GossipCore::State::CloseIdle(LinkId id, Instant now) {
@@ -77,12 +70,7 @@ void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, L
             .recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now)};
   Link& kept = links.emplace(id, std::move(link)).first->second;
   kept.handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel));
-  if (certificates.revocations().number > 0) {
-    std::string list = certificates.revocations().Encode();
-    if (list.size() <= limits::kMaxAnnouncedRevocationBytes) {
-      kept.handshake->Announce(std::move(list));
-    }
-  }
+  kept.handshake->Announce(AnnouncedRevocations());
   if (!room) {
     CloseWithGoaway(kept,
                     Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
@@ -131,6 +119,7 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
   exchange.LinkDown(id);
   scores.LinkDown(id);
   certificates.budget().LinkDown(id);
+  evidence_backlog.LinkDown(id);
   mesh.LinkDown(id);
   detector.LinkDown(id, lost, now.now);
   if (const auto current = link_of.find(link.peer);
@@ -225,38 +214,6 @@ void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant
   }
 }
 
-absl::Status GossipCore::State::TakeRevocations(const RevocationList& list, Instant now) {
-  if (list == certificates.revocations()) {
-    return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(certificates.Revoke(list));
-  outbox.Emit(RevocationsChanged{list});
-  std::vector<LinkId> revoked;
-  for (const auto& [peer, link] : link_of) {
-    if (list.Revokes(peer)) {
-      revoked.push_back(link);
-    }
-  }
-  for (const LinkId id : revoked) {
-    CloseWithGoaway(links.at(id), RevokedNode(), now);
-  }
-  return absl::OkStatus();
-}
-
-bool GossipCore::State::LearnRevocations(LinkId id, const std::string& bytes, Instant now) {
-  if (bytes.empty()) {
-    return true;
-  }
-  const absl::StatusOr<RevocationList> list = RevocationList::Parse(AsBytes(bytes));
-  if (!list.ok() || list->number > certificates.revocations().number) {
-    const absl::Status status = list.ok() ? TakeRevocations(*list, now) : list.status();
-    if (!status.ok()) {
-      outbox.Refuse(id, status);
-    }
-  }
-  return links.contains(id);
-}
-
 bool GossipCore::State::KeepsNewLink(const Link& old_link, const Link& new_link,
                                      const NodeId& peer) const {
   const bool same_dialer = old_link.dialed == new_link.dialed;
@@ -290,7 +247,7 @@ void GossipCore::State::Activate(Link& link, Instant now) {
     return;
   }
   if (certificates.revocations().Revokes(peer)) {  // since its introduction
-    CloseWithGoaway(link, RevokedNode(), now);
+    CloseRevoked(link, now);
     return;
   }
   if (!ResolveDuplicate(link, peer, now)) {
@@ -386,7 +343,7 @@ absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, In
       return status;
     }
     case Frame::kIWant:
-      return exchange.OnIWant(link.id, frame.i_want());
+      return exchange.OnIWant(link.id, frame.i_want(), now);
     case Frame::kChunkRequest:
       last_served = now.now;
       mesh.Touch(link.id, now.now);
@@ -433,6 +390,9 @@ void GossipCore::State::TickLinks(Instant now) {
     } else if (link.active && now.now - detector.last_heard(id) > limits::kLinkTimeout) {
       ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
                                     "peer was silent for too long; check it and the network"));
+    } else if (link.active && detector.OwesAck(id, now.now)) {
+      ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
+                                    "peer speaks and answers no ping; check it and the network"));
     } else if (link.active) {
       const absl::Status valid = link.certificate.CheckTime(now.wall_ms);
       if (!valid.ok()) {

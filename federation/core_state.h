@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "federation/gossip/evidence.h"
+#include "federation/gossip/evidence_backlog.h"
 #include "federation/gossip/exchange.h"
 #include "federation/gossip/mesh.h"
 #include "federation/gossip/recon_schedule.h"
@@ -49,6 +50,7 @@ struct GossipCore::State {
     TokenBucket recon;
     std::optional<TimePoint> drains_until;  // the peer leaves
     std::optional<TimePoint> pruned;  // when this node refused it, at the beginning of a backoff
+    std::string revocations;          // a list that there was no time to check
   };
 
   State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed);
@@ -64,9 +66,18 @@ struct GossipCore::State {
   // Forgets a link that is gone or about to be closed. `lost`: it broke without a word.
   void ForgetLink(LinkId id, bool hopeless, bool lost, Instant now);
   void TickLinks(Instant now);
-  // A newer list of the issuer: closes links with whom it names.
-  absl::Status TakeRevocations(const RevocationList& list, Instant now);
   bool Linked(const NodeId& peer) const { return link_of.contains(peer); }
+
+  // ---- Revocations (core_revocations.cc)
+  // A newer list of the issuer: closes links with whom it names and passes it on over all others
+  // but `from`.
+  absl::Status TakeRevocations(const RevocationList& list, LinkId from, Instant now);
+  // The present list as it goes with the opening of a link; empty where there is none, or too long
+  // a one.
+  std::string AnnouncedRevocations() const;
+  void CloseRevoked(Link& link, Instant now);
+  // Checks what there was no time for.
+  void RetryRevocations(Instant now);
 
   // ---- Members (core_members.cc)
   void AnnounceSelf(Instant now);
@@ -95,6 +106,7 @@ struct GossipCore::State {
   Outbox outbox;
   CertificateStore certificates;
   EvidenceTable evidence;
+  EvidenceBacklog evidence_backlog;
   PeerScores scores;
   Sealer sealer;
   MemberTable members;
@@ -119,8 +131,6 @@ struct GossipCore::State {
   // ---- core_links.cc
   void OnHandshakeFrame(Link& link, const Frame& frame, Instant now);
   void Activate(Link& link, Instant now);
-  // Takes the revocation list that the peer of a link announced. False if that ended the link.
-  bool LearnRevocations(LinkId id, const std::string& bytes, Instant now);
   // Ends one of two links to the same peer. False if `link` is the one that ends.
   bool ResolveDuplicate(Link& link, const NodeId& peer, Instant now);
   // The link to keep of two to the same peer. Both sides choose the same one.
@@ -136,6 +146,13 @@ struct GossipCore::State {
   void OnPeerDrains(Link& link, Duration patience, Instant now);
   // Counts a refusal, against the peer where it is to blame. False if the link was closed for it.
   bool Refuse(Link& link, const absl::Status& status, Instant now);
+
+  // ---- core_revocations.cc
+  // Takes the revocation list that the peer of a link announced. False if that ended the link.
+  bool LearnRevocations(LinkId id, const std::string& bytes, Instant now);
+  // One that came over an open link. It may close that link.
+  absl::Status OnRevocations(Link& link, const std::string& bytes, Instant now);
+  void PassOnRevocations(LinkId except);
 
   // ---- core_members.cc
   void GreetMember(const Link& link, Instant now);
@@ -162,6 +179,11 @@ struct GossipCore::State {
   bool CloseIfGraylisted(LinkId id, Instant now);
   absl::Status OnVersion3Frame(Link& link, const Frame& frame, Instant now);
   absl::Status OnEvidence(Link& link, const federation::v1::Evidence& message, Instant now);
+  // Checks one proof that came over a link and acts on it. Errors of EvidenceTable::Apply.
+  absl::Status ApplyEvidence(const federation::v1::EquivocationProof& proof, LinkId from,
+                             Instant now);
+  // Checks what there was no time for.
+  void RetryEvidence(Instant now);
   // Acts on what this node found itself.
   void Convict(const std::vector<Conviction>& convictions, Instant now);
   // Drops what a newly convicted member signed, ends its link, and tells the neighbours but one.

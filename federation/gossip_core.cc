@@ -116,6 +116,7 @@ Actions GossipCore::OnLinkClosed(LinkId link, Instant now) {
 
 Actions GossipCore::OnTick(Instant now) {
   state_->TickGraylist(now);
+  state_->RetryRevocations(now);
   state_->TickMembers(now);
   state_->TickLinks(now);
   state_->TickMesh(now);
@@ -161,7 +162,7 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Inst
 }
 
 absl::StatusOr<Actions> GossipCore::SetRevocations(const RevocationList& list, Instant now) {
-  RETURN_IF_ERROR(state_->TakeRevocations(list, now));
+  RETURN_IF_ERROR(state_->TakeRevocations(list, /*from=*/0, now));
   return state_->outbox.Take();
 }
 

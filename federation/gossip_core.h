@@ -53,6 +53,7 @@ struct GossipCounters {
   std::map<std::string, uint64_t> refused;         // by reason
   std::map<std::string, uint64_t> accepted_items;  // of peers, by ItemKindName
   uint64_t duplicates = 0;                         // known items and records, normal in a mesh
+  uint64_t missing = 0;  // requests that a peer answered with having it no more
   uint64_t offered_items = 0;
   uint64_t payload_bytes_sent = 0;      // chunks
   uint64_t payload_bytes_received = 0;  // chunks, useful or not
@@ -106,7 +107,7 @@ class GossipCore {
   // the tier withdraws own items that may no longer leave: peers are not offered them again.
   absl::StatusOr<Actions> SetConsent(const ConsentRecord& record, Instant now);
   // Refuses from now on whom the cluster's issuer revoked, and ends the links with them. The list
-  // goes on to peers with every link that opens. RevocationsChanged is among the actions where it
+  // goes on to peers over all links, and with every link that opens. RevocationsChanged is among the actions where it
   // is news. Errors of Revocations::Take.
   absl::StatusOr<Actions> SetRevocations(const RevocationList& list, Instant now);
   // Signs, keeps and spreads an update. `kind` says what it is to the tiers: plain, or noised and

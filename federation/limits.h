@@ -15,19 +15,21 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership;
-// version 3 adds evidence of equivocation and links that drain.
-inline constexpr uint32_t kProtocolVersion = 3;
+// version 3 adds evidence of equivocation and links that drain; version 4 revocations over open
+// links.
+inline constexpr uint32_t kProtocolVersion = 4;
 // A cluster is updated node by node: the version before is spoken, too.
 inline constexpr uint32_t kProtocolVersionMin = 1;
 inline constexpr uint32_t kVersionWithMesh = 2;
 inline constexpr uint32_t kVersionWithEvidence = 3;
 inline constexpr uint32_t kVersionWithDrain = 3;
+inline constexpr uint32_t kVersionWithRevocations = 4;
 
 // ---- Links
 // One chunk with its Merkle path and room for growth; gRPC is told twice this.
 inline constexpr size_t kMaxFrameBytes = 128 << 10;
-// A revocation list of 2,000 nodes goes with the opening of a link, half of a frame. Longer ones
-// are handed out by the operator.
+// A revocation list of 2,000 nodes goes with the opening of a link and over open ones, half of a
+// frame. Longer ones are handed out by the operator.
 inline constexpr size_t kMaxAnnouncedRevocationBytes = 64 << 10;
 // Links of all kinds; beyond this an idle one makes room, or a newcomer dials somebody else.
 inline constexpr size_t kMaxLinks = 64;
@@ -37,6 +39,8 @@ inline constexpr Duration kHandshakeTimeout = seconds(5);
 inline constexpr Duration kPingPeriod = seconds(5);
 // Silence that ends a link, whoever is to blame: its peer was suspected long before.
 inline constexpr Duration kLinkTimeout = seconds(15);
+// Pings of one link that wait for their answer, 24 B each: those that others ask for, too.
+inline constexpr size_t kMaxOpenPings = 16;
 // A link outside the mesh without use; the dialler closes it, the other side in case it does not.
 inline constexpr Duration kIdleLink = seconds(5);
 inline constexpr Duration kIdleLinkAccepted = seconds(60);
@@ -198,21 +202,27 @@ inline constexpr size_t kMaxDeltasPerOrigin = 8;
 inline constexpr size_t kMaxPatternsPerOrigin = 256;
 // Ids of refused, superseded and dropped items, so that they are not fetched again (48 B each).
 inline constexpr size_t kMaxTombstones = 65'536;
-// Manifests waited for and payloads in transfer.
+// Manifests waited for and payloads in transfer. Of these, and of the memory of payloads, one link
+// gets its FairShare: half of what the others leave.
 inline constexpr size_t kMaxWanted = 4096;
 inline constexpr size_t kMaxTransfers = 256;
 // First chunks of payloads whose transfers were given up: two of the largest payloads.
 inline constexpr size_t kMaxPartialBytes = 16 << 20;
 // Who else may be asked for an item.
 inline constexpr size_t kMaxAnnouncers = 8;
-// Chunks under way, one of each item: four whole ones of a peer and sixteen in all, or as many
-// small payloads as have their bytes. A request counts as at least so many.
+// Chunks under way, one of each item: four whole ones of a peer, or its FairShare, and sixteen in
+// all, or as many small payloads as have their bytes. A peer that is late is asked for one at a
+// time. A request counts as at least so many.
 inline constexpr uint64_t kMaxRequestBytesOfPeer = 4 * kChunkBytes;
 inline constexpr uint64_t kMaxRequestBytes = 16 * kChunkBytes;
 inline constexpr uint64_t kLeastRequestBytes = 2 << 10;
 // Requests for chunks over one link: with all else that is sent, below what the peer allows.
 inline constexpr double kRequestsPerSecond = 400;
 inline constexpr double kRequestBurst = 1000;
+// Answers to one link that an item is gone: at once as many as one link is asked for, should all of
+// them be withdrawn, and few to somebody who asks on.
+inline constexpr double kDenialsPerSecond = 100;
+inline constexpr size_t kDenialBurst = kMaxWanted / 2;
 // max(this, 3 x round trip) without an answer: ask the next announcer.
 inline constexpr Duration kRequestTimeout = milliseconds(400);
 inline constexpr Duration kRequestTimeoutMax = seconds(10);
@@ -230,6 +240,8 @@ inline constexpr int64_t kItemLifeMillis = 7LL * 24 * 3600 * 1000;
 // act; a new neighbour is told of all in four frames.
 inline constexpr size_t kMaxEvidence = 256;
 inline constexpr size_t kMaxProofsPerFrame = 64;
+// Proofs that wait to be checked, of all links.
+inline constexpr size_t kMaxEvidenceWaiting = 256;
 // How long an equivocator is kept out after both its messages are over. A node whose store was put
 // back from a copy is one, too: its operator gives it a new key, or waits.
 inline constexpr int64_t kEvidenceLifeMillis = 24LL * 3600 * 1000;

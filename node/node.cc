@@ -14,6 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "base/thread_priority.h"
+#include "federation/limits.h"
 #include "inference/backend/backend.h"
 #include "inference/kernels/kernel_table.h"
 #include "node/node_impl.h"
@@ -91,8 +92,11 @@ absl::Status NodeImpl::Drain(Duration deadline) {
   if (auto* health = api_server_->GetHealthCheckService(); health != nullptr) {
     health->SetServingStatus(false);
   }
-  // Left for closing the servers and the store.
+  // Left for closing the servers and the store, and before that for the last of the actors.
   constexpr Duration kClosing = std::chrono::milliseconds(1500);
+  constexpr Duration kStopping = std::chrono::seconds(1);
+  federation_->Leave(std::clamp<Duration>(end - kClosing - 2 * kStopping - clock_.Now(),
+                                          Duration(0), limits::kDrainMax));
   const DrainReport report = actors_->DrainAndWait(end - kClosing);
   orderly_ = report.complete;
   StopNow();

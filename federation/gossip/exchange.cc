@@ -33,6 +33,7 @@ void ItemExchange::LinkDown(LinkId link) {
   to_announce_.erase(link);
   fetcher_.LinkDown(link);
   promises_.LinkDown(link);
+  denials_.erase(link);
   for (auto& [id, holders] : holders_) {
     std::erase_if(holders.links, [link](const Holder& holder) { return holder.link == link; });
   }
@@ -146,7 +147,9 @@ absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push,
   wall_ms_ = now.wall_ms;
   Envelope envelope = FromProto(push.envelope());
   const Digest id = MessageId(envelope);
-  promises_.Answered(link, id);
+  if (promises_.Answered(link, {.id = id, .chunk = std::nullopt})) {
+    fetcher_.Gave(link);
+  }
   if (Known(id)) {
     return OnKnownPush(link, id);
   }
@@ -168,7 +171,7 @@ absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push,
     table_.Bury(id, item->header.expires_ms);
     return absl::OkStatus();
   }
-  if (fetcher_.HasRoom(item->manifest.payload_bytes)) {
+  if (fetcher_.HasRoom(id, item->manifest.payload_bytes, link)) {
     const bool solicited = fetcher_.Wanted(id);
     fetcher_.Start(*std::move(item), link);
     HolderOf(id, link).pushed = true;
@@ -202,7 +205,7 @@ absl::Status ItemExchange::OnIHave(LinkId link, const federation::v1::IHave& i_h
   return absl::OkStatus();
 }
 
-absl::Status ItemExchange::OnIWant(LinkId link, const federation::v1::IWant& i_want) {
+absl::Status ItemExchange::OnIWant(LinkId link, const federation::v1::IWant& i_want, Instant now) {
   if (static_cast<size_t>(i_want.ids_size()) > limits::kMaxIdsPerFrame) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "request for {} ids where {} are allowed; update the sending node",
@@ -210,12 +213,26 @@ absl::Status ItemExchange::OnIWant(LinkId link, const federation::v1::IWant& i_w
   }
   for (const std::string& bytes : i_want.ids()) {
     const auto id = DigestFrom(bytes);
-    const Item* item = id ? table_.Find(*id) : nullptr;
-    if (item != nullptr) {
+    if (!id) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                   "requested id has {} bytes; update the sending node", bytes.size());
+    }
+    if (const Item* item = table_.Find(*id)) {
       PushTo(link, *item);
+    } else if (table_.Buried(*id) && MayDeny(link, now.now)) {  // who asked need not wait
+      federation::v1::Frame frame;
+      frame.mutable_chunk()->set_item_id(bytes);
+      frame.mutable_chunk()->set_missing(true);
+      outbox_->Send(link, std::move(frame));
     }
   }
   return absl::OkStatus();
+}
+
+bool ItemExchange::MayDeny(LinkId link, TimePoint now) {
+  return denials_
+      .try_emplace(link, limits::kDenialsPerSecond, static_cast<double>(limits::kDenialBurst), now)
+      .first->second.Take(now);
 }
 
 std::shared_ptr<const MerkleTree> ItemExchange::TreeOf(const Item& item) {
@@ -271,16 +288,51 @@ absl::Status ItemExchange::OnChunk(LinkId link, const federation::v1::Chunk& chu
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                  "chunk has an id or path of a wrong length; update the sending node");
   }
-  promises_.Answered(link, *id);
-  auto result = fetcher_.OnChunk(link, *id, chunk.index(), chunk.data(), path, chunk.missing());
+  if (chunk.missing()) {
+    OnMissing(link, *id, chunk.index());
+    SendRequests(now.now);
+    return absl::OkStatus();
+  }
+  promises_.Answered(link, {.id = *id, .chunk = chunk.index()});
+  auto result = fetcher_.OnChunk(link, *id, chunk.index(), chunk.data(), path);
   absl::Status status = result.status();
-  if (!result.ok()) {
+  if (result.ok() && !result->has_value()) {
+    status = CheckLateChunk(*id, chunk.index(), chunk.data());
+  }
+  if (!status.ok()) {
     scores_->Invalid(link, 1);  // whoever serves a payload has checked it
   } else if (result->has_value()) {
     status = Complete(link, std::move(**result));
   }
   SendRequests(now.now);
   return status;
+}
+
+// What an honest peer drops, it drops since newer items came or its origin wanted so, which the
+// sender of a manifest decides and not who passes it on: this costs a peer what it earned by
+// giving, and never more.
+void ItemExchange::OnMissing(LinkId link, const Digest& id, uint32_t index) {
+  const bool chunk = promises_.Answered(link, {.id = id, .chunk = index});
+  const bool manifest = promises_.Answered(link, {.id = id, .chunk = std::nullopt});
+  if (chunk || manifest) {
+    ++outbox_->counters().missing;
+    scores_->Missed(link);
+  }
+  fetcher_.DropAnnouncer(id, link);
+}
+
+absl::Status ItemExchange::CheckLateChunk(const Digest& id, uint32_t index,
+                                          std::string_view data) const {
+  const Item* item = table_.Find(id);
+  const size_t begin = size_t{index} * limits::kChunkBytes;
+  if (item == nullptr ||
+      (begin <= item->payload->size() &&
+       std::string_view(*item->payload).substr(begin, limits::kChunkBytes) == data)) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kDataLoss, reasons::kUpdateInvalid,
+               "chunk {} of item {} came late and is not the item's", index,
+               ToHex(id).substr(0, 16));
 }
 
 absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload) const {

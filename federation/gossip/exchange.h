@@ -22,6 +22,7 @@
 #include "federation/gossip/promises.h"
 #include "federation/gossip_core.h"
 #include "federation/instant.h"
+#include "federation/link/token_bucket.h"
 #include "federation/local_node.h"
 #include "federation/membership/certificates.h"
 #include "federation/membership/peer_scores.h"
@@ -53,7 +54,7 @@ class ItemExchange {
 
   absl::Status OnPush(LinkId link, const federation::v1::Push& push, Instant now);
   absl::Status OnIHave(LinkId link, const federation::v1::IHave& i_have);
-  absl::Status OnIWant(LinkId link, const federation::v1::IWant& i_want);
+  absl::Status OnIWant(LinkId link, const federation::v1::IWant& i_want, Instant now);
   absl::Status OnChunkRequest(LinkId link, const federation::v1::ChunkRequest& request);
   absl::Status OnChunk(LinkId link, const federation::v1::Chunk& chunk, Instant now);
   // The opening message of a reconciliation.
@@ -97,6 +98,12 @@ class ItemExchange {
   Holder& HolderOf(const Digest& id, LinkId link);
   bool Holds(const Digest& id, LinkId link) const;
   bool Known(const Digest& id) const;
+  // Whether a link is told once more that an item is gone.
+  bool MayDeny(LinkId link, TimePoint now);
+  // The link says that it has this no more.
+  void OnMissing(LinkId link, const Digest& id, uint32_t index);
+  // UPDATE_INVALID for a late chunk that is not the one of an item that is here.
+  absl::Status CheckLateChunk(const Digest& id, uint32_t index, std::string_view data) const;
   absl::Status OnKnownPush(LinkId link, const Digest& id);
   // Forgets who has what is neither here nor on its way.
   void TrimHolders();
@@ -126,6 +133,7 @@ class ItemExchange {
   ItemTable table_;
   Fetcher fetcher_;
   Promises promises_;
+  std::map<LinkId, TokenBucket> denials_;
   ReplayWindow replay_;
   EquivocationDetector manifests_;  // verified ones: tells a second message from a second copy
   std::vector<Conviction> convictions_;

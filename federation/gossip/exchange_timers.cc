@@ -46,7 +46,8 @@ absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link,
 bool ItemExchange::Awaits(LinkId link, const federation::v1::Frame& frame) const {
   if (frame.has_chunk()) {
     const auto id = DigestFrom(frame.chunk().item_id());
-    return id && fetcher_.AwaitsChunk(link, *id, frame.chunk().index());
+    return id && (fetcher_.AwaitsChunk(link, *id, frame.chunk().index()) ||
+                  (frame.chunk().missing() && fetcher_.AwaitsManifest(link, *id)));
   }
   return frame.has_push() && fetcher_.AwaitsManifests(link) &&
          fetcher_.AwaitsManifest(link, MessageId(FromProto(frame.push().envelope())));
@@ -55,7 +56,7 @@ bool ItemExchange::Awaits(LinkId link, const federation::v1::Frame& frame) const
 void ItemExchange::SendRequests(TimePoint now) {
   std::map<LinkId, federation::v1::Frame> wants;
   for (const Fetcher::Request& request : fetcher_.Poll(now)) {
-    promises_.Asked(request.link, request.id, now);
+    promises_.Asked(request.link, {.id = request.id, .chunk = request.chunk}, now);
     const std::string id(AsText(request.id));
     if (request.chunk) {
       federation::v1::Frame frame;

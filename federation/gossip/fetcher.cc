@@ -8,6 +8,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/gossip/fair_share.h"
 #include "federation/gossip/merkle.h"
 #include "federation/limits.h"
 
@@ -21,23 +22,70 @@ void AddTo(std::deque<LinkId>& announcers, LinkId link) {
   }
 }
 
-}  // namespace
+template <typename Count>
+Count CountOf(const std::map<LinkId, Count>& counts, LinkId link) {
+  const auto found = counts.find(link);
+  return found == counts.end() ? 0 : found->second;
+}
 
-void Fetcher::Want(const Digest& id, LinkId link) {
-  if (wanted_.contains(id) || wanted_.size() < limits::kMaxWanted) {
-    AddTo(wanted_[id].announcers, link);
+// Forgets a count that has come down to nothing.
+template <typename Count>
+void TakeFrom(std::map<LinkId, Count>& counts, LinkId link, Count amount) {
+  const auto found = counts.find(link);
+  found->second -= amount;
+  if (found->second == 0) {
+    counts.erase(found);
   }
 }
 
-bool Fetcher::HasRoom(uint64_t bytes) const {
+// Of a payload of so many bytes; `index` is below its ChunksOf.
+uint64_t BytesOfChunk(uint64_t payload_bytes, uint32_t index) {
+  const uint64_t begin = uint64_t{index} * limits::kChunkBytes;
+  return std::min<uint64_t>(limits::kChunkBytes, payload_bytes - begin);
+}
+
+}  // namespace
+
+void Fetcher::Want(const Digest& id, LinkId link) {
+  if (const auto known = wanted_.find(id); known != wanted_.end()) {
+    AddTo(known->second.announcers, link);
+    return;
+  }
+  const size_t own = CountOf(wanted_of_, link);
+  if (own < FairShare(wanted_.size() - own, limits::kMaxWanted)) {
+    ++wanted_of_[link];
+    Pull& pull = wanted_[id];
+    pull.owner = link;
+    pull.announcers.push_back(link);
+  }
+}
+
+std::pair<size_t, uint64_t> Fetcher::TransfersOf(LinkId link) const {
+  std::pair<size_t, uint64_t> own;
+  for (const auto& [id, transfer] : transfers_) {
+    if (transfer.pull.owner == link) {
+      ++own.first;
+      own.second += transfer.item.manifest.payload_bytes;
+    }
+  }
+  return own;
+}
+
+// What was asked for has its place already; its bytes have not.
+bool Fetcher::HasRoom(const Digest& id, uint64_t bytes, LinkId link) const {
+  const auto [own, own_bytes] = TransfersOf(link);
+  const size_t others = transfers_.size() - own;
+  const uint64_t other_bytes = transfer_bytes_ - own_bytes;
   return transfers_.size() < limits::kMaxTransfers &&
-         transfer_bytes_ + bytes <= limits::kMaxPayloadMemory;
+         (AwaitsManifest(link, id) || own < FairShare(others, limits::kMaxTransfers)) &&
+         own_bytes + bytes <= FairShare(other_bytes, limits::kMaxPayloadMemory);
 }
 
 void Fetcher::Start(PendingItem item, LinkId link) {
-  RUVD_CHECK(HasRoom(item.manifest.payload_bytes) && !transfers_.contains(item.id));
   const Digest id = item.id;
+  RUVD_CHECK(HasRoom(id, item.manifest.payload_bytes, link) && !transfers_.contains(id));
   Transfer transfer;
+  transfer.pull.owner = link;
   transfer.pull.announcers.push_back(link);
   if (auto wanted = wanted_.find(id); wanted != wanted_.end()) {
     for (LinkId other : wanted->second.announcers) {
@@ -97,29 +145,24 @@ std::vector<std::pair<Digest, int64_t>> Fetcher::ForgetOrigin(const NodeId& orig
 absl::StatusOr<std::optional<Fetcher::Complete>> Fetcher::OnChunk(LinkId link, const Digest& id,
                                                                   uint32_t index,
                                                                   const std::string& data,
-                                                                  std::span<const Digest> path,
-                                                                  bool missing) {
+                                                                  std::span<const Digest> path) {
   const auto found = transfers_.find(id);
   if (found == transfers_.end()) {
     return std::optional<Complete>();
   }
   Transfer& transfer = found->second;
   const Manifest& manifest = transfer.item.manifest;
-  if (missing) {
-    Drop(transfer.pull, link, /*is_chunk=*/true);
-    return std::optional<Complete>();
-  }
-  if (index != transfer.next) {
-    return std::optional<Complete>();  // late: another announcer was faster
-  }
   const uint32_t chunks = ChunksOf(manifest.payload_bytes);
-  const uint64_t due =
-      std::min<uint64_t>(limits::kChunkBytes, manifest.payload_bytes - transfer.data.size());
-  if (data.size() != due || !VerifyChunk(manifest.payload_root, chunks, index, data, path)) {
+  if (index >= chunks || data.size() != BytesOfChunk(manifest.payload_bytes, index) ||
+      !VerifyChunk(manifest.payload_root, chunks, index, data, path)) {
     Drop(transfer.pull, link, /*is_chunk=*/true);
     return Error(absl::StatusCode::kDataLoss, reasons::kUpdateInvalid,
                  "chunk {} of item {} is not the one its manifest names; another node is asked",
                  index, ToHex(id).substr(0, 16));
+  }
+  Gave(link);
+  if (index != transfer.next) {
+    return std::optional<Complete>();  // late: another announcer was faster
   }
   Release(transfer.pull, /*is_chunk=*/true);
   transfer.pull.attempts = 0;
@@ -136,6 +179,7 @@ absl::StatusOr<std::optional<Fetcher::Complete>> Fetcher::OnChunk(LinkId link, c
 void Fetcher::LinkDown(LinkId link) {
   rtt_.erase(link);
   rates_.erase(link);
+  late_.erase(link);
   for (auto& [id, pull] : wanted_) {
     Drop(pull, link, /*is_chunk=*/false);
   }
@@ -150,17 +194,10 @@ void Fetcher::Release(Pull& pull, bool is_chunk) {
   }
   if (is_chunk) {
     chunk_bytes_ -= pull.asked_bytes;
-    const auto of_link = chunk_bytes_of_.find(pull.asked);
-    of_link->second -= pull.asked_bytes;
-    if (of_link->second == 0) {
-      chunk_bytes_of_.erase(of_link);
-    }
+    TakeFrom(chunk_bytes_of_, pull.asked, pull.asked_bytes);
   } else {
     --manifests_;
-    const auto of_link = manifests_of_.find(pull.asked);
-    if (--of_link->second == 0) {
-      manifests_of_.erase(of_link);
-    }
+    TakeFrom(manifests_of_, pull.asked, size_t{1});
   }
   pull.asked = 0;
 }
@@ -168,6 +205,7 @@ void Fetcher::Release(Pull& pull, bool is_chunk) {
 std::map<Digest, Fetcher::Pull>::iterator Fetcher::EraseWanted(
     std::map<Digest, Pull>::iterator it) {
   Release(it->second, /*is_chunk=*/false);
+  TakeFrom(wanted_of_, it->second.owner, size_t{1});
   return wanted_.erase(it);
 }
 
@@ -187,6 +225,13 @@ void Fetcher::Drop(Pull& pull, LinkId link, bool is_chunk) {
   if (pull.asked == link) {
     Release(pull, is_chunk);
   }
+  if (pull.owner == link && !pull.announcers.empty()) {
+    pull.owner = pull.announcers.front();
+    if (!is_chunk) {
+      TakeFrom(wanted_of_, link, size_t{1});
+      ++wanted_of_[pull.owner];
+    }
+  }
 }
 
 Duration Fetcher::TimeoutOf(LinkId link, int attempts) const {
@@ -199,6 +244,7 @@ Duration Fetcher::TimeoutOf(LinkId link, int attempts) const {
 
 bool Fetcher::Settle(Pull& pull, TimePoint now, bool is_chunk) {
   if (pull.asked != 0 && pull.deadline <= now) {
+    late_.insert(pull.asked);
     Release(pull, is_chunk);
     ++pull.attempts;
   }
@@ -212,23 +258,40 @@ void Fetcher::Ask(Pull& pull, LinkId link, TimePoint now) {
 
 // A manifest that comes without room is sent in vain. Many are asked for in one frame, so a little
 // room waits for more.
-size_t Fetcher::RoomForManifests() const {
-  const size_t used = manifests_ + transfers_.size();
-  const size_t room = limits::kMaxTransfers - std::min(used, limits::kMaxTransfers);
-  return room >= limits::kMaxTransfers / 4 ? room : 0;
+size_t Fetcher::RoomForManifests(LinkId link) const {
+  const size_t own = CountOf(manifests_of_, link) + TransfersOf(link).first;
+  const size_t all = manifests_ + transfers_.size();
+  const size_t share = FairShare(all - own, limits::kMaxTransfers);
+  const size_t room = share - std::min(own, share);
+  return room >= share / 4 ? room : 0;
 }
 
-bool Fetcher::AssignManifest(Pull& pull, TimePoint now) {
-  if (pull.asked != 0 || pull.announcers.empty()) {
-    return false;
+bool Fetcher::AssignManifest(Pull& pull, std::map<LinkId, size_t>& rooms, TimePoint now) {
+  for (size_t i = 0; pull.asked == 0 && i < pull.announcers.size(); ++i) {
+    const LinkId link = pull.announcers.front();
+    pull.announcers.pop_front();
+    pull.announcers.push_back(link);
+    auto room = rooms.find(link);
+    if (room == rooms.end()) {
+      room = rooms.emplace(link, RoomForManifests(link)).first;
+    }
+    if (room->second > 0) {
+      --room->second;
+      ++manifests_;
+      ++manifests_of_[link];
+      Ask(pull, link, now);
+      return true;
+    }
   }
-  const LinkId link = pull.announcers.front();
-  pull.announcers.pop_front();
-  pull.announcers.push_back(link);
-  ++manifests_;
-  ++manifests_of_[link];
-  Ask(pull, link, now);
-  return true;
+  return false;
+}
+
+// Of a link that is late only one thing at a time: it holds up nobody else.
+bool Fetcher::MayAskForChunk(LinkId link, uint64_t bytes) const {
+  const uint64_t own = CountOf(chunk_bytes_of_, link);
+  const uint64_t share = std::min(FairShare(chunk_bytes_ - own, limits::kMaxRequestBytes),
+                                  limits::kMaxRequestBytesOfPeer);
+  return own == 0 || (own + bytes <= share && !late_.contains(link));
 }
 
 bool Fetcher::AssignChunk(Pull& pull, uint64_t bytes, TimePoint now) {
@@ -239,8 +302,7 @@ bool Fetcher::AssignChunk(Pull& pull, uint64_t bytes, TimePoint now) {
     const LinkId link = pull.announcers.front();
     pull.announcers.pop_front();
     pull.announcers.push_back(link);
-    const auto busy = chunk_bytes_of_.find(link);
-    if (busy != chunk_bytes_of_.end() && busy->second + bytes > limits::kMaxRequestBytesOfPeer) {
+    if (!MayAskForChunk(link, bytes)) {
       continue;
     }
     const auto rate =
@@ -276,14 +338,13 @@ std::vector<Fetcher::Request> Fetcher::Poll(TimePoint now) {
     }
     ++it;
   }
-  size_t room = RoomForManifests();
+  std::map<LinkId, size_t> rooms;
   for (auto it = wanted_.begin(); it != wanted_.end();) {
     if (!Settle(it->second, now, /*is_chunk=*/false)) {
       it = EraseWanted(it);
       continue;
     }
-    if (room > 0 && AssignManifest(it->second, now)) {
-      --room;
+    if (AssignManifest(it->second, rooms, now)) {
       requests.push_back({.link = it->second.asked, .id = it->first, .chunk = std::nullopt});
     }
     ++it;

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,15 +34,16 @@ struct PendingItem {
 
 // Pulls what others announced: first manifests, then payloads chunk by chunk, one request per item
 // at a time, from the next announcer when one is silent, lacks it or lies. The chunks of a transfer
-// that was given up are kept for the next one. Bounded; not thread-safe.
+// that was given up are kept for the next one. Bounded, and of each bound one link gets its
+// FairShare: what a link was the first to name counts against it. Not thread-safe.
 class Fetcher {
  public:
   // A manifest that `link` has and we do not.
   void Want(const Digest& id, LinkId link);
   // Whether a manifest was asked for: it may then be older than a push may be.
   bool Wanted(const Digest& id) const { return wanted_.contains(id); }
-  // Room for another transfer of `bytes`.
-  bool HasRoom(uint64_t bytes) const;
+  // Room for another transfer, of an item of `bytes` that `link` brought.
+  bool HasRoom(const Digest& id, uint64_t bytes, LinkId link) const;
   // Begins to pull a payload that `link` has, or goes on with it. Needs HasRoom.
   void Start(PendingItem item, LinkId link);
   bool Transferring(const Digest& id) const { return transfers_.contains(id); }
@@ -58,11 +60,11 @@ class Fetcher {
     PendingItem item;
     std::string payload;
   };
-  // A chunk or its absence. nullopt: more to come, or a late answer. UPDATE_INVALID: the chunk is
-  // not the manifest's.
+  // A chunk. nullopt: more to come, or a late answer. UPDATE_INVALID: the chunk is not the
+  // manifest's, late or not.
   absl::StatusOr<std::optional<Complete>> OnChunk(LinkId link, const Digest& id, uint32_t index,
                                                   const std::string& data,
-                                                  std::span<const Digest> path, bool missing);
+                                                  std::span<const Digest> path);
 
   // Whether this link was asked for a chunk or the manifest of an item and has not answered.
   bool AwaitsChunk(LinkId link, const Digest& id, uint32_t index) const;
@@ -71,6 +73,8 @@ class Fetcher {
   bool AwaitsManifests(LinkId link) const { return manifests_of_.contains(link); }
 
   void SetRtt(LinkId link, Duration rtt) { rtt_[link] = rtt; }
+  // The link gave what it was asked for.
+  void Gave(LinkId link) { late_.erase(link); }
   void LinkDown(LinkId link);
 
   struct Request {
@@ -84,6 +88,7 @@ class Fetcher {
  private:
   // Who has something and whom we asked.
   struct Pull {
+    LinkId owner = 0;  // whose share it is of
     std::deque<LinkId> announcers;
     LinkId asked = 0;
     uint64_t asked_bytes = 0;  // of a chunk
@@ -100,15 +105,20 @@ class Fetcher {
   bool Settle(Pull& pull, TimePoint now, bool is_chunk);
   void Release(Pull& pull, bool is_chunk);
   // Asks the next announcer that may be asked for a manifest, or for a chunk of so many bytes.
-  bool AssignManifest(Pull& pull, TimePoint now);
-  size_t RoomForManifests() const;
+  // `rooms`: what was found out of RoomForManifests before.
+  bool AssignManifest(Pull& pull, std::map<LinkId, size_t>& rooms, TimePoint now);
+  size_t RoomForManifests(LinkId link) const;
   bool AssignChunk(Pull& pull, uint64_t bytes, TimePoint now);
+  bool MayAskForChunk(LinkId link, uint64_t bytes) const;
   void Ask(Pull& pull, LinkId link, TimePoint now);
+  // Transfers and their bytes that are of a link's share.
+  std::pair<size_t, uint64_t> TransfersOf(LinkId link) const;
   std::map<Digest, Pull>::iterator EraseWanted(std::map<Digest, Pull>::iterator it);
   void Drop(Pull& pull, LinkId link, bool is_chunk);
   Duration TimeoutOf(LinkId link, int attempts) const;
 
   std::map<Digest, Pull> wanted_;
+  std::map<LinkId, size_t> wanted_of_;  // by owner
   std::map<Digest, Transfer> transfers_;
   PartialPayloads partials_;
   uint64_t transfer_bytes_ = 0;
@@ -117,6 +127,7 @@ class Fetcher {
   size_t manifests_ = 0;
   std::map<LinkId, uint64_t> chunk_bytes_of_;
   uint64_t chunk_bytes_ = 0;
+  std::set<LinkId> late_;  // did not answer in time, and gave nothing since
   std::map<LinkId, Duration> rtt_;
   std::map<LinkId, TokenBucket> rates_;  // of requests for chunks
 };

@@ -7,20 +7,22 @@
 
 namespace ruvd {
 
-void Promises::Asked(LinkId link, const Digest& id, TimePoint now) {
-  std::map<Digest, TimePoint>& asked = asked_[link];
-  if (asked.size() < limits::kMaxPromisesPerLink || asked.contains(id)) {
-    asked.try_emplace(id, now);
+void Promises::Asked(LinkId link, const Request& request, TimePoint now) {
+  std::map<Request, TimePoint>& asked = asked_[link];
+  if (asked.size() < limits::kMaxPromisesPerLink || asked.contains(request)) {
+    asked.try_emplace(request, now);
   }
 }
 
-void Promises::Answered(LinkId link, const Digest& id) {
-  if (const auto found = asked_.find(link); found != asked_.end()) {
-    found->second.erase(id);
-    if (found->second.empty()) {
-      asked_.erase(found);
-    }
+bool Promises::Answered(LinkId link, const Request& request) {
+  const auto found = asked_.find(link);
+  if (found == asked_.end() || found->second.erase(request) == 0) {
+    return false;
   }
+  if (found->second.empty()) {
+    asked_.erase(found);
+  }
+  return true;
 }
 
 std::vector<Digest> Promises::TakeBroken(LinkId link, TimePoint sent) {
@@ -31,7 +33,7 @@ std::vector<Digest> Promises::TakeBroken(LinkId link, TimePoint sent) {
   }
   std::erase_if(found->second, [&](const auto& entry) {
     if (entry.second < sent) {
-      broken.push_back(entry.first);
+      broken.push_back(entry.first.id);
     }
     return entry.second < sent;
   });

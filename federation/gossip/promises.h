@@ -3,8 +3,11 @@
 
 #pragma once
 
+#include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -18,16 +21,21 @@ namespace ruvd {
 // however slow or lossy the path is. Bounded; not thread-safe.
 class Promises {
  public:
-  void Asked(LinkId link, const Digest& id, TimePoint now);
-  // The link answered about this id.
-  void Answered(LinkId link, const Digest& id);
+  struct Request {
+    Digest id{};
+    std::optional<uint32_t> chunk;  // nullopt: the manifest
+    auto operator<=>(const Request&) const = default;
+  };
+  void Asked(LinkId link, const Request& request, TimePoint now);
+  // The link gave this, or said that it has it no more. Whether it was asked for it.
+  bool Answered(LinkId link, const Request& request);
   void LinkDown(LinkId link) { asked_.erase(link); }
   // The link answered what was sent at `sent`: the promises that it has broken by that. Forgets
   // them.
   std::vector<Digest> TakeBroken(LinkId link, TimePoint sent);
 
  private:
-  std::map<LinkId, std::map<Digest, TimePoint>> asked_;
+  std::map<LinkId, std::map<Request, TimePoint>> asked_;
 };
 
 }  // namespace ruvd

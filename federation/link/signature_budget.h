@@ -14,7 +14,8 @@ namespace ruvd {
 
 // How many signatures a node checks for its peers: a share of a core over all links, and a share of
 // that for each. What is beyond has no effect for now and is nobody's fault. Anti-entropy brings
-// items and records again; accusations and proofs come again with the next link that opens.
+// items and records again, proofs wait (EvidenceBacklog), and accusations come again with the next
+// link that opens.
 // Not thread-safe.
 class SignatureBudget {
  public:

@@ -34,6 +34,7 @@ class CertificateStore {
   // Admits nobody any more whom the list names. Errors of Revocations::Take.
   absl::Status Revoke(const RevocationList& list) { return revocations_.Take(list); }
   const RevocationList& revocations() const { return revocations_.list(); }
+  const PublicKey& issuer() const { return issuer_; }
 
  private:
   struct Known {

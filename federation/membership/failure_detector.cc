@@ -97,9 +97,11 @@ std::optional<Duration> FailureDetector::OnAck(LinkId link, uint64_t seq, TimePo
   if (watch == watches_.end() || seq == 0) {
     return std::nullopt;
   }
-  if (watch->second.seq == seq) {
-    watch->second.seq = 0;
-    watch->second.rtt = now - watch->second.ping_sent;
+  std::deque<OpenPing>& pings = watch->second.pings;
+  const auto ping = std::ranges::find(pings, seq, &OpenPing::seq);
+  if (ping != pings.end()) {
+    watch->second.rtt = now - ping->sent;
+    pings.erase(pings.begin(), std::next(ping));  // a link keeps its order
     return watch->second.rtt;
   }
   const auto check = std::find_if(checks_.begin(), checks_.end(), [&](const auto& entry) {
@@ -111,6 +113,11 @@ std::optional<Duration> FailureDetector::OnAck(LinkId link, uint64_t seq, TimePo
     Resolve(NodeId(check->first));
   }
   return std::nullopt;
+}
+
+bool FailureDetector::OwesAck(LinkId link, TimePoint now) const {
+  const std::deque<OpenPing>& pings = watches_.at(link).pings;
+  return !pings.empty() && now > pings.front().deadline;
 }
 
 void FailureDetector::OnNack(LinkId link, uint64_t seq) {
@@ -161,10 +168,12 @@ std::vector<NodeId> FailureDetector::TakeWanted() {
 }
 
 void FailureDetector::SendPing(LinkId link, Watch& watch, TimePoint now) {
-  watch.ping_sent = now;
-  watch.seq = next_seq_++;
+  const uint64_t seq = next_seq_++;
+  if (watch.pings.size() < limits::kMaxOpenPings) {
+    watch.pings.push_back({.seq = seq, .sent = now, .deadline = now + limits::kLinkTimeout});
+  }
   Frame frame;
-  frame.mutable_ping()->set_seq(watch.seq);
+  frame.mutable_ping()->set_seq(seq);
   outbox_->Send(link, std::move(frame));
 }
 
@@ -199,6 +208,9 @@ void FailureDetector::NoticeStall(TimePoint now) {
     Adjust(1);
     for (auto& [link, watch] : watches_) {
       watch.last_heard += stalled_;
+      for (OpenPing& ping : watch.pings) {
+        ping.deadline += stalled_;
+      }
     }
     for (auto& [peer, check] : checks_) {
       check.deadline += stalled_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -32,8 +33,10 @@ class FailureDetector {
   void LinkDown(LinkId link, bool lost, TimePoint now);
   // A frame came.
   void Heard(LinkId link, TimePoint now);
-  // The round trip, where the Ack is that of the last Ping of this link.
+  // The round trip, where the Ack is that of a Ping of this link that is open.
   std::optional<Duration> OnAck(LinkId link, uint64_t seq, TimePoint now);
+  // The peer owes the answer to a Ping for longer than kLinkTimeout, whatever else it says.
+  bool OwesAck(LinkId link, TimePoint now) const;
   void OnNack(LinkId link, uint64_t seq);
   // A neighbour wants to know whether this node reaches `target`.
   void OnPingRequest(LinkId link, uint64_t seq, const NodeId& target, TimePoint now);
@@ -59,13 +62,17 @@ class FailureDetector {
   TimePoint last_heard(LinkId link) const { return watches_.at(link).last_heard; }
 
  private:
+  struct OpenPing {
+    uint64_t seq = 0;
+    TimePoint sent{};
+    TimePoint deadline{};  // moved on over a stall of this node
+  };
   struct Watch {
     NodeId peer{};
     bool can_check = false;
     TimePoint last_heard{};
     TimePoint next_ping{};
-    TimePoint ping_sent{};
-    uint64_t seq = 0;
+    std::deque<OpenPing> pings;  // open, the oldest first
     std::optional<Duration> rtt;
   };
   // A peer that owes an answer.

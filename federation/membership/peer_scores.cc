@@ -104,6 +104,14 @@ void PeerScores::Delivered(LinkId link) {
   }
 }
 
+void PeerScores::Missed(LinkId link) {
+  const auto found = links_.find(link);
+  const auto peer = found == links_.end() ? peers_.end() : peers_.find(found->second.peer);
+  if (peer != peers_.end()) {
+    peer->second.deliveries = std::max(peer->second.deliveries - 1, 0.0);
+  }
+}
+
 void PeerScores::Invalid(LinkId link, double weight) {
   if (Peer* peer = CountsOf(link)) {
     peer->invalid += weight;

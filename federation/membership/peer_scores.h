@@ -31,6 +31,8 @@ class PeerScores {
 
   // A payload came whole over this link and was taken.
   void Delivered(LinkId link);
+  // The peer has no more what it had announced: as much less than it has earned, and never below 0.
+  void Missed(LinkId link);
   // A message had no effect for a reason that its sender is to blame for; `weight` is 1 for what no
   // honest node sends.
   void Invalid(LinkId link, double weight);

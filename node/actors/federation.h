@@ -86,6 +86,10 @@ class FederationActor {
   virtual bool OnFrame(LinkId link, std::shared_ptr<const federation::v1::Frame> frame) = 0;
   virtual void OnClosed(LinkId link) = 0;
 
+  // Tells peers that this node leaves and serves what they are fetching for at most `patience`;
+  // nothing new begins. The actors' drain waits for it. Call it once, right before that.
+  virtual void Leave(Duration patience) = 0;
+
   // The cluster's revocation list, or a newer one; what is wrong with it is logged.
   virtual void SetRevocations(RevocationList list) = 0;
 

@@ -22,6 +22,8 @@ using Message = GossipMessage;
 
 // Answers to the operator come from memory; the limit only guards against a stopped actor.
 constexpr Duration kPatience = std::chrono::seconds(30);
+// The core ends its links with the first tick after its patience.
+constexpr Duration kLastTick = std::chrono::seconds(1);
 
 class FederationActorImpl final : public FederationActor {
  public:
@@ -40,13 +42,22 @@ class FederationActorImpl final : public FederationActor {
   }
   void OnDialFailed(std::string address) override { Control(DialFailed{std::move(address)}); }
   bool OnFrame(LinkId link, std::shared_ptr<const federation::v1::Frame> frame) override {
-    return ref_.TryTell(FrameReceived{link, std::move(frame)}).ok();
+    // While actors drain only the other lane is open.
+    const Priority lane = leaving_.load() ? Priority::kControl : Priority::kNormal;
+    return ref_.TryTell(FrameReceived{link, std::move(frame)}, lane).ok();
   }
   void OnClosed(LinkId link) override {
     // After its frames, if there is room.
     if (!ref_.TryTell(LinkClosed{link}).ok()) {
       Control(LinkClosed{link});
     }
+  }
+  void Leave(Duration patience) override {
+    leaving_.store(true);
+    ref_.Ask<Left>(
+        [patience](ReplyTo<Left> reply) { return LeaveRequest{patience, std::move(reply)}; },
+        clock_.Now() + patience + kLastTick, [](const absl::StatusOr<Left>&) {},
+        Priority::kControl);
   }
   void SetRevocations(RevocationList list) override { Control(NodesRevoked{std::move(list)}); }
   void OnPatternStored(const PatternId& id) override { Control(PatternStored{id}); }
@@ -85,6 +96,7 @@ class FederationActorImpl final : public FederationActor {
   const Clock& clock_;
   Ref<Message> ref_;
   std::atomic<LinkId> next_link_{1};
+  std::atomic<bool> leaving_{false};
 };
 
 }  // namespace

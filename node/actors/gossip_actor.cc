@@ -67,7 +67,9 @@ class GossipActor final : public Actor<Message> {
     return absl::OkStatus();
   }
   absl::Status OnStop(Context& context) override {
-    Perform(core_->Leave(Now()), context);
+    if (!core_->drained()) {
+      Perform(core_->Leave(Now()), context);
+    }
     return absl::OkStatus();
   }
 
@@ -96,12 +98,20 @@ class GossipActor final : public Actor<Message> {
   }
   absl::Status On(Tick&, Context& context) override {
     Perform(core_->OnTick(Now()), context);
+    if (leave_) {
+      return absl::OkStatus();  // nothing new is offered
+    }
     Perform("changes of own patterns could not be followed",
             own_patterns_.FollowChanges(*core_, Now()), context);
     TakeBackEnded(context);
     if (own_patterns_.delta_changed() && context.Now() >= next_offer_) {
       OfferOwnDelta(context);
     }
+    return absl::OkStatus();
+  }
+  absl::Status On(LeaveRequest& message, Context& context) override {
+    leave_ = message.reply;
+    Perform(core_->Drain(message.patience, Now()), context);
     return absl::OkStatus();
   }
   absl::Status On(NodesRevoked& message, Context& context) override {
@@ -149,24 +159,7 @@ class GossipActor final : public Actor<Message> {
   // Items, consent and the federated adapter as they were before the restart.
   absl::Status Restore(Context& context) {
     RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
-    std::vector<Item> items;
-    std::vector<std::string> damaged;
-    RETURN_IF_ERROR(options_.items->ForEach(
-        [&](const Digest& id, const FederatedItem& stored) {
-          absl::StatusOr<Item> item = FromStored(stored);
-          if (item.ok()) {
-            items.push_back(*std::move(item));
-          } else {
-            spdlog::warn("stored item {} is left out: {}", ToHex(id), MessageOf(item.status()));
-          }
-          return true;
-        },
-        [&](std::string_view key) {
-          spdlog::warn("stored item {} is damaged, it is fetched from peers again",
-                       ToHex(AsBytes(key)));
-          damaged.emplace_back(key);
-        }));
-    LogFailure("damaged items could not be deleted", options_.items->DeleteDamaged(damaged));
+    ASSIGN_OR_RETURN(std::vector<Item> items, LoadItems(*options_.items));
     for (const Digest& id : own_patterns_.RemoveTakenBack(&items, core_->consent(), Now())) {
       LogFailure("an item could not be deleted", options_.items->Delete(id));
     }
@@ -223,6 +216,9 @@ class GossipActor final : public Actor<Message> {
     }
     if (deltas_changed) {
       Aggregate(context);
+    }
+    if (leave_ && core_->drained()) {
+      leave_->Send(Left{});
     }
   }
 
@@ -477,6 +473,7 @@ class GossipActor final : public Actor<Message> {
   uint32_t federated_version_ = 0;     // served
   uint32_t federated_candidates_ = 0;  // numbered, served or not
   std::vector<PeerRecord> last_round_;
+  std::optional<ReplyTo<Left>> leave_;  // this node leaves
   bool gate_running_ = false;
   bool aggregate_again_ = false;
   TimePoint next_offer_{};

@@ -35,6 +35,12 @@ struct LinkClosed {
   LinkId link = 0;
 };
 struct Tick {};
+// Answered when no link is left.
+struct Left {};
+struct LeaveRequest {
+  Duration patience{};
+  ReplyTo<Left> reply;
+};
 struct NodesRevoked {
   RevocationList list;
 };
@@ -56,9 +62,9 @@ struct PreviewRequest {
   ReplyTo<ReleasePreview> reply;
 };
 // What the federation actor is told.
-using GossipMessage =
-    std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick, NodesRevoked,
-                 PatternStored, ViewRequest, ConsentRequest, ConsentsChanged, PreviewRequest>;
+using GossipMessage = std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick,
+                                   LeaveRequest, NodesRevoked, PatternStored, ViewRequest,
+                                   ConsentRequest, ConsentsChanged, PreviewRequest>;
 
 // The actor behind FederationActor: owns the gossip core, carries out its actions, turns items into
 // patterns and the federated adapter.

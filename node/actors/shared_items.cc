@@ -206,4 +206,29 @@ absl::StatusOr<Item> FromStored(const FederatedItem& stored) {
   return MakeItem(std::move(envelope), stored.payload);
 }
 
+absl::StatusOr<std::vector<Item>> LoadItems(ItemStore& store) {
+  std::vector<Item> items;
+  std::vector<std::string> damaged;
+  RETURN_IF_ERROR(store.ForEach(
+      [&](const Digest& id, const FederatedItem& stored) {
+        absl::StatusOr<Item> item = FromStored(stored);
+        if (item.ok()) {
+          items.push_back(*std::move(item));
+        } else {
+          spdlog::warn("stored item {} is left out: {}", ToHex(id), MessageOf(item.status()));
+        }
+        return true;
+      },
+      [&](std::string_view key) {
+        spdlog::warn("stored item {} is damaged, it is fetched from peers again",
+                     ToHex(AsBytes(key)));
+        damaged.emplace_back(key);
+      }));
+  if (const absl::Status deleted = store.DeleteDamaged(damaged); !deleted.ok()) {
+    spdlog::error("damaged items could not be deleted: {} [{}]", MessageOf(deleted),
+                  ReasonOf(deleted));
+  }
+  return items;
+}
+
 }  // namespace ruvd

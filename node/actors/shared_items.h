@@ -63,6 +63,8 @@ absl::StatusOr<std::shared_ptr<const Adapter>> FederatedAdapter(const AdapterDel
 
 FederatedItem ToStored(const Item& item, int64_t received_ms);
 absl::StatusOr<Item> FromStored(const FederatedItem& stored);
+// All that can be read. The others are logged, and damaged rows deleted: peers have them again.
+absl::StatusOr<std::vector<Item>> LoadItems(ItemStore& store);
 
 // Calls `visit` for every pattern of `origin`, in order of id. Passes over damaged ones.
 absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,

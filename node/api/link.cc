@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "node/api/callback_queue.h"
 #include "node/limits.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
 
@@ -351,7 +352,9 @@ struct LinkDialer::State {
 };
 #pragma GCC diagnostic pop
 
-LinkDialer::LinkDialer() : state_(std::make_shared<State>()) {}
+LinkDialer::LinkDialer() : state_(std::make_shared<State>()) {
+  KeepCallbackQueue();
+}
 
 LinkDialer::~LinkDialer() {
   Shutdown();

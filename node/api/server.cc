@@ -11,6 +11,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/callback_queue.h"
 #include "node/limits.h"
 
 namespace ruvd {
@@ -39,6 +40,7 @@ absl::StatusOr<RunningServer> StartServer(const std::string& listen, int max_mes
     return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
                  "'{}' is no listen address; use host:port", listen);
   }
+  KeepCallbackQueue();
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(listen, std::move(credentials), &port);

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "node/api/callback_queue.h"
 #include "node/cli/api_channel.h"
 #include "node/cli/request_text.h"
 #include "node/cli/rpc_error.h"
@@ -172,6 +173,7 @@ void NodeClient::StartUpsertPattern(
     done(status);
     return;
   }
+  KeepCallbackQueue();
   struct Call {
     grpc::ClientContext context;
     std::shared_ptr<const pattern::v1::UpsertPatternRequest> request;

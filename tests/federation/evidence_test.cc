@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/reasons.h"
+#include "federation/gossip/evidence_backlog.h"
 #include "federation/membership/member_record.h"
 #include "federation/reasons.h"
 #include "privacy/reasons.h"
@@ -135,6 +136,57 @@ TEST_F(EvidenceTest, TwoRecordsUnderOneNumberConvict) {
   EXPECT_EQ(witness_.Send(frame).closed, reasons::kGraylisted);
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
   EXPECT_EQ(target_.core().Members().size(), 2U);  // the record stays
+}
+
+// A proof that came while the signatures of its sender were spent had no effect until another link
+// opened.
+TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
+  MemberRecord record;
+  record.certificate = witness_.local().certificate;
+  const int64_t now = target_.now().wall_ms;
+  while (target_.Refused(reasons::kBusy) == 0) {
+    Frame frame;
+    for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
+      ++record.incarnation;
+      *frame.mutable_member_delta()->add_records() =
+          ToProto(*witness_.sealer().Seal(EnvelopePurpose::kMember, kBodyMemberRecord, 0,
+                                          EncodeMemberRecord(record), now, now + 60'000));
+    }
+    witness_.Send(frame);
+  }
+  Frame two = Genuine();
+  *two.mutable_evidence()->add_proofs() = two.evidence().proofs(0);
+  witness_.Send(two);
+  EXPECT_THAT(target_.core().Graylisted(), IsEmpty());
+  target_.Advance(seconds(1));
+  Answers later;
+  later.Add(target_.core().OnTick(target_.now()));
+  EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
+  EXPECT_EQ(later.closed, reasons::kGraylisted);
+  EXPECT_EQ(target_.core().ScoreOf(witness_.key().id()), 0);
+}
+
+TEST(EvidenceBacklog, OfOneLinkAShareAndNothingOfThoseThatAreGone) {
+  EvidenceBacklog backlog;
+  const auto proof = [](size_t number) {
+    EvidenceBacklog::Proof made;
+    made.set_certificate(std::to_string(number));
+    return made;
+  };
+  for (size_t i = 0; i < 2 * limits::kMaxEvidenceWaiting; ++i) {
+    backlog.Add(1, proof(i));
+  }
+  EXPECT_EQ(backlog.size(), limits::kMaxEvidenceWaiting / 2);
+  backlog.Add(2, proof(7));
+  EXPECT_THAT(backlog.links(), ElementsAre(1, 2));
+  EXPECT_EQ(backlog.Take(1)->certificate(), "0");
+  EXPECT_EQ(backlog.Take(1)->certificate(), "1");
+  backlog.PutBack(1, proof(1));
+  EXPECT_EQ(backlog.Take(1)->certificate(), "1");
+  backlog.LinkDown(1);
+  EXPECT_FALSE(backlog.Take(1).has_value());
+  EXPECT_EQ(backlog.Take(2)->certificate(), "7");
+  EXPECT_EQ(backlog.size(), 0U);
 }
 
 TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {
@@ -324,7 +376,7 @@ TEST(Evidence, AnEquivocatorIsKeptOutByAllWithinFiveSecondsAndNobodyElseIs) {
 TEST(Evidence, TheVersionBeforeWorksWithThisOne) {
   SwarmWithEquivocator cluster(3, /*loss=*/0, [](size_t node, GossipConfig& config) {
     if (node % 2 == 0) {
-      config.version_max = limits::kProtocolVersion - 1;
+      config.version_max = limits::kVersionWithEvidence - 1;
     }
   });
   cluster.LieByRecords();

@@ -129,17 +129,22 @@ TEST_F(PeerScoresTest, IsBoundedAndForgetsTheHarmlessFirst) {
 TEST(Promises, AreBrokenByALaterAnswerOnly) {
   Promises promises;
   const TimePoint start{};
-  promises.Asked(1, Id(1), start);
-  promises.Asked(1, Id(2), start + seconds(1));
-  promises.Asked(2, Id(1), start);
+  const auto manifest = [](uint64_t number) {
+    return Promises::Request{.id = Id(number), .chunk = std::nullopt};
+  };
+  promises.Asked(1, manifest(1), start);
+  promises.Asked(1, manifest(2), start + seconds(1));
+  promises.Asked(2, manifest(1), start);
   EXPECT_EQ(promises.TakeBroken(1, start).size(), 0U);
-  promises.Answered(1, Id(2));
+  EXPECT_FALSE(promises.Answered(1, {.id = Id(2), .chunk = 0}));
+  EXPECT_TRUE(promises.Answered(1, manifest(2)));
+  EXPECT_FALSE(promises.Answered(1, manifest(2)));
   EXPECT_EQ(promises.TakeBroken(1, start + seconds(2)).size(), 1U);
   EXPECT_EQ(promises.TakeBroken(1, start + seconds(3)).size(), 0U);
   promises.LinkDown(2);
   EXPECT_EQ(promises.TakeBroken(2, start + seconds(3)).size(), 0U);
   for (uint64_t i = 0; i < 2 * limits::kMaxPromisesPerLink; ++i) {
-    promises.Asked(3, Id(i), start);
+    promises.Asked(3, manifest(i), start);
   }
   EXPECT_EQ(promises.TakeBroken(3, start + seconds(1)).size(), limits::kMaxPromisesPerLink);
 }
@@ -234,6 +239,122 @@ TEST_F(ScoredPeer, WhoAnnouncesAndNeverDeliversIsPrunedThenKeptOut) {
   target_.Advance(limits::kGraylistTime);
   target_.core().OnTick(target_.now());
   EXPECT_EQ(peer_.Dial().closed, "");
+}
+
+// Any chunk of an item kept the promise of all of them.
+TEST_F(ScoredPeer, AChunkThatNobodyAskedForKeepsNoPromise) {
+  for (uint64_t i = 0; i < 3; ++i) {
+    const std::string payload = EncodeAdapterDelta(DeltaOf(i));
+    const Answers asked = peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, payload));
+    ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
+    Frame other = TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload);
+    other.mutable_chunk()->set_index(5);
+    peer_.Send(other);
+    Second();
+  }
+  EXPECT_LT(Score(), 0);
+}
+
+// What came after another peer had been faster was not looked at.
+TEST_F(ScoredPeer, ALateChunkIsCheckedToo) {
+  TestPeer second(target_, 2, 8);
+  ASSERT_EQ(second.Dial().closed, "");
+  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
+  const Envelope envelope = peer_.Manifest(ItemKind::kAdapterDelta, payload);
+  const Answers asked = peer_.Push(envelope);
+  ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
+  second.Push(envelope);
+  const Frame chunk = TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload);
+  ASSERT_EQ(second.Send(chunk).accepted.size(), 1U);
+  EXPECT_THAT(peer_.Send(chunk).refused, IsEmpty());
+  EXPECT_EQ(Score(), 0);
+  Frame wrong = chunk;
+  wrong.mutable_chunk()->mutable_data()->back() ^= 1;
+  EXPECT_THAT(peer_.Send(wrong).refused, ElementsAre(reasons::kUpdateInvalid));
+  EXPECT_LT(Score(), 0);
+}
+
+// It kept its link, and with it all that it had promised.
+TEST_F(ScoredPeer, WhoSpeaksAndAnswersNoPingLosesItsLink) {
+  std::string closed;
+  for (int second = 0; second < 30 && closed.empty(); ++second) {
+    Announce();
+    target_.Advance(seconds(1));
+    Answers answers;
+    answers.Add(target_.core().OnTick(target_.now()));
+    closed = answers.closed;
+  }
+  EXPECT_EQ(closed, reasons::kDeadlineExceeded);
+  EXPECT_EQ(Score(), 0);
+}
+
+// It was not answered at all: who asked waited, and counted a broken promise.
+TEST_F(ScoredPeer, WhoAsksForWhatWasDroppedIsTold) {
+  std::vector<std::string> ids;
+  for (uint64_t i = 0; i <= limits::kMaxDeltasPerOrigin; ++i) {
+    const std::string payload = EncodeAdapterDelta(DeltaOf(i));
+    const Envelope envelope = peer_.Manifest(ItemKind::kAdapterDelta, payload);
+    peer_.Serve(peer_.Push(envelope), payload);
+    ids.emplace_back(AsText(MessageId(envelope)));
+    target_.Advance(milliseconds(1));
+  }
+  Frame want;
+  want.mutable_i_want()->add_ids(ids.front());
+  const Answers answers = peer_.Send(want);
+  ASSERT_NE(answers.Find(Frame::kChunk), nullptr);
+  EXPECT_TRUE(answers.Find(Frame::kChunk)->chunk().missing());
+  EXPECT_EQ(answers.Find(Frame::kChunk)->chunk().item_id(), ids.front());
+  want.mutable_i_want()->set_ids(0, std::string(AsText(Sha256("never here"))));
+  EXPECT_THAT(peer_.Send(want).frames, IsEmpty());
+}
+
+// world --nodes 20 --seeds 7..16: a flood of requests had seven times as many answers.
+TEST_F(ScoredPeer, WhoAsksForWhatIsGoneAgainAndAgainGetsFewAnswers) {
+  std::vector<Envelope> envelopes;
+  for (uint64_t i = 0; i <= limits::kMaxDeltasPerOrigin; ++i) {
+    const std::string payload = EncodeAdapterDelta(DeltaOf(i));
+    envelopes.push_back(peer_.Manifest(ItemKind::kAdapterDelta, payload));
+    peer_.Serve(peer_.Push(envelopes.back()), payload);
+    target_.Advance(milliseconds(1));
+  }
+  Frame want;
+  for (size_t i = 0; i < limits::kMaxIdsPerFrame; ++i) {
+    want.mutable_i_want()->add_ids(std::string(AsText(MessageId(envelopes.front()))));
+  }
+  size_t answered = 0;
+  for (int i = 0; i < 20; ++i) {
+    answered += peer_.Send(want).frames.size();
+  }
+  EXPECT_EQ(answered, limits::kDenialBurst);
+}
+
+// A hundred items were withdrawn while this node asked for them.
+TEST_F(ScoredPeer, WhatIsMissingTakesWhatWasEarnedAndNoMore) {
+  for (uint64_t i = 0; i < 10; ++i) {
+    const std::string payload = EncodeAdapterDelta(DeltaOf(i));
+    peer_.Serve(peer_.Push(peer_.Manifest(ItemKind::kAdapterDelta, payload)), payload);
+  }
+  const double earned = Score();
+  EXPECT_GT(earned, 0);
+  for (int i = 0; i < 100; ++i) {
+    Frame have;
+    const std::string id(AsText(Sha256(std::to_string(++announced_))));
+    have.mutable_i_have()->add_ids(id);
+    const Answers asked = peer_.Send(have);
+    ASSERT_NE(asked.Find(Frame::kIWant), nullptr);
+    Frame missing;
+    missing.mutable_chunk()->set_item_id(id);
+    missing.mutable_chunk()->set_missing(true);
+    EXPECT_THAT(peer_.Send(missing).refused, IsEmpty());
+    peer_.Send(missing);  // nobody asked again
+    if (i % 10 == 0) {
+      EXPECT_EQ(Second().closed, "");
+    }
+  }
+  EXPECT_EQ(target_.core().counters().missing, 100U);
+  EXPECT_LT(Score(), earned);
+  EXPECT_GE(Score(), 0);
+  EXPECT_THAT(target_.core().MeshPeers(), ElementsAre(peer_.key().id()));
 }
 
 TEST_F(ScoredPeer, WhoDeliversKeepsItsPlace) {

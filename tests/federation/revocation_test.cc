@@ -134,6 +134,53 @@ TEST_F(RevocationTest, AListThatArrivesEndsLinksThatWereGood) {
   EXPECT_TRUE(Linked(0, 1));
 }
 
+// It went with the opening of a link only: members that were linked heard of it late.
+TEST_F(RevocationTest, AListGoesOnOverOpenLinksAtOnce) {
+  Link(0, 1);
+  Link(1, 2);
+  Link(2, 3);
+  Link(3, 4);
+  Revoke(0, ListOf({4}));
+  EXPECT_EQ(learned_[3], 1u);
+  EXPECT_EQ(learned_[4], 0u) << "it is told no more than why its link ends";
+  EXPECT_EQ(closed_[4].back(), reasons::kNodeRevoked);
+  EXPECT_FALSE(Linked(3, 4));
+  EXPECT_TRUE(Linked(2, 3));
+}
+
+TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {
+  const auto frame_of = [](const RevocationList& list) {
+    Frame frame;
+    frame.mutable_revocations()->set_list(list.Encode());
+    return frame;
+  };
+  TestPeer liar(At(0), 1, 900,
+                [](LocalNode& local) { local.version_max = limits::kProtocolVersion; });
+  ASSERT_EQ(liar.Dial().closed, "");
+  RevocationList forged = ListOf({2});
+  forged.nodes = {At(3).key().id()};
+  EXPECT_EQ(liar.Send(frame_of(forged)).refused,
+            std::vector<std::string>{reasons::kSignatureInvalid});
+  EXPECT_LT(At(0).core().ScoreOf(liar.key().id()), 0);
+  // What the authority itself got wrong is not its fault.
+  const double score = At(0).core().ScoreOf(liar.key().id());
+  EXPECT_EQ(liar.Send(frame_of(ListOf({2}))).refused, std::vector<std::string>{});
+  EXPECT_EQ(liar.Send(frame_of(ListOf({3}, ListOf({4})))).refused,
+            std::vector<std::string>{reasons::kRevocationInvalid});
+  EXPECT_EQ(At(0).core().ScoreOf(liar.key().id()), score);
+}
+
+// The version before has no such frame; its links stay and hear of the list when they open.
+TEST_F(RevocationTest, APeerOfTheVersionBeforeIsSentNoList) {
+  TestPeer older(At(0), 1, 900,
+                 [](LocalNode& local) { local.version_max = limits::kVersionWithRevocations - 1; });
+  ASSERT_EQ(older.Dial().closed, "");
+  Answers answers;
+  answers.Add(At(0).core().SetRevocations(ListOf({3}), At(0).now()).value());
+  EXPECT_EQ(answers.Find(Frame::kRevocations), nullptr);
+  EXPECT_EQ(answers.closed, "");
+}
+
 TEST_F(RevocationTest, AnOlderListChangesNothing) {
   const RevocationList first = ListOf({3});
   Revoke(0, first);

@@ -41,6 +41,7 @@ class StoppedFederation final : public FederationActor {
   void OnDialFailed(std::string) override {}
   bool OnFrame(LinkId, std::shared_ptr<const federation::v1::Frame>) override { return false; }
   void OnClosed(LinkId) override {}
+  void Leave(Duration) override {}
   void SetRevocations(RevocationList) override {}
   void OnPatternStored(const PatternId&) override {}
   void View(std::function<void(absl::StatusOr<FederationView>)> done) override { done(Stopped()); }

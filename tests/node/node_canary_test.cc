@@ -10,9 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "inference/adapter/bank.h"
-#include "inference/adapter/frame.h"
-#include "inference/package/model_package.h"
 #include "tests/node/federated_node_fixture.h"
 #include "tests/node/recording_peer.h"
 
@@ -31,21 +28,8 @@ class NodeCanaryTest : public FederatedNodeTest {
     config_.federation.tls = "off";
     Start();
   }
-  // A peer that has the same model and frame.
   GossipConfig PeerConfig() const {
-    const ModelPackage package = LoadModelPackage(kSmallModel).value();
-    const Frame frame =
-        RandomFrame(*package.model, config_.federation.core_rank, config_.federation.frame_seed)
-            .value();
-    GossipConfig config;
-    config.certificate = CertificateFor(peer_key_, "peer");
-    config.model_hash = package.id;
-    config.frame_id = frame.id;
-    config.update_rules = {.rank_of_target = {{frame.target, static_cast<uint32_t>(frame.rank)}},
-                           .banks = kTimestepBanks};
-    config.pattern_rules = {.dimension = static_cast<uint32_t>(package.model->config().width),
-                            .cores = config.update_rules};
-    return config;
+    return ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
   }
   void TeachCanary() {
     auto generate = Request(kCanaryPrompt, 8);

@@ -21,10 +21,30 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "federation/gossip_core.h"
+#include "inference/adapter/bank.h"
+#include "inference/adapter/frame.h"
+#include "inference/package/model_package.h"
+#include "node/config/config.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
 
 namespace ruvd {
+
+// What a peer says of itself that has the node's model and frame.
+inline GossipConfig ConfigOfPeer(const NodeConfig& node, AdmissionCert certificate) {
+  const ModelPackage package = LoadModelPackage(node.model.path).value();
+  const Frame frame =
+      RandomFrame(*package.model, node.federation.core_rank, node.federation.frame_seed).value();
+  GossipConfig config;
+  config.certificate = std::move(certificate);
+  config.model_hash = package.id;
+  config.frame_id = frame.id;
+  config.update_rules = {.rank_of_target = {{frame.target, static_cast<uint32_t>(frame.rank)}},
+                         .banks = kTimestepBanks};
+  config.pattern_rules = {.dimension = static_cast<uint32_t>(package.model->config().width),
+                          .cores = config.update_rules};
+  return config;
+}
 
 // An honest peer of a real node, over a real link, that keeps every byte which the node sends. One
 // thread runs it.
@@ -58,6 +78,22 @@ class RecordingPeer {
     return reached;
   }
 
+  // The peer itself. What it does is carried out by Perform.
+  GossipCore& core() { return *core_; }
+  static Instant Now() { return Instant::Of(SystemClock()); }
+  // Within TakePartUntil only, as Say.
+  void Perform(Actions actions) {
+    for (Action& action : actions) {
+      if (const auto* send = std::get_if<SendFrame>(&action)) {
+        stream_->Write(*send->frame);
+      } else if (const auto* accepted = std::get_if<ItemAccepted>(&action)) {
+        accepted_.push_back(accepted->item);
+      }
+    }
+  }
+  // Sends a frame in the peer's name, past its core.
+  void Say(const federation::v1::Frame& frame) { stream_->Write(frame); }
+
   // All frames, one behind the other, each as it travels.
   const std::string& received() const { return received_; }
   const std::vector<Item>& accepted() const { return accepted_; }
@@ -70,7 +106,6 @@ class RecordingPeer {
     EXPECT_TRUE(core.ok()) << core.status();
     return *std::move(core);
   }
-  static Instant Now() { return Instant::Of(SystemClock()); }
 
   void Read() {
     federation::v1::Frame frame;
@@ -88,15 +123,6 @@ class RecordingPeer {
     waiting_.pop_front();
     received_ += frame.SerializeAsString();
     return frame;
-  }
-  void Perform(Actions actions) {
-    for (Action& action : actions) {
-      if (const auto* send = std::get_if<SendFrame>(&action)) {
-        stream_->Write(*send->frame);
-      } else if (const auto* accepted = std::get_if<ItemAccepted>(&action)) {
-        accepted_.push_back(accepted->item);
-      }
-    }
   }
 
   std::unique_ptr<GossipCore> core_;
