@@ -55,7 +55,7 @@ struct FederateSettings {
   std::string outer;      // empty: adam for noised gradients, else plain
   double outer_step = 0;  // 0: 2.5e-3 for adam, else 1
   double outer_momentum = OuterOptions().momentum;
-  std::string gate = "each";
+  std::string gate = "off";
   double gate_errors = 1;
 
   TrainingBudget budget = {.rounds = 0, .steps = 0, .batch = 0};  // 0: what suits the tier
@@ -69,9 +69,9 @@ struct FederateSettings {
   int overlay_rank = 2;
   std::string compare = "all";
   size_t sequences = 2000;
-  size_t pieces = 80;
+  size_t pieces = 40;
   size_t held_out = 48;
-  int draws = 4;
+  int draws = 2;
   int threads = 1;
   uint64_t seed = 1;
 };
