@@ -85,8 +85,12 @@ struct RevocationsChanged {
   RevocationList list;
 };
 
+// Another member is known to have equivocated: store GossipCore::Evidence durably, for
+// RestoreEvidence after a restart.
+struct EvidenceChanged {};
+
 using Action = std::variant<SendFrame, CloseLink, Dial, ItemAccepted, ItemDropped, MessageRefused,
-                            MemberChanged, RevocationsChanged>;
+                            MemberChanged, RevocationsChanged, EvidenceChanged>;
 using Actions = std::vector<Action>;
 
 }  // namespace ruvd

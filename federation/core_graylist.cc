@@ -128,6 +128,7 @@ void GossipCore::State::ActOnEvidence(const NodeId& id, EvidenceTable::Applied a
     return;
   }
   ++outbox.counters().convictions;
+  outbox.Emit(EvidenceChanged{});
   exchange.Expel(id);
   Frame frame;
   *frame.mutable_evidence()->add_proofs() = evidence.ProofOf(id);

@@ -183,7 +183,7 @@ void GossipCore::State::OnGoaway(Link& link, const federation::v1::Goaway& goawa
       IsReason(goaway.reason()) ? goaway.reason() : std::string(reasons::kEnvelopeMalformed);
   const bool passing = reason == reasons::kNodeDraining || reason == reasons::kDuplicateLink ||
                        reason == reasons::kDeadlineExceeded || reason == reasons::kLinkIdle ||
-                       reason == reasons::kLimitExceeded;
+                       reason == reasons::kLimitExceeded || reason == reasons::kRevocationStale;
   outbox.Emit(CloseLink{.link = id,
                         .status = Error(absl::StatusCode::kUnavailable, reason,
                                         "peer ended the link: {}", Printable(goaway.message()))});
@@ -268,6 +268,11 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   scores.LinkUp(link.id, peer);
   certificates.budget().LinkUp(link.id);
   if (!LearnRevocations(link.id, revocations, now)) {
+    return;
+  }
+  if (const absl::Status fresh = certificates.RequireFresh(max_stale, now.wall_ms); !fresh.ok()) {
+    outbox.Refuse(/*link=*/0, fresh);
+    CloseWithGoaway(link, fresh, now);
     return;
   }
   GreetMember(link, now);

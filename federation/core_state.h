@@ -102,6 +102,7 @@ struct GossipCore::State {
   void TickGraylist(Instant now);
 
   LocalNode local;
+  const std::chrono::milliseconds max_stale;
   Random random;
   Outbox outbox;
   CertificateStore certificates;

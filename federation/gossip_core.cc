@@ -37,6 +37,7 @@ absl::Status UnknownBytes() {
 
 GossipCore::State::State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed)
     : local(MakeLocal(config, key)),
+      max_stale(config.max_stale),
       random(seed),
       certificates(config.certificate.issuer),
       evidence(local, certificates),
@@ -129,13 +130,24 @@ Actions GossipCore::RestoreMembers(std::shared_ptr<const RecordBase> records, In
   return state_->outbox.Take();
 }
 
+Actions GossipCore::RestoreEvidence(const std::vector<std::string>& proofs, Instant now) {
+  for (const std::string& proof : proofs) {
+    NodeId id{};
+    if (const auto restored = state_->evidence.Restore(proof, now, &id); !restored.ok()) {
+      state_->outbox.Refuse(/*link=*/0, restored.status());
+    }
+  }
+  return state_->outbox.Take();
+}
+
 Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
   State& state = *state_;
   std::vector<Item> allowed;
   for (Item& item : items) {
     const ShareableKind kind =
         item.kind == ItemKind::kPattern ? ShareableKind::kPattern : ShareableKind::kDpAdapterDelta;
-    if (item.origin == state.local.key->id() && !MayLeave(state.consent, kind)) {
+    if (state.evidence.Convicted(item.origin) ||
+        (item.origin == state.local.key->id() && !MayLeave(state.consent, kind))) {
       state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
     } else {
       allowed.push_back(std::move(item));
@@ -278,6 +290,14 @@ std::vector<NodeId> GossipCore::Graylisted() const {
     members.insert(id);
   }
   return {members.begin(), members.end()};
+}
+
+absl::Status GossipCore::RevocationsFresh(Instant now) const {
+  return state_->certificates.RequireFresh(state_->max_stale, now.wall_ms);
+}
+
+std::vector<std::string> GossipCore::Evidence() const {
+  return state_->evidence.Stored();
 }
 
 double GossipCore::ScoreOf(const NodeId& peer) const {

@@ -38,6 +38,9 @@ struct GossipConfig {
   std::vector<std::string> seeds;  // addresses dialled first, this node's own may be among them
   UpdateRules update_rules;
   PatternRules pattern_rules;
+  // A node whose newest revocation list is older takes no new links, but for one that brings a
+  // newer list; 0: however old. A cluster that never revoked anybody has no list that could be old.
+  std::chrono::milliseconds max_stale{0};
   uint32_t version_min = limits::kProtocolVersionMin;
   uint32_t version_max = limits::kProtocolVersion;
   // False: plain SWIM, whose timeouts know neither this node's own slowness nor how many suspect a
@@ -95,11 +98,14 @@ class GossipCore {
   Actions OnTick(Instant now);
 
   // ---- Inputs of this node.
-  // Items read back from the store; expired ones, and own ones that may no longer leave, give
-  // ItemDropped. An own update is taken for one that the tier allowed when it was offered: whoever
-  // lowers the tier drops what was stored before the new record is. After SetConsent and before any
-  // link.
+  // Items read back from the store; expired ones, those of members that are kept out by evidence,
+  // and own ones that may no longer leave, give ItemDropped. An own update is taken for one that
+  // the tier allowed when it was offered: whoever lowers the tier drops what was stored before the
+  // new record is. After SetConsent and before any link.
   Actions Restore(std::vector<Item> items, Instant now);
+  // What Evidence gave in an earlier life: those members are kept out from the start. Each proof is
+  // checked again; what is over, or proves nothing, is left out. Right after Create.
+  Actions RestoreEvidence(const std::vector<std::string>& proofs, Instant now);
   // Members known from an earlier life, or from other nodes of the process, whose records were
   // verified; the base is shared, not copied. Right after Create.
   Actions RestoreMembers(std::shared_ptr<const RecordBase> records, Instant now);
@@ -107,8 +113,8 @@ class GossipCore {
   // the tier withdraws own items that may no longer leave: peers are not offered them again.
   absl::StatusOr<Actions> SetConsent(const ConsentRecord& record, Instant now);
   // Refuses from now on whom the cluster's issuer revoked, and ends the links with them. The list
-  // goes on to peers over all links, and with every link that opens. RevocationsChanged is among the actions where it
-  // is news. Errors of Revocations::Take.
+  // goes on to peers over all links, and with every link that opens. RevocationsChanged is among
+  // the actions where it is news. Errors of Revocations::Take.
   absl::StatusOr<Actions> SetRevocations(const RevocationList& list, Instant now);
   // Signs, keeps and spreads an update. `kind` says what it is to the tiers: plain, or noised and
   // charged for. CONSENT_MISSING, ROLE_MISSING, UPDATE_INVALID, LIMIT_EXCEEDED. ItemAccepted with
@@ -138,6 +144,11 @@ class GossipCore {
   size_t active_links() const;
   std::vector<NodeId> MeshPeers() const;   // by link
   std::vector<NodeId> Graylisted() const;  // members whose links are refused, by id
+  // OK, or REVOCATION_STALE where the newest list is older than max_stale.
+  absl::Status RevocationsFresh(Instant now) const;
+  // A proof of each member that is known to have equivocated, by id; kMaxEvidence at most, each
+  // EvidenceTable::kStoredBytes long.
+  std::vector<std::string> Evidence() const;
   // What this node thinks of a peer; negative: not in its mesh. 0 for one that it knows nothing of.
   double ScoreOf(const NodeId& peer) const;
   std::shared_ptr<const SignedRecord> OwnRecord() const;

@@ -88,4 +88,8 @@ absl::StatusOr<RevocationList> AdmissionOffice::Revoke(const NodeId& node) {
   return revocations_.Add(node, clock_.WallMillis(), key_);
 }
 
+absl::StatusOr<RevocationList> AdmissionOffice::RefreshRevocations() {
+  return revocations_.Refresh(limits::kRevocationsRefreshedMillis, clock_.WallMillis(), key_);
+}
+
 }  // namespace ruvd

@@ -44,6 +44,9 @@ class AdmissionOffice {
   absl::StatusOr<AdmissionCert> Admit(const JoinRequest& request);
   // The list with the node on it. Errors of RevocationFile::Add.
   absl::StatusOr<RevocationList> Revoke(const NodeId& node);
+  // The list, signed anew where it is older than kRevocationsRefreshed. Errors of
+  // RevocationFile::Refresh.
+  absl::StatusOr<RevocationList> RefreshRevocations();
 
  private:
   AdmissionOffice(ClusterAuthority authority, SigningKey key, JoinGrants grants,

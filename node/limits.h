@@ -52,6 +52,10 @@ inline constexpr size_t kMaxApiTokens = 64;
 inline constexpr size_t kMaxJoinsUnderWay = 16;
 inline constexpr std::chrono::seconds kJoinPatience{30};
 inline constexpr uint64_t kMaxAuthorityFileBytes = 4 << 20;
+// The authority's node signs its revocation list anew when it is so old, and looks so often: well
+// before federation.max_stale_hours is over at its members.
+inline constexpr int64_t kRevocationsRefreshedMillis = 12LL * 3600 * 1000;
+inline constexpr std::chrono::hours kRevocationsLook{1};
 // A TLS key file that changed is used after so long. gRPC looks as often, and reads the file.
 inline constexpr unsigned int kTlsReloadSeconds = 1;
 // TLS certificates of its own that a node knows again when a peer names one: one is in use, the

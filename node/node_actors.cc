@@ -20,6 +20,7 @@
 #include "node/actors/maintenance_actor.h"
 #include "node/actors/witness_actor.h"
 #include "node/cli/identity.h"
+#include "node/evidence_file.h"
 #include "node/node_impl.h"
 #include "privacy/sodium.h"
 #include "storage/db/file_key.h"
@@ -235,6 +236,7 @@ absl::Status NodeImpl::StartFederation() {
                                       ? config_.federation.listen
                                       : config_.federation.advertise;
   options.gossip.seeds = config_.federation.seeds;
+  options.gossip.max_stale = std::chrono::hours(config_.federation.max_stale_hours);
   UpdateRules rules;
   rules.rank_of_target[frame_->target] = static_cast<uint32_t>(frame_->rank);
   rules.banks = kTimestepBanks;
@@ -258,13 +260,20 @@ absl::Status NodeImpl::StartFederation() {
   options.cancelled = [this] { return stopping_.load(); };
   options.dial = [this](const std::string& address) { dialer_.Dial(address); };
   options.round = std::chrono::seconds(config_.federation.round_seconds);
-  options.load_revocations = [this, issuer = options.gossip.certificate.issuer] {
+  options.trust.load_revocations = [this, issuer = options.gossip.certificate.issuer] {
     return revocations_.Load(issuer);
   };
-  RETURN_IF_ERROR(options.load_revocations().status());
-  options.keep_revocations =
+  RETURN_IF_ERROR(options.trust.load_revocations().status());
+  options.trust.keep_revocations =
       [this, issuer = options.gossip.certificate.issuer](const RevocationList& list) {
         return revocations_.Keep(list, issuer);
+      };
+  options.trust.load_evidence = [file = EvidenceFile(config_.node.data_dir)] {
+    return file.Load();
+  };
+  options.trust.keep_evidence =
+      [file = EvidenceFile(config_.node.data_dir)](const std::vector<std::string>& proofs) {
+        return file.Keep(proofs);
       };
   ASSIGN_OR_RETURN(federation_, StartFederationActor(*actors_, options));
   federates_ = true;

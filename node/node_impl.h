@@ -109,6 +109,8 @@ class NodeImpl final : public Node {
   absl::Status StartLinkServer();
   // Opens the office where the cluster authority's key lies in the data folder, and its services.
   absl::Status OpenOffice();
+  // Now and then: signs the authority's revocation list anew before it is old.
+  void RefreshRevocations();
   // Plain, or TLS with tokens, as the configuration has it.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
   void FillStatus(NodeStatus* status) const;

@@ -52,7 +52,17 @@ absl::Status NodeImpl::OpenOffice() {
   link_services_.push_back(services_.back().get());
   services_.push_back(MakeAuthorityService(dependencies));
   api_services_.push_back(services_.back().get());
+  pattern_pool_.Post([this] { RefreshRevocations(); });
   return absl::OkStatus();
+}
+
+void NodeImpl::RefreshRevocations() {
+  if (const auto list = office_->RefreshRevocations(); list.ok()) {
+    federation_->SetRevocations(*list);
+  } else {
+    spdlog::error("the revocation list could not be signed anew: {}", MessageOf(list.status()));
+  }
+  pattern_pool_.PostAt(clock_.Now() + limits::kRevocationsLook, [this] { RefreshRevocations(); });
 }
 
 absl::Status NodeImpl::StartLinkServer() {

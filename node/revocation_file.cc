@@ -51,4 +51,16 @@ absl::StatusOr<RevocationList> RevocationFile::Add(const NodeId& node, int64_t n
   return next;
 }
 
+absl::StatusOr<RevocationList> RevocationFile::Refresh(int64_t age_ms, int64_t now_ms,
+                                                       const SigningKey& issuer) {
+  const MutexLock lock(mutex_);
+  ASSIGN_OR_RETURN(RevocationList present, Read(issuer.public_key()));
+  if (present.number == 0 || now_ms - present.issued_ms <= age_ms) {
+    return present;
+  }
+  ASSIGN_OR_RETURN(RevocationList next, RevokeNodes(present, {}, now_ms, issuer));
+  RETURN_IF_ERROR(WriteFileAtomically(path_, next.Encode()));
+  return next;
+}
+
 }  // namespace ruvd

@@ -28,6 +28,9 @@ class RevocationFile {
   // Puts a node on it durably; the same list again if it is there already. Errors of Load,
   // RevokeNodes and of writing.
   absl::StatusOr<RevocationList> Add(const NodeId& node, int64_t now_ms, const SigningKey& issuer);
+  // Signs the list anew where it is older than `age_ms`, so that nodes see that it is the newest.
+  // The list as it is then; number 0 where there never was one. Errors as of Add.
+  absl::StatusOr<RevocationList> Refresh(int64_t age_ms, int64_t now_ms, const SigningKey& issuer);
 
  private:
   absl::StatusOr<RevocationList> Read(const PublicKey& issuer) const

@@ -123,6 +123,28 @@ void EvidenceTable::Expire(int64_t wall_ms) {
   }
 }
 
+absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Restore(std::string_view stored, Instant now,
+                                                              NodeId* id) {
+  if (stored.size() != kStoredBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
+                 "stored evidence has {} bytes instead of {}; it is learned again from peers",
+                 stored.size(), kStoredBytes);
+  }
+  federation::v1::EquivocationProof proof;
+  proof.set_certificate(std::string(stored.substr(0, AdmissionCert::kBytes)));
+  proof.set_equivocation(std::string(stored.substr(AdmissionCert::kBytes)));
+  return Apply(proof, now, id);
+}
+
+std::vector<std::string> EvidenceTable::Stored() const {
+  std::vector<std::string> stored;
+  stored.reserve(proofs_.size());
+  for (const auto& [id, proof] : proofs_) {
+    stored.push_back(proof.certificate + proof.equivocation);
+  }
+  return stored;
+}
+
 federation::v1::EquivocationProof EvidenceTable::ProofOf(const NodeId& id) const {
   const Proof& proof = proofs_.at(id);
   federation::v1::EquivocationProof proto;

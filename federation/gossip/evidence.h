@@ -51,6 +51,11 @@ class EvidenceTable {
   // Forgets proofs that are over.
   void Expire(int64_t wall_ms);
 
+  // A proof as it is stored: the certificate, then the equivocation. Errors of Apply.
+  static constexpr size_t kStoredBytes = AdmissionCert::kBytes + Equivocation::kBytes;
+  absl::StatusOr<Applied> Restore(std::string_view stored, Instant now, NodeId* id);
+  std::vector<std::string> Stored() const;  // all, by id
+
   // The proof of one member, and of all, by id.
   federation::v1::EquivocationProof ProofOf(const NodeId& id) const;
   std::vector<NodeId> Members() const;

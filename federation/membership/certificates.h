@@ -34,6 +34,10 @@ class CertificateStore {
   // Admits nobody any more whom the list names. Errors of Revocations::Take.
   absl::Status Revoke(const RevocationList& list) { return revocations_.Take(list); }
   const RevocationList& revocations() const { return revocations_.list(); }
+  // REVOCATION_STALE where that is older than `max_stale`; 0: however old.
+  absl::Status RequireFresh(std::chrono::milliseconds max_stale, int64_t now_ms) const {
+    return revocations_.RequireFresh(now_ms, max_stale.count());
+  }
   const PublicKey& issuer() const { return issuer_; }
 
  private:

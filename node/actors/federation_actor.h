@@ -17,6 +17,7 @@
 #include "node/actors/consent_book.h"
 #include "node/actors/dp_release.h"
 #include "node/actors/federation.h"
+#include "node/actors/kept_trust.h"
 #include "storage/consent/consent_store.h"
 #include "storage/consent/withdrawal_store.h"
 #include "storage/items/item_store.h"
@@ -45,10 +46,8 @@ struct FederationActorOptions {
   std::function<bool()> cancelled;  // ends a gate between two of its forwards
   // Starts a link to host:port; ends in OpenLink or OnDialFailed. Set before the first Dial action.
   std::function<void(const std::string&)> dial;
-  // Whom the cluster revoked as far as this node knows, and where a longer list is stored. An actor
-  // that cannot load it does not start.
-  std::function<absl::StatusOr<RevocationList>()> load_revocations;
-  std::function<absl::Status(const RevocationList&)> keep_revocations;
+  // An actor that cannot load the revocation list does not start.
+  TrustStore trust;
   // How often a changed delta is offered at most.
   Duration round{};
 };

@@ -19,6 +19,7 @@
 #include "federation/reasons.h"
 #include "node/actors/federated_round.h"
 #include "node/actors/general_text_gate.h"
+#include "node/actors/kept_trust.h"
 #include "node/actors/own_patterns.h"
 #include "node/actors/own_withdrawals.h"
 #include "node/actors/peer_patterns.h"
@@ -39,6 +40,7 @@ class GossipActor final : public Actor<Message> {
  public:
   explicit GossipActor(const FederationActorOptions& options)
       : options_(options),
+        trust_(options.trust),
         peer_patterns_(*options.patterns, *options.frame, options.key->id()),
         own_patterns_(*options.patterns, *options.frame, options.key->id(), options.consents,
                       options.public_examples) {}
@@ -57,9 +59,8 @@ class GossipActor final : public Actor<Message> {
     ASSIGN_OR_RETURN(core_, GossipCore::Create(std::move(gossip), *options_.key, SecureRandomBytes,
                                                context.Rng().Next(), Now()));
     LogFailure("the patterns of peers could not be counted", peer_patterns_.Load());
-    ASSIGN_OR_RETURN(const RevocationList revocations, options_.load_revocations());
-    Perform("the stored revocation list could not be taken",
-            core_->SetRevocations(revocations, Now()), context);
+    ASSIGN_OR_RETURN(Actions trust, trust_.Restore(*core_, Now()));
+    Perform(std::move(trust), context);
     RETURN_IF_ERROR(Restore(context));
     // A crash between storing a pattern and offering it is made good here.
     Perform("own patterns could not be offered", own_patterns_.RefreshAll(*core_, Now()), context);
@@ -104,6 +105,7 @@ class GossipActor final : public Actor<Message> {
     Perform("changes of own patterns could not be followed",
             own_patterns_.FollowChanges(*core_, Now()), context);
     TakeBackEnded(context);
+    trust_.SayIfStale(*core_, Now());
     if (own_patterns_.delta_changed() && context.Now() >= next_offer_) {
       OfferOwnDelta(context);
     }
@@ -211,7 +213,9 @@ class GossipActor final : public Actor<Message> {
         spdlog::info("member {} {} at {}", member->member.name,
                      MemberStateName(member->member.state), member->member.address);
       } else if (auto* revoked = std::get_if<RevocationsChanged>(&action)) {
-        Keep(revoked->list);
+        trust_.Keep(revoked->list);
+      } else if (std::holds_alternative<EvidenceChanged>(action)) {
+        trust_.KeepEvidence(*core_);
       }
     }
     if (deltas_changed) {
@@ -220,12 +224,6 @@ class GossipActor final : public Actor<Message> {
     if (leave_ && core_->drained()) {
       leave_->Send(Left{});
     }
-  }
-
-  void Keep(const RevocationList& list) {
-    spdlog::warn("list {} of the cluster's authority revokes {} node(s)", list.number,
-                 list.nodes.size());
-    LogFailure("the revocation list could not be stored", options_.keep_revocations(list));
   }
 
   void Perform(std::string_view what, absl::StatusOr<Actions> actions, Context& context) {
@@ -465,6 +463,7 @@ class GossipActor final : public Actor<Message> {
   }
 
   const FederationActorOptions options_;
+  KeptTrust trust_;
   PeerPatterns peer_patterns_;
   OwnPatterns own_patterns_;
   std::unique_ptr<GossipCore> core_;

@@ -123,6 +123,7 @@ struct NodeConfig {
     std::string authority;         // the cluster authority's public key, 64 hexadecimal digits
     std::string tls = "required";  // of links: required or off, equal on all nodes
     int round_seconds = 10;        // how often a changed adapter delta is offered
+    int max_stale_hours = 168;     // age of the newest revocation list; 0: however old
     int core_rank = 32;            // of the shared R-core
     uint64_t frame_seed = 1;       // of the random frame; equal in the whole cluster
   } federation;

@@ -203,6 +203,10 @@ const std::array kKeys = {
     ConfigKey{"federation", "tls",
               "Of links between nodes: required, or off for plain text. Equal on all nodes.",
               RUVD_FIELD(std::string, federation.tls), 0, 0, TextRule::kOneOf, kLinkTls},
+    ConfigKey{"federation", "max_stale_hours",
+              "Age of the newest revocation list above which no new link is taken but from a node "
+              "that has a newer one; 0 for an island without its authority.",
+              RUVD_FIELD(int, federation.max_stale_hours), 0, kMaxSeconds},
     ConfigKey{"federation", "round_seconds", "How often a changed adapter delta is offered.",
               RUVD_FIELD(int, federation.round_seconds), 1, kMaxSeconds},
     ConfigKey{"federation", "core_rank", "Rank of the shared R-core.",

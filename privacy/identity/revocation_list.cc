@@ -126,6 +126,10 @@ absl::Status Revocations::Require(const NodeId& node, int64_t now_ms, int64_t ma
                  "node {} was revoked; it needs a new identity and a new certificate",
                  ToHex(node).substr(0, 16));
   }
+  return RequireFresh(now_ms, max_stale_ms);
+}
+
+absl::Status Revocations::RequireFresh(int64_t now_ms, int64_t max_stale_ms) const {
   if (max_stale_ms > 0 && list_.number > 0 && now_ms - list_.issued_ms > max_stale_ms) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kRevocationStale,
                  "the newest revocation list is {} s old; link to a node that has a newer one",

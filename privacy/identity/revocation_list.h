@@ -51,6 +51,9 @@ class Revocations {
   // meanwhile.
   absl::Status Require(const NodeId& node, int64_t now_ms, int64_t max_stale_ms) const;
 
+  // REVOCATION_STALE as above, whoever is asked for.
+  absl::Status RequireFresh(int64_t now_ms, int64_t max_stale_ms) const;
+
   const RevocationList& list() const { return list_; }
 
  private:

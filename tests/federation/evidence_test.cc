@@ -87,6 +87,39 @@ TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
   EXPECT_EQ(witness_.Send(Genuine()).closed, "");
 }
 
+// Proofs were in memory only: a node that started again linked to liars until a peer told it.
+TEST_F(EvidenceTest, ANodeThatStartsAgainKnowsThemBeforeAnyPeerTellsIt) {
+  const std::string payload = EncodeAdapterDelta(DeltaOf(50));
+  liar_.Serve(liar_.Push(liar_.Manifest(ItemKind::kAdapterDelta, payload)), payload);
+  const std::vector<Item> items = target_.core().Items();
+  ASSERT_EQ(items.size(), 1U);
+  const Actions actions = target_.core().OnFrame(witness_.link(), Genuine(), target_.now());
+  EXPECT_EQ(
+      std::ranges::count_if(
+          actions, [](const Action& a) { return std::holds_alternative<EvidenceChanged>(a); }),
+      1);
+  std::vector<std::string> proofs = target_.core().Evidence();
+  ASSERT_EQ(proofs.size(), 1U);
+  ASSERT_EQ(proofs[0].size(), EvidenceTable::kStoredBytes);
+  proofs.push_back(proofs[0]);
+  proofs[1].back() = static_cast<char>(proofs[1].back() ^ 1);
+  proofs.emplace_back("short");
+
+  CoreUnderTest again;
+  Answers restored;
+  restored.Add(again.core().RestoreEvidence({proofs[1], proofs[2]}, again.now()));
+  EXPECT_EQ(restored.refused.size(), 2U);
+  EXPECT_THAT(again.core().Graylisted(), IsEmpty());
+  restored.Add(again.core().RestoreEvidence(proofs, again.now()));
+  EXPECT_THAT(again.core().Graylisted(), ElementsAre(liar_.key().id()));
+  restored.Add(again.core().Restore(items, again.now()));
+  EXPECT_THAT(restored.dropped, ElementsAre(items[0].id));
+  TestPeer liar(again, 1, 7, SpeakNewest);
+  EXPECT_EQ(liar.Dial().closed, reasons::kGraylisted);
+  TestPeer later(again, 4, 10, SpeakNewest);
+  EXPECT_NE(later.Dial().Find(Frame::kEvidence), nullptr) << "it tells others, too";
+}
+
 TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
   TestPeer older(target_, 3, 9);  // speaks version 1
   ASSERT_EQ(older.Dial().closed, "");

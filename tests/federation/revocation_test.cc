@@ -181,6 +181,36 @@ TEST_F(RevocationTest, APeerOfTheVersionBeforeIsSentNoList) {
   EXPECT_EQ(answers.closed, "");
 }
 
+// Who was revoked meanwhile is not known to a node that was away for long.
+TEST_F(RevocationTest, ANodeWhoseListIsOldLinksToWhoBringsANewerOneOnly) {
+  constexpr auto kBound = std::chrono::hours(24);
+  At(3);
+  for (const size_t number : {size_t{0}, size_t{1}, size_t{2}}) {
+    cores_[number] = std::make_unique<CoreUnderTest>(
+        number, [&](GossipConfig& config) { config.max_stale = kBound; });
+  }
+  Link(0, 1);
+  EXPECT_TRUE(Linked(0, 1)) << "there is no list that could be old";
+  const RevocationList old = ListOf({3});
+  Revoke(0, old);
+  EXPECT_EQ(learned_[1], 1u);
+  for (const auto& core : cores_) {
+    core->Advance(kBound + std::chrono::seconds(1));
+  }
+  EXPECT_TRUE(Linked(0, 1)) << "an open link stays";
+  EXPECT_EQ(ReasonOf(At(1).core().RevocationsFresh(At(1).now())), reasons::kRevocationStale);
+  Revoke(2, old);
+  Link(2, 1);
+  EXPECT_FALSE(Linked(1, 2));
+  EXPECT_EQ(closed_[2].back(), reasons::kRevocationStale);
+  const int64_t now_ms = At(2).now().wall_ms;
+  Revoke(2, RevokeNodes(old, {}, now_ms, issuer_).value());
+  EXPECT_TRUE(At(2).core().RevocationsFresh(At(2).now()).ok());
+  Link(2, 1);
+  EXPECT_TRUE(Linked(1, 2));
+  EXPECT_EQ(learned_[0], 2u) << "it goes on over the link that stayed";
+}
+
 TEST_F(RevocationTest, AnOlderListChangesNothing) {
   const RevocationList first = ListOf({3});
   Revoke(0, first);

@@ -356,6 +356,18 @@ TEST_F(AdmissionOfficeTest, ATokenEndsWithItsTime) {
   EXPECT_EQ(certificate->roles, roles::kMember);
 }
 
+TEST_F(AdmissionOfficeTest, AListIsSignedAnewBeforeItIsOld) {
+  EXPECT_EQ(office_->RefreshRevocations().value().number, 0u) << "nobody was revoked";
+  const RevocationList first = office_->Revoke(key_.id()).value();
+  EXPECT_EQ(office_->RefreshRevocations().value(), first);
+  clock_.StepWall(13 * kHour);
+  const RevocationList next = office_->RefreshRevocations().value();
+  EXPECT_EQ(next.number, 2u);
+  EXPECT_EQ(next.nodes, first.nodes);
+  EXPECT_EQ(next.issued_ms, clock_.WallMillis());
+  EXPECT_EQ(revocations_.Load(issuer_).value(), next);
+}
+
 TEST_F(AdmissionOfficeTest, ATokenIsUsedUpOnDiskBeforeTheCertificateIsGiven) {
   const Invitation invitation = office_->Invite(roles::kMember, kHour).value();
   const std::string before = ReadFile(folder_ / "join-tokens", 1 << 20).value();
