@@ -209,7 +209,7 @@ void GossipCore::State::DialSilent(Instant now) {
 void GossipCore::State::StartReconciliation(const Link& link) {
   ++outbox.counters().reconciliations;
   Frame frame;
-  *frame.mutable_recon_open() = exchange.OpenItems();
+  *frame.mutable_recon_open() = exchange.OpenItems(link.id);
   outbox.Send(link.id, std::move(frame));
   if (link.version >= limits::kVersionWithMesh) {
     Frame about_members;

@@ -188,6 +188,15 @@ absl::StatusOr<Actions> GossipCore::OfferAdapterDelta(uint64_t round, AdapterDel
   return state_->outbox.Take();
 }
 
+absl::StatusOr<Actions> GossipCore::OfferUpdate(uint64_t round, const AdapterUpdate& update,
+                                                Instant now, ShareableKind kind) {
+  RETURN_IF_ERROR(RequireConsent(state_->consent, kind));
+  auto offered =
+      state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterUpdate(update), now);
+  RETURN_IF_ERROR(offered.status());
+  return state_->outbox.Take();
+}
+
 absl::StatusOr<Actions> GossipCore::OfferPattern(const SharedPattern& pattern, Instant now) {
   RETURN_IF_ERROR(RequireConsent(state_->consent, ShareableKind::kPattern));
   SharedPattern sorted = pattern;
@@ -250,8 +259,10 @@ std::vector<Item> GossipCore::NewestDeltas() const {
       continue;
     }
     auto [place, added] = newest.try_emplace(item.origin, item);
-    if (!added && std::tie(place->second.round, place->second.created_ms, place->second.id) <
-                      std::tie(item.round, item.created_ms, item.id)) {
+    const auto age = [](const Item& one) {
+      return std::tuple(one.round, IsUpdateOfBanks(one), one.created_ms, one.id);
+    };
+    if (!added && age(place->second) < age(item)) {
       place->second = item;
     }
   }

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "federation/actions.h"
 #include "federation/daf/adapter_delta.h"
+#include "federation/daf/adapter_update.h"
 #include "federation/instant.h"
 #include "federation/limits.h"
 #include "federation/link/link_channel.h"
@@ -121,6 +122,10 @@ class GossipCore {
   // own = true is among the actions.
   absl::StatusOr<Actions> OfferAdapterDelta(uint64_t round, AdapterDelta delta, Instant now,
                                             ShareableKind kind = ShareableKind::kAdapterDelta);
+  // The same for an update of banks, which goes to peers that know it. While a link is open to one
+  // that does not, the update also leaves as one core for all t, with a later OnTick.
+  absl::StatusOr<Actions> OfferUpdate(uint64_t round, const AdapterUpdate& update, Instant now,
+                                      ShareableKind kind = ShareableKind::kAdapterDelta);
   absl::StatusOr<Actions> OfferPattern(const SharedPattern& pattern, Instant now);
   // Stops giving away every version of an own pattern, or all own updates: peers that ask get
   // nothing, and what they already have stays with them until it expires.
@@ -137,7 +142,7 @@ class GossipCore {
   // ---- Views.
   std::vector<Member> Members() const;  // by id, this node included
   std::vector<Item> Items() const;      // by id
-  // The update of the highest round (then newest) of every origin, input of a round.
+  // The update of the highest round (then of banks, then newest) of every origin, input of a round.
   std::vector<Item> NewestDeltas() const;  // by origin
   const GossipCounters& counters() const;
   ConsentTier consent() const;

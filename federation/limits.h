@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 // Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership;
 // version 3 adds evidence of equivocation and links that drain; version 4 revocations over open
-// links.
+// links and updates of banks.
 inline constexpr uint32_t kProtocolVersion = 4;
 // A cluster is updated node by node: the version before is spoken, too.
 inline constexpr uint32_t kProtocolVersionMin = 1;
@@ -24,6 +24,7 @@ inline constexpr uint32_t kVersionWithMesh = 2;
 inline constexpr uint32_t kVersionWithEvidence = 3;
 inline constexpr uint32_t kVersionWithDrain = 3;
 inline constexpr uint32_t kVersionWithRevocations = 4;
+inline constexpr uint32_t kVersionWithBanks = 4;
 
 // ---- Links
 // One chunk with its Merkle path and room for growth; gRPC is told twice this.

@@ -38,4 +38,16 @@ DeepOptions DeepOptionsOf(const NodeConfig::LearningSection& learning,
           .memory_bytes = std::min(DeepOptions().memory_bytes, learning.memory_bytes / 2)};
 }
 
+FederatedModelOptions FederatedOptionsOf(const NodeConfig& config) {
+  const auto& federation = config.federation;
+  return {.strategy = {.strategy =
+                           StrategyByName(federation.strategy).value_or(Strategy::kTimestepAligned),
+                       .timestep_weight = double{federation.timestep_weight},
+                       .quality_weight = double{federation.quality_weight},
+                       .schedule_weight = double{federation.schedule_weight}},
+          .outer = {.step = double{federation.outer_step}},
+          .gate = {.commits_harmless = federation.commit == "harmless"},
+          .min_rating = config.learning.min_rating};
+}
+
 }  // namespace ruvd

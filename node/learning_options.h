@@ -6,6 +6,7 @@
 #include "inference/retrieval/whitening.h"
 #include "node/actors/background_round.h"
 #include "node/actors/deep_round.h"
+#include "node/actors/federated_model.h"
 #include "node/config/config.h"
 
 namespace ruvd {
@@ -16,5 +17,9 @@ BackgroundOptions RoundOptionsOf(const NodeConfig::LearningSection& learning,
                                  const SimilarityScale& scale);
 DeepOptions DeepOptionsOf(const NodeConfig::LearningSection& learning,
                           const SimilarityScale& scale);
+
+// What the sections `federation` and `learning` say to rounds of updates; layout, texts and file
+// are the caller's to fill in.
+FederatedModelOptions FederatedOptionsOf(const NodeConfig& config);
 
 }  // namespace ruvd

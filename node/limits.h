@@ -143,6 +143,15 @@ inline constexpr uint64_t kMaxDeepCheckpointBytes = 2ULL << 30;
 inline constexpr size_t kMaxReachCentroids = 256;
 inline constexpr uint32_t kMaxReachLength = 16'384;
 inline constexpr uint64_t kMaxReachFileBytes = (16ULL << 20) + 4096;
+// Lessons that judge what peers send: some 200 forwards for what is served, and as many for every
+// candidate.
+inline constexpr size_t kMaxJudges = 32;
+// Banks whose scores are remembered, of 40 documents each 2.5 KiB, and updates of peers that are
+// measured in one round; the others are in a later one.
+inline constexpr size_t kMaxRememberedBanks = 1024;
+inline constexpr size_t kMaxMeasuredUpdates = 8;
+// The saved global adapter: 16 banks of rank 256 with both moments of an optimiser have 21 MiB.
+inline constexpr uint64_t kMaxGlobalAdapterBytes = 32ULL << 20;
 // Lessons of one page of an export.
 inline constexpr size_t kMaxLessonPage = 100;
 // Decoded adapters kept in memory: rank 2 on one matrix is about 8 KiB.

@@ -45,11 +45,6 @@ absl::Status NodeImpl::StartActors() {
                                    .graph = pattern_graph_.get(),
                                    .pool = &upkeep_pool_,
                                    .cancelled = [this] { return stopping_.load(); }});
-  RETURN_IF_ERROR(StartFederation());
-  ASSIGN_OR_RETURN(recorder_, StartWitnessActor(*actors_, {.clock = &clock_,
-                                                           .log = witness_.get(),
-                                                           .sessions = sessions_.get(),
-                                                           .fence = &fence_}));
   instant_ = std::make_unique<InstantLoop>(
       InstantLoopOptions{.clock = &clock_, .on = config_.learning.instant});
   throttle_ = std::make_unique<LearningThrottle>(
@@ -57,6 +52,12 @@ absl::Status NodeImpl::StartActors() {
                               .slow_down = static_cast<double>(config_.learning.slow_down),
                               .memory_bytes = config_.learning.memory_bytes,
                               .session_bytes = [this] { return instant_->status().bytes; }});
+  RETURN_IF_ERROR(LoadGeneralText());
+  RETURN_IF_ERROR(StartFederation());
+  ASSIGN_OR_RETURN(recorder_, StartWitnessActor(*actors_, {.clock = &clock_,
+                                                           .log = witness_.get(),
+                                                           .sessions = sessions_.get(),
+                                                           .fence = &fence_}));
   std::optional<DgrOptions> dgr;
   if (const auto strategy = DgrStrategyByName(config_.retrieval.dgr)) {
     dgr = DgrOptions{.strategy = *strategy,
@@ -125,20 +126,25 @@ void NodeImpl::StartRouter() {
   }
 }
 
+LearningServices NodeImpl::ServicesOfLearning() {
+  return {.clock = &clock_,
+          .transformer = training_.get(),
+          .trajectories = trajectories_.get(),
+          .patterns = patterns_.get(),
+          .whitening = package_.whitening.get(),
+          .package_id = package_.id,
+          .frame = config_.federation.enabled ? frame_.get() : nullptr,
+          .bank_boundaries = LayoutOfUpdates().boundaries,
+          .consents = consents_.get(),
+          .origin = files_->key.id(),
+          .changes = changes_.get(),
+          .catalog = catalog_.get(),
+          .cancelled = [this] { return stopping_.load(); }};
+}
+
 absl::Status NodeImpl::StartLearning() {
   LearningActorOptions learning;
-  learning.services = {.clock = &clock_,
-                       .transformer = training_.get(),
-                       .trajectories = trajectories_.get(),
-                       .patterns = patterns_.get(),
-                       .whitening = package_.whitening.get(),
-                       .package_id = package_.id,
-                       .frame = config_.federation.enabled ? frame_.get() : nullptr,
-                       .consents = consents_.get(),
-                       .origin = files_->key.id(),
-                       .changes = changes_.get(),
-                       .catalog = catalog_.get(),
-                       .cancelled = [this] { return stopping_.load(); }};
+  learning.services = ServicesOfLearning();
   learning.round = RoundOptionsOf(config_.learning, Scale());
   const absl::Status trainable = train::RulesOf(training_->model()).status();
   learning.enabled = config_.learning.enabled && trainable.ok();
@@ -187,7 +193,6 @@ absl::Status NodeImpl::StartDeep(const LearningServices& services) {
   options.services.learning = services;
   options.services.learning.transformer = deep_training_.get();
   options.services.catalog = catalog_.get();
-  RETURN_IF_ERROR(LoadGeneralText());
   options.services.general = &general_passages_;
   options.services.gate = &general_text_;
   options.services.checkpoint_path = LearnedDirOf(config_) + "/checkpoint";
@@ -210,6 +215,30 @@ absl::Status NodeImpl::LoadGeneralText() {
   }
   general_passages_ = *std::move(passages);
   general_text_ = GeneralTextGate(general_passages_.measured);
+  return absl::OkStatus();
+}
+
+UpdateLayout NodeImpl::LayoutOfUpdates() const {
+  return {.frame = frame_.get(),
+          .model_hash = package_.id,
+          .boundaries = DeepBanks(config_.federation.banks).boundaries};
+}
+
+absl::Status NodeImpl::OpenFederatedModel() {
+  FederatedModelOptions options = FederatedOptionsOf(config_);
+  options.layout = LayoutOfUpdates();
+  options.self = files_->key.id();
+  options.general = general_passages_.measured;
+  absl::StatusOr<SealKey> key = FileKey(*database_, kLearnedKeyRow, "the global adapter");
+  const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
+  if (key.ok() && folder.ok()) {
+    options.path = LearnedDirOf(config_) + "/global-adapter";
+    options.key = *std::move(key);
+  } else {  // a full disk keeps no node from serving
+    spdlog::warn("the global adapter would not outlive a restart: {}",
+                 MessageOf(key.ok() ? folder : key.status()));
+  }
+  ASSIGN_OR_RETURN(federated_model_, FederatedModel::Open(std::move(options)));
   return absl::OkStatus();
 }
 
@@ -246,7 +275,6 @@ absl::Status NodeImpl::StartFederation() {
   options.next_boot = [this] { return counters_->NextBoot(); };
   options.key = &files_->key;
   options.clock = &clock_;
-  options.frame = frame_.get();
   options.items = items_.get();
   options.patterns = patterns_.get();
   options.consent = consent_.get();
@@ -255,9 +283,11 @@ absl::Status NodeImpl::StartFederation() {
   options.release = release_.get();
   options.public_examples = static_cast<uint32_t>(config_.privacy.public_examples);
   options.adapters = adapters_.get();
-  options.transformer = training_.get();
+  RETURN_IF_ERROR(OpenFederatedModel());
+  options.model = federated_model_.get();
+  options.learning = ServicesOfLearning();
+  options.throttle = throttle_.get();
   options.learning_pool = &learning_pool_;
-  options.cancelled = [this] { return stopping_.load(); };
   options.dial = [this](const std::string& address) { dialer_.Dial(address); };
   options.round = std::chrono::seconds(config_.federation.round_seconds);
   options.trust.load_revocations = [this, issuer = options.gossip.certificate.issuer] {

@@ -26,6 +26,7 @@
 #include "node/actors/deep_memory.h"
 #include "node/actors/dp_release.h"
 #include "node/actors/erasure_fence.h"
+#include "node/actors/federated_model.h"
 #include "node/actors/federation.h"
 #include "node/actors/general_text.h"
 #include "node/actors/general_text_gate.h"
@@ -38,6 +39,7 @@
 #include "node/actors/request_router.h"
 #include "node/actors/request_trace.h"
 #include "node/actors/router_learner.h"
+#include "node/actors/update_layout.h"
 #include "node/admission_office.h"
 #include "node/api/api_tokens.h"
 #include "node/api/link.h"
@@ -101,6 +103,10 @@ class NodeImpl final : public Node {
     return package_.whitening == nullptr ? kPlainSimilarity : kWhitenedSimilarity;
   }
   absl::Status StartFederation();
+  absl::Status OpenFederatedModel();
+  UpdateLayout LayoutOfUpdates() const;
+  // What loops that learn work with, but for what each of them has of its own.
+  LearningServices ServicesOfLearning();
   // What is wrong with ledger or policy keeps it from releasing anything, not the node from
   // serving.
   void PrepareReleases();
@@ -150,6 +156,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<ThreadParallelRunner> deep_runner_;
   std::unique_ptr<Transformer> deep_training_;  // used on deep_pool_ only
   std::unique_ptr<Frame> frame_;
+  std::unique_ptr<FederatedModel> federated_model_;  // used on learning_pool_ only; null: none
   std::unique_ptr<AdapterCatalog> catalog_;
   std::unique_ptr<AdapterSource> adapters_;
   UsualEntropy usual_entropy_;  // used on compute_pool_ only

@@ -51,8 +51,7 @@ void NodeImpl::PrepareReleases() {
       .delta = double{privacy.delta},
       .signal = double{privacy.signal},
       .interval = std::chrono::seconds(privacy.release_seconds),
-      .frame = frame_.get(),
-      .model_hash = package_.id,
+      .layout = LayoutOfUpdates(),
       .random = SecureRandomBytes,
       .clock = &clock_,
   };

@@ -30,7 +30,25 @@ absl::StatusOr<ShadowScore> Score(const BankedValues& candidate, const ShadowEva
   return score;
 }
 
+bool MayCommit(const BankScore& score, const GateOptions& options) {
+  const bool harmless = options.commits_harmless && std::isfinite(score.gain) &&
+                        std::isfinite(score.standard_error) && !ShowsHarm(score, options);
+  return (harmless || ShowsGain(score, options)) && score.general_loss <= options.max_general_loss;
+}
+
 }  // namespace
+
+std::string_view BankVerdictName(BankVerdict verdict) {
+  switch (verdict) {
+    case BankVerdict::kUnchanged:
+      return "unchanged";
+    case BankVerdict::kCommitted:
+      return "committed";
+    case BankVerdict::kRolledBack:
+      return "rolled_back";
+  }
+  return "unknown";
+}
 
 bool ShowsGain(const BankScore& score, const GateOptions& options) {
   return score.documents >= options.least_documents && std::isfinite(score.gain) &&
@@ -60,11 +78,11 @@ absl::StatusOr<GateOutcome> GateBanks(const BankedValues& current, const BankedV
     if (candidate[bank] == current[bank]) {
       continue;
     }
-    const bool gains = ShowsGain(outcome.score.banks[bank], options);
-    outcome.verdicts[bank] = gains ? BankVerdict::kCommitted : BankVerdict::kRolledBack;
-    some_kept |= gains;
-    some_dropped |= !gains;
-    if (gains) {
+    const bool commits = MayCommit(outcome.score.banks[bank], options);
+    outcome.verdicts[bank] = commits ? BankVerdict::kCommitted : BankVerdict::kRolledBack;
+    some_kept |= commits;
+    some_dropped |= !commits;
+    if (commits) {
       outcome.values[bank] = candidate[bank];
     }
   }
@@ -78,7 +96,7 @@ absl::StatusOr<GateOutcome> GateBanks(const BankedValues& current, const BankedV
   bool holds = left.general_loss <= options.max_general_loss;
   for (size_t bank = 0; bank < current.size(); ++bank) {
     holds &=
-        outcome.verdicts[bank] != BankVerdict::kCommitted || ShowsGain(left.banks[bank], options);
+        outcome.verdicts[bank] != BankVerdict::kCommitted || MayCommit(left.banks[bank], options);
   }
   if (!holds) {
     outcome.all_rolled_back = true;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,6 +22,9 @@ struct BankScore {
   double gain = 0;            // nats per token, above 0: the candidate is better
   double standard_error = 0;  // of the gain, over documents
   size_t documents = 0;
+  // By how much of itself the NELBO of general text at the bank's t worsens; 0 where the evaluation
+  // does not tell it by bank.
+  double general_loss = 0;
 };
 
 struct ShadowScore {
@@ -38,6 +42,9 @@ struct GateOptions {
   double max_general_loss = 0.005;
   // Fewer held-out documents decide nothing.
   size_t least_documents = 5;
+  // Commits a bank that shows neither gain nor harm, too: what helps other nodes' texts says little
+  // about this node's.
+  bool commits_harmless = false;
 };
 
 // Whether a bank's gain is shown, or its opposite is. A gain that is no finite number is not.
@@ -50,18 +57,21 @@ enum class BankVerdict : uint8_t {
   kRolledBack,
 };
 
+std::string_view BankVerdictName(BankVerdict verdict);  // "unchanged", "committed", ...
+
 struct GateOutcome {
   BankedValues values;  // what to serve: the candidate's where committed, else the current ones
   std::vector<BankVerdict> verdicts;
   ShadowScore score;  // of the whole candidate
-  // Everything was rolled back because what was left of it worsens general text or does not gain
-  // without the rest.
+  // Everything was rolled back because what was left of it worsens general text or cannot be
+  // committed without the rest.
   bool all_rolled_back = false;
 };
 
-// Commits the banks that gain beyond their standard error and rolls the others back; where some
-// were, what is left is evaluated once more, since a node may mix neighbouring banks, and all of it
-// rolled back unless it still gains. INVALID_ARGUMENT for values that do not have the same banks
+// Commits the banks that gain beyond their standard error (or do no harm, as `options` have it) and
+// do not worsen general text, and rolls the others back; where some were, what is left is evaluated
+// once more, since a node may mix neighbouring banks, and all of it rolled back unless that still
+// holds. INVALID_ARGUMENT for values that do not have the same banks
 // and sizes, or an evaluation of other banks; errors of the evaluation.
 absl::StatusOr<GateOutcome> GateBanks(const BankedValues& current, const BankedValues& candidate,
                                       const ShadowEvaluation& evaluate, const GateOptions& options);

@@ -96,6 +96,12 @@ absl::Status CheckInput(const DafRoundInput& input, const DafRoundOptions& optio
 absl::Status Admit(const PeerRecord& record, const AdapterUpdate& update,
                    const DafRoundInput& input, const DafRoundOptions& options) {
   RETURN_IF_ERROR(CheckAdapterUpdate(update, options.rules));
+  if (input.from_frozen && update.round != 0) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kUpdateInvalid,
+                 "update began from the global adapter of round {}, which this node does not have; "
+                 "updates of this cluster begin from the frozen model, round 0",
+                 update.round);
+  }
   if (update.round > input.round) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kUpdateInvalid,
                  "update began from round {}, this node is at {}; it may count once the node has "
@@ -122,7 +128,8 @@ PeerRecord RecordOf(const PeerUpdate& peer, const DafRoundInput& input,
   const AdapterUpdate& update = *peer.update;
   return {.origin = peer.origin,
           .round = update.round,
-          .staleness = input.round > update.round ? input.round - update.round : 0,
+          .staleness =
+              input.round > update.round && !input.from_frozen ? input.round - update.round : 0,
           .examples = update.examples,
           .norm = NormOf(update),
           .reputation = reputation == nullptr ? 0.5 : reputation->Of(peer.origin, input.round),

@@ -50,7 +50,10 @@ struct PeerRecord {
 
 struct DafRoundInput {
   NodeId self{};
-  uint64_t round = 0;                     // of the node's global adapter
+  uint64_t round = 0;  // of the node's global adapter
+  // Updates begin from no global adapter but from the frozen model, which is round 0 for everybody:
+  // none is stale, one that says another round is refused, and `current` is zeros.
+  bool from_frozen = false;
   std::vector<float> boundaries;          // of its banks, ascending within 0 to 1
   TimestepHistogram schedule{};           // what the node itself trains on
   const BankedValues* current = nullptr;  // the global adapter's values, by bank

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -75,6 +77,17 @@ void CombineClusters(const StrategyOptions& options, const AggregationRule& rule
 }
 
 }  // namespace
+
+std::optional<Strategy> StrategyByName(std::string_view name) {
+  constexpr std::pair<std::string_view, Strategy> kNames[] = {
+      {"timestep", Strategy::kTimestepAligned},
+      {"quality", Strategy::kQualityWeighted},
+      {"schedule", Strategy::kScheduleSimilarity},
+      {"hybrid", Strategy::kHybrid}};
+  const auto* const found =
+      std::ranges::find(kNames, name, &std::pair<std::string_view, Strategy>::first);
+  return found == std::end(kNames) ? std::nullopt : std::optional(found->second);
+}
 
 absl::Status CheckStrategy(const StrategyOptions& options) {
   const double sum = options.timestep_weight + options.quality_weight + options.schedule_weight;

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,6 +23,9 @@ enum class Strategy : uint8_t {
   kScheduleSimilarity,  // clusters of like t-histograms: the rule within them, then over them
   kHybrid,              // a weighted mean of the three weights, without clusters
 };
+
+// "timestep", "quality", "schedule", "hybrid"; nullopt for any other.
+std::optional<Strategy> StrategyByName(std::string_view name);
 
 struct StrategyOptions {
   Strategy strategy = Strategy::kTimestepAligned;

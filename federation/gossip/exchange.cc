@@ -9,6 +9,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/daf/adapter_delta.h"
+#include "federation/daf/update_payload.h"
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
 #include "federation/patterns/shared_pattern.h"
@@ -28,8 +29,17 @@ ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore
       outbox_(&outbox),
       mesh_(&mesh) {}
 
+void ItemExchange::LinkUp(LinkId link, bool knows_banks) {
+  links_.insert(link);
+  if (!knows_banks) {
+    older_links_.insert(link);
+    older_may_lack_ = true;
+  }
+}
+
 void ItemExchange::LinkDown(LinkId link) {
   links_.erase(link);
+  older_links_.erase(link);
   to_announce_.erase(link);
   fetcher_.LinkDown(link);
   promises_.LinkDown(link);
@@ -55,6 +65,10 @@ bool ItemExchange::Holds(const Digest& id, LinkId link) const {
 
 bool ItemExchange::Known(const Digest& id) const {
   return table_.Find(id) != nullptr || table_.Buried(id) || fetcher_.Transferring(id);
+}
+
+bool ItemExchange::MayHave(LinkId link, const Item& item) const {
+  return !older_links_.contains(link) || !IsUpdateOfBanks(item);
 }
 
 void ItemExchange::TrimHolders() {
@@ -217,7 +231,7 @@ absl::Status ItemExchange::OnIWant(LinkId link, const federation::v1::IWant& i_w
       return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                    "requested id has {} bytes; update the sending node", bytes.size());
     }
-    if (const Item* item = table_.Find(*id)) {
+    if (const Item* item = table_.Find(*id); item != nullptr && MayHave(link, *item)) {
       PushTo(link, *item);
     } else if (table_.Buried(*id) && MayDeny(link, now.now)) {  // who asked need not wait
       federation::v1::Frame frame;
@@ -340,6 +354,11 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload)
     ASSIGN_OR_RETURN(const SharedPattern pattern, DecodeSharedPattern(AsBytes(payload)));
     return CheckSharedPattern(pattern, rules_.patterns);
   }
+  if (UpdateVersionOf(payload) == kUpdateVersionOfBanks) {
+    ASSIGN_OR_RETURN(const AdapterUpdate update, DecodeAdapterUpdate(AsBytes(payload)));
+    return CheckAdapterUpdate(update,
+                              BankedRules(rules_.updates, local_->model_hash, local_->frame_id));
+  }
   ASSIGN_OR_RETURN(const AdapterDelta delta, DecodeAdapterDelta(AsBytes(payload)));
   return CheckCores(delta.cores, rules_.updates);
 }
@@ -414,7 +433,7 @@ void ItemExchange::Spread(const Item& item, int64_t wall_ms) {
   const bool fresh = wall_ms - item.created_ms <= limits::kPushAgeMillis &&
                      (holders == holders_.end() || !holders->second.solicited);
   for (const LinkId link : mesh_->links()) {
-    if (Holds(item.id, link)) {
+    if (Holds(item.id, link) || !MayHave(link, item)) {
       continue;
     }
     if (fresh) {

@@ -48,7 +48,9 @@ class ItemExchange {
                const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer, Outbox& outbox,
                const Mesh& mesh);
 
-  void LinkUp(LinkId link) { links_.insert(link); }
+  // A link whose peer does not know updates of banks (`knows_banks`) is never told of them: it
+  // would take them for forgeries.
+  void LinkUp(LinkId link, bool knows_banks);
   void LinkDown(LinkId link);
   void SetRtt(LinkId link, Duration rtt) { fetcher_.SetRtt(link, rtt); }
 
@@ -58,7 +60,7 @@ class ItemExchange {
   absl::Status OnChunkRequest(LinkId link, const federation::v1::ChunkRequest& request);
   absl::Status OnChunk(LinkId link, const federation::v1::Chunk& chunk, Instant now);
   // The opening message of a reconciliation.
-  federation::v1::ReconMessage OpenItems() const;
+  federation::v1::ReconMessage OpenItems(LinkId link) const;
   // Whether the peer has other items than we.
   absl::StatusOr<bool> OnReconciliation(LinkId link, const federation::v1::ReconMessage& message,
                                         Instant now);
@@ -104,6 +106,8 @@ class ItemExchange {
   void OnMissing(LinkId link, const Digest& id, uint32_t index);
   // UPDATE_INVALID for a late chunk that is not the one of an item that is here.
   absl::Status CheckLateChunk(const Digest& id, uint32_t index, std::string_view data) const;
+  // Whether the peer of a link can do anything with an item.
+  bool MayHave(LinkId link, const Item& item) const;
   absl::Status OnKnownPush(LinkId link, const Digest& id);
   // Forgets who has what is neither here nor on its way.
   void TrimHolders();
@@ -112,6 +116,8 @@ class ItemExchange {
   absl::Status CheckNumber(const PendingItem& item, bool solicited);
   void DropAll(const std::function<bool(const Item&)>& which);
   absl::Status CheckContent(ItemKind kind, std::string_view payload) const;
+  // Offers this node's newest update of banks again as one of version 1, once.
+  void OfferToOlderPeers(Instant now);
   // `link` delivered the last chunk.
   absl::Status Complete(LinkId link, Fetcher::Complete complete);
   // Inserts, reports and spreads. Returns whether it was kept.
@@ -138,7 +144,9 @@ class ItemExchange {
   EquivocationDetector manifests_;  // verified ones: tells a second message from a second copy
   std::vector<Conviction> convictions_;
   std::set<LinkId> links_;
-  std::map<Digest, Holders> holders_;                  // of live items and of those in transfer
+  std::set<LinkId> older_links_;       // of them, whose peers do not know updates of banks
+  bool older_may_lack_ = false;        // the newest own update, as one that they know
+  std::map<Digest, Holders> holders_;  // of live items and of those in transfer
   std::map<LinkId, std::vector<Digest>> to_announce_;  // with the next tick
   std::map<Digest, std::shared_ptr<const MerkleTree>> trees_;
   int64_t wall_ms_ = 0;  // of the current input

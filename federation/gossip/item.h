@@ -31,9 +31,13 @@ struct Item {
   int64_t created_ms = 0;
   int64_t expires_ms = 0;
   std::shared_ptr<const Envelope> envelope;
-  // Encoded AdapterDelta or SharedPattern; never null.
+  // Encoded AdapterDelta, AdapterUpdate or SharedPattern; never null.
   std::shared_ptr<const std::string> payload;
 };
+
+// Whether the payload is an update of version 2, of banks: peers of protocol versions before 4 do
+// not know it.
+bool IsUpdateOfBanks(const Item& item);
 
 // Rebuilds an item from its stored parts. ENVELOPE_MALFORMED or UPDATE_INVALID if they do not
 // belong together. Trusts the store: signatures were checked before it was written.

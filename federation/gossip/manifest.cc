@@ -5,6 +5,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/daf/update_payload.h"
 #include "federation/gossip/merkle.h"
 #include "federation/limits.h"
 
@@ -59,6 +60,11 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
                  manifest.payload_bytes, limits::kMaxPayloadBytes);
   }
   return manifest;
+}
+
+bool IsUpdateOfBanks(const Item& item) {
+  return item.kind == ItemKind::kAdapterDelta &&
+         UpdateVersionOf(*item.payload) == kUpdateVersionOfBanks;
 }
 
 absl::StatusOr<Item> MakeItem(Envelope envelope, std::string payload) {

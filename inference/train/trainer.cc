@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "base/reasons.h"
@@ -150,14 +151,23 @@ absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, cons
                  "the frame's target {} is not in the last layer; make another frame",
                  frame.target);
   }
-  ChangeSet<float> changes(train::NetworkShape::Of(model.config()));
-  changes.AddCore(*site, static_cast<size_t>(frame.rank), 1.0F, frame.p, frame.q);
+  const BankSchedule schedule{.boundaries = options.bank_boundaries};
+  RETURN_IF_ERROR(CheckSchedule(schedule));
+  ChangeSet<float> changes(train::NetworkShape::Of(model.config()), schedule);
+  const bool banked = schedule.banks() > 1;
+  for (size_t bank = 0; bank < schedule.banks(); ++bank) {
+    changes.AddCore(*site, static_cast<size_t>(frame.rank), 1.0F, frame.p, frame.q,
+                    {.bank = banked ? std::optional(bank) : std::nullopt});
+  }
   TrainingResult result;
   const Lesson lesson{.examples = examples,
                       .held_out = held_out.empty() ? examples : held_out,
                       .learning_rate = kCoreLearningRate};
   RETURN_IF_ERROR(Train(transformer, lesson, base, options, &changes, &result));
   result.core = changes.parameters();
+  if (banked) {
+    return result;
+  }
   ASSIGN_OR_RETURN(result.adapter,
                    AdapterFromCore(frame, result.core, options.name, options.version, 1.0F));
   return result;

@@ -35,6 +35,9 @@ struct TrainingOptions {
   // Which matrix of the last layer a LoRA changes: "attn_output", "ffn_gate", "ffn_up", "ffn_down",
   // or "output" for the head. A core changes its frame's target.
   std::string target = "attn_output";
+  // Boundaries of t, as BankSchedule's, of a core of several banks, each trained on the maskings
+  // whose t is in it. Empty: one core for all t.
+  std::vector<float> bank_boundaries;
   std::string name = "overlay";  // of the adapter
   uint32_t version = 1;
   int held_out_samples = 16;  // mask draws of the held-out score, stratified over t
@@ -52,8 +55,9 @@ inline constexpr float kLoraLearningRate = 0.01F;
 inline constexpr float kCoreLearningRate = 0.1F;
 
 struct TrainingResult {
-  std::shared_ptr<const Adapter> adapter;
-  // R-core in the frame, rank x rank; empty for plain LoRA.
+  std::shared_ptr<const Adapter> adapter;  // null for a core of several banks
+  // R-core in the frame, rank x rank, or those of all banks one after the other; empty for plain
+  // LoRA.
   std::vector<float> core;
   // Masked-diffusion NELBO of the held-out examples on masks never trained on, nats per token.
   double held_out_before = 0;
@@ -78,8 +82,9 @@ absl::StatusOr<TrainingResult> TrainLastLayerLora(Transformer& transformer,
                                                   const AdapterMix* base,
                                                   const TrainingOptions& options);
 
-// The same with an R-core: y += P R Q x, R from zero, P and Q fixed by the frame. Scored on
-// `held_out` as TrainLora is.
+// The same with an R-core, or one for each bank: y += P R Q x, R from zero, P and Q fixed by the
+// frame. Scored on `held_out` as TrainLora is. ADAPTER_INVALID for boundaries that CheckSchedule
+// refuses.
 absl::StatusOr<TrainingResult> TrainLastLayerCore(Transformer& transformer, const Frame& frame,
                                                   std::span<const TrainingExample> examples,
                                                   std::span<const TrainingExample> held_out,

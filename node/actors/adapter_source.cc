@@ -102,8 +102,8 @@ absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embe
 void AdapterSource::AddParts(const BankChoice& choice, size_t begin, size_t end,
                              ChosenAdapters* chosen) {
   for (size_t i = 0; i < choice.parts.size(); ++i) {
-    const AdapterMix::Part& part = choice.parts[i];
-    chosen->parts.push_back({.adapter = StaticTalora(part.adapter),
+    const Part& part = choice.parts[i];
+    chosen->parts.push_back({.adapter = part.adapter,
                              .weight = part.weight,
                              .t_min = LastBelow(begin),
                              .t_max = LastBelow(end)});
@@ -197,9 +197,10 @@ absl::StatusOr<AdapterSource::BankChoice> AdapterSource::UseHits(
                 [&](const RetrievedPattern& hit) { return hit.similarity < options_.threshold; });
   Load(hits);
   Selection selection = SelectAdapters(hits, registry_, options_);
-  BankChoice choice{.parts = std::move(selection.mix.parts), .uses = {}};
-  for (size_t i = 0; i < choice.parts.size(); ++i) {
-    const AdapterMix::Part& part = choice.parts[i];
+  BankChoice choice;
+  for (size_t i = 0; i < selection.mix.parts.size(); ++i) {
+    const AdapterMix::Part& part = selection.mix.parts[i];
+    choice.parts.push_back({.adapter = StaticTalora(part.adapter), .weight = part.weight});
     choice.uses.push_back({.name = part.adapter->name,
                            .version = part.adapter->version,
                            .weight = part.weight,
@@ -221,7 +222,7 @@ AdapterSource::BankChoice AdapterSource::Federated() {
           .uses = {{.name = federated_->name, .version = federated_->version, .weight = 1}}};
 }
 
-void AdapterSource::SetFederated(std::shared_ptr<const Adapter> adapter) {
+void AdapterSource::SetFederated(std::shared_ptr<const Talora> adapter) {
   MutexLock lock(mutex_);
   federated_ = std::move(adapter);
 }

@@ -82,13 +82,17 @@ class AdapterSource {
                                              UncertaintyKind kind,
                                              const PatternFactor& factor = nullptr);
 
-  // Replaces the federated adapter; null for none.
-  void SetFederated(std::shared_ptr<const Adapter> adapter);
+  // Replaces the federated adapter, which may have banks of its own; null for none.
+  void SetFederated(std::shared_ptr<const Talora> adapter);
 
  private:
+  struct Part {
+    std::shared_ptr<const Talora> adapter;
+    float weight = 1;
+  };
   // What acts in a bank: adapters with their weights.
   struct BankChoice {
-    std::vector<AdapterMix::Part> parts;
+    std::vector<Part> parts;
     std::vector<AdapterUse> uses;  // of each part
   };
   // Those of a bank's patterns.
@@ -120,7 +124,7 @@ class AdapterSource {
   const StorePatternIndex index_;
   AdapterRegistry registry_;
   Mutex mutex_;
-  std::shared_ptr<const Adapter> federated_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const Talora> federated_ ABSL_GUARDED_BY(mutex_);
   // What the registry holds, in order of loading: the oldest goes first.
   std::deque<std::pair<std::string, uint32_t>> loaded_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> reported_

@@ -20,6 +20,7 @@
 #include "inference/adapter/bank.h"
 #include "inference/train/network.h"
 #include "inference/train/trainer.h"
+#include "node/actors/bank_evaluation.h"
 #include "node/actors/consent_book.h"
 #include "node/actors/lesson_clusters.h"
 #include "node/actors/pattern_payload.h"
@@ -81,6 +82,16 @@ LessonSplit AgreedLessons(const LearningServices& services, LessonSplit split, S
   return split;
 }
 
+// Leaves out what judges the updates of peers and this node's own alike, unless nothing else is
+// left.
+void KeepJudgesBack(std::vector<const Lesson*>* taught) {
+  const auto judges = std::ranges::stable_partition(
+      *taught, [](const Lesson* lesson) { return !JudgesUpdates(lesson->trajectory.response_id); });
+  if (judges.begin() != taught->begin()) {
+    taught->erase(judges.begin(), judges.end());
+  }
+}
+
 // The core of what was taught, which may be shared: none if it does not pass the gate that the
 // adapter passed. On the bare model: peers add it to theirs, which have other adapters beneath.
 absl::StatusOr<SharedCore> TrainCore(const LearningServices& services,
@@ -90,16 +101,18 @@ absl::StatusOr<SharedCore> TrainCore(const LearningServices& services,
   if (services.frame == nullptr) {
     return core;
   }
-  const LessonSplit split = AgreedLessons(services, all, &core);
+  LessonSplit split = AgreedLessons(services, all, &core);
+  KeepJudgesBack(&split.taught);
   if (split.taught.empty()) {
     return SharedCore();
   }
   const Model& model = services.transformer->model();
+  TrainingOptions training = MakeTrainingOptions(services, options, seed);
+  training.bank_boundaries = services.bank_boundaries;
   ASSIGN_OR_RETURN(
       TrainingResult result,
       TrainLastLayerCore(*services.transformer, *services.frame, MakeExamples(model, split.taught),
-                         MakeExamples(model, split.held_back), nullptr,
-                         MakeTrainingOptions(services, options, seed)));
+                         MakeExamples(model, split.held_back), nullptr, training));
   if (!Improves(result, options)) {
     return SharedCore();
   }
@@ -163,6 +176,7 @@ Pattern WithLessons(const LearningServices& services, Lessons lessons, Pattern p
   // A row that does not decode is replaced; whether it was made private nobody knows.
   const auto before = DecodePatternPayload(pattern.payload);
   PatternPayload payload{.core = std::move(lessons.core.values),
+                         .core_boundaries = services.bank_boundaries,
                          .withheld = !before.ok() || before->withheld,
                          .deep_version = lessons.deep_version,
                          .contributors = std::move(lessons.core.contributors),

@@ -23,10 +23,6 @@ namespace {
 
 constexpr uint8_t kReleasedUse = consent_purposes::kTraining | consent_purposes::kSharing;
 
-size_t ValuesOf(const Frame& frame) {
-  return static_cast<size_t>(frame.rank) * static_cast<size_t>(frame.rank);
-}
-
 // When the ledger was charged last.
 int64_t LastCharge(const PrivacyLedgerStore& ledger) {
   int64_t last_ms = 0;
@@ -40,12 +36,16 @@ int64_t LastCharge(const PrivacyLedgerStore& ledger) {
   return last_ms;
 }
 
-std::vector<float> ValuesOf(const ReleasePayload& payload) {
-  std::vector<float> values(payload.units.size());
-  std::ranges::transform(payload.units, values.begin(), [&payload](int32_t unit) {
-    return std::ldexp(static_cast<float>(unit), payload.exponent);
-  });
-  return values;
+// The released values by bank, which a release holds one after the other.
+BankedValues ValuesOf(const ReleasePayload& payload, const UpdateLayout& layout) {
+  BankedValues banks;
+  for (size_t begin = 0; begin < payload.units.size(); begin += layout.values_per_bank()) {
+    std::vector<float>& values = banks.emplace_back();
+    for (const int32_t unit : std::span(payload.units).subspan(begin, layout.values_per_bank())) {
+      values.push_back(std::ldexp(static_cast<float>(unit), payload.exponent));
+    }
+  }
+  return banks;
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ absl::StatusOr<dp::NoiseGrid> GridWithin(double epsilon, double delta, double cl
 
 DpRelease::DpRelease(DpReleaseOptions options) : options_(std::move(options)) {
   const absl::StatusOr<dp::NoiseGrid> grid =
-      GridWithin(options_.epsilon, options_.delta, options_.clip_norm, ValuesOf(*options_.frame));
+      GridWithin(options_.epsilon, options_.delta, options_.clip_norm, options_.layout.values());
   usable_ = grid.status();
   if (grid.ok()) {
     grid_ = *grid;
@@ -78,9 +78,11 @@ std::unique_ptr<DpRelease> DpRelease::Create(DpReleaseOptions options) {
 ReleaseTerms DpRelease::Terms() const {
   return {.scope = options_.scope,
           .unit = PrivacyUnit::kNode,
-          .layout = {.model_hash = options_.model_hash,
-                     .frame_id = options_.frame->id,
-                     .bank_values = {static_cast<uint32_t>(ValuesOf(*options_.frame))},
+          .layout = {.model_hash = options_.layout.model_hash,
+                     .frame_id = options_.layout.frame->id,
+                     .bank_values = std::vector<uint32_t>(
+                         options_.layout.banks(),
+                         static_cast<uint32_t>(options_.layout.values_per_bank())),
                      .grid = grid_},
           .delta = options_.delta,
           .contributors = static_cast<double>(contributors()),
@@ -130,13 +132,13 @@ size_t DpRelease::contributors() const {
 absl::Status DpRelease::Check() const {
   RETURN_IF_ERROR(CheckTier(ConsentTier::kDp));
   RETURN_IF_ERROR(dp::RequireSnr({.noise_multiplier = grid_.NoiseMultiplier(),
-                                  .dimension = ValuesOf(*options_.frame),
+                                  .dimension = options_.layout.values(),
                                   .contributors = static_cast<double>(contributors()),
                                   .signal = options_.signal}));
   return CheckBudget({&options_.budget, 1}, PrivacyUnit::kNode, SpentUnits(), cost_);
 }
 
-absl::StatusOr<PreparedRelease> DpRelease::Prepare(std::span<float> values,
+absl::StatusOr<PreparedRelease> DpRelease::Prepare(AdapterUpdate* update,
                                                    std::span<const Contributor> whose,
                                                    const ConsentRegister& consents) {
   RETURN_IF_ERROR(Check());
@@ -146,14 +148,18 @@ absl::StatusOr<PreparedRelease> DpRelease::Prepare(std::span<float> values,
                              .ledger = *options_.ledger,
                              .random = options_.random,
                              .now_ms = options_.clock->WallMillis()};
-  return PrepareRelease(Terms(), guards, {.banks = {&values, 1}, .contributors = whose});
+  std::vector<std::span<float>> banks;
+  for (BankValues& bank : update->banks) {
+    banks.emplace_back(bank.values);
+  }
+  return PrepareRelease(Terms(), guards, {.banks = banks, .contributors = whose});
 }
 
-absl::StatusOr<AdapterDelta> DpRelease::Release(std::span<float> values,
-                                                std::span<const Contributor> whose,
-                                                const ConsentRegister& consents) {
+absl::StatusOr<AdapterUpdate> DpRelease::Release(AdapterUpdate update,
+                                                 std::span<const Contributor> whose,
+                                                 const ConsentRegister& consents) {
   const uint64_t before = SpentUnits();
-  const absl::StatusOr<PreparedRelease> prepared = Prepare(values, whose, consents);
+  const absl::StatusOr<PreparedRelease> prepared = Prepare(&update, whose, consents);
   if (SpentUnits() != before) {
     NoteCharge();  // also of a release that failed behind its charge
   }
@@ -173,7 +179,7 @@ absl::StatusOr<AdapterDelta> DpRelease::Release(std::span<float> values,
       "SNR {:.2f} over {} node(s); epsilon {:.3f} of {:.3f} spent",
       payload.units.size(), prepared->forecast.charge.epsilon, options_.delta,
       prepared->forecast.snr, view.contributors, view.spent_epsilon, view.budget_epsilon);
-  return DeltaOfCore(*options_.frame, ValuesOf(payload));
+  return UpdateOfBanks(options_.layout, ValuesOf(payload, options_.layout), /*examples=*/0);
 }
 
 void DpRelease::NoteCharge() {
@@ -196,7 +202,7 @@ DpReleaseView DpRelease::View() const {
   DpReleaseView view{.scope = options_.scope,
                      .clip_norm = options_.clip_norm,
                      .delta = options_.delta,
-                     .values = ValuesOf(*options_.frame),
+                     .values = options_.layout.values(),
                      .contributors = contributors(),
                      .budget_epsilon = options_.budget.epsilon};
   if (usable_.ok()) {
@@ -225,10 +231,11 @@ DpReleaseView DpRelease::View() const {
 }
 
 DpRelease::Layout DpRelease::LayoutOfPayload() const {
-  const AdapterDelta zeros =
-      DeltaOfCore(*options_.frame, std::vector<float>(ValuesOf(*options_.frame)));
-  const std::string bytes = EncodeAdapterDelta(zeros);
-  const size_t value_bytes = ValuesOf(*options_.frame) * sizeof(float);
+  const UpdateLayout& layout = options_.layout;
+  const BankedValues zeros(layout.banks(), std::vector<float>(layout.values_per_bank()));
+  const std::string bytes = EncodeAdapterUpdate(UpdateOfBanks(layout, zeros, /*examples=*/0));
+  const size_t value_bytes =
+      layout.values() * sizeof(float) + (layout.banks() - 1) * sizeof(uint32_t);
   return {.head = bytes.substr(0, bytes.size() - value_bytes), .value_bytes = value_bytes};
 }
 

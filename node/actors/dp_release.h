@@ -14,8 +14,8 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "federation/daf/adapter_delta.h"
-#include "inference/adapter/frame.h"
+#include "federation/daf/adapter_update.h"
+#include "node/actors/update_layout.h"
 #include "privacy/consent/site_policy.h"
 #include "privacy/consent/user_consent.h"
 #include "privacy/dp/grid_release.h"
@@ -35,8 +35,7 @@ struct DpReleaseOptions {
   double signal = 0.5;   // expected norm of the mean clipped update over the clip norm, 0 to 1
   PrivacyBudget budget;  // of the ledger, for the node's whole life
   Duration interval{};   // between two charges, also over a restart
-  const Frame* frame = nullptr;  // of the core; outlives the release
-  Digest model_hash{};           // of the model package
+  UpdateLayout layout;   // of the update; its frame outlives the release
   // Null: no ledger could be opened, so nothing is released; `unavailable` says why.
   PrivacyLedgerStore* ledger = nullptr;
   absl::Status unavailable;
@@ -92,17 +91,19 @@ class DpRelease {
   // the budget. SIGNAL_TOO_WEAK, PRIVACY_BUDGET_SPENT.
   absl::Status Check() const;
 
-  // Pays for and makes one release of `values`, which are clipped in place. The result holds the
-  // released integers times their unit, clipped to the norm that peers take. Errors of Check and
-  // PrepareRelease; each is noted and logged once, until another one comes or one is made.
-  absl::StatusOr<AdapterDelta> Release(std::span<float> values, std::span<const Contributor> whose,
-                                       const ConsentRegister& consents);
+  // Pays for and makes one release of all banks of `update` together, which it has all of. The
+  // result holds the released integers times their unit, clipped to the norm that peers take, and
+  // does not say of how many examples it is. Errors of Check and PrepareRelease; each is noted and
+  // logged once, until another one comes or one is made.
+  absl::StatusOr<AdapterUpdate> Release(AdapterUpdate update, std::span<const Contributor> whose,
+                                        const ConsentRegister& consents);
   // Notes a refusal that was found before Release.
   void Refuse(const absl::Status& status);
 
   DpReleaseView View() const;
 
-  // The bytes of the next release up to its values, and how many bytes of values follow.
+  // The bytes of the next release up to its values, and how many bytes follow: values, and before
+  // those of each further bank its number.
   struct Layout {
     std::string head;
     size_t value_bytes = 0;
@@ -113,8 +114,7 @@ class DpRelease {
   explicit DpRelease(DpReleaseOptions options);
   ReleaseTerms Terms() const;
   size_t contributors() const;
-  absl::StatusOr<PreparedRelease> Prepare(std::span<float> values,
-                                          std::span<const Contributor> whose,
+  absl::StatusOr<PreparedRelease> Prepare(AdapterUpdate* update, std::span<const Contributor> whose,
                                           const ConsentRegister& consents);
   uint64_t SpentUnits() const;
   void NoteCharge();

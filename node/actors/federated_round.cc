@@ -4,46 +4,21 @@
 #include "node/actors/federated_round.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
-#include "base/reasons.h"
+#include "base/bytes.h"
 #include "base/status.h"
 #include "federation/daf/robust_rules.h"
+#include "federation/daf/update_payload.h"
 #include "federation/limits.h"
-#include "inference/adapter/bank.h"
-#include "node/actors/shared_items.h"
 
 namespace ruvd {
 namespace {
 
 // A trimmed mean of fewer is a mean of clipped updates.
 constexpr size_t kLeastToOutvote = 3;
-
-AdapterUpdateRules RulesOf(const Frame& frame, const Digest& model_hash) {
-  const auto rank = static_cast<uint32_t>(frame.rank);
-  return {.model_hash = model_hash,
-          .frame_id = frame.id,
-          .modules = {{.target = frame.target, .rows = rank, .columns = rank}},
-          .max_norm = UpdateRules().max_norm};
-}
-
-// The core that every node trains: over all t, filed under the bank of t = 1.
-absl::StatusOr<AdapterUpdate> UpdateOf(const Item& item, const Frame& frame,
-                                       const AdapterUpdateRules& rules) {
-  ASSIGN_OR_RETURN(AdapterDelta delta, DecodeAdapterDelta(AsBytes(*item.payload)));
-  const auto core = std::ranges::find_if(delta.cores, [&frame](const CoreDelta& candidate) {
-    return candidate.target == frame.target && candidate.bank == static_cast<uint32_t>(BankOf(1));
-  });
-  if (core == delta.cores.end()) {
-    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                 "update has no core that is served; its sender must use this version");
-  }
-  return AdapterUpdate{.model_hash = rules.model_hash,
-                       .frame_id = rules.frame_id,
-                       .modules = rules.modules,
-                       .banks = {{.bank = 0, .values = std::move(core->values)}}};
-}
 
 void KeepNewest(std::vector<Item>* items, const NodeId& self) {
   if (items->size() <= limits::kMaxContributions) {
@@ -56,37 +31,61 @@ void KeepNewest(std::vector<Item>* items, const NodeId& self) {
   items->resize(limits::kMaxContributions);
 }
 
+// Without measurements nothing is known of quality.
+StrategyOptions StrategyOf(const FederatedRoundOptions& options) {
+  StrategyOptions strategy = options.strategy;
+  if (options.measure) {
+    return strategy;
+  }
+  if (strategy.strategy == Strategy::kQualityWeighted) {
+    strategy.strategy = Strategy::kTimestepAligned;
+  } else if (strategy.strategy == Strategy::kHybrid) {
+    strategy.quality_weight = 0;
+    if (strategy.timestep_weight + strategy.schedule_weight == 0) {
+      strategy.timestep_weight = 1;
+    }
+  }
+  return strategy;
+}
+
 }  // namespace
 
-absl::StatusOr<FederatedRound> CombineNewest(std::vector<Item> newest, const Frame& frame,
-                                             const Digest& model_hash, const NodeId& self) {
-  KeepNewest(&newest, self);
-  const AdapterUpdateRules rules = RulesOf(frame, model_hash);
+absl::StatusOr<FederatedRound> CombineNewest(std::vector<Item> newest,
+                                             const FederatedRoundOptions& options) {
+  KeepNewest(&newest, options.self);
+  const AdapterUpdateRules rules = RulesOf(options.layout);
   std::vector<std::pair<NodeId, AdapterUpdate>> updates;
   FederatedRound round;
   for (const Item& item : newest) {
-    absl::StatusOr<AdapterUpdate> update = UpdateOf(item, frame, rules);
+    absl::StatusOr<AdapterUpdate> update = ReadUpdate(AsBytes(*item.payload), rules);
     if (update.ok()) {
       updates.emplace_back(item.origin, *std::move(update));
     } else {
       round.peers.push_back({.origin = item.origin, .refused = update.status(), .banks = {}});
     }
   }
-  const BankedValues zeros = {std::vector<float>(rules.modules[0].values())};
-  DafRoundInput input{.self = self, .current = &zeros};
+  const BankedValues frozen(options.layout.banks(),
+                            std::vector<float>(options.layout.values_per_bank()));
+  DafRoundInput input{.self = options.self,
+                      .round = options.round,
+                      .from_frozen = true,
+                      .boundaries = options.layout.boundaries,
+                      .schedule = EvenSchedule(),
+                      .current = &frozen,
+                      .updates = {}};
   for (const auto& [origin, update] : updates) {
     input.updates.push_back({.origin = origin, .update = &update});
   }
   const TrimmedMean clipped;
   const AggregationRule* const rule = updates.size() < kLeastToOutvote ? &clipped : nullptr;
+  const DafRoundOptions daf{
+      .rules = rules, .strategy = StrategyOf(options), .rule = rule, .gate = options.gate};
   ASSIGN_OR_RETURN(DafRoundResult result,
-                   AggregateRound(input, {.rules = rules, .rule = rule}, nullptr, nullptr));
-  round.contributors = result.contributors[0];
+                   AggregateRound(input, daf, options.measure, options.reputation));
+  round.target = std::move(result.delta);
+  round.contributors = std::move(result.contributors);
   std::ranges::move(result.peers, std::back_inserter(round.peers));
   std::ranges::sort(round.peers, {}, &PeerRecord::origin);
-  if (round.contributors > 0) {
-    round.delta = DeltaOfCore(frame, std::move(result.delta[0]));
-  }
   return round;
 }
 

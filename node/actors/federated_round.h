@@ -4,31 +4,42 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/bytes.h"
-#include "federation/daf/adapter_delta.h"
 #include "federation/daf/daf_round.h"
 #include "federation/gossip/item.h"
-#include "inference/adapter/frame.h"
+#include "node/actors/update_layout.h"
 
 namespace ruvd {
 
-// What the newest updates of a cluster add up to, and what became of each.
-struct FederatedRound {
-  AdapterDelta delta;             // one core, for the bank of t = 1
-  size_t contributors = 0;        // updates that it is made of; 0: `delta` is empty
-  std::vector<PeerRecord> peers;  // by origin, the node's own among them
+struct FederatedRoundOptions {
+  UpdateLayout layout;  // of this node
+  NodeId self{};
+  StrategyOptions strategy;
+  uint64_t round = 0;  // of this node, by which verdicts about peers fade
+  // Scores what updates do alone, against nothing; null: none is measured, and weights by quality
+  // are those of the timestep-aligned strategy.
+  ShadowEvaluation measure;
+  GateOptions gate;
+  ReputationTable* reputation = nullptr;  // of what is measured; null: peers have none
 };
 
-// Combines the updates of `newest`, one of each origin, by AggregateRound, as updates of one bank
-// for all t, which is what payloads of version 1 are: none is stale, none is measured alone. From
-// five updates on nearest-neighbour mixing with a trimmed mean, from three on clipping around the
-// own one; of fewer each is clipped to norm 1, as nobody can outvote a liar then. An update that
-// does not decode or has another frame, shape or norm is left out, and its record says why. Of more
-// than kMaxContributions the newest count, the own one always. The errors of AggregateRound.
-absl::StatusOr<FederatedRound> CombineNewest(std::vector<Item> newest, const Frame& frame,
-                                             const Digest& model_hash, const NodeId& self);
+// What the newest updates of a cluster say that each bank should be, and what became of each.
+struct FederatedRound {
+  BankedValues target;               // by bank of the layout; zeros where nobody has a say
+  std::vector<size_t> contributors;  // by bank: updates that it is made of
+  std::vector<PeerRecord> peers;     // by origin, the node's own among them
+};
+
+// Combines the updates of `newest`, one of each origin, by AggregateRound, in payloads of either
+// version (ReadUpdate). All begin from the frozen model, so none is stale. From five updates on
+// nearest-neighbour mixing with a trimmed mean, from three on clipping around the own one; of fewer
+// each is clipped to norm 1, as nobody can outvote a liar then. An update that does not decode or
+// has another model, frame, shape or norm is left out, and its record says why. Of more than
+// kMaxContributions the newest count, the own one always. The errors of AggregateRound.
+absl::StatusOr<FederatedRound> CombineNewest(std::vector<Item> newest,
+                                             const FederatedRoundOptions& options);
 
 }  // namespace ruvd

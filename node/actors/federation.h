@@ -14,9 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "federation/actions.h"
-#include "federation/daf/daf_round.h"
 #include "federation/link/link_channel.h"
 #include "node/actors/dp_release.h"
+#include "node/actors/federated_model.h"
 #include "privacy/consent/consent.h"
 #include "privacy/identity/revocation_list.h"
 #include "storage/patterns/pattern_store.h"
@@ -43,7 +43,9 @@ struct FederationView {
   int64_t consent_since_ms = 0;
   uint64_t bytes_shared = 0;
   std::optional<DpReleaseView> release;  // none: the node does not federate
-  std::vector<PeerRecord> peers;         // of the last round of updates that was combined
+  // Of the last round of updates; none where there was none since the start of the node.
+  std::optional<FederatedOutcome> last_round;
+  std::vector<float> boundaries;  // of its banks
 };
 
 struct ConsentAnswer {

@@ -10,14 +10,15 @@
 #include "absl/status/statusor.h"
 #include "base/executor.h"
 #include "federation/gossip_core.h"
-#include "inference/adapter/frame.h"
-#include "inference/model/transformer.h"
 #include "node/actor/actor_system.h"
 #include "node/actors/adapter_source.h"
 #include "node/actors/consent_book.h"
 #include "node/actors/dp_release.h"
+#include "node/actors/federated_model.h"
 #include "node/actors/federation.h"
 #include "node/actors/kept_trust.h"
+#include "node/actors/learning_services.h"
+#include "node/actors/learning_throttle.h"
 #include "storage/consent/consent_store.h"
 #include "storage/consent/withdrawal_store.h"
 #include "storage/items/item_store.h"
@@ -31,7 +32,6 @@ struct FederationActorOptions {
   std::function<absl::StatusOr<uint64_t>()> next_boot;
   const NodeKey* key = nullptr;
   const Clock* clock = nullptr;
-  const Frame* frame = nullptr;
   ItemStore* items = nullptr;
   PatternStore* patterns = nullptr;
   ConsentStore* consent = nullptr;
@@ -40,10 +40,11 @@ struct FederationActorOptions {
   DpRelease* release = nullptr;            // used by this actor only, but for its View
   uint32_t public_examples = 1;            // of a pattern that leaves, at least
   AdapterSource* adapters = nullptr;
-  // For the gate of the federated adapter; used on `learning_pool` only.
-  Transformer* transformer = nullptr;
+  // The global adapter and what its rounds work with; used on `learning_pool` only, one thread.
+  FederatedModel* model = nullptr;
+  LearningServices learning;
+  LearningThrottle* throttle = nullptr;  // null: rounds give way to nobody
   Executor* learning_pool = nullptr;
-  std::function<bool()> cancelled;  // ends a gate between two of its forwards
   // Starts a link to host:port; ends in OpenLink or OnDialFailed. Set before the first Dial action.
   std::function<void(const std::string&)> dial;
   // An actor that cannot load the revocation list does not start.

@@ -17,8 +17,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/reasons.h"
-#include "node/actors/federated_round.h"
-#include "node/actors/general_text_gate.h"
+#include "node/actors/federated_model.h"
 #include "node/actors/kept_trust.h"
 #include "node/actors/own_patterns.h"
 #include "node/actors/own_withdrawals.h"
@@ -41,9 +40,9 @@ class GossipActor final : public Actor<Message> {
   explicit GossipActor(const FederationActorOptions& options)
       : options_(options),
         trust_(options.trust),
-        peer_patterns_(*options.patterns, *options.frame, options.key->id()),
-        own_patterns_(*options.patterns, *options.frame, options.key->id(), options.consents,
-                      options.public_examples) {}
+        peer_patterns_(*options.patterns, *options.model->layout().frame, options.key->id()),
+        own_patterns_(*options.patterns, options.model->layout(), options.key->id(),
+                      options.consents, options.public_examples) {}
   // After a failure or a forced stop nobody else would end these streams.
   ~GossipActor() override {
     for (const auto& [link, sink] : sinks_) {
@@ -109,6 +108,9 @@ class GossipActor final : public Actor<Message> {
     if (own_patterns_.delta_changed() && context.Now() >= next_offer_) {
       OfferOwnDelta(context);
     }
+    if (unfinished_ && !round_running_ && context.Now() >= next_round_) {
+      RunRound(context);
+    }
     return absl::OkStatus();
   }
   absl::Status On(LeaveRequest& message, Context& context) override {
@@ -137,7 +139,8 @@ class GossipActor final : public Actor<Message> {
     view.consent_since_ms = consent_since_ms_;
     view.bytes_shared = core_->counters().payload_bytes_sent;
     view.release = options_.release->View();
-    view.peers = last_round_;
+    view.last_round = last_round_;
+    view.boundaries = options_.model->layout().boundaries;
     message.reply.Send(std::move(view));
     return absl::OkStatus();
   }
@@ -160,13 +163,14 @@ class GossipActor final : public Actor<Message> {
 
   // Items, consent and the federated adapter as they were before the restart.
   absl::Status Restore(Context& context) {
+    Serve(options_.model->adapter());
     RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
     ASSIGN_OR_RETURN(std::vector<Item> items, LoadItems(*options_.items));
     for (const Digest& id : own_patterns_.RemoveTakenBack(&items, core_->consent(), Now())) {
       LogFailure("an item could not be deleted", options_.items->Delete(id));
     }
     Perform(core_->Restore(std::move(items), Now()), context);
-    Aggregate(context);
+    RunRound(context);
     return absl::OkStatus();
   }
 
@@ -219,7 +223,7 @@ class GossipActor final : public Actor<Message> {
       }
     }
     if (deltas_changed) {
-      Aggregate(context);
+      RunRound(context);
     }
     if (leave_ && core_->drained()) {
       leave_->Send(Left{});
@@ -264,77 +268,54 @@ class GossipActor final : public Actor<Message> {
     return peer_patterns_.Store(shared, item.origin);
   }
 
-  // The federated adapter from the newest delta of every node, behind the gate. One at a time: what
-  // peers send while the gate runs is taken together afterwards, so they cannot queue up work.
-  void Aggregate(Context& context) {
-    if (gate_running_) {
-      aggregate_again_ = true;
+  // A round over the newest update of every node. One at a time: what peers send while it runs is
+  // taken together afterwards, so they cannot queue up work.
+  void RunRound(Context& context) {
+    if (round_running_) {
+      round_again_ = true;
       return;
     }
-    absl::StatusOr<FederatedRound> round = CombineNewest(
-        core_->NewestDeltas(), *options_.frame, options_.gossip.model_hash, options_.key->id());
-    if (!round.ok()) {
-      LogFailure("the updates of the cluster could not be combined", round.status());
+    std::vector<Item> newest = core_->NewestDeltas();
+    if (newest.empty()) {
       return;
     }
-    last_round_ = std::move(round->peers);
-    if (round->contributors == 0) {
-      return;
-    }
-    absl::StatusOr<std::shared_ptr<const Adapter>> adapter =
-        FederatedAdapter(round->delta, *options_.frame, ++federated_candidates_);
-    if (!adapter.ok()) {
-      LogFailure("the federated adapter could not be built", adapter.status());
-      return;
-    }
-    Gate(*std::move(adapter), round->contributors, context);
-  }
-
-  void Gate(const std::shared_ptr<const Adapter>& adapter, size_t contributors, Context& context) {
-    auto verdict =
-        std::make_shared<absl::StatusOr<GeneralTextGate::Verdict>>(absl::UnknownError("not run"));
+    auto outcome =
+        std::make_shared<absl::StatusOr<FederatedOutcome>>(absl::UnknownError("not run"));
     const absl::Status started = context.Offload(
         *options_.learning_pool,
-        [gate = gate_, transformer = options_.transformer, adapter, verdict,
-         cancelled = options_.cancelled] {
-          *verdict = gate->Check(*transformer, adapter, cancelled);
+        // Holds nothing of this actor: after a forced stop the round outlives it.
+        [model = options_.model, services = options_.learning, throttle = options_.throttle,
+         newest = std::move(newest), outcome]() mutable {
+          *outcome = model->RunBeside(throttle, std::move(services), std::move(newest));
         },
-        [this, adapter, verdict, contributors](Context& own) {
-          gate_running_ = false;
-          if (absl::IsCancelled(verdict->status())) {
-            return absl::OkStatus();  // the node stops
-          }
-          Serve(adapter, *verdict, contributors);
-          if (std::exchange(aggregate_again_, false)) {
-            Aggregate(own);
-          }
+        [this, outcome](Context& own) {
+          round_running_ = false;
+          EndRound(*outcome, own);
           return absl::OkStatus();
         });
-    gate_running_ = started.ok();
-    LogFailure("the gate of the federated adapter did not start", started);
+    round_running_ = started.ok();
+    LogFailure("a round of updates did not start", started);
   }
 
-  void Serve(const std::shared_ptr<const Adapter>& adapter,
-             const absl::StatusOr<GeneralTextGate::Verdict>& verdict, size_t contributors) {
-    if (!verdict.ok()) {
-      LogFailure("the gate of the federated adapter failed", verdict.status());
-      return;
+  void EndRound(absl::StatusOr<FederatedOutcome>& outcome, Context& context) {
+    next_round_ = context.Now() + options_.round;
+    unfinished_ = outcome.ok() ? outcome->unfinished : absl::IsCancelled(outcome.status());
+    if (unfinished_ && !outcome.ok()) {
+      return;  // the node stops, or a deep round needs the memory
     }
-    if (!verdict->pass) {
-      spdlog::warn(
-          "federated adapter {} of {} node(s) is not served: general text {:.4f} -> {:.4f} nats "
-          "per token",
-          adapter->version, contributors, verdict->before, verdict->after);
-      return;
+    LogFailure("the updates of the cluster could not be combined", outcome.status());
+    if (outcome.ok()) {
+      Serve(outcome->adapter);
+      last_round_ = *std::move(outcome);
     }
-    if (adapter->version < federated_version_) {
-      return;  // a newer one passed meanwhile
+    if (std::exchange(round_again_, false)) {
+      RunRound(context);
     }
-    federated_version_ = adapter->version;
+  }
+
+  void Serve(const std::shared_ptr<const Talora>& adapter) {
     options_.adapters->SetFederated(adapter);
-    spdlog::info(
-        "serving federated adapter {} of {} node(s): general text {:.4f} -> {:.4f} nats per token",
-        adapter->version, contributors, verdict->before, verdict->after);
+    federated_version_ = adapter == nullptr ? 0 : adapter->version;
   }
 
   // What this node, its site and its ledger allow to be chosen.
@@ -468,13 +449,13 @@ class GossipActor final : public Actor<Message> {
   OwnPatterns own_patterns_;
   std::unique_ptr<GossipCore> core_;
   std::map<LinkId, std::shared_ptr<LinkSink>> sinks_;
-  const std::shared_ptr<GeneralTextGate> gate_ = std::make_shared<GeneralTextGate>();
-  uint32_t federated_version_ = 0;     // served
-  uint32_t federated_candidates_ = 0;  // numbered, served or not
-  std::vector<PeerRecord> last_round_;
+  uint32_t federated_version_ = 0;  // served
+  std::optional<FederatedOutcome> last_round_;
+  bool round_running_ = false;
+  bool round_again_ = false;            // updates came while it ran
+  bool unfinished_ = false;             // the last one
+  TimePoint next_round_{};              // where nothing new comes
   std::optional<ReplyTo<Left>> leave_;  // this node leaves
-  bool gate_running_ = false;
-  bool aggregate_again_ = false;
   TimePoint next_offer_{};
   int64_t consent_since_ms_ = 0;
   int64_t consents_checked_ms_ = 0;

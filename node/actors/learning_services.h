@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,14 +32,15 @@ struct LearningServices {
   Transformer* transformer = nullptr;
   TrajectoryStore* trajectories = nullptr;
   PatternStore* patterns = nullptr;
-  const Whitening* whitening = nullptr;   // of embeddings; null: none
-  Digest package_id{};                    // of the model that embeds
-  const Frame* frame = nullptr;           // null: nothing is prepared for sharing
-  const ConsentBook* consents = nullptr;  // whose lessons may be in that; null: everybody's
-  Digest origin{};                        // this node's id
-  ChangeStore* changes = nullptr;         // lists what is changed; null: nobody does
-  AdapterCatalog* catalog = nullptr;      // what acts beneath patterns; null: nothing
-  bool on_demand = false;                 // an operator asked for it
+  const Whitening* whitening = nullptr;     // of embeddings; null: none
+  Digest package_id{};                      // of the model that embeds
+  const Frame* frame = nullptr;             // null: nothing is prepared for sharing
+  std::vector<float> bank_boundaries = {};  // of what is; as UpdateLayout's
+  const ConsentBook* consents = nullptr;    // whose lessons may be in that; null: everybody's
+  Digest origin{};                          // this node's id
+  ChangeStore* changes = nullptr;           // lists what is changed; null: nobody does
+  AdapterCatalog* catalog = nullptr;        // what acts beneath patterns; null: nothing
+  bool on_demand = false;                   // an operator asked for it
   // Polled between forwards: true ends a round.
   std::function<bool()> cancelled = nullptr;
   // Training holds the processor for about so long at a time.

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/daf/update_payload.h"
 #include "node/actors/shared_items.h"
 #include "storage/reasons.h"
 
@@ -26,10 +27,13 @@ void Append(Actions more, Actions* actions) {
                   std::make_move_iterator(more.end()));
 }
 
-bool SameDelta(const Item& item, const AdapterDelta& delta) {
-  AdapterDelta sorted = delta;
-  SortCores(sorted.cores);
-  return !sorted.cores.empty() && EncodeAdapterDelta(sorted) == *item.payload;
+// In either version.
+bool SameUpdate(const Item& item, const AdapterUpdate& update) {
+  if (update.banks.empty()) {
+    return false;
+  }
+  return *item.payload == (IsUpdateOfBanks(item) ? EncodeAdapterUpdate(update)
+                                                 : EncodeAdapterDelta(AsVersion1(update)));
 }
 
 // Whether anything of patterns leaves under a tier.
@@ -48,10 +52,10 @@ absl::Status NobodyAgreed(size_t patterns) {
 
 }  // namespace
 
-OwnPatterns::OwnPatterns(PatternStore& patterns, const Frame& frame, const NodeId& self,
+OwnPatterns::OwnPatterns(PatternStore& patterns, UpdateLayout layout, const NodeId& self,
                          const ConsentBook* consents, uint32_t least_examples)
     : patterns_(patterns),
-      frame_(frame),
+      layout_(std::move(layout)),
       self_(self),
       consents_(consents),
       least_examples_(least_examples),
@@ -70,7 +74,7 @@ bool OwnPatterns::MayLeave(const PatternPayload& payload, ConsentTier tier, Inst
 }
 
 absl::StatusOr<OwnCores> OwnPatterns::NextDelta(ConsentTier tier, Instant now) const {
-  return OwnDelta(patterns_, self_, frame_, [this, tier, now](const PatternPayload& payload) {
+  return OwnUpdate(patterns_, self_, layout_, [this, tier, now](const PatternPayload& payload) {
     return MayLeave(payload, tier, now);
   });
 }
@@ -78,7 +82,7 @@ absl::StatusOr<OwnCores> OwnPatterns::NextDelta(ConsentTier tier, Instant now) c
 absl::Status OwnPatterns::ForEachToLeave(
     Instant now, const std::function<void(const SharedPattern&)>& visit) const {
   return ForEachPatternOf(patterns_, self_, [&](const Pattern& pattern) {
-    const absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, frame_);
+    const absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, *layout_.frame);
     const auto payload = DecodePatternPayload(pattern.payload);
     if (shared.ok() && payload.ok() && pattern.examples >= least_examples_ &&
         MayLeave(*payload, ConsentTier::kPublic, now)) {
@@ -107,13 +111,13 @@ bool OwnPatterns::MayStillLeave(const Item& item, const absl::StatusOr<OwnCores>
     return own.ok() && changed.ok() && !*changed;
   }
   if (item.kind == ItemKind::kAdapterDelta) {
-    return own.ok() && SameDelta(item, own->delta);
+    return own.ok() && SameUpdate(item, own->update);
   }
   const absl::StatusOr<SharedPattern> offered = DecodeSharedPattern(AsBytes(*item.payload));
   const absl::StatusOr<Pattern> stored =
       offered.ok() ? patterns_.Get(offered->id) : offered.status();
   if (!stored.ok() || stored->origin != self_ || stored->examples < least_examples_ ||
-      !ShareablePattern(*stored, frame_).ok()) {
+      !ShareablePattern(*stored, *layout_.frame).ok()) {
     return false;
   }
   const auto payload = DecodePatternPayload(stored->payload);
@@ -246,7 +250,7 @@ absl::StatusOr<Actions> OwnPatterns::RefreshAll(GossipCore& core, Instant now) {
 
 void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCore& core,
                         Instant now, Actions* actions) {
-  const absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, frame_);
+  const absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, *layout_.frame);
   if (!shared.ok()) {
     spdlog::debug("a pattern stays here: {}", MessageOf(shared.status()));
     TakeBack(pattern.id, offered, core, actions);
@@ -305,11 +309,11 @@ absl::StatusOr<Actions> OwnPatterns::OfferDelta(uint64_t round, GossipCore& core
     return Actions();
   }
   ASSIGN_OR_RETURN(OwnCores own, NextDelta(ConsentTier::kPublic, now));
-  if (own.delta.cores.empty()) {
+  if (own.update.banks.empty()) {
     delta_changed_ = false;
     return Actions();
   }
-  ASSIGN_OR_RETURN(Actions actions, core.OfferAdapterDelta(round, std::move(own.delta), now));
+  ASSIGN_OR_RETURN(Actions actions, core.OfferUpdate(round, own.update, now));
   delta_changed_ = false;
   for (const auto& [id, updated_ms] : own.patterns) {
     in_deltas_[id] = updated_ms;
@@ -327,21 +331,21 @@ absl::StatusOr<Actions> OwnPatterns::OfferNoised(uint64_t round, DpRelease& rele
     return Actions();
   }
   ASSIGN_OR_RETURN(OwnCores own, NextDelta(ConsentTier::kDp, now));
-  if (own.delta.cores.empty() || own.patterns == in_deltas_) {
+  if (own.update.banks.empty() || own.patterns == in_deltas_) {
     delta_changed_ = false;
-    if (own.left_out > 0 && own.delta.cores.empty()) {
+    if (own.left_out > 0 && own.update.banks.empty()) {
       release.Refuse(NobodyAgreed(own.left_out));
     }
     return Actions();
   }
-  absl::StatusOr<AdapterDelta> noised =
-      release.Release(own.delta.cores.front().values, own.contributors,
+  const absl::StatusOr<AdapterUpdate> noised =
+      release.Release(std::move(own.update), own.contributors,
                       consents_->ForRelease(ConsentTier::kDp, now.wall_ms));
   if (!noised.ok()) {
     return Actions();  // noted; it is tried again
   }
-  ASSIGN_OR_RETURN(Actions actions, core.OfferAdapterDelta(round, *std::move(noised), now,
-                                                           ShareableKind::kDpAdapterDelta));
+  ASSIGN_OR_RETURN(Actions actions,
+                   core.OfferUpdate(round, *noised, now, ShareableKind::kDpAdapterDelta));
   in_deltas_ = std::move(own.patterns);
   delta_changed_ = false;
   return actions;

@@ -11,10 +11,10 @@
 
 #include "absl/status/statusor.h"
 #include "federation/gossip_core.h"
-#include "inference/adapter/frame.h"
 #include "node/actors/consent_book.h"
 #include "node/actors/dp_release.h"
 #include "node/actors/shared_items.h"
+#include "node/actors/update_layout.h"
 #include "storage/patterns/pattern_store.h"
 
 namespace ruvd {
@@ -36,7 +36,7 @@ class OwnPatterns {
   // null: then patterns are nobody's, and no noised update leaves. A pattern of fewer lessons than
   // `least_examples` stays, as its embedding says too much of their prompts; its core may be part
   // of updates.
-  OwnPatterns(PatternStore& patterns, const Frame& frame, const NodeId& self,
+  OwnPatterns(PatternStore& patterns, UpdateLayout layout, const NodeId& self,
               const ConsentBook* consents = nullptr, uint32_t least_examples = 1);
 
   // Removes the items of an earlier life of the node that may not be offered again under `tier`:
@@ -86,7 +86,7 @@ class OwnPatterns {
   void TakeBack(const PatternId& id, const Offered& offered, GossipCore& core, Actions* actions);
 
   PatternStore& patterns_;
-  const Frame& frame_;
+  const UpdateLayout layout_;
   const NodeId self_;
   const ConsentBook* const consents_;
   const uint32_t least_examples_;

@@ -29,6 +29,8 @@ std::string EncodePatternPayload(const PatternPayload& payload) {
   storage::v1::PatternPayload message;
   message.set_adapter(payload.adapter);
   message.mutable_core()->Assign(payload.core.begin(), payload.core.end());
+  message.mutable_core_boundaries()->Assign(payload.core_boundaries.begin(),
+                                            payload.core_boundaries.end());
   message.set_withheld(payload.withheld);
   message.set_deep_version(payload.deep_version);
   message.set_frame_id(payload.frame_id.data(), payload.frame_id.size());
@@ -58,6 +60,8 @@ absl::StatusOr<PatternPayload> DecodePatternPayload(std::string_view bytes) {
   payload.holds_others = message.holds_others();
   payload.deep_version = message.deep_version();
   payload.core.assign(message.core().begin(), message.core().end());
+  payload.core_boundaries.assign(message.core_boundaries().begin(),
+                                 message.core_boundaries().end());
   std::ranges::copy(message.frame_id(), payload.frame_id.begin());
   for (const auto& row : message.contributors()) {
     payload.contributors.push_back({.user = row.user(), .session = row.session()});

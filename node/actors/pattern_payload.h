@@ -21,6 +21,8 @@ namespace ruvd {
 struct PatternPayload {
   std::string adapter;
   std::vector<float> core;
+  // Of t, ascending within 0 to 1: then `core` holds one core for each bank, one after the other.
+  std::vector<float> core_boundaries = {};
   Digest frame_id{};
   bool withheld = false;  // a client made the pattern private: never to be shared
   // Of the adapter that deep rounds publish, on top of which `adapter` was trained; 0: without.

@@ -8,7 +8,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/daf/adapter_delta.h"
+#include "federation/daf/adapter_update.h"
 #include "federation/patterns/shared_pattern.h"
 #include "node/limits.h"
 
@@ -17,8 +17,8 @@ namespace {
 
 absl::Status AddPlainPayloads(const PreviewQuestion& question, const OwnCores& own,
                               ReleasePreview* preview) {
-  if (!own.delta.cores.empty()) {
-    preview->payloads.push_back(EncodeAdapterDelta(own.delta));
+  if (!own.update.banks.empty()) {
+    preview->payloads.push_back(EncodeAdapterUpdate(own.update));
   }
   return question.own->ForEachToLeave(question.now, [preview](const SharedPattern& pattern) {
     if (preview->payloads.size() < limits::kMaxPreviewPayloads) {
@@ -39,16 +39,16 @@ absl::Status Refusal(const PreviewQuestion& question, const OwnCores& own) {
   if (question.tier == ConsentTier::kDp) {
     RETURN_IF_ERROR(question.release->Check());
   }
-  if (own.delta.cores.empty() && own.left_out > 0) {
+  if (own.update.banks.empty() && own.left_out > 0) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
                  "of all {} patterns somebody whose lessons are in them did not agree, or who that "
                  "is was not noted when they were learned",
                  own.left_out);
   }
-  return own.delta.cores.empty() ? Error(absl::StatusCode::kNotFound, reasons::kNotFound,
-                                         "nothing was learned that could be shared; feedback on "
-                                         "completions teaches it")
-                                 : absl::OkStatus();
+  return own.update.banks.empty() ? Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                                          "nothing was learned that could be shared; feedback on "
+                                          "completions teaches it")
+                                  : absl::OkStatus();
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ absl::StatusOr<ReleasePreview> PreviewNext(const PreviewQuestion& question) {
   preview.patterns = own.patterns.size();
   preview.left_out = own.left_out;
   preview.contributors = own.contributors.size();
-  preview.norm = NormOf(own.delta.cores);
+  preview.norm = NormOf(own.update);
   if (question.tier == ConsentTier::kPublic && question.allowed.ok()) {
     RETURN_IF_ERROR(AddPlainPayloads(question, own, &preview));
   }

@@ -8,14 +8,17 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/daf/adapter_delta.h"
 #include "inference/adapter/adapter_bytes.h"
-#include "inference/adapter/bank.h"
 #include "node/actors/pattern_payload.h"
 
 namespace ruvd {
@@ -49,20 +52,17 @@ CoreDelta CoreOf(const Frame& frame, uint32_t bank, std::vector<float> values) {
           .values = std::move(values)};
 }
 
-bool IsShareable(const PatternPayload& payload, const Frame& frame) {
-  return !payload.withheld && !payload.core.empty() && payload.frame_id == frame.id;
-}
-
 }  // namespace
 
 absl::StatusOr<SharedPattern> ShareablePattern(const Pattern& pattern, const Frame& frame) {
-  ASSIGN_OR_RETURN(PatternPayload payload, DecodePatternPayload(pattern.payload));
+  ASSIGN_OR_RETURN(const PatternPayload payload, DecodePatternPayload(pattern.payload));
   if (payload.withheld) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
                  "pattern {} was made private; it is shared once it is stored as public",
                  ToHex(pattern.id));
   }
-  if (!IsShareable(payload, frame)) {
+  std::optional<std::vector<float>> core = CoreForAllT(payload, frame);
+  if (!core) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
                  "pattern {} has no core in this cluster's frame; it can be shared once feedback "
                  "trains it again",
@@ -76,7 +76,7 @@ absl::StatusOr<SharedPattern> ShareablePattern(const Pattern& pattern, const Fra
   shared.examples = pattern.examples;
   shared.created_ms = pattern.updated_ms;  // a retrained pattern replaces its older self
   shared.centroid = pattern.embedding;
-  shared.cores.push_back(CoreOf(frame, pattern.bank, std::move(payload.core)));
+  shared.cores.push_back(CoreOf(frame, pattern.bank, *std::move(core)));
   return shared;
 }
 
@@ -132,60 +132,74 @@ absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,
   return absl::OkStatus();
 }
 
-AdapterDelta DeltaOfCore(const Frame& frame, std::vector<float> values) {
-  return {.cores = {CoreOf(frame, static_cast<uint32_t>(BankOf(1)), std::move(values))}};
-}
-
-absl::StatusOr<OwnCores> OwnDelta(PatternStore& patterns, const NodeId& self, const Frame& frame,
-                                  const MaySharePattern& may_share) {
+absl::StatusOr<OwnCores> OwnUpdate(PatternStore& patterns, const NodeId& self,
+                                   const UpdateLayout& layout, const MaySharePattern& may_share) {
   OwnCores own;
   std::set<Contributor> contributors;
-  std::vector<double> sum(static_cast<size_t>(frame.rank) * frame.rank, 0.0);
-  double examples = 0;
+  std::vector<std::vector<double>> sums(layout.banks(),
+                                        std::vector<double>(layout.values_per_bank()));
+  uint64_t examples = 0;
   RETURN_IF_ERROR(ForEachPatternOf(patterns, self, [&](Pattern& pattern) -> absl::Status {
     const absl::StatusOr<PatternPayload> payload = DecodePatternPayload(pattern.payload);
     if (!payload.ok()) {
       spdlog::warn("left out: pattern {}: {}", ToHex(pattern.id), MessageOf(payload.status()));
       return absl::OkStatus();
     }
-    if (IsShareable(*payload, frame) && payload->core.size() == sum.size()) {
+    const auto core = payload->withheld ? std::nullopt : CoreByBank(*payload, layout);
+    if (core) {
       if (may_share != nullptr && !may_share(*payload)) {
         ++own.left_out;
         return absl::OkStatus();
       }
       own.patterns[pattern.id] = pattern.updated_ms;
       contributors.insert(payload->contributors.begin(), payload->contributors.end());
-      const double weight = std::max<uint32_t>(pattern.examples, 1);
-      for (size_t i = 0; i < sum.size(); ++i) {
-        sum[i] += weight * payload->core[i];
+      const uint32_t weight = std::max<uint32_t>(pattern.examples, 1);
+      for (size_t bank = 0; bank < sums.size(); ++bank) {
+        for (size_t i = 0; i < sums[bank].size(); ++i) {
+          sums[bank][i] += static_cast<double>(weight) * (*core)[bank][i];
+        }
       }
       examples += weight;
     }
     return absl::OkStatus();
   }));
   if (examples > 0) {
-    std::vector<float> mean(sum.size());
-    for (size_t i = 0; i < sum.size(); ++i) {
-      mean[i] = static_cast<float>(sum[i] / examples);
+    BankedValues means;
+    for (const std::vector<double>& sum : sums) {
+      std::ranges::transform(sum, std::back_inserter(means.emplace_back()), [examples](double v) {
+        return static_cast<float>(v / static_cast<double>(examples));
+      });
     }
-    own.delta = DeltaOfCore(frame, std::move(mean));
+    own.update = UpdateOfBanks(layout, std::move(means), examples);
   }
   own.contributors.assign(contributors.begin(), contributors.end());
   return own;
 }
 
-absl::StatusOr<std::shared_ptr<const Adapter>> FederatedAdapter(const AdapterDelta& delta,
-                                                                const Frame& frame,
-                                                                uint32_t version) {
-  const auto bank = static_cast<uint32_t>(BankOf(1));
-  const auto core = std::ranges::find_if(delta.cores, [&](const CoreDelta& candidate) {
-    return candidate.target == frame.target && candidate.bank == bank;
-  });
-  if (core == delta.cores.end()) {
+absl::StatusOr<std::shared_ptr<const Talora>> FederatedAdapter(const BankedValues& values,
+                                                               const UpdateLayout& layout,
+                                                               uint32_t version) {
+  constexpr std::string_view kName = "federated";
+  if (values.size() != layout.banks()) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
-                 "the aggregate has no core of bank {} for {}", bank, frame.target);
+                 "the federated adapter has {} banks where this node has {}", values.size(),
+                 layout.banks());
   }
-  return AdapterFromCore(frame, core->values, "federated", version, kCoreScale);
+  std::vector<std::shared_ptr<const Adapter>> banks;
+  for (const std::vector<float>& bank : values) {
+    ASSIGN_OR_RETURN(banks.emplace_back(),
+                     AdapterFromCore(*layout.frame, bank, std::string(kName), version, kCoreScale));
+  }
+  if (banks.size() == 1) {
+    return StaticTalora(banks.front());
+  }
+  Talora talora{.name = std::string(kName),
+                .version = version,
+                .model_hash = banks.front()->model_hash,
+                .schedule = {.boundaries = layout.boundaries},
+                .residuals = std::move(banks)};
+  RETURN_IF_ERROR(CheckTalora(talora));
+  return std::make_shared<const Talora>(std::move(talora));
 }
 
 FederatedItem ToStored(const Item& item, int64_t received_ms) {

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "federation/daf/adapter_delta.h"
+#include "federation/daf/adapter_update.h"
 #include "federation/gossip/item.h"
 #include "federation/patterns/shared_pattern.h"
 #include "inference/adapter/frame.h"
+#include "inference/adapter/talora.h"
 #include "inference/model/model.h"
 #include "node/actors/pattern_payload.h"
+#include "node/actors/update_layout.h"
 #include "privacy/consent/user_consent.h"
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_store.h"
@@ -35,7 +37,7 @@ absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const Nod
 
 // The mean of this node's cores, and whose they are.
 struct OwnCores {
-  AdapterDelta delta;
+  AdapterUpdate update;                   // no banks: there are no cores
   std::map<PatternId, int64_t> patterns;  // that it is made of, with their updated_ms
   std::vector<Contributor> contributors;  // whose lessons they were trained on, each once
   size_t left_out = 0;                    // patterns with a core that `may_share` refused
@@ -44,22 +46,19 @@ struct OwnCores {
 // Whether those whose lessons a pattern's core was trained on let it leave.
 using MaySharePattern = std::function<bool(const PatternPayload&)>;
 
-// The node's own delta: the mean of its patterns' cores weighted by their examples. Exact, because
-// a core is linear in its frame. No cores if the node has learned nothing it can share. Passes over
-// patterns that are damaged. `may_share` may be null: all of them may.
-absl::StatusOr<OwnCores> OwnDelta(PatternStore& patterns, const NodeId& self, const Frame& frame,
-                                  const MaySharePattern& may_share = nullptr);
+// The node's own update: the mean of its patterns' cores by bank, weighted by their examples.
+// Exact, because a core is linear in its frame; cores of other banks are aligned. No banks if the
+// node has learned nothing it can share. Passes over patterns that are damaged. `may_share` may be
+// null: all of them may.
+absl::StatusOr<OwnCores> OwnUpdate(PatternStore& patterns, const NodeId& self,
+                                   const UpdateLayout& layout,
+                                   const MaySharePattern& may_share = nullptr);
 
-// An update of one core, for the bank of t = 1, scaled to the largest norm that peers take where it
-// is longer.
-AdapterDelta DeltaOfCore(const Frame& frame, std::vector<float> values);
-
-// The served adapter of an aggregate of deltas: its core for the bank of t = 1, the one that every
-// node contributes to. A core of another bank may come from a single node, past the robust mean,
-// and is never served.
-absl::StatusOr<std::shared_ptr<const Adapter>> FederatedAdapter(const AdapterDelta& delta,
-                                                                const Frame& frame,
-                                                                uint32_t version);
+// What is served of a global adapter: its values by bank as an adapter in the frame.
+// UPDATE_INVALID for other sizes and values that are not finite.
+absl::StatusOr<std::shared_ptr<const Talora>> FederatedAdapter(const BankedValues& values,
+                                                               const UpdateLayout& layout,
+                                                               uint32_t version);
 
 FederatedItem ToStored(const Item& item, int64_t received_ms);
 absl::StatusOr<Item> FromStored(const FederatedItem& stored);

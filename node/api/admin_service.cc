@@ -75,8 +75,11 @@ void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* m
     WriteRelease(*view.release, message->mutable_release());
   }
   message->set_federated_adapter_version(view.federated_adapter_version);
-  for (const PeerRecord& peer : view.peers) {
-    WritePeer(peer, message->add_peers());
+  if (view.last_round) {
+    WriteRound(*view.last_round, view.boundaries, message->mutable_federated_round());
+    for (const PeerRecord& peer : view.last_round->peers) {
+      WritePeer(peer, message->add_peers());
+    }
   }
   uint32_t alive = 0;
   for (const Member& member : view.members) {

@@ -163,6 +163,7 @@ absl::Status PatternUpsert::ReadAdapter(const pattern::v1::UpsertPatternRequest&
     payload.deep_version = held.deep_version;
     if (SameToPeers(*existing, *pattern)) {
       payload.core = held.core;
+      payload.core_boundaries = held.core_boundaries;
       payload.frame_id = held.frame_id;
       payload.contributors = held.contributors;
       payload.holds_others = held.holds_others;

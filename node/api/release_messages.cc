@@ -96,10 +96,44 @@ void WritePeer(const PeerRecord& peer, admin::v1::PeerEffect* message) {
   message->set_node_id(ToHex(peer.origin));
   message->set_norm(peer.norm);
   WriteRefusal(peer.refused, message);
-  if (peer.refused.ok() && !peer.banks.empty()) {
+  message->set_reputation(peer.reputation);
+  message->set_examples(peer.examples);
+  if (!peer.refused.ok()) {
+    return;
+  }
+  for (const BankEffect& bank : peer.banks) {
+    auto* const effect = message->add_banks();
+    effect->set_coverage(bank.coverage);
+    effect->set_weight(bank.weight);
+    effect->set_norm(bank.norm);
+    effect->set_distance(bank.distance);
+    effect->set_cosine(bank.cosine);
+    effect->set_gain(bank.alone.gain);
+    effect->set_standard_error(bank.alone.standard_error);
+    effect->set_documents(static_cast<uint32_t>(bank.alone.documents));
+  }
+  if (!peer.banks.empty()) {
     message->set_weight(peer.banks[0].weight);
     message->set_distance(peer.banks[0].distance);
     message->set_cosine(peer.banks[0].cosine);
+  }
+}
+
+void WriteRound(const FederatedOutcome& round, const std::vector<float>& boundaries,
+                admin::v1::FederatedRound* message) {
+  message->set_round(round.round);
+  message->set_judges(static_cast<uint32_t>(round.judges));
+  message->mutable_boundaries()->Assign(boundaries.begin(), boundaries.end());
+  message->set_general_loss(round.general_loss);
+  message->set_unfinished(round.unfinished);
+  for (const BankOutcome& bank : round.banks) {
+    auto* const outcome = message->add_banks();
+    outcome->set_verdict(std::string(BankVerdictName(bank.verdict)));
+    outcome->set_contributors(static_cast<uint32_t>(bank.contributors));
+    outcome->set_gain(bank.score.gain);
+    outcome->set_standard_error(bank.score.standard_error);
+    outcome->set_documents(static_cast<uint32_t>(bank.score.documents));
+    outcome->set_general_loss(bank.score.general_loss);
   }
 }
 

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "federation/daf/daf_round.h"
 #include "node/actors/dp_release.h"
@@ -16,6 +18,8 @@ namespace ruvd {
 void WriteRelease(const DpReleaseView& view, admin::v1::ReleaseStatus* message);
 void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseResponse* message);
 void WritePeer(const PeerRecord& peer, admin::v1::PeerEffect* message);
+void WriteRound(const FederatedOutcome& round, const std::vector<float>& boundaries,
+                admin::v1::FederatedRound* message);
 void WriteUserConsent(const UserConsent& record, admin::v1::UserConsent* message);
 
 // From time 0 on: ConsentBook counts from the moment that it is noted. INVALID_ARGUMENT for one of

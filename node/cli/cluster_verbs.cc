@@ -41,9 +41,18 @@ std::string LastRound(const admin::v1::GetStatusResponse& status) {
   for (const auto& peer : status.peers()) {
     refused += peer.refusal().empty() ? 0 : 1;
   }
-  return status.peers_size() == 0
-             ? "none"
-             : fmt::format("{} update(s), {} left out", status.peers_size() - refused, refused);
+  if (status.peers_size() == 0) {
+    return "none";
+  }
+  int kept = 0;
+  int rolled_back = 0;
+  for (const auto& bank : status.federated_round().banks()) {
+    kept += bank.verdict() == "committed" ? 1 : 0;
+    rolled_back += bank.verdict() == "rolled_back" ? 1 : 0;
+  }
+  return fmt::format("{} update(s), {} left out; of {} bank(s) {} committed, {} rolled back",
+                     status.peers_size() - refused, refused, status.federated_round().banks_size(),
+                     kept, rolled_back);
 }
 
 absl::Status Status(CommandContext& context) {

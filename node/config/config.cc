@@ -156,6 +156,14 @@ absl::Status CheckConfig(const NodeConfig& config) {
     return Missing("federation.authority",
                    "federation needs the cluster authority's public key, see `ruvd init`");
   }
+  if (config.federation.strategy == "hybrid" && config.federation.timestep_weight +
+                                                        config.federation.quality_weight +
+                                                        config.federation.schedule_weight ==
+                                                    0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+                 "federation.strategy = hybrid needs one of federation.timestep_weight, "
+                 "quality_weight and schedule_weight above 0");
+  }
   if (config.storage.hard_reserve_bytes > config.storage.soft_reserve_bytes) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
                  "storage.hard_reserve_bytes = {} is more than storage.soft_reserve_bytes = {}; "

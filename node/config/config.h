@@ -122,10 +122,20 @@ struct NodeConfig {
     std::string certificate;       // admission certificate file; default DATA_DIR/node.cert
     std::string authority;         // the cluster authority's public key, 64 hexadecimal digits
     std::string tls = "required";  // of links: required or off, equal on all nodes
-    int round_seconds = 10;        // how often a changed adapter delta is offered
     int max_stale_hours = 168;     // age of the newest revocation list; 0: however old
-    int core_rank = 32;            // of the shared R-core
-    uint64_t frame_seed = 1;       // of the random frame; equal in the whole cluster
+    int round_seconds = 10;  // how often a changed update is offered, and unfinished rounds go on
+    // Timestep banks of the shared core; 1: one for all t. Those of other nodes may differ.
+    int banks = 1;
+    // What weighs updates: timestep, quality, schedule or hybrid, a mean of the three by weight.
+    std::string strategy = "timestep";
+    float timestep_weight = 1;
+    float quality_weight = 1;
+    float schedule_weight = 1;
+    float outer_step = 1;  // share of the way that a round takes towards what updates say
+    // Which banks of a round are kept: those that are harmless, or those that show a gain.
+    std::string commit = "harmless";
+    int core_rank = 32;       // of the shared R-core
+    uint64_t frame_seed = 1;  // of the random frame; equal in the whole cluster
   } federation;
   // Of what leaves under the tier `dp`: noised updates whose unit is this node.
   struct PrivacySection {

@@ -26,6 +26,8 @@ constexpr std::string_view kDeepGuards[] = {"replay", "replay_kl", "ewc", "repla
 constexpr std::string_view kRouters[] = {"off", "logistic", "fastgrnn", "cascade"};
 constexpr std::string_view kSealKeys[] = {"file", "passphrase", "credential"};
 constexpr std::string_view kLinkTls[] = {"required", "off"};
+constexpr std::string_view kStrategies[] = {"timestep", "quality", "schedule", "hybrid"};
+constexpr std::string_view kCommits[] = {"harmless", "gain"};
 constexpr std::string_view kFormats[] = {"auto", "text", "json"};
 
 // More cores than any machine this is built for, more waiting work than any client waits for: such
@@ -207,8 +209,32 @@ const std::array kKeys = {
               "Age of the newest revocation list above which no new link is taken but from a node "
               "that has a newer one; 0 for an island without its authority.",
               RUVD_FIELD(int, federation.max_stale_hours), 0, kMaxSeconds},
-    ConfigKey{"federation", "round_seconds", "How often a changed adapter delta is offered.",
+    ConfigKey{"federation", "round_seconds",
+              "How often a changed update is offered, and a round that was not finished goes on.",
               RUVD_FIELD(int, federation.round_seconds), 1, kMaxSeconds},
+    ConfigKey{"federation", "banks",
+              "Timestep banks of the shared R-core; 1 is one for all t. Nodes may have different "
+              "ones.",
+              RUVD_FIELD(int, federation.banks), 1, limits::kMaxTimestepBanks},
+    ConfigKey{
+        "federation", "strategy",
+        "What weighs the updates of nodes in each bank: how much of it they cover (timestep), "
+        "what they gain on lessons held out here (quality), how like their schedules are "
+        "(schedule), or all three (hybrid).",
+        RUVD_FIELD(std::string, federation.strategy), 0, 0, TextRule::kOneOf, kStrategies},
+    ConfigKey{"federation", "timestep_weight", "Share of the first in the strategy hybrid.",
+              RUVD_FIELD(float, federation.timestep_weight), 0, 1000},
+    ConfigKey{"federation", "quality_weight", "Share of the second.",
+              RUVD_FIELD(float, federation.quality_weight), 0, 1000},
+    ConfigKey{"federation", "schedule_weight", "Share of the third.",
+              RUVD_FIELD(float, federation.schedule_weight), 0, 1000},
+    ConfigKey{"federation", "outer_step",
+              "Share of the way that a round takes towards what the updates say.",
+              RUVD_FIELD(float, federation.outer_step), 1e-3, 1},
+    ConfigKey{"federation", "commit",
+              "Which banks of a round are kept: those that do no harm to lessons and general text "
+              "(harmless), or only those that also gain (gain).",
+              RUVD_FIELD(std::string, federation.commit), 0, 0, TextRule::kOneOf, kCommits},
     ConfigKey{"federation", "core_rank", "Rank of the shared R-core.",
               RUVD_FIELD(int, federation.core_rank), 1, kMaxRank},
     ConfigKey{"federation", "frame_seed", "Seed of the random frame; equal in the whole cluster.",

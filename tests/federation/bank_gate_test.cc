@@ -72,6 +72,37 @@ TEST(BankGate, FewDocumentsAndNoNumbersDecideNothing) {
   EXPECT_FALSE(GateBanks(current, candidate, Scoring({{kGood, kGood}}), {}).ok());
 }
 
+// As a node takes what helps others: no gain is asked for, no harm is taken, and what is no number
+// is harm.
+TEST(BankGate, WhatDoesNoHarmMayBeCommitted) {
+  const GateOptions harmless{.commits_harmless = true};
+  const BankedValues current = {Filled(0), Filled(0), Filled(0), Filled(0), Filled(0)};
+  const BankedValues candidate(5, Filled(1));
+  const BankScore none{.gain = NAN, .standard_error = 0, .documents = 9};
+  const BankScore no_error{.gain = -1, .standard_error = NAN, .documents = 9};
+  const BankScore unmeasured{};
+  const auto outcome = GateBanks(
+      current, candidate,
+      Scoring({{kUnsure, kBad, none, no_error, unmeasured}, {kUnsure, {}, {}, {}, unmeasured}}),
+      harmless);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->values, (BankedValues{Filled(1), Filled(0), Filled(0), Filled(0), Filled(1)}));
+}
+
+TEST(BankGate, ABankThatWorsensGeneralTextIsRolledBackAlone) {
+  const BankedValues current = {Filled(0), Filled(0)};
+  const BankedValues candidate = {Filled(1), Filled(1)};
+  BankScore worse = kGood;
+  worse.general_loss = 0.006;
+  for (const bool harmless : {false, true}) {
+    const auto outcome = GateBanks(current, candidate, Scoring({{kGood, worse}, {kGood, {}}}),
+                                   {.commits_harmless = harmless});
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_EQ(outcome->values, (BankedValues{Filled(1), Filled(0)}));
+    worse.general_loss = NAN;
+  }
+}
+
 TEST(GlobalAdapter, ARolledBackBankLeavesValuesAndMomentum) {
   const OuterOptions momentum{.kind = OuterOptions::Kind::kMomentum, .step = 1, .momentum = 0.5};
   GlobalAdapter adapter = *GlobalAdapter::Create(2, kValues, momentum);

@@ -104,6 +104,25 @@ TEST(DafRound, AlignsBanksOfDifferentSchedules) {
   EXPECT_FLOAT_EQ(result->delta[1][0], (2 + 3 + 7) / 3.0F);
 }
 
+// Nodes share no rounds: what began from the frozen model is as fresh after a hundred of them.
+TEST(DafRound, WhatBeganFromTheFrozenModelIsNeverStale) {
+  World world;
+  world.round = 100;
+  world.updates = {UpdateOf({0.5F}, {Filled(1), Filled(2)}, 0),
+                   UpdateOf({0.5F}, {Filled(1), Filled(2)}, 5)};
+  DafRoundInput input = world.Input();
+  input.from_frozen = true;
+  const auto result = AggregateRound(input, world.options, nullptr, nullptr);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->contributors, (std::vector<size_t>{1, 1}));
+  EXPECT_EQ(result->peers[0].staleness, 0u);
+  EXPECT_EQ(result->peers[0].banks[0].weight, 1);
+  EXPECT_EQ(ReasonOf(result->peers[1].refused), reasons::kUpdateInvalid);
+  EXPECT_EQ(AggregateRound(world.Input(), world.options, nullptr, nullptr)->contributors,
+            (std::vector<size_t>{0, 0}))
+      << "too old both, where rounds are shared";
+}
+
 TEST(DafRound, DoesNotDependOnTheOrderOfUpdatesBitForBit) {
   World world;
   Random random(3);

@@ -15,7 +15,6 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/adapter/bank.h"
 #include "node/actors/consent_book.h"
 #include "privacy/identity/node_key.h"
 #include "privacy/reasons.h"
@@ -58,7 +57,7 @@ class DpReleaseTest : public DatabaseTest {
                              .epsilon = terms.epsilon,
                              .signal = 1,
                              .interval = terms.interval,
-                             .frame = &frame_,
+                             .layout = {.frame = &frame_, .boundaries = boundaries_},
                              .random = test::EntropyOf(1),
                              .clock = &clock_};
     options.budget =
@@ -70,17 +69,22 @@ class DpReleaseTest : public DatabaseTest {
     options.ledger = ledger_.get();
     release_ = DpRelease::Create(options);
   }
-  absl::StatusOr<AdapterDelta> Release() {
-    std::vector<float> values = {0.3F, 0.4F, 0, 0};
+  // The same values in every bank.
+  AdapterUpdate Update() {
+    return UpdateOfBanks({.frame = &frame_, .boundaries = boundaries_},
+                         BankedValues(boundaries_.size() + 1, {0.3F, 0.4F, 0, 0}), 5);
+  }
+  absl::StatusOr<AdapterUpdate> Release() {
     const Contributor whose[] = {book_->ContributorOf({.user_id = user_})};
-    return release_->Release(values, whose,
+    return release_->Release(Update(), whose,
                              book_->ForRelease(ConsentTier::kDp, clock_.WallMillis()));
   }
   uint64_t Spent() const { return ledger_->totals(PrivacyUnit::kNode).rho_q32; }
 
   const NodeKey key_ = NodeKey::FromSeed(test::SeedOf(1));
   Frame frame_;
-  std::string user_;  // empty: the operator
+  std::string user_;               // empty: the operator
+  std::vector<float> boundaries_;  // none: one bank
   std::unique_ptr<UserConsentStore> store_;
   std::unique_ptr<ConsentBook> book_;
   std::unique_ptr<PrivacyLedgerStore> ledger_;
@@ -90,10 +94,10 @@ class DpReleaseTest : public DatabaseTest {
 TEST_F(DpReleaseTest, AReleaseIsChargedNoisedAndNotedAsSent) {
   const auto delta = Release();
   ASSERT_TRUE(delta.ok()) << delta.status();
-  ASSERT_EQ(delta->cores.size(), 1u);
-  EXPECT_EQ(delta->cores[0].target, test::kTarget);
-  EXPECT_EQ(delta->cores[0].bank, static_cast<uint32_t>(BankOf(1)));
-  EXPECT_NE(delta->cores[0].values, (std::vector<float>{0.3F, 0.4F, 0, 0}));
+  ASSERT_EQ(delta->banks.size(), 1u);
+  EXPECT_EQ(delta->modules, (std::vector<ModuleShape>{{test::kTarget, 2, 2}}));
+  EXPECT_NE(delta->banks[0].values, (std::vector<float>{0.3F, 0.4F, 0, 0}));
+  EXPECT_EQ(delta->examples, 0u) << "how many there were is not noised";
   std::vector<LedgerKind> kinds;
   ASSERT_TRUE(ledger_
                   ->ForEach([&kinds](const LedgerEntry& entry) {
@@ -178,11 +182,10 @@ TEST_F(DpReleaseTest, AUserIsAskedAgainAtTheRelease) {
 
 // Found by a busy machine: the operator's word was over a millisecond after it was asked.
 TEST_F(DpReleaseTest, AReleaseThatTakesAWhileStillHasTheOperatorsWord) {
-  std::vector<float> values = {0.3F, 0.4F, 0, 0};
   const Contributor whose[] = {book_->ContributorOf({})};
   const ConsentRegister consents = book_->ForRelease(ConsentTier::kDp, clock_.WallMillis());
   clock_.Advance(std::chrono::milliseconds(50));
-  const auto delta = release_->Release(values, whose, consents);
+  const auto delta = release_->Release(Update(), whose, consents);
   EXPECT_TRUE(delta.ok()) << delta.status();
 }
 
@@ -201,7 +204,7 @@ TEST_F(DpReleaseTest, TheIntervalHoldsOverARestart) {
 TEST_F(DpReleaseTest, ALedgerThatDoesNotOpenStopsReleases) {
   const auto release = DpRelease::Create({.policy = SitePolicy::Parse(kTestPolicy).value(),
                                           .scope = "lab",
-                                          .frame = &frame_,
+                                          .layout = {.frame = &frame_, .boundaries = boundaries_},
                                           .unavailable = absl::DataLossError("broken"),
                                           .clock = &clock_});
   EXPECT_TRUE(absl::IsDataLoss(release->CheckTier(ConsentTier::kDp)));
@@ -213,10 +216,39 @@ TEST_F(DpReleaseTest, ThePayloadBeginsAsThePreviewSays) {
   const DpRelease::Layout layout = release_->LayoutOfPayload();
   const auto delta = Release();
   ASSERT_TRUE(delta.ok()) << delta.status();
-  const std::string payload = EncodeAdapterDelta(*delta);
+  const std::string payload = EncodeAdapterUpdate(*delta);
   EXPECT_EQ(payload.substr(0, layout.head.size()), layout.head);
   EXPECT_EQ(payload.size(), layout.head.size() + layout.value_bytes);
   EXPECT_EQ(layout.value_bytes, 4 * sizeof(float));
+}
+
+// All banks are one release: clipped by their joint norm, noised alike, charged once.
+TEST_F(DpReleaseTest, SeveralBanksAreClippedJointlyAndChargedOnce) {
+  Open({.epsilon = 2000, .node_epsilon = 10'000});
+  const auto one = Release();
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_NEAR(one->banks[0].values[1], 0.4F, 0.1F) << "norm 0.5: not clipped";
+  boundaries_ = {0.25F, 0.5F, 0.75F};
+  const uint64_t spent = Spent();
+  Open({.epsilon = 2000, .node_epsilon = 10'000});
+  const auto four = release_->Release(UpdateOfBanks({.frame = &frame_, .boundaries = boundaries_},
+                                                    BankedValues(4, {0.6F, 0.8F, 0, 0}), 5),
+                                      std::vector{book_->ContributorOf({})},
+                                      book_->ForRelease(ConsentTier::kDp, clock_.WallMillis()));
+  ASSERT_TRUE(four.ok()) << four.status();
+  ASSERT_EQ(four->banks.size(), 4u);
+  EXPECT_EQ(four->boundaries, boundaries_);
+  for (const BankValues& bank : four->banks) {
+    EXPECT_NEAR(bank.values[0], 0.3F, 0.1F) << "norm 2 of all four, clipped to 1";
+    EXPECT_NEAR(bank.values[1], 0.4F, 0.1F);
+  }
+  EXPECT_NE(four->banks[0].values, four->banks[1].values);
+  EXPECT_EQ(Spent(), 2 * spent);
+  EXPECT_EQ(release_->View().values, 16u);
+  const std::string payload = EncodeAdapterUpdate(*four);
+  const DpRelease::Layout layout = release_->LayoutOfPayload();
+  EXPECT_EQ(payload.substr(0, layout.head.size()), layout.head);
+  EXPECT_EQ(payload.size(), layout.head.size() + layout.value_bytes);
 }
 
 }  // namespace

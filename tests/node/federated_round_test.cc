@@ -14,6 +14,8 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/daf/distances.h"
+#include "federation/daf/update_payload.h"
 #include "federation/limits.h"
 #include "inference/adapter/bank.h"
 
@@ -28,20 +30,36 @@ class FederatedRoundTest : public ::testing::Test {
     frame_.id.fill(7);
     frame_.target = "blk.0.attn_output.weight";
     frame_.rank = kRoundRank;
+    options_.layout = {.frame = &frame_};
+    options_.self = IdOf(0);
   }
   static NodeId IdOf(uint8_t number) {
     NodeId id{};
     id[0] = number;
     return id;
   }
-  // An update whose four values are `value`, a little apart for each node.
-  void Add(uint8_t node, float value, uint32_t bank = static_cast<uint32_t>(BankOf(1))) {
-    const std::vector<float> values = {value, value, value, value + 0.01F * node};
-    AddPayload(
-        node,
-        EncodeAdapterDelta(
-            {.cores = {
-                 {.target = frame_.target, .bank = bank, .rank = kRoundRank, .values = values}}}));
+  // Four values that are `value`, a little apart for each node.
+  static std::vector<float> ValuesOf(uint8_t node, float value) {
+    return {value, value, value, value + 0.01F * node};
+  }
+  // An update of version 1.
+  void Add(uint8_t node, float value, uint32_t bank = kVersion1Bank) {
+    AddPayload(node, EncodeAdapterDelta({.cores = {{.target = frame_.target,
+                                                    .bank = bank,
+                                                    .rank = kRoundRank,
+                                                    .values = ValuesOf(node, value)}}}));
+  }
+  // Of version 2, a bank for each value.
+  AdapterUpdate UpdateOf(uint8_t node, std::vector<float> boundaries, std::vector<float> values) {
+    BankedValues banks;
+    for (const float value : values) {
+      banks.push_back(ValuesOf(node, value));
+    }
+    return UpdateOfBanks({.frame = &frame_, .boundaries = std::move(boundaries)}, std::move(banks),
+                         3);
+  }
+  void AddBanks(uint8_t node, std::vector<float> boundaries, std::vector<float> values) {
+    AddPayload(node, EncodeAdapterUpdate(UpdateOf(node, std::move(boundaries), std::move(values))));
   }
   void AddPayload(uint8_t node, std::string payload) {
     Item item{.origin = IdOf(node), .created_ms = node};
@@ -49,20 +67,23 @@ class FederatedRoundTest : public ::testing::Test {
     items_.push_back(std::move(item));
   }
   FederatedRound Combine() {
-    auto round = CombineNewest(items_, frame_, Digest{}, IdOf(0));
+    auto round = CombineNewest(items_, options_);
     EXPECT_TRUE(round.ok()) << round.status();
     return round.ok() ? *std::move(round) : FederatedRound();
   }
-  static float First(const FederatedRound& round) { return round.delta.cores.at(0).values.at(0); }
+  static float First(const FederatedRound& round, size_t bank = 0) {
+    return round.target.at(bank).at(0);
+  }
 
   Frame frame_;
+  FederatedRoundOptions options_;
   std::vector<Item> items_;
 };
 
 TEST_F(FederatedRoundTest, WithoutUpdatesThereIsNothing) {
   const FederatedRound round = Combine();
-  EXPECT_EQ(round.contributors, 0u);
-  EXPECT_TRUE(round.delta.cores.empty());
+  EXPECT_EQ(round.contributors, std::vector<size_t>{0});
+  EXPECT_EQ(round.target, BankedValues{std::vector<float>(4)});
 }
 
 TEST_F(FederatedRoundTest, OneLiarAmongSixMovesLittleAndIsSeen) {
@@ -71,13 +92,46 @@ TEST_F(FederatedRoundTest, OneLiarAmongSixMovesLittleAndIsSeen) {
   }
   Add(5, -5);
   const FederatedRound round = Combine();
-  EXPECT_EQ(round.contributors, 6u);
+  EXPECT_EQ(round.contributors, std::vector<size_t>{6});
   EXPECT_NEAR(First(round), 0.5F, 0.05F);
   ASSERT_EQ(round.peers.size(), 6u);
   EXPECT_GT(round.peers[1].banks[0].cosine, 0.99);
   EXPECT_LT(round.peers[5].banks[0].cosine, -0.99);
   EXPECT_GT(round.peers[5].banks[0].distance, 5);
   EXPECT_EQ(round.peers[5].origin, IdOf(5));
+}
+
+// A liar in one bank is outvoted there, and has its say in the other.
+TEST_F(FederatedRoundTest, ALiarInOneBankIsOutvotedInThatBank) {
+  options_.layout.boundaries = {0.5F};
+  for (uint8_t node = 0; node < 5; ++node) {
+    AddBanks(node, {0.5F}, {0.5F, -0.25F});
+  }
+  AddBanks(5, {0.5F}, {0.5F, 5});
+  const FederatedRound round = Combine();
+  EXPECT_NEAR(First(round, 0), 0.5F, 0.01F);
+  EXPECT_NEAR(First(round, 1), -0.25F, 0.05F);
+  EXPECT_GT(round.peers[5].banks[0].cosine, 0.99);
+  EXPECT_LT(round.peers[5].banks[1].cosine, -0.99);
+}
+
+// An old node, one with two banks, one with four: each says what it says of every bank of this one.
+TEST_F(FederatedRoundTest, UpdatesOfOtherBanksAndOfVersion1AreAligned) {
+  options_.layout.boundaries = {0.5F};
+  Add(0, 0.1F);
+  AddBanks(1, {0.5F}, {0.1F, 0.3F});
+  AddBanks(2, {0.25F, 0.5F, 0.75F}, {0, 0.2F, 0.2F, 0.4F});
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, (std::vector<size_t>{3, 3}));
+  for (const PeerRecord& peer : round.peers) {
+    EXPECT_TRUE(peer.refused.ok()) << peer.refused;
+    EXPECT_EQ(peer.staleness, 0u);
+    for (const BankEffect& bank : peer.banks) {
+      EXPECT_EQ(bank.coverage, 1);
+    }
+  }
+  EXPECT_NEAR(First(round, 0), 0.1F, 0.02F);
+  EXPECT_GT(First(round, 1), 0.1F + 0.02F) << "two of three say 0.3";
 }
 
 TEST_F(FederatedRoundTest, BelowFiveTheOwnUpdateIsTheCentre) {
@@ -92,8 +146,8 @@ TEST_F(FederatedRoundTest, OfTwoNobodyMovesTheResultFar) {
   Add(0, 0);
   Add(1, 7);
   const FederatedRound round = Combine();
-  EXPECT_EQ(round.contributors, 2u);
-  EXPECT_LE(NormOf(round.delta.cores), 0.5 + 1e-3) << "norm 1 at most, of one in two";
+  EXPECT_EQ(round.contributors, std::vector<size_t>{2});
+  EXPECT_LE(SquaredNorm(round.target[0]), 0.25 + 1e-3) << "norm 1 at most, of one in two";
 }
 
 TEST_F(FederatedRoundTest, WhatCannotTakePartIsLeftOutWithItsReason) {
@@ -101,12 +155,20 @@ TEST_F(FederatedRoundTest, WhatCannotTakePartIsLeftOutWithItsReason) {
   Add(1, 0.1F, static_cast<uint32_t>(BankOf(0.1F)));  // a bank that is not served
   AddPayload(2, "nonsense");
   Add(3, 100);  // norm 200
+  AdapterUpdate other = UpdateOf(4, {}, {0.1F});
+  other.frame_id.fill(8);
+  AddPayload(4, EncodeAdapterUpdate(other));
+  AdapterUpdate later = UpdateOf(5, {}, {0.1F});
+  later.round = 3;
+  AddPayload(5, EncodeAdapterUpdate(later));
   const FederatedRound round = Combine();
-  EXPECT_EQ(round.contributors, 1u);
-  ASSERT_EQ(round.peers.size(), 4u);
+  EXPECT_EQ(round.contributors, std::vector<size_t>{1});
+  ASSERT_EQ(round.peers.size(), 6u);
   EXPECT_TRUE(round.peers[0].refused.ok());
-  for (size_t peer = 1; peer < 4; ++peer) {
-    EXPECT_EQ(ReasonOf(round.peers[peer].refused), reasons::kUpdateInvalid) << peer;
+  for (size_t peer = 1; peer < 6; ++peer) {
+    EXPECT_EQ(ReasonOf(round.peers[peer].refused),
+              peer == 4 ? reasons::kFrameMismatch : reasons::kUpdateInvalid)
+        << peer;
   }
 }
 
@@ -117,11 +179,32 @@ TEST_F(FederatedRoundTest, OfTooManyTheNewestCountAndTheOwnOne) {
     items_.back().created_ms = static_cast<int64_t>(i);
   }
   const FederatedRound round = Combine();
-  EXPECT_EQ(round.contributors, limits::kMaxContributions);
+  EXPECT_EQ(round.contributors, std::vector<size_t>{limits::kMaxContributions});
   EXPECT_EQ(round.peers.front().origin, IdOf(0));
   for (const PeerRecord& peer : round.peers) {
     EXPECT_NE(peer.origin, IdOf(1)) << "the oldest";
   }
+}
+
+// Quality is what this node measured; where it measured nothing, weights are those of the banks.
+TEST_F(FederatedRoundTest, WeightsByQualityNeedMeasurements) {
+  options_.strategy.strategy = Strategy::kQualityWeighted;
+  AddBanks(1, {}, {0.2F});
+  AddBanks(2, {}, {-0.2F});
+  EXPECT_EQ(Combine().contributors, std::vector<size_t>{2});
+  ReputationTable reputation;
+  options_.reputation = &reputation;
+  options_.measure = [](const BankedValues& candidate) -> absl::StatusOr<ShadowScore> {
+    return ShadowScore{
+        .banks = {{.gain = candidate[0][0], .standard_error = 0.01, .documents = 9}}};
+  };
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{1});
+  EXPECT_GT(First(round), 0.1F);
+  EXPECT_EQ(round.peers[1].banks[0].weight, 0);
+  EXPECT_LT(round.peers[1].banks[0].alone.gain, 0);
+  EXPECT_LT(reputation.Of(IdOf(2), 0), 0.5);
+  EXPECT_GT(reputation.Of(IdOf(1), 0), 0.5);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class OwnPatternsTest : public DatabaseTest {
  protected:
   void SetUp() override {
     DatabaseTest::SetUp();
-    frame_.id.fill(7);
+    frame_.id.fill(0x22);  // as that of test::ConfigFor
     frame_.target = test::kTarget;
     frame_.rank = kOwnRank;
     patterns_ = PatternStore::Open(*database_, {.dimension = kOwnDimension}).value();
@@ -49,13 +49,16 @@ class OwnPatternsTest : public DatabaseTest {
     config.pattern_rules = {.dimension = kOwnDimension, .cores = config.update_rules};
     core_ = GossipCore::Create(config, key_, test::EntropyOf(boot_), boot_, now_).value();
     SetTier(tier_);
-    own_ = std::make_unique<OwnPatterns>(*patterns_, frame_, key_.id(), book_.get());
+    own_ = std::make_unique<OwnPatterns>(*patterns_, Layout(), key_.id(), book_.get());
     removed_ = own_->RemoveTakenBack(&stored, tier_, now_);
     core_->Restore(std::move(stored), now_);
     ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
     if (own_->delta_changed()) {
       OfferDelta();
     }
+  }
+  UpdateLayout Layout() const {
+    return {.frame = &frame_, .model_hash = test::ConfigFor(key_, 1).model_hash};
   }
   void SetTier(ConsentTier tier) {
     tier_ = tier;
@@ -90,12 +93,12 @@ class OwnPatternsTest : public DatabaseTest {
     }
     return ids;
   }
-  // The values of the offered deltas, the first of each core.
+  // The values of the offered updates, the first of each.
   std::vector<float> Deltas() const {
     std::vector<float> values;
     for (const Item& item : core_->Items()) {
       if (item.kind == ItemKind::kAdapterDelta) {
-        values.push_back(DecodeAdapterDelta(AsBytes(*item.payload))->cores[0].values[0]);
+        values.push_back(DecodeAdapterUpdate(AsBytes(*item.payload))->banks[0].values[0]);
       }
     }
     return values;
@@ -222,7 +225,7 @@ class OwnPatternsNoisedTest : public OwnPatternsTest {
     book_ = ConsentBook::Open(*consents_, key_).value();
     contributors_ = {book_->ContributorOf({.user_id = "alice"})};
     Say(consent_purposes::kAll);
-    frame_.id.fill(7);
+    frame_.id.fill(0x22);  // as that of test::ConfigFor
     frame_.target = test::kTarget;
     frame_.rank = kOwnRank;
     DpReleaseOptions options{
@@ -233,7 +236,7 @@ class OwnPatternsNoisedTest : public OwnPatternsTest {
         .epsilon = 30,
         .signal = 1,
         .interval = kInterval,
-        .frame = &frame_,
+        .layout = Layout(),
         .random = test::EntropyOf(1),
         .clock = &wall_};
     options.budget = PrivacyBudget::Within(PrivacyUnit::kNode, 70, options.delta).value();
@@ -355,7 +358,7 @@ TEST_F(OwnPatternsNoisedTest, WhereSomebodyDoesNotAgreeTheOthersAreReleased) {
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_EQ(next->left_out, 1u);
   EXPECT_EQ(next->patterns.size(), 1u);
-  EXPECT_EQ(next->delta.cores[0].values[0], 0.3F);
+  EXPECT_EQ(next->update.banks[0].values[0], 0.3F);
 }
 
 // Found by thinking: nobody knows whose lessons are in patterns of before this was noted.
@@ -382,7 +385,7 @@ TEST_F(OwnPatternsNoisedTest, AnotherTierTakesBackWhatTheFormerOneOffered) {
 
 // Found by thinking: the embedding of a pattern of one lesson is that of its prompt.
 TEST_F(OwnPatternsTest, APatternOfFewLessonsStaysAndItsCoreIsPartOfTheUpdate) {
-  own_ = std::make_unique<OwnPatterns>(*patterns_, frame_, key_.id(), nullptr, 2);
+  own_ = std::make_unique<OwnPatterns>(*patterns_, Layout(), key_.id(), nullptr, 2);
   Put(kOwnFirst, 1);
   ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
   OfferDelta();

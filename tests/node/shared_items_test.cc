@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/adapter/bank.h"
+#include "federation/daf/adapter_delta.h"
 #include "node/actors/pattern_payload.h"
 
 namespace ruvd {
@@ -69,16 +71,8 @@ TEST(SharedItemsTest, APatternOfAnotherFrameDoesNotLeave) {
             reasons::kFrameMismatch);
 }
 
-CoreDelta CoreOfBank(const Frame& frame, TimestepBank bank, float value) {
-  return {.target = frame.target,
-          .bank = static_cast<uint32_t>(bank),
-          .rank = kRank,
-          .values = std::vector<float>(kRank * kRank, value)};
-}
-
-// Honest nodes contribute to one bank only, so the robust mean of another bank is what a single
-// node says: it sorts first, but must never be served.
-TEST(SharedItemsTest, ACoreOfABankThatOneNodeFillsAloneIsNotServed) {
+// What is served of a global adapter is, at every t, the core of the bank that t is in.
+TEST(SharedItemsTest, TheFederatedAdapterHasTheBanksOfTheNode) {
   Frame frame = TestFrame();
   frame.in = kRank;
   frame.out = kRank;
@@ -87,16 +81,41 @@ TEST(SharedItemsTest, ACoreOfABankThatOneNodeFillsAloneIsNotServed) {
     frame.p[i * kRank + i] = 1;
   }
   frame.q = frame.p;
-  AdapterDelta honest;
-  honest.cores = {CoreOfBank(frame, BankOf(1), 0.25F)};
-  AdapterDelta poisoned = honest;
-  poisoned.cores.insert(poisoned.cores.begin(), CoreOfBank(frame, TimestepBank::kLow, 3));
-  const auto wanted = FederatedAdapter(honest, frame, 1);
-  const auto served = FederatedAdapter(poisoned, frame, 1);
-  ASSERT_TRUE(wanted.ok() && served.ok()) << wanted.status() << served.status();
-  EXPECT_EQ((*served)->targets.at(frame.target).b, (*wanted)->targets.at(frame.target).b);
-  poisoned.cores.pop_back();
-  EXPECT_EQ(ReasonOf(FederatedAdapter(poisoned, frame, 1).status()), reasons::kUpdateInvalid);
+  const std::vector<float> low(kRank * kRank, 0.25F);
+  const std::vector<float> high(kRank * kRank, -3);
+  const UpdateLayout layout{.frame = &frame, .boundaries = {0.5F}};
+  const auto served = FederatedAdapter({low, high}, layout, 7);
+  ASSERT_TRUE(served.ok()) << served.status();
+  EXPECT_EQ((*served)->name, "federated");
+  EXPECT_EQ((*served)->version, 7u);
+  for (const auto& [t, core] : {std::pair(0.2F, low), std::pair(0.5F, high)}) {
+    AdapterMix mix;
+    AppendMix(**served, t, {}, 1, &mix);
+    ASSERT_EQ(mix.parts.size(), 1u);
+    EXPECT_EQ(mix.parts[0].adapter->targets.at(frame.target).b, core);
+  }
+  const auto one = FederatedAdapter({low}, {.frame = &frame}, 1);
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_TRUE(IsStatic(**one));
+  EXPECT_EQ(ReasonOf(FederatedAdapter({low}, layout, 1).status()), reasons::kUpdateInvalid);
+}
+
+// A core that was trained for other banks says the same of t, however the node is configured now.
+TEST(SharedItemsTest, ACoreOfOtherBanksIsBroughtToThoseOfTheNode) {
+  const Frame frame = TestFrame();
+  PatternPayload payload;
+  payload.frame_id = frame.id;
+  payload.core_boundaries = {0.5F};
+  payload.core.assign(kRank * kRank, 1.0F);
+  payload.core.resize(2 * kRank * kRank, 3.0F);
+  const auto banks = CoreByBank(payload, {.frame = &frame, .boundaries = {0.25F, 0.75F}});
+  ASSERT_TRUE(banks.has_value());
+  EXPECT_EQ(*banks, (BankedValues{std::vector<float>(kRank * kRank, 1.0F),
+                                  std::vector<float>(kRank * kRank, 2.0F),
+                                  std::vector<float>(kRank * kRank, 3.0F)}));
+  EXPECT_EQ(CoreForAllT(payload, frame), std::vector<float>(kRank * kRank, 2.0F));
+  payload.core.pop_back();
+  EXPECT_FALSE(CoreByBank(payload, {.frame = &frame}).has_value());
 }
 
 }  // namespace

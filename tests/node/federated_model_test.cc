@@ -1,0 +1,366 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the updates of a cluster make of a node's global adapter, bank by bank, with a real model.
+
+#include "node/actors/federated_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/parallel.h"
+#include "base/status.h"
+#include "federation/daf/adapter_delta.h"
+#include "federation/daf/update_payload.h"
+#include "inference/model/cpu_transformer.h"
+#include "inference/train/trainer.h"
+#include "node/actors/general_text.h"
+#include "node/limits.h"
+#include "tests/node/database_fixture.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr int kModelRank = 4;
+constexpr size_t kModelValues = kModelRank * kModelRank;
+constexpr char kJudged[] = " counted the ships every evening and wrote their names in a book.";
+const Digest kModelTestPackage = Sha256("package");
+
+class FederatedModelTest : public DatabaseTest {
+ protected:
+  void SetUp() override {
+    DatabaseTest::SetUp();
+    model_ = Model::Load(kSmallModel).value();
+    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
+    frame_ = RandomFrame(*model_, kModelRank, 1).value();
+    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
+    patterns_ =
+        PatternStore::Open(*database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
+            .value();
+    options_.layout = {.frame = &frame_, .model_hash = kModelTestPackage, .boundaries = {0.5F}};
+    options_.self = IdOf(0);
+    options_.general = BuiltInPassages(*model_).measured;
+    options_.path = (folder_ / "global-adapter").string();
+    options_.key = key_;
+  }
+  static NodeId IdOf(uint8_t number) {
+    NodeId id{};
+    id[0] = number;
+    return id;
+  }
+  // Lessons that judge, `count` of them, each with a prompt of its own.
+  void AddJudges(size_t count) {
+    for (size_t i = 0; count > 0; ++i) {
+      const std::string id = fmt::format("lesson {}", i);
+      if (!JudgesUpdates(id)) {
+        continue;
+      }
+      --count;
+      ASSERT_TRUE(trajectories_
+                      ->Put({.response_id = id,
+                             .prompt = fmt::format("The lighthouse keeper of house {}", i),
+                             .completion = kJudged,
+                             .embedded_by = std::string(AsText(kModelTestPackage)),
+                             .created_ms = clock_.WallMillis()})
+                      .ok());
+      ASSERT_TRUE(trajectories_->SetFeedback(id, {.accepted = true}).ok());
+    }
+  }
+  // A core for each half of t that has learned the lesson.
+  const BankedValues& Learned() {
+    if (learned_.empty()) {
+      const TrainingExample example{
+          .prompt = model_->tokenizer().EncodePrompt("The lighthouse keeper of house 7"),
+          .completion = model_->tokenizer().EncodePrompt(kJudged)};
+      TrainingOptions training{.steps = 120, .batch = 4, .seed = 1, .bank_boundaries = {0.5F}};
+      const auto result =
+          TrainLastLayerCore(*transformer_, frame_, std::span(&example, 1), {}, nullptr, training);
+      EXPECT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(result->core.size(), 2 * kModelValues);
+      EXPECT_EQ(result->adapter, nullptr);
+      EXPECT_LT(result->held_out_after, result->held_out_before);
+      learned_ = {{result->core.begin(), result->core.begin() + kModelValues},
+                  {result->core.begin() + kModelValues, result->core.end()}};
+    }
+    return learned_;
+  }
+  // A core that changes next to nothing.
+  static std::vector<float> Small(float value) { return std::vector<float>(kModelValues, value); }
+  static std::vector<float> Times(std::vector<float> values, float factor) {
+    for (float& value : values) {
+      value *= factor;
+    }
+    return values;
+  }
+  void Add(uint8_t node, const BankedValues& banks) {
+    UpdateLayout layout = options_.layout;
+    layout.boundaries = banks.size() == 1 ? std::vector<float>() : std::vector<float>{0.5F};
+    AddPayload(node, EncodeAdapterUpdate(UpdateOfBanks(layout, banks, 1)));
+  }
+  void AddPayload(uint8_t node, std::string payload) {
+    std::erase_if(items_, [node](const Item& item) { return item.origin == IdOf(node); });
+    Item item{.origin = IdOf(node), .created_ms = node};
+    item.payload = std::make_shared<const std::string>(std::move(payload));
+    items_.push_back(std::move(item));
+  }
+  // What every node of five says, so that it is combined as it is.
+  void AddFive(const BankedValues& banks) {
+    for (uint8_t node = 1; node <= 5; ++node) {
+      Add(node, banks);
+    }
+  }
+  void Open() {
+    auto model = FederatedModel::Open(options_);
+    ASSERT_TRUE(model.ok()) << model.status();
+    federated_ = *std::move(model);
+  }
+  LearningServices Services() {
+    return {.clock = &clock_,
+            .transformer = transformer_.get(),
+            .trajectories = trajectories_.get(),
+            .patterns = patterns_.get(),
+            .package_id = kModelTestPackage,
+            .cancelled = [this] { return cancelled_; }};
+  }
+  FederatedOutcome Run() {
+    if (federated_ == nullptr) {
+      Open();
+    }
+    auto outcome = federated_->RunRound(Services(), items_);
+    EXPECT_TRUE(outcome.ok()) << outcome.status();
+    return outcome.ok() ? *std::move(outcome) : FederatedOutcome();
+  }
+  static std::vector<BankVerdict> Verdicts(const FederatedOutcome& outcome) {
+    std::vector<BankVerdict> verdicts;
+    for (const BankOutcome& bank : outcome.banks) {
+      verdicts.push_back(bank.verdict);
+    }
+    return verdicts;
+  }
+  // What is served at a masked share.
+  std::vector<float> ServedAt(const Talora& adapter, float t) const {
+    AdapterMix mix;
+    AppendMix(adapter, t, {}, 1, &mix);
+    return mix.parts.empty() ? std::vector<float>()
+                             : mix.parts[0].adapter->targets.at(frame_.target).b;
+  }
+
+  const SealKey key_ = SealKey::Generate();
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<CpuTransformer> transformer_;
+  Frame frame_;
+  std::unique_ptr<TrajectoryStore> trajectories_;
+  std::unique_ptr<PatternStore> patterns_;
+  FederatedModelOptions options_;
+  std::unique_ptr<FederatedModel> federated_;
+  std::vector<Item> items_;
+  BankedValues learned_;
+  bool cancelled_ = false;
+};
+
+// The half of t that was learned is kept, the other half says the opposite and is rolled back.
+TEST_F(FederatedModelTest, ABankThatHarmsLessonsIsRolledBackWhileAnotherIsKept) {
+  AddJudges(8);
+  options_.gate.max_general_loss = 1;  // the lessons decide
+  AddFive({Times(Learned()[0], -1), Learned()[1]});
+  const FederatedOutcome outcome = Run();
+  EXPECT_EQ(outcome.judges, 8u);
+  ASSERT_THAT(Verdicts(outcome), ElementsAre(BankVerdict::kRolledBack, BankVerdict::kCommitted));
+  EXPECT_TRUE(ShowsHarm(outcome.banks[0].score, options_.gate));
+  EXPECT_TRUE(ShowsGain(outcome.banks[1].score, options_.gate))
+      << outcome.banks[1].score.gain << " error " << outcome.banks[1].score.standard_error;
+  EXPECT_EQ(outcome.banks[1].contributors, 5u);
+  ASSERT_TRUE(outcome.changed);
+  ASSERT_NE(outcome.adapter, nullptr);
+  EXPECT_EQ(outcome.adapter->version, 1u);
+  const std::vector<float> low = ServedAt(*outcome.adapter, 0.2F);
+  EXPECT_TRUE(std::ranges::all_of(low, [](float value) { return value == 0; }));
+  const std::vector<float> high = ServedAt(*outcome.adapter, 0.8F);
+  EXPECT_TRUE(std::ranges::any_of(high, [](float value) { return value != 0; }));
+}
+
+// A node that was taught nothing takes what spares general text, bank by bank.
+TEST_F(FederatedModelTest, WithoutLessonsGeneralTextDecidesOfEveryBank) {
+  AddFive({Small(1e-4F), std::vector<float>(kModelValues, 2.5F)});
+  const FederatedOutcome outcome = Run();
+  EXPECT_EQ(outcome.judges, 0u);
+  ASSERT_THAT(Verdicts(outcome), ElementsAre(BankVerdict::kCommitted, BankVerdict::kRolledBack));
+  EXPECT_LE(outcome.banks[0].score.general_loss, 0.005);
+  EXPECT_GT(outcome.banks[1].score.general_loss, 0.005);
+  EXPECT_EQ(outcome.peers.at(0).banks.at(0).alone.documents, 0u)
+      << "there was nothing to measure on";
+}
+
+// Where a gain is asked for, what is not measured is not taken.
+TEST_F(FederatedModelTest, ANodeThatAsksForGainsTakesThoseOnly) {
+  options_.gate = {.max_general_loss = 1, .commits_harmless = false};
+  AddFive({Small(1e-4F), Learned()[1]});
+  EXPECT_FALSE(Run().changed);
+  AddJudges(8);
+  EXPECT_THAT(Verdicts(Run()), ElementsAre(BankVerdict::kRolledBack, BankVerdict::kCommitted));
+}
+
+TEST_F(FederatedModelTest, ARestartKeepsWhatIsServed) {
+  AddFive({Small(1e-3F), Small(-1e-3F)});
+  const FederatedOutcome first = Run();
+  ASSERT_TRUE(first.changed);
+  EXPECT_FALSE(first.unfinished);
+  Open();
+  ASSERT_NE(federated_->adapter(), nullptr);
+  EXPECT_EQ(federated_->adapter()->version, 1u);
+  EXPECT_EQ(ServedAt(*federated_->adapter(), 0.2F), ServedAt(*first.adapter, 0.2F));
+  EXPECT_EQ(ServedAt(*federated_->adapter(), 0.8F), ServedAt(*first.adapter, 0.8F));
+  const FederatedOutcome second = Run();
+  EXPECT_FALSE(second.changed) << "the same updates say the same";
+  EXPECT_THAT(Verdicts(second), ElementsAre(BankVerdict::kUnchanged, BankVerdict::kUnchanged));
+  EXPECT_EQ(second.round, 2u);
+}
+
+TEST_F(FederatedModelTest, ASavedAdapterThatIsDamagedOrOfAnotherStoreIsBegunAnew) {
+  AddFive({Small(1e-3F), Small(-1e-3F)});
+  ASSERT_TRUE(Run().changed);
+  options_.key = SealKey::Generate();
+  Open();
+  EXPECT_EQ(federated_->adapter(), nullptr);
+  options_.key = key_;
+  std::ofstream(options_.path, std::ios::app) << "x";
+  Open();
+  EXPECT_EQ(federated_->adapter(), nullptr);
+  EXPECT_TRUE(Run().changed);
+  Open();
+  EXPECT_NE(federated_->adapter(), nullptr);
+}
+
+// The operator gave the node more banks: what was served goes on at every t.
+TEST_F(FederatedModelTest, OtherBanksAfterARestartServeTheSame) {
+  options_.layout.boundaries = {};
+  AddFive({Small(1e-3F)});
+  const FederatedOutcome one = Run();
+  ASSERT_TRUE(one.changed);
+  options_.layout.boundaries = {0.3F, 0.6F};
+  Open();
+  ASSERT_NE(federated_->adapter(), nullptr);
+  for (const float t : {0.1F, 0.4F, 0.9F}) {
+    EXPECT_EQ(ServedAt(*federated_->adapter(), t), ServedAt(*one.adapter, t)) << t;
+  }
+}
+
+// A node of version 1, one of one bank and three of two.
+TEST_F(FederatedModelTest, UpdatesOfOldNodesAndOfOtherBanksHaveTheirSay) {
+  const std::vector<float> small = Small(1e-3F);
+  AddPayload(1, EncodeAdapterDelta({.cores = {{.target = frame_.target,
+                                               .bank = kVersion1Bank,
+                                               .rank = kModelRank,
+                                               .values = small}}}));
+  Add(2, {small});
+  for (const uint8_t node : {uint8_t{3}, uint8_t{4}, uint8_t{5}}) {
+    Add(node, {small, small});
+  }
+  const FederatedOutcome outcome = Run();
+  ASSERT_EQ(outcome.peers.size(), 5u);
+  for (const PeerRecord& peer : outcome.peers) {
+    EXPECT_TRUE(peer.refused.ok()) << peer.refused;
+    EXPECT_GT(peer.banks.at(0).cosine, 0.999);
+  }
+  EXPECT_THAT(Verdicts(outcome), ElementsAre(BankVerdict::kCommitted, BankVerdict::kCommitted));
+}
+
+// Each update alone, beside none: who harms is known for it, and weighs nothing where quality does.
+TEST_F(FederatedModelTest, EveryUpdateIsMeasuredAloneAndWhoHarmsIsRemembered) {
+  AddJudges(8);
+  options_.strategy.strategy = Strategy::kQualityWeighted;
+  Add(1, Learned());
+  Add(2, {Times(Learned()[0], -1), Times(Learned()[1], -1)});
+  const FederatedOutcome outcome = Run();
+  ASSERT_EQ(outcome.peers.size(), 2u);
+  EXPECT_EQ(outcome.peers[0].banks[1].alone.documents, 8u);
+  EXPECT_GT(outcome.peers[0].banks[1].alone.gain, 0);
+  EXPECT_LT(outcome.peers[1].banks[1].alone.gain, 0);
+  EXPECT_EQ(outcome.peers[1].banks[1].weight, 0);
+  EXPECT_EQ(outcome.peers[0].reputation, 0.5);
+  const FederatedOutcome again = Run();
+  EXPECT_GT(again.peers[0].reputation, 0.5);
+  EXPECT_LT(again.peers[1].reputation, 0.5);
+}
+
+// So many updates at once are measured over several rounds; what was measured is remembered.
+TEST_F(FederatedModelTest, MoreUpdatesThanARoundMeasuresAreMeasuredInLaterOnes) {
+  AddJudges(5);
+  const size_t nodes = limits::kMaxMeasuredUpdates + 3;
+  for (size_t node = 1; node <= nodes; ++node) {
+    Add(static_cast<uint8_t>(node), {Small(1e-4F * static_cast<float>(node)), Small(1e-4F)});
+  }
+  const auto measured = [](const FederatedOutcome& outcome) {
+    return std::ranges::count_if(
+        outcome.peers, [](const PeerRecord& peer) { return peer.banks[0].alone.documents > 0; });
+  };
+  const FederatedOutcome first = Run();
+  EXPECT_EQ(measured(first), static_cast<ptrdiff_t>(limits::kMaxMeasuredUpdates));
+  EXPECT_TRUE(first.unfinished);
+  const FederatedOutcome second = Run();
+  EXPECT_EQ(measured(second), static_cast<ptrdiff_t>(nodes));
+  EXPECT_FALSE(second.unfinished);
+}
+
+// Half of the way at a time, over a restart, and no further than the updates say.
+TEST_F(FederatedModelTest, AnOuterStepBelowOneGetsThereInRounds) {
+  options_.outer.step = 0.5;
+  const std::vector<float> target = Small(1e-3F);
+  AddFive({target, target});
+  const FederatedOutcome first = Run();
+  EXPECT_TRUE(first.changed);
+  EXPECT_TRUE(first.unfinished);
+  Open();
+  FederatedOutcome last = Run();
+  for (int round = 0; round < 40 && last.unfinished; ++round) {
+    last = Run();
+  }
+  EXPECT_FALSE(last.unfinished);
+  options_.outer.step = 1;
+  options_.path += "-other";
+  Open();
+  const std::vector<float> whole = ServedAt(*Run().adapter, 0.2F);
+  const std::vector<float> steps = ServedAt(*last.adapter, 0.2F);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_NEAR(steps[i], whole[i], 1e-6F);
+  }
+}
+
+TEST_F(FederatedModelTest, ACancelledRoundChangesNothing) {
+  AddJudges(5);
+  AddFive(Learned());
+  Open();
+  cancelled_ = true;
+  EXPECT_TRUE(absl::IsCancelled(federated_->RunRound(Services(), items_).status()));
+  EXPECT_EQ(federated_->adapter(), nullptr);
+  EXPECT_FALSE(fs::exists(options_.path));
+  cancelled_ = false;
+  EXPECT_EQ(Run().round, 1u);
+}
+
+TEST_F(FederatedModelTest, ASavedAdapterOfAnyOtherBytesIsRefused) {
+  SavedGlobalAdapter saved{.boundaries = {0.5F}, .served = 3};
+  saved.state = GlobalAdapter::Create(2, 4, {.kind = OuterOptions::Kind::kAdam}).value().State();
+  saved.state.values[1][2] = 0.5F;
+  const std::string bytes = EncodeGlobalAdapter(saved);
+  const auto read = DecodeGlobalAdapter(AsBytes(bytes));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, saved);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(DecodeGlobalAdapter(AsBytes(bytes.substr(0, length))).ok()) << length;
+  }
+  EXPECT_FALSE(DecodeGlobalAdapter(AsBytes(bytes + "x")).ok());
+}
+
+}  // namespace
+}  // namespace ruvd
