@@ -210,6 +210,7 @@ class GossipActor final : public Actor<Message> {
         deltas_changed |= accepted->item.kind == ItemKind::kAdapterDelta;
       } else if (auto* dropped = std::get_if<ItemDropped>(&action)) {
         LogFailure("an item could not be deleted", options_.items->Delete(dropped->id));
+        deltas_changed |= dropped->kind == ItemKind::kAdapterDelta;  // it has no say any more
       } else if (auto* refused = std::get_if<MessageRefused>(&action)) {
         spdlog::warn("refused on link {}: {} [{}]", refused->link, MessageOf(refused->status),
                      ReasonOf(refused->status));

@@ -87,6 +87,26 @@ TEST(TrainerTest, CoreIsTheOnlyTrainedPart) {
   EXPECT_NEAR(more->held_out_before, result->held_out_after, 1e-4);
 }
 
+// One token is masked or not: t is 1, and what is learned is the core of the last bank.
+TEST(TrainerTest, CoresOfBanksAreTrainedOnTheMaskingsOfTheirT) {
+  CpuTransformer transformer(SeededTextModel(), SerialRunner());
+  const Frame frame = RandomFrame(transformer.model(), 4, 3).value();
+  TrainingExample one = Example("say", " hello world");
+  one.completion.resize(1);
+  TrainingOptions options{.steps = 5, .batch = 2, .bank_boundaries = {0.3F, 0.6F}};
+  const auto result =
+      TrainLastLayerCore(transformer, frame, std::span(&one, 1), {}, nullptr, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->core.size(), 3 * 16U);
+  EXPECT_EQ(result->adapter, nullptr);
+  const auto is_zero = [](float value) { return value == 0; };
+  EXPECT_TRUE(std::all_of(result->core.begin(), result->core.begin() + 32, is_zero));
+  EXPECT_FALSE(std::all_of(result->core.begin() + 32, result->core.end(), is_zero));
+  options.bank_boundaries = {0.6F, 0.3F};
+  EXPECT_FALSE(
+      TrainLastLayerCore(transformer, frame, std::span(&one, 1), {}, nullptr, options).ok());
+}
+
 TEST(TrainerTest, StopsWhenCancelled) {
   CpuTransformer transformer(SeededTextModel(), SerialRunner());
   const std::vector<TrainingExample> examples = {Example("say", " hello world")};

@@ -25,6 +25,7 @@
 #include "inference/adapter/frame.h"
 #include "inference/model/cpu_transformer.h"
 #include "node/actors/adapter_catalog.h"
+#include "node/actors/bank_evaluation.h"
 #include "node/actors/consent_book.h"
 #include "node/actors/lesson_clusters.h"
 #include "node/actors/pattern_payload.h"
@@ -168,6 +169,32 @@ TEST_F(BackgroundRoundTest, TheSharedCoreHoldsLessonsOfThoseWhoAgreedOnly) {
   ASSERT_FALSE(payload.core.empty());
   EXPECT_FALSE(payload.holds_others);
   EXPECT_THAT(payload.contributors, testing::UnorderedElementsAre(operators, bob));
+}
+
+// A quarter of the lessons judges what peers send and what this node does.
+TEST_F(BackgroundRoundTest, TheSharedCoreIsNotTaughtALessonThatJudges) {
+  frame_ = RandomFrame(*model_, 8, 1).value();
+  const auto core = [this] {
+    return DecodePatternPayload(patterns_->Get(kId)->payload).value().core;
+  };
+  const auto lesson_that = [](bool judges) {
+    int number = 0;
+    while (JudgesUpdates(std::to_string(number)) != judges) {
+      ++number;
+    }
+    return std::to_string(number);
+  };
+  ASSERT_FALSE(JudgesUpdates("r"));
+  ASSERT_TRUE(Run({"r"}).status.ok());
+  const std::vector<float> alone = core();
+  ASSERT_FALSE(alone.empty());
+  AddLesson(lesson_that(true), embedding_, "A boat");
+  ASSERT_TRUE(Run({lesson_that(true)}).status.ok());
+  EXPECT_EQ(patterns_->Get(kId)->examples, 2u);
+  EXPECT_EQ(core(), alone);
+  AddLesson(lesson_that(false), embedding_, "A boat");
+  ASSERT_TRUE(Run({lesson_that(false)}).status.ok());
+  EXPECT_NE(core(), alone);
 }
 
 TEST_F(BackgroundRoundTest, WhatAUserSaysWhileARoundTrainsStays) {
