@@ -230,6 +230,12 @@ TEST(MaskedGossip, PeersOfTheVersionBeforeAreNotTold) {
     EXPECT_EQ(swarm.core(i).Items().size(), cluster.MaskItems(i) + 1) << "node " << i;
   }
   cluster.ExpectNobodyBlamed();
+  for (size_t i = 0; i < swarm.size(); ++i) {
+    for (size_t peer = 0; peer < swarm.size(); ++peer) {
+      // Announced and never given, an item would be a promise broken.
+      EXPECT_GE(swarm.core(i).ScoreOf(swarm.id(peer)), 0) << i << " of " << peer;
+    }
+  }
 }
 
 class MaskedItems : public testing::Test {
