@@ -67,7 +67,9 @@ class MaskedBus {
   };
 
   // `nodes` members, and `observers` that are none.
-  explicit MaskedBus(size_t nodes, uint64_t seed = 1, size_t observers = 0) : random_(seed) {
+  explicit MaskedBus(size_t nodes, uint64_t seed = 1, size_t observers = 0,
+                     masking::MaskLayout layout = SmallMaskLayout())
+      : layout_(std::move(layout)), random_(seed) {
     for (size_t i = 0; i < nodes + observers; ++i) {
       nodes_.emplace_back().id = IdOf(i);
       if (i < nodes) {
@@ -117,6 +119,9 @@ class MaskedBus {
   std::function<bool(const Item& item, size_t to)> lose;
   // Sees every item before it is said; it is not after true.
   std::function<bool(size_t from, const Item& item)> intercept;
+  // Makes a node's input; nullopt: its ledger refuses. Unset: numbers at random, always.
+  std::function<std::optional<masking::MaskInput>(size_t node, const MaskInputWanted& wanted)>
+      prepare;
   bool twice = false;  // every item comes twice
 
   static Item ItemOf(const NodeId& origin, ItemKind kind, std::string payload) {
@@ -249,25 +254,31 @@ class MaskedBus {
   }
 
  private:
+  masking::MaskInput RandomInput(size_t node, const MaskInputWanted& wanted) {
+    return {.reservation = nodes_[node].charges + 1,
+            .contributors = static_cast<uint32_t>(wanted.set.members.size()),
+            .units = UnitsOf(layout_, random_)};
+  }
   void Answer(size_t from, const MaskInputWanted& wanted) {
     Node& node = nodes_[from];
     EXPECT_FALSE(node.inputs.contains(wanted.attempt)) << "asked twice";
     if (!node.answers) {
       return;
     }
-    node.inputs[wanted.attempt] = UnitsOf(layout_, random_);
+    std::optional<masking::MaskInput> input =
+        prepare ? prepare(from, wanted) : RandomInput(from, wanted);
+    if (!input) {
+      return;
+    }
+    node.charges = input->reservation;
+    node.inputs[wanted.attempt] = input->units;
     node.input_set[wanted.attempt] = wanted.set.SetHash();
-    auto steps =
-        node.round->Provide(wanted.attempt,
-                            {.reservation = ++node.charges,
-                             .contributors = static_cast<uint32_t>(wanted.set.members.size()),
-                             .units = node.inputs[wanted.attempt]},
-                            now());
+    auto steps = node.round->Provide(wanted.attempt, *std::move(input), now());
     ASSERT_TRUE(steps.ok()) << steps.status();
     Perform(from, *std::move(steps));
   }
 
-  masking::MaskLayout layout_ = SmallMaskLayout();
+  masking::MaskLayout layout_;
   Random random_;
   std::vector<Node> nodes_;
   std::vector<NodeId> group_;
