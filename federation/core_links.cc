@@ -264,7 +264,8 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   members.SetLink(peer, true, now.now);
   detector.LinkUp(link.id, peer, meshed, now.now);
   mesh.LinkUp(link.id, peer, link.dialed, /*fixed=*/!meshed, now.now);
-  exchange.LinkUp(link.id, link.version >= limits::kVersionWithBanks);
+  exchange.LinkUp(link.id,
+                  link.version >= std::max(limits::kVersionWithBanks, limits::kVersionWithMasking));
   scores.LinkUp(link.id, peer);
   certificates.budget().LinkUp(link.id);
   if (!LearnRevocations(link.id, revocations, now)) {

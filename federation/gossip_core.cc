@@ -28,6 +28,16 @@ LocalNode MakeLocal(const GossipConfig& config, const NodeKey& key) {
           .version_max = config.version_max};
 }
 
+constexpr ItemKind kMaskKinds[] = {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskShare};
+
+// What a stored item is to the tiers at least. Updates do not say whether they are noised.
+ShareableKind LeastShareable(ItemKind kind) {
+  if (IsMaskItem(kind)) {
+    return ShareableKind::kMaskedSum;
+  }
+  return kind == ItemKind::kPattern ? ShareableKind::kPattern : ShareableKind::kDpAdapterDelta;
+}
+
 absl::Status UnknownBytes() {
   return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                "link carried bytes that are no frame; update the sending node");
@@ -144,10 +154,9 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
   State& state = *state_;
   std::vector<Item> allowed;
   for (Item& item : items) {
-    const ShareableKind kind =
-        item.kind == ItemKind::kPattern ? ShareableKind::kPattern : ShareableKind::kDpAdapterDelta;
     if (state.evidence.Convicted(item.origin) ||
-        (item.origin == state.local.key->id() && !MayLeave(state.consent, kind))) {
+        (item.origin == state.local.key->id() &&
+         !MayLeave(state.consent, LeastShareable(item.kind)))) {
       state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
     } else {
       allowed.push_back(std::move(item));
@@ -169,6 +178,11 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Inst
   }
   if (!MayLeave(record.tier, ShareableKind::kPattern)) {
     state_->exchange.Withdraw(ItemKind::kPattern);
+  }
+  for (const ItemKind kind : kMaskKinds) {
+    if (!MayLeave(record.tier, ShareableKind::kMaskedSum)) {
+      state_->exchange.Withdraw(kind);
+    }
   }
   return state_->outbox.Take();
 }
@@ -193,6 +207,15 @@ absl::StatusOr<Actions> GossipCore::OfferUpdate(uint64_t round, const AdapterUpd
   RETURN_IF_ERROR(RequireConsent(state_->consent, kind));
   auto offered =
       state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterUpdate(update), now);
+  RETURN_IF_ERROR(offered.status());
+  return state_->outbox.Take();
+}
+
+absl::StatusOr<Actions> GossipCore::OfferMasked(ItemKind kind, uint64_t round, std::string payload,
+                                                Instant now) {
+  RUVD_CHECK(IsMaskItem(kind));
+  RETURN_IF_ERROR(RequireConsent(state_->consent, ShareableKind::kMaskedSum));
+  auto offered = state_->exchange.Offer(kind, round, std::move(payload), now);
   RETURN_IF_ERROR(offered.status());
   return state_->outbox.Take();
 }

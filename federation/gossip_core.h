@@ -126,6 +126,10 @@ class GossipCore {
   // that does not, the update also leaves as one core for all t, with a later OnTick.
   absl::StatusOr<Actions> OfferUpdate(uint64_t round, const AdapterUpdate& update, Instant now,
                                       ShareableKind kind = ShareableKind::kAdapterDelta);
+  // Signs, keeps and spreads an item of a masked round (MaskedRound's OfferMaskItem), of one of the
+  // three kinds. The same errors.
+  absl::StatusOr<Actions> OfferMasked(ItemKind kind, uint64_t round, std::string payload,
+                                      Instant now);
   absl::StatusOr<Actions> OfferPattern(const SharedPattern& pattern, Instant now);
   // Stops giving away every version of an own pattern, or all own updates: peers that ask get
   // nothing, and what they already have stays with them until it expires.

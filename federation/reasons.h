@@ -23,4 +23,7 @@ inline constexpr char kGraylisted[] = "GRAYLISTED";
 // them speaks plain text.
 inline constexpr char kChannelBinding[] = "CHANNEL_BINDING";
 
+// A masked round ended without a sum: too few members were left, or too many attempts failed.
+inline constexpr char kMaskedRoundFailed[] = "MASKED_ROUND_FAILED";
+
 }  // namespace ruvd::reasons

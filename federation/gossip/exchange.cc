@@ -12,6 +12,7 @@
 #include "federation/daf/update_payload.h"
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
+#include "federation/masked/messages.h"
 #include "federation/patterns/shared_pattern.h"
 #include "federation/reasons.h"
 
@@ -29,9 +30,9 @@ ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore
       outbox_(&outbox),
       mesh_(&mesh) {}
 
-void ItemExchange::LinkUp(LinkId link, bool knows_banks) {
+void ItemExchange::LinkUp(LinkId link, bool knows_version_4) {
   links_.insert(link);
-  if (!knows_banks) {
+  if (!knows_version_4) {
     older_links_.insert(link);
     older_may_lack_ = true;
   }
@@ -68,7 +69,7 @@ bool ItemExchange::Known(const Digest& id) const {
 }
 
 bool ItemExchange::MayHave(LinkId link, const Item& item) const {
-  return !older_links_.contains(link) || !IsUpdateOfBanks(item);
+  return !older_links_.contains(link) || !NeedsVersion4(item);
 }
 
 void ItemExchange::TrimHolders() {
@@ -349,7 +350,11 @@ absl::Status ItemExchange::CheckLateChunk(const Digest& id, uint32_t index,
                ToHex(id).substr(0, 16));
 }
 
-absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload) const {
+absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload, uint64_t round,
+                                        const NodeId& sender) const {
+  if (IsMaskItem(kind)) {
+    return CheckMaskItem(kind, payload, round, sender);
+  }
   if (kind == ItemKind::kPattern) {
     ASSIGN_OR_RETURN(const SharedPattern pattern, DecodeSharedPattern(AsBytes(payload)));
     return CheckSharedPattern(pattern, rules_.patterns);
@@ -365,7 +370,9 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload)
 
 absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
   const PendingItem& pending = complete.item;
-  if (absl::Status status = CheckContent(pending.manifest.kind, complete.payload); !status.ok()) {
+  if (absl::Status status = CheckContent(pending.manifest.kind, complete.payload,
+                                         pending.header.round, pending.header.sender_id);
+      !status.ok()) {
     table_.Bury(pending.id, pending.header.expires_ms);  // never fetched again
     holders_.erase(pending.id);
     return Annotate(status, "item of " + pending.manifest.certificate.name);

@@ -48,9 +48,8 @@ class ItemExchange {
                const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer, Outbox& outbox,
                const Mesh& mesh);
 
-  // A link whose peer does not know updates of banks (`knows_banks`) is never told of them: it
-  // would take them for forgeries.
-  void LinkUp(LinkId link, bool knows_banks);
+  // A peer that does not know version 4 is never told of items that need it.
+  void LinkUp(LinkId link, bool knows_version_4);
   void LinkDown(LinkId link);
   void SetRtt(LinkId link, Duration rtt) { fetcher_.SetRtt(link, rtt); }
 
@@ -115,7 +114,8 @@ class ItemExchange {
   // Judges the signer and the number of a verified manifest.
   absl::Status CheckNumber(const PendingItem& item, bool solicited);
   void DropAll(const std::function<bool(const Item&)>& which);
-  absl::Status CheckContent(ItemKind kind, std::string_view payload) const;
+  absl::Status CheckContent(ItemKind kind, std::string_view payload, uint64_t round,
+                            const NodeId& sender) const;
   // Offers this node's newest update of banks again as one of version 1, once.
   void OfferToOlderPeers(Instant now);
   // `link` delivered the last chunk.
@@ -144,7 +144,7 @@ class ItemExchange {
   EquivocationDetector manifests_;  // verified ones: tells a second message from a second copy
   std::vector<Conviction> convictions_;
   std::set<LinkId> links_;
-  std::set<LinkId> older_links_;       // of them, whose peers do not know updates of banks
+  std::set<LinkId> older_links_;       // of them, whose peers do not know version 4
   bool older_may_lack_ = false;        // the newest own update, as one that they know
   std::map<Digest, Holders> holders_;  // of live items and of those in transfer
   std::map<LinkId, std::vector<Digest>> to_announce_;  // with the next tick

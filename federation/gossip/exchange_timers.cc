@@ -141,7 +141,7 @@ absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::s
                  "update of {} bytes is above the limit of {}; lower its rank", payload.size(),
                  limits::kMaxPayloadBytes);
   }
-  RETURN_IF_ERROR(CheckContent(kind, payload));
+  RETURN_IF_ERROR(CheckContent(kind, payload, round, local_->key->id()));
   Manifest manifest;
   manifest.certificate = local_->certificate;
   manifest.kind = kind;
@@ -149,8 +149,8 @@ absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::s
   manifest.payload_root = MerkleTree(payload).root();
   manifest.model_hash = local_->model_hash;
   manifest.frame_id = local_->frame_id;
-  const int64_t expires =
-      std::min(now.wall_ms + limits::kItemLifeMillis, local_->certificate.not_after_ms);
+  const int64_t life = IsMaskItem(kind) ? limits::kMaskItemLifeMillis : limits::kItemLifeMillis;
+  const int64_t expires = std::min(now.wall_ms + life, local_->certificate.not_after_ms);
   ASSIGN_OR_RETURN(Envelope envelope,
                    sealer_->Seal(PurposeOf(kind), kBodyManifest, round, EncodeManifest(manifest),
                                  now.wall_ms, expires));

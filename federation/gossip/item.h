@@ -16,10 +16,20 @@
 namespace ruvd {
 
 // What a payload is.
-enum class ItemKind : uint8_t { kAdapterDelta = 1, kPattern = 2 };
+enum class ItemKind : uint8_t {
+  kAdapterDelta = 1,
+  kPattern = 2,
+  // 3 is kept for withdrawals.
+  // Of a masked round (federation/masked); on links of protocol version 4 and later.
+  kMaskKey = 4,
+  kMaskSet = 5,
+  kMaskShare = 6,
+};
 
-std::string_view ItemKindName(ItemKind kind);  // "adapter_delta", "pattern"
+// "adapter_delta", "pattern", "mask_key", "mask_set", "mask_share".
+std::string_view ItemKindName(ItemKind kind);
 EnvelopePurpose PurposeOf(ItemKind kind);
+bool IsMaskItem(ItemKind kind);
 
 // An item whose envelope, payload hash and content were checked. Immutable, cheap to copy. To store
 // it, keep `envelope` and `payload`; MakeItem gives the rest back.
@@ -31,13 +41,17 @@ struct Item {
   int64_t created_ms = 0;
   int64_t expires_ms = 0;
   std::shared_ptr<const Envelope> envelope;
-  // Encoded AdapterDelta, AdapterUpdate or SharedPattern; never null.
+  // Encoded AdapterDelta, AdapterUpdate, SharedPattern, MaskKeyItem, MaskSetItem or MaskShareItem;
+  // never null.
   std::shared_ptr<const std::string> payload;
 };
 
-// Whether the payload is an update of version 2, of banks: peers of protocol versions before 4 do
-// not know it.
+// Whether the payload is an update of version 2, of banks.
 bool IsUpdateOfBanks(const Item& item);
+
+// Whether peers of protocol versions before 4 take the item for a forgery, updates of banks and
+// items of masked rounds: they are told nothing of it.
+bool NeedsVersion4(const Item& item);
 
 // Rebuilds an item from its stored parts. ENVELOPE_MALFORMED or UPDATE_INVALID if they do not
 // belong together. Trusts the store: signatures were checked before it was written.

@@ -10,6 +10,17 @@
 #include "federation/limits.h"
 
 namespace ruvd {
+namespace {
+
+size_t CapOf(ItemKind kind) {
+  if (IsMaskItem(kind)) {
+    return limits::kMaxMaskItemsPerOrigin;
+  }
+  return kind == ItemKind::kPattern ? limits::kMaxPatternsPerOrigin : limits::kMaxDeltasPerOrigin;
+}
+
+}  // namespace
+
 const Item* ItemTable::Find(const Digest& id) const {
   const auto found = items_.find(id);
   return found == items_.end() ? nullptr : &found->second;
@@ -50,9 +61,7 @@ void ItemTable::Drop(const Digest& id) {
 std::map<Digest, Item>::iterator ItemTable::Excess(const NodeId& origin, ItemKind kind) {
   if (const auto known = origins_.find(origin); known != origins_.end()) {
     const auto ages = known->second.ages.find(kind);
-    const size_t cap = kind == ItemKind::kAdapterDelta ? limits::kMaxDeltasPerOrigin
-                                                       : limits::kMaxPatternsPerOrigin;
-    if (ages != known->second.ages.end() && ages->second.size() > cap) {
+    if (ages != known->second.ages.end() && ages->second.size() > CapOf(kind)) {
       return items_.find(ages->second.begin()->second);
     }
   }

@@ -8,6 +8,7 @@
 #include "federation/daf/update_payload.h"
 #include "federation/gossip/merkle.h"
 #include "federation/limits.h"
+#include "federation/masked/messages.h"
 
 namespace ruvd {
 namespace {
@@ -22,11 +23,34 @@ absl::Status Malformed(std::string_view what) {
 }  // namespace
 
 std::string_view ItemKindName(ItemKind kind) {
-  return kind == ItemKind::kPattern ? "pattern" : "adapter_delta";
+  switch (kind) {
+    case ItemKind::kPattern:
+      return "pattern";
+    case ItemKind::kMaskKey:
+      return "mask_key";
+    case ItemKind::kMaskSet:
+      return "mask_set";
+    case ItemKind::kMaskShare:
+      return "mask_share";
+    case ItemKind::kAdapterDelta:
+      break;
+  }
+  return "adapter_delta";
 }
 
 EnvelopePurpose PurposeOf(ItemKind kind) {
+  if (IsMaskItem(kind)) {
+    return EnvelopePurpose::kMasking;
+  }
   return kind == ItemKind::kPattern ? EnvelopePurpose::kPattern : EnvelopePurpose::kAdapterDelta;
+}
+
+bool IsMaskItem(ItemKind kind) {
+  return kind == ItemKind::kMaskKey || kind == ItemKind::kMaskSet || kind == ItemKind::kMaskShare;
+}
+
+bool NeedsVersion4(const Item& item) {
+  return IsMaskItem(item.kind) || IsUpdateOfBanks(item);
 }
 
 std::string EncodeManifest(const Manifest& manifest) {
@@ -45,19 +69,21 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
   ASSIGN_OR_RETURN(manifest.certificate, AdmissionCert::Parse(body.first(AdmissionCert::kBytes)));
   ByteReader reader(body.subspan(AdmissionCert::kBytes));
   const uint8_t kind = *reader.Read<uint8_t>();
-  if (kind != static_cast<uint8_t>(ItemKind::kAdapterDelta) &&
-      kind != static_cast<uint8_t>(ItemKind::kPattern)) {
+  manifest.kind = static_cast<ItemKind>(kind);
+  if (manifest.kind != ItemKind::kAdapterDelta && manifest.kind != ItemKind::kPattern &&
+      !IsMaskItem(manifest.kind)) {
     return Malformed("is of an unknown kind");
   }
-  manifest.kind = static_cast<ItemKind>(kind);
   manifest.payload_bytes = *reader.Read<uint64_t>();
   manifest.payload_root = *reader.ReadArray<32>();
   manifest.model_hash = *reader.ReadArray<32>();
   manifest.frame_id = *reader.ReadArray<32>();
-  if (manifest.payload_bytes == 0 || manifest.payload_bytes > limits::kMaxPayloadBytes) {
+  const uint64_t most =
+      IsMaskItem(manifest.kind) ? MaxMaskPayloadBytes(manifest.kind) : limits::kMaxPayloadBytes;
+  if (manifest.payload_bytes == 0 || manifest.payload_bytes > most) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "payload of {} bytes is empty or above the limit of {}; send a smaller update",
-                 manifest.payload_bytes, limits::kMaxPayloadBytes);
+                 manifest.payload_bytes, most);
   }
   return manifest;
 }

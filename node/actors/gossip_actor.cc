@@ -325,10 +325,11 @@ class GossipActor final : public Actor<Message> {
       return absl::OkStatus();
     }
     if (tier == ConsentTier::kMasked) {
-      return Error(absl::StatusCode::kUnimplemented, reasons::kInvalidArgument,
-                   "tier masked cannot be chosen: masked sums need rounds in which a clique of "
-                   "nodes agrees on keys, and links of this version do not carry them; use dp or "
-                   "public, or private to withdraw");
+      return Error(
+          absl::StatusCode::kUnimplemented, reasons::kInvalidArgument,
+          "tier masked cannot be chosen: masked sums need rounds in which a clique of "
+          "nodes agrees on keys, and this program does not begin any yet; use dp or public, "
+          "or private to withdraw");
     }
     return options_.release->CheckTier(tier);
   }

@@ -4,6 +4,7 @@
 #include "privacy/dp/snr.h"
 
 #include <cmath>
+#include <string_view>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -36,12 +37,15 @@ absl::Status RequireSnr(const SnrQuestion& question) {
   if (snr >= limits::kMinReleaseSnr) {
     return absl::OkStatus();
   }
+  // A sum carries its noise once already: no clique makes it better.
+  const std::string_view clique =
+      question.place == NoisePlace::kEach ? "sum in a masked clique, " : "";
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
                "the release's predicted signal is {:.2g} of its noise ({} values, {} contributors, "
-               "noise multiplier {:.3g}), below {}; gather more data or contributors, sum in a "
-               "masked clique, share a smaller rank, or allow a larger epsilon",
+               "noise multiplier {:.3g}), below {}; gather more data or contributors, {}share a "
+               "smaller rank, or allow a larger epsilon",
                snr, question.dimension, question.contributors, question.noise_multiplier,
-               limits::kMinReleaseSnr);
+               limits::kMinReleaseSnr, clique);
 }
 
 }  // namespace ruvd::dp

@@ -138,7 +138,7 @@ absl::StatusOr<EnvelopeHeader> ParseHeader(std::span<const uint8_t> bytes) {
   }
   EnvelopeHeader header;
   const uint8_t purpose = *reader.Read<uint8_t>();
-  if (purpose < 1 || purpose > static_cast<uint8_t>(EnvelopePurpose::kAdmission)) {
+  if (purpose < 1 || purpose > static_cast<uint8_t>(EnvelopePurpose::kMasking)) {
     return Malformed("has an unknown purpose");
   }
   header.purpose = static_cast<EnvelopePurpose>(purpose);

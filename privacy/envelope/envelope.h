@@ -26,6 +26,7 @@ enum class EnvelopePurpose : uint8_t {
   kRevocation = 4,
   kEvidence = 5,
   kAdmission = 6,
+  kMasking = 7,
 };
 
 // The boot of a sender: u64 boot counter (little endian), then 8 bytes that tie it to the sender.

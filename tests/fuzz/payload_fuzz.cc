@@ -13,6 +13,7 @@
 #include "federation/daf/adapter_update.h"
 #include "federation/daf/bank_alignment.h"
 #include "federation/gossip/manifest.h"
+#include "federation/masked/messages.h"
 #include "federation/membership/member_record.h"
 #include "federation/patterns/shared_pattern.h"
 
@@ -29,6 +30,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (const auto pattern = DecodeSharedPattern(bytes); pattern.ok()) {
     RUVD_CHECK(EncodeSharedPattern(*pattern) == AsText(bytes));
+  }
+  if (const auto key = DecodeMaskKey(bytes); key.ok()) {
+    RUVD_CHECK(EncodeMaskKey(*key) == AsText(bytes));
+    RUVD_CHECK(size <= MaxMaskPayloadBytes(ItemKind::kMaskKey));
+  }
+  if (const auto set = DecodeMaskSet(bytes, {}); set.ok()) {
+    RUVD_CHECK(EncodeMaskSet(*set) == AsText(bytes));
+    RUVD_CHECK(size <= MaxMaskPayloadBytes(ItemKind::kMaskSet));
+  }
+  if (const auto share = DecodeMaskShare(bytes); share.ok()) {
+    RUVD_CHECK(EncodeMaskShare(*share) == AsText(bytes));
+    RUVD_CHECK(size <= MaxMaskPayloadBytes(ItemKind::kMaskShare));
   }
   if (const auto manifest = DecodeManifest(bytes); manifest.ok()) {
     RUVD_CHECK(EncodeManifest(*manifest) == AsText(bytes));

@@ -24,6 +24,7 @@ namespace ruvd::dp {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 RandomBytes SeededEntropy(Random& random) {
   return [&random](std::span<uint8_t> out) {
@@ -223,6 +224,16 @@ TEST(DpSnr, RefusesWeakReleasesWithTheFigureAndTheWayOut) {
   EXPECT_TRUE(RequireSnr(question).ok());
   question.dimension = 0;
   EXPECT_EQ(ReasonOf(RequireSnr(question)), reasons::kInvalidArgument);
+}
+
+TEST(DpSnr, AMaskedCliqueIsNotToldToBecomeOne) {
+  const absl::Status refused = RequireSnr({.place = NoisePlace::kSum,
+                                           .noise_multiplier = 1.342,
+                                           .dimension = 1 << 20,
+                                           .contributors = 6});
+  EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
+  EXPECT_THAT(MessageOf(refused), Not(HasSubstr("masked")));
+  EXPECT_THAT(MessageOf(refused), HasSubstr("smaller rank"));
 }
 
 }  // namespace

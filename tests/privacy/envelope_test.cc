@@ -151,7 +151,7 @@ TEST_F(EnvelopeTest, ImpossibleFieldsAreMalformed) {
   fields_.key_epoch = 1;
   EXPECT_EQ(ReasonFor(Sealed()), reasons::kEnvelopeMalformed);
   fields_.key_epoch = 0;
-  fields_.purpose = static_cast<EnvelopePurpose>(7);
+  fields_.purpose = static_cast<EnvelopePurpose>(8);
   EXPECT_EQ(ReasonFor(Sealed()), reasons::kEnvelopeMalformed);
 }
 
@@ -177,7 +177,7 @@ TEST_F(EnvelopeTest, MessageIdIgnoresTheSignature) {
 RC_GTEST_PROP(EnvelopeProperty, HeaderRoundTrips,
               (uint64_t seq, uint64_t round, int64_t created, int64_t expires, uint16_t type)) {
   EnvelopeHeader header;
-  header.purpose = static_cast<EnvelopePurpose>(*rc::gen::inRange(1, 7));
+  header.purpose = static_cast<EnvelopePurpose>(*rc::gen::inRange(1, 8));
   header.seq = seq;
   header.round = round;
   header.created_ms = created;

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/masked/groups.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "privacy/limits.h"
+
+namespace ruvd {
+
+std::vector<std::vector<NodeId>> MaskedGroups(const masking::MaskRound& round,
+                                              std::span<const NodeId> members) {
+  constexpr std::string_view kDomain("RUVDLLM-GROUP-v1\0", 17);
+  std::map<Digest, NodeId> drawn;
+  for (const NodeId& id : members) {
+    ByteWriter writer;
+    writer.WriteText(kDomain).WriteBytes(round.cluster).Write(round.round).WriteBytes(id);
+    drawn[Sha256(writer.str())] = id;
+  }
+  std::vector<std::vector<NodeId>> groups;
+  if (drawn.size() < limits::kMinCliqueMembers) {
+    return groups;
+  }
+  groups.resize((drawn.size() + limits::kMaxCliqueMembers - 1) / limits::kMaxCliqueMembers);
+  size_t next = 0;
+  for (const auto& [place, id] : drawn) {
+    groups[next++ % groups.size()].push_back(id);
+  }
+  for (std::vector<NodeId>& group : groups) {
+    std::ranges::sort(group);
+  }
+  return groups;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "privacy/identity/node_key.h"
+#include "privacy/masking/clique.h"
+
+namespace ruvd {
+
+// Splits the members of a round into as few groups as kMaxCliqueMembers allows, of sizes that
+// differ by one at most: nobody decides, and every node with the same view of the members comes to
+// the same groups, which are others in every round. Each group ascends by id. Ids may come in any
+// order and twice; of fewer than kMinCliqueMembers there is no group.
+std::vector<std::vector<NodeId>> MaskedGroups(const masking::MaskRound& round,
+                                              std::span<const NodeId> members);
+
+}  // namespace ruvd

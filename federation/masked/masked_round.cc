@@ -1,0 +1,348 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/masked/masked_round.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/reasons.h"
+#include "privacy/reasons.h"
+
+namespace ruvd {
+namespace {
+
+// A member is not blamed for what most others did not do either: then this node is the one that
+// hears nothing.
+bool MostDid(size_t did, size_t all) {
+  return 2 * did >= all;
+}
+
+// Of those who signed a set, how many have to name a member: fewer liars cannot keep one out.
+bool NamedByEnough(size_t named, size_t signers) {
+  return 4 * named >= 3 * signers;
+}
+
+absl::Status CheckSchedule(const MaskedSchedule& schedule) {
+  if (schedule.start_ms >= 0 && 0 < schedule.keys_ms && schedule.keys_ms < schedule.shares_ms &&
+      schedule.shares_ms < schedule.attempt_ms &&
+      schedule.attempt_ms <= limits::kMaxMaskAttemptMillis) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+               "a masked round with keys until {} ms, shares until {} ms and attempts of {} ms; "
+               "give times that ascend, at most {} ms",
+               schedule.keys_ms, schedule.shares_ms, schedule.attempt_ms,
+               limits::kMaxMaskAttemptMillis);
+}
+
+absl::Status CheckGroup(const std::vector<NodeId>& group) {
+  const bool ascending = std::ranges::adjacent_find(group, std::greater_equal<>()) == group.end();
+  if (ascending && group.size() >= limits::kMinCliqueMembers &&
+      group.size() <= limits::kMaxCliqueMembers) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+               "a masked round of {} members; give {} to {}, ascending by id", group.size(),
+               limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
+}
+
+absl::Status Contradiction(const Item& item) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
+               "node {} said two things in one attempt of masked round {}, the second in {} {}; it "
+               "has no part in the round",
+               ToHex(item.origin).substr(0, 16), item.round, ItemKindName(item.kind),
+               ToHex(item.id).substr(0, 16));
+}
+
+}  // namespace
+
+std::vector<float> MaskedOutcome::Mean(const dp::NoiseGrid& grid) const {
+  std::vector<float> mean(units.size());
+  const auto members = static_cast<double>(weight());
+  std::ranges::transform(units, mean.begin(), [&](int32_t unit) {
+    return static_cast<float>(std::ldexp(static_cast<double>(unit), grid.exponent) / members);
+  });
+  return mean;
+}
+
+MaskedRound::MaskedRound(MaskedRoundConfig config)
+    : config_(std::move(config)),
+      layout_hash_(config_.layout.Hash()),
+      items_(config_.round, layout_hash_, config_.layout.Values(), config_.group) {}
+
+absl::StatusOr<MaskedRound> MaskedRound::Begin(MaskedRoundConfig config,
+                                               std::span<const Item> known) {
+  RETURN_IF_ERROR(CheckGroup(config.group));
+  RETURN_IF_ERROR(CheckSchedule(config.schedule));
+  RETURN_IF_ERROR(config.layout.Check());
+  RETURN_IF_ERROR(config.layout.MostUnitsOfOne(config.group.size()).status());
+  MaskedRound round(std::move(config));
+  for (const Item& item : known) {
+    // Of other rounds, or wrong: then it has no effect here either.
+    round.items_new_ |= round.items_.Add(item).ok();
+  }
+  return round;
+}
+
+int64_t MaskedRound::Elapsed(Instant now) const {
+  return now.wall_ms - config_.schedule.start_ms - attempt_ * config_.schedule.attempt_ms;
+}
+
+bool MaskedRound::Candidate(const NodeId& id) const {
+  return !dropped_.contains(id) && !items_.Refused(id);
+}
+
+std::vector<NodeId> MaskedRound::Candidates() const {
+  std::vector<NodeId> candidates;
+  std::ranges::copy_if(config_.group, std::back_inserter(candidates),
+                       [this](const NodeId& id) { return Candidate(id); });
+  return candidates;
+}
+
+// Whose key was copied nobody can tell: both stay out of this attempt, and keys are fresh in the
+// next.
+std::vector<NodeId> MaskedRound::WithKeys() const {
+  std::map<masking::MaskPublicKey, std::vector<NodeId>> holders;
+  for (const NodeId& id : Candidates()) {
+    if (const auto key = items_.Of(attempt_, id).key) {
+      holders[*key].push_back(id);
+    }
+  }
+  std::vector<NodeId> members;
+  for (const auto& [key, ids] : holders) {
+    if (ids.size() == 1) {
+      members.push_back(ids.front());
+    }
+  }
+  std::ranges::sort(members);
+  return members;
+}
+
+void MaskedRound::Say(ItemKind kind, std::string payload, MaskedSteps& steps) {
+  const auto added = items_.Add(kind, config_.self, std::make_shared<const std::string>(payload));
+  RUVD_CHECK(added.ok() && *added == MaskedRoundItems::Added::kNew);
+  items_new_ = true;
+  steps.push_back(OfferMaskItem{.kind = kind, .payload = std::move(payload)});
+}
+
+void MaskedRound::End(absl::StatusOr<MaskedOutcome> outcome, MaskedSteps& steps) {
+  ended_ = true;
+  part_ = {};
+  steps.push_back(MaskedRoundEnded{.outcome = std::move(outcome)});
+}
+
+absl::StatusOr<MaskedSteps> MaskedRound::OnItem(const Item& item, Instant now) {
+  if (ended_) {
+    return MaskedSteps();
+  }
+  ASSIGN_OR_RETURN(const MaskedRoundItems::Added added, items_.Add(item));
+  MaskedSteps steps;
+  if (added == MaskedRoundItems::Added::kContradiction) {
+    steps.push_back(MaskMemberRefused{.member = item.origin, .status = Contradiction(item)});
+  }
+  items_new_ |= added == MaskedRoundItems::Added::kNew;
+  std::ranges::move(Advance(now), std::back_inserter(steps));
+  return steps;
+}
+
+MaskedSteps MaskedRound::OnTick(Instant now) {
+  return Advance(now);
+}
+
+MaskedSteps MaskedRound::Advance(Instant now) {
+  MaskedSteps steps;
+  while (!ended_ && Elapsed(now) >= 0) {
+    TakeSum(steps);
+    if (ended_) {
+      break;
+    }
+    if (Elapsed(now) < config_.schedule.attempt_ms) {
+      BeginAttempt(now, steps);
+      SignSet(now, steps);
+      AskForInput(now, steps);
+      break;
+    }
+    EndAttempt();
+    if (attempt_ + 1U == limits::kMaxMaskAttempts ||
+        Candidates().size() < limits::kMinCliqueMembers) {
+      End(Error(absl::StatusCode::kAborted, reasons::kMaskedRoundFailed,
+                "masked round {} ended without a sum after {} attempt(s), {} of {} members left; "
+                "the next round begins with all",
+                config_.round.round, attempt_ + 1, Candidates().size(), config_.group.size()),
+          steps);
+      break;
+    }
+    ++attempt_;
+    begun_ = false;
+    part_ = {};
+  }
+  return steps;
+}
+
+void MaskedRound::BeginAttempt(Instant now, MaskedSteps& steps) {
+  if (begun_) {
+    return;
+  }
+  begun_ = true;
+  const bool member = std::ranges::find(config_.group, config_.self) != config_.group.end();
+  // A key of an earlier life of this node is known already: its secret is gone, and a second one
+  // would be a contradiction.
+  if (!member || !Candidate(config_.self) || items_.Of(attempt_, config_.self).key ||
+      Elapsed(now) >= config_.schedule.keys_ms) {
+    return;
+  }
+  auto session = masking::MaskingSession::Begin(config_.round, config_.layout, config_.self,
+                                                config_.last_reservation, config_.random);
+  RUVD_CHECK(session.ok());  // the layout was checked
+  part_.session = std::make_unique<masking::MaskingSession>(*std::move(session));
+  Say(ItemKind::kMaskKey, EncodeMaskKey({.attempt = attempt_, .offer = part_.session->offer()}),
+      steps);
+}
+
+void MaskedRound::SignSet(Instant now, MaskedSteps& steps) {
+  if (part_.session == nullptr || part_.set || items_.Of(attempt_, config_.self).set) {
+    return;
+  }
+  std::vector<NodeId> members = WithKeys();
+  if (members != Candidates() && Elapsed(now) < config_.schedule.keys_ms) {
+    return;
+  }
+  if (!std::ranges::binary_search(members, config_.self)) {
+    part_.session.reset();  // somebody copied this node's key
+    return;
+  }
+  std::erase_if(members, [&](const NodeId& id) {
+    if (id == config_.self) {
+      return true;
+    }
+    const absl::Status offered = part_.session->AddOffer(id, {.round = config_.round.round,
+                                                              .layout = layout_hash_,
+                                                              .key = *items_.Of(attempt_, id).key});
+    if (!offered.ok()) {
+      items_.Refuse(id);
+      steps.push_back(MaskMemberRefused{.member = id, .status = offered});
+    }
+    return !offered.ok();
+  });
+  auto set = part_.session->CliqueOf(members);
+  if (!set.ok() || !config_.layout.MostUnitsOfOne(set->members.size()).ok()) {
+    part_.session.reset();  // too few, or too few beside the colluders: nothing to do here
+    return;
+  }
+  part_.set = *std::move(set);
+  part_.set_hash = part_.set->SetHash();
+  own_sets_.insert(part_.set_hash);
+  Say(ItemKind::kMaskSet, EncodeMaskSet({.attempt = attempt_, .clique = *part_.set}), steps);
+}
+
+bool MaskedRound::Agreed() const {
+  return part_.set &&
+         std::ranges::all_of(part_.set->members, [this](const masking::CliqueMember& member) {
+           const MaskStatements said = items_.Of(attempt_, member.id);
+           return said.set && said.set_hash == part_.set_hash;
+         });
+}
+
+void MaskedRound::AskForInput(Instant now, MaskedSteps& steps) {
+  if (part_.session == nullptr || part_.asked || !Agreed() ||
+      Elapsed(now) >= config_.schedule.shares_ms) {
+    return;
+  }
+  part_.asked = true;
+  steps.push_back(MaskInputWanted{.attempt = attempt_, .set = *part_.set});
+}
+
+absl::StatusOr<MaskedSteps> MaskedRound::Provide(uint8_t attempt, masking::MaskInput input,
+                                                 Instant now) {
+  const bool open = !ended_ && attempt == attempt_ && part_.asked && part_.session != nullptr;
+  if (!open || Elapsed(now) >= config_.schedule.attempt_ms) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
+                 "no share is wanted in attempt {} of masked round {}; keys of an attempt mask "
+                 "once, and not after its end",
+                 attempt, config_.round.round);
+  }
+  // Whatever comes of it, this key masks nothing more.
+  const std::unique_ptr<masking::MaskingSession> session = std::move(part_.session);
+  config_.last_reservation = std::max(config_.last_reservation, input.reservation);
+  ASSIGN_OR_RETURN(masking::MaskedUpdate update, session->Mask(*part_.set, std::move(input)));
+  MaskedSteps steps;
+  Say(ItemKind::kMaskShare, EncodeMaskShare({.attempt = attempt_, .update = std::move(update)}),
+      steps);
+  std::ranges::move(Advance(now), std::back_inserter(steps));
+  return steps;
+}
+
+// A member takes the sum of the set that it signed. Others take that of most of the group, so that
+// a few who agree with each other do not speak for all.
+bool MaskedRound::Counts(const masking::Clique& set) const {
+  return own_sets_.contains(set.SetHash()) || 2 * set.members.size() > config_.group.size();
+}
+
+// Also of earlier attempts, whose last share may come late.
+void MaskedRound::TakeSum(MaskedSteps& steps) {
+  if (!std::exchange(items_new_, false)) {
+    return;
+  }
+  for (uint8_t attempt = 0; attempt < limits::kMaxMaskAttempts; ++attempt) {
+    for (const masking::Clique& set : items_.Complete(attempt)) {
+      if (!Counts(set)) {
+        continue;
+      }
+      auto units = items_.Sum(attempt, set, config_.layout);
+      if (units.ok()) {
+        End(MaskedOutcome{.attempt = attempt, .set = set, .units = *std::move(units)}, steps);
+      } else {
+        End(units.status(), steps);
+      }
+      return;
+    }
+  }
+}
+
+// Who gave a key and failed afterwards is left out of the next attempts. Judged by the items alone,
+// not by the set that this node signed: so those who have the same items, which all do but for what
+// comes at the very end, come to the same members.
+void MaskedRound::EndAttempt() {
+  std::vector<NodeId> with_key;
+  std::map<NodeId, size_t> named;
+  size_t signers = 0;
+  for (const NodeId& id : Candidates()) {
+    const MaskStatements said = items_.Of(attempt_, id);
+    if (said.key) {
+      with_key.push_back(id);
+    }
+    if (said.set) {
+      ++signers;
+      for (const masking::CliqueMember& other : said.set->members) {
+        ++named[other.id];
+      }
+    }
+  }
+  std::set<NodeId> failed;
+  for (const NodeId& id : with_key) {
+    const bool silent = !items_.Of(attempt_, id).set && MostDid(signers, with_key.size());
+    if (silent || !NamedByEnough(named[id], signers)) {
+      failed.insert(id);
+    }
+  }
+  for (const masking::Clique& set : items_.Agreed(attempt_)) {
+    const Digest hash = set.SetHash();
+    std::vector<NodeId> withheld;
+    for (const masking::CliqueMember& member : set.members) {
+      if (items_.Of(attempt_, member.id).shared_with != hash) {
+        withheld.push_back(member.id);
+      }
+    }
+    if (MostDid(set.members.size() - withheld.size(), set.members.size())) {
+      failed.insert(withheld.begin(), withheld.end());
+    }
+  }
+  dropped_.merge(failed);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/masked/messages.h"
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/limits.h"
+
+namespace ruvd {
+namespace {
+
+// An attempt before any of the library's messages.
+constexpr uint64_t kAttemptBytes = 1;
+constexpr uint64_t kKeyBytes = 2 + 8 + 32 + 32;
+constexpr uint64_t kSetHeadBytes = 2 + 8 + 32 + 1;
+constexpr uint64_t kShareHeadBytes = 2 + 8 + 3 * 32 + 4;
+
+std::string WithAttempt(uint8_t attempt, std::string message) {
+  return ByteWriter().Write(attempt).WriteText(message).Take();
+}
+
+absl::StatusOr<uint8_t> AttemptOf(std::span<const uint8_t> bytes) {
+  if (bytes.empty() || bytes[0] >= limits::kMaxMaskAttempts) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                 "an item of a masked round names no attempt below {}; update the sending node",
+                 limits::kMaxMaskAttempts);
+  }
+  return bytes[0];
+}
+
+absl::Status CheckNames(uint64_t named, uint64_t round, bool of_sender) {
+  if (named == round && of_sender) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+               "an item of a masked round names another round or sender than its envelope, {} "
+               "where that says {}; update the sending node",
+               named, round);
+}
+
+}  // namespace
+
+std::string EncodeMaskKey(const MaskKeyItem& item) {
+  return WithAttempt(item.attempt, masking::EncodeOffer(item.offer));
+}
+
+absl::StatusOr<MaskKeyItem> DecodeMaskKey(std::span<const uint8_t> bytes) {
+  MaskKeyItem item;
+  ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
+  ASSIGN_OR_RETURN(item.offer, masking::DecodeOffer(bytes.subspan(kAttemptBytes)));
+  return item;
+}
+
+std::string EncodeMaskSet(const MaskSetItem& item) {
+  return WithAttempt(item.attempt, masking::EncodeClique(item.clique));
+}
+
+absl::StatusOr<MaskSetItem> DecodeMaskSet(std::span<const uint8_t> bytes,
+                                          const ClusterId& cluster) {
+  MaskSetItem item;
+  ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
+  ASSIGN_OR_RETURN(item.clique, masking::DecodeClique(bytes.subspan(kAttemptBytes), cluster));
+  return item;
+}
+
+std::string EncodeMaskShare(const MaskShareItem& item) {
+  return WithAttempt(item.attempt, masking::EncodeMaskedUpdate(item.update));
+}
+
+absl::StatusOr<MaskShareItem> DecodeMaskShare(std::span<const uint8_t> bytes) {
+  MaskShareItem item;
+  ASSIGN_OR_RETURN(item.attempt, AttemptOf(bytes));
+  ASSIGN_OR_RETURN(item.update, masking::DecodeMaskedUpdate(bytes.subspan(kAttemptBytes)));
+  return item;
+}
+
+uint64_t MaxMaskPayloadBytes(ItemKind kind) {
+  switch (kind) {
+    case ItemKind::kMaskKey:
+      return kAttemptBytes + kKeyBytes;
+    case ItemKind::kMaskSet:
+      return kAttemptBytes + kSetHeadBytes +
+             limits::kMaxCliqueMembers * sizeof(masking::CliqueMember);
+    default:
+      return kAttemptBytes + kShareHeadBytes + limits::kMaxMaskedValues * sizeof(uint32_t);
+  }
+}
+
+absl::Status CheckMaskItem(ItemKind kind, std::string_view payload, uint64_t round,
+                           const NodeId& sender) {
+  if (kind == ItemKind::kMaskKey) {
+    ASSIGN_OR_RETURN(const MaskKeyItem item, DecodeMaskKey(AsBytes(payload)));
+    return CheckNames(item.offer.round, round, true);
+  }
+  if (kind == ItemKind::kMaskSet) {
+    ASSIGN_OR_RETURN(const MaskSetItem item, DecodeMaskSet(AsBytes(payload), {}));
+    return CheckNames(item.clique.round.round, round, item.clique.Find(sender) != nullptr);
+  }
+  ASSIGN_OR_RETURN(const MaskShareItem item, DecodeMaskShare(AsBytes(payload)));
+  return CheckNames(item.update.round, round, item.update.sender == sender);
+}
+
+}  // namespace ruvd

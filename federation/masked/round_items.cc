@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/masked/round_items.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/masking/masked_sum.h"
+#include "privacy/reasons.h"
+
+namespace ruvd {
+namespace {
+
+absl::Status NotOfTheGroup(const NodeId& member) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kCliqueInvalid,
+               "an item of a masked round names node {}, which is not in this group; the nodes "
+               "differ in whom they take for members, wait for the next round",
+               ToHex(member).substr(0, 16));
+}
+
+}  // namespace
+
+MaskedRoundItems::MaskedRoundItems(const masking::MaskRound& round, const Digest& layout,
+                                   size_t values, const std::vector<NodeId>& group)
+    : round_(round), layout_(layout), values_(values), group_(group) {
+  RUVD_CHECK(group.size() <= limits::kMaxCliqueMembers);
+}
+
+absl::Status MaskedRoundItems::CheckMembers(const masking::Clique& set) const {
+  for (const masking::CliqueMember& member : set.members) {
+    if (std::ranges::find(group_, member.id) == group_.end()) {
+      return NotOfTheGroup(member.id);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MaskedRoundItems::CheckLayout(const Digest& layout) const {
+  if (layout == layout_) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskLayoutMismatch,
+               "a member of the masked round adds up values of another model, frame, grid or "
+               "number; bring all of them to one configuration");
+}
+
+// Decodes a payload into what it says, and which attempt of the round it is of.
+absl::StatusOr<uint8_t> MaskedRoundItems::Read(ItemKind kind, std::string_view payload,
+                                               const NodeId& sender,
+                                               MaskStatements& statements) const {
+  RETURN_IF_ERROR(CheckMaskItem(kind, payload, round_.round, sender));
+  if (kind == ItemKind::kMaskKey) {
+    ASSIGN_OR_RETURN(const MaskKeyItem item, DecodeMaskKey(AsBytes(payload)));
+    RETURN_IF_ERROR(CheckLayout(item.offer.layout));
+    statements.key = item.offer.key;
+    return item.attempt;
+  }
+  if (kind == ItemKind::kMaskSet) {
+    ASSIGN_OR_RETURN(MaskSetItem item, DecodeMaskSet(AsBytes(payload), round_.cluster));
+    RETURN_IF_ERROR(CheckLayout(item.clique.layout));
+    RETURN_IF_ERROR(CheckMembers(item.clique));
+    statements.set_hash = item.clique.SetHash();
+    statements.set = std::move(item.clique);
+    return item.attempt;
+  }
+  ASSIGN_OR_RETURN(const MaskShareItem item, DecodeMaskShare(AsBytes(payload)));
+  RETURN_IF_ERROR(CheckLayout(item.update.layout));
+  if (item.update.values.size() != values_) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kMaskLayoutMismatch,
+                 "a share of {} values in a masked sum of {}; update the sending node",
+                 item.update.values.size(), values_);
+  }
+  statements.shared_with = item.update.set;
+  return item.attempt;
+}
+
+absl::StatusOr<MaskedRoundItems::Added> MaskedRoundItems::Add(const Item& item) {
+  if (!IsMaskItem(item.kind) || item.round != round_.round) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                 "an item of kind {} and round {} in masked round {}; it came late or early",
+                 ItemKindName(item.kind), item.round, round_.round);
+  }
+  return Add(item.kind, item.origin, item.payload);
+}
+
+absl::StatusOr<MaskedRoundItems::Added> MaskedRoundItems::Add(
+    ItemKind kind, const NodeId& sender, std::shared_ptr<const std::string> payload) {
+  if (std::ranges::find(group_, sender) == group_.end()) {
+    return NotOfTheGroup(sender);
+  }
+  MaskStatements read;
+  ASSIGN_OR_RETURN(const uint8_t attempt, Read(kind, *payload, sender, read));
+  Said& said = said_[attempt][sender];
+  const auto [known, added] = said.payloads.try_emplace(kind, payload);
+  if (!added) {
+    if (*known->second == *payload || Refused(sender)) {
+      return Added::kKnown;
+    }
+    Refuse(sender);
+    return Added::kContradiction;
+  }
+  MaskStatements& statements = said.statements;
+  if (kind == ItemKind::kMaskKey) {
+    statements.key = read.key;
+  } else if (kind == ItemKind::kMaskSet) {
+    statements.set = std::move(read.set);
+    statements.set_hash = read.set_hash;
+  } else {
+    statements.shared_with = read.shared_with;
+  }
+  return Added::kNew;
+}
+
+MaskStatements MaskedRoundItems::Of(uint8_t attempt, const NodeId& member) const {
+  const auto said = said_[attempt].find(member);
+  return said == said_[attempt].end() || Refused(member) ? MaskStatements()
+                                                         : said->second.statements;
+}
+
+std::map<Digest, masking::Clique> MaskedRoundItems::Named(uint8_t attempt) const {
+  std::map<Digest, masking::Clique> named;
+  for (const NodeId& member : group_) {
+    MaskStatements statements = Of(attempt, member);
+    if (statements.set) {
+      named.try_emplace(statements.set_hash, *std::move(statements.set));
+    }
+  }
+  return named;
+}
+
+std::vector<masking::Clique> MaskedRoundItems::Agreed(uint8_t attempt) const {
+  std::vector<masking::Clique> agreed;
+  for (auto& [hash, set] : Named(attempt)) {
+    if (std::ranges::all_of(set.members, [&, &hash = hash](const masking::CliqueMember& member) {
+          const MaskStatements said = Of(attempt, member.id);
+          return said.set && said.set_hash == hash;
+        })) {
+      agreed.push_back(set);
+    }
+  }
+  return agreed;
+}
+
+std::vector<masking::Clique> MaskedRoundItems::Complete(uint8_t attempt) const {
+  std::vector<masking::Clique> complete;
+  for (auto& [hash, set] : Named(attempt)) {
+    if (std::ranges::all_of(set.members, [&, &hash = hash](const masking::CliqueMember& member) {
+          return Of(attempt, member.id).shared_with == hash;
+        })) {
+      complete.push_back(set);
+    }
+  }
+  return complete;
+}
+
+absl::StatusOr<std::vector<int32_t>> MaskedRoundItems::Sum(
+    uint8_t attempt, const masking::Clique& set, const masking::MaskLayout& layout) const {
+  ASSIGN_OR_RETURN(masking::MaskedSum sum, masking::MaskedSum::Begin(set, layout));
+  for (const masking::CliqueMember& member : set.members) {
+    const auto said = said_[attempt].find(member.id);
+    if (said == said_[attempt].end() || Refused(member.id)) {
+      continue;  // MaskedSum says that it is missing
+    }
+    const auto payload = said->second.payloads.find(ItemKind::kMaskShare);
+    if (payload != said->second.payloads.end()) {
+      ASSIGN_OR_RETURN(const MaskShareItem item, DecodeMaskShare(AsBytes(*payload->second)));
+      RETURN_IF_ERROR(sum.Add(member.id, item.update));
+    }
+  }
+  return sum.Result();
+}
+
+}  // namespace ruvd

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a masked round costs its members: real clipping, charging and noise behind every share.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "privacy/dp/grid_release.h"
+#include "tests/federation/masked_bus.h"
+#include "tests/privacy/release_fixture.h"
+
+namespace ruvd::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class MaskedLedgerTest : public testing::Test {
+ protected:
+  static constexpr size_t kNodes = 6;
+
+  static masking::MaskLayout Layout() {
+    return {.bank_values = {1, 1}, .grid = dp::MakeNoiseGrid(1, 0.6, 2).value(), .colluders = 1};
+  }
+
+  MaskedLedgerTest() : worlds_(kNodes), bus_(kNodes, /*seed=*/1, /*observers=*/0, Layout()) {
+    for (size_t i = 0; i < kNodes; ++i) {
+      worlds_[i].random = Random(i + 1);
+      worlds_[i].tier = ConsentTier::kMasked;
+      worlds_[i].terms.layout = Layout();
+    }
+    bus_.prepare = [this](size_t node,
+                          const MaskInputWanted& wanted) -> std::optional<masking::MaskInput> {
+      auto prepared = worlds_[node].PrepareMasked(wanted.set);
+      return prepared.ok() ? std::optional(prepared->input) : std::nullopt;
+    };
+  }
+
+  std::vector<ReleaseWorld> worlds_;
+  MaskedBus bus_;
+};
+
+TEST_F(MaskedLedgerTest, AMemberPaysOnceBeforeItNoises) {
+  bus_.Run();
+  bus_.ExpectSum({0, 1, 2, 3, 4, 5}, 0);
+  bus_.ExpectNothingTwice();
+  for (const ReleaseWorld& world : worlds_) {
+    EXPECT_THAT(world.events, ElementsAre("reserve", "noise", "spend"));
+  }
+  // Six times 0.5 and -0.25 of a clip norm of 1, with noise of 0.6 * sqrt(6 / 5).
+  const std::vector<float> mean = (*bus_.node(0).outcome)->Mean(bus_.layout().grid);
+  EXPECT_NEAR(mean[0], 0.5, 4 * 0.7 / 6);
+  EXPECT_NEAR(mean[1], -0.25, 4 * 0.7 / 6);
+}
+
+// Each share that left is a release, whether its sum came about or not.
+TEST_F(MaskedLedgerTest, AnAttemptThatFailedAfterItsSharesIsPaidForToo) {
+  bus_.node(3).answers = false;
+  bus_.Run();
+  bus_.ExpectSum({0, 1, 2, 4, 5}, 1);
+  bus_.ExpectNothingTwice();
+  EXPECT_THAT(worlds_[0].events,
+              ElementsAre("reserve", "noise", "spend", "reserve", "noise", "spend"));
+  EXPECT_NE(bus_.node(0).inputs.at(0), bus_.node(0).inputs.at(1)) << "the noise is fresh";
+  EXPECT_THAT(worlds_[3].events, IsEmpty());
+}
+
+TEST_F(MaskedLedgerTest, WhoCannotPayIsLeftOutAndNoisesNothing) {
+  worlds_[2].ledger.budget = PrivacyBudget::Within(PrivacyUnit::kExample, 0.5, 1e-6).value();
+  bus_.Run();
+  bus_.ExpectSum({0, 1, 3, 4, 5}, 1);
+  EXPECT_THAT(worlds_[2].events, IsEmpty());
+  EXPECT_EQ(bus_.SharesOf(2), 0U);
+}
+
+// No share leaves before all agree on the set, so an attempt that fails before costs nothing.
+TEST_F(MaskedLedgerTest, AnAttemptWithoutSharesIsFree) {
+  bus_.intercept = [this](size_t from, const Item& item) {
+    bus_.node(4).stopped |= from == 4 && item.kind == ItemKind::kMaskSet;
+    return bus_.node(from).stopped;
+  };
+  bus_.Run();
+  bus_.ExpectSum({0, 1, 2, 3, 5}, 1);
+  EXPECT_THAT(worlds_[0].events, ElementsAre("reserve", "noise", "spend"));
+}
+
+}  // namespace
+}  // namespace ruvd::test

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The payloads of a masked round's items.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/masked/messages.h"
+#include "privacy/limits.h"
+#include "privacy/reasons.h"
+#include "tests/federation/masked_bus.h"
+
+namespace ruvd::test {
+namespace {
+
+constexpr ClusterId kCluster = {5};
+
+MaskSetItem LargestSet() {
+  MaskSetItem item{.attempt = 2, .clique = {.round = {kCluster, 7}, .layout = {3}, .members = {}}};
+  for (size_t i = 0; i < limits::kMaxCliqueMembers; ++i) {
+    item.clique.members.push_back({.id = MaskedBus::IdOf(i), .key = {static_cast<uint8_t>(i + 1)}});
+  }
+  return item;
+}
+
+TEST(MaskMessages, DecodeToWhatWasEncoded) {
+  const MaskKeyItem key{.attempt = 1, .offer = {.round = 7, .layout = {1}, .key = {2}}};
+  EXPECT_EQ(DecodeMaskKey(AsBytes(EncodeMaskKey(key))).value(), key);
+  const MaskSetItem set = LargestSet();
+  EXPECT_EQ(DecodeMaskSet(AsBytes(EncodeMaskSet(set)), kCluster).value(), set);
+  const MaskShareItem share{
+      .attempt = 0,
+      .update = {.round = 7, .sender = {1}, .set = {2}, .layout = {3}, .values = {1, 2, 3}}};
+  EXPECT_EQ(DecodeMaskShare(AsBytes(EncodeMaskShare(share))).value(), share);
+}
+
+// A manifest that says more is refused before anything is fetched: docs/wire-format.md has the
+// figures.
+TEST(MaskMessages, TheLargestOfEachKindFitsItsLimit) {
+  EXPECT_EQ(EncodeMaskKey({}).size(), 75U);
+  EXPECT_EQ(MaxMaskPayloadBytes(ItemKind::kMaskKey), 75U);
+  EXPECT_EQ(EncodeMaskSet(LargestSet()).size(), 1068U);
+  EXPECT_EQ(MaxMaskPayloadBytes(ItemKind::kMaskSet), 1068U);
+  MaskShareItem share;
+  share.update.values.resize(limits::kMaxMaskedValues);
+  EXPECT_EQ(EncodeMaskShare(share).size(), (4U << 20) + 111);
+  EXPECT_EQ(MaxMaskPayloadBytes(ItemKind::kMaskShare), (4U << 20) + 111);
+}
+
+TEST(MaskMessages, AnythingElseIsRefused) {
+  const std::string key = EncodeMaskKey({.attempt = 1, .offer = {.round = 7}});
+  for (size_t size = 0; size < key.size(); ++size) {
+    EXPECT_EQ(ReasonOf(DecodeMaskKey(AsBytes(key.substr(0, size))).status()),
+              reasons::kUpdateInvalid);
+  }
+  EXPECT_FALSE(DecodeMaskKey(AsBytes(key + "x")).ok());
+  std::string late = key;
+  late[0] = static_cast<char>(limits::kMaxMaskAttempts);
+  EXPECT_EQ(ReasonOf(DecodeMaskKey(AsBytes(late)).status()), reasons::kUpdateInvalid);
+
+  MaskSetItem few = LargestSet();
+  few.clique.members.resize(limits::kMinCliqueMembers - 1);
+  EXPECT_EQ(ReasonOf(DecodeMaskSet(AsBytes(EncodeMaskSet(few)), kCluster).status()),
+            reasons::kCliqueInvalid);
+  // A count that is not backed by bytes takes no memory.
+  std::string share = EncodeMaskShare({});
+  share.replace(share.size() - 4, 4, "\xff\xff\xff\x7f");
+  EXPECT_EQ(ReasonOf(DecodeMaskShare(AsBytes(share)).status()), reasons::kLimitExceeded);
+}
+
+TEST(MaskMessages, NameTheRoundAndSenderOfTheirEnvelope) {
+  const std::string set = EncodeMaskSet(LargestSet());
+  EXPECT_TRUE(CheckMaskItem(ItemKind::kMaskSet, set, 7, MaskedBus::IdOf(3)).ok());
+  EXPECT_EQ(ReasonOf(CheckMaskItem(ItemKind::kMaskSet, set, 8, MaskedBus::IdOf(3))),
+            reasons::kUpdateInvalid);
+  EXPECT_EQ(ReasonOf(CheckMaskItem(ItemKind::kMaskSet, set, 7, MaskedBus::IdOf(16))),
+            reasons::kUpdateInvalid);
+}
+
+}  // namespace
+}  // namespace ruvd::test

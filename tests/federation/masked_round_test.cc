@@ -1,0 +1,437 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A masked round among nodes that agree without a leader: sums, drop-outs, views that differ,
+// liars.
+
+#include "federation/masked/masked_round.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/masked/groups.h"
+#include "federation/masked/messages.h"
+#include "federation/reasons.h"
+#include "privacy/reasons.h"
+#include "tests/federation/masked_bus.h"
+
+namespace ruvd::test {
+namespace {
+
+std::set<size_t> Numbers(size_t count, const std::set<size_t>& without = {}) {
+  std::set<size_t> numbers;
+  for (size_t i = 0; i < count; ++i) {
+    if (!without.contains(i)) {
+      numbers.insert(i);
+    }
+  }
+  return numbers;
+}
+
+uint8_t AttemptOf(const Item& item) {
+  return static_cast<uint8_t>((*item.payload)[0]);
+}
+
+RC_GTEST_PROP(MaskedGroups, HoldEveryMemberOnceWhateverTheOrder, ()) {
+  const auto count = *rc::gen::inRange<size_t>(0, 200);
+  const masking::MaskRound round{.cluster = {1}, .round = *rc::gen::arbitrary<uint64_t>()};
+  std::vector<NodeId> members;
+  for (size_t i = 0; i < count; ++i) {
+    members.push_back(Sha256(ByteWriter().Write(uint64_t{i}).str()));
+  }
+  const auto groups = MaskedGroups(round, members);
+  std::ranges::reverse(members);
+  members.insert(members.end(), members.begin(), members.end());
+  RC_ASSERT(MaskedGroups(round, members) == groups);
+  std::set<NodeId> placed;
+  for (const std::vector<NodeId>& group : groups) {
+    RC_ASSERT(group.size() >= limits::kMinCliqueMembers);
+    RC_ASSERT(group.size() <= limits::kMaxCliqueMembers);
+    RC_ASSERT(std::ranges::is_sorted(group));
+    placed.insert(group.begin(), group.end());
+  }
+  RC_ASSERT(placed.size() == (count < limits::kMinCliqueMembers ? 0 : count));
+}
+
+TEST(MaskedGroups, DifferFromRoundToRound) {
+  std::vector<NodeId> members;
+  for (uint64_t i = 0; i < 40; ++i) {
+    members.push_back(Sha256(ByteWriter().Write(i).str()));
+  }
+  EXPECT_EQ(MaskedGroups({.cluster = {1}, .round = 1}, members).size(), 3U);
+  EXPECT_NE(MaskedGroups({.cluster = {1}, .round = 1}, members),
+            MaskedGroups({.cluster = {1}, .round = 2}, members));
+}
+
+TEST(MaskedRoundTest, TheSumOfEverySizeIsThePlainSum) {
+  for (size_t nodes = limits::kMinCliqueMembers; nodes <= limits::kMaxCliqueMembers; ++nodes) {
+    MaskedBus bus(nodes, /*seed=*/nodes, /*observers=*/1);
+    bus.Run();
+    bus.ExpectSum(Numbers(nodes), 0);
+    bus.ExpectNothingTwice();
+    EXPECT_EQ(bus.node(0).charges, 1U);
+    EXPECT_EQ(bus.node(nodes).charges, 0U) << "who is no member has the sum and gives nothing";
+    const MaskedOutcome& outcome = **bus.node(0).outcome;
+    EXPECT_EQ(outcome.weight(), nodes);
+    EXPECT_FLOAT_EQ(outcome.Mean(bus.layout().grid)[3],
+                    static_cast<float>(outcome.units[3]) / 512 / static_cast<float>(nodes));
+  }
+}
+
+// No share shows what is in it, and no sum of some of them.
+TEST(MaskedRoundTest, NothingLessThanAllSharesIsASum) {
+  MaskedBus bus(5);
+  bus.Run();
+  std::vector<uint32_t> sum(bus.layout().Values());
+  size_t shares = 0;
+  for (const Item& item : bus.said()) {
+    if (item.kind == ItemKind::kMaskShare && ++shares < 5) {
+      const auto share = DecodeMaskShare(AsBytes(*item.payload));
+      ASSERT_TRUE(share.ok());
+      for (size_t i = 0; i < sum.size(); ++i) {
+        sum[i] += share->update.values[i];
+      }
+      EXPECT_TRUE(std::ranges::any_of(
+          sum, [](uint32_t value) { return value > 100'000 && value < 0U - 100'000; }))
+          << "after " << shares << " of five";
+    }
+  }
+}
+
+RC_GTEST_PROP(MaskedRoundTest, NeitherOrderNorCopiesNorLateComersChangeTheSum, ()) {
+  const auto nodes = *rc::gen::inRange<size_t>(5, 17);
+  const auto stops = *rc::gen::inRange<size_t>(0, nodes - 3);
+  MaskedBus bus(nodes, *rc::gen::arbitrary<uint64_t>());
+  bus.twice = *rc::gen::arbitrary<bool>();
+  for (size_t i = 0; i < stops; ++i) {
+    bus.node(i).stopped = true;
+  }
+  bus.Run();
+  bus.ExpectSum(Numbers(nodes, Numbers(stops)), 0);
+  bus.ExpectNothingTwice();
+}
+
+// A member stops before it said a thing of the first attempt. The others end with the sum of those
+// left, and pay twice only where it stopped after all had agreed.
+TEST(MaskedRoundTest, AMemberMayStopAtEveryStage) {
+  struct Stage {
+    ItemKind before;
+    uint8_t attempt;
+    uint64_t charges;
+  };
+  for (const auto& [before, attempt, charges] :
+       {Stage{ItemKind::kMaskKey, 0, 1}, Stage{ItemKind::kMaskSet, 1, 1},
+        Stage{ItemKind::kMaskShare, 1, 2}}) {
+    MaskedBus bus(6);
+    bus.intercept = [&bus, before = before](size_t from, const Item& item) {
+      bus.node(2).stopped |= from == 2 && item.kind == before;
+      return bus.node(from).stopped;
+    };
+    bus.Run();
+    ASSERT_TRUE(bus.node(2).stopped);
+    bus.ExpectSum(Numbers(6, {2}), attempt);
+    EXPECT_EQ(bus.node(0).charges, charges) << ItemKindName(before);
+    EXPECT_EQ(bus.SharesOf(0), charges);
+  }
+}
+
+TEST(MaskedRoundTest, WhoStopsAfterItsShareIsInTheSum) {
+  MaskedBus bus(5);
+  bus.intercept = [&bus](size_t from, const Item& item) {
+    if (from == 2 && item.kind == ItemKind::kMaskShare) {
+      bus.Send(item);
+      bus.node(2).stopped = true;
+      return true;
+    }
+    return false;
+  };
+  bus.Run();
+  ASSERT_TRUE(bus.node(2).stopped);
+  bus.ExpectSum(Numbers(5), 0);
+}
+
+// It gives keys and signs sets for ever, and never a share.
+TEST(MaskedRoundTest, WhoAlwaysDropsOutIsLeftOutOfTheNextAttempt) {
+  MaskedBus bus(6);
+  bus.node(3).answers = false;
+  bus.Run();
+  bus.ExpectSum(Numbers(6, {3}), 1);
+  EXPECT_EQ(bus.node(0).charges, 2U);
+  bus.ExpectNothingTwice();
+}
+
+TEST(MaskedRoundTest, TooFewLeftEndTheRoundWithoutASum) {
+  MaskedBus bus(5);
+  bus.node(1).answers = false;
+  bus.node(3).answers = false;
+  bus.Run();
+  for (size_t i = 0; i < bus.size(); ++i) {
+    ASSERT_TRUE(bus.node(i).outcome.has_value());
+    EXPECT_EQ(ReasonOf(bus.node(i).outcome->status()), reasons::kMaskedRoundFailed);
+    EXPECT_LE(bus.node(i).charges, 1U);
+  }
+}
+
+// Two members get a key only after its time: the sets that are signed differ, so nobody gives a
+// share, and nobody pays.
+TEST(MaskedRoundTest, ViewsThatDifferCostNoCharge) {
+  MaskedBus bus(6);
+  std::vector<Item> late;
+  bus.lose = [&](const Item& item, size_t to) {
+    const bool lost = item.kind == ItemKind::kMaskKey && AttemptOf(item) == 0 &&
+                      item.origin == MaskedBus::IdOf(4) && to < 2;
+    if (lost && to == 0) {
+      late.push_back(item);
+    }
+    return lost;
+  };
+  bus.Run(limits::kMaskKeysMillis + 5'000);
+  ASSERT_EQ(late.size(), 1U);
+  bus.Deliver(0, late[0]);
+  bus.Deliver(1, late[0]);
+  bus.Run();
+  // Four of six named it, which is too few: it is late for whoever is far from it.
+  bus.ExpectSum(Numbers(6, {4}), 1);
+  for (size_t i = 0; i < bus.size(); ++i) {
+    EXPECT_EQ(bus.node(i).charges, i == 4 ? 0U : 1U) << "node " << i;
+  }
+}
+
+// Nodes that differ in who the members are sign different sets until the round ends.
+TEST(MaskedRoundTest, MembersOfDifferentGroupsNeverShare) {
+  MaskedBus bus(6);
+  bus.Begin(2, {bus.group().begin(), bus.group().end() - 1});
+  bus.Run();
+  for (size_t i = 0; i < bus.size(); ++i) {
+    ASSERT_TRUE(bus.node(i).outcome.has_value());
+    EXPECT_FALSE(bus.node(i).outcome->ok());
+    EXPECT_EQ(bus.node(i).charges, 0U);
+  }
+}
+
+TEST(MaskedRoundTest, WhoGivesTwoKeysHasNoPart) {
+  MaskedBus bus(6);
+  bus.intercept = [&bus](size_t from, const Item& item) {
+    if (from == 1 && item.kind == ItemKind::kMaskKey && AttemptOf(item) == 0) {
+      auto other = *DecodeMaskKey(AsBytes(*item.payload));
+      other.offer.key[5] ^= 1;
+      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, EncodeMaskKey(other)));
+    }
+    return false;
+  };
+  bus.Run();
+  for (size_t i = 0; i < bus.size(); ++i) {
+    EXPECT_THAT(bus.node(i).refused, testing::ElementsAre(MaskedBus::IdOf(1))) << "node " << i;
+    if (i != 1) {
+      ASSERT_TRUE(bus.node(i).outcome.has_value() && bus.node(i).outcome->ok());
+      EXPECT_EQ((*bus.node(i).outcome)->weight(), 5U);
+      EXPECT_EQ(bus.node(i).charges, 1U);
+    }
+  }
+}
+
+// Shares for two sets of one attempt, or two for one set: neither counts.
+TEST(MaskedRoundTest, WhoGivesTwoSharesHasNoPart) {
+  for (const bool other_set : {true, false}) {
+    MaskedBus bus(6);
+    std::optional<Item> held;  // the last share, while the others arrive
+    bus.intercept = [&](size_t from, const Item& item) {
+      if (from == 2 && item.kind == ItemKind::kMaskShare && !held) {
+        held = item;
+        return true;
+      }
+      if (from == 1 && item.kind == ItemKind::kMaskShare) {
+        auto other = *DecodeMaskShare(AsBytes(*item.payload));
+        other.update.set[0] ^= other_set ? 1 : 0;
+        other.update.values[0] += 9;
+        bus.Send(MaskedBus::ItemOf(item.origin, item.kind, EncodeMaskShare(other)));
+      }
+      return false;
+    };
+    bus.Run(5'000);
+    ASSERT_TRUE(held.has_value());
+    bus.Send(*held);
+    bus.Run();
+    for (size_t i = 0; i < bus.size(); ++i) {
+      if (i == 1) {
+        continue;
+      }
+      EXPECT_TRUE(bus.node(i).refused.contains(MaskedBus::IdOf(1)));
+      ASSERT_TRUE(bus.node(i).outcome.has_value() && bus.node(i).outcome->ok());
+      const MaskedOutcome& outcome = **bus.node(i).outcome;
+      EXPECT_EQ(outcome.attempt, 1);
+      EXPECT_EQ(outcome.weight(), 5U);
+      EXPECT_EQ(outcome.units, bus.PlainSum(outcome));
+    }
+  }
+}
+
+// Who copies a key could not mask with it; whose it was is not known to others, so that attempt
+// goes without both.
+TEST(MaskedRoundTest, ACopiedKeyIsInNoSet) {
+  MaskedBus bus(7);
+  std::optional<MaskKeyItem> honest;
+  bus.intercept = [&](size_t from, const Item& item) {
+    if (item.kind != ItemKind::kMaskKey || AttemptOf(item) != 0) {
+      return false;
+    }
+    if (from == 0) {
+      honest = *DecodeMaskKey(AsBytes(*item.payload));
+    }
+    if (from == 1 && honest) {
+      bus.node(1).stopped = true;
+      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, EncodeMaskKey(*honest)));
+    }
+    return bus.node(from).stopped;
+  };
+  bus.Run();
+  bus.ExpectSum(Numbers(7, {0, 1}), 0);
+}
+
+TEST(MaskedRoundTest, AKeyOfSmallOrderIsRefused) {
+  MaskedBus bus(6);
+  bus.intercept = [&](size_t from, const Item& item) {
+    if (from == 1 && item.kind == ItemKind::kMaskKey) {
+      auto zero = *DecodeMaskKey(AsBytes(*item.payload));
+      zero.offer.key = {};
+      bus.node(1).stopped = true;
+      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, EncodeMaskKey(zero)));
+    }
+    return bus.node(from).stopped;
+  };
+  bus.Run();
+  bus.ExpectSum(Numbers(6, {1}), 0);
+  EXPECT_TRUE(bus.node(0).refused.contains(MaskedBus::IdOf(1)));
+}
+
+// An update that was not clipped shows in the sum, but not whose it was: every further attempt
+// would cost everybody a charge.
+TEST(MaskedRoundTest, ALiarsShareCostsOneChargeAndNoMore) {
+  MaskedBus bus(6);
+  bus.intercept = [&bus](size_t from, const Item& item) {
+    if (from == 1 && item.kind == ItemKind::kMaskShare) {
+      auto lie = *DecodeMaskShare(AsBytes(*item.payload));
+      lie.update.values[7] += 1'000'000;
+      bus.Send(MaskedBus::ItemOf(item.origin, item.kind, EncodeMaskShare(lie)));
+      return true;
+    }
+    return false;
+  };
+  bus.Run();
+  for (size_t i = 0; i < bus.size(); ++i) {
+    if (i != 1) {
+      ASSERT_TRUE(bus.node(i).outcome.has_value());
+      EXPECT_EQ(ReasonOf(bus.node(i).outcome->status()), reasons::kUpdateInvalid);
+      EXPECT_EQ(bus.node(i).charges, 1U);
+    }
+  }
+}
+
+TEST(MaskedRoundTest, AKeyMasksOnce) {
+  MaskedBus bus(4);
+  bus.node(0).answers = false;
+  bus.Run(5'000);  // all agreed, node 0 was asked and did not answer
+  MaskedRound& round = *bus.node(0).round;
+  const auto input = [&](uint64_t reservation) {
+    return masking::MaskInput{.reservation = reservation,
+                              .contributors = 4,
+                              .units = UnitsOf(bus.layout(), bus.random())};
+  };
+  EXPECT_EQ(ReasonOf(round.Provide(1, input(1), bus.now()).status()), reasons::kMaskReused);
+  ASSERT_TRUE(round.Provide(0, input(1), bus.now()).ok());
+  EXPECT_EQ(ReasonOf(round.Provide(0, input(2), bus.now()).status()), reasons::kMaskReused);
+}
+
+// What went wrong with an input is not mended with the same key.
+TEST(MaskedRoundTest, AKeyThatRefusedAnInputMasksNoMore) {
+  MaskedBus bus(4);
+  bus.node(0).answers = false;
+  bus.Run(5'000);
+  MaskedRound& round = *bus.node(0).round;
+  masking::MaskInput input{
+      .reservation = 1, .contributors = 5, .units = UnitsOf(bus.layout(), bus.random())};
+  EXPECT_EQ(ReasonOf(round.Provide(0, input, bus.now()).status()), reasons::kUpdateInvalid);
+  input.contributors = 4;
+  input.reservation = 2;
+  EXPECT_EQ(ReasonOf(round.Provide(0, input, bus.now()).status()), reasons::kMaskReused);
+}
+
+TEST(MaskedRoundTest, AShareAfterItsAttemptIsNotMade) {
+  MaskedBus bus(6);
+  bus.node(0).answers = false;
+  bus.Run(limits::kMaskAttemptMillis + 1'000);
+  const auto late = bus.node(0).round->Provide(
+      0, {.reservation = 1, .contributors = 6, .units = UnitsOf(bus.layout(), bus.random())},
+      bus.now());
+  EXPECT_EQ(ReasonOf(late.status()), reasons::kMaskReused);
+}
+
+// The secret of its key died with the process: it says nothing more in that attempt, and the others
+// go on without it.
+TEST(MaskedRoundTest, ARestartedMemberGivesNoSecondKey) {
+  MaskedBus bus(6);
+  bus.Run(400);  // keys are said
+  ASSERT_EQ(bus.said().size(), 6U);
+  bus.Begin(2, bus.group(), bus.said());
+  bus.Run();
+  bus.ExpectSum(Numbers(6, {2}), 1);
+  bus.ExpectNothingTwice();
+  for (size_t i = 0; i < bus.size(); ++i) {
+    EXPECT_TRUE(bus.node(i).refused.empty());
+  }
+}
+
+TEST(MaskedRoundTest, ItemsOfOthersHaveNoEffect) {
+  MaskedBus bus(4);
+  MaskedRound& round = *bus.node(0).round;
+  const auto session =
+      masking::MaskingSession::Begin({.cluster = {5}, .round = MaskedBus::kRound}, bus.layout(),
+                                     MaskedBus::IdOf(1), 0, MaskEntropy(3));
+  ASSERT_TRUE(session.ok());
+  const MaskKeyItem key{.attempt = 0, .offer = session->offer()};
+  const auto reason = [&](const Item& item) {
+    return ReasonOf(round.OnItem(item, bus.now()).status());
+  };
+  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(9), ItemKind::kMaskKey, EncodeMaskKey(key))),
+            reasons::kCliqueInvalid);
+  Item item = MaskedBus::ItemOf(MaskedBus::IdOf(1), ItemKind::kMaskKey, EncodeMaskKey(key));
+  item.round += 1;
+  EXPECT_EQ(reason(item), reasons::kUpdateInvalid);
+  MaskKeyItem other = key;
+  other.offer.layout[0] ^= 1;
+  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(1), ItemKind::kMaskKey, EncodeMaskKey(other))),
+            reasons::kMaskLayoutMismatch);
+  EXPECT_EQ(reason(MaskedBus::ItemOf(MaskedBus::IdOf(1), ItemKind::kMaskSet, EncodeMaskKey(key))),
+            reasons::kUpdateInvalid);
+  bus.Run();
+  bus.ExpectSum(Numbers(4), 0);
+}
+
+TEST(MaskedRoundTest, RefusesGroupsAndTimesThatAreNone) {
+  const auto reason = [](size_t members, MaskedSchedule schedule) {
+    MaskedRoundConfig config{
+        .round = {}, .layout = SmallMaskLayout(), .schedule = schedule, .random = MaskEntropy(1)};
+    for (size_t i = 0; i < members; ++i) {
+      config.group.push_back(MaskedBus::IdOf(i));
+    }
+    return ReasonOf(MaskedRound::Begin(std::move(config), {}).status());
+  };
+  EXPECT_EQ(reason(4, {}), "");
+  EXPECT_EQ(reason(3, {}), reasons::kInvalidArgument);
+  EXPECT_EQ(reason(17, {}), reasons::kInvalidArgument);
+  EXPECT_EQ(reason(4, {.keys_ms = limits::kMaskSharesMillis}), reasons::kInvalidArgument);
+  EXPECT_EQ(reason(4, {.attempt_ms = limits::kMaxMaskAttemptMillis + 1}),
+            reasons::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace ruvd::test
