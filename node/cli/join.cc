@@ -26,6 +26,11 @@ namespace {
 using JoinStream =
     grpc::ClientReaderWriter<admission::v1::JoinRequest, admission::v1::JoinResponse>;
 
+// gRPC 1.51 looks at errno of a connect that is under way after other calls, which may have set it,
+// and then takes it for failed (seen: ENOENT, on a busy machine). Later versions do not. The token
+// is sent over a connection only, so that another try costs nothing.
+constexpr int kGreetings = 3;
+
 // One attempt, over one connection.
 class JoinAttempt {
  public:
@@ -131,11 +136,19 @@ absl::StatusOr<AdmissionCert> JoinCluster(const std::string& address,
                                           const NodeKey& key, const Clock& clock) {
   RETURN_IF_ERROR(RequireTls13());
   ASSIGN_OR_RETURN(const TlsCertificate own, MakeSelfSignedCertificate());
-  JoinAttempt attempt(address, own);
-  ASSIGN_OR_RETURN(const PublicKey authority, attempt.Greet(invitation.cluster));
+  std::unique_ptr<JoinAttempt> attempt;
+  absl::StatusOr<PublicKey> greeted;
+  for (int tries = 0; tries < kGreetings; ++tries) {
+    attempt = std::make_unique<JoinAttempt>(address, own);
+    greeted = attempt->Greet(invitation.cluster);
+    if (ReasonOf(greeted.status()) != reasons::kNodeUnreachable) {
+      break;
+    }
+  }
+  ASSIGN_OR_RETURN(const PublicKey authority, greeted);
   ASSIGN_OR_RETURN(
       AdmissionCert certificate,
-      attempt.Apply(JoinRequest::Sign(invitation.token, name, invitation.cluster, key)));
+      attempt->Apply(JoinRequest::Sign(invitation.token, name, invitation.cluster, key)));
   RETURN_IF_ERROR(certificate.Verify(authority, clock.WallMillis()));
   if (certificate.node_key != key.public_key()) {
     return Error(absl::StatusCode::kInternal, reasons::kCertificateInvalid,
