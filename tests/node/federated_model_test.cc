@@ -226,6 +226,20 @@ TEST_F(FederatedModelTest, ARestartKeepsWhatIsServed) {
   EXPECT_EQ(second.round, 2u);
 }
 
+// Of two updates one is withdrawn: what is served becomes what the other says.
+TEST_F(FederatedModelTest, WhatIsTakenBackHasNoSayAnyMore) {
+  Add(1, {Small(1e-3F), Small(1e-3F)});
+  Add(2, {Small(3e-3F), Small(3e-3F)});
+  const std::vector<float> both = ServedAt(*Run().adapter, 0.2F);
+  items_.pop_back();
+  const FederatedOutcome rest = Run();
+  EXPECT_TRUE(rest.changed);
+  const std::vector<float> one = ServedAt(*rest.adapter, 0.2F);
+  for (size_t i = 0; i < one.size(); ++i) {
+    EXPECT_NEAR(2 * one[i], both[i], 1e-6F);
+  }
+}
+
 TEST_F(FederatedModelTest, ASavedAdapterThatIsDamagedOrOfAnotherStoreIsBegunAnew) {
   AddFive({Small(1e-3F), Small(-1e-3F)});
   ASSERT_TRUE(Run().changed);
