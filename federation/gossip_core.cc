@@ -219,6 +219,14 @@ Actions GossipCore::WithdrawAdapterDeltas() {
   return state_->outbox.Take();
 }
 
+Actions GossipCore::WithdrawItems(std::span<const Digest> ids) {
+  const std::set<Digest> named(ids.begin(), ids.end());
+  for (const ItemKind kind : {ItemKind::kAdapterDelta, ItemKind::kPattern}) {
+    state_->exchange.Withdraw(kind, [&named](const Item& item) { return named.contains(item.id); });
+  }
+  return state_->outbox.Take();
+}
+
 Actions GossipCore::Leave(Instant now) {
   State& state = *state_;
   state.leaving = true;

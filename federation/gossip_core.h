@@ -131,6 +131,8 @@ class GossipCore {
   // nothing, and what they already have stays with them until it expires.
   Actions WithdrawPattern(const std::array<uint8_t, 16>& id);
   Actions WithdrawAdapterDeltas();
+  // The same for own items by their ids; others stay.
+  Actions WithdrawItems(std::span<const Digest> ids);
   // Says goodbye: a signed LEFT record and Goaway to every link. The core is then only destroyed.
   Actions Leave(Instant now);
   // Says goodbye and takes nothing new, but lets transfers that run end, for at most `deadline` and

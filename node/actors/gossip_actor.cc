@@ -42,7 +42,7 @@ class GossipActor final : public Actor<Message> {
         trust_(options.trust),
         peer_patterns_(*options.patterns, *options.model->layout().frame, options.key->id()),
         own_patterns_(*options.patterns, options.model->layout(), options.key->id(),
-                      options.consents, options.public_examples) {}
+                      options.consents, options.public_examples, options.releases) {}
   // After a failure or a forced stop nobody else would end these streams.
   ~GossipActor() override {
     for (const auto& [link, sink] : sinks_) {
