@@ -264,6 +264,7 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   members.SetLink(peer, true, now.now);
   detector.LinkUp(link.id, peer, meshed, now.now);
   mesh.LinkUp(link.id, peer, link.dialed, /*fixed=*/!meshed, now.now);
+  static_assert(limits::kVersionWithBanks == limits::kVersionWithWithdrawals);
   exchange.LinkUp(link.id, link.version >= limits::kVersionWithBanks);
   scores.LinkUp(link.id, peer);
   certificates.budget().LinkUp(link.id);

@@ -146,8 +146,9 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
   for (Item& item : items) {
     const ShareableKind kind =
         item.kind == ItemKind::kPattern ? ShareableKind::kPattern : ShareableKind::kDpAdapterDelta;
+    const bool own = item.origin == state.local.key->id();
     if (state.evidence.Convicted(item.origin) ||
-        (item.origin == state.local.key->id() && !MayLeave(state.consent, kind))) {
+        (own && item.kind != ItemKind::kWithdrawal && !MayLeave(state.consent, kind))) {
       state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
     } else {
       allowed.push_back(std::move(item));
@@ -227,6 +228,15 @@ Actions GossipCore::WithdrawItems(std::span<const Digest> ids) {
   return state_->outbox.Take();
 }
 
+absl::StatusOr<Actions> GossipCore::OfferWithdrawal(const Withdrawal& withdrawal, Instant now) {
+  if (state_->exchange.Knows(withdrawal)) {
+    return Actions();
+  }
+  auto offered = state_->exchange.Offer(ItemKind::kWithdrawal, 0, withdrawal.Encode(), now);
+  RETURN_IF_ERROR(offered.status());
+  return state_->outbox.Take();
+}
+
 Actions GossipCore::Leave(Instant now) {
   State& state = *state_;
   state.leaving = true;
@@ -290,6 +300,17 @@ ConsentTier GossipCore::consent() const {
 
 size_t GossipCore::active_links() const {
   return state_->link_of.size();
+}
+
+std::optional<int64_t> GossipCore::PatternWithdrawn(const NodeId& origin,
+                                                    const std::array<uint8_t, 16>& pattern) const {
+  return state_->exchange.PatternWithdrawn(origin, pattern);
+}
+
+size_t GossipCore::peers_that_take_withdrawals() const {
+  return static_cast<size_t>(std::ranges::count_if(state_->links, [](const auto& entry) {
+    return entry.second.active && entry.second.version >= limits::kVersionWithWithdrawals;
+  }));
 }
 
 std::vector<NodeId> GossipCore::MeshPeers() const {

@@ -16,7 +16,6 @@
 #include "federation/reasons.h"
 
 namespace ruvd {
-
 ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
                            const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer,
                            Outbox& outbox, const Mesh& mesh)
@@ -29,9 +28,9 @@ ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore
       outbox_(&outbox),
       mesh_(&mesh) {}
 
-void ItemExchange::LinkUp(LinkId link, bool knows_banks) {
+void ItemExchange::LinkUp(LinkId link, bool knows_version_4) {
   links_.insert(link);
-  if (!knows_banks) {
+  if (!knows_version_4) {
     older_links_.insert(link);
     older_may_lack_ = true;
   }
@@ -68,7 +67,7 @@ bool ItemExchange::Known(const Digest& id) const {
 }
 
 bool ItemExchange::MayHave(LinkId link, const Item& item) const {
-  return !older_links_.contains(link) || !IsUpdateOfBanks(item);
+  return !older_links_.contains(link) || !NeedsVersion4(item);
 }
 
 void ItemExchange::TrimHolders() {
@@ -113,7 +112,8 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id, Envelo
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                  "item would outlive its sender's certificate; update the sending node");
   }
-  if ((item.manifest.certificate.roles & roles::kContributor) == 0) {
+  if (item.manifest.kind != ItemKind::kWithdrawal &&
+      (item.manifest.certificate.roles & roles::kContributor) == 0) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
                  "node {} may not contribute; issue it a certificate with that role",
                  item.manifest.certificate.name);
@@ -131,6 +131,10 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id, Envelo
                  "item was made for another adapter frame; use the same model package");
   }
   RETURN_IF_ERROR(CheckNumber(item, solicited));
+  if (withdrawals_.CoversId(id, item.header.sender_id, item.header.created_ms)) {
+    table_.Bury(id, item.header.expires_ms);
+    return WithdrawnItem(item.manifest.certificate.name);
+  }
   return item;
 }
 
@@ -171,9 +175,11 @@ absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push,
   if (!item.ok()) {
     fetcher_.Forget(id);
     const std::string reason = ReasonOf(item.status());
-    // Whoever passed it on had seen one of both, or another part of its origin's numbers: an origin
-    // that jumps far ahead here and not there must not turn neighbours against each other.
-    if (reason == reasons::kEquivocation || reason == reasons::kReplayed) {
+    // Whoever passed it on had seen one of both, or another part of its origin's numbers, or had
+    // not heard of a withdrawal: what an origin says here and not there must not turn neighbours
+    // against each other.
+    if (reason == reasons::kEquivocation || reason == reasons::kReplayed ||
+        reason == reasons::kWithdrawn) {
       outbox_->Refuse(/*link=*/0, item.status());
       return absl::OkStatus();
     }
@@ -349,7 +355,11 @@ absl::Status ItemExchange::CheckLateChunk(const Digest& id, uint32_t index,
                ToHex(id).substr(0, 16));
 }
 
-absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload) const {
+absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload,
+                                        const NodeId& sender, const PublicKey& key) const {
+  if (kind == ItemKind::kWithdrawal) {
+    return DecodeWithdrawal(payload, sender, key).status();
+  }
   if (kind == ItemKind::kPattern) {
     ASSIGN_OR_RETURN(const SharedPattern pattern, DecodeSharedPattern(AsBytes(payload)));
     return CheckSharedPattern(pattern, rules_.patterns);
@@ -365,7 +375,10 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload)
 
 absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
   const PendingItem& pending = complete.item;
-  if (absl::Status status = CheckContent(pending.manifest.kind, complete.payload); !status.ok()) {
+  if (absl::Status status =
+          CheckContent(pending.manifest.kind, complete.payload, pending.header.sender_id,
+                       pending.manifest.certificate.node_key);
+      !status.ok()) {
     table_.Bury(pending.id, pending.header.expires_ms);  // never fetched again
     holders_.erase(pending.id);
     return Annotate(status, "item of " + pending.manifest.certificate.name);
@@ -379,7 +392,7 @@ absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
   item.expires_ms = pending.header.expires_ms;
   item.envelope = std::make_shared<const Envelope>(pending.envelope);
   item.payload = std::make_shared<const std::string>(std::move(complete.payload));
-  if (Accept(item, /*own=*/false)) {
+  if (Wanted(item) && Accept(item, /*own=*/false)) {
     scores_->Delivered(link);
     ++outbox_->counters().accepted_items[std::string(ItemKindName(item.kind))];
   }
@@ -397,6 +410,9 @@ bool ItemExchange::Accept(Item item, bool own) {
     return false;
   }
   outbox_->Emit(ItemAccepted{.item = item, .own = own});
+  if (item.kind == ItemKind::kWithdrawal) {
+    Apply(item);
+  }
   Spread(item, wall_ms_);
   return true;
 }
@@ -404,6 +420,9 @@ bool ItemExchange::Accept(Item item, bool own) {
 void ItemExchange::DropItem(const Item& item) {
   holders_.erase(item.id);
   trees_.erase(item.id);
+  if (item.kind == ItemKind::kWithdrawal) {
+    withdrawals_.Remove(item);
+  }
   outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});
 }
 

@@ -16,9 +16,13 @@
 namespace ruvd {
 
 // What a payload is.
-enum class ItemKind : uint8_t { kAdapterDelta = 1, kPattern = 2 };
+enum class ItemKind : uint8_t {
+  kAdapterDelta = 1,
+  kPattern = 2,
+  kWithdrawal = 3,  // of what its sender sent before; on links of version 4 and later
+};
 
-std::string_view ItemKindName(ItemKind kind);  // "adapter_delta", "pattern"
+std::string_view ItemKindName(ItemKind kind);  // "adapter_delta", "pattern", "withdrawal"
 EnvelopePurpose PurposeOf(ItemKind kind);
 
 // An item whose envelope, payload hash and content were checked. Immutable, cheap to copy. To store
@@ -31,13 +35,17 @@ struct Item {
   int64_t created_ms = 0;
   int64_t expires_ms = 0;
   std::shared_ptr<const Envelope> envelope;
-  // Encoded AdapterDelta, AdapterUpdate or SharedPattern; never null.
+  // Encoded AdapterDelta, AdapterUpdate, SharedPattern or Withdrawal; never null.
   std::shared_ptr<const std::string> payload;
 };
 
 // Whether the payload is an update of version 2, of banks: peers of protocol versions before 4 do
 // not know it.
 bool IsUpdateOfBanks(const Item& item);
+
+// Whether peers of protocol versions before 4 do not know such items: updates of banks,
+// withdrawals.
+bool NeedsVersion4(const Item& item);
 
 // Rebuilds an item from its stored parts. ENVELOPE_MALFORMED or UPDATE_INVALID if they do not
 // belong together. Trusts the store: signatures were checked before it was written.

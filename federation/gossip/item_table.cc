@@ -10,6 +10,22 @@
 #include "federation/limits.h"
 
 namespace ruvd {
+namespace {
+
+size_t CapOf(ItemKind kind) {
+  switch (kind) {
+    case ItemKind::kPattern:
+      return limits::kMaxPatternsPerOrigin;
+    case ItemKind::kWithdrawal:
+      return limits::kMaxWithdrawalsPerOrigin;
+    case ItemKind::kAdapterDelta:
+      break;
+  }
+  return limits::kMaxDeltasPerOrigin;
+}
+
+}  // namespace
+
 const Item* ItemTable::Find(const Digest& id) const {
   const auto found = items_.find(id);
   return found == items_.end() ? nullptr : &found->second;
@@ -50,8 +66,7 @@ void ItemTable::Drop(const Digest& id) {
 std::map<Digest, Item>::iterator ItemTable::Excess(const NodeId& origin, ItemKind kind) {
   if (const auto known = origins_.find(origin); known != origins_.end()) {
     const auto ages = known->second.ages.find(kind);
-    const size_t cap = kind == ItemKind::kAdapterDelta ? limits::kMaxDeltasPerOrigin
-                                                       : limits::kMaxPatternsPerOrigin;
+    const size_t cap = CapOf(kind);
     if (ages != known->second.ages.end() && ages->second.size() > cap) {
       return items_.find(ages->second.begin()->second);
     }

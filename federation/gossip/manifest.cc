@@ -22,11 +22,27 @@ absl::Status Malformed(std::string_view what) {
 }  // namespace
 
 std::string_view ItemKindName(ItemKind kind) {
-  return kind == ItemKind::kPattern ? "pattern" : "adapter_delta";
+  switch (kind) {
+    case ItemKind::kPattern:
+      return "pattern";
+    case ItemKind::kWithdrawal:
+      return "withdrawal";
+    case ItemKind::kAdapterDelta:
+      break;
+  }
+  return "adapter_delta";
 }
 
 EnvelopePurpose PurposeOf(ItemKind kind) {
-  return kind == ItemKind::kPattern ? EnvelopePurpose::kPattern : EnvelopePurpose::kAdapterDelta;
+  switch (kind) {
+    case ItemKind::kPattern:
+      return EnvelopePurpose::kPattern;
+    case ItemKind::kWithdrawal:
+      return EnvelopePurpose::kRevocation;
+    case ItemKind::kAdapterDelta:
+      break;
+  }
+  return EnvelopePurpose::kAdapterDelta;
 }
 
 std::string EncodeManifest(const Manifest& manifest) {
@@ -45,8 +61,8 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
   ASSIGN_OR_RETURN(manifest.certificate, AdmissionCert::Parse(body.first(AdmissionCert::kBytes)));
   ByteReader reader(body.subspan(AdmissionCert::kBytes));
   const uint8_t kind = *reader.Read<uint8_t>();
-  if (kind != static_cast<uint8_t>(ItemKind::kAdapterDelta) &&
-      kind != static_cast<uint8_t>(ItemKind::kPattern)) {
+  if (kind < static_cast<uint8_t>(ItemKind::kAdapterDelta) ||
+      kind > static_cast<uint8_t>(ItemKind::kWithdrawal)) {
     return Malformed("is of an unknown kind");
   }
   manifest.kind = static_cast<ItemKind>(kind);
@@ -54,10 +70,12 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
   manifest.payload_root = *reader.ReadArray<32>();
   manifest.model_hash = *reader.ReadArray<32>();
   manifest.frame_id = *reader.ReadArray<32>();
-  if (manifest.payload_bytes == 0 || manifest.payload_bytes > limits::kMaxPayloadBytes) {
+  const uint64_t most = manifest.kind == ItemKind::kWithdrawal ? limits::kMaxWithdrawalBytes
+                                                               : limits::kMaxPayloadBytes;
+  if (manifest.payload_bytes == 0 || manifest.payload_bytes > most) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "payload of {} bytes is empty or above the limit of {}; send a smaller update",
-                 manifest.payload_bytes, limits::kMaxPayloadBytes);
+                 manifest.payload_bytes, most);
   }
   return manifest;
 }
@@ -65,6 +83,10 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
 bool IsUpdateOfBanks(const Item& item) {
   return item.kind == ItemKind::kAdapterDelta &&
          UpdateVersionOf(*item.payload) == kUpdateVersionOfBanks;
+}
+
+bool NeedsVersion4(const Item& item) {
+  return item.kind == ItemKind::kWithdrawal || IsUpdateOfBanks(item);
 }
 
 absl::StatusOr<Item> MakeItem(Envelope envelope, std::string payload) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "node/actors/shared_items.h"
 #include "privacy/dp/snr.h"
@@ -90,6 +91,15 @@ ReleaseTerms DpRelease::Terms() const {
 }
 
 absl::Status DpRelease::CheckTier(ConsentTier tier) const {
+  if (tier == ConsentTier::kPrivate) {
+    return absl::OkStatus();
+  }
+  if (tier == ConsentTier::kMasked) {
+    return Error(absl::StatusCode::kUnimplemented, reasons::kInvalidArgument,
+                 "tier masked cannot be chosen: masked sums need rounds in which a clique of "
+                 "nodes agrees on keys, and links of this version do not carry them; use dp or "
+                 "public, or private to withdraw");
+  }
   RETURN_IF_ERROR(options_.policy.Require(options_.scope, kReleasedUse, tier));
   if (tier != ConsentTier::kDp) {
     return absl::OkStatus();

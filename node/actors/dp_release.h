@@ -77,8 +77,9 @@ class DpRelease {
   // above what the sampler has, leave one that refuses all and says so.
   static std::unique_ptr<DpRelease> Create(DpReleaseOptions options);
 
-  // Policy and ledger: what no other data and no other member could change. SCOPE_UNKNOWN,
-  // POLICY_REFUSES, INVALID_ARGUMENT, the errors of opening the ledger.
+  // What this version, the site's policy and the ledger allow to be chosen, which no other data and
+  // no other member could change. SCOPE_UNKNOWN, POLICY_REFUSES, INVALID_ARGUMENT, the errors of
+  // opening the ledger.
   absl::Status CheckTier(ConsentTier tier) const;
 
   // Whether the interval since the last charge is over. A clock that went back begins it anew.

@@ -27,15 +27,6 @@ void Append(Actions more, Actions* actions) {
                   std::make_move_iterator(more.end()));
 }
 
-// In either version.
-bool SameUpdate(const Item& item, const AdapterUpdate& update) {
-  if (update.banks.empty()) {
-    return false;
-  }
-  return *item.payload == (IsUpdateOfBanks(item) ? EncodeAdapterUpdate(update)
-                                                 : EncodeAdapterDelta(AsVersion1(update)));
-}
-
 // Whether anything of patterns leaves under a tier.
 bool Shares(ConsentTier tier) {
   return tier == ConsentTier::kPublic || tier == ConsentTier::kDp;
@@ -97,12 +88,10 @@ absl::Status OwnPatterns::ForEachToLeave(
   });
 }
 
-bool OwnPatterns::MayStillLeave(const Item& item, const absl::StatusOr<OwnCores>& own,
-                                ConsentTier tier, Instant now) const {
+bool OwnPatterns::MayStillLeave(const Item& item, ConsentTier tier, Instant now) const {
   if (item.kind == ItemKind::kAdapterDelta) {
     const ReleaseSources* const sources = releases_.Find(item.id);
-    const bool agreed = sources != nullptr && MayShare(sources->contributors, tier, now);
-    return tier == ConsentTier::kDp ? agreed : agreed && own.ok() && SameUpdate(item, own->update);
+    return sources != nullptr && MayShare(sources->contributors, tier, now);
   }
   const absl::StatusOr<SharedPattern> offered = DecodeSharedPattern(AsBytes(*item.payload));
   const absl::StatusOr<Pattern> stored =
@@ -115,8 +104,8 @@ bool OwnPatterns::MayStillLeave(const Item& item, const absl::StatusOr<OwnCores>
   return payload.ok() && MayLeave(*payload, tier, now);
 }
 
-std::vector<Digest> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, ConsentTier tier,
-                                                 Instant now) {
+std::vector<Item> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, ConsentTier tier,
+                                               Instant now) {
   tier_ = tier;
   if (const absl::Status read = releases_.Load(); !read.ok()) {
     spdlog::error("what own updates were made of cannot be read: {}", MessageOf(read));
@@ -125,14 +114,14 @@ std::vector<Digest> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, Conse
     return item.origin == self_ && item.kind == ItemKind::kAdapterDelta;
   });
   const absl::StatusOr<OwnCores> own = has_delta ? NextDelta(tier, now) : OwnCores();
-  std::vector<Digest> removed;
+  std::vector<Item> removed;
   std::set<Digest> kept;
   std::erase_if(*items, [&](const Item& item) {
-    if (item.origin != self_) {
+    if (item.origin != self_ || item.kind == ItemKind::kWithdrawal) {
       return false;
     }
-    if (!MayStillLeave(item, own, tier, now)) {
-      removed.push_back(item.id);
+    if (!MayStillLeave(item, tier, now)) {
+      removed.push_back(item);
       return true;
     }
     kept.insert(item.id);
@@ -156,6 +145,14 @@ OwnPatterns::Offered OwnPatterns::OfferedBy(const GossipCore& core) const {
     }
   }
   return offered;
+}
+
+std::set<PatternId> OwnPatterns::OfferedIds(const GossipCore& core) const {
+  std::set<PatternId> ids;
+  for (const auto& [id, versions] : OfferedBy(core)) {
+    ids.insert(id);
+  }
+  return ids;
 }
 
 absl::StatusOr<Actions> OwnPatterns::FollowChanges(GossipCore& core, Instant now) {
@@ -268,8 +265,13 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
     delta_changed_ |= released == in_newest_.end() || released->second != pattern.updated_ms;
     return;
   }
+  SharedPattern version = *shared;
+  if (const auto withdrawn = core.PatternWithdrawn(self_, pattern.id)) {
+    version.created_ms =
+        std::max(version.created_ms, *withdrawn + 1);  // peers take newer ones only
+  }
   const auto found = offered.find(pattern.id);
-  if (found != offered.end() && found->second.contains(pattern.updated_ms)) {
+  if (found != offered.end() && found->second.contains(version.created_ms)) {
     return;
   }
   // Of this version only: a client may have made it private meanwhile.
@@ -280,7 +282,7 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
     }
     return;  // what came between is in the log of changes
   }
-  absl::StatusOr<Actions> offer = core.OfferPattern(*shared, now);
+  absl::StatusOr<Actions> offer = core.OfferPattern(version, now);
   if (!offer.ok()) {
     spdlog::error("a pattern could not be offered: {} [{}]", MessageOf(offer.status()),
                   ReasonOf(offer.status()));

@@ -43,10 +43,10 @@ class OwnPatterns {
               ReleaseSourceStore* releases = nullptr);
 
   // Removes the items of an earlier life of the node that may not be offered again under `tier`:
-  // patterns that are gone or may no longer leave, plain deltas that are not what the patterns of
-  // today make, noised ones of which somebody no longer agrees or nobody knows whose they are.
-  // Those of peers stay. Returns the ids of what it removed.
-  std::vector<Digest> RemoveTakenBack(std::vector<Item>* items, ConsentTier tier, Instant now);
+  // patterns that are gone or may no longer leave, updates of which somebody no longer agrees or
+  // nobody knows whose they are. RefreshAll takes back those of patterns that are gone. Those of
+  // peers stay. Returns what it removed.
+  std::vector<Item> RemoveTakenBack(std::vector<Item>* items, ConsentTier tier, Instant now);
 
   // Offers and takes back what the changes since the last call ask for: a page of the log, the rest
   // in the next call. The errors of PatternStore::Changes.
@@ -56,6 +56,8 @@ class OwnPatterns {
   // The same for all of them: after a start, a change of consent, or where the log is cut.
   absl::StatusOr<Actions> RefreshAll(GossipCore& core, Instant now);
 
+  // The own patterns that peers can get.
+  std::set<PatternId> OfferedIds(const GossipCore& core) const;
   // Whether the own delta is another than the one offered last.
   bool delta_changed() const { return delta_changed_; }
   // Offers it plain under the number `round`. Nothing under another tier than `public`, or where
@@ -75,8 +77,7 @@ class OwnPatterns {
  private:
   bool MayShare(const std::vector<Contributor>& contributors, ConsentTier tier, Instant now) const;
   bool MayLeave(const PatternPayload& payload, ConsentTier tier, Instant now) const;
-  bool MayStillLeave(const Item& item, const absl::StatusOr<OwnCores>& own, ConsentTier tier,
-                     Instant now) const;
+  bool MayStillLeave(const Item& item, ConsentTier tier, Instant now) const;
   // Notes what an own update was made of before anybody hears of it. Where that fails, nobody does.
   Actions Note(Actions offered, OwnCores own, GossipCore& core);
   // Takes updates back, and looks anew at what peers have.

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "absl/status/status.h"
+#include "federation/gossip_core.h"
 #include "federation/patterns/shared_pattern.h"
 #include "inference/adapter/frame.h"
 #include "storage/patterns/pattern_store.h"
@@ -29,11 +31,27 @@ class PeerPatterns {
   // the stored one (peers pass items on in any order) and a deleted pattern change nothing. One
   // pattern more than the limit removes the origin's oldest. ALREADY_EXISTS for an id that belongs
   // to another node; the errors of PatternStore::Put.
-  absl::Status Store(const SharedPattern& shared, const NodeId& origin);
+  // `withdrawn_ms`: until when its origin took versions back, by their creation: a newer one is
+  // stored although the pattern was deleted.
+  absl::Status Store(const SharedPattern& shared, const NodeId& origin,
+                     std::optional<int64_t> withdrawn_ms = std::nullopt);
+
+  // The same for an item that `core` accepted.
+  absl::Status Store(const Item& pattern, const GossipCore& core);
+
+  // Removes the version of a pattern that an item is, if it is the one that is stored. The errors
+  // of PatternStore::Delete.
+  absl::Status Remove(const Item& pattern);
+  // Removes all versions of its sender's patterns that a checked withdrawal covers, also those
+  // whose items are gone. The same errors.
+  absl::Status Withdraw(const Item& withdrawal);
 
  private:
   // ABORTED where the pattern changed between reading and writing.
-  absl::Status StoreOnce(const SharedPattern& shared, const NodeId& origin);
+  absl::Status StoreOnce(const SharedPattern& shared, const NodeId& origin,
+                         std::optional<int64_t> withdrawn_ms);
+  // Where the stored version is of `origin` and created at `until_ms` at the latest.
+  absl::Status RemoveUntil(const PatternId& id, const NodeId& origin, int64_t until_ms);
   absl::Status Trim(const NodeId& origin);
 
   PatternStore& patterns_;

@@ -308,8 +308,8 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
         },
         [this, reactor, erased] {
           node_.federation->OnConsentsChanged(
-              [this, reactor, erased](const absl::StatusOr<uint32_t>& items) {
-                erased->Update(items.status());
+              [this, reactor, erased](const absl::StatusOr<ConsentsAnswer>& taken) {
+                erased->Update(taken.status());
                 lane_.Leave();
                 reactor->Finish(ToRpcStatus(*erased));
               });
@@ -373,27 +373,31 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   // What may no longer leave, and for whoever withdrew what cannot be taken back.
   void TakeBack(grpc::ServerUnaryReactor* reactor, std::shared_ptr<const absl::Status> stored,
                 admin::v1::SetUserConsentResponse* response) {
-    const auto finish = [this, reactor, stored,
-                         response](const absl::StatusOr<FederationView>& view) {
+    const auto finish = [this, reactor, stored, response](
+                            const absl::StatusOr<FederationView>& view, bool plain) {
       if (view.ok() && view->release && !response->consent().sharing()) {
         response->set_residual(ResidualStatement({.releases = view->release->releases,
                                                   .epsilon = view->release->spent_epsilon,
-                                                  .delta = view->release->delta}));
+                                                  .delta = view->release->delta,
+                                                  .plain = plain}));
       }
       lane_.Leave();
       reactor->Finish(ToRpcStatus(*stored));
     };
     node_.federation->OnConsentsChanged(
-        [this, reactor, response, finish](const absl::StatusOr<uint32_t>& items) {
-          if (!items.ok()) {
+        [this, reactor, response, finish](const absl::StatusOr<ConsentsAnswer>& taken) {
+          if (!taken.ok()) {
             lane_.Leave();
             reactor->Finish(ToRpcStatus(Annotate(
-                items.status(),
+                taken.status(),
                 "the consent is noted, but what had left could not be taken back; repeat it")));
             return;
           }
-          response->set_items_taken_back(*items);
-          node_.federation->View(finish);
+          response->set_items_taken_back(taken->updates + taken->patterns);
+          response->set_patterns_taken_back(taken->patterns);
+          response->set_peers_told(taken->peers);
+          node_.federation->View(
+              [finish, plain = taken->plain](const auto& view) { finish(view, plain); });
         });
   }
 

@@ -125,7 +125,7 @@ class OwnPatternsTest : public DatabaseTest {
   std::unique_ptr<ReleaseSourceStore> releases_;
   std::unique_ptr<GossipCore> core_;
   std::unique_ptr<OwnPatterns> own_;
-  std::vector<Digest> removed_;
+  std::vector<Item> removed_;
 };
 
 TEST_F(OwnPatternsTest, APatternThatIsMadePrivateIsTakenBackAtOnceWithItsDeltas) {
@@ -169,7 +169,7 @@ TEST_F(OwnPatternsTest, ARestartDoesNotOfferAgainWhatWasTakenBack) {
   EXPECT_EQ(core_->Items().size(), 3u) << "nothing is offered twice";
   ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
   Start(stored);
-  EXPECT_EQ(removed_.size(), 2u);
+  EXPECT_EQ(removed_.size(), 1u);
   EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
   EXPECT_THAT(Deltas(), UnorderedElementsAre(3)) << "a new one, of what is left";
   Start();
@@ -198,6 +198,27 @@ TEST_F(OwnPatternsTest, APatternThatIsMadePublicIsOfferedWithoutARestart) {
   Follow();
   EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
   EXPECT_TRUE(own_->delta_changed());
+}
+
+// Peers take a pattern that was withdrawn only as a newer one.
+TEST_F(OwnPatternsTest, AWithdrawnPatternIsOfferedAgainAsANewerOne) {
+  Put(kOwnFirst, 1);
+  Follow();
+  ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
+  const auto withdrawal =
+      Withdrawal::Sign({}, /*everything=*/false, /*now_ms=*/50, key_, {kOwnFirst});
+  ASSERT_TRUE(core_->OfferWithdrawal(*withdrawal, now_).ok());
+  EXPECT_THAT(Offered(), IsEmpty());
+  ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+  ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
+  for (const Item& item : core_->Items()) {
+    if (item.kind == ItemKind::kPattern) {
+      EXPECT_EQ(DecodeSharedPattern(AsBytes(*item.payload))->created_ms, 51);
+    }
+  }
+  const size_t items = core_->Items().size();
+  ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+  EXPECT_EQ(core_->Items().size(), items) << "once";
 }
 
 // As where the log of changes was cut.

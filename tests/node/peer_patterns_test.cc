@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -33,6 +35,14 @@ SharedPattern Shared(uint16_t n, int64_t created_ms) {
   shared.created_ms = created_ms;
   shared.centroid = {1, 0, 0, 0};
   return shared;
+}
+
+Item WithdrawalOf(const NodeId& origin, const std::vector<PatternId>& patterns, int64_t at_ms) {
+  const auto record =
+      Withdrawal::Sign({}, /*everything=*/false, at_ms, NodeKey::FromSeed(KeySeed{1}), patterns);
+  return {.kind = ItemKind::kWithdrawal,
+          .origin = origin,
+          .payload = std::make_shared<const std::string>(record->Encode())};
 }
 
 class PeerPatternsTest : public DatabaseTest {
@@ -92,6 +102,33 @@ TEST_F(PeerPatternsTest, ADeletedPatternDoesNotComeBack) {
   ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
   ASSERT_TRUE(store_->Delete(Shared(1, 0).id).ok());
   ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2)).ok());
+  EXPECT_EQ(store_->size(), 0U);
+}
+
+TEST_F(PeerPatternsTest, WhatItsOriginWithdrawsIsRemovedAndComesBackOnlyNewer) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  ASSERT_TRUE(peers_->Store(Shared(2, 400), Node(2)).ok());
+  const std::vector<PatternId> named = {Shared(1, 0).id, Shared(2, 0).id, Shared(3, 0).id};
+  ASSERT_TRUE(peers_->Withdraw(WithdrawalOf(Node(3), named, 500)).ok());
+  EXPECT_EQ(store_->size(), 2U) << "of another origin";
+  ASSERT_TRUE(peers_->Withdraw(WithdrawalOf(Node(2), named, 300)).ok());
+  EXPECT_EQ(store_->size(), 1U) << "the other one is newer";
+  ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2), 300).ok());
+  EXPECT_EQ(store_->size(), 1U);
+  ASSERT_TRUE(peers_->Store(Shared(1, 301), Node(2), 300).ok());
+  EXPECT_EQ(store_->Get(Shared(1, 0).id)->updated_ms, 301);
+}
+
+TEST_F(PeerPatternsTest, AWithdrawnItemRemovesItsOwnVersionOnly) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  const auto item = [](const SharedPattern& shared) {
+    return Item{.kind = ItemKind::kPattern,
+                .origin = Node(2),
+                .payload = std::make_shared<const std::string>(EncodeSharedPattern(shared))};
+  };
+  ASSERT_TRUE(peers_->Remove(item(Shared(1, 100))).ok());
+  EXPECT_EQ(store_->size(), 1U);
+  ASSERT_TRUE(peers_->Remove(item(Shared(1, 200))).ok());
   EXPECT_EQ(store_->size(), 0U);
 }
 
