@@ -36,7 +36,7 @@ class LinkSink {
 struct FederationView {
   std::vector<Member> members;
   TimePoint now;                             // what last_heard is measured against
-  std::map<std::string, uint64_t> refused;   // envelopes refused since start, by reason
+  std::map<std::string, uint64_t> refused;   // envelopes and patterns refused since start
   std::map<std::string, uint64_t> accepted;  // items accepted since start, by kind
   uint32_t federated_adapter_version = 0;
   ConsentTier tier = ConsentTier::kPrivate;

@@ -40,7 +40,8 @@ class GossipActor final : public Actor<Message> {
   explicit GossipActor(const FederationActorOptions& options)
       : options_(options),
         trust_(options.trust),
-        peer_patterns_(*options.patterns, *options.model->layout().frame, options.key->id()),
+        peer_patterns_(*options.patterns, *options.model->layout().frame, options.key->id(),
+                       {.quality = options.pattern_quality, .examples = options.public_examples}),
         own_patterns_(*options.patterns, options.model->layout(), options.key->id(),
                       options.consents, options.public_examples, options.releases),
         withdrawals_(*options.key, options.withdrawals) {}
@@ -134,6 +135,9 @@ class GossipActor final : public Actor<Message> {
     view.members = core_->Members();
     view.now = context.Now();
     view.refused = core_->counters().refused;
+    for (const auto& [reason, count] : peer_patterns_.refused()) {
+      view.refused[reason] += count;
+    }
     view.accepted = core_->counters().accepted_items;
     view.federated_adapter_version = federated_version_;
     view.tier = core_->consent();

@@ -3,6 +3,8 @@
 
 #include "node/actors/peer_patterns.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -14,6 +16,7 @@
 #include "base/status.h"
 #include "federation/limits.h"
 #include "node/actors/shared_items.h"
+#include "node/reasons.h"
 #include "privacy/consent/withdrawal.h"
 
 namespace ruvd {
@@ -41,6 +44,12 @@ absl::Status PeerPatterns::Load() {
 
 absl::Status PeerPatterns::Store(const SharedPattern& shared, const NodeId& origin,
                                  std::optional<int64_t> withdrawn_ms) {
+  if (shared.quality < gate_.quality || shared.examples < gate_.examples) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kPatternTooWeak,
+                 "pattern {} of {} lesson(s) and quality {:.2f} is below what this node takes ({} "
+                 "lessons, privacy.public_examples; {:.2f}, federation.pattern_quality)",
+                 ToHex(shared.id), shared.examples, shared.quality, gate_.examples, gate_.quality);
+  }
   absl::Status stored = StoreOnce(shared, origin, withdrawn_ms);
   for (int i = 1; i < kTries && absl::IsAborted(stored); ++i) {
     stored = StoreOnce(shared, origin, withdrawn_ms);
@@ -50,7 +59,15 @@ absl::Status PeerPatterns::Store(const SharedPattern& shared, const NodeId& orig
 
 absl::Status PeerPatterns::Store(const Item& pattern, const GossipCore& core) {
   ASSIGN_OR_RETURN(const SharedPattern shared, DecodeSharedPattern(AsBytes(*pattern.payload)));
-  return Store(shared, pattern.origin, core.PatternWithdrawn(pattern.origin, shared.id));
+  const absl::Status stored =
+      Store(shared, pattern.origin, core.PatternWithdrawn(pattern.origin, shared.id));
+  const std::string reason = ReasonOf(stored);
+  if (reason != reasons::kPatternTooWeak && reason != reasons::kPatternTaken) {
+    return stored;
+  }
+  ++refused_[reason];
+  spdlog::debug("refused: {} [{}]", MessageOf(stored), reason);
+  return absl::OkStatus();
 }
 
 absl::Status PeerPatterns::Remove(const Item& pattern) {
@@ -90,7 +107,7 @@ absl::Status PeerPatterns::StoreOnce(const SharedPattern& shared, const NodeId& 
                                      std::optional<int64_t> withdrawn_ms) {
   const absl::StatusOr<Pattern> existing = patterns_.Get(shared.id);
   if (existing.ok() && existing->origin != origin) {
-    return Error(absl::StatusCode::kAlreadyExists, reasons::kUpdateInvalid,
+    return Error(absl::StatusCode::kAlreadyExists, reasons::kPatternTaken,
                  "pattern {} belongs to another node", ToHex(shared.id));
   }
   if (!existing.ok() && !absl::IsNotFound(existing.status())) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +14,9 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/limits.h"
+#include "node/reasons.h"
 #include "storage/patterns/pattern_store.h"
+#include "tests/federation/fixture.h"
 #include "tests/node/database_fixture.h"
 
 namespace ruvd {
@@ -43,6 +47,12 @@ Item WithdrawalOf(const NodeId& origin, const std::vector<PatternId>& patterns, 
   return {.kind = ItemKind::kWithdrawal,
           .origin = origin,
           .payload = std::make_shared<const std::string>(record->Encode())};
+}
+
+Item ItemOf(const SharedPattern& shared, const NodeId& origin) {
+  return {.kind = ItemKind::kPattern,
+          .origin = origin,
+          .payload = std::make_shared<const std::string>(EncodeSharedPattern(shared))};
 }
 
 class PeerPatternsTest : public DatabaseTest {
@@ -94,7 +104,7 @@ TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
 
 TEST_F(PeerPatternsTest, NobodyReplacesThePatternOfAnother) {
   ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
-  EXPECT_EQ(ReasonOf(peers_->Store(Shared(1, 300), Node(3))), reasons::kUpdateInvalid);
+  EXPECT_EQ(ReasonOf(peers_->Store(Shared(1, 300), Node(3))), reasons::kPatternTaken);
   EXPECT_EQ(store_->Get(Shared(1, 0).id)->origin, Node(2));
 }
 
@@ -103,6 +113,30 @@ TEST_F(PeerPatternsTest, ADeletedPatternDoesNotComeBack) {
   ASSERT_TRUE(store_->Delete(Shared(1, 0).id).ok());
   ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2)).ok());
   EXPECT_EQ(store_->size(), 0U);
+}
+
+TEST_F(PeerPatternsTest, WhatIsBelowTheGateIsRefusedAndCounted) {
+  peers_ = std::make_unique<PeerPatterns>(*store_, frame_, Node(1),
+                                          PatternGate{.quality = 0.5F, .examples = 10});
+  const NodeKey key = NodeKey::FromSeed(test::SeedOf(1));
+  const auto core = GossipCore::Create(test::ConfigFor(key, 1), key, test::EntropyOf(1), 1,
+                                       test::At(std::chrono::seconds(1)))
+                        .value();
+  uint16_t next = 1;
+  const auto store = [&](float quality, uint32_t examples, uint8_t origin) {
+    SharedPattern shared = Shared(next++, 200);
+    shared.quality = quality;
+    shared.examples = examples;
+    EXPECT_TRUE(peers_->Store(ItemOf(shared, Node(origin)), *core).ok());
+  };
+  store(0.5F, 10, 2);
+  store(0.49F, 10, 2);
+  store(1, 9, 2);
+  next = 1;
+  store(1, 10, 3);
+  EXPECT_EQ(store_->size(), 1U);
+  EXPECT_EQ(peers_->refused(), (std::map<std::string, uint64_t>{{reasons::kPatternTaken, 1},
+                                                                {reasons::kPatternTooWeak, 2}}));
 }
 
 TEST_F(PeerPatternsTest, WhatItsOriginWithdrawsIsRemovedAndComesBackOnlyNewer) {
@@ -121,14 +155,9 @@ TEST_F(PeerPatternsTest, WhatItsOriginWithdrawsIsRemovedAndComesBackOnlyNewer) {
 
 TEST_F(PeerPatternsTest, AWithdrawnItemRemovesItsOwnVersionOnly) {
   ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
-  const auto item = [](const SharedPattern& shared) {
-    return Item{.kind = ItemKind::kPattern,
-                .origin = Node(2),
-                .payload = std::make_shared<const std::string>(EncodeSharedPattern(shared))};
-  };
-  ASSERT_TRUE(peers_->Remove(item(Shared(1, 100))).ok());
+  ASSERT_TRUE(peers_->Remove(ItemOf(Shared(1, 100), Node(2))).ok());
   EXPECT_EQ(store_->size(), 1U);
-  ASSERT_TRUE(peers_->Remove(item(Shared(1, 200))).ok());
+  ASSERT_TRUE(peers_->Remove(ItemOf(Shared(1, 200), Node(2))).ok());
   EXPECT_EQ(store_->size(), 0U);
 }
 
