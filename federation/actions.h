@@ -71,6 +71,12 @@ struct ItemDropped {
   Digest id{};
   ItemKind kind = ItemKind::kAdapterDelta;
 };
+// An item was taken back by the node that sent it: what was made of it is made anew without it.
+// Comes before its ItemDropped. Of an own one peers are to be told (GossipCore::OfferWithdrawal).
+struct ItemWithdrawn {
+  Item item;
+  bool own = false;
+};
 // A message had no effect. `status` has a reason of base/reasons.h or federation/reasons.h and
 // names cause and remedy.
 struct MessageRefused {
@@ -89,8 +95,8 @@ struct RevocationsChanged {
 // RestoreEvidence after a restart.
 struct EvidenceChanged {};
 
-using Action = std::variant<SendFrame, CloseLink, Dial, ItemAccepted, ItemDropped, MessageRefused,
-                            MemberChanged, RevocationsChanged, EvidenceChanged>;
+using Action = std::variant<SendFrame, CloseLink, Dial, ItemAccepted, ItemDropped, ItemWithdrawn,
+                            MessageRefused, MemberChanged, RevocationsChanged, EvidenceChanged>;
 using Actions = std::vector<Action>;
 
 }  // namespace ruvd

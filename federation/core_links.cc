@@ -264,8 +264,9 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   members.SetLink(peer, true, now.now);
   detector.LinkUp(link.id, peer, meshed, now.now);
   mesh.LinkUp(link.id, peer, link.dialed, /*fixed=*/!meshed, now.now);
-  exchange.LinkUp(link.id,
-                  link.version >= std::max(limits::kVersionWithBanks, limits::kVersionWithMasking));
+  static_assert(limits::kVersionWithBanks == limits::kVersionWithWithdrawals &&
+                limits::kVersionWithBanks == limits::kVersionWithMasking);
+  exchange.LinkUp(link.id, link.version >= limits::kVersionWithBanks);
   scores.LinkUp(link.id, peer);
   certificates.budget().LinkUp(link.id);
   if (!LearnRevocations(link.id, revocations, now)) {

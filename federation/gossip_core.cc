@@ -154,8 +154,9 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
   State& state = *state_;
   std::vector<Item> allowed;
   for (Item& item : items) {
+    const bool own = item.origin == state.local.key->id();
     if (state.evidence.Convicted(item.origin) ||
-        (item.origin == state.local.key->id() &&
+        (own && item.kind != ItemKind::kWithdrawal &&
          !MayLeave(state.consent, LeastShareable(item.kind)))) {
       state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
     } else {
@@ -242,6 +243,23 @@ Actions GossipCore::WithdrawAdapterDeltas() {
   return state_->outbox.Take();
 }
 
+Actions GossipCore::WithdrawItems(std::span<const Digest> ids) {
+  const std::set<Digest> named(ids.begin(), ids.end());
+  for (const ItemKind kind : {ItemKind::kAdapterDelta, ItemKind::kPattern}) {
+    state_->exchange.Withdraw(kind, [&named](const Item& item) { return named.contains(item.id); });
+  }
+  return state_->outbox.Take();
+}
+
+absl::StatusOr<Actions> GossipCore::OfferWithdrawal(const Withdrawal& withdrawal, Instant now) {
+  if (state_->exchange.Knows(withdrawal)) {
+    return Actions();
+  }
+  auto offered = state_->exchange.Offer(ItemKind::kWithdrawal, 0, withdrawal.Encode(), now);
+  RETURN_IF_ERROR(offered.status());
+  return state_->outbox.Take();
+}
+
 Actions GossipCore::Leave(Instant now) {
   State& state = *state_;
   state.leaving = true;
@@ -305,6 +323,17 @@ ConsentTier GossipCore::consent() const {
 
 size_t GossipCore::active_links() const {
   return state_->link_of.size();
+}
+
+std::optional<int64_t> GossipCore::PatternWithdrawn(const NodeId& origin,
+                                                    const std::array<uint8_t, 16>& pattern) const {
+  return state_->exchange.PatternWithdrawn(origin, pattern);
+}
+
+size_t GossipCore::peers_that_take_withdrawals() const {
+  return static_cast<size_t>(std::ranges::count_if(state_->links, [](const auto& entry) {
+    return entry.second.active && entry.second.version >= limits::kVersionWithWithdrawals;
+  }));
 }
 
 std::vector<NodeId> GossipCore::MeshPeers() const {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "federation/membership/record_set.h"
 #include "federation/patterns/shared_pattern.h"
 #include "privacy/consent/consent.h"
+#include "privacy/consent/withdrawal.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/node_key.h"
 
@@ -135,6 +137,12 @@ class GossipCore {
   // nothing, and what they already have stays with them until it expires.
   Actions WithdrawPattern(const std::array<uint8_t, 16>& id);
   Actions WithdrawAdapterDeltas();
+  // The same for own items by their ids; others stay.
+  Actions WithdrawItems(std::span<const Digest> ids);
+  // Signs, keeps and spreads that this node took back what it sent: peers that keep to it drop it
+  // and take it no more. Whatever the tier is. SIGNATURE_INVALID and WITHDRAWAL_INVALID for one
+  // that is not this node's own. ItemAccepted with own = true is among the actions.
+  absl::StatusOr<Actions> OfferWithdrawal(const Withdrawal& withdrawal, Instant now);
   // Says goodbye: a signed LEFT record and Goaway to every link. The core is then only destroyed.
   Actions Leave(Instant now);
   // Says goodbye and takes nothing new, but lets transfers that run end, for at most `deadline` and
@@ -151,6 +159,11 @@ class GossipCore {
   const GossipCounters& counters() const;
   ConsentTier consent() const;
   size_t active_links() const;
+  // Of them, with peers that know withdrawals.
+  size_t peers_that_take_withdrawals() const;
+  // Until when versions of a member's pattern are withdrawn, by their creation; nullopt: none is.
+  std::optional<int64_t> PatternWithdrawn(const NodeId& origin,
+                                          const std::array<uint8_t, 16>& pattern) const;
   std::vector<NodeId> MeshPeers() const;   // by link
   std::vector<NodeId> Graylisted() const;  // members whose links are refused, by id
   // OK, or REVOCATION_STALE where the newest list is older than max_stale.

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 // Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership;
 // version 3 adds evidence of equivocation and links that drain; version 4 revocations over open
-// links, updates of banks and masked rounds.
+// links, updates of banks, withdrawals and masked rounds.
 inline constexpr uint32_t kProtocolVersion = 4;
 // A cluster is updated node by node: the version before is spoken, too.
 inline constexpr uint32_t kProtocolVersionMin = 1;
@@ -26,6 +26,7 @@ inline constexpr uint32_t kVersionWithDrain = 3;
 inline constexpr uint32_t kVersionWithRevocations = 4;
 inline constexpr uint32_t kVersionWithBanks = 4;
 inline constexpr uint32_t kVersionWithMasking = 4;
+inline constexpr uint32_t kVersionWithWithdrawals = 4;
 
 // ---- Links
 // One chunk with its Merkle path and room for growth; gRPC is told twice this.
@@ -204,6 +205,9 @@ inline constexpr size_t kMaxDeltasPerOrigin = 8;
 inline constexpr size_t kMaxPatternsPerOrigin = 256;
 // Of each kind of a masked round: two rounds with kMaxMaskAttempts each.
 inline constexpr size_t kMaxMaskItemsPerOrigin = 6;
+// Each names up to 128 items and patterns; one that says all that an older one says replaces it.
+inline constexpr size_t kMaxWithdrawalsPerOrigin = 64;
+inline constexpr uint64_t kMaxWithdrawalBytes = 4096;
 // Ids of refused, superseded and dropped items, so that they are not fetched again (48 B each).
 inline constexpr size_t kMaxTombstones = 65'536;
 // Manifests waited for and payloads in transfer. Of these, and of the memory of payloads, one link
@@ -238,6 +242,8 @@ inline constexpr size_t kMaxPushesTracked = 8192;
 // A manifest this old is announced, not pushed, since the receiver refuses old pushes.
 inline constexpr int64_t kPushAgeMillis = 5 * 60 * 1000;
 inline constexpr int64_t kItemLifeMillis = 7LL * 24 * 3600 * 1000;
+// A withdrawal outlives what it names, for nodes that were away; no longer than its certificate.
+inline constexpr int64_t kWithdrawalLifeMillis = 30LL * 24 * 3600 * 1000;
 
 // ---- Masked rounds
 // Clocks differ by seconds, and gossip brings a key to all in two: whose key is later is not in

@@ -19,6 +19,9 @@ inline constexpr char kBusy[] = "BUSY";
 // A member that this node takes no links of, for what it did.
 inline constexpr char kGraylisted[] = "GRAYLISTED";
 
+// What its sender took back. Whoever passed it on is not to blame.
+inline constexpr char kWithdrawn[] = "WITHDRAWN";
+
 // The two ends of a link do not see the same TLS channel: somebody stands between them, or one of
 // them speaks plain text.
 inline constexpr char kChannelBinding[] = "CHANNEL_BINDING";

@@ -279,8 +279,10 @@ absl::Status NodeImpl::StartFederation() {
   options.patterns = patterns_.get();
   options.consent = consent_.get();
   options.withdrawals = withdrawals_.get();
+  options.releases = release_sources_.get();
   options.consents = consents_.get();
   options.release = release_.get();
+  options.pattern_quality = config_.federation.pattern_quality;
   options.public_examples = static_cast<uint32_t>(config_.privacy.public_examples);
   options.adapters = adapters_.get();
   RETURN_IF_ERROR(OpenFederatedModel());

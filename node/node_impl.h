@@ -54,6 +54,7 @@
 #include "storage/changes/answer_store.h"
 #include "storage/changes/change_store.h"
 #include "storage/consent/consent_store.h"
+#include "storage/consent/release_source_store.h"
 #include "storage/consent/user_consent_store.h"
 #include "storage/consent/withdrawal_store.h"
 #include "storage/counters/counter_store.h"
@@ -135,6 +136,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<ConsentStore> consent_;
   std::unique_ptr<UserConsentStore> user_consents_;
   std::unique_ptr<WithdrawalStore> withdrawals_;
+  std::unique_ptr<ReleaseSourceStore> release_sources_;
   std::unique_ptr<ConsentBook> consents_;
   std::unique_ptr<PrivacyLedgerStore> ledger_;  // null: it could not be opened
   std::unique_ptr<DpRelease> release_;          // null: the node does not federate

@@ -32,6 +32,7 @@ absl::Status NodeImpl::OpenStores() {
   consent_ = std::make_unique<ConsentStore>(*database_);
   user_consents_ = std::make_unique<UserConsentStore>(*database_);
   withdrawals_ = std::make_unique<WithdrawalStore>(*database_);
+  release_sources_ = std::make_unique<ReleaseSourceStore>(*database_);
   ASSIGN_OR_RETURN(consents_, ConsentBook::Open(*user_consents_, files_->key));
   counters_ = std::make_unique<CounterStore>(*database_);
   PatternStoreOptions patterns;

@@ -21,4 +21,9 @@ inline constexpr char kPathsAreLocal[] = "PATHS_ARE_LOCAL";
 // The client API asks for a token, and the caller has none that it knows.
 inline constexpr char kCallerUnknown[] = "CALLER_UNKNOWN";
 
+// A peer's pattern claims less quality or fewer lessons than this node takes.
+inline constexpr char kPatternTooWeak[] = "PATTERN_TOO_WEAK";
+// A peer's pattern bears the id of another node's, or of one of this node's own.
+inline constexpr char kPatternTaken[] = "PATTERN_TAKEN";
+
 }  // namespace ruvd::reasons

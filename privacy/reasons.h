@@ -13,10 +13,11 @@ inline constexpr char kSignalTooWeak[] = "SIGNAL_TOO_WEAK";
 // A release would cost more privacy than the operator allows this node to give away.
 inline constexpr char kPrivacyBudgetSpent[] = "PRIVACY_BUDGET_SPENT";
 
-// Consent. A record that is none, one whose time is over; a site policy that is none, a scope that
-// it does not list, a use that it does not allow.
+// Consent. A record that is none, one whose time is over, one that is stored and cannot be read; a
+// site policy that is none, a scope that it does not list, a use that it does not allow.
 inline constexpr char kConsentInvalid[] = "CONSENT_INVALID";
 inline constexpr char kConsentExpired[] = "CONSENT_EXPIRED";
+inline constexpr char kConsentDamaged[] = "CONSENT_DAMAGED";
 inline constexpr char kPolicyInvalid[] = "POLICY_INVALID";
 inline constexpr char kScopeUnknown[] = "SCOPE_UNKNOWN";
 inline constexpr char kPolicyRefuses[] = "POLICY_REFUSES";

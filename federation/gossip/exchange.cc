@@ -17,7 +17,6 @@
 #include "federation/reasons.h"
 
 namespace ruvd {
-
 ItemExchange::ItemExchange(const LocalNode& local, Rules rules, CertificateStore& certificates,
                            const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer,
                            Outbox& outbox, const Mesh& mesh)
@@ -114,7 +113,8 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id, Envelo
     return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
                  "item would outlive its sender's certificate; update the sending node");
   }
-  if ((item.manifest.certificate.roles & roles::kContributor) == 0) {
+  if (item.manifest.kind != ItemKind::kWithdrawal &&
+      (item.manifest.certificate.roles & roles::kContributor) == 0) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
                  "node {} may not contribute; issue it a certificate with that role",
                  item.manifest.certificate.name);
@@ -132,6 +132,10 @@ absl::StatusOr<PendingItem> ItemExchange::CheckManifest(const Digest& id, Envelo
                  "item was made for another adapter frame; use the same model package");
   }
   RETURN_IF_ERROR(CheckNumber(item, solicited));
+  if (withdrawals_.CoversId(id, item.header.sender_id, item.header.created_ms)) {
+    table_.Bury(id, item.header.expires_ms);
+    return WithdrawnItem(item.manifest.certificate.name);
+  }
   return item;
 }
 
@@ -172,9 +176,11 @@ absl::Status ItemExchange::OnPush(LinkId link, const federation::v1::Push& push,
   if (!item.ok()) {
     fetcher_.Forget(id);
     const std::string reason = ReasonOf(item.status());
-    // Whoever passed it on had seen one of both, or another part of its origin's numbers: an origin
-    // that jumps far ahead here and not there must not turn neighbours against each other.
-    if (reason == reasons::kEquivocation || reason == reasons::kReplayed) {
+    // Whoever passed it on had seen one of both, or another part of its origin's numbers, or had
+    // not heard of a withdrawal: what an origin says here and not there must not turn neighbours
+    // against each other.
+    if (reason == reasons::kEquivocation || reason == reasons::kReplayed ||
+        reason == reasons::kWithdrawn) {
       outbox_->Refuse(/*link=*/0, item.status());
       return absl::OkStatus();
     }
@@ -351,9 +357,12 @@ absl::Status ItemExchange::CheckLateChunk(const Digest& id, uint32_t index,
 }
 
 absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload, uint64_t round,
-                                        const NodeId& sender) const {
+                                        const NodeId& sender, const PublicKey& key) const {
   if (IsMaskItem(kind)) {
     return CheckMaskItem(kind, payload, round, sender);
+  }
+  if (kind == ItemKind::kWithdrawal) {
+    return DecodeWithdrawal(payload, sender, key).status();
   }
   if (kind == ItemKind::kPattern) {
     ASSIGN_OR_RETURN(const SharedPattern pattern, DecodeSharedPattern(AsBytes(payload)));
@@ -370,8 +379,9 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload,
 
 absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
   const PendingItem& pending = complete.item;
-  if (absl::Status status = CheckContent(pending.manifest.kind, complete.payload,
-                                         pending.header.round, pending.header.sender_id);
+  if (absl::Status status =
+          CheckContent(pending.manifest.kind, complete.payload, pending.header.round,
+                       pending.header.sender_id, pending.manifest.certificate.node_key);
       !status.ok()) {
     table_.Bury(pending.id, pending.header.expires_ms);  // never fetched again
     holders_.erase(pending.id);
@@ -386,7 +396,7 @@ absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
   item.expires_ms = pending.header.expires_ms;
   item.envelope = std::make_shared<const Envelope>(pending.envelope);
   item.payload = std::make_shared<const std::string>(std::move(complete.payload));
-  if (Accept(item, /*own=*/false)) {
+  if (Wanted(item) && Accept(item, /*own=*/false)) {
     scores_->Delivered(link);
     ++outbox_->counters().accepted_items[std::string(ItemKindName(item.kind))];
   }
@@ -404,6 +414,9 @@ bool ItemExchange::Accept(Item item, bool own) {
     return false;
   }
   outbox_->Emit(ItemAccepted{.item = item, .own = own});
+  if (item.kind == ItemKind::kWithdrawal) {
+    Apply(item);
+  }
   Spread(item, wall_ms_);
   return true;
 }
@@ -411,6 +424,9 @@ bool ItemExchange::Accept(Item item, bool own) {
 void ItemExchange::DropItem(const Item& item) {
   holders_.erase(item.id);
   trees_.erase(item.id);
+  if (item.kind == ItemKind::kWithdrawal) {
+    withdrawals_.Remove(item);
+  }
   outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});
 }
 

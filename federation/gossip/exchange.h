@@ -3,10 +3,12 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,6 +22,7 @@
 #include "federation/gossip/merkle.h"
 #include "federation/gossip/mesh.h"
 #include "federation/gossip/promises.h"
+#include "federation/gossip/withdrawal_index.h"
 #include "federation/gossip_core.h"
 #include "federation/instant.h"
 #include "federation/link/token_bucket.h"
@@ -48,7 +51,8 @@ class ItemExchange {
                const EvidenceTable& evidence, PeerScores& scores, Sealer& sealer, Outbox& outbox,
                const Mesh& mesh);
 
-  // A peer that does not know version 4 is never told of items that need it.
+  // A link whose peer does not know version 4 is never told of items that came with it: it would
+  // take them for forgeries.
   void LinkUp(LinkId link, bool knows_version_4);
   void LinkDown(LinkId link);
   void SetRtt(LinkId link, Duration rtt) { fetcher_.SetRtt(link, rtt); }
@@ -58,7 +62,7 @@ class ItemExchange {
   absl::Status OnIWant(LinkId link, const federation::v1::IWant& i_want, Instant now);
   absl::Status OnChunkRequest(LinkId link, const federation::v1::ChunkRequest& request);
   absl::Status OnChunk(LinkId link, const federation::v1::Chunk& chunk, Instant now);
-  // The opening message of a reconciliation.
+  // The opening message of a reconciliation over a link.
   federation::v1::ReconMessage OpenItems(LinkId link) const;
   // Whether the peer has other items than we.
   absl::StatusOr<bool> OnReconciliation(LinkId link, const federation::v1::ReconMessage& message,
@@ -80,6 +84,13 @@ class ItemExchange {
   absl::StatusOr<Digest> Offer(ItemKind kind, uint64_t round, std::string payload, Instant now);
   // Drops this node's own items of a kind, or those of them that `which` picks.
   void Withdraw(ItemKind kind, const std::function<bool(const Item&)>& which = nullptr);
+  // Whether a live withdrawal says all that this one says.
+  bool Knows(const Withdrawal& withdrawal) const { return withdrawals_.Knows(withdrawal); }
+  // Until when versions of a member's pattern are withdrawn, by their creation.
+  std::optional<int64_t> PatternWithdrawn(const NodeId& origin,
+                                          const std::array<uint8_t, 16>& pattern) const {
+    return withdrawals_.PatternWithdrawn(origin, pattern);
+  }
   // Drops all of a member's items, those in transfer, too, and buries their ids.
   void Expel(const NodeId& origin);
   // Who signed two items under one number, found since the last call.
@@ -113,11 +124,16 @@ class ItemExchange {
   absl::StatusOr<PendingItem> CheckManifest(const Digest& id, Envelope envelope, Instant now);
   // Judges the signer and the number of a verified manifest.
   absl::Status CheckNumber(const PendingItem& item, bool solicited);
-  void DropAll(const std::function<bool(const Item&)>& which);
+  void DropAll(const std::function<bool(const Item&)>& which, bool withdrawn);
+  // The payload that `sender` signed the hash of.
   absl::Status CheckContent(ItemKind kind, std::string_view payload, uint64_t round,
-                            const NodeId& sender) const;
+                            const NodeId& sender, const PublicKey& key) const;
   // Offers this node's newest update of banks again as one of version 1, once.
   void OfferToOlderPeers(Instant now);
+  // Drops what a withdrawal that was just inserted covers, and older ones that say nothing more.
+  void Apply(const Item& withdrawal);
+  // Whether a checked item has an effect: it was not taken back, and says something new.
+  bool Wanted(const Item& item);
   // `link` delivered the last chunk.
   absl::Status Complete(LinkId link, Fetcher::Complete complete);
   // Inserts, reports and spreads. Returns whether it was kept.
@@ -143,6 +159,7 @@ class ItemExchange {
   ReplayWindow replay_;
   EquivocationDetector manifests_;  // verified ones: tells a second message from a second copy
   std::vector<Conviction> convictions_;
+  WithdrawalIndex withdrawals_;
   std::set<LinkId> links_;
   std::set<LinkId> older_links_;       // of them, whose peers do not know version 4
   bool older_may_lack_ = false;        // the newest own update, as one that they know

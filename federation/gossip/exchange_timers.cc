@@ -15,6 +15,16 @@
 #include "federation/limits.h"
 
 namespace ruvd {
+namespace {
+
+int64_t LifeMillisOf(ItemKind kind) {
+  if (kind == ItemKind::kWithdrawal) {
+    return limits::kWithdrawalLifeMillis;
+  }
+  return IsMaskItem(kind) ? limits::kMaskItemLifeMillis : limits::kItemLifeMillis;
+}
+
+}  // namespace
 
 federation::v1::ReconMessage ItemExchange::OpenItems(LinkId link) const {
   return OpenReconciliation(ItemSource(table_.items(), !older_links_.contains(link)));
@@ -109,9 +119,13 @@ void ItemExchange::Tick(Instant now) {
 
 void ItemExchange::Restore(std::vector<Item> items, Instant now) {
   wall_ms_ = now.wall_ms;
+  // First, so that what they cover does not come back.
+  std::ranges::stable_partition(
+      items, [](const Item& item) { return item.kind == ItemKind::kWithdrawal; });
   for (Item& item : items) {
     const auto header = ParseHeader(AsBytes(item.envelope->header));
-    if (!header.ok() || item.expires_ms <= now.wall_ms || Known(item.id)) {
+    if (!header.ok() || item.expires_ms <= now.wall_ms || Known(item.id) ||
+        withdrawals_.Covers(item)) {
       outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});
       continue;
     }
@@ -125,6 +139,8 @@ void ItemExchange::Restore(std::vector<Item> items, Instant now) {
     }
     if (!inserted.kept) {
       outbox_->Emit(ItemDropped{.id = id, .kind = kind});
+    } else if (kind == ItemKind::kWithdrawal) {
+      Apply(Item(*table_.Find(id)));
     }
   }
 }
@@ -132,7 +148,7 @@ void ItemExchange::Restore(std::vector<Item> items, Instant now) {
 absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::string payload,
                                            Instant now) {
   wall_ms_ = now.wall_ms;
-  if ((local_->certificate.roles & roles::kContributor) == 0) {
+  if (kind != ItemKind::kWithdrawal && (local_->certificate.roles & roles::kContributor) == 0) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
                  "this node may not contribute; ask the operator for a certificate with that role");
   }
@@ -141,7 +157,7 @@ absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::s
                  "update of {} bytes is above the limit of {}; lower its rank", payload.size(),
                  limits::kMaxPayloadBytes);
   }
-  RETURN_IF_ERROR(CheckContent(kind, payload, round, local_->key->id()));
+  RETURN_IF_ERROR(CheckContent(kind, payload, round, local_->key->id(), local_->key->public_key()));
   Manifest manifest;
   manifest.certificate = local_->certificate;
   manifest.kind = kind;
@@ -149,8 +165,8 @@ absl::StatusOr<Digest> ItemExchange::Offer(ItemKind kind, uint64_t round, std::s
   manifest.payload_root = MerkleTree(payload).root();
   manifest.model_hash = local_->model_hash;
   manifest.frame_id = local_->frame_id;
-  const int64_t life = IsMaskItem(kind) ? limits::kMaskItemLifeMillis : limits::kItemLifeMillis;
-  const int64_t expires = std::min(now.wall_ms + life, local_->certificate.not_after_ms);
+  const int64_t expires =
+      std::min(now.wall_ms + LifeMillisOf(kind), local_->certificate.not_after_ms);
   ASSIGN_OR_RETURN(Envelope envelope,
                    sealer_->Seal(PurposeOf(kind), kBodyManifest, round, EncodeManifest(manifest),
                                  now.wall_ms, expires));
@@ -191,19 +207,21 @@ void ItemExchange::OfferToOlderPeers(Instant now) {
 }
 
 void ItemExchange::Withdraw(ItemKind kind, const std::function<bool(const Item&)>& which) {
-  DropAll([&](const Item& item) {
-    return item.kind == kind && item.origin == local_->key->id() && (!which || which(item));
-  });
+  DropAll(
+      [&](const Item& item) {
+        return item.kind == kind && item.origin == local_->key->id() && (!which || which(item));
+      },
+      /*withdrawn=*/true);
 }
 
 void ItemExchange::Expel(const NodeId& origin) {
   for (const auto& [id, expires_ms] : fetcher_.ForgetOrigin(origin)) {
     table_.Bury(id, expires_ms);
   }
-  DropAll([&](const Item& item) { return item.origin == origin; });
+  DropAll([&](const Item& item) { return item.origin == origin; }, /*withdrawn=*/false);
 }
 
-void ItemExchange::DropAll(const std::function<bool(const Item&)>& which) {
+void ItemExchange::DropAll(const std::function<bool(const Item&)>& which, bool withdrawn) {
   std::vector<Item> dropped;
   for (const auto& [id, item] : table_.items()) {
     if (which(item)) {
@@ -212,6 +230,9 @@ void ItemExchange::DropAll(const std::function<bool(const Item&)>& which) {
   }
   for (const Item& item : dropped) {
     table_.Drop(item.id);
+    if (withdrawn) {
+      outbox_->Emit(ItemWithdrawn{.item = item, .own = item.origin == local_->key->id()});
+    }
     DropItem(item);
   }
 }

@@ -19,14 +19,14 @@ namespace ruvd {
 enum class ItemKind : uint8_t {
   kAdapterDelta = 1,
   kPattern = 2,
-  // 3 is kept for withdrawals.
+  kWithdrawal = 3,  // of what its sender sent before; on links of version 4 and later
   // Of a masked round (federation/masked); on links of protocol version 4 and later.
   kMaskKey = 4,
   kMaskSet = 5,
   kMaskShare = 6,
 };
 
-// "adapter_delta", "pattern", "mask_key", "mask_set", "mask_share".
+// "adapter_delta", "pattern", "withdrawal", "mask_key", "mask_set", "mask_share".
 std::string_view ItemKindName(ItemKind kind);
 EnvelopePurpose PurposeOf(ItemKind kind);
 bool IsMaskItem(ItemKind kind);
@@ -41,16 +41,16 @@ struct Item {
   int64_t created_ms = 0;
   int64_t expires_ms = 0;
   std::shared_ptr<const Envelope> envelope;
-  // Encoded AdapterDelta, AdapterUpdate, SharedPattern, MaskKeyItem, MaskSetItem or MaskShareItem;
-  // never null.
+  // Encoded AdapterDelta, AdapterUpdate, SharedPattern, Withdrawal, MaskKeyItem, MaskSetItem or
+  // MaskShareItem; never null.
   std::shared_ptr<const std::string> payload;
 };
 
 // Whether the payload is an update of version 2, of banks.
 bool IsUpdateOfBanks(const Item& item);
 
-// Whether peers of protocol versions before 4 take the item for a forgery, updates of banks and
-// items of masked rounds: they are told nothing of it.
+// Whether peers of protocol versions before 4 take the item for a forgery, updates of banks,
+// withdrawals and items of masked rounds: they are told nothing of it.
 bool NeedsVersion4(const Item& item);
 
 // Rebuilds an item from its stored parts. ENVELOPE_MALFORMED or UPDATE_INVALID if they do not

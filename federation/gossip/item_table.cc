@@ -13,10 +13,19 @@ namespace ruvd {
 namespace {
 
 size_t CapOf(ItemKind kind) {
-  if (IsMaskItem(kind)) {
-    return limits::kMaxMaskItemsPerOrigin;
+  switch (kind) {
+    case ItemKind::kPattern:
+      return limits::kMaxPatternsPerOrigin;
+    case ItemKind::kWithdrawal:
+      return limits::kMaxWithdrawalsPerOrigin;
+    case ItemKind::kMaskKey:
+    case ItemKind::kMaskSet:
+    case ItemKind::kMaskShare:
+      return limits::kMaxMaskItemsPerOrigin;
+    case ItemKind::kAdapterDelta:
+      break;
   }
-  return kind == ItemKind::kPattern ? limits::kMaxPatternsPerOrigin : limits::kMaxDeltasPerOrigin;
+  return limits::kMaxDeltasPerOrigin;
 }
 
 }  // namespace

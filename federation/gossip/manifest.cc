@@ -20,12 +20,21 @@ absl::Status Malformed(std::string_view what) {
                "manifest {}; update the sending node", what);
 }
 
+uint64_t MaxPayloadBytesOf(ItemKind kind) {
+  if (kind == ItemKind::kWithdrawal) {
+    return limits::kMaxWithdrawalBytes;
+  }
+  return IsMaskItem(kind) ? MaxMaskPayloadBytes(kind) : limits::kMaxPayloadBytes;
+}
+
 }  // namespace
 
 std::string_view ItemKindName(ItemKind kind) {
   switch (kind) {
     case ItemKind::kPattern:
       return "pattern";
+    case ItemKind::kWithdrawal:
+      return "withdrawal";
     case ItemKind::kMaskKey:
       return "mask_key";
     case ItemKind::kMaskSet:
@@ -39,18 +48,23 @@ std::string_view ItemKindName(ItemKind kind) {
 }
 
 EnvelopePurpose PurposeOf(ItemKind kind) {
-  if (IsMaskItem(kind)) {
-    return EnvelopePurpose::kMasking;
+  switch (kind) {
+    case ItemKind::kPattern:
+      return EnvelopePurpose::kPattern;
+    case ItemKind::kWithdrawal:
+      return EnvelopePurpose::kRevocation;
+    case ItemKind::kMaskKey:
+    case ItemKind::kMaskSet:
+    case ItemKind::kMaskShare:
+      return EnvelopePurpose::kMasking;
+    case ItemKind::kAdapterDelta:
+      break;
   }
-  return kind == ItemKind::kPattern ? EnvelopePurpose::kPattern : EnvelopePurpose::kAdapterDelta;
+  return EnvelopePurpose::kAdapterDelta;
 }
 
 bool IsMaskItem(ItemKind kind) {
   return kind == ItemKind::kMaskKey || kind == ItemKind::kMaskSet || kind == ItemKind::kMaskShare;
-}
-
-bool NeedsVersion4(const Item& item) {
-  return IsMaskItem(item.kind) || IsUpdateOfBanks(item);
 }
 
 std::string EncodeManifest(const Manifest& manifest) {
@@ -69,17 +83,15 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
   ASSIGN_OR_RETURN(manifest.certificate, AdmissionCert::Parse(body.first(AdmissionCert::kBytes)));
   ByteReader reader(body.subspan(AdmissionCert::kBytes));
   const uint8_t kind = *reader.Read<uint8_t>();
-  manifest.kind = static_cast<ItemKind>(kind);
-  if (manifest.kind != ItemKind::kAdapterDelta && manifest.kind != ItemKind::kPattern &&
-      !IsMaskItem(manifest.kind)) {
+  if (kind < static_cast<uint8_t>(ItemKind::kAdapterDelta) ||
+      kind > static_cast<uint8_t>(ItemKind::kMaskShare)) {
     return Malformed("is of an unknown kind");
   }
   manifest.payload_bytes = *reader.Read<uint64_t>();
   manifest.payload_root = *reader.ReadArray<32>();
   manifest.model_hash = *reader.ReadArray<32>();
   manifest.frame_id = *reader.ReadArray<32>();
-  const uint64_t most =
-      IsMaskItem(manifest.kind) ? MaxMaskPayloadBytes(manifest.kind) : limits::kMaxPayloadBytes;
+  const uint64_t most = MaxPayloadBytesOf(manifest.kind);
   if (manifest.payload_bytes == 0 || manifest.payload_bytes > most) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
                  "payload of {} bytes is empty or above the limit of {}; send a smaller update",
@@ -91,6 +103,10 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
 bool IsUpdateOfBanks(const Item& item) {
   return item.kind == ItemKind::kAdapterDelta &&
          UpdateVersionOf(*item.payload) == kUpdateVersionOfBanks;
+}
+
+bool NeedsVersion4(const Item& item) {
+  return item.kind == ItemKind::kWithdrawal || IsMaskItem(item.kind) || IsUpdateOfBanks(item);
 }
 
 absl::StatusOr<Item> MakeItem(Envelope envelope, std::string payload) {

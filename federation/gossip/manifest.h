@@ -19,7 +19,7 @@ namespace ruvd {
 inline constexpr uint16_t kBodyMemberRecord = 1;
 inline constexpr uint16_t kBodyManifest = 2;
 
-// The signed description of a payload: body of envelopes of purposes 2 and 3.
+// The signed description of a payload: body of envelopes of purposes 2, 3 and 4.
 struct Manifest {
   AdmissionCert certificate;
   ItemKind kind = ItemKind::kAdapterDelta;

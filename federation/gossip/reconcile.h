@@ -37,12 +37,12 @@ class ReconSource {
   virtual bool keyed() const = 0;
 };
 
-// Items: every id is its own key. `items` outlives the source. Without `newest` those are left out
-// that a peer of an older version does not know.
+// Items: every id is its own key. Without `of_version_4` items are left out that a peer of an older
+// version does not know. `items` outlives the source.
 class ItemSource final : public ReconSource {
  public:
-  explicit ItemSource(const std::map<Digest, Item>& items, bool newest = true)
-      : items_(&items), newest_(newest) {}
+  explicit ItemSource(const std::map<Digest, Item>& items, bool of_version_4 = true)
+      : items_(&items), of_version_4_(of_version_4) {}
   IdSum Sum(const IdRange& range) const override;
   void ForEach(const IdRange& range,
                const std::function<void(const Digest&, const Digest&)>& visit) const override;
@@ -50,7 +50,7 @@ class ItemSource final : public ReconSource {
 
  private:
   const std::map<Digest, Item>* items_;
-  bool newest_;
+  bool of_version_4_;
 };
 
 // Member records by node id. `records` outlives the source.

@@ -12,6 +12,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "privacy/limits.h"
+#include "privacy/reasons.h"
 
 namespace ruvd {
 namespace {
@@ -42,18 +43,27 @@ absl::StatusOr<std::unique_ptr<ConsentBook>> ConsentBook::Open(UserConsentStore&
   for (const UserConsent& record : records.read) {
     if (!record.Verify(key).ok() || !book->Take(record).ok()) {
       ++foreign;
+      book->register_.Doubt(book->Nameless(record.subject));
     }
   }
-  if (records.damaged + foreign > 0) {
-    spdlog::error("{} consents of users allow nothing: {} are damaged, {} not this node's own",
-                  records.damaged + foreign, records.damaged, foreign);
+  book->damaged_ = records.damaged;
+  book->register_.SetUnreadable(records.damaged.size());
+  if (records.damaged.size() + foreign > 0) {
+    spdlog::error(
+        "{} consents of users cannot be read and {} are not this node's own: nothing that they may "
+        "be about is shared until the users are asked again or a backup is restored [{}]",
+        records.damaged.size(), foreign, reasons::kConsentDamaged);
   }
   return book;
 }
 
+ConsentSubject ConsentBook::Nameless(const ConsentSubject& subject) const {
+  return {.kind = subject.kind, .id = Pseudonym(subject.kind, subject.id)};
+}
+
 absl::Status ConsentBook::Take(const UserConsent& record) {
   UserConsent nameless = record;
-  nameless.subject.id = Pseudonym(record.subject.kind, record.subject.id);
+  nameless.subject = Nameless(record.subject);
   RETURN_IF_ERROR(register_.Put(nameless));
   records_[nameless.subject] = record;
   return absl::OkStatus();
@@ -85,7 +95,21 @@ absl::StatusOr<UserConsent> ConsentBook::Record(UserConsent fields, int64_t now_
     RETURN_IF_ERROR(Take(record));
   }
   RETURN_IF_ERROR(stored);
+  damaged_.erase(UserConsentStore::KeyOf(record.subject));  // the row is another one now
+  register_.SetUnreadable(damaged_.size());
   return record;
+}
+
+absl::StatusOr<UserConsent> ConsentBook::Withdraw(const std::string& user_id, int64_t now_ms) {
+  return Record({.subject = {.kind = ConsentSubject::Kind::kUser, .id = user_id},
+                 .expires_ms = limits::kMaxConsentMillis},
+                now_ms);
+}
+
+bool ConsentBook::Knows(const std::string& user_id) const {
+  const MutexLock lock(mutex_);
+  return Find(ConsentSubject::Kind::kUser, Pseudonym(ConsentSubject::Kind::kUser, user_id)) !=
+         nullptr;
 }
 
 Contributor ConsentBook::ContributorOf(const Trajectory& trajectory) const {
@@ -98,7 +122,8 @@ Contributor ConsentBook::ContributorOf(const Trajectory& trajectory) const {
 bool ConsentBook::Allows(const Contributor& contributor, ConsentTier tier, int64_t now_ms) const {
   if (contributor.user == operator_ &&
       Find(ConsentSubject::Kind::kSession, contributor.session) == nullptr) {
-    return true;
+    return contributor.session.empty() ||
+           register_.Readable({.kind = ConsentSubject::Kind::kSession, .id = contributor.session});
   }
   return register_.Require(contributor, kSharedUse, tier, now_ms).ok();
 }
@@ -140,21 +165,6 @@ bool ConsentBook::EndedSince(int64_t since_ms, int64_t now_ms) const {
     const UserConsent& record = entry.second;
     return record.purposes != 0 && record.expires_ms > since_ms && record.expires_ms <= now_ms;
   });
-}
-
-bool ConsentBook::ChangedSince(std::span<const Contributor> contributors, int64_t since_ms,
-                               int64_t now_ms) const {
-  const MutexLock lock(mutex_);
-  for (const Contributor& one : contributors) {
-    for (const UserConsent* const record : {Find(ConsentSubject::Kind::kUser, one.user),
-                                            Find(ConsentSubject::Kind::kSession, one.session)}) {
-      if (record != nullptr && (record->granted_ms > since_ms ||
-                                (record->expires_ms > since_ms && record->expires_ms <= now_ms))) {
-        return true;
-      }
-    }
-  }
-  return false;
 }
 
 std::vector<UserConsent> ConsentBook::All() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,8 +29,9 @@ namespace ruvd {
 // Thread-safe.
 class ConsentBook {
  public:
-  // Reads the stored records. Those that are damaged or not this node's own allow nothing and are
-  // logged. `store` and `key` outlive the book. The errors of UserConsentStore::All.
+  // Reads the stored records. One that is damaged or not this node's own may have been a
+  // withdrawal: until its subject is asked again, whoever it may be about allows nothing. `store`
+  // and `key` outlive the book. The errors of UserConsentStore::All.
   static absl::StatusOr<std::unique_ptr<ConsentBook>> Open(UserConsentStore& store,
                                                            const NodeKey& key);
 
@@ -38,6 +40,11 @@ class ConsentBook {
   // the record, whose granted_ms is later than the former one's. CONSENT_INVALID, LIMIT_EXCEEDED,
   // the errors of Database::Write.
   absl::StatusOr<UserConsent> Record(UserConsent fields, int64_t now_ms);
+
+  // Notes that a user, and every session that agreed before, takes all of it back. As Record.
+  absl::StatusOr<UserConsent> Withdraw(const std::string& user_id, int64_t now_ms);
+  // Whether a record of this user's own is known.
+  bool Knows(const std::string& user_id) const;
 
   // Whose words a trajectory holds.
   Contributor ContributorOf(const Trajectory& trajectory) const;
@@ -55,9 +62,6 @@ class ConsentBook {
 
   // Whether a consent of anybody ended in (since_ms, now_ms].
   bool EndedSince(int64_t since_ms, int64_t now_ms) const;
-  // Whether one of theirs did, or was replaced.
-  bool ChangedSince(std::span<const Contributor> contributors, int64_t since_ms,
-                    int64_t now_ms) const;
 
   // With the names of their subjects, in no order that means anything.
   std::vector<UserConsent> All() const;
@@ -65,6 +69,7 @@ class ConsentBook {
  private:
   ConsentBook(UserConsentStore& store, const NodeKey& key);
   std::string Pseudonym(ConsentSubject::Kind kind, std::string_view id) const;
+  ConsentSubject Nameless(const ConsentSubject& subject) const;
   const UserConsent* Find(ConsentSubject::Kind kind, const std::string& pseudonym) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Allows(const Contributor& contributor, ConsentTier tier, int64_t now_ms) const
@@ -79,6 +84,7 @@ class ConsentBook {
   // The same records twice, by pseudonym: with the name of the subject, and without.
   std::map<ConsentSubject, UserConsent> records_ ABSL_GUARDED_BY(mutex_);
   ConsentRegister register_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> damaged_ ABSL_GUARDED_BY(mutex_);  // keys of rows that cannot be read
 };
 
 }  // namespace ruvd

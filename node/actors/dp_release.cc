@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "node/actors/shared_items.h"
-#include "privacy/dp/snr.h"
 #include "privacy/dp/zcdp.h"
+#include "privacy/limits.h"
 #include "privacy/release/release_payload.h"
 
 namespace ruvd {
@@ -90,6 +91,15 @@ ReleaseTerms DpRelease::Terms() const {
 }
 
 absl::Status DpRelease::CheckTier(ConsentTier tier) const {
+  if (tier == ConsentTier::kPrivate) {
+    return absl::OkStatus();
+  }
+  if (tier == ConsentTier::kMasked) {
+    return Error(absl::StatusCode::kUnimplemented, reasons::kInvalidArgument,
+                 "tier masked cannot be chosen: masked sums need rounds in which a clique of "
+                 "nodes agrees on keys, and this program does not begin any yet; use dp or public, "
+                 "or private to withdraw");
+  }
   RETURN_IF_ERROR(options_.policy.Require(options_.scope, kReleasedUse, tier));
   if (tier != ConsentTier::kDp) {
     return absl::OkStatus();
@@ -129,12 +139,27 @@ size_t DpRelease::contributors() const {
   return contributors_;
 }
 
+dp::SnrQuestion DpRelease::Question() const {
+  return {.noise_multiplier = grid_.NoiseMultiplier(),
+          .dimension = options_.layout.values(),
+          .contributors = static_cast<double>(contributors()),
+          .signal = options_.signal};
+}
+
+void DpRelease::WriteNeeds(DpReleaseView* view) const {
+  const absl::StatusOr<dp::SnrNeeds> needs = dp::NeedsOfSnr(Question());
+  if (view->snr >= limits::kMinReleaseSnr || !needs.ok()) {
+    return;
+  }
+  view->needed_epsilon =
+      dp::EpsilonOfRho(dp::GaussianRho(needs->noise_multiplier), options_.delta).value_or(0);
+  view->needed_contributors = std::ceil(needs->contributors);
+  view->needed_values = needs->dimension;
+}
+
 absl::Status DpRelease::Check() const {
   RETURN_IF_ERROR(CheckTier(ConsentTier::kDp));
-  RETURN_IF_ERROR(dp::RequireSnr({.noise_multiplier = grid_.NoiseMultiplier(),
-                                  .dimension = options_.layout.values(),
-                                  .contributors = static_cast<double>(contributors()),
-                                  .signal = options_.signal}));
+  RETURN_IF_ERROR(dp::RequireSnr(Question()));
   return CheckBudget({&options_.budget, 1}, PrivacyUnit::kNode, SpentUnits(), cost_);
 }
 
@@ -208,11 +233,8 @@ DpReleaseView DpRelease::View() const {
   if (usable_.ok()) {
     view.noise_multiplier = grid_.NoiseMultiplier();
     view.epsilon = EpsilonOfUnits(cost_, options_.delta).value_or(0);
-    view.snr = dp::PredictSnr({.noise_multiplier = view.noise_multiplier,
-                               .dimension = view.values,
-                               .contributors = static_cast<double>(contributors()),
-                               .signal = options_.signal})
-                   .value_or(0);
+    view.snr = dp::PredictSnr(Question()).value_or(0);
+    WriteNeeds(&view);
   }
   view.spent_epsilon = EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
   if (options_.ledger != nullptr) {

@@ -19,6 +19,7 @@
 #include "privacy/consent/site_policy.h"
 #include "privacy/consent/user_consent.h"
 #include "privacy/dp/grid_release.h"
+#include "privacy/dp/snr.h"
 #include "privacy/ledger/ledger_entry.h"
 #include "privacy/ledger/privacy_budget.h"
 #include "privacy/release/update_release.h"
@@ -53,6 +54,10 @@ struct DpReleaseView {
   size_t values = 0;
   size_t contributors = 0;  // nodes that the prediction is for
   double snr = 0;           // predicted, of the mean of their releases
+  // What alone would make the prediction suffice, where it does not; 0: it does, or nothing would.
+  double needed_epsilon = 0;  // of one release
+  double needed_contributors = 0;
+  size_t needed_values = 0;
   double spent_epsilon = 0;
   double budget_epsilon = 0;
   uint64_t releases = 0;  // charged since the store was made
@@ -77,8 +82,9 @@ class DpRelease {
   // above what the sampler has, leave one that refuses all and says so.
   static std::unique_ptr<DpRelease> Create(DpReleaseOptions options);
 
-  // Policy and ledger: what no other data and no other member could change. SCOPE_UNKNOWN,
-  // POLICY_REFUSES, INVALID_ARGUMENT, the errors of opening the ledger.
+  // What this version, the site's policy and the ledger allow to be chosen, which no other data and
+  // no other member could change. SCOPE_UNKNOWN, POLICY_REFUSES, INVALID_ARGUMENT, the errors of
+  // opening the ledger.
   absl::Status CheckTier(ConsentTier tier) const;
 
   // Whether the interval since the last charge is over. A clock that went back begins it anew.
@@ -114,6 +120,9 @@ class DpRelease {
   explicit DpRelease(DpReleaseOptions options);
   ReleaseTerms Terms() const;
   size_t contributors() const;
+  dp::SnrQuestion Question() const;
+  // NeedsOfSnr as figures that the operator can set.
+  void WriteNeeds(DpReleaseView* view) const;
   absl::StatusOr<PreparedRelease> Prepare(AdapterUpdate* update, std::span<const Contributor> whose,
                                           const ConsentRegister& consents);
   uint64_t SpentUnits() const;

@@ -107,6 +107,18 @@ absl::Status FederatedModel::Restore(SavedGlobalAdapter saved) {
   return saved.served > 0 ? Serve(saved.served) : absl::OkStatus();
 }
 
+absl::Status FederatedModel::Forget() {
+  ASSIGN_OR_RETURN(global_,
+                   GlobalAdapter::Create(options_.layout.banks(), options_.layout.values_per_bank(),
+                                         options_.outer));
+  {
+    const MutexLock lock(mutex_);
+    adapter_ = nullptr;
+  }
+  Save();
+  return absl::OkStatus();
+}
+
 absl::Status FederatedModel::SetTexts(const LearningServices& services) {
   ASSIGN_OR_RETURN(std::vector<ScoredDocument> judges, ChooseJudges(services, options_.min_rating));
   evaluation_.SetTexts(std::move(judges), DocumentsOf(options_.general));
@@ -219,7 +231,7 @@ void FederatedModel::Save() const {
                                                 {.model_hash = options_.layout.model_hash,
                                                  .frame_id = options_.layout.frame->id,
                                                  .boundaries = options_.layout.boundaries,
-                                                 .served = served_,
+                                                 .served = adapter() == nullptr ? 0 : served_,
                                                  .state = global_.State()});
   if (!saved.ok()) {
     spdlog::warn("the global adapter is served, and would not outlive a restart: {} [{}]",

@@ -81,6 +81,11 @@ class FederatedModel {
     return adapter_;
   }
 
+  // Begins anew from nothing and serves nothing, as something in it was taken back: all updates
+  // begin from the frozen model, so that the next rounds make it of those that are left. Errors of
+  // GlobalAdapter::Create.
+  absl::Status Forget();
+
   // One round over the newest update of every node. What is committed is saved before it is
   // returned, where the disk allows. CANCELLED, and the errors of the store and the forward pass:
   // then nothing has changed.

@@ -36,7 +36,7 @@ class LinkSink {
 struct FederationView {
   std::vector<Member> members;
   TimePoint now;                             // what last_heard is measured against
-  std::map<std::string, uint64_t> refused;   // envelopes refused since start, by reason
+  std::map<std::string, uint64_t> refused;   // envelopes and patterns refused since start
   std::map<std::string, uint64_t> accepted;  // items accepted since start, by kind
   uint32_t federated_adapter_version = 0;
   ConsentTier tier = ConsentTier::kPrivate;
@@ -52,6 +52,14 @@ struct ConsentAnswer {
   ConsentTier tier = ConsentTier::kPrivate;
   int64_t since_ms = 0;
   uint32_t items_offered = 0;
+};
+
+// What was taken back as users or sessions said something else.
+struct ConsentsAnswer {
+  uint32_t updates = 0;
+  uint32_t patterns = 0;
+  uint32_t peers = 0;  // linked now, that drop what they are told of; others hear of it later
+  bool plain = false;  // what was taken back had left without noise
 };
 
 // What would leave the node next under a tier, without anything being spent, noised or offered.
@@ -103,9 +111,8 @@ class FederationActor {
   // Stores a signed consent record, then offers what it allows. PRIVATE withdraws.
   virtual void SetConsent(ConsentTier tier,
                           std::function<void(absl::StatusOr<ConsentAnswer>)> done) = 0;
-  // Users or sessions said something else: takes back what may no longer leave, says of how many
-  // items.
-  virtual void OnConsentsChanged(std::function<void(absl::StatusOr<uint32_t>)> done) = 0;
+  // Users or sessions said something else: takes back what may no longer leave and tells peers.
+  virtual void OnConsentsChanged(std::function<void(absl::StatusOr<ConsentsAnswer>)> done) = 0;
   virtual void Preview(ConsentTier tier,
                        std::function<void(absl::StatusOr<ReleasePreview>)> done) = 0;
 };

@@ -73,9 +73,10 @@ class FederationActorImpl final : public FederationActor {
         [tier](ReplyTo<ConsentAnswer> reply) { return ConsentRequest{tier, std::move(reply)}; },
         clock_.Now() + kPatience, std::move(done), Priority::kControl);
   }
-  void OnConsentsChanged(std::function<void(absl::StatusOr<uint32_t>)> done) override {
-    ref_.Ask<uint32_t>([](ReplyTo<uint32_t> reply) { return ConsentsChanged{std::move(reply)}; },
-                       clock_.Now() + kPatience, std::move(done), Priority::kControl);
+  void OnConsentsChanged(std::function<void(absl::StatusOr<ConsentsAnswer>)> done) override {
+    ref_.Ask<ConsentsAnswer>(
+        [](ReplyTo<ConsentsAnswer> reply) { return ConsentsChanged{std::move(reply)}; },
+        clock_.Now() + kPatience, std::move(done), Priority::kControl);
   }
   void Preview(ConsentTier tier,
                std::function<void(absl::StatusOr<ReleasePreview>)> done) override {

@@ -20,6 +20,7 @@
 #include "node/actors/learning_services.h"
 #include "node/actors/learning_throttle.h"
 #include "storage/consent/consent_store.h"
+#include "storage/consent/release_source_store.h"
 #include "storage/consent/withdrawal_store.h"
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_store.h"
@@ -36,9 +37,11 @@ struct FederationActorOptions {
   PatternStore* patterns = nullptr;
   ConsentStore* consent = nullptr;
   WithdrawalStore* withdrawals = nullptr;  // null: what is taken back is not noted
+  ReleaseSourceStore* releases = nullptr;  // null: who is in an update is forgotten with a restart
   const ConsentBook* consents = nullptr;   // of users and sessions
   DpRelease* release = nullptr;            // used by this actor only, but for its View
-  uint32_t public_examples = 1;            // of a pattern that leaves, at least
+  uint32_t public_examples = 1;            // of a pattern that leaves or is taken, at least
+  float pattern_quality = 0;               // that a peer's pattern claims, at least
   AdapterSource* adapters = nullptr;
   // The global adapter and what its rounds work with; used on `learning_pool` only, one thread.
   FederatedModel* model = nullptr;

@@ -40,9 +40,11 @@ class GossipActor final : public Actor<Message> {
   explicit GossipActor(const FederationActorOptions& options)
       : options_(options),
         trust_(options.trust),
-        peer_patterns_(*options.patterns, *options.model->layout().frame, options.key->id()),
+        peer_patterns_(*options.patterns, *options.model->layout().frame, options.key->id(),
+                       {.quality = options.pattern_quality, .examples = options.public_examples}),
         own_patterns_(*options.patterns, options.model->layout(), options.key->id(),
-                      options.consents, options.public_examples) {}
+                      options.consents, options.public_examples, options.releases),
+        withdrawals_(*options.key, options.withdrawals) {}
   // After a failure or a forced stop nobody else would end these streams.
   ~GossipActor() override {
     for (const auto& [link, sink] : sinks_) {
@@ -133,6 +135,9 @@ class GossipActor final : public Actor<Message> {
     view.members = core_->Members();
     view.now = context.Now();
     view.refused = core_->counters().refused;
+    for (const auto& [reason, count] : peer_patterns_.refused()) {
+      view.refused[reason] += count;
+    }
     view.accepted = core_->counters().accepted_items;
     view.federated_adapter_version = federated_version_;
     view.tier = core_->consent();
@@ -166,10 +171,18 @@ class GossipActor final : public Actor<Message> {
     Serve(options_.model->adapter());
     RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
     ASSIGN_OR_RETURN(std::vector<Item> items, LoadItems(*options_.items));
-    for (const Digest& id : own_patterns_.RemoveTakenBack(&items, core_->consent(), Now())) {
-      LogFailure("an item could not be deleted", options_.items->Delete(id));
+    const std::vector<Item> gone = own_patterns_.RemoveTakenBack(&items, core_->consent(), Now());
+    for (const Item& item : gone) {
+      withdrawals_.Add(item);
+      Exclude(item);
     }
     Perform(core_->Restore(std::move(items), Now()), context);
+    for (const Withdrawal& said : withdrawals_.Stored(options_.clock->WallMillis())) {
+      Perform("a withdrawal could not be offered", core_->OfferWithdrawal(said, Now()), context);
+    }
+    for (const Item& item : gone) {
+      LogFailure("an item could not be deleted", options_.items->Delete(item.id));
+    }
     RunRound(context);
     return absl::OkStatus();
   }
@@ -179,7 +192,7 @@ class GossipActor final : public Actor<Message> {
     if (!record.has_value()) {
       return absl::OkStatus();
     }
-    if (const absl::Status allowed = CheckTier(record->tier); !allowed.ok()) {
+    if (const absl::Status allowed = options_.release->CheckTier(record->tier); !allowed.ok()) {
       spdlog::error("sharing stays off: {} [{}]", MessageOf(allowed), ReasonOf(allowed));
       return absl::OkStatus();
     }
@@ -196,6 +209,11 @@ class GossipActor final : public Actor<Message> {
 
   void Perform(Actions actions, Context& context) {
     bool deltas_changed = false;
+    withdrawals_.Add(actions);
+    const std::vector<Withdrawal> withdrawals =  // signed before rows go
+        withdrawals_.pending()
+            ? withdrawals_.Take(own_patterns_.OfferedIds(*core_), options_.clock->WallMillis())
+            : std::vector<Withdrawal>();
     for (Action& action : actions) {
       if (auto* send = std::get_if<SendFrame>(&action)) {
         if (auto sink = sinks_.find(send->link); sink != sinks_.end()) {
@@ -208,6 +226,8 @@ class GossipActor final : public Actor<Message> {
       } else if (auto* accepted = std::get_if<ItemAccepted>(&action)) {
         Accept(*accepted);
         deltas_changed |= accepted->item.kind == ItemKind::kAdapterDelta;
+      } else if (auto* withdrawn = std::get_if<ItemWithdrawn>(&action)) {
+        deltas_changed |= Exclude(withdrawn->item);
       } else if (auto* dropped = std::get_if<ItemDropped>(&action)) {
         LogFailure("an item could not be deleted", options_.items->Delete(dropped->id));
         deltas_changed |= dropped->kind == ItemKind::kAdapterDelta;  // it has no say any more
@@ -223,12 +243,30 @@ class GossipActor final : public Actor<Message> {
         trust_.KeepEvidence(*core_);
       }
     }
+    for (const Withdrawal& withdrawal : withdrawals) {
+      Perform("peers could not be told what was taken back",
+              core_->OfferWithdrawal(withdrawal, Now()), context);
+    }
     if (deltas_changed) {
       RunRound(context);
     }
     if (leave_ && core_->drained()) {
       leave_->Send(Left{});
     }
+  }
+
+  // Stops the use of an item that its sender took back. Whether the next round is another one.
+  bool Exclude(const Item& item) {
+    if (item.kind == ItemKind::kPattern && item.origin != options_.key->id()) {
+      LogFailure("a withdrawn pattern could not be removed", peer_patterns_.Remove(item));
+    }
+    if (item.kind == ItemKind::kAdapterDelta) {
+      stale_ = true;
+      Serve(nullptr);
+      spdlog::info("the global adapter is made anew without an update of {}",
+                   ToHex(item.origin).substr(0, 16));
+    }
+    return item.kind == ItemKind::kAdapterDelta;
   }
 
   void Perform(std::string_view what, absl::StatusOr<Actions> actions, Context& context) {
@@ -258,15 +296,15 @@ class GossipActor final : public Actor<Message> {
     if (!stored.ok()) {
       LogFailure("an item could not be stored; peers will offer it again after a restart", stored);
     }
-    if (accepted.own || accepted.item.kind != ItemKind::kPattern) {
+    if (accepted.own) {
       return;
     }
-    LogFailure("a peer's pattern could not be stored", StorePeerPattern(accepted.item));
-  }
-
-  absl::Status StorePeerPattern(const Item& item) {
-    ASSIGN_OR_RETURN(const SharedPattern shared, DecodeSharedPattern(AsBytes(*item.payload)));
-    return peer_patterns_.Store(shared, item.origin);
+    if (accepted.item.kind == ItemKind::kPattern) {
+      LogFailure("a peer's pattern could not be stored",
+                 peer_patterns_.Store(accepted.item, *core_));
+    } else if (accepted.item.kind == ItemKind::kWithdrawal) {
+      LogFailure("withdrawn patterns could not be removed", peer_patterns_.Withdraw(accepted.item));
+    }
   }
 
   // A round over the newest update of every node. One at a time: what peers send while it runs is
@@ -275,6 +313,9 @@ class GossipActor final : public Actor<Message> {
     if (round_running_) {
       round_again_ = true;
       return;
+    }
+    if (std::exchange(stale_, false)) {
+      LogFailure("the global adapter could not begin anew", options_.model->Forget());
     }
     std::vector<Item> newest = core_->NewestDeltas();
     if (newest.empty()) {
@@ -305,7 +346,7 @@ class GossipActor final : public Actor<Message> {
       return;  // the node stops, or a deep round needs the memory
     }
     LogFailure("the updates of the cluster could not be combined", outcome.status());
-    if (outcome.ok()) {
+    if (outcome.ok() && !stale_) {
       Serve(outcome->adapter);
       last_round_ = *std::move(outcome);
     }
@@ -319,24 +360,8 @@ class GossipActor final : public Actor<Message> {
     federated_version_ = adapter == nullptr ? 0 : adapter->version;
   }
 
-  // What this node, its site and its ledger allow to be chosen.
-  absl::Status CheckTier(ConsentTier tier) const {
-    if (tier == ConsentTier::kPrivate) {
-      return absl::OkStatus();
-    }
-    if (tier == ConsentTier::kMasked) {
-      return Error(
-          absl::StatusCode::kUnimplemented, reasons::kInvalidArgument,
-          "tier masked cannot be chosen: masked sums need rounds in which a clique of "
-          "nodes agrees on keys, and this program does not begin any yet; use dp or public, "
-          "or private to withdraw");
-    }
-    return options_.release->CheckTier(tier);
-  }
-
   absl::StatusOr<ConsentAnswer> ChangeConsent(ConsentTier tier, Context& context) {
-    RETURN_IF_ERROR(CheckTier(tier));
-    const std::vector<Digest> offered = ItemsOf(*core_, options_.key->id());
+    RETURN_IF_ERROR(options_.release->CheckTier(tier));
     if (tier != core_->consent()) {
       // Before the record is stored: what a crash leaves behind must be what its tier allows.
       Perform(core_->WithdrawAdapterDeltas(), context);
@@ -351,7 +376,6 @@ class GossipActor final : public Actor<Message> {
     ASSIGN_OR_RETURN(Actions actions, core_->SetConsent(record, Now()));
     consent_since_ms_ = record.since_ms;
     Perform(std::move(actions), context);
-    NoteTakenBack(offered, *core_, *options_.key, record.since_ms, options_.withdrawals);
     if (!stored.ok()) {
       return Annotate(stored,
                       "sharing has stopped until the node restarts, but the withdrawal could not "
@@ -384,7 +408,8 @@ class GossipActor final : public Actor<Message> {
       return;
     }
     CountContributors();
-    if (const absl::Status role = CheckRole(); !role.ok()) {  // peers would refuse what it paid for
+    if (const absl::Status role = CheckMayContribute(options_.gossip.certificate);
+        !role.ok()) {  // peers would refuse what it paid for
       options_.release->Refuse(role);
       return;
     }
@@ -392,21 +417,16 @@ class GossipActor final : public Actor<Message> {
             own_patterns_.OfferNoised(round, *options_.release, *core_, Now()), context);
   }
 
-  absl::Status CheckRole() const {
-    if ((options_.gossip.certificate.roles & roles::kContributor) != 0) {
-      return absl::OkStatus();
-    }
-    return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
-                 "this node's certificate does not let it contribute; ask the cluster's operator "
-                 "for one that does");
-  }
-
-  absl::StatusOr<uint32_t> Recheck(Context& context) {
-    const std::vector<Digest> offered = ItemsOf(*core_, options_.key->id());
+  absl::StatusOr<ConsentsAnswer> Recheck(Context& context) {
+    const TakenBack before = withdrawals_.total();
     ASSIGN_OR_RETURN(Actions actions, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(actions), context);
-    return static_cast<uint32_t>(NoteTakenBack(offered, *core_, *options_.key,
-                                               options_.clock->WallMillis(), options_.withdrawals));
+    const TakenBack after = withdrawals_.total();
+    return ConsentsAnswer{
+        .updates = after.updates - before.updates,
+        .patterns = after.patterns - before.patterns,
+        .peers = static_cast<uint32_t>(core_->peers_that_take_withdrawals()),
+        .plain = core_->consent() == ConsentTier::kPublic && after.items() > before.items()};
   }
 
   // A consent whose time is over holds no longer, also where nothing else happens.
@@ -428,17 +448,14 @@ class GossipActor final : public Actor<Message> {
   }
 
   absl::StatusOr<ReleasePreview> PreviewOf(ConsentTier tier) const {
+    absl::Status allowed = options_.release->CheckTier(tier);
+    allowed.Update(CheckMayContribute(options_.gossip.certificate));
     return PreviewNext({.tier = tier,
-                        .allowed = Allowed(tier),
+                        .allowed = allowed,
                         .own = &own_patterns_,
                         .release = options_.release,
                         .now = Now()});
   }
-  absl::Status Allowed(ConsentTier tier) const {
-    RETURN_IF_ERROR(CheckTier(tier));
-    return CheckRole();
-  }
-
   static void LogFailure(std::string_view what, const absl::Status& status) {
     if (!status.ok()) {
       spdlog::error("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
@@ -449,6 +466,7 @@ class GossipActor final : public Actor<Message> {
   KeptTrust trust_;
   PeerPatterns peer_patterns_;
   OwnPatterns own_patterns_;
+  OwnWithdrawals withdrawals_;
   std::unique_ptr<GossipCore> core_;
   std::map<LinkId, std::shared_ptr<LinkSink>> sinks_;
   uint32_t federated_version_ = 0;  // served
@@ -458,6 +476,7 @@ class GossipActor final : public Actor<Message> {
   bool unfinished_ = false;             // the last one
   TimePoint next_round_{};              // where nothing new comes
   std::optional<ReplyTo<Left>> leave_;  // this node leaves
+  bool stale_ = false;                  // the global adapter may hold what was taken back since
   TimePoint next_offer_{};
   int64_t consent_since_ms_ = 0;
   int64_t consents_checked_ms_ = 0;

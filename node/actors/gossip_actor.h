@@ -55,7 +55,7 @@ struct ConsentRequest {
   ReplyTo<ConsentAnswer> reply;
 };
 struct ConsentsChanged {
-  ReplyTo<uint32_t> reply;
+  ReplyTo<ConsentsAnswer> reply;
 };
 struct PreviewRequest {
   ConsentTier tier = ConsentTier::kPrivate;

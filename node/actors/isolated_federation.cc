@@ -30,8 +30,8 @@ class IsolatedFederation final : public FederationActor {
     done(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
                "this node does not federate; set federation.enabled and restart it"));
   }
-  void OnConsentsChanged(std::function<void(absl::StatusOr<uint32_t>)> done) override {
-    done(uint32_t{0});
+  void OnConsentsChanged(std::function<void(absl::StatusOr<ConsentsAnswer>)> done) override {
+    done(ConsentsAnswer());
   }
   void Preview(ConsentTier, std::function<void(absl::StatusOr<ReleasePreview>)> done) override {
     done(Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,

@@ -27,15 +27,6 @@ void Append(Actions more, Actions* actions) {
                   std::make_move_iterator(more.end()));
 }
 
-// In either version.
-bool SameUpdate(const Item& item, const AdapterUpdate& update) {
-  if (update.banks.empty()) {
-    return false;
-  }
-  return *item.payload == (IsUpdateOfBanks(item) ? EncodeAdapterUpdate(update)
-                                                 : EncodeAdapterDelta(AsVersion1(update)));
-}
-
 // Whether anything of patterns leaves under a tier.
 bool Shares(ConsentTier tier) {
   return tier == ConsentTier::kPublic || tier == ConsentTier::kDp;
@@ -53,24 +44,29 @@ absl::Status NobodyAgreed(size_t patterns) {
 }  // namespace
 
 OwnPatterns::OwnPatterns(PatternStore& patterns, UpdateLayout layout, const NodeId& self,
-                         const ConsentBook* consents, uint32_t least_examples)
+                         const ConsentBook* consents, uint32_t least_examples,
+                         ReleaseSourceStore* releases)
     : patterns_(patterns),
       layout_(std::move(layout)),
       self_(self),
       consents_(consents),
       least_examples_(least_examples),
-      followed_(patterns.Stats().last_sequence) {}
+      followed_(patterns.Stats().last_sequence),
+      releases_(releases) {}
 
 // Nobody knows whose lessons are in patterns that were learned before it was noted. They leave
 // plain, as they always did, by the operator's consent alone.
-bool OwnPatterns::MayLeave(const PatternPayload& payload, ConsentTier tier, Instant now) const {
-  if (tier == ConsentTier::kPublic && payload.holds_others) {
-    return false;
-  }
-  if (payload.contributors.empty() || consents_ == nullptr) {
+bool OwnPatterns::MayShare(const std::vector<Contributor>& contributors, ConsentTier tier,
+                           Instant now) const {
+  if (contributors.empty() || consents_ == nullptr) {
     return tier == ConsentTier::kPublic;
   }
-  return consents_->MayShare(payload.contributors, tier, now.wall_ms);
+  return consents_->MayShare(contributors, tier, now.wall_ms);
+}
+
+bool OwnPatterns::MayLeave(const PatternPayload& payload, ConsentTier tier, Instant now) const {
+  return !(tier == ConsentTier::kPublic && payload.holds_others) &&
+         MayShare(payload.contributors, tier, now);
 }
 
 absl::StatusOr<OwnCores> OwnPatterns::NextDelta(ConsentTier tier, Instant now) const {
@@ -92,26 +88,10 @@ absl::Status OwnPatterns::ForEachToLeave(
   });
 }
 
-absl::StatusOr<bool> OwnPatterns::ConsentsChanged(int64_t since_ms, Instant now) const {
-  bool changed = false;
-  RETURN_IF_ERROR(ForEachPatternOf(patterns_, self_, [&](const Pattern& pattern) {
-    const auto payload = DecodePatternPayload(pattern.payload);
-    // One that was taught again meanwhile was in it all the same.
-    changed |= payload.ok() && consents_ != nullptr && pattern.created_ms <= since_ms &&
-               consents_->ChangedSince(payload->contributors, since_ms, now.wall_ms);
-    return absl::OkStatus();
-  }));
-  return changed;
-}
-
-bool OwnPatterns::MayStillLeave(const Item& item, const absl::StatusOr<OwnCores>& own,
-                                ConsentTier tier, Instant now) const {
-  if (item.kind == ItemKind::kAdapterDelta && tier == ConsentTier::kDp) {
-    const absl::StatusOr<bool> changed = ConsentsChanged(item.created_ms, now);
-    return own.ok() && changed.ok() && !*changed;
-  }
+bool OwnPatterns::MayStillLeave(const Item& item, ConsentTier tier, Instant now) const {
   if (item.kind == ItemKind::kAdapterDelta) {
-    return own.ok() && SameUpdate(item, own->update);
+    const ReleaseSources* const sources = releases_.Find(item.id);
+    return sources != nullptr && MayShare(sources->contributors, tier, now);
   }
   const absl::StatusOr<SharedPattern> offered = DecodeSharedPattern(AsBytes(*item.payload));
   const absl::StatusOr<Pattern> stored =
@@ -124,38 +104,35 @@ bool OwnPatterns::MayStillLeave(const Item& item, const absl::StatusOr<OwnCores>
   return payload.ok() && MayLeave(*payload, tier, now);
 }
 
-std::vector<Digest> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, ConsentTier tier,
-                                                 Instant now) {
+std::vector<Item> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, ConsentTier tier,
+                                               Instant now) {
   tier_ = tier;
+  if (const absl::Status read = releases_.Load(); !read.ok()) {
+    spdlog::error("what own updates were made of cannot be read: {}", MessageOf(read));
+  }
   const bool has_delta = std::ranges::any_of(*items, [this](const Item& item) {
     return item.origin == self_ && item.kind == ItemKind::kAdapterDelta;
   });
   const absl::StatusOr<OwnCores> own = has_delta ? NextDelta(tier, now) : OwnCores();
-  std::vector<Digest> removed;
+  std::vector<Item> removed;
+  std::set<Digest> kept;
   std::erase_if(*items, [&](const Item& item) {
-    if (item.origin != self_) {
+    if (item.origin != self_ || item.kind == ItemKind::kWithdrawal) {
       return false;
     }
-    if (!MayStillLeave(item, own, tier, now)) {
-      removed.push_back(item.id);
+    if (!MayStillLeave(item, tier, now)) {
+      removed.push_back(item);
       return true;
     }
-    if (item.kind == ItemKind::kAdapterDelta) {
-      NoteRestored(item, *own);
-    }
+    kept.insert(item.id);
     return false;
   });
-  return removed;
-}
-
-// A plain delta is what the patterns make today. What a noised one was made of nobody knows: all
-// that was there then, also what was taught again since. One that came later is taken for one of
-// them: its end takes the update back too early.
-void OwnPatterns::NoteRestored(const Item& item, const OwnCores& own) {
-  for (const auto& [id, updated_ms] : own.patterns) {
-    in_deltas_[id] = tier_ == ConsentTier::kDp ? std::min(updated_ms, item.created_ms) : updated_ms;
+  releases_.KeepOnly(kept);
+  if (const ReleaseSources* const newest = releases_.Newest(); newest != nullptr && own.ok()) {
+    in_newest_ = newest->patterns;
+    delta_changed_ = in_newest_ != own->patterns;
   }
-  delta_changed_ = in_deltas_ != own.patterns;
+  return removed;
 }
 
 OwnPatterns::Offered OwnPatterns::OfferedBy(const GossipCore& core) const {
@@ -168,6 +145,14 @@ OwnPatterns::Offered OwnPatterns::OfferedBy(const GossipCore& core) const {
     }
   }
   return offered;
+}
+
+std::set<PatternId> OwnPatterns::OfferedIds(const GossipCore& core) const {
+  std::set<PatternId> ids;
+  for (const auto& [id, versions] : OfferedBy(core)) {
+    ids.insert(id);
+  }
+  return ids;
 }
 
 absl::StatusOr<Actions> OwnPatterns::FollowChanges(GossipCore& core, Instant now) {
@@ -223,16 +208,22 @@ absl::StatusOr<Actions> OwnPatterns::RefreshAll(GossipCore& core, Instant now) {
   Actions actions;
   if (std::exchange(tier_, core.consent()) != core.consent()) {
     Append(core.WithdrawAdapterDeltas(), &actions);  // made under another promise
-    in_deltas_.clear();
+    TakeBack(releases_.Where([](const ReleaseSources&) { return true; }), core, &actions);
     delta_changed_ = true;
   }
   if (!Shares(tier_)) {
     return actions;
   }
+  TakeBack(releases_.Where([&](const ReleaseSources& sources) {
+    return !MayShare(sources.contributors, tier_, now);
+  }),
+           core, &actions);
   const Offered offered = OfferedBy(core);
   std::set<PatternId> gone;
-  for (const auto& [id, updated_ms] : in_deltas_) {
-    gone.insert(id);
+  for (const auto& [item, sources] : releases_.all()) {
+    for (const auto& [id, updated_ms] : sources.patterns) {
+      gone.insert(id);
+    }
   }
   for (const auto& [id, versions] : offered) {
     gone.insert(id);
@@ -257,20 +248,30 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
     return;
   }
   const auto payload = DecodePatternPayload(pattern.payload);
-  if (!payload.ok() || !MayLeave(*payload, core.consent(), now)) {
+  if (!payload.ok()) {
     TakeBack(pattern.id, offered, core, actions);
+    return;
+  }
+  // Updates know by themselves whose lessons are in them, perhaps of another version.
+  if (!MayLeave(*payload, core.consent(), now)) {
+    StopOffering(pattern.id, offered, core, actions);
     return;
   }
   if (core.consent() == ConsentTier::kDp || pattern.examples < least_examples_) {
     if (offered.contains(pattern.id)) {
       Append(core.WithdrawPattern(pattern.id), actions);
     }
-    const auto released = in_deltas_.find(pattern.id);
-    delta_changed_ |= released == in_deltas_.end() || released->second != pattern.updated_ms;
+    const auto released = in_newest_.find(pattern.id);
+    delta_changed_ |= released == in_newest_.end() || released->second != pattern.updated_ms;
     return;
   }
+  SharedPattern version = *shared;
+  if (const auto withdrawn = core.PatternWithdrawn(self_, pattern.id)) {
+    version.created_ms =
+        std::max(version.created_ms, *withdrawn + 1);  // peers take newer ones only
+  }
   const auto found = offered.find(pattern.id);
-  if (found != offered.end() && found->second.contains(pattern.updated_ms)) {
+  if (found != offered.end() && found->second.contains(version.created_ms)) {
     return;
   }
   // Of this version only: a client may have made it private meanwhile.
@@ -281,7 +282,7 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
     }
     return;  // what came between is in the log of changes
   }
-  absl::StatusOr<Actions> offer = core.OfferPattern(*shared, now);
+  absl::StatusOr<Actions> offer = core.OfferPattern(version, now);
   if (!offer.ok()) {
     spdlog::error("a pattern could not be offered: {} [{}]", MessageOf(offer.status()),
                   ReasonOf(offer.status()));
@@ -291,17 +292,74 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
   Append(*std::move(offer), actions);
 }
 
-void OwnPatterns::TakeBack(const PatternId& id, const Offered& offered, GossipCore& core,
-                           Actions* actions) {
+void OwnPatterns::StopOffering(const PatternId& id, const Offered& offered, GossipCore& core,
+                               Actions* actions) {
   if (offered.contains(id)) {
     spdlog::info("pattern {} is no longer offered to peers", ToHex(id));
     Append(core.WithdrawPattern(id), actions);
   }
-  if (in_deltas_.contains(id)) {
-    Append(core.WithdrawAdapterDeltas(), actions);
-    in_deltas_.clear();
-    delta_changed_ = true;
+}
+
+void OwnPatterns::TakeBack(const PatternId& id, const Offered& offered, GossipCore& core,
+                           Actions* actions) {
+  StopOffering(id, offered, core, actions);
+  TakeBack(releases_.Where(
+               [&id](const ReleaseSources& sources) { return sources.patterns.contains(id); }),
+           core, actions);
+}
+
+void OwnPatterns::TakeBack(const std::vector<Digest>& updates, GossipCore& core, Actions* actions) {
+  if (updates.empty()) {
+    return;
   }
+  std::vector<Digest> gone = updates;
+  for (const Item& item : core.Items()) {
+    // An update that was offered again for peers of before updates of banks is noted nowhere.
+    if (item.kind == ItemKind::kAdapterDelta && item.origin == self_ &&
+        releases_.Find(item.id) == nullptr) {
+      gone.push_back(item.id);
+    }
+  }
+  Append(core.WithdrawItems(gone), actions);
+  releases_.Forget(updates);
+  const ReleaseSources* const newest = releases_.Newest();
+  in_newest_ = newest == nullptr ? std::map<PatternId, int64_t>() : newest->patterns;
+  delta_changed_ = true;
+}
+
+Actions OwnPatterns::Note(Actions offered, OwnCores own, GossipCore& core) {
+  const Item* item = nullptr;
+  for (const Action& action : offered) {
+    if (const auto* const accepted = std::get_if<ItemAccepted>(&action); accepted != nullptr) {
+      item = &accepted->item;
+    }
+  }
+  if (item == nullptr) {
+    return offered;
+  }
+  const Digest id = item->id;
+  const absl::Status noted = releases_.Note({.item = id,
+                                             .created_ms = item->created_ms,
+                                             .patterns = own.patterns,
+                                             .contributors = std::move(own.contributors)});
+  if (!noted.ok()) {
+    spdlog::error("an update does not leave, as it could not be noted whose lessons are in it: {}",
+                  MessageOf(noted));
+    std::erase_if(offered, [](const Action& action) {
+      return std::holds_alternative<SendFrame>(action) ||
+             std::holds_alternative<ItemAccepted>(action);
+    });
+    Append(core.WithdrawItems({{id}}), &offered);
+    return offered;
+  }
+  in_newest_ = std::move(own.patterns);
+  delta_changed_ = false;
+  std::set<Digest> live;
+  for (const Item& one : core.Items()) {
+    live.insert(one.id);
+  }
+  releases_.KeepOnly(live);
+  return offered;
 }
 
 absl::StatusOr<Actions> OwnPatterns::OfferDelta(uint64_t round, GossipCore& core, Instant now) {
@@ -314,11 +372,7 @@ absl::StatusOr<Actions> OwnPatterns::OfferDelta(uint64_t round, GossipCore& core
     return Actions();
   }
   ASSIGN_OR_RETURN(Actions actions, core.OfferUpdate(round, own.update, now));
-  delta_changed_ = false;
-  for (const auto& [id, updated_ms] : own.patterns) {
-    in_deltas_[id] = updated_ms;
-  }
-  return actions;
+  return Note(std::move(actions), std::move(own), core);
 }
 
 absl::StatusOr<Actions> OwnPatterns::OfferNoised(uint64_t round, DpRelease& release,
@@ -331,7 +385,7 @@ absl::StatusOr<Actions> OwnPatterns::OfferNoised(uint64_t round, DpRelease& rele
     return Actions();
   }
   ASSIGN_OR_RETURN(OwnCores own, NextDelta(ConsentTier::kDp, now));
-  if (own.update.banks.empty() || own.patterns == in_deltas_) {
+  if (own.update.banks.empty() || own.patterns == in_newest_) {
     delta_changed_ = false;
     if (own.left_out > 0 && own.update.banks.empty()) {
       release.Refuse(NobodyAgreed(own.left_out));
@@ -346,9 +400,7 @@ absl::StatusOr<Actions> OwnPatterns::OfferNoised(uint64_t round, DpRelease& rele
   }
   ASSIGN_OR_RETURN(Actions actions,
                    core.OfferUpdate(round, *noised, now, ShareableKind::kDpAdapterDelta));
-  in_deltas_ = std::move(own.patterns);
-  delta_changed_ = false;
-  return actions;
+  return Note(std::move(actions), std::move(own), core);
 }
 
 }  // namespace ruvd

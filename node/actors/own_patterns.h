@@ -13,6 +13,7 @@
 #include "federation/gossip_core.h"
 #include "node/actors/consent_book.h"
 #include "node/actors/dp_release.h"
+#include "node/actors/own_releases.h"
 #include "node/actors/shared_items.h"
 #include "node/actors/update_layout.h"
 #include "storage/patterns/pattern_store.h"
@@ -35,15 +36,17 @@ class OwnPatterns {
   // Everything borrowed outlives it. Follows the log from its present end on. `consents` may be
   // null: then patterns are nobody's, and no noised update leaves. A pattern of fewer lessons than
   // `least_examples` stays, as its embedding says too much of their prompts; its core may be part
-  // of updates.
+  // of updates. `releases` may be null: then nobody knows after a restart whose lessons are in a
+  // noised update, and it is taken back.
   OwnPatterns(PatternStore& patterns, UpdateLayout layout, const NodeId& self,
-              const ConsentBook* consents = nullptr, uint32_t least_examples = 1);
+              const ConsentBook* consents = nullptr, uint32_t least_examples = 1,
+              ReleaseSourceStore* releases = nullptr);
 
   // Removes the items of an earlier life of the node that may not be offered again under `tier`:
-  // patterns that are gone or may no longer leave, plain deltas that are not what the patterns of
-  // today make, noised ones where a consent behind them ended. Those of peers stay. Returns the ids
-  // of what it removed.
-  std::vector<Digest> RemoveTakenBack(std::vector<Item>* items, ConsentTier tier, Instant now);
+  // patterns that are gone or may no longer leave, updates of which somebody no longer agrees or
+  // nobody knows whose they are. RefreshAll takes back those of patterns that are gone. Those of
+  // peers stay. Returns what it removed.
+  std::vector<Item> RemoveTakenBack(std::vector<Item>* items, ConsentTier tier, Instant now);
 
   // Offers and takes back what the changes since the last call ask for: a page of the log, the rest
   // in the next call. The errors of PatternStore::Changes.
@@ -53,6 +56,8 @@ class OwnPatterns {
   // The same for all of them: after a start, a change of consent, or where the log is cut.
   absl::StatusOr<Actions> RefreshAll(GossipCore& core, Instant now);
 
+  // The own patterns that peers can get.
+  std::set<PatternId> OfferedIds(const GossipCore& core) const;
   // Whether the own delta is another than the one offered last.
   bool delta_changed() const { return delta_changed_; }
   // Offers it plain under the number `round`. Nothing under another tier than `public`, or where
@@ -70,12 +75,13 @@ class OwnPatterns {
                               const std::function<void(const SharedPattern&)>& visit) const;
 
  private:
+  bool MayShare(const std::vector<Contributor>& contributors, ConsentTier tier, Instant now) const;
   bool MayLeave(const PatternPayload& payload, ConsentTier tier, Instant now) const;
-  bool MayStillLeave(const Item& item, const absl::StatusOr<OwnCores>& own, ConsentTier tier,
-                     Instant now) const;
-  // Whether somebody whose lessons may be in a noised delta of then said something else since.
-  absl::StatusOr<bool> ConsentsChanged(int64_t since_ms, Instant now) const;
-  void NoteRestored(const Item& item, const OwnCores& own);
+  bool MayStillLeave(const Item& item, ConsentTier tier, Instant now) const;
+  // Notes what an own update was made of before anybody hears of it. Where that fails, nobody does.
+  Actions Note(Actions offered, OwnCores own, GossipCore& core);
+  // Takes updates back, and looks anew at what peers have.
+  void TakeBack(const std::vector<Digest>& updates, GossipCore& core, Actions* actions);
   // The versions of own patterns that peers can get, by updated_ms.
   using Offered = std::map<PatternId, std::set<int64_t>>;
   Offered OfferedBy(const GossipCore& core) const;
@@ -83,6 +89,9 @@ class OwnPatterns {
                Actions* actions);
   void Offer(const Pattern& pattern, const Offered& offered, GossipCore& core, Instant now,
              Actions* actions);
+  // A pattern itself, and with it the updates that it is part of.
+  void StopOffering(const PatternId& id, const Offered& offered, GossipCore& core,
+                    Actions* actions);
   void TakeBack(const PatternId& id, const Offered& offered, GossipCore& core, Actions* actions);
 
   PatternStore& patterns_;
@@ -91,8 +100,9 @@ class OwnPatterns {
   const ConsentBook* const consents_;
   const uint32_t least_examples_;
   uint64_t followed_ = 0;  // the number of the last change that was looked at
-  // Own patterns whose cores are part of an offered delta, with the updated_ms of the newest one.
-  std::map<PatternId, int64_t> in_deltas_;
+  OwnReleases releases_;
+  // Own patterns whose cores are part of the newest offered delta, with their updated_ms.
+  std::map<PatternId, int64_t> in_newest_;
   ConsentTier tier_ = ConsentTier::kPrivate;  // that the last look at all of them was under
   bool delta_changed_ = true;                 // since nobody knows what an earlier life offered
 };

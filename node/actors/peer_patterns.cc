@@ -3,16 +3,21 @@
 
 #include "node/actors/peer_patterns.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/limits.h"
 #include "node/actors/shared_items.h"
+#include "node/reasons.h"
+#include "privacy/consent/withdrawal.h"
 
 namespace ruvd {
 namespace {
@@ -37,25 +42,81 @@ absl::Status PeerPatterns::Load() {
   return absl::OkStatus();
 }
 
-absl::Status PeerPatterns::Store(const SharedPattern& shared, const NodeId& origin) {
-  absl::Status stored = StoreOnce(shared, origin);
+absl::Status PeerPatterns::Store(const SharedPattern& shared, const NodeId& origin,
+                                 std::optional<int64_t> withdrawn_ms) {
+  if (shared.quality < gate_.quality || shared.examples < gate_.examples) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kPatternTooWeak,
+                 "pattern {} of {} lesson(s) and quality {:.2f} is below what this node takes ({} "
+                 "lessons, privacy.public_examples; {:.2f}, federation.pattern_quality)",
+                 ToHex(shared.id), shared.examples, shared.quality, gate_.examples, gate_.quality);
+  }
+  absl::Status stored = StoreOnce(shared, origin, withdrawn_ms);
   for (int i = 1; i < kTries && absl::IsAborted(stored); ++i) {
-    stored = StoreOnce(shared, origin);
+    stored = StoreOnce(shared, origin, withdrawn_ms);
   }
   return stored;
 }
 
-absl::Status PeerPatterns::StoreOnce(const SharedPattern& shared, const NodeId& origin) {
+absl::Status PeerPatterns::Store(const Item& pattern, const GossipCore& core) {
+  ASSIGN_OR_RETURN(const SharedPattern shared, DecodeSharedPattern(AsBytes(*pattern.payload)));
+  const absl::Status stored =
+      Store(shared, pattern.origin, core.PatternWithdrawn(pattern.origin, shared.id));
+  const std::string reason = ReasonOf(stored);
+  if (reason != reasons::kPatternTooWeak && reason != reasons::kPatternTaken) {
+    return stored;
+  }
+  ++refused_[reason];
+  spdlog::debug("refused: {} [{}]", MessageOf(stored), reason);
+  return absl::OkStatus();
+}
+
+absl::Status PeerPatterns::Remove(const Item& pattern) {
+  ASSIGN_OR_RETURN(const SharedPattern shared, DecodeSharedPattern(AsBytes(*pattern.payload)));
+  return RemoveUntil(shared.id, pattern.origin, shared.created_ms);
+}
+
+absl::Status PeerPatterns::Withdraw(const Item& withdrawal) {
+  ASSIGN_OR_RETURN(const Withdrawal record, Withdrawal::Parse(AsBytes(*withdrawal.payload)));
+  std::vector<PatternId> named = record.patterns;
+  if (record.everything) {
+    for (const auto& [id, updated_ms] : held_[withdrawal.origin]) {
+      named.push_back(id);
+    }
+  }
+  absl::Status all;
+  for (const PatternId& id : named) {
+    all.Update(RemoveUntil(id, withdrawal.origin, record.withdrawn_ms));
+  }
+  return all;
+}
+
+absl::Status PeerPatterns::RemoveUntil(const PatternId& id, const NodeId& origin,
+                                       int64_t until_ms) {
+  const absl::StatusOr<Pattern> stored = patterns_.GetWithoutPayload(id);
+  if (stored.ok() && stored->origin == origin && stored->updated_ms <= until_ms) {
+    const absl::Status deleted = patterns_.Delete(id);
+    if (!deleted.ok() && !absl::IsNotFound(deleted)) {
+      return deleted;
+    }
+    held_[origin].erase(id);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerPatterns::StoreOnce(const SharedPattern& shared, const NodeId& origin,
+                                     std::optional<int64_t> withdrawn_ms) {
   const absl::StatusOr<Pattern> existing = patterns_.Get(shared.id);
   if (existing.ok() && existing->origin != origin) {
-    return Error(absl::StatusCode::kAlreadyExists, reasons::kUpdateInvalid,
+    return Error(absl::StatusCode::kAlreadyExists, reasons::kPatternTaken,
                  "pattern {} belongs to another node", ToHex(shared.id));
   }
   if (!existing.ok() && !absl::IsNotFound(existing.status())) {
     return existing.status();
   }
   ASSIGN_OR_RETURN(const bool deleted, patterns_.WasDeleted(shared.id));
-  if (deleted || (existing.ok() && existing->updated_ms >= shared.created_ms)) {
+  // Where its origin deleted it, this is a newer one. Nobody knows whether the operator had, too.
+  const bool unwanted = deleted && shared.created_ms <= withdrawn_ms.value_or(shared.created_ms);
+  if (unwanted || (existing.ok() && existing->updated_ms >= shared.created_ms)) {
     return absl::OkStatus();
   }
   const uint32_t version = existing.ok() ? existing->adapter_version + 1 : 1;

@@ -202,6 +202,15 @@ absl::StatusOr<std::shared_ptr<const Talora>> FederatedAdapter(const BankedValue
   return std::make_shared<const Talora>(std::move(talora));
 }
 
+absl::Status CheckMayContribute(const AdmissionCert& certificate) {
+  if ((certificate.roles & roles::kContributor) != 0) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
+               "this node's certificate does not let it contribute; ask the cluster's operator for "
+               "one that does");
+}
+
 FederatedItem ToStored(const Item& item, int64_t received_ms) {
   FederatedItem stored;
   stored.header = item.envelope->header;

@@ -20,6 +20,7 @@
 #include "node/actors/pattern_payload.h"
 #include "node/actors/update_layout.h"
 #include "privacy/consent/user_consent.h"
+#include "privacy/identity/admission.h"
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -59,6 +60,9 @@ absl::StatusOr<OwnCores> OwnUpdate(PatternStore& patterns, const NodeId& self,
 absl::StatusOr<std::shared_ptr<const Talora>> FederatedAdapter(const BankedValues& values,
                                                                const UpdateLayout& layout,
                                                                uint32_t version);
+
+// ROLE_MISSING where a node with this certificate may not offer updates: peers would refuse them.
+absl::Status CheckMayContribute(const AdmissionCert& certificate);
 
 FederatedItem ToStored(const Item& item, int64_t received_ms);
 absl::StatusOr<Item> FromStored(const FederatedItem& stored);

@@ -298,8 +298,22 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
                                       const admin::v1::EraseUserRequest* request,
                                       admin::v1::EraseUserResponse* response) override {
     auto* reactor = context->DefaultReactor();
-    lane_.Run(context, reactor,
-              [this, request, response] { return Erase(request->user_id(), response); });
+    const auto erased = std::make_shared<absl::Status>();
+    // What was learned from the user is taken back also where the erasure fails.
+    lane_.Run(
+        context, reactor,
+        [this, request, response, erased] {
+          *erased = Erase(request->user_id(), response);
+          return absl::OkStatus();
+        },
+        [this, reactor, erased] {
+          node_.federation->OnConsentsChanged(
+              [this, reactor, erased](const absl::StatusOr<ConsentsAnswer>& taken) {
+                erased->Update(taken.status());
+                lane_.Leave();
+                reactor->Finish(ToRpcStatus(*erased));
+              });
+        });
     return reactor;
   }
 
@@ -359,27 +373,31 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   // What may no longer leave, and for whoever withdrew what cannot be taken back.
   void TakeBack(grpc::ServerUnaryReactor* reactor, std::shared_ptr<const absl::Status> stored,
                 admin::v1::SetUserConsentResponse* response) {
-    const auto finish = [this, reactor, stored,
-                         response](const absl::StatusOr<FederationView>& view) {
+    const auto finish = [this, reactor, stored, response](
+                            const absl::StatusOr<FederationView>& view, bool plain) {
       if (view.ok() && view->release && !response->consent().sharing()) {
         response->set_residual(ResidualStatement({.releases = view->release->releases,
                                                   .epsilon = view->release->spent_epsilon,
-                                                  .delta = view->release->delta}));
+                                                  .delta = view->release->delta,
+                                                  .plain = plain}));
       }
       lane_.Leave();
       reactor->Finish(ToRpcStatus(*stored));
     };
     node_.federation->OnConsentsChanged(
-        [this, reactor, response, finish](const absl::StatusOr<uint32_t>& items) {
-          if (!items.ok()) {
+        [this, reactor, response, finish](const absl::StatusOr<ConsentsAnswer>& taken) {
+          if (!taken.ok()) {
             lane_.Leave();
             reactor->Finish(ToRpcStatus(Annotate(
-                items.status(),
+                taken.status(),
                 "the consent is noted, but what had left could not be taken back; repeat it")));
             return;
           }
-          response->set_items_taken_back(*items);
-          node_.federation->View(finish);
+          response->set_items_taken_back(taken->updates + taken->patterns);
+          response->set_patterns_taken_back(taken->patterns);
+          response->set_peers_told(taken->peers);
+          node_.federation->View(
+              [finish, plain = taken->plain](const auto& view) { finish(view, plain); });
         });
   }
 
@@ -397,20 +415,27 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
       return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
                    "user_id has {} bytes; it has 1 to {}", user_id.size(), limits::kMaxUserIdBytes);
     }
+    // Before the data goes: an erasure that is interrupted is asked for again.
+    const bool had_consent = node_.consents->Knows(user_id);
+    const absl::Status withdrawn =
+        node_.consents->Withdraw(user_id, node_.clock->WallMillis()).status();
     // Also where the erasure fails, and again behind it for what ended meanwhile.
     ForgetInMemory(user_id);
-    ASSIGN_OR_RETURN(const UserErasure erasure, ruvd::EraseUser({.database = node_.database,
+    const absl::StatusOr<UserErasure> erasure = ruvd::EraseUser({.database = node_.database,
                                                                  .sessions = node_.sessions,
                                                                  .trajectories = node_.trajectories,
                                                                  .witness = node_.witness,
                                                                  .changes = node_.changes},
-                                                                user_id));
+                                                                user_id);
+    if (!had_consent || !absl::IsNotFound(erasure.status())) {
+      RETURN_IF_ERROR(erasure.status());
+      response->set_sessions_forgotten(erasure->sessions);
+    }
     ForgetInMemory(user_id);
     if (node_.deep != nullptr) {
       node_.deep->OnUserErased();
     }
-    response->set_sessions_forgotten(erasure.sessions);
-    return absl::OkStatus();
+    return withdrawn;
   }
 
   const ServiceDependencies node_;

@@ -29,6 +29,9 @@ void WriteRelease(const DpReleaseView& view, admin::v1::ReleaseStatus* message) 
   message->set_values(view.values);
   message->set_contributors(view.contributors);
   message->set_predicted_snr(view.snr);
+  message->set_needed_epsilon(view.needed_epsilon);
+  message->set_needed_contributors(view.needed_contributors);
+  message->set_needed_values(view.needed_values);
   message->set_spent_epsilon(view.spent_epsilon);
   message->set_budget_epsilon(view.budget_epsilon);
   message->set_releases(view.releases);

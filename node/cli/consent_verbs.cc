@@ -148,8 +148,17 @@ absl::Status Withdraw(CommandContext& context, const SubjectFlags& subject) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
   }
-  context.out << fmt::format("withdrawn: {} items are no longer offered to peers\n{}\n",
-                             response.items_taken_back(), response.residual());
+  context.out << fmt::format(
+      "withdrawn: {} items are no longer offered to peers ({} updates, {} patterns)\n",
+      response.items_taken_back(), response.items_taken_back() - response.patterns_taken_back(),
+      response.patterns_taken_back());
+  if (response.items_taken_back() > 0) {
+    context.out << fmt::format(
+        "a signed withdrawal went to {} linked peer(s), and goes to others when they are linked: "
+        "they drop these items, take them no more, and make their adapter anew without them\n",
+        response.peers_told());
+  }
+  context.out << response.residual() << "\n";
   return absl::OkStatus();
 }
 

@@ -352,6 +352,8 @@ struct NextUpdate {
   double epsilon = 0;
   double delta = 0;
   double snr_of_one = 0;
+  double needed_nodes = 0;
+  double needed_epsilon = 0;  // of one update, for a node alone
 };
 
 absl::StatusOr<NextUpdate> NextUpdateOf(const NodeConfig& config) {
@@ -363,9 +365,14 @@ absl::StatusOr<NextUpdate> NextUpdateOf(const NodeConfig& config) {
                               double{config.privacy.clip_norm}, values));
   ASSIGN_OR_RETURN(next.epsilon,
                    dp::EpsilonOfRho(dp::GaussianRho(grid.NoiseMultiplier()), next.delta));
-  ASSIGN_OR_RETURN(next.snr_of_one, dp::PredictSnr({.noise_multiplier = grid.NoiseMultiplier(),
-                                                    .dimension = values,
-                                                    .signal = double{config.privacy.signal}}));
+  const dp::SnrQuestion alone{.noise_multiplier = grid.NoiseMultiplier(),
+                              .dimension = values,
+                              .signal = double{config.privacy.signal}};
+  ASSIGN_OR_RETURN(next.snr_of_one, dp::PredictSnr(alone));
+  ASSIGN_OR_RETURN(const dp::SnrNeeds needs, dp::NeedsOfSnr(alone));
+  next.needed_nodes = std::max(1.0, std::ceil(needs.contributors));
+  ASSIGN_OR_RETURN(next.needed_epsilon,
+                   dp::EpsilonOfRho(dp::GaussianRho(needs.noise_multiplier), next.delta));
   return next;
 }
 
@@ -374,9 +381,11 @@ std::string NextUpdateText(const absl::StatusOr<NextUpdate>& next) {
     return "none: " + MessageOf(next.status());
   }
   return fmt::format(
-      "epsilon {:.3f} at delta {:.1e}, predicted SNR {:.3g} of one node, {:g} at {:.0f} node(s)",
-      next->epsilon, next->delta, next->snr_of_one, limits::kMinReleaseSnr,
-      std::max(1.0, std::ceil(std::pow(limits::kMinReleaseSnr / next->snr_of_one, 2))));
+      "epsilon {:.3f} at delta {:.1e}, predicted SNR {:.3g} of one node; leaves at {:g}, which "
+      "{:.0f} "
+      "node(s) reach together, or one with an epsilon of {:.3g}",
+      next->epsilon, next->delta, next->snr_of_one, limits::kMinReleaseSnr, next->needed_nodes,
+      next->needed_epsilon);
 }
 
 absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
@@ -391,17 +400,20 @@ absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
   }
   const absl::StatusOr<NextUpdate> next = NextUpdateOf(opened.store.config);
   if (context.json) {
-    context.out << ToJsonLine(json{{"node", ToHex(opened.key->id())},
-                                   {"tier", TierName(stored.tier)},
-                                   {"next_epsilon", next.ok() ? json(next->epsilon) : json()},
-                                   {"next_snr_of_one", next.ok() ? json(next->snr_of_one) : json()},
-                                   {"config_epsilon", opened.store.config.privacy.node_epsilon},
-                                   {"since_ms", stored.since_ms},
-                                   {"consent", stored.consent},
-                                   {"entries", head.sequence},
-                                   {"head", ToHex(head.hash)},
-                                   {"delta", flags.budget.delta},
-                                   {"units", AccountsJson(accounts)}});
+    context.out << ToJsonLine(
+        json{{"node", ToHex(opened.key->id())},
+             {"tier", TierName(stored.tier)},
+             {"next_epsilon", next.ok() ? json(next->epsilon) : json()},
+             {"next_snr_of_one", next.ok() ? json(next->snr_of_one) : json()},
+             {"needed_nodes", next.ok() ? json(next->needed_nodes) : json()},
+             {"needed_epsilon", next.ok() ? json(next->needed_epsilon) : json()},
+             {"config_epsilon", opened.store.config.privacy.node_epsilon},
+             {"since_ms", stored.since_ms},
+             {"consent", stored.consent},
+             {"entries", head.sequence},
+             {"head", ToHex(head.hash)},
+             {"delta", flags.budget.delta},
+             {"units", AccountsJson(accounts)}});
     return absl::OkStatus();
   }
   context.out << FormatFields(

@@ -11,6 +11,25 @@
 #include "node/cli/terminal.h"
 
 namespace ruvd {
+namespace {
+
+// Each way out by itself. That more lessons are none has to be said: it is what one would try
+// first.
+std::string NeedsLine(const admin::v1::ReleaseStatus& release) {
+  constexpr double kHidesLittle = 10;
+  std::string line = fmt::format(
+      "one of: {:.0f} node(s) instead of {}; epsilon {:.3g} a release (privacy.release_epsilon, "
+      "within privacy.node_epsilon{}",
+      release.needed_contributors(), release.contributors(), release.needed_epsilon(),
+      release.needed_epsilon() > kHidesLittle ? "), which hides little" : ")");
+  if (release.needed_values() > 0) {
+    line += fmt::format("; at most {} value(s) in an update (federation.core_rank)",
+                        release.needed_values());
+  }
+  return line + ". More lessons on this node do not help: the unit is the node";
+}
+
+}  // namespace
 
 std::string TimeLabel(int64_t unix_ms, std::string_view never) {
   return unix_ms == 0 ? std::string(never)
@@ -29,14 +48,19 @@ std::string ReleaseLine(const admin::v1::ReleaseStatus& release) {
 
 std::vector<std::pair<std::string, std::string>> ReleaseFields(
     const admin::v1::ReleaseStatus& release) {
-  return {{"next update", ReleaseLine(release)},
-          {"spent", fmt::format("epsilon {:.3f} of {:.3f} in {} release(s), the last {}",
-                                release.spent_epsilon(), release.budget_epsilon(),
-                                release.releases(), TimeLabel(release.last_ms(), "never"))},
-          {"refused", release.refusal().empty()
-                          ? "no"
-                          : fmt::format("{} [{}]", PrintableLine(release.refusal()),
-                                        PrintableLine(release.refusal_reason()))}};
+  std::vector<std::pair<std::string, std::string>> fields = {
+      {"next update", ReleaseLine(release)},
+      {"spent", fmt::format("epsilon {:.3f} of {:.3f} in {} release(s), the last {}",
+                            release.spent_epsilon(), release.budget_epsilon(), release.releases(),
+                            TimeLabel(release.last_ms(), "never"))},
+      {"refused", release.refusal().empty()
+                      ? "no"
+                      : fmt::format("{} [{}]", PrintableLine(release.refusal()),
+                                    PrintableLine(release.refusal_reason()))}};
+  if (release.needed_epsilon() > 0) {
+    fields.emplace_back("would suffice", NeedsLine(release));
+  }
+  return fields;
 }
 
 }  // namespace ruvd

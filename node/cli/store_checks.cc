@@ -7,7 +7,6 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "storage/consent/consent_store.h"
 #include "storage/db/database.h"
 #include "storage/items/item_store.h"
 #include "storage/patterns/pattern_check.h"
@@ -27,13 +26,6 @@ absl::Status CheckItems(Database& database, StoreReport* report) {
         return true;
       },
       [](std::string_view) -> absl::StatusOr<bool> { return true; });
-}
-
-absl::Status CheckConsent(Database& database, StoreReport* report) {
-  if (const auto consent = ConsentStore(database).Get(); !consent.ok()) {
-    report->Complain("consent: " + MessageOf(consent.status()));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status CheckPatterns(Database& database, StoreReport* report,
@@ -63,7 +55,6 @@ std::vector<StoreCheck> StoreChecks(std::vector<std::string>* facts) {
                       return CheckPatterns(database, report, facts);
                     }});
   checks.push_back({"items", CheckItems});
-  checks.push_back({"consent", CheckConsent});
   return checks;
 }
 

@@ -16,9 +16,11 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/actors/consent_book.h"
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/config_flags.h"
+#include "node/cli/identity.h"
 #include "node/cli/output.h"
 #include "node/cli/stopped_store.h"
 #include "node/cli/store_checks.h"
@@ -372,8 +374,24 @@ absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
   return data_keys;
 }
 
+// What was learned from an erased user is no longer shared once the node starts.
+absl::Status WithdrawConsents(const StoppedStore& store, const std::string& user) {
+  const auto key_file = std::filesystem::path(store.config.node.data_dir) / kNodeKeyFile;
+  std::error_code error;
+  if (!std::filesystem::exists(key_file, error) && !error) {
+    return absl::OkStatus();  // no node signed a consent here
+  }
+  ASSIGN_OR_RETURN(const NodeKey key, NodeKey::LoadOrCreate(key_file));
+  UserConsentStore consents(*store.database);
+  ASSIGN_OR_RETURN(const std::unique_ptr<ConsentBook> book, ConsentBook::Open(consents, key));
+  return book->Withdraw(user, SystemClock().WallMillis()).status();
+}
+
 absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
+  if (!flags.collection) {
+    RETURN_IF_ERROR(WithdrawConsents(store, flags.user));
+  }
   RETURN_IF_ERROR(flags.collection ? ErasePatternCollection(*store.database, *flags.collection)
                                    : store.database->Erase(KeyScope::User(flags.user)));
   return CompactWithoutErased(*store.database);

@@ -134,8 +134,9 @@ struct NodeConfig {
     float outer_step = 1;  // share of the way that a round takes towards what updates say
     // Which banks of a round are kept: those that are harmless, or those that show a gain.
     std::string commit = "harmless";
-    int core_rank = 32;       // of the shared R-core
-    uint64_t frame_seed = 1;  // of the random frame; equal in the whole cluster
+    int core_rank = 32;             // of the shared R-core
+    uint64_t frame_seed = 1;        // of the random frame; equal in the whole cluster
+    float pattern_quality = 0.25F;  // that a peer's pattern claims, at least
   } federation;
   // Of what leaves under the tier `dp`: noised updates whose unit is this node.
   struct PrivacySection {
@@ -145,7 +146,7 @@ struct NodeConfig {
     float delta = 1e-6F;           // that every epsilon is said at
     float signal = 0.5F;           // expected norm of the nodes' mean clipped update over clip_norm
     int release_seconds = 86'400;  // between two charged updates, at least
-    int public_examples = 10;      // lessons of a pattern that leaves plainly, at least
+    int public_examples = 10;      // lessons of a pattern that leaves plainly or is taken, at least
     std::string policy;            // file of the site policy; empty: all tiers, one scope
     std::string scope = "default";  // of the policy, that this node's data is in
   } privacy;

@@ -239,6 +239,9 @@ const std::array kKeys = {
               RUVD_FIELD(int, federation.core_rank), 1, kMaxRank},
     ConfigKey{"federation", "frame_seed", "Seed of the random frame; equal in the whole cluster.",
               RUVD_FIELD(uint64_t, federation.frame_seed), 0, static_cast<double>(INT64_MAX)},
+    ConfigKey{"federation", "pattern_quality",
+              "Quality from 0 to 1 that a peer's pattern claims, at least, to be taken.",
+              RUVD_FIELD(float, federation.pattern_quality), 0, 1},
 
     ConfigKey{"privacy", "clip_norm", "L2 norm that an update is clipped to before it is noised.",
               RUVD_FIELD(float, privacy.clip_norm), 1e-3, 16},
@@ -256,11 +259,11 @@ const std::array kKeys = {
               RUVD_FIELD(float, privacy.signal), 0.001, 1},
     ConfigKey{"privacy", "release_seconds", "Seconds between two noised updates, at least.",
               RUVD_FIELD(int, privacy.release_seconds), 1, kMaxSeconds},
-    ConfigKey{
-        "privacy", "public_examples",
-        "Lessons that a pattern has at least before it leaves under tier public; the embedding "
-        "of a pattern of one is that of its prompt.",
-        RUVD_FIELD(int, privacy.public_examples), 1, kMaxEntries},
+    ConfigKey{"privacy", "public_examples",
+              "Lessons that a pattern has at least before it leaves under tier public, or is taken "
+              "from a "
+              "peer; the embedding of a pattern of one is that of its prompt.",
+              RUVD_FIELD(int, privacy.public_examples), 1, kMaxEntries},
     ConfigKey{"privacy", "policy",
               "TOML file of the site policy; empty allows every tier in the scope `default`.",
               RUVD_FIELD(std::string, privacy.policy)},

@@ -136,6 +136,7 @@ absl::Status ConsentRegister::Put(const UserConsent& record) {
   if (newer) {
     records_[record.subject] = record;
   }
+  doubted_.erase(record.subject);
   return absl::OkStatus();
 }
 
@@ -144,8 +145,25 @@ const UserConsent* ConsentRegister::Find(ConsentSubject::Kind kind, const std::s
   return found == records_.end() ? nullptr : &found->second;
 }
 
+bool ConsentRegister::Readable(const ConsentSubject& subject) const {
+  return !doubted_.contains(subject) && (unreadable_ == 0 || records_.contains(subject));
+}
+
+absl::Status ConsentRegister::CheckReadable(const Contributor& contributor) const {
+  const ConsentSubject user{.kind = ConsentSubject::Kind::kUser, .id = contributor.user};
+  const ConsentSubject session{.kind = ConsentSubject::Kind::kSession, .id = contributor.session};
+  if (!Readable(user) || (!session.id.empty() && !Readable(session))) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentDamaged,
+                 "a consent that cannot be read may be a contributor's withdrawal ({} are damaged, "
+                 "{} of another key); ask for it again, or restore a backup of the store",
+                 unreadable_, doubted_.size());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ConsentRegister::Require(const Contributor& contributor, uint8_t purpose,
                                       ConsentTier tier, int64_t now_ms) const {
+  RETURN_IF_ERROR(CheckReadable(contributor));
   const UserConsent* const session = Find(ConsentSubject::Kind::kSession, contributor.session);
   const UserConsent* const user = Find(ConsentSubject::Kind::kUser, contributor.user);
   if (session == nullptr) {
@@ -160,7 +178,11 @@ absl::Status ConsentRegister::RequireAll(std::span<const Contributor> contributo
                                          ConsentTier tier, int64_t now_ms) const {
   size_t missing = 0;
   for (const Contributor& contributor : contributors) {
-    missing += Require(contributor, purpose, tier, now_ms).ok() ? 0 : 1;
+    const absl::Status allowed = Require(contributor, purpose, tier, now_ms);
+    if (ReasonOf(allowed) == reasons::kConsentDamaged) {
+      return allowed;  // asking those who are missing would not help
+    }
+    missing += allowed.ok() ? 0 : 1;
   }
   return missing == 0 && !contributors.empty() ? absl::OkStatus()
                                                : Missing(missing, contributors.size());

@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,8 +61,8 @@ struct Contributor {
 
 // Who agreed to what. The record of a session decides about its data, where there is one; else that
 // of its user; without either nothing is allowed. A record of the user that is not older than the
-// session's narrows it: who withdraws means the sessions that agreed before. Bounded; not
-// thread-safe.
+// session's narrows it: who withdraws means the sessions that agreed before. A record that cannot
+// be read may have been a withdrawal: whoever it may concern is refused. Bounded; not thread-safe.
 class ConsentRegister {
  public:
   // Takes a record that was verified. One that is not newer than what is known of its subject
@@ -69,14 +70,25 @@ class ConsentRegister {
   // withdrawal stays. LIMIT_EXCEEDED for more than kMaxConsentSubjects.
   absl::Status Put(const UserConsent& record);
 
-  // CONSENT_MISSING where the contributor did not allow `purpose` or, for sharing, a tier as loose
-  // as `tier`; CONSENT_EXPIRED where it no longer does.
+  // What this subject said is there and cannot be trusted: nothing is allowed of it before the next
+  // Put for it.
+  void Doubt(const ConsentSubject& subject) { doubted_.insert(subject); }
+  // How many records cannot be read, of subjects that nobody knows. While there are any, only
+  // contributors are allowed something of whose user and session, where there is one, a record is
+  // known.
+  void SetUnreadable(size_t records) { unreadable_ = records; }
+  // Whether all that this subject may have said is known.
+  bool Readable(const ConsentSubject& subject) const;
+
+  // CONSENT_DAMAGED where a record that may be this contributor's cannot be read; CONSENT_MISSING
+  // where the contributor did not allow `purpose` or, for sharing, a tier as loose as `tier`;
+  // CONSENT_EXPIRED where it no longer does.
   absl::Status Require(const Contributor& contributor, uint8_t purpose, ConsentTier tier,
                        int64_t now_ms) const;
 
   // Require of all: asked before training, and again before a release, since any of them may have
   // withdrawn in between. Names nobody, only how many are missing. CONSENT_MISSING for nobody:
-  // what has no known contributors was not consented to.
+  // what has no known contributors was not consented to. CONSENT_DAMAGED as Require.
   absl::Status RequireAll(std::span<const Contributor> contributors, uint8_t purpose,
                           ConsentTier tier, int64_t now_ms) const;
 
@@ -84,7 +96,10 @@ class ConsentRegister {
 
  private:
   const UserConsent* Find(ConsentSubject::Kind kind, const std::string& id) const;
+  absl::Status CheckReadable(const Contributor& contributor) const;
   std::map<ConsentSubject, UserConsent> records_;
+  std::set<ConsentSubject> doubted_;
+  size_t unreadable_ = 0;
 };
 
 }  // namespace ruvd

@@ -4,6 +4,9 @@
 #include "privacy/consent/withdrawal.h"
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
 
 #include "base/reasons.h"
 #include "base/status.h"
@@ -14,14 +17,23 @@ namespace ruvd {
 namespace {
 
 constexpr std::string_view kMagic("RUVDLLM-WITHDRAW-v1\0", 20);
+// With patterns behind the items. Without any the bytes are those of version 1.
+constexpr std::string_view kMagicWithPatterns("RUVDLLM-WITHDRAW-v2\0", 20);
 
 std::string EncodeFields(const Withdrawal& record) {
   ByteWriter writer;
-  writer.WriteText(kMagic).WriteBytes(record.node).Write(record.withdrawn_ms);
+  writer.WriteText(record.patterns.empty() ? kMagic : kMagicWithPatterns);
+  writer.WriteBytes(record.node).Write(record.withdrawn_ms);
   writer.Write(static_cast<uint8_t>(record.everything ? 1 : 0));
   writer.Write(static_cast<uint16_t>(record.items.size()));
   for (const Digest& item : record.items) {
     writer.WriteBytes(item);
+  }
+  if (!record.patterns.empty()) {
+    writer.Write(static_cast<uint16_t>(record.patterns.size()));
+  }
+  for (const Withdrawal::PatternName& pattern : record.patterns) {
+    writer.WriteBytes(pattern);
   }
   return writer.Take();
 }
@@ -31,30 +43,55 @@ absl::Status Invalid() {
                "a withdrawal does not decode; update the sending node");
 }
 
-// Ascending, each once, and items exactly where not everything is meant.
+template <typename Name>
+bool Ascending(const std::vector<Name>& names) {
+  return std::ranges::adjacent_find(names, std::ranges::greater_equal{}) == names.end();
+}
+
+// Ascending, each once, and something named exactly where not everything is meant.
 bool WellFormed(const Withdrawal& record) {
-  const bool ascending =
-      std::ranges::adjacent_find(record.items, std::ranges::greater_equal{}) == record.items.end();
-  return record.withdrawn_ms >= 0 && ascending && record.everything == record.items.empty();
+  return record.withdrawn_ms >= 0 && Ascending(record.items) && Ascending(record.patterns) &&
+         record.everything == (record.items.empty() && record.patterns.empty());
+}
+
+// Names after their number; nullopt where there are not as many.
+template <typename Name>
+std::optional<std::vector<Name>> ReadNames(ByteReader& reader) {
+  const auto count = reader.Read<uint16_t>();
+  if (!count || *count > limits::kMaxWithdrawnItems) {
+    return std::nullopt;
+  }
+  std::vector<Name> names;
+  for (int i = 0; i < *count; ++i) {
+    const auto name = reader.ReadArray<std::tuple_size_v<Name>>();
+    if (!name) {
+      return std::nullopt;
+    }
+    names.push_back(*name);
+  }
+  return names;
 }
 
 }  // namespace
 
 absl::StatusOr<Withdrawal> Withdrawal::Sign(std::vector<Digest> items, bool everything,
-                                            int64_t now_ms, const NodeKey& key) {
-  if (items.size() > limits::kMaxWithdrawnItems) {
+                                            int64_t now_ms, const NodeKey& key,
+                                            std::vector<PatternName> patterns) {
+  if (std::max(items.size(), patterns.size()) > limits::kMaxWithdrawnItems) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
-                 "a withdrawal of {} items, above {}; make several", items.size(),
-                 limits::kMaxWithdrawnItems);
+                 "a withdrawal of {} items and {} patterns, above {}; make several", items.size(),
+                 patterns.size(), limits::kMaxWithdrawnItems);
   }
   std::ranges::sort(items);
+  std::ranges::sort(patterns);
   Withdrawal record{.node = key.id(),
                     .withdrawn_ms = now_ms,
                     .everything = everything,
-                    .items = std::move(items)};
+                    .items = std::move(items),
+                    .patterns = std::move(patterns)};
   if (!WellFormed(record)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a withdrawal names items, each once, or everything");
+                 "a withdrawal names items or patterns, each once, or everything");
   }
   record.signature = key.Sign(AsBytes(EncodeFields(record)));
   return record;
@@ -70,18 +107,24 @@ absl::StatusOr<Withdrawal> Withdrawal::Parse(std::span<const uint8_t> bytes) {
   const auto node = reader.ReadArray<32>();
   const auto withdrawn = reader.Read<int64_t>();
   const auto everything = reader.Read<uint8_t>();
-  const auto count = reader.Read<uint16_t>();
-  if (reader.failed() || AsText(*magic) != kMagic || *everything > 1 ||
-      *count > limits::kMaxWithdrawnItems ||
-      reader.remaining() != *count * sizeof(Digest) + sizeof(Signature)) {
+  if (reader.failed() || *everything > 1 ||
+      (AsText(*magic) != kMagic && AsText(*magic) != kMagicWithPatterns)) {
     return Invalid();
   }
-  Withdrawal record{
-      .node = *node, .withdrawn_ms = *withdrawn, .everything = *everything == 1, .items = {}};
-  for (int i = 0; i < *count; ++i) {
-    record.items.push_back(*reader.ReadArray<32>());
+  const bool with_patterns = AsText(*magic) == kMagicWithPatterns;
+  auto items = ReadNames<Digest>(reader);
+  auto patterns = with_patterns ? ReadNames<PatternName>(reader) : std::vector<PatternName>();
+  const auto signature = reader.ReadArray<64>();
+  if (!items || !patterns || reader.failed() || reader.remaining() != 0 ||
+      with_patterns == patterns->empty()) {
+    return Invalid();
   }
-  record.signature = *reader.ReadArray<64>();
+  Withdrawal record{.node = *node,
+                    .withdrawn_ms = *withdrawn,
+                    .everything = *everything == 1,
+                    .items = *std::move(items),
+                    .patterns = *std::move(patterns),
+                    .signature = *signature};
   return WellFormed(record) ? absl::StatusOr<Withdrawal>(std::move(record)) : Invalid();
 }
 
@@ -98,15 +141,39 @@ bool Withdrawal::Covers(const Digest& item, const NodeId& origin, int64_t create
          (everything ? created_ms <= withdrawn_ms : std::ranges::binary_search(items, item));
 }
 
+bool Withdrawal::CoversPattern(const PatternName& pattern, const NodeId& origin,
+                               int64_t created_ms) const {
+  return origin == node && created_ms <= withdrawn_ms &&
+         (everything || std::ranges::binary_search(patterns, pattern));
+}
+
+bool Withdrawal::Includes(const Withdrawal& other) const {
+  if (other.node != node || other.withdrawn_ms > withdrawn_ms || other.everything != everything) {
+    return false;
+  }
+  return std::ranges::includes(items, other.items) &&
+         std::ranges::includes(patterns, other.patterns);
+}
+
 std::string ResidualStatement(const ResidualPrivacy& residual) {
-  if (residual.releases == 0) {
+  if (residual.releases == 0 && !residual.plain) {
     return "Nothing was released, so nothing remains with others.";
   }
-  return fmt::format(
-      "{} release(s) left this node or may have left it. Others were asked to drop them and cannot "
-      "be made to. Whoever keeps them learns about any one record at most what differential "
-      "privacy of epsilon {:.3f} at delta {:.1e} allows; that does not grow any more.",
-      residual.releases, residual.epsilon, residual.delta);
+  std::string said;
+  if (residual.releases > 0) {
+    said = fmt::format(
+        "{} noised release(s) left this node or may have left it. Others are asked to drop them "
+        "and cannot be made to. Whoever keeps them learns at most what differential privacy of "
+        "epsilon {:.3f} at delta {:.1e} allows, which was spent before and is not given back.",
+        residual.releases, residual.epsilon, residual.delta);
+  }
+  if (residual.plain) {
+    said += fmt::format(
+        "{}Plain items left this node or may have left it; others are asked to drop them and "
+        "cannot be made to, and no epsilon bounds what they tell.",
+        said.empty() ? "" : " ");
+  }
+  return said;
 }
 
 }  // namespace ruvd

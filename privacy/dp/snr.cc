@@ -32,6 +32,21 @@ absl::StatusOr<double> PredictSnr(const SnrQuestion& question) {
          (question.noise_multiplier * std::sqrt(static_cast<double>(question.dimension)));
 }
 
+absl::StatusOr<SnrNeeds> NeedsOfSnr(const SnrQuestion& question) {
+  ASSIGN_OR_RETURN(const double snr, PredictSnr(question));
+  if (!(snr > 0)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "nothing makes a signal of {} heard; give one above 0", question.signal);
+  }
+  const double short_of = limits::kMinReleaseSnr / snr;
+  const bool each = question.place == NoisePlace::kEach;
+  const double squared = short_of * short_of;
+  return SnrNeeds{
+      .noise_multiplier = question.noise_multiplier / short_of,
+      .contributors = question.contributors * (each ? squared : short_of),
+      .dimension = static_cast<size_t>(static_cast<double>(question.dimension) / squared)};
+}
+
 absl::Status RequireSnr(const SnrQuestion& question) {
   ASSIGN_OR_RETURN(const double snr, PredictSnr(question));
   if (snr >= limits::kMinReleaseSnr) {

@@ -32,6 +32,15 @@ struct SnrQuestion {
 // the sum does; times sqrt(releases). INVALID_ARGUMENT for what is out of range.
 absl::StatusOr<double> PredictSnr(const SnrQuestion& question);
 
+// What alone, all else as asked, would bring the prediction to kMinReleaseSnr.
+struct SnrNeeds {
+  double noise_multiplier = 0;  // at most
+  double contributors = 0;      // at least
+  size_t dimension = 0;         // at most; 0: no number of values is small enough
+};
+// Errors of PredictSnr; INVALID_ARGUMENT for no signal at all.
+absl::StatusOr<SnrNeeds> NeedsOfSnr(const SnrQuestion& question);
+
 // SIGNAL_TOO_WEAK, with the figure and the ways out, where the prediction is below kMinReleaseSnr:
 // such a release spends budget and makes every model that takes it worse.
 absl::Status RequireSnr(const SnrQuestion& question);

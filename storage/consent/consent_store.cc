@@ -10,14 +10,9 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "ruvd/storage/v1/storage.pb.h"
+#include "storage/consent/consent_rows.h"
 
 namespace ruvd {
-namespace {
-
-constexpr char kConsentKey[] = "consent";
-
-}  // namespace
-
 std::string EncodeConsent(const ConsentRecord& record) {
   storage::v1::ConsentRecord row;
   row.set_tier(static_cast<uint32_t>(record.tier));
@@ -43,7 +38,8 @@ absl::StatusOr<ConsentRecord> DecodeConsent(std::string_view bytes) {
 }
 
 absl::StatusOr<std::optional<ConsentRecord>> ConsentStore::Get() const {
-  const absl::StatusOr<std::string> row = database_.Get(ColumnFamily::kConsent, kConsentKey);
+  const absl::StatusOr<std::string> row =
+      database_.Get(ColumnFamily::kConsent, consent_rows::kOperatorKey);
   if (absl::IsNotFound(row.status())) {
     return std::nullopt;
   }
@@ -54,7 +50,7 @@ absl::StatusOr<std::optional<ConsentRecord>> ConsentStore::Get() const {
 
 absl::Status ConsentStore::Set(const ConsentRecord& record) {
   Batch batch;
-  batch.Put(ColumnFamily::kConsent, kConsentKey, EncodeConsent(record));
+  batch.Put(ColumnFamily::kConsent, consent_rows::kOperatorKey, EncodeConsent(record));
   return database_.Write(std::move(batch), Durability::kPowerLoss);
 }
 

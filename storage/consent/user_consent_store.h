@@ -3,7 +3,9 @@
 
 #pragma once
 
-#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,7 +24,8 @@ class UserConsentStore {
 
   struct Records {
     std::vector<UserConsent> read;  // in the order of their keys; the caller verifies each
-    size_t damaged = 0;             // rows that do not open or decode: they allow nothing
+    // Keys of rows that do not open or decode: each may have been a withdrawal.
+    std::set<std::string> damaged;
   };
   // The errors of Database::Scan.
   absl::StatusOr<Records> All() const;
@@ -31,8 +34,14 @@ class UserConsentStore {
   // withdrawn.
   absl::Status Put(const UserConsent& record);
 
+  // The key of a subject's row.
+  static std::string KeyOf(const ConsentSubject& subject);
+
  private:
   Database& database_;
 };
+
+// What is wrong with the plaintext of such a row. STORE_CORRUPT.
+absl::Status CheckUserConsentRow(std::string_view key, std::string_view value);
 
 }  // namespace ruvd

@@ -9,37 +9,47 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "storage/consent/consent_rows.h"
 #include "storage/db/row_key.h"
 
 namespace ruvd {
 namespace {
 
-constexpr char kWithdrawalPrefix[] = "w/";
-
 // With a hash, since one moment may need several records.
 std::string WithdrawalKey(const Withdrawal& withdrawal) {
   return RowKey()
-      .Text(kWithdrawalPrefix)
+      .Text(consent_rows::kWithdrawalPrefix)
       .U64(static_cast<uint64_t>(withdrawal.withdrawn_ms))
       .Bytes(Sha256(std::string_view(withdrawal.Encode())))
       .Take();
 }
 
+// The record of a row, if it is the one of its key.
+absl::StatusOr<Withdrawal> DecodeRow(std::string_view key, std::string_view value) {
+  absl::StatusOr<Withdrawal> withdrawal = Withdrawal::Parse(AsBytes(value));
+  if (!withdrawal.ok() || key != WithdrawalKey(*withdrawal)) {
+    return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+                 "a withdrawal does not decode or is another one; restore a backup of the store");
+  }
+  return withdrawal;
+}
+
 }  // namespace
+
+absl::Status CheckWithdrawalRow(std::string_view key, std::string_view value) {
+  return DecodeRow(key, value).status();
+}
 
 absl::StatusOr<std::vector<Withdrawal>> WithdrawalStore::All() const {
   std::vector<Withdrawal> all;
-  RETURN_IF_ERROR(database_.Scan(
-      ColumnFamily::kConsent, kWithdrawalPrefix, EndOfPrefix(kWithdrawalPrefix),
-      [&all](const RowView& view) -> absl::StatusOr<bool> {
-        absl::StatusOr<Withdrawal> withdrawal = Withdrawal::Parse(AsBytes(view.value));
-        if (!withdrawal.ok()) {
-          return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
-                       "a withdrawal does not decode; restore a backup of the store");
-        }
-        all.push_back(*std::move(withdrawal));
-        return true;
-      }));
+  RETURN_IF_ERROR(database_.Scan(ColumnFamily::kConsent, consent_rows::kWithdrawalPrefix,
+                                 EndOfPrefix(consent_rows::kWithdrawalPrefix),
+                                 [&all](const RowView& view) -> absl::StatusOr<bool> {
+                                   ASSIGN_OR_RETURN(Withdrawal withdrawal,
+                                                    DecodeRow(view.key, view.value));
+                                   all.push_back(std::move(withdrawal));
+                                   return true;
+                                 }));
   return all;
 }
 

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,5 +29,8 @@ class WithdrawalStore {
  private:
   Database& database_;
 };
+
+// What is wrong with the plaintext of such a row. STORE_CORRUPT.
+absl::Status CheckWithdrawalRow(std::string_view key, std::string_view value);
 
 }  // namespace ruvd

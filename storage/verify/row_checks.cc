@@ -7,6 +7,11 @@
 #include <string>
 
 #include "storage/changes/change_rows.h"
+#include "storage/consent/consent_rows.h"
+#include "storage/consent/consent_store.h"
+#include "storage/consent/release_source_store.h"
+#include "storage/consent/user_consent_store.h"
+#include "storage/consent/withdrawal_store.h"
 #include "storage/db/row_key.h"
 #include "storage/ledger/privacy_ledger_store.h"
 #include "storage/patterns/pattern_rows.h"
@@ -163,6 +168,25 @@ absl::Status CheckChangeRows(Database& database, StoreReport* report) {
   return database.Scan(ColumnFamily::kChange, "", "", check, RowComplaints::PassOver);
 }
 
+absl::Status CheckConsentRows(Database& database, StoreReport* report) {
+  RowComplaints complaints("consent", report);
+  const auto check = [&](const RowView& row) -> absl::StatusOr<bool> {
+    if (row.key == consent_rows::kOperatorKey) {
+      complaints.Ok(row.key, DecodeConsent(row.value).status());
+    } else if (row.key.starts_with(consent_rows::kUserPrefix)) {
+      complaints.Ok(row.key, CheckUserConsentRow(row.key, row.value));
+    } else if (row.key.starts_with(consent_rows::kWithdrawalPrefix)) {
+      complaints.Ok(row.key, CheckWithdrawalRow(row.key, row.value));
+    } else if (row.key.starts_with(consent_rows::kReleasePrefix)) {
+      complaints.Ok(row.key, CheckReleaseSourceRow(row.key, row.value));
+    } else {
+      complaints.Add(row.key, "the key is none of a consent");
+    }
+    return true;
+  };
+  return database.Scan(ColumnFamily::kConsent, "", "", check, RowComplaints::PassOver);
+}
+
 absl::Status CheckLedger(Database& database, StoreReport* report) {
   const auto ledger = PrivacyLedgerStore::Open(database, {.read_only = true});
   if (!ledger.ok()) {
@@ -180,6 +204,7 @@ std::vector<StoreCheck> RowChecks() {
           {"edge", CheckEdgeRows},
           {"oplog", CheckOplogRows},
           {"change", CheckChangeRows},
+          {"consent", CheckConsentRows},
           {"ledger", CheckLedger}};
 }
 

@@ -23,6 +23,9 @@ absl::Status CheckEdgeRows(Database& database, StoreReport* report);
 absl::Status CheckOplogRows(Database& database, StoreReport* report);
 // Changes that learning made, and what was there before them.
 absl::Status CheckChangeRows(Database& database, StoreReport* report);
+// The operator's consent, those of users, and what was taken back; signatures are the node's to
+// check, which knows the key.
+absl::Status CheckConsentRows(Database& database, StoreReport* report);
 // The whole chain, its head's row and its head's file.
 absl::Status CheckLedger(Database& database, StoreReport* report);
 

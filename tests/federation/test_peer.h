@@ -33,6 +33,7 @@ struct Answers {
   std::vector<Frame> frames;
   std::vector<Item> accepted;
   std::vector<Digest> dropped;
+  std::vector<Digest> withdrawn;
   std::vector<std::string> refused;  // reasons
   std::string closed;                // reason of the last CloseLink
   std::vector<std::string> dials;
@@ -45,6 +46,8 @@ struct Answers {
         accepted.push_back(accept->item);
       } else if (auto* drop = std::get_if<ItemDropped>(&action)) {
         dropped.push_back(drop->id);
+      } else if (auto* back = std::get_if<ItemWithdrawn>(&action)) {
+        withdrawn.push_back(back->item.id);
       } else if (auto* refuse = std::get_if<MessageRefused>(&action)) {
         refused.push_back(ReasonOf(refuse->status));
         EXPECT_FALSE(MessageOf(refuse->status).empty());

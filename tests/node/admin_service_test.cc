@@ -48,7 +48,7 @@ class StoppedFederation final : public FederationActor {
   void SetConsent(ConsentTier, std::function<void(absl::StatusOr<ConsentAnswer>)> done) override {
     done(Stopped());
   }
-  void OnConsentsChanged(std::function<void(absl::StatusOr<uint32_t>)> done) override {
+  void OnConsentsChanged(std::function<void(absl::StatusOr<ConsentsAnswer>)> done) override {
     done(Stopped());
   }
   void Preview(ConsentTier, std::function<void(absl::StatusOr<ReleasePreview>)> done) override {

@@ -221,6 +221,18 @@ TEST_F(CliPrivacyTest, StatusSaysTierBudgetAndWhatIsLeft) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("private"), HasSubstr("not signed by this node's key")));
 }
 
+// The defaults refuse every update of one node: what would not be refused has to be said.
+TEST_F(CliPrivacyTest, StatusSaysWhatANoisedUpdateNeeds) {
+  Put("a", "1");
+  const json status = RunJson({"privacy", "status"});
+  const double snr = status["next_snr_of_one"];
+  EXPECT_LT(snr, 1);
+  EXPECT_NEAR(status["needed_nodes"].get<double>(), std::ceil(1 / (snr * snr)), 1);
+  EXPECT_GT(status["needed_epsilon"], status["next_epsilon"]);
+  EXPECT_EQ(Run({"privacy", "status"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("node(s) reach together"), HasSubstr("an epsilon of")));
+}
+
 TEST_F(CliPrivacyTest, AnEmptyLedgerIsFine) {
   Put("a", "1");
   EXPECT_EQ(RunJson({"privacy", "status"})["entries"], 0);

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -37,6 +38,12 @@ class ConsentBookTest : public DatabaseTest {
                   .expires_ms = kBookDay},
                  now_ms)
         .status();
+  }
+  // Makes the row of a user one that does not decode.
+  void Damage(const std::string& user) {
+    Batch batch;
+    batch.Put(ColumnFamily::kConsent, UserConsentStore::KeyOf({.id = user}), "x");
+    ASSERT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
   }
   bool MayShare(const std::string& user, const std::string& session, ConsentTier tier,
                 int64_t now_ms = kBookNow) const {
@@ -105,13 +112,49 @@ TEST_F(ConsentBookTest, ARecordOfAnotherNodeAllowsNothing) {
   EXPECT_FALSE(MayPrepare("alice"));
 }
 
-TEST_F(ConsentBookTest, WhoeverIsBehindAReleaseAndSaidSomethingSinceIsFound) {
-  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
-  const Contributor alice[] = {book_->ContributorOf({.user_id = "alice"})};
-  EXPECT_FALSE(book_->ChangedSince(alice, kBookNow, kBookNow + 10));
-  EXPECT_TRUE(book_->ChangedSince(alice, kBookNow, kBookNow + kBookDay)) << "it ended";
+// Found by review: a damaged row was taken for none, and a withdrawal was lost with it.
+TEST_F(ConsentBookTest, ADamagedWithdrawalIsNotTakenForSilence) {
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kSession, "s", consent_purposes::kAll).ok());
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "bob", consent_purposes::kAll).ok());
   ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", 0, ConsentTier::kPrivate, 6'000).ok());
-  EXPECT_TRUE(book_->ChangedSince(alice, kBookNow, 6'001)) << "it was withdrawn";
+  constexpr int64_t kAfter = 7'000;
+  ASSERT_FALSE(MayShare("alice", "s", ConsentTier::kDp, kAfter)) << "withdrawn";
+  Damage("alice");
+  Open();
+  EXPECT_FALSE(MayShare("alice", "s", ConsentTier::kDp, kAfter)) << "the withdrawal may be hers";
+  EXPECT_FALSE(MayShare("carol", "s", ConsentTier::kDp, kAfter)) << "or anybody's";
+  EXPECT_FALSE(MayShare("", "t", ConsentTier::kDp, kAfter)) << "or that of the session";
+  EXPECT_TRUE(MayShare("bob", "", ConsentTier::kDp, kAfter)) << "what bob said is known";
+  EXPECT_TRUE(MayShare("", "", ConsentTier::kDp, kAfter)) << "nobody's";
+  const Contributor alice[] = {book_->ContributorOf({.session_id = "s", .user_id = "alice"})};
+  EXPECT_EQ(ReasonOf(book_->ForRelease(ConsentTier::kDp, kAfter)
+                         .RequireAll(alice, consent_purposes::kAll, ConsentTier::kDp, kAfter)),
+            reasons::kConsentDamaged);
+}
+
+TEST_F(ConsentBookTest, WhoeverIsAskedAgainRepairsTheDamage) {
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", 0, ConsentTier::kPrivate).ok());
+  Damage("alice");
+  Open();
+  ASSERT_FALSE(MayShare("", "t", ConsentTier::kDp));
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
+  EXPECT_TRUE(MayShare("", "t", ConsentTier::kDp));
+  EXPECT_TRUE(MayShare("alice", "t", ConsentTier::kDp));
+}
+
+TEST_F(ConsentBookTest, ARecordOfAnotherKeyHoldsItsSubjectBack) {
+  const auto foreign = UserConsent::Sign({.subject = {.id = "alice"},
+                                          .widest = ConsentTier::kPrivate,
+                                          .granted_ms = 1,
+                                          .expires_ms = kBookDay},
+                                         NodeKey::FromSeed(test::SeedOf(2)));
+  ASSERT_TRUE(store_->Put(*foreign).ok());
+  Open();
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kSession, "s", consent_purposes::kAll).ok());
+  EXPECT_FALSE(MayShare("alice", "s", ConsentTier::kDp)) << "it may have been a withdrawal";
+  EXPECT_TRUE(MayShare("carol", "s", ConsentTier::kDp));
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
+  EXPECT_TRUE(MayShare("alice", "s", ConsentTier::kDp));
 }
 
 TEST_F(ConsentBookTest, AReleaseAsksTheOperatorAndEverybodyElse) {

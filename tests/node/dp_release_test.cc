@@ -124,7 +124,19 @@ TEST_F(DpReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedWithTheFigureAndCost
   EXPECT_THAT(MessageOf(refused), HasSubstr("allow a larger epsilon"));
   EXPECT_EQ(Spent(), 0u);
   EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kSignalTooWeak);
-  EXPECT_LT(release_->View().snr, 1);
+  const DpReleaseView view = release_->View();
+  EXPECT_LT(view.snr, 1);
+  // What is said to suffice does, and little less does not.
+  Open({.epsilon = view.needed_epsilon * 1.01, .node_epsilon = 2 * view.needed_epsilon});
+  EXPECT_TRUE(release_->Check().ok()) << release_->Check();
+  EXPECT_EQ(release_->View().needed_epsilon, 0);
+  Open({.epsilon = view.needed_epsilon * 0.9, .node_epsilon = 2 * view.needed_epsilon});
+  EXPECT_EQ(ReasonOf(release_->Check()), reasons::kSignalTooWeak);
+  Open({.epsilon = 1});
+  release_->SetContributors(static_cast<size_t>(view.needed_contributors));
+  EXPECT_TRUE(release_->Check().ok()) << release_->Check();
+  release_->SetContributors(static_cast<size_t>(view.needed_contributors) - 1);
+  EXPECT_EQ(ReasonOf(release_->Check()), reasons::kSignalTooWeak);
   // More nodes average more noise away.
   release_->SetContributors(1000);
   EXPECT_TRUE(Release().ok());

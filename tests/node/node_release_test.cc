@@ -65,8 +65,10 @@ TEST_F(NodeReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedAndTheNodeGoesOn) 
   Start();
   Teach("", kLesson);
   ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << err_.str();
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("tier dp: 0 items"), HasSubstr("SIGNAL_TOO_WEAK"),
-                                HasSubstr("allow a larger epsilon")));
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("tier dp: 0 items"), HasSubstr("SIGNAL_TOO_WEAK"),
+                    HasSubstr("allow a larger epsilon"), HasSubstr("node(s) instead of 1"),
+                    HasSubstr("hides little"), HasSubstr("the unit is the node")));
   EXPECT_EQ(Release().refusal_reason(), reasons::kSignalTooWeak);
   EXPECT_EQ(Release().spent_epsilon(), 0);
   EXPECT_TRUE(Generate(Request("The lighthouse", 4)).status.ok());

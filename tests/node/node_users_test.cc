@@ -5,7 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
 #include <sstream>
+#include <string>
 
 #include "node/cli/client.h"
 #include "node/cli/command.h"
@@ -60,6 +62,27 @@ class NodeUsersTest : public NodeTest {
     EXPECT_EQ(RunCommandLine({"store", verb, "--node.data_dir", config_.node.data_dir}, context), 0)
         << out.str();
     Start();
+  }
+  void Allow(const std::string& user) {
+    admin::v1::SetUserConsentRequest request;
+    request.set_user_id(user);
+    request.set_training(true);
+    request.set_sharing(true);
+    request.set_widest(pattern::v1::SHARING_TIER_DP);
+    request.set_days(1);
+    EXPECT_TRUE(NodeClient(node_->api_address()).SetUserConsent(request).ok());
+  }
+  // Users whose lessons may be shared, by name.
+  std::set<std::string> Agreeing() {
+    std::set<std::string> users;
+    const auto listed = NodeClient(node_->api_address()).ListUserConsents();
+    EXPECT_TRUE(listed.ok()) << listed.status();
+    for (const auto& consent : listed->consents()) {
+      if (consent.sharing()) {
+        users.insert(consent.user_id());
+      }
+    }
+    return users;
   }
   void Erase(const std::string& user) {
     std::ostringstream out;
@@ -137,6 +160,38 @@ TEST_F(NodeUsersTest, WhatIsUnderWayWhenItsUserIsErasedIsNotStored) {
     EXPECT_TRUE(Similar().empty());
     Restart();
   }
+}
+
+// Found by review: what had been learned from an erased user went on being shared.
+TEST_F(NodeUsersTest, AnErasedUsersConsentIsWithdrawn) {
+  Start();
+  Say("alice", "a");
+  Allow("alice");
+  Allow("bob");
+  ASSERT_THAT(Agreeing(), testing::ElementsAre("alice", "bob"));
+  Erase("alice");
+  EXPECT_THAT(Agreeing(), testing::ElementsAre("bob"));
+  Restart();
+  EXPECT_THAT(Agreeing(), testing::ElementsAre("bob"));
+  Erase("bob");  // of whom nothing else is stored
+  EXPECT_THAT(Agreeing(), testing::IsEmpty());
+}
+
+TEST_F(NodeUsersTest, AUserErasedFromAStoppedStoreTakesTheConsentBack) {
+  Start();
+  Say("alice", "a");
+  Allow("alice");
+  ASSERT_TRUE(node_->Drain(kDrain).ok());
+  node_.reset();
+  std::ostringstream out;
+  CommandContext context{.out = out, .err = out, .environment = {}, .start_node = nullptr};
+  EXPECT_EQ(
+      RunCommandLine(
+          {"store", "erase", "--user", "alice", "--node.data_dir", config_.node.data_dir}, context),
+      0)
+      << out.str();
+  Start();
+  EXPECT_THAT(Agreeing(), testing::IsEmpty());
 }
 
 TEST_F(NodeUsersTest, ASessionIsOfItsFirstUserOnly) {

@@ -5,12 +5,18 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/limits.h"
+#include "node/reasons.h"
 #include "storage/patterns/pattern_store.h"
+#include "tests/federation/fixture.h"
 #include "tests/node/database_fixture.h"
 
 namespace ruvd {
@@ -33,6 +39,20 @@ SharedPattern Shared(uint16_t n, int64_t created_ms) {
   shared.created_ms = created_ms;
   shared.centroid = {1, 0, 0, 0};
   return shared;
+}
+
+Item WithdrawalOf(const NodeId& origin, const std::vector<PatternId>& patterns, int64_t at_ms) {
+  const auto record =
+      Withdrawal::Sign({}, /*everything=*/false, at_ms, NodeKey::FromSeed(KeySeed{1}), patterns);
+  return {.kind = ItemKind::kWithdrawal,
+          .origin = origin,
+          .payload = std::make_shared<const std::string>(record->Encode())};
+}
+
+Item ItemOf(const SharedPattern& shared, const NodeId& origin) {
+  return {.kind = ItemKind::kPattern,
+          .origin = origin,
+          .payload = std::make_shared<const std::string>(EncodeSharedPattern(shared))};
 }
 
 class PeerPatternsTest : public DatabaseTest {
@@ -84,7 +104,7 @@ TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
 
 TEST_F(PeerPatternsTest, NobodyReplacesThePatternOfAnother) {
   ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
-  EXPECT_EQ(ReasonOf(peers_->Store(Shared(1, 300), Node(3))), reasons::kUpdateInvalid);
+  EXPECT_EQ(ReasonOf(peers_->Store(Shared(1, 300), Node(3))), reasons::kPatternTaken);
   EXPECT_EQ(store_->Get(Shared(1, 0).id)->origin, Node(2));
 }
 
@@ -92,6 +112,52 @@ TEST_F(PeerPatternsTest, ADeletedPatternDoesNotComeBack) {
   ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
   ASSERT_TRUE(store_->Delete(Shared(1, 0).id).ok());
   ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2)).ok());
+  EXPECT_EQ(store_->size(), 0U);
+}
+
+TEST_F(PeerPatternsTest, WhatIsBelowTheGateIsRefusedAndCounted) {
+  peers_ = std::make_unique<PeerPatterns>(*store_, frame_, Node(1),
+                                          PatternGate{.quality = 0.5F, .examples = 10});
+  const NodeKey key = NodeKey::FromSeed(test::SeedOf(1));
+  const auto core = GossipCore::Create(test::ConfigFor(key, 1), key, test::EntropyOf(1), 1,
+                                       test::At(std::chrono::seconds(1)))
+                        .value();
+  uint16_t next = 1;
+  const auto store = [&](float quality, uint32_t examples, uint8_t origin) {
+    SharedPattern shared = Shared(next++, 200);
+    shared.quality = quality;
+    shared.examples = examples;
+    EXPECT_TRUE(peers_->Store(ItemOf(shared, Node(origin)), *core).ok());
+  };
+  store(0.5F, 10, 2);
+  store(0.49F, 10, 2);
+  store(1, 9, 2);
+  next = 1;
+  store(1, 10, 3);
+  EXPECT_EQ(store_->size(), 1U);
+  EXPECT_EQ(peers_->refused(), (std::map<std::string, uint64_t>{{reasons::kPatternTaken, 1},
+                                                                {reasons::kPatternTooWeak, 2}}));
+}
+
+TEST_F(PeerPatternsTest, WhatItsOriginWithdrawsIsRemovedAndComesBackOnlyNewer) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  ASSERT_TRUE(peers_->Store(Shared(2, 400), Node(2)).ok());
+  const std::vector<PatternId> named = {Shared(1, 0).id, Shared(2, 0).id, Shared(3, 0).id};
+  ASSERT_TRUE(peers_->Withdraw(WithdrawalOf(Node(3), named, 500)).ok());
+  EXPECT_EQ(store_->size(), 2U) << "of another origin";
+  ASSERT_TRUE(peers_->Withdraw(WithdrawalOf(Node(2), named, 300)).ok());
+  EXPECT_EQ(store_->size(), 1U) << "the other one is newer";
+  ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2), 300).ok());
+  EXPECT_EQ(store_->size(), 1U);
+  ASSERT_TRUE(peers_->Store(Shared(1, 301), Node(2), 300).ok());
+  EXPECT_EQ(store_->Get(Shared(1, 0).id)->updated_ms, 301);
+}
+
+TEST_F(PeerPatternsTest, AWithdrawnItemRemovesItsOwnVersionOnly) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  ASSERT_TRUE(peers_->Remove(ItemOf(Shared(1, 100), Node(2))).ok());
+  EXPECT_EQ(store_->size(), 1U);
+  ASSERT_TRUE(peers_->Remove(ItemOf(Shared(1, 200), Node(2))).ok());
   EXPECT_EQ(store_->size(), 0U);
 }
 

@@ -29,6 +29,9 @@ class WithdrawalTest : public testing::Test {
   Withdrawal Of(std::vector<Digest> items) const {
     return Withdrawal::Sign(std::move(items), false, 5000, key_).value();
   }
+  Withdrawal OfPatterns(std::vector<Withdrawal::PatternName> patterns) const {
+    return Withdrawal::Sign({}, false, 5000, key_, std::move(patterns)).value();
+  }
   ProvenanceInput Mine(uint8_t item, int64_t created_ms = 1000) const {
     return {.item = Item(item), .origin = key_.id(), .created_ms = created_ms};
   }
@@ -40,7 +43,9 @@ class WithdrawalTest : public testing::Test {
 
 TEST_F(WithdrawalTest, RecordsAreSignedAndReadAsTheyWere) {
   const Withdrawal all = Withdrawal::Sign({}, true, 5000, key_).value();
-  for (const Withdrawal& record : {Of({Item(3), Item(1)}), all}) {
+  const Withdrawal both =
+      Withdrawal::Sign({Item(1)}, false, 5000, key_, {Withdrawal::PatternName{2}}).value();
+  for (const Withdrawal& record : {Of({Item(3), Item(1)}), all, both}) {
     const std::string good = record.Encode();
     EXPECT_EQ(Withdrawal::Parse(AsBytes(good)).value(), record);
     EXPECT_TRUE(record.Verify(key_.public_key()).ok());
@@ -65,6 +70,13 @@ TEST_F(WithdrawalTest, HasTheBytesOfTheDocument) {
             "6e53ff25b355f10de088130000000000000001005555555555555555555555555555555555555555555555"
             "555555555555555555ec7cdfe5100d7d2a3a73265e2dc155ed748fd2c8907fbb6bcb6aa6a8903a0ac07e33"
             "7af33b50ecfc6140d97f0a4349129125b1c3c63850d217e798e649f6560e");
+  Withdrawal::PatternName pattern;
+  pattern.fill(0x66);
+  EXPECT_EQ(ToHex(AsBytes(OfPatterns({pattern}).Encode())),
+            "525556444c4c4d2d57495448445241572d763200a91adc307a438dd6a95b8c858d9b5e1dcee51c0101b7cb"
+            "6e53ff25b355f10de08813000000000000000000010066666666666666666666666666666666aa32688ab3"
+            "29be004682fde0157a366cb8936520acc4a1dae8b3bfba02ca4ae31291fea90fe46e8c75dfce42eaf1d018"
+            "a2a86251063a671b11705f882f3cd00f");
 }
 
 TEST_F(WithdrawalTest, WithdrawsSomethingAndEachOnce) {
@@ -88,6 +100,18 @@ TEST_F(WithdrawalTest, CoversItsOwnNodesItemsOnly) {
   EXPECT_TRUE(all.Covers(Item(2), key_.id(), 5000));
   EXPECT_FALSE(all.Covers(Item(2), key_.id(), 5001));
   EXPECT_FALSE(all.Covers(Item(2), NodeId{9}, 1000));
+}
+
+TEST_F(WithdrawalTest, CoversVersionsOfItsOwnPatternsUntilThen) {
+  const Withdrawal some = OfPatterns({{1}, {2}});
+  EXPECT_TRUE(some.CoversPattern({2}, key_.id(), 5000));
+  EXPECT_FALSE(some.CoversPattern({2}, key_.id(), 5001)) << "a newer one";
+  EXPECT_FALSE(some.CoversPattern({3}, key_.id(), 1000));
+  EXPECT_FALSE(some.CoversPattern({2}, NodeId{9}, 1000));
+  EXPECT_FALSE(some.Covers(Item(2), key_.id(), 1000));
+  EXPECT_TRUE(some.Includes(OfPatterns({{2}})));
+  EXPECT_FALSE(OfPatterns({{2}}).Includes(some));
+  EXPECT_FALSE(some.Includes(Of({Item(1)})));
 }
 
 TEST_F(WithdrawalTest, WhatHoldsTheWithdrawnIsBuiltAnewParentsFirst) {
@@ -130,8 +154,12 @@ TEST_F(WithdrawalTest, AnIndexHasNoLooseEnds) {
 TEST_F(WithdrawalTest, SaysWhatRemains) {
   EXPECT_THAT(ResidualStatement({}), testing::HasSubstr("Nothing was released"));
   EXPECT_THAT(ResidualStatement({.releases = 3, .epsilon = 2.5, .delta = 1e-6}),
-              testing::AllOf(testing::HasSubstr("3 release(s)"),
+              testing::AllOf(testing::HasSubstr("3 noised release(s)"),
                              testing::HasSubstr("epsilon 2.500 at delta 1.0e-06")));
+  // Found by thinking: whoever had shared plainly was told that nothing was released.
+  EXPECT_THAT(ResidualStatement({.plain = true}),
+              testing::AllOf(testing::HasSubstr("no epsilon bounds"),
+                             testing::Not(testing::HasSubstr("Nothing was released"))));
 }
 
 }  // namespace

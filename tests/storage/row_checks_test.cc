@@ -8,6 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "storage/consent/consent_store.h"
+#include "storage/consent/user_consent_store.h"
+#include "storage/consent/withdrawal_store.h"
 #include "storage/graph/graph_rows.h"
 #include "storage/graph/graph_store.h"
 #include "storage/ledger/ledger_rows.h"
@@ -49,6 +52,15 @@ class RowChecksTest : public WitnessTest {
     const auto graph = GraphStore::Open(*database_).value();
     ASSERT_TRUE(graph->Put(edge_, 0.5F).ok());
     ASSERT_TRUE(graph->RemoveNode({GraphNodeKind::kWitness, "w"}).ok());
+    const NodeKey key = NodeKey::FromSeed(KeySeed{1});
+    ASSERT_TRUE(ConsentStore(*database_).Set(ConsentRecord::Sign(ConsentTier::kDp, 1, key)).ok());
+    ASSERT_TRUE(UserConsentStore(*database_)
+                    .Put(UserConsent::Sign(
+                             {.subject = {.id = "ann"}, .granted_ms = 1, .expires_ms = 2}, key)
+                             .value())
+                    .ok());
+    withdrawal_ = Withdrawal::Sign({Digest{5}}, /*everything=*/false, 3, key).value();
+    ASSERT_TRUE(WithdrawalStore(*database_).Put(withdrawal_).ok());
     const auto ledger = PrivacyLedgerStore::Open(
                             *database_, {.budgets = {{.unit = PrivacyUnit::kNode, .rho_q32 = 9}}})
                             .value();
@@ -87,6 +99,7 @@ class RowChecksTest : public WitnessTest {
     return report.ok() ? "" : report.problems.front();
   }
 
+  Withdrawal withdrawal_;
   const EdgeKey edge_{
       {GraphNodeKind::kSession, "a"}, EdgeType::kSimilar, {GraphNodeKind::kSession, "b"}};
 };
@@ -127,6 +140,21 @@ TEST_F(RowChecksTest, ARowThatDoesNotDecodeIsAProblemInEveryFamily) {
   EXPECT_THAT(Problem(ColumnFamily::kEdge, graph::EdgeRowKey(edge_), "\x0A"),
               HasSubstr("STORE_CORRUPT"));
   EXPECT_THAT(Problem(ColumnFamily::kLedger, ledger::EntryKey(1), "x"), HasSubstr("LEDGER_BROKEN"));
+  EXPECT_TRUE(Check().ok());
+}
+
+// Found by review: only the operator's row was looked at.
+TEST_F(RowChecksTest, ADamagedConsentOrWithdrawalIsAProblem) {
+  const std::string ann = UserConsentStore::KeyOf({.id = "ann"});
+  EXPECT_THAT(Problem(ColumnFamily::kConsent, "consent", "\x0A"), HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kConsent, ann, "x"), HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kConsent, UserConsentStore::KeyOf({.id = "bob"}),
+                      database_->Get(ColumnFamily::kConsent, ann).value()),
+              HasSubstr("another one's"));
+  EXPECT_THAT(Problem(ColumnFamily::kConsent, "w/x", withdrawal_.Encode()),
+              HasSubstr("is another one"));
+  EXPECT_THAT(Problem(ColumnFamily::kConsent, "w/x", "x"), HasSubstr("STORE_CORRUPT"));
+  EXPECT_THAT(Problem(ColumnFamily::kConsent, "x", ""), HasSubstr("none of a consent"));
   EXPECT_TRUE(Check().ok());
 }
 

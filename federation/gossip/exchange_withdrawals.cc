@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What ItemExchange does with what members take back.
+
+#include "base/bytes.h"
+#include "federation/gossip/exchange.h"
+
+namespace ruvd {
+
+bool ItemExchange::Wanted(const Item& item) {
+  const bool covered = withdrawals_.Covers(item);
+  if (!covered) {
+    const auto withdrawal = item.kind == ItemKind::kWithdrawal
+                                ? Withdrawal::Parse(AsBytes(*item.payload))
+                                : absl::StatusOr<Withdrawal>(absl::NotFoundError(""));
+    if (!withdrawal.ok() || !withdrawals_.Knows(*withdrawal)) {
+      return true;
+    }
+  } else {
+    outbox_->Refuse(/*link=*/0, WithdrawnItem(ToHex(item.origin).substr(0, 16)));
+  }
+  table_.Bury(item.id, item.expires_ms);
+  holders_.erase(item.id);
+  return false;
+}
+
+void ItemExchange::Apply(const Item& item) {
+  if (const auto withdrawal = Withdrawal::Parse(AsBytes(*item.payload)); withdrawal.ok()) {
+    for (const Digest& id : withdrawals_.SupersededBy(*withdrawal)) {
+      DropAll([&id](const Item& older) { return older.id == id; }, /*withdrawn=*/false);
+    }
+  }
+  withdrawals_.Add(item);
+  DropAll(
+      [this, &item](const Item& other) {
+        return other.origin == item.origin && withdrawals_.Covers(other);
+      },
+      /*withdrawn=*/true);
+}
+
+}  // namespace ruvd

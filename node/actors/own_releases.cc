@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/own_releases.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace ruvd {
+
+absl::Status OwnReleases::Load() {
+  if (store_ == nullptr) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(std::vector<ReleaseSources> stored, store_->All());
+  for (ReleaseSources& sources : stored) {
+    const Digest item = sources.item;
+    releases_[item] = std::move(sources);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OwnReleases::Note(ReleaseSources sources) {
+  if (store_ != nullptr) {
+    RETURN_IF_ERROR(store_->Put(sources));
+  }
+  const Digest item = sources.item;
+  releases_[item] = std::move(sources);
+  return absl::OkStatus();
+}
+
+void OwnReleases::KeepOnly(const std::set<Digest>& live) {
+  Forget(Where([&live](const ReleaseSources& sources) { return !live.contains(sources.item); }));
+}
+
+void OwnReleases::Forget(std::span<const Digest> items) {
+  for (const Digest& item : items) {
+    releases_.erase(item);
+  }
+  if (store_ != nullptr) {
+    if (const absl::Status deleted = store_->Delete(items); !deleted.ok()) {
+      spdlog::warn("what {} update(s) were made of could not be deleted: {}", items.size(),
+                   MessageOf(deleted));
+    }
+  }
+}
+
+const ReleaseSources* OwnReleases::Find(const Digest& item) const {
+  const auto found = releases_.find(item);
+  return found == releases_.end() ? nullptr : &found->second;
+}
+
+const ReleaseSources* OwnReleases::Newest() const {
+  const auto newest = std::ranges::max_element(releases_, {}, [](const auto& entry) {
+    return std::pair(entry.second.created_ms, entry.first);
+  });
+  return newest == releases_.end() ? nullptr : &newest->second;
+}
+
+std::vector<Digest> OwnReleases::Where(
+    const std::function<bool(const ReleaseSources&)>& which) const {
+  std::vector<Digest> items;
+  for (const auto& [item, sources] : releases_) {
+    if (which(sources)) {
+      items.push_back(item);
+    }
+  }
+  return items;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+
+#include "absl/status/status.h"
+#include "base/bytes.h"
+#include "storage/consent/release_source_store.h"
+#include "storage/patterns/pattern.h"
+
+namespace ruvd {
+
+// What the updates were made of that this node offers, also after a restart. Not thread-safe.
+class OwnReleases {
+ public:
+  // `store` may be null: then nothing outlives this.
+  explicit OwnReleases(ReleaseSourceStore* store) : store_(store) {}
+
+  // Reads what an earlier life of the node noted. The errors of ReleaseSourceStore::All.
+  absl::Status Load();
+  // Notes a release, durably. The errors of ReleaseSourceStore::Put: then nothing is noted.
+  absl::Status Note(ReleaseSources sources);
+  // Forgets all but `live`; what the disk does not forget is forgotten after the next start.
+  void KeepOnly(const std::set<Digest>& live);
+  void Forget(std::span<const Digest> items);
+
+  // nullptr: nobody knows.
+  const ReleaseSources* Find(const Digest& item) const;
+  // nullptr: there is none.
+  const ReleaseSources* Newest() const;
+  std::vector<Digest> Where(const std::function<bool(const ReleaseSources&)>& which) const;
+  const std::map<Digest, ReleaseSources>& all() const { return releases_; }
+
+ private:
+  ReleaseSourceStore* const store_;
+  std::map<Digest, ReleaseSources> releases_;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+// Keys of the family `consent` (docs/store-format.md). Internal to storage.
+namespace ruvd::consent_rows {
+
+inline constexpr char kOperatorKey[] = "consent";
+inline constexpr char kUserPrefix[] = "u/";
+inline constexpr char kReleasePrefix[] = "r/";
+inline constexpr char kWithdrawalPrefix[] = "w/";
+
+}  // namespace ruvd::consent_rows

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a member takes back leaves all nodes, and does not come again.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/gossip/reconcile.h"
+#include "federation/reasons.h"
+#include "privacy/reasons.h"
+#include "tests/federation/test_peer.h"
+
+namespace ruvd::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class WithdrawalItemTest : public ::testing::Test {
+ protected:
+  static void SpeakNew(LocalNode& local) { local.version_max = limits::kVersionWithWithdrawals; }
+  // A push whose payload is asked for and served; what the last chunk caused.
+  Answers Give(TestPeer& peer, ItemKind kind, const std::string& payload) {
+    return peer.Serve(peer.Push(peer.Manifest(kind, payload)), payload);
+  }
+  Answers GiveDelta(TestPeer& peer, uint64_t seed) {
+    return Give(peer, ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(seed)));
+  }
+  Answers GivePattern(TestPeer& peer, int64_t created_ms) {
+    SharedPattern pattern = PatternOf(1);
+    pattern.created_ms = created_ms;
+    return Give(peer, ItemKind::kPattern, EncodeSharedPattern(pattern));
+  }
+  Answers TakeBack(TestPeer& peer, std::vector<Digest> items,
+                   std::vector<Withdrawal::PatternName> patterns = {}, int64_t at_ms = kWallStart) {
+    const auto withdrawal = Withdrawal::Sign(std::move(items), /*everything=*/false, at_ms,
+                                             peer.key(), std::move(patterns));
+    EXPECT_TRUE(withdrawal.ok()) << withdrawal.status();
+    return Give(peer, ItemKind::kWithdrawal, withdrawal->Encode());
+  }
+  // What the node says to a peer without any items that compares its own.
+  static Answers Compare(TestPeer& peer) {
+    const std::map<Digest, Item> none;
+    Frame frame;
+    *frame.mutable_recon_open() = OpenReconciliation(ItemSource(none));
+    return peer.Send(frame);
+  }
+  std::vector<ItemKind> Kinds() {
+    std::vector<ItemKind> kinds;
+    for (const Item& item : node_.core().Items()) {
+      kinds.push_back(item.kind);
+    }
+    return kinds;
+  }
+
+  CoreUnderTest node_;
+  TestPeer peer_{node_, 1, 1, SpeakNew};
+  TestPeer other_{node_, 2, 2, SpeakNew};
+};
+
+TEST_F(WithdrawalItemTest, WhatItsSenderTakesBackIsDroppedAndStaysAway) {
+  ASSERT_EQ(peer_.Dial().closed, "");
+  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
+  const Envelope manifest = peer_.Manifest(ItemKind::kAdapterDelta, payload);
+  const Answers given = peer_.Serve(peer_.Push(manifest), payload);
+  ASSERT_EQ(given.accepted.size(), 1u);
+  const Digest id = given.accepted[0].id;
+  const Answers taken = TakeBack(peer_, {id});
+  ASSERT_EQ(taken.accepted.size(), 1u) << "kept, and passed on";
+  EXPECT_THAT(taken.withdrawn, ElementsAre(id));
+  EXPECT_THAT(taken.dropped, ElementsAre(id));
+  EXPECT_THAT(Kinds(), ElementsAre(ItemKind::kWithdrawal));
+  EXPECT_TRUE(node_.core().NewestDeltas().empty()) << "the next round is without it";
+  ASSERT_EQ(other_.Dial().closed, "");
+  EXPECT_THAT(other_.Push(manifest).accepted, IsEmpty());
+  EXPECT_THAT(Kinds(), ElementsAre(ItemKind::kWithdrawal));
+}
+
+TEST_F(WithdrawalItemTest, AWithdrawalThatComesFirstKeepsTheItemOutAndBlamesNobody) {
+  ASSERT_EQ(peer_.Dial().closed, "");
+  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
+  const Envelope manifest = peer_.Manifest(ItemKind::kAdapterDelta, payload);
+  TakeBack(peer_, {MessageId(manifest)});
+  ASSERT_EQ(other_.Dial().closed, "");
+  const double before = node_.core().ScoreOf(other_.key().id());
+  const Answers passed_on = other_.Push(manifest);
+  EXPECT_THAT(passed_on.refused, ElementsAre(reasons::kWithdrawn));
+  EXPECT_EQ(passed_on.Find(Frame::kChunkRequest), nullptr);
+  EXPECT_EQ(passed_on.closed, "");
+  EXPECT_EQ(node_.core().ScoreOf(other_.key().id()), before);
+}
+
+TEST_F(WithdrawalItemTest, NobodyTakesBackWhatAnotherNodeSent) {
+  ASSERT_EQ(peer_.Dial().closed, "");
+  ASSERT_EQ(other_.Dial().closed, "");
+  const Answers given = GiveDelta(peer_, 1);
+  const Answers pattern = GivePattern(peer_, kWallStart);
+  ASSERT_EQ(given.accepted.size() + pattern.accepted.size(), 2u);
+  TakeBack(other_, {given.accepted[0].id}, {PatternOf(1).id});
+  EXPECT_EQ(node_.core().Items().size(), 3u);
+  const auto forged = Withdrawal::Sign({given.accepted[0].id}, false, kWallStart, peer_.key());
+  const Answers passed_on = Give(other_, ItemKind::kWithdrawal, forged->Encode());
+  EXPECT_THAT(passed_on.refused, ElementsAre(reasons::kWithdrawalInvalid));
+  EXPECT_EQ(node_.core().Items().size(), 3u);
+}
+
+// The newer of a pattern's version and its withdrawal holds, in whatever order they come.
+TEST_F(WithdrawalItemTest, AForgottenPatternComesBackOnlyAsANewerOne) {
+  ASSERT_EQ(peer_.Dial().closed, "");
+  ASSERT_EQ(GivePattern(peer_, kWallStart + 1).accepted.size(), 1u);
+  const auto name = PatternOf(1).id;
+  EXPECT_EQ(TakeBack(peer_, {}, {name}, kWallStart + 2).withdrawn.size(), 1u);
+  EXPECT_EQ(node_.core().PatternWithdrawn(peer_.key().id(), name), kWallStart + 2);
+  EXPECT_EQ(node_.core().PatternWithdrawn(other_.key().id(), name), std::nullopt);
+  const Answers old = GivePattern(peer_, kWallStart + 2);
+  EXPECT_THAT(old.accepted, IsEmpty());
+  EXPECT_THAT(old.refused, ElementsAre(reasons::kWithdrawn));
+  EXPECT_EQ(GivePattern(peer_, kWallStart + 3).accepted.size(), 1u);
+  EXPECT_EQ(node_.core().Items().size(), 2u);
+}
+
+TEST_F(WithdrawalItemTest, AWithdrawalThatSaysMoreReplacesTheOlderOne) {
+  ASSERT_EQ(peer_.Dial().closed, "");
+  const Answers first = TakeBack(peer_, {Digest{1}});
+  ASSERT_EQ(first.accepted.size(), 1u);
+  const Answers second = TakeBack(peer_, {Digest{1}, Digest{2}}, {}, kWallStart + 1);
+  ASSERT_EQ(second.accepted.size(), 1u);
+  EXPECT_THAT(second.dropped, ElementsAre(first.accepted[0].id));
+  EXPECT_THAT(second.withdrawn, IsEmpty());
+  EXPECT_THAT(TakeBack(peer_, {Digest{2}}).accepted, IsEmpty()) << "nothing new";
+  EXPECT_EQ(node_.core().Items().size(), 1u);
+}
+
+TEST_F(WithdrawalItemTest, APeerOfBeforeWithdrawalsIsSentNone) {
+  TestPeer old(node_, 3, 3,
+               [](LocalNode& local) { local.version_max = limits::kVersionWithWithdrawals - 1; });
+  TestPeer oldest(node_, 4, 4);
+  for (TestPeer* const peer : {&peer_, &old, &oldest}) {
+    ASSERT_EQ(peer->Dial().closed, "");
+    Frame graft;
+    graft.mutable_graft();
+    if (peer != &oldest) {
+      peer->Send(graft);
+    }
+  }
+  const auto withdrawal = Withdrawal::Sign({Digest{1}}, false, kWallStart, node_.key());
+  ASSERT_TRUE(withdrawal.ok());
+  auto actions = node_.core().OfferWithdrawal(*withdrawal, node_.now());
+  ASSERT_TRUE(actions.ok()) << actions.status();
+  std::set<LinkId> told;
+  for (const Action& action : *actions) {
+    if (const auto* send = std::get_if<SendFrame>(&action)) {
+      told.insert(send->link);
+    }
+  }
+  EXPECT_THAT(told, ElementsAre(peer_.link()));
+  EXPECT_THAT(Compare(old).frames, IsEmpty()) << "both hold the same";
+  EXPECT_NE(Compare(peer_).Find(Frame::kReconMessage), nullptr);
+}
+
+}  // namespace
+}  // namespace ruvd::test
