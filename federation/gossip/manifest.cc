@@ -87,6 +87,7 @@ absl::StatusOr<Manifest> DecodeManifest(std::span<const uint8_t> body) {
       kind > static_cast<uint8_t>(ItemKind::kMaskShare)) {
     return Malformed("is of an unknown kind");
   }
+  manifest.kind = static_cast<ItemKind>(kind);
   manifest.payload_bytes = *reader.Read<uint64_t>();
   manifest.payload_root = *reader.ReadArray<32>();
   manifest.model_hash = *reader.ReadArray<32>();
