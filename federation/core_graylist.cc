@@ -7,14 +7,36 @@
 #include <memory>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/core_state.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
+#include "privacy/envelope/equivocation.h"
 #include "privacy/reasons.h"
 
 namespace ruvd {
+namespace {
+
+// Whether a peer of this version can check the proof: an earlier one takes messages of masked
+// rounds, and so proofs about them, for what nobody honest sends.
+bool KnowsProof(uint32_t version, const federation::v1::EquivocationProof& proof) {
+  if (version < limits::kVersionWithEvidence || version >= limits::kVersionWithMasking) {
+    return version >= limits::kVersionWithEvidence;
+  }
+  const auto equivocation = Equivocation::Parse(AsBytes(proof.equivocation()));
+  if (!equivocation.ok()) {
+    return false;
+  }
+  const auto masking = [](const std::string& header) {
+    const auto parsed = ParseHeader(AsBytes(header));
+    return !parsed.ok() || parsed->purpose == EnvelopePurpose::kMasking;
+  };
+  return !masking(equivocation->first_header) && !masking(equivocation->second_header);
+}
+
+}  // namespace
 
 void GossipCore::State::CloseGraylisted(Link& link, Instant now) {
   CloseWithGoaway(link,
@@ -134,7 +156,7 @@ void GossipCore::State::ActOnEvidence(const NodeId& id, EvidenceTable::Applied a
   *frame.mutable_evidence()->add_proofs() = evidence.ProofOf(id);
   const auto shared = std::make_shared<const Frame>(std::move(frame));
   for (const auto& [peer, link] : link_of) {
-    if (link != except && peer != id && links.at(link).version >= limits::kVersionWithEvidence) {
+    if (link != except && peer != id && KnowsProof(links.at(link).version, evidence.ProofOf(id))) {
       outbox.Send(link, shared);
     }
   }
@@ -149,7 +171,11 @@ void GossipCore::State::SendEvidence(const Link& link, std::span<const NodeId> a
   }
   Frame frame;
   for (const NodeId& id : about) {
-    *frame.mutable_evidence()->add_proofs() = evidence.ProofOf(id);
+    const federation::v1::EquivocationProof proof = evidence.ProofOf(id);
+    if (!KnowsProof(link.version, proof)) {
+      continue;
+    }
+    *frame.mutable_evidence()->add_proofs() = proof;
     if (static_cast<size_t>(frame.evidence().proofs_size()) == limits::kMaxProofsPerFrame) {
       outbox.Send(link.id, std::exchange(frame, {}));
     }

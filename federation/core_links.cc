@@ -71,6 +71,7 @@ void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, L
   Link& kept = links.emplace(id, std::move(link)).first->second;
   kept.handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel));
   kept.handshake->Announce(AnnouncedRevocations());
+  kept.announced_revocations = certificates.revocations().number;
   if (!room) {
     CloseWithGoaway(kept,
                     Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
@@ -276,6 +277,9 @@ void GossipCore::State::Activate(Link& link, Instant now) {
     outbox.Refuse(/*link=*/0, fresh);
     CloseWithGoaway(link, fresh, now);
     return;
+  }
+  if (certificates.revocations().number > link.announced_revocations) {
+    SendRevocations(link);  // which came while this link was being opened
   }
   GreetMember(link, now);
   if (!meshed) {

@@ -54,6 +54,14 @@ absl::Status GossipCore::State::TakeRevocations(const RevocationList& list, Link
   return absl::OkStatus();
 }
 
+void GossipCore::State::SendRevocations(const Link& link) {
+  Frame frame;
+  frame.mutable_revocations()->set_list(AnnouncedRevocations());
+  if (!frame.revocations().list().empty() && link.version >= limits::kVersionWithRevocations) {
+    outbox.Send(link.id, std::move(frame));
+  }
+}
+
 // Over all links, not the mesh alone: who was revoked may be the one that would have to pass it on.
 void GossipCore::State::PassOnRevocations(LinkId except) {
   Frame frame;

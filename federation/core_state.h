@@ -49,8 +49,9 @@ struct GossipCore::State {
     TokenBucket frames;
     TokenBucket recon;
     std::optional<TimePoint> drains_until;  // the peer leaves
-    std::optional<TimePoint> pruned;  // when this node refused it, at the beginning of a backoff
-    std::string revocations;          // a list that there was no time to check
+    std::optional<TimePoint> pruned;     // when this node refused it, at the beginning of a backoff
+    std::string revocations;             // a list that there was no time to check
+    uint64_t announced_revocations = 0;  // number of the list that went with the opening
   };
 
   State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed);
@@ -154,6 +155,7 @@ struct GossipCore::State {
   // One that came over an open link. It may close that link.
   absl::Status OnRevocations(Link& link, const std::string& bytes, Instant now);
   void PassOnRevocations(LinkId except);
+  void SendRevocations(const Link& link);
 
   // ---- core_members.cc
   void GreetMember(const Link& link, Instant now);

@@ -148,7 +148,7 @@ inline constexpr uint64_t kMaxReachFileBytes = (16ULL << 20) + 4096;
 inline constexpr size_t kMaxJudges = 32;
 // Banks whose scores are remembered, of 40 documents each 2.5 KiB, and updates of peers that are
 // measured in one round; the others are in a later one.
-inline constexpr size_t kMaxRememberedBanks = 1024;
+inline constexpr size_t kMaxRememberedBanks = (256 + 4) * 16;
 inline constexpr size_t kMaxMeasuredUpdates = 8;
 // The saved global adapter: 16 banks of rank 256 with both moments of an optimiser have 21 MiB.
 inline constexpr uint64_t kMaxGlobalAdapterBytes = 32ULL << 20;

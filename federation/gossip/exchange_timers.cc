@@ -58,8 +58,7 @@ absl::StatusOr<bool> ItemExchange::OnReconciliation(LinkId link,
 bool ItemExchange::Awaits(LinkId link, const federation::v1::Frame& frame) const {
   if (frame.has_chunk()) {
     const auto id = DigestFrom(frame.chunk().item_id());
-    return id && (fetcher_.AwaitsChunk(link, *id, frame.chunk().index()) ||
-                  (frame.chunk().missing() && fetcher_.AwaitsManifest(link, *id)));
+    return id && fetcher_.AwaitsChunk(link, *id, frame.chunk().index());
   }
   return frame.has_push() && fetcher_.AwaitsManifests(link) &&
          fetcher_.AwaitsManifest(link, MessageId(FromProto(frame.push().envelope())));

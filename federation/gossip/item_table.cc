@@ -80,9 +80,13 @@ std::map<Digest, Item>::iterator ItemTable::Excess(const NodeId& origin, ItemKin
   const auto greedy = std::max_element(
       origins_.begin(), origins_.end(),
       [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
+  // Withdrawals are small, few of each origin and old; without them what they took back comes
+  // again.
   const auto oldest = std::min_element(
-      greedy->second.ages.begin(), greedy->second.ages.end(),
-      [](const auto& a, const auto& b) { return *a.second.begin() < *b.second.begin(); });
+      greedy->second.ages.begin(), greedy->second.ages.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.first == ItemKind::kWithdrawal, *a.second.begin()) <
+               std::pair(b.first == ItemKind::kWithdrawal, *b.second.begin());
+      });
   return items_.find(oldest->second.begin()->second);
 }
 

@@ -66,9 +66,14 @@ bool WithdrawalIndex::Covers(const Item& item) const {
   if (item.kind != ItemKind::kPattern) {
     return false;
   }
+  // The whole pattern is read only where its name was taken back: this is asked of every item.
+  const auto id = SharedPatternId(AsBytes(*item.payload));
+  const auto until = id ? PatternWithdrawn(item.origin, *id) : std::nullopt;
+  if (!until) {
+    return false;
+  }
   const auto pattern = DecodeSharedPattern(AsBytes(*item.payload));
-  return pattern.ok() &&
-         pattern->created_ms <= PatternWithdrawn(item.origin, pattern->id).value_or(-1);
+  return pattern.ok() && pattern->created_ms <= *until;
 }
 
 std::optional<int64_t> WithdrawalIndex::PatternWithdrawn(

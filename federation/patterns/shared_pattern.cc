@@ -89,6 +89,12 @@ std::string EncodeSharedPattern(const SharedPattern& pattern) {
   return writer.Take();
 }
 
+std::optional<std::array<uint8_t, 16>> SharedPatternId(std::span<const uint8_t> bytes) {
+  ByteReader reader(bytes);
+  (void)reader.Read<uint16_t>();
+  return reader.ReadArray<16>();
+}
+
 absl::StatusOr<SharedPattern> DecodeSharedPattern(std::span<const uint8_t> bytes) {
   ByteReader reader(bytes);
   SharedPattern pattern;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -54,5 +55,7 @@ PatternMerge MergePattern(const SharedPattern* stored, const SharedPattern& inco
 // Payload layout of docs/wire-format.md; as for AdapterDelta.
 std::string EncodeSharedPattern(const SharedPattern& pattern);
 absl::StatusOr<SharedPattern> DecodeSharedPattern(std::span<const uint8_t> bytes);
+// The id alone, without a look at the rest; nullopt for fewer bytes.
+std::optional<std::array<uint8_t, 16>> SharedPatternId(std::span<const uint8_t> bytes);
 
 }  // namespace ruvd

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/status.h"
@@ -108,12 +110,19 @@ absl::Status FederatedModel::Restore(SavedGlobalAdapter saved) {
 }
 
 absl::Status FederatedModel::Forget() {
-  ASSIGN_OR_RETURN(global_,
+  ASSIGN_OR_RETURN(const GlobalAdapter fresh,
                    GlobalAdapter::Create(options_.layout.banks(), options_.layout.values_per_bank(),
                                          options_.outer));
+  GlobalAdapterState state = fresh.State();
+  state.round = global_.round();  // verdicts on peers fade with the rounds
+  ASSIGN_OR_RETURN(global_, GlobalAdapter::Restore(std::move(state), options_.outer));
   {
     const MutexLock lock(mutex_);
     adapter_ = nullptr;
+  }
+  {
+    const MutexLock lock(save_mutex_);
+    distrusted_ = false;
   }
   Save();
   return absl::OkStatus();
@@ -223,8 +232,20 @@ absl::Status FederatedModel::Serve(uint32_t version) {
   return absl::OkStatus();
 }
 
+void FederatedModel::Distrust() {
+  const MutexLock lock(save_mutex_);
+  distrusted_ = true;
+  std::error_code error;
+  std::filesystem::remove(options_.path, error);
+  if (error) {
+    spdlog::error("{} holds an update that was taken back and could not be removed: {}",
+                  options_.path, error.message());
+  }
+}
+
 void FederatedModel::Save() const {
-  if (!options_.key) {
+  const MutexLock lock(save_mutex_);
+  if (!options_.key || distrusted_) {
     return;
   }
   const absl::Status saved = WriteGlobalAdapter(options_.path, *options_.key,

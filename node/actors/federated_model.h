@@ -85,6 +85,9 @@ class FederatedModel {
   // begin from the frozen model, so that the next rounds make it of those that are left. Errors of
   // GlobalAdapter::Create.
   absl::Status Forget();
+  // What was saved, and what a round that runs may still save, is not served after a restart, until
+  // Forget. Thread-safe.
+  void Distrust();
 
   // One round over the newest update of every node. What is committed is saved before it is
   // returned, where the disk allows. CANCELLED, and the errors of the store and the forward pass:
@@ -115,6 +118,8 @@ class FederatedModel {
   uint32_t served_ = 0;  // version
   mutable Mutex mutex_;
   std::shared_ptr<const Talora> adapter_ ABSL_GUARDED_BY(mutex_);
+  mutable Mutex save_mutex_;  // held while the file is written
+  bool distrusted_ ABSL_GUARDED_BY(save_mutex_) = false;
 };
 
 }  // namespace ruvd

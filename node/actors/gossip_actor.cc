@@ -262,6 +262,7 @@ class GossipActor final : public Actor<Message> {
     }
     if (item.kind == ItemKind::kAdapterDelta) {
       stale_ = true;
+      options_.model->Distrust();
       Serve(nullptr);
       spdlog::info("the global adapter is made anew without an update of {}",
                    ToHex(item.origin).substr(0, 16));

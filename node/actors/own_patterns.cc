@@ -91,7 +91,11 @@ absl::Status OwnPatterns::ForEachToLeave(
 bool OwnPatterns::MayStillLeave(const Item& item, ConsentTier tier, Instant now) const {
   if (item.kind == ItemKind::kAdapterDelta) {
     const ReleaseSources* const sources = releases_.Find(item.id);
-    return sources != nullptr && MayShare(sources->contributors, tier, now);
+    return ruvd::MayLeave(tier, ShareableKind::kDpAdapterDelta) && sources != nullptr &&
+           MayShare(sources->contributors, tier, now);
+  }
+  if (!ruvd::MayLeave(tier, ShareableKind::kPattern)) {
+    return false;
   }
   const absl::StatusOr<SharedPattern> offered = DecodeSharedPattern(AsBytes(*item.payload));
   const absl::StatusOr<Pattern> stored =
@@ -114,10 +118,22 @@ std::vector<Item> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, Consent
     return item.origin == self_ && item.kind == ItemKind::kAdapterDelta;
   });
   const absl::StatusOr<OwnCores> own = has_delta ? NextDelta(tier, now) : OwnCores();
+  // A copy for older peers goes with the update that it was made of.
+  std::set<uint64_t> kept_rounds;
+  for (const Item& item : *items) {
+    if (item.origin == self_ && IsUpdateOfBanks(item) && MayStillLeave(item, tier, now)) {
+      kept_rounds.insert(item.round);
+    }
+  }
   std::vector<Item> removed;
   std::set<Digest> kept;
   std::erase_if(*items, [&](const Item& item) {
-    if (item.origin != self_ || item.kind == ItemKind::kWithdrawal) {
+    // Items of masked rounds say nothing alone, and who says them again is taken for a liar.
+    if (item.origin != self_ || item.kind == ItemKind::kWithdrawal || IsMaskItem(item.kind)) {
+      return false;
+    }
+    if (item.kind == ItemKind::kAdapterDelta && !IsUpdateOfBanks(item) &&
+        kept_rounds.contains(item.round)) {
       return false;
     }
     if (!MayStillLeave(item, tier, now)) {

@@ -389,12 +389,13 @@ absl::Status WithdrawConsents(const StoppedStore& store, const std::string& user
 
 absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
   ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
-  if (!flags.collection) {
-    RETURN_IF_ERROR(WithdrawConsents(store, flags.user));
-  }
+  // What cannot be noted about consents must not keep the user's words here.
+  const absl::Status withdrawn =
+      flags.collection ? absl::OkStatus() : WithdrawConsents(store, flags.user);
   RETURN_IF_ERROR(flags.collection ? ErasePatternCollection(*store.database, *flags.collection)
                                    : store.database->Erase(KeyScope::User(flags.user)));
-  return CompactWithoutErased(*store.database);
+  RETURN_IF_ERROR(CompactWithoutErased(*store.database));
+  return withdrawn;
 }
 
 absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {

@@ -131,9 +131,11 @@ absl::Status Revocations::Require(const NodeId& node, int64_t now_ms, int64_t ma
 
 absl::Status Revocations::RequireFresh(int64_t now_ms, int64_t max_stale_ms) const {
   if (max_stale_ms > 0 && list_.number > 0 && now_ms - list_.issued_ms > max_stale_ms) {
-    return Error(absl::StatusCode::kFailedPrecondition, reasons::kRevocationStale,
-                 "the newest revocation list is {} s old; link to a node that has a newer one",
-                 (now_ms - list_.issued_ms) / 1000);
+    return Error(
+        absl::StatusCode::kFailedPrecondition, reasons::kRevocationStale,
+        "the newest revocation list is {} h old; start the node with the authority's key, which "
+        "signs it anew, or raise federation.max_stale_hours",
+        (now_ms - list_.issued_ms) / 3'600'000);
   }
   return absl::OkStatus();
 }
