@@ -54,7 +54,6 @@ class FederatedNodeTest : public NodeTest {
   void Teach(const std::string& user, const std::string& wanted) {
     auto generate = Request("The lighthouse keeper", 8);
     generate.set_user_id(user);
-    generate.mutable_sampling()->set_seed(1);  // else what is learned, and whether, is by chance
     const Completion completion = Generate(generate);
     ASSERT_TRUE(completion.status.ok()) << completion.status;
     learning::v1::SubmitFeedbackRequest request;
