@@ -86,8 +86,8 @@ TEST_F(Blame, TheSecondItemUnderOneNumberIsNotBlamedOnWhoPassesItOn) {
   EXPECT_GT(target_.Refused(reasons::kEquivocation), 0U);
 }
 
-// A node that comes back after long asks for as many manifests as it takes of one peer: the answers are no
-// flood of their sender's.
+// A node that comes back after long asks for as many manifests as it takes of one peer: the answers
+// are no flood of their sender's.
 TEST_F(Blame, TheAnswersToItsOwnRequestsAreNoFlood) {
   ASSERT_EQ(first_.Dial().closed, "");
   std::map<std::string, Envelope> held;
