@@ -280,6 +280,17 @@ class OwnPatternsNoisedTest : public OwnPatternsTest {
   void OfferDelta() override {
     ASSERT_TRUE(own_->OfferNoised(++round_, *release_, *core_, now_).ok());
   }
+  // Bob agrees, and what is put from now on is his.
+  void LetBobTeach() {
+    ASSERT_TRUE(book_
+                    ->Record({.subject = {.id = "bob"},
+                              .purposes = consent_purposes::kAll,
+                              .widest = ConsentTier::kDp,
+                              .expires_ms = test::kDayMillis},
+                             now_.wall_ms)
+                    .ok());
+    contributors_ = {book_->ContributorOf({.user_id = "bob"})};
+  }
   void Say(uint8_t purposes) {
     ASSERT_TRUE(book_
                     ->Record({.subject = {.id = "alice"},
@@ -389,14 +400,7 @@ TEST_F(OwnPatternsNoisedTest, ARestartKnowsWhoseLessonsAreInANoisedUpdate) {
   ASSERT_EQ(Deltas().size(), 1u);
   const std::vector<Item> stored = core_->Items();
   // Taught again, without alice; and somebody else's pattern comes later.
-  ASSERT_TRUE(book_
-                  ->Record({.subject = {.id = "bob"},
-                            .purposes = consent_purposes::kAll,
-                            .widest = ConsentTier::kDp,
-                            .expires_ms = test::kDayMillis},
-                           now_.wall_ms)
-                  .ok());
-  contributors_ = {book_->ContributorOf({.user_id = "bob"})};
+  LetBobTeach();
   Put(kOwnFirst, 0.4F);
   Put(kOwnSecond, 0.9F);
   Start(stored);
@@ -430,14 +434,7 @@ TEST_F(OwnPatternsNoisedTest, AnUpdateWithoutTheLessonsOfWhoeverWithdrewStays) {
   Put(kOwnFirst, 0.3F);
   Follow();
   OfferDelta();
-  ASSERT_TRUE(book_
-                  ->Record({.subject = {.id = "bob"},
-                            .purposes = consent_purposes::kAll,
-                            .widest = ConsentTier::kDp,
-                            .expires_ms = test::kDayMillis},
-                           now_.wall_ms)
-                  .ok());
-  contributors_ = {book_->ContributorOf({.user_id = "bob"})};
+  LetBobTeach();
   Put(kOwnSecond, 0.9F);
   Wait();
   Follow();
