@@ -29,12 +29,17 @@ using LinkId = uint64_t;
 enum class MemberState : uint8_t { kAlive = 1, kSuspect = 2, kLeft = 3, kDead = 4 };
 std::string_view MemberStateName(MemberState state);  // "alive", "suspect", "left", "dead"
 
+// Whether a member is still listened to. kRevoked: by the cluster's authority, for ever.
+// kEquivocated: it signed two messages under one number, which is proven (gossip/evidence.h).
+enum class MemberStanding : uint8_t { kGood, kRevoked, kEquivocated };
+
 // A member as this node sees it.
 struct Member {
   NodeId id{};
   std::string name;
   std::string address;  // host:port, empty if it cannot be dialled
   MemberState state = MemberState::kAlive;
+  MemberStanding standing = MemberStanding::kGood;
   uint32_t roles = 0;
   uint64_t incarnation = 0;
   Digest model_hash{};
@@ -42,6 +47,9 @@ struct Member {
   std::optional<Duration> rtt;  // of the link, if there is one and it was measured
   bool linked = false;
   bool self = false;
+
+  // Whether it takes part in what the cluster does now.
+  bool counts() const { return state == MemberState::kAlive && standing == MemberStanding::kGood; }
 };
 
 // ---- What the state machine asks its owner to do, in this order.
@@ -71,8 +79,9 @@ struct ItemDropped {
   Digest id{};
   ItemKind kind = ItemKind::kAdapterDelta;
 };
-// An item was taken back by the node that sent it: what was made of it is made anew without it.
-// Comes before its ItemDropped. Of an own one peers are to be told (GossipCore::OfferWithdrawal).
+// An item was taken back by the node that sent it, or that node is listened to no more: what was
+// made of it is made anew without it. Comes before its ItemDropped. Of an own one peers are to be
+// told (GossipCore::OfferWithdrawal).
 struct ItemWithdrawn {
   Item item;
   bool own = false;

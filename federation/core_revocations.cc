@@ -4,6 +4,7 @@
 // How a GossipCore learns whom its cluster no longer takes, and passes it on.
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,8 +40,10 @@ absl::Status GossipCore::State::TakeRevocations(const RevocationList& list, Link
   if (list == certificates.revocations()) {
     return absl::OkStatus();
   }
+  const RevocationList former = certificates.revocations();
   RETURN_IF_ERROR(certificates.Revoke(list));
   outbox.Emit(RevocationsChanged{list});
+  ExpelRevoked(former);
   std::vector<LinkId> revoked;
   for (const auto& [peer, link] : link_of) {
     if (list.Revokes(peer)) {
@@ -52,6 +55,24 @@ absl::Status GossipCore::State::TakeRevocations(const RevocationList& list, Link
   }
   PassOnRevocations(from);
   return absl::OkStatus();
+}
+
+// A list may name many whom this node never heard of: only those who sent something are looked for.
+void GossipCore::State::ExpelRevoked(const RevocationList& former) {
+  const RevocationList& list = certificates.revocations();
+  std::set<NodeId> senders;
+  for (const Member& member : members.Members()) {
+    senders.insert(member.id);
+  }
+  for (const auto& [id, item] : exchange.items()) {
+    senders.insert(item.origin);
+  }
+  senders.erase(local.key->id());
+  for (const NodeId& id : senders) {
+    if (list.Revokes(id) && !former.Revokes(id)) {
+      exchange.Expel(id);
+    }
+  }
 }
 
 void GossipCore::State::SendRevocations(const Link& link) {

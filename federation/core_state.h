@@ -156,6 +156,8 @@ struct GossipCore::State {
   absl::Status OnRevocations(Link& link, const std::string& bytes, Instant now);
   void PassOnRevocations(LinkId except);
   void SendRevocations(const Link& link);
+  // Drops what those sent whom the list in force names and `former` does not.
+  void ExpelRevoked(const RevocationList& former);
 
   // ---- core_members.cc
   void GreetMember(const Link& link, Instant now);

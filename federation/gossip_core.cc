@@ -155,9 +155,11 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
   std::vector<Item> allowed;
   for (Item& item : items) {
     const bool own = item.origin == state.local.key->id();
-    if (state.evidence.Convicted(item.origin) ||
-        (own && item.kind != ItemKind::kWithdrawal &&
-         !MayLeave(state.consent, LeastShareable(item.kind)))) {
+    if (!own && StandingOf(item.origin) != MemberStanding::kGood) {
+      state.outbox.Emit(ItemWithdrawn{.item = item, .own = false});
+      state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
+    } else if (own && item.kind != ItemKind::kWithdrawal &&
+               !MayLeave(state.consent, LeastShareable(item.kind))) {
       state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
     } else {
       allowed.push_back(std::move(item));
@@ -282,7 +284,18 @@ bool GossipCore::drained() const {
 }
 
 std::vector<Member> GossipCore::Members() const {
-  return state_->members.Members();
+  std::vector<Member> members = state_->members.Members();
+  for (Member& member : members) {
+    member.standing = StandingOf(member.id);
+  }
+  return members;
+}
+
+MemberStanding GossipCore::StandingOf(const NodeId& id) const {
+  if (state_->certificates.revocations().Revokes(id)) {
+    return MemberStanding::kRevoked;
+  }
+  return state_->evidence.Convicted(id) ? MemberStanding::kEquivocated : MemberStanding::kGood;
 }
 
 std::vector<Item> GossipCore::Items() const {

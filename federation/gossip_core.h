@@ -153,7 +153,9 @@ class GossipCore {
 
   // ---- Views.
   std::vector<Member> Members() const;  // by id, this node included
-  std::vector<Item> Items() const;      // by id
+  // Also of nodes that are no members.
+  MemberStanding StandingOf(const NodeId& id) const;
+  std::vector<Item> Items() const;  // by id
   // The update of the highest round (then of banks, then newest) of every origin, input of a round.
   std::vector<Item> NewestDeltas() const;  // by origin
   const GossipCounters& counters() const;

@@ -123,8 +123,12 @@ void ItemExchange::Restore(std::vector<Item> items, Instant now) {
       items, [](const Item& item) { return item.kind == ItemKind::kWithdrawal; });
   for (Item& item : items) {
     const auto header = ParseHeader(AsBytes(item.envelope->header));
-    if (!header.ok() || item.expires_ms <= now.wall_ms || Known(item.id) ||
-        withdrawals_.Covers(item)) {
+    const bool withdrawn = withdrawals_.Covers(item);
+    if (withdrawn && item.origin != local_->key->id()) {
+      // The node ended before it acted on the withdrawal: what it made of the item may be there.
+      outbox_->Emit(ItemWithdrawn{.item = item, .own = false});
+    }
+    if (withdrawn || !header.ok() || item.expires_ms <= now.wall_ms || Known(item.id)) {
       outbox_->Emit(ItemDropped{.id = item.id, .kind = item.kind});
       continue;
     }
@@ -217,7 +221,7 @@ void ItemExchange::Expel(const NodeId& origin) {
   for (const auto& [id, expires_ms] : fetcher_.ForgetOrigin(origin)) {
     table_.Bury(id, expires_ms);
   }
-  DropAll([&](const Item& item) { return item.origin == origin; }, /*withdrawn=*/false);
+  DropAll([&](const Item& item) { return item.origin == origin; }, /*withdrawn=*/true);
 }
 
 void ItemExchange::DropAll(const std::function<bool(const Item&)>& which, bool withdrawn) {

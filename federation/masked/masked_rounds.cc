@@ -19,7 +19,7 @@ namespace ruvd {
 std::vector<NodeId> MaskedMembers(std::span<const Member> members, const Digest& model_hash) {
   std::vector<NodeId> ids;
   for (const Member& member : members) {
-    if (member.state == MemberState::kAlive && (member.roles & roles::kContributor) != 0 &&
+    if (member.counts() && (member.roles & roles::kContributor) != 0 &&
         member.model_hash == model_hash) {
       ids.push_back(member.id);
     }

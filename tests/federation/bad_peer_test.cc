@@ -348,6 +348,39 @@ TEST_F(BadPeer, FloodEndsTheLink) {
   EXPECT_EQ(answers.closed, reasons::kLimitExceeded);
 }
 
+// Answers to requests are no flood, but "I do not have it" is one of its own: who announces what it
+// has not made a node ask and ask.
+TEST_F(BadPeer, AFloodOfWhatIsMissingEndsTheLink) {
+  TestPeer peer(target_, 1, 7);
+  ASSERT_EQ(peer.Dial().closed, "");
+  uint64_t number = 0;
+  int sent = 0;
+  Answers answers;
+  while (answers.closed.empty() && sent <= 2 * limits::kFrameBurst) {
+    Frame have;
+    for (size_t i = 0; i < limits::kMaxIdsPerFrame; ++i) {
+      have.mutable_i_have()->add_ids(std::string(AsText(Sha256(std::to_string(++number)))));
+    }
+    answers = peer.Send(have);
+    std::vector<std::string> asked;
+    for (const Frame& frame : answers.frames) {
+      asked.insert(asked.end(), frame.i_want().ids().begin(), frame.i_want().ids().end());
+    }
+    for (; !asked.empty() && answers.closed.empty(); ++sent) {
+      Frame missing;
+      missing.mutable_chunk()->set_item_id(asked.back());
+      missing.mutable_chunk()->set_missing(true);
+      asked.pop_back();
+      answers = peer.Send(missing);
+      for (const Frame& frame : answers.frames) {
+        asked.insert(asked.end(), frame.i_want().ids().begin(), frame.i_want().ids().end());
+      }
+    }
+  }
+  EXPECT_EQ(answers.closed, reasons::kLimitExceeded);
+  EXPECT_LE(sent, limits::kFrameBurst);
+}
+
 TEST_F(BadPeer, OversizedFramesAndUnknownBytes) {
   TestPeer peer(target_, 1, 7);
   ASSERT_EQ(peer.Dial().closed, "");

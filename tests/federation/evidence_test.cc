@@ -37,11 +37,10 @@ struct Pair {
   Envelope two;
 };
 
-Pair PairOf(TestPeer& signer, uint64_t seed) {
-  const Envelope one = signer.Manifest(ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(seed)));
+Pair PairOf(TestPeer& signer, uint64_t seed, ItemKind kind = ItemKind::kAdapterDelta) {
+  const Envelope one = signer.Manifest(kind, EncodeAdapterDelta(DeltaOf(seed)));
   EnvelopeHeader header = *ParseHeader(AsBytes(one.header));
-  const std::string body =
-      signer.Manifest(ItemKind::kAdapterDelta, EncodeAdapterDelta(DeltaOf(seed + 1))).body;
+  const std::string body = signer.Manifest(kind, EncodeAdapterDelta(DeltaOf(seed + 1))).body;
   return {.one = one, .two = *SealEnvelope(header, body, signer.key())};
 }
 
@@ -77,8 +76,10 @@ TEST_F(EvidenceTest, ProvenEquivocatorsLoseTheirLinkAndTheirItems) {
   EXPECT_THAT(answers.refused, IsEmpty());
   EXPECT_EQ(answers.closed, reasons::kGraylisted);
   EXPECT_EQ(answers.dropped.size(), 1U);
+  EXPECT_EQ(answers.withdrawn, answers.dropped) << "what was made of it is made anew";
   EXPECT_TRUE(target_.core().Items().empty());
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
+  EXPECT_EQ(target_.core().StandingOf(liar_.key().id()), MemberStanding::kEquivocated);
   // No new link, nor an item by way of others, whom nobody blames.
   EXPECT_EQ(liar_.Dial().closed, reasons::kGraylisted);
   const Answers passed_on = witness_.Push(liar_.Manifest(ItemKind::kAdapterDelta, payload));
@@ -114,6 +115,7 @@ TEST_F(EvidenceTest, ANodeThatStartsAgainKnowsThemBeforeAnyPeerTellsIt) {
   EXPECT_THAT(again.core().Graylisted(), ElementsAre(liar_.key().id()));
   restored.Add(again.core().Restore(items, again.now()));
   EXPECT_THAT(restored.dropped, ElementsAre(items[0].id));
+  EXPECT_EQ(restored.withdrawn, restored.dropped);
   TestPeer liar(again, 1, 7, SpeakNewest);
   EXPECT_EQ(liar.Dial().closed, reasons::kGraylisted);
   TestPeer later(again, 4, 10, SpeakNewest);
@@ -137,6 +139,36 @@ TEST_F(EvidenceTest, WhoFindsItTellsItsNeighboursAndNewOnes) {
   teller.Dial();
   EXPECT_THAT(teller.Send(*greeted.Find(Frame::kEvidence)).refused, IsEmpty());
   EXPECT_THAT(elsewhere.core().Graylisted(), ElementsAre(liar_.key().id()));
+}
+
+// An earlier version takes messages of masked rounds for what nobody honest sends, and so a proof
+// about two of them for a forgery of whoever passes it on.
+TEST_F(EvidenceTest, APeerOfBeforeMaskedRoundsIsSentNoProofAboutThem) {
+  const auto speak_before = [](LocalNode& local) {
+    local.version_max = limits::kVersionWithMasking - 1;
+  };
+  TestPeer before(target_, 3, 9, speak_before);
+  ASSERT_EQ(before.Dial().closed, "");
+  const Pair pair = PairOf(liar_, 1, ItemKind::kMaskKey);
+  const Answers told = witness_.Send(
+      EvidenceFrame(liar_.local().certificate, EquivocationOf(pair.one, pair.two)->Encode()));
+  ASSERT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
+  EXPECT_EQ(told.Find(Frame::kEvidence), nullptr) << "nobody else is left to tell";
+  TestPeer later(target_, 4, 10, speak_before);
+  EXPECT_EQ(later.Dial().Find(Frame::kEvidence), nullptr);
+  TestPeer newest(target_, 5, 11, SpeakNewest);
+  EXPECT_NE(newest.Dial().Find(Frame::kEvidence), nullptr);
+  // Of other messages it is told, together with those that it is not told of.
+  TestPeer other(target_, 6, 12, SpeakNewest);
+  ASSERT_EQ(other.Dial().closed, "");
+  const Pair plain = PairOf(other, 1);
+  const Answers passed_on = witness_.Send(
+      EvidenceFrame(other.local().certificate, EquivocationOf(plain.one, plain.two)->Encode()));
+  EXPECT_EQ(std::ranges::count_if(passed_on.frames, &Frame::has_evidence), 3);
+  TestPeer last(target_, 7, 13, speak_before);
+  const Answers greeted = last.Dial();
+  ASSERT_NE(greeted.Find(Frame::kEvidence), nullptr);
+  EXPECT_EQ(greeted.Find(Frame::kEvidence)->evidence().proofs_size(), 1);
 }
 
 TEST_F(EvidenceTest, AStoredItemUnderASecondNumberConvictsToo) {

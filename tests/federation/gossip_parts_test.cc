@@ -196,6 +196,21 @@ TEST(ItemTable, MemoryIsTakenFromTheGreediest) {
   EXPECT_EQ(table.Find(ItemOf(10).id), nullptr);
 }
 
+// Withdrawals are few, small and older than what replaced the items that they took back: the oldest
+// first made those items come again.
+TEST(ItemTable, WithdrawalsAreTakenFromTheGreediestLast) {
+  ItemTable table;
+  const size_t big = limits::kMaxPayloadBytes;
+  const Item withdrawal = ItemOf(1, 1, ItemKind::kWithdrawal);
+  table.Insert(withdrawal);
+  size_t dropped = 0;
+  for (uint64_t i = 10; i < 12 + limits::kMaxPayloadMemory / big; ++i) {
+    dropped += table.Insert(ItemOf(i, 1, ItemKind::kPattern, big)).dropped.size();
+  }
+  EXPECT_GT(dropped, 0U);
+  EXPECT_NE(table.Find(withdrawal.id), nullptr);
+}
+
 TEST(ItemTable, ExpiresItemsAndTombstones) {
   ItemTable table;
   table.Insert(ItemOf(5));

@@ -24,6 +24,7 @@ namespace {
 // Cores by number, joined by links that lose nothing.
 class RevocationTest : public ::testing::Test {
  protected:
+  static constexpr int kUntilQuiet = 1000;
   CoreUnderTest& At(size_t number) {
     while (cores_.size() <= number) {
       cores_.push_back(std::make_unique<CoreUnderTest>(cores_.size()));
@@ -32,14 +33,15 @@ class RevocationTest : public ::testing::Test {
     }
     return *cores_[number];
   }
-  // The dialler's core opens a link to the listener's; runs until nobody says any more.
-  void Link(size_t dialer, size_t listener) {
+  // The dialler's core opens a link to the listener's; runs until nobody says any more, or for so
+  // many frames.
+  void Link(size_t dialer, size_t listener, int frames = kUntilQuiet) {
     const LinkId link = next_link_++;
     At(std::max(dialer, listener));
     ends_[link] = {dialer, listener};
     Take(listener, At(listener).core().OnLinkOpened(link, "", At(listener).now()));
     Take(dialer, At(dialer).core().OnLinkOpened(link, AddressOf(listener), At(dialer).now()));
-    Run();
+    Run(frames);
   }
   void Revoke(size_t at, const RevocationList& list) {
     auto actions = At(at).core().SetRevocations(list, At(at).now());
@@ -82,8 +84,8 @@ class RevocationTest : public ::testing::Test {
       }
     }
   }
-  void Run() {
-    for (int steps = 0; !wire_.empty() && steps < 1000; ++steps) {
+  void Run(int frames = kUntilQuiet) {
+    for (int steps = 0; !wire_.empty() && steps < frames; ++steps) {
       const Sent sent = std::move(wire_.front());
       wire_.pop_front();
       Take(sent.to, At(sent.to).core().OnFrame(sent.link, *sent.frame, At(sent.to).now()));
@@ -113,6 +115,41 @@ TEST_F(RevocationTest, ARevokedMemberLosesItsLinkAndGetsNoOther) {
   Link(0, 1);
   EXPECT_FALSE(Linked(0, 1));
   EXPECT_EQ(At(0).Refused(reasons::kNodeRevoked), 2u);
+}
+
+// Its items stayed, were passed on and had their say in every round; members listed it as alive.
+TEST_F(RevocationTest, WhatARevokedMemberSentIsUsedNoMore) {
+  TestPeer peer(At(0), 1, 900,
+                [](LocalNode& local) { local.version_max = limits::kProtocolVersion; });
+  ASSERT_EQ(peer.Dial().closed, "");
+  const std::string payload = EncodeAdapterDelta(DeltaOf(1));
+  const Envelope manifest = peer.Manifest(ItemKind::kAdapterDelta, payload);
+  ASSERT_EQ(peer.Serve(peer.Push(manifest), payload).accepted.size(), 1u);
+  const std::vector<Item> stored = At(0).core().Items();
+  Answers revoked;
+  const RevocationList list = ListOf({1});
+  revoked.Add(At(0).core().SetRevocations(list, At(0).now()).value());
+  EXPECT_EQ(revoked.withdrawn, std::vector<Digest>{stored[0].id});
+  EXPECT_EQ(revoked.dropped, revoked.withdrawn);
+  EXPECT_TRUE(At(0).core().NewestDeltas().empty());
+  const NodeId id = peer.key().id();
+  const std::vector<Member> members = At(0).core().Members();
+  const auto member = std::ranges::find(members, id, &Member::id);
+  if (member != members.end()) {
+    EXPECT_EQ(member->standing, MemberStanding::kRevoked);
+    EXPECT_FALSE(member->counts());
+  }
+  EXPECT_EQ(At(0).core().StandingOf(id), MemberStanding::kRevoked);
+  // By way of others, or after a restart, it does not come back.
+  TestPeer other(At(0), 2, 901);
+  ASSERT_EQ(other.Dial().closed, "");
+  EXPECT_EQ(other.Push(manifest).Find(Frame::kChunkRequest), nullptr);
+  CoreUnderTest again;
+  ASSERT_TRUE(again.core().SetRevocations(list, again.now()).ok());
+  Answers restored;
+  restored.Add(again.core().Restore(stored, again.now()));
+  EXPECT_EQ(restored.withdrawn, std::vector<Digest>{stored[0].id});
+  EXPECT_TRUE(again.core().Items().empty());
 }
 
 TEST_F(RevocationTest, TheListGoesOnWithEveryLinkThatOpens) {
@@ -146,6 +183,23 @@ TEST_F(RevocationTest, AListGoesOnOverOpenLinksAtOnce) {
   EXPECT_EQ(closed_[4].back(), reasons::kNodeRevoked);
   EXPECT_FALSE(Linked(3, 4));
   EXPECT_TRUE(Linked(2, 3));
+}
+
+// A list that came between the first frame of a link, which says what was known then, and the last
+// one of its opening went to neither.
+TEST_F(RevocationTest, AListThatComesWhileALinkOpensGoesOverIt) {
+  const RevocationList list = ListOf({50});
+  for (size_t frames = 0; frames < 5; ++frames) {
+    for (const bool to_listener : {false, true}) {
+      const size_t dialer = 4 * frames + (to_listener ? 2 : 0);
+      const size_t listener = dialer + 1;
+      Link(dialer, listener, static_cast<int>(frames));
+      Revoke(to_listener ? listener : dialer, list);
+      EXPECT_TRUE(Linked(dialer, listener)) << frames;
+      EXPECT_EQ(learned_[dialer], 1u) << "after " << frames << " frames, " << to_listener;
+      EXPECT_EQ(learned_[listener], 1u) << "after " << frames << " frames, " << to_listener;
+    }
+  }
 }
 
 TEST_F(RevocationTest, AForgedListOverAnOpenLinkIsCountedAgainstThePeer) {

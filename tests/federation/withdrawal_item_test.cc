@@ -140,6 +140,21 @@ TEST_F(WithdrawalItemTest, AWithdrawalThatSaysMoreReplacesTheOlderOne) {
   EXPECT_EQ(node_.core().Items().size(), 1u);
 }
 
+// The withdrawal was stored, and the node ended before it acted on it: after the restart the item
+// was dropped like one that is over, and what had been made of it stayed.
+TEST_F(WithdrawalItemTest, ARestartActsOnAWithdrawalThatWasStoredOnly) {
+  ASSERT_EQ(peer_.Dial().closed, "");
+  ASSERT_EQ(GiveDelta(peer_, 1).accepted.size(), 1u);
+  std::vector<Item> stored = node_.core().Items();
+  TakeBack(peer_, {stored.at(0).id});
+  stored.push_back(node_.core().Items().at(0));
+  CoreUnderTest again;
+  Answers restored;
+  restored.Add(again.core().Restore(stored, again.now()));
+  EXPECT_THAT(restored.withdrawn, ElementsAre(stored[0].id));
+  EXPECT_THAT(restored.dropped, ElementsAre(stored[0].id));
+}
+
 TEST_F(WithdrawalItemTest, APeerOfBeforeWithdrawalsIsSentNone) {
   TestPeer old(node_, 3, 3,
                [](LocalNode& local) { local.version_max = limits::kVersionWithWithdrawals - 1; });
