@@ -279,6 +279,29 @@ Actions GossipCore::Drain(Duration deadline, Instant now) {
   return state_->outbox.Take();
 }
 
+absl::StatusOr<Actions> GossipCore::SetCertificate(const AdmissionCert& certificate, Instant now) {
+  AdmissionCert& present = state_->local.certificate;
+  RETURN_IF_ERROR(certificate.Verify(present.issuer, now.wall_ms));
+  if (certificate.node_key != present.node_key || certificate.name != present.name) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
+                 "the new certificate is of {} and another key or name than the one in use; issue "
+                 "one for {}",
+                 certificate.name, present.name);
+  }
+  if (certificate == present) {
+    return Actions();
+  }
+  present = certificate;
+  if (!state_->leaving) {
+    state_->AnnounceSelf(now);
+  }
+  return state_->outbox.Take();
+}
+
+const AdmissionCert& GossipCore::certificate() const {
+  return state_->local.certificate;
+}
+
 bool GossipCore::drained() const {
   return state_->leaving && state_->links.empty();
 }

@@ -152,6 +152,12 @@ class GossipCore {
   bool drained() const;
 
   // ---- Views.
+  // Goes on with a newer certificate of this node's key: links that open show it, as does a new
+  // record of this node. Open links stay until the former one ends. CERTIFICATE_*, KEY_INVALID for
+  // one of another key, cluster or name.
+  absl::StatusOr<Actions> SetCertificate(const AdmissionCert& certificate, Instant now);
+  const AdmissionCert& certificate() const;
+
   std::vector<Member> Members() const;  // by id, this node included
   // Also of nodes that are no members.
   MemberStanding StandingOf(const NodeId& id) const;

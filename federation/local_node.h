@@ -12,7 +12,8 @@
 
 namespace ruvd {
 
-// What the parts of the room know about this node. Fixed after construction; outlives the parts.
+// What the parts of the room know about this node. Fixed after construction, but for the
+// certificate, which is renewed; outlives the parts.
 struct LocalNode {
   const NodeKey* key = nullptr;
   AdmissionCert certificate;

@@ -84,6 +84,18 @@ absl::StatusOr<AdmissionCert> AdmissionOffice::Admit(const JoinRequest& request)
   return tokens_.Redeem(request, clock_.WallMillis(), FreshSerial());
 }
 
+absl::StatusOr<AdmissionCert> AdmissionOffice::Renew(const CertificateRenewal& renewal,
+                                                     const JoinWelcome::Nonce& nonce) {
+  ASSIGN_OR_RETURN(const RevocationList revoked, revocations_.Load(authority_.public_key()));
+  return RenewCertificate(authority_, revoked, renewal, nonce, clock_.WallMillis(), FreshSerial());
+}
+
+absl::StatusOr<AdmissionCert> AdmissionOffice::RenewOwn(const AdmissionCert& certificate,
+                                                        const NodeKey& key) {
+  const JoinWelcome::Nonce nonce{};
+  return Renew(CertificateRenewal::Sign(certificate, nonce, key), nonce);
+}
+
 absl::StatusOr<RevocationList> AdmissionOffice::Revoke(const NodeId& node) {
   return revocations_.Add(node, clock_.WallMillis(), key_);
 }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "node/revocation_file.h"
 #include "privacy/identity/admission.h"
+#include "privacy/identity/certificate_renewal.h"
 #include "privacy/identity/join_invitation.h"
 #include "privacy/identity/join_token.h"
 #include "privacy/identity/revocation_list.h"
@@ -42,6 +43,12 @@ class AdmissionOffice {
   JoinWelcome Welcome(const JoinWelcome::Nonce& nonce, const Digest& certificate) const;
   // Uses the token up. Errors of JoinTokens::Redeem.
   absl::StatusOr<AdmissionCert> Admit(const JoinRequest& request);
+  // A new certificate in place of one that is still good. Errors of RenewCertificate and of
+  // RevocationFile::Load.
+  absl::StatusOr<AdmissionCert> Renew(const CertificateRenewal& renewal,
+                                      const JoinWelcome::Nonce& nonce);
+  // The same for the node itself.
+  absl::StatusOr<AdmissionCert> RenewOwn(const AdmissionCert& certificate, const NodeKey& key);
   // The list with the node on it. Errors of RevocationFile::Add.
   absl::StatusOr<RevocationList> Revoke(const NodeId& node);
   // The list, signed anew where it is older than kRevocationsRefreshed. Errors of

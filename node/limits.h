@@ -56,6 +56,10 @@ inline constexpr uint64_t kMaxAuthorityFileBytes = 4 << 20;
 // before federation.max_stale_hours is over at its members.
 inline constexpr int64_t kRevocationsRefreshedMillis = 12LL * 3600 * 1000;
 inline constexpr std::chrono::hours kRevocationsLook{1};
+// How often a node looks whether its certificate is due, and how long an address may take to
+// answer.
+inline constexpr std::chrono::hours kCertificateLook{1};
+inline constexpr std::chrono::seconds kRenewalPatience{5};
 // A TLS key file that changed is used after so long. gRPC looks as often, and reads the file.
 inline constexpr unsigned int kTlsReloadSeconds = 1;
 // TLS certificates of its own that a node knows again when a peer names one: one is in use, the

@@ -161,11 +161,14 @@ absl::StatusOr<std::unique_ptr<Database>> OpenNodeStore(const NodeConfig& config
   return database;
 }
 
+std::string CertificatePath(const NodeConfig& config) {
+  return config.federation.certificate.empty()
+             ? (std::filesystem::path(config.node.data_dir) / kNodeCertificateFile).string()
+             : config.federation.certificate;
+}
+
 absl::StatusOr<AdmissionCert> LoadCertificate(const NodeConfig& config, const Clock& clock) {
-  const std::string path =
-      config.federation.certificate.empty()
-          ? (std::filesystem::path(config.node.data_dir) / kNodeCertificateFile).string()
-          : config.federation.certificate;
+  const std::string path = CertificatePath(config);
   const absl::StatusOr<std::string> bytes = ReadFile(path, limits::kMaxKeyFileBytes);
   if (!bytes.ok()) {
     return Annotate(bytes.status(),

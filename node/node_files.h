@@ -62,6 +62,9 @@ std::string LinkTlsPathOf(const NodeConfig& config);
 absl::StatusOr<std::unique_ptr<Database>> OpenNodeStore(const NodeConfig& config,
                                                         SealKeySource& source, const Clock& clock);
 
+// federation.certificate, or DATA_DIR/node.cert.
+std::string CertificatePath(const NodeConfig& config);
+
 // The admission certificate of federation.certificate or DATA_DIR/node.cert, checked against
 // federation.authority (if set) and the clock. CERTIFICATE_FOREIGN, CERTIFICATE_EXPIRED,
 // FILE_NOT_FOUND with the way to get one.

@@ -45,6 +45,7 @@
 #include "node/api/link.h"
 #include "node/api/link_tls.h"
 #include "node/api/pattern_feed.h"
+#include "node/certificate_keeper.h"
 #include "node/learning_options.h"
 #include "node/metrics/metrics.h"
 #include "node/node.h"
@@ -118,6 +119,10 @@ class NodeImpl final : public Node {
   absl::Status OpenOffice();
   // Now and then: signs the authority's revocation list anew before it is old.
   void RefreshRevocations();
+  // Now and then, and when credentials are to be read anew.
+  absl::Status OpenCertificateKeeper();
+  void LookAtCertificate();
+  void LookAtCertificateAgain();
   // Plain, or TLS with tokens, as the configuration has it.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
   void FillStatus(NodeStatus* status) const;
@@ -178,6 +183,9 @@ class NodeImpl final : public Node {
   std::unique_ptr<LinkTls> link_tls_;        // null: links are plain
   std::unique_ptr<AdmissionOffice> office_;  // null: the authority's key is elsewhere
   std::shared_ptr<ApiTokens> api_tokens_;    // null: nobody is asked for one
+  Mutex certificate_mutex_;                  // held while the authority is asked
+  std::unique_ptr<CertificateKeeper> certificate_
+      ABSL_GUARDED_BY(certificate_mutex_);  // null: the node does not federate
   LinkDialer dialer_;
   std::unique_ptr<ActorSystem> actors_;
   std::unique_ptr<FederationActor> federation_;

@@ -65,10 +65,53 @@ void NodeImpl::RefreshRevocations() {
   pattern_pool_.PostAt(clock_.Now() + limits::kRevocationsLook, [this] { RefreshRevocations(); });
 }
 
+absl::Status NodeImpl::OpenCertificateKeeper() {
+  ASSIGN_OR_RETURN(AdmissionCert present, LoadCertificate(config_, clock_));
+  CertificateKeeperOptions options{
+      .path = CertificatePath(config_),
+      .load = [this] { return LoadCertificate(config_, clock_); },
+      .key = &files_->key,
+      .clock = &clock_,
+      .office = office_.get(),
+      .addresses = {},
+      .take =
+          [this](const AdmissionCert& certificate) {
+            spdlog::info("this node goes on with a certificate that ends at {} ms",
+                         certificate.not_after_ms);
+            federation_->SetCertificate(certificate);
+          }};
+  if (!LinksArePlain()) {  // else no authority answers
+    options.addresses = config_.federation.seeds;
+  }
+  {
+    const MutexLock lock(certificate_mutex_);
+    certificate_ = std::make_unique<CertificateKeeper>(std::move(options), std::move(present));
+  }
+  pattern_pool_.Post([this] { LookAtCertificateAgain(); });
+  return absl::OkStatus();
+}
+
+void NodeImpl::LookAtCertificate() {
+  const MutexLock lock(certificate_mutex_);
+  if (certificate_ == nullptr || stopping_.load()) {
+    return;
+  }
+  if (const absl::Status looked = certificate_->Look(); !looked.ok()) {
+    spdlog::warn("{} [{}]", MessageOf(looked), ReasonOf(looked));
+  }
+}
+
+void NodeImpl::LookAtCertificateAgain() {
+  LookAtCertificate();
+  pattern_pool_.PostAt(clock_.Now() + limits::kCertificateLook,
+                       [this] { LookAtCertificateAgain(); });
+}
+
 absl::Status NodeImpl::StartLinkServer() {
   services_.push_back(MakeFederationService(*federation_, link_tls_.get()));
   link_services_.push_back(services_.back().get());
   RETURN_IF_ERROR(OpenOffice());
+  RETURN_IF_ERROR(OpenCertificateKeeper());
   ASSIGN_OR_RETURN(
       RunningServer running,
       StartServer(
@@ -98,6 +141,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> NodeImpl::ApiCredential
 absl::Status NodeImpl::ReloadCredentials() {
   // Tokens first, and both in any case: a full disk must not keep a token that was taken away.
   const absl::Status tokens = api_tokens_ == nullptr ? absl::OkStatus() : api_tokens_->Reload();
+  pattern_pool_.Post([this] { LookAtCertificate(); });
   const absl::Status rotated = link_tls_ == nullptr ? absl::OkStatus() : link_tls_->Rotate();
   return tokens.ok() ? rotated : tokens;
 }

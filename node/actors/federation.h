@@ -18,6 +18,7 @@
 #include "node/actors/dp_release.h"
 #include "node/actors/federated_model.h"
 #include "privacy/consent/consent.h"
+#include "privacy/identity/admission.h"
 #include "privacy/identity/revocation_list.h"
 #include "storage/patterns/pattern_store.h"
 
@@ -45,7 +46,8 @@ struct FederationView {
   std::optional<DpReleaseView> release;  // none: the node does not federate
   // Of the last round of updates; none where there was none since the start of the node.
   std::optional<FederatedOutcome> last_round;
-  std::vector<float> boundaries;  // of its banks
+  std::vector<float> boundaries;       // of its banks
+  int64_t certificate_expires_ms = 0;  // 0: the node does not federate
 };
 
 struct ConsentAnswer {
@@ -102,6 +104,9 @@ class FederationActor {
 
   // The cluster's revocation list, or a newer one; what is wrong with it is logged.
   virtual void SetRevocations(RevocationList list) = 0;
+
+  // A newer certificate of this node. Errors of GossipCore::SetCertificate are logged.
+  virtual void SetCertificate(AdmissionCert certificate) = 0;
 
   // A pattern of this node is new or has changed: offers it as far as consent allows.
   virtual void OnPatternStored(const PatternId& id) = 0;

@@ -60,6 +60,9 @@ class FederationActorImpl final : public FederationActor {
         Priority::kControl);
   }
   void SetRevocations(RevocationList list) override { Control(NodesRevoked{std::move(list)}); }
+  void SetCertificate(AdmissionCert certificate) override {
+    Control(CertificateRenewed{std::move(certificate)});
+  }
   void OnPatternStored(const PatternId& id) override { Control(PatternStored{id}); }
 
   void View(std::function<void(absl::StatusOr<FederationView>)> done) override {

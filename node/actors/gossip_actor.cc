@@ -125,6 +125,11 @@ class GossipActor final : public Actor<Message> {
             context);
     return absl::OkStatus();
   }
+  absl::Status On(CertificateRenewed& message, Context& context) override {
+    Perform("the new certificate could not be taken",
+            core_->SetCertificate(message.certificate, Now()), context);
+    return absl::OkStatus();
+  }
   absl::Status On(PatternStored& message, Context& context) override {
     Perform(own_patterns_.Refresh(message.id, *core_, Now()), context);
     return absl::OkStatus();
@@ -146,6 +151,7 @@ class GossipActor final : public Actor<Message> {
     view.release = options_.release->View();
     view.last_round = last_round_;
     view.boundaries = options_.model->layout().boundaries;
+    view.certificate_expires_ms = core_->certificate().not_after_ms;
     message.reply.Send(std::move(view));
     return absl::OkStatus();
   }
@@ -409,7 +415,7 @@ class GossipActor final : public Actor<Message> {
       return;
     }
     CountContributors();
-    if (const absl::Status role = CheckMayContribute(options_.gossip.certificate);
+    if (const absl::Status role = CheckMayContribute(core_->certificate());
         !role.ok()) {  // peers would refuse what it paid for
       options_.release->Refuse(role);
       return;
@@ -450,7 +456,7 @@ class GossipActor final : public Actor<Message> {
 
   absl::StatusOr<ReleasePreview> PreviewOf(ConsentTier tier) const {
     absl::Status allowed = options_.release->CheckTier(tier);
-    allowed.Update(CheckMayContribute(options_.gossip.certificate));
+    allowed.Update(CheckMayContribute(core_->certificate()));
     return PreviewNext({.tier = tier,
                         .allowed = allowed,
                         .own = &own_patterns_,

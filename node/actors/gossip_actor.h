@@ -44,6 +44,9 @@ struct LeaveRequest {
 struct NodesRevoked {
   RevocationList list;
 };
+struct CertificateRenewed {
+  AdmissionCert certificate;
+};
 struct PatternStored {
   PatternId id{};
 };
@@ -63,8 +66,8 @@ struct PreviewRequest {
 };
 // What the federation actor is told.
 using GossipMessage = std::variant<LinkOpened, DialFailed, FrameReceived, LinkClosed, Tick,
-                                   LeaveRequest, NodesRevoked, PatternStored, ViewRequest,
-                                   ConsentRequest, ConsentsChanged, PreviewRequest>;
+                                   LeaveRequest, NodesRevoked, CertificateRenewed, PatternStored,
+                                   ViewRequest, ConsentRequest, ConsentsChanged, PreviewRequest>;
 
 // The actor behind FederationActor: owns the gossip core, carries out its actions, turns items into
 // patterns and the federated adapter.

@@ -20,6 +20,7 @@ class IsolatedFederation final : public FederationActor {
   void OnClosed(LinkId) override {}
   void Leave(Duration) override {}
   void SetRevocations(RevocationList) override {}
+  void SetCertificate(AdmissionCert) override {}
   void OnPatternStored(const PatternId&) override {}
   void View(std::function<void(absl::StatusOr<FederationView>)> done) override {
     FederationView view;

@@ -75,6 +75,7 @@ void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* m
     WriteRelease(*view.release, message->mutable_release());
   }
   message->set_federated_adapter_version(view.federated_adapter_version);
+  message->set_certificate_expires_ms(view.certificate_expires_ms);
   if (view.last_round) {
     WriteRound(*view.last_round, view.boundaries, message->mutable_federated_round());
     for (const PeerRecord& peer : view.last_round->peers) {

@@ -120,6 +120,7 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
                      "the caller sees a TLS certificate that is not this node's: something between "
                      "ends TLS; dial the node directly");
       }
+      nonce_ = nonce;
       const JoinWelcome welcome = dependencies_.office->Welcome(nonce, seen);
       auto* message = response_.mutable_welcome();
       message->set_authority(std::string(AsText(welcome.authority)));
@@ -135,20 +136,28 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
 
   void Admit() {
     const admission::v1::Application& application = request_.application();
-    const absl::Status status = [&]() -> absl::Status {
-      JoinRequest join{.token = application.token(), .name = application.name()};
-      ASSIGN_OR_RETURN(join.node_key,
-                       ExactBytes<PublicKey>(application.node_key(), "the node's key"));
-      ASSIGN_OR_RETURN(join.proof, ExactBytes<Signature>(application.proof(), "the proof"));
-      ASSIGN_OR_RETURN(const AdmissionCert certificate, dependencies_.office->Admit(join));
-      response_.mutable_admission()->set_admission_cert(certificate.Encode());
-      return absl::OkStatus();
-    }();
-    if (status.ok()) {
+    const absl::StatusOr<AdmissionCert> certificate =
+        application.renewed_cert().empty() ? Admitted(application) : Renewed(application);
+    if (certificate.ok()) {
+      response_.mutable_admission()->set_admission_cert(certificate->Encode());
       StartWrite(&response_);
     } else {
-      Finish(ToRpcStatus(status));
+      Finish(ToRpcStatus(certificate.status()));
     }
+  }
+  absl::StatusOr<AdmissionCert> Admitted(const admission::v1::Application& application) {
+    JoinRequest join{.token = application.token(), .name = application.name()};
+    ASSIGN_OR_RETURN(join.node_key,
+                     ExactBytes<PublicKey>(application.node_key(), "the node's key"));
+    ASSIGN_OR_RETURN(join.proof, ExactBytes<Signature>(application.proof(), "the proof"));
+    return dependencies_.office->Admit(join);
+  }
+  absl::StatusOr<AdmissionCert> Renewed(const admission::v1::Application& application) {
+    CertificateRenewal renewal;
+    ASSIGN_OR_RETURN(renewal.certificate,
+                     AdmissionCert::Parse(AsBytes(application.renewed_cert())));
+    ASSIGN_OR_RETURN(renewal.proof, ExactBytes<Signature>(application.proof(), "the proof"));
+    return dependencies_.office->Renew(renewal, nonce_);
   }
 
   const AdmissionDependencies& dependencies_;
@@ -157,6 +166,7 @@ class Joining final : public JoinReactor, public std::enable_shared_from_this<Jo
   admission::v1::JoinRequest request_;
   admission::v1::JoinResponse response_;
   bool welcomed_ = false;
+  JoinWelcome::Nonce nonce_{};  // of the greeting
   grpc::Alarm alarm_;
   Mutex mutex_;
   grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);

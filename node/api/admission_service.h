@@ -24,8 +24,8 @@ struct AdmissionDependencies {
   std::function<void(const RevocationList&)> on_revoked;
 };
 
-// On the port of peers: admits who has a token. At most kMaxJoinsUnderWay at a time, each for at
-// most kJoinPatience.
+// On the port of peers: admits who has a token, and gives members new certificates. At most
+// kMaxJoinsUnderWay at a time, each for at most kJoinPatience.
 std::unique_ptr<grpc::Service> MakeAdmissionService(const AdmissionDependencies& dependencies);
 
 // On the port of clients: makes tokens, revokes nodes.

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/status.h"
 #include "node/api/tls.h"
 #include "node/cli/api_channel.h"
@@ -147,6 +148,32 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
   return absl::OkStatus();
 }
 
+struct RenewFlags {
+  std::string address;
+  std::string data_dir;
+};
+
+absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
+  InitSodium();
+  const std::string path = PathIn(flags.data_dir, kNodeCertificateFile);
+  // First: without it there is no member, and no key is to be made.
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxKeyFileBytes));
+  ASSIGN_OR_RETURN(const AdmissionCert present, AdmissionCert::Parse(AsBytes(bytes)));
+  ASSIGN_OR_RETURN(const NodeKey key, NodeKey::LoadOrCreate(PathIn(flags.data_dir, kNodeKeyFile)));
+  ASSIGN_OR_RETURN(const AdmissionCert renewed,
+                   RenewAt(flags.address, present, key, limits::kJoinPatience, SystemClock()));
+  RETURN_IF_ERROR(WriteFileAtomically(path, renewed.Encode()));
+  if (context.json) {
+    context.out << ToJsonLine(
+        nlohmann::json{{"id", ToHex(key.id())}, {"expires_ms", renewed.not_after_ms}});
+    return absl::OkStatus();
+  }
+  context.out << FormatFields(
+      {{"id", ToHex(key.id())}, {"member until", FormatTime(renewed.not_after_ms) + " UTC"}});
+  context.out << "a node that runs takes it within the hour, or at once on SIGHUP\n";
+  return absl::OkStatus();
+}
+
 // The id of a member of that name or id.
 absl::StatusOr<std::string> IdOfMember(CommandContext& context, const std::string& text) {
   const auto bytes = FromHex(text);
@@ -231,6 +258,15 @@ void AddAdmissionVerbs(VerbTable& verbs) {
   join_verb.add_option("--data-dir", join->data_dir, "Folder of this node; made where it is not")
       ->required();
   join_verb.add_option("--name", join->name, "What people call the node")->required();
+
+  auto renew = std::make_shared<RenewFlags>();
+  CLI::App& renew_verb = verbs.Add(
+      "cert renew", kAdmissionGroup, "A new certificate in place of one that is still good",
+      [renew](CommandContext& context) { return Renew(context, *renew); });
+  renew_verb
+      .add_option("address", renew->address, "HOST:PORT of the links of the authority's node")
+      ->required();
+  renew_verb.add_option("--data-dir", renew->data_dir, "The node's folder")->required();
 
   auto node = std::make_shared<std::string>();
   verbs

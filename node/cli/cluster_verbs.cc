@@ -13,6 +13,7 @@
 #include "node/cli/client.h"
 #include "node/cli/command.h"
 #include "node/cli/output.h"
+#include "node/cli/period.h"
 #include "node/cli/release_fields.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
@@ -87,6 +88,9 @@ absl::Status Status(CommandContext& context) {
       {"refused", Counts(status.refused_envelopes())},
       {"dead letters", fmt::format("{}", status.dead_letters())},
   };
+  if (status.certificate_expires_ms() != 0) {
+    fields.emplace_back("member until", FormatTime(status.certificate_expires_ms()) + " UTC");
+  }
   if (status.has_release()) {
     for (auto& field : ReleaseFields(status.release())) {
       fields.push_back(std::move(field));

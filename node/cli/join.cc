@@ -16,6 +16,7 @@
 #include "node/api/link_tls.h"
 #include "node/cli/rpc_error.h"
 #include "node/limits.h"
+#include "privacy/identity/certificate_renewal.h"
 #include "privacy/identity/join_token.h"
 #include "privacy/sodium.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
@@ -34,9 +35,10 @@ constexpr int kGreetings = 3;
 // One attempt, over one connection.
 class JoinAttempt {
  public:
-  JoinAttempt(const std::string& address, const TlsCertificate& own)
+  JoinAttempt(const std::string& address, const TlsCertificate& own,
+              std::chrono::milliseconds patience)
       : address_(address), stub_(ChannelTo(address, own)) {
-    context_.set_deadline(std::chrono::system_clock::now() + limits::kJoinPatience);
+    context_.set_deadline(std::chrono::system_clock::now() + patience);
     stream_ = stub_.Join(&context_);
   }
   ~JoinAttempt() {
@@ -52,10 +54,9 @@ class JoinAttempt {
   absl::StatusOr<PublicKey> Greet(const ClusterId& cluster) {
     stream_->WaitForInitialMetadata();
     const Digest seen = PeerCertificateOf(*context_.auth_context()).value_or(Digest{});
-    JoinWelcome::Nonce nonce{};
-    SecureRandomBytes(nonce);
+    SecureRandomBytes(nonce_);
     admission::v1::JoinRequest request;
-    request.mutable_greeting()->set_nonce(std::string(AsText(nonce)));
+    request.mutable_greeting()->set_nonce(std::string(AsText(nonce_)));
     request.mutable_greeting()->set_seen_certificate(std::string(AsText(seen)));
     ASSIGN_OR_RETURN(const auto response, Ask(request));
     JoinWelcome welcome;
@@ -63,7 +64,7 @@ class JoinAttempt {
         !Copy(response.welcome().proof(), &welcome.proof)) {
       return Strange();
     }
-    RETURN_IF_ERROR(welcome.Verify(cluster, nonce, seen));
+    RETURN_IF_ERROR(welcome.Verify(cluster, nonce_, seen));
     return welcome.authority;
   }
 
@@ -74,6 +75,15 @@ class JoinAttempt {
     application->set_node_key(std::string(AsText(join.node_key)));
     application->set_name(join.name);
     application->set_proof(std::string(AsText(join.proof)));
+    ASSIGN_OR_RETURN(const auto response, Ask(request));
+    return AdmissionCert::Parse(AsBytes(response.admission().admission_cert()));
+  }
+
+  absl::StatusOr<AdmissionCert> Renew(const AdmissionCert& certificate, const NodeKey& key) {
+    const auto renewal = CertificateRenewal::Sign(certificate, nonce_, key);
+    admission::v1::JoinRequest request;
+    request.mutable_application()->set_renewed_cert(certificate.Encode());
+    request.mutable_application()->set_proof(std::string(AsText(renewal.proof)));
     ASSIGN_OR_RETURN(const auto response, Ask(request));
     return AdmissionCert::Parse(AsBytes(response.admission().admission_cert()));
   }
@@ -108,8 +118,8 @@ class JoinAttempt {
     const grpc::Status status = std::exchange(stream_, nullptr)->Finish();
     if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
       return Error(absl::StatusCode::kFailedPrecondition, reasons::kNotFound,
-                   "the node at {} does not hold the authority's key; join at the one where "
-                   "`ruvd token create` was called",
+                   "the node at {} does not hold the authority's key; name the one where "
+                   "`ruvd token create` works",
                    address_);
     }
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty()) {
@@ -127,34 +137,64 @@ class JoinAttempt {
   admission::v1::AdmissionService::Stub stub_;
   grpc::ClientContext context_;
   std::unique_ptr<JoinStream> stream_;
+  JoinWelcome::Nonce nonce_{};  // of the greeting
 };
+
+// A connection that was greeted, and the authority at its other end.
+struct Greeted {
+  std::unique_ptr<JoinAttempt> attempt;
+  PublicKey authority{};
+};
+
+absl::StatusOr<Greeted> GreetAuthority(const std::string& address, const ClusterId& cluster,
+                                       std::chrono::milliseconds patience) {
+  RETURN_IF_ERROR(RequireTls13());
+  ASSIGN_OR_RETURN(const TlsCertificate own, MakeSelfSignedCertificate());
+  std::unique_ptr<JoinAttempt> attempt;
+  absl::StatusOr<PublicKey> authority;
+  for (int tries = 0; tries < kGreetings; ++tries) {
+    attempt = std::make_unique<JoinAttempt>(address, own, patience);
+    authority = attempt->Greet(cluster);
+    if (ReasonOf(authority.status()) != reasons::kNodeUnreachable) {
+      break;
+    }
+  }
+  RETURN_IF_ERROR(authority.status());
+  return Greeted{.attempt = std::move(attempt), .authority = *authority};
+}
+
+absl::Status CheckCertified(const AdmissionCert& certificate, const PublicKey& authority,
+                            const NodeKey& key, const std::string& address, const Clock& clock) {
+  RETURN_IF_ERROR(certificate.Verify(authority, clock.WallMillis()));
+  if (certificate.node_key != key.public_key()) {
+    return Error(absl::StatusCode::kInternal, reasons::kCertificateInvalid,
+                 "the authority at {} certified another key; ask its operator", address);
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
 absl::StatusOr<AdmissionCert> JoinCluster(const std::string& address,
                                           const JoinInvitation& invitation, const std::string& name,
                                           const NodeKey& key, const Clock& clock) {
-  RETURN_IF_ERROR(RequireTls13());
-  ASSIGN_OR_RETURN(const TlsCertificate own, MakeSelfSignedCertificate());
-  std::unique_ptr<JoinAttempt> attempt;
-  absl::StatusOr<PublicKey> greeted;
-  for (int tries = 0; tries < kGreetings; ++tries) {
-    attempt = std::make_unique<JoinAttempt>(address, own);
-    greeted = attempt->Greet(invitation.cluster);
-    if (ReasonOf(greeted.status()) != reasons::kNodeUnreachable) {
-      break;
-    }
-  }
-  ASSIGN_OR_RETURN(const PublicKey authority, greeted);
+  ASSIGN_OR_RETURN(const Greeted greeted,
+                   GreetAuthority(address, invitation.cluster, limits::kJoinPatience));
   ASSIGN_OR_RETURN(
       AdmissionCert certificate,
-      attempt->Apply(JoinRequest::Sign(invitation.token, name, invitation.cluster, key)));
-  RETURN_IF_ERROR(certificate.Verify(authority, clock.WallMillis()));
-  if (certificate.node_key != key.public_key()) {
-    return Error(absl::StatusCode::kInternal, reasons::kCertificateInvalid,
-                 "the authority at {} certified another key; ask its operator", address);
-  }
+      greeted.attempt->Apply(JoinRequest::Sign(invitation.token, name, invitation.cluster, key)));
+  RETURN_IF_ERROR(CheckCertified(certificate, greeted.authority, key, address, clock));
   return certificate;
+}
+
+absl::StatusOr<AdmissionCert> RenewAt(const std::string& address, const AdmissionCert& certificate,
+                                      const NodeKey& key, std::chrono::milliseconds patience,
+                                      const Clock& clock) {
+  ASSIGN_OR_RETURN(const Greeted greeted,
+                   GreetAuthority(address, ClusterIdOf(certificate.issuer), patience));
+  ASSIGN_OR_RETURN(AdmissionCert renewed, greeted.attempt->Renew(certificate, key));
+  RETURN_IF_ERROR(CheckCertified(renewed, greeted.authority, key, address, clock));
+  return renewed;
 }
 
 }  // namespace ruvd

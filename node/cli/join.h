@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -21,5 +22,12 @@ namespace ruvd {
 absl::StatusOr<AdmissionCert> JoinCluster(const std::string& address,
                                           const JoinInvitation& invitation, const std::string& name,
                                           const NodeKey& key, const Clock& clock);
+
+// Asks it for a new certificate in place of one that is still good, of which it is told within
+// `patience`. NODE_UNREACHABLE, NOT_FOUND for a node without the authority's key, what the
+// authority says: NODE_REVOKED, CERTIFICATE_EXPIRED.
+absl::StatusOr<AdmissionCert> RenewAt(const std::string& address, const AdmissionCert& certificate,
+                                      const NodeKey& key, std::chrono::milliseconds patience,
+                                      const Clock& clock);
 
 }  // namespace ruvd

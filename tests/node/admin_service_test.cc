@@ -43,6 +43,7 @@ class StoppedFederation final : public FederationActor {
   void OnClosed(LinkId) override {}
   void Leave(Duration) override {}
   void SetRevocations(RevocationList) override {}
+  void SetCertificate(AdmissionCert) override {}
   void OnPatternStored(const PatternId&) override {}
   void View(std::function<void(absl::StatusOr<FederationView>)> done) override { done(Stopped()); }
   void SetConsent(ConsentTier, std::function<void(absl::StatusOr<ConsentAnswer>)> done) override {

@@ -144,6 +144,53 @@ TEST_F(NodeJoinTest, ATokenMakesAMemberThatLinks) {
   EXPECT_TRUE(AwaitAlive(*node_, 2));
 }
 
+// A member was out of the cluster when its certificate was over, 30 days after it had joined,
+// unless its operator had got another token.
+TEST_F(NodeJoinTest, ACertificateThatIsDueIsRenewedWhileTheNodeRuns) {
+  Start();
+  Join("b", Token());
+  const fs::path path = fs::path(DataOf("b")) / kNodeCertificateFile;
+  const auto stored = [&] {
+    return AdmissionCert::Parse(AsBytes(ReadFile(path, 4096).value())).value();
+  };
+  const AdmissionCert joined = stored();
+  const ClusterAuthority authority =
+      ClusterAuthority::Load(fs::path(DataOf("data")) / kAuthorityKeyFile).value();
+  const int64_t now_ms = SystemClock().WallMillis();
+  const auto due = authority.Issue({.node_key = joined.node_key,
+                                    .name = joined.name,
+                                    .roles = joined.roles,
+                                    .not_before_ms = now_ms - 10 * kHour,
+                                    .not_after_ms = now_ms + kHour,
+                                    .serial = 5});
+  ASSERT_TRUE(WriteFileAtomically(path, due.value().Encode()).ok());
+  const Node& other = StartOther("b", node_->federation_address());
+  EXPECT_TRUE(Await([&] { return StatusOf(other).certificate_expires_ms() > now_ms + 2 * kHour; }));
+  EXPECT_TRUE(Await([&] { return stored().not_after_ms > now_ms + 2 * kHour; }));
+  EXPECT_EQ(stored().roles, joined.roles);
+  EXPECT_EQ(stored().name, "b");
+  EXPECT_EQ(StatusOf(other).certificate_expires_ms(), stored().not_after_ms);
+  EXPECT_TRUE(AwaitAlive(*node_, 2));
+}
+
+TEST_F(NodeJoinTest, AnOperatorRenewsACertificateAndTheNodeTakesItOnAReload) {
+  Start();
+  Join("b", Token());
+  Node& other = StartOther("b", node_->federation_address());
+  const int64_t before = StatusOf(other).certificate_expires_ms();
+  ASSERT_GT(before, 0);
+  EXPECT_THAT(Run({"cert", "renew", node_->federation_address(), "--data-dir", DataOf("b")}, 0),
+              HasSubstr("member until"));
+  ASSERT_TRUE(other.ReloadCredentials().ok());
+  EXPECT_TRUE(Await([&] { return StatusOf(other).certificate_expires_ms() > before; }));
+  // Not of a node that is no authority, nor for one that was revoked.
+  EXPECT_THAT(Run({"cert", "renew", other.federation_address(), "--data-dir", DataOf("b")}, 1),
+              HasSubstr("[NOT_FOUND]"));
+  Run({"revoke", other.id()}, 0);
+  EXPECT_THAT(Run({"cert", "renew", node_->federation_address(), "--data-dir", DataOf("b")}, 4),
+              HasSubstr("[NODE_REVOKED]"));
+}
+
 TEST_F(NodeJoinTest, ATokenAdmitsOneNodeAlsoAfterARestart) {
   Start();
   const std::string token = Token();

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "node/admission_office.h"
+#include "privacy/identity/admission.h"
+#include "privacy/identity/node_key.h"
+
+namespace ruvd {
+
+struct CertificateKeeperOptions {
+  std::string path;                                     // of the certificate's file
+  std::function<absl::StatusOr<AdmissionCert>()> load;  // reads and checks it
+  const NodeKey* key = nullptr;
+  const Clock* clock = nullptr;
+  AdmissionOffice* office = nullptr;               // null: the authority's key is elsewhere
+  std::vector<std::string> addresses;              // where the authority may answer, ports of peers
+  std::function<void(const AdmissionCert&)> take;  // hears of a newer certificate
+};
+
+// Keeps a running node's admission certificate good: takes one that the operator put in its place,
+// and asks the authority for a new one when less than a third of its life is left. Borrows what the
+// options point to. Not thread-safe: call it from one thread at a time.
+class CertificateKeeper {
+ public:
+  CertificateKeeper(CertificateKeeperOptions options, AdmissionCert present)
+      : options_(std::move(options)), present_(std::move(present)) {}
+
+  // Looks once; waits for the disk and for the authority, limits::kRenewalPatience for each
+  // address. An error where a certificate is due that could not be had: the last one of RenewAt,
+  // errors of writing (it is in use then, and would not outlive a restart), with when the present
+  // one ends.
+  absl::Status Look();
+
+  const AdmissionCert& present() const { return present_; }
+
+ private:
+  absl::StatusOr<AdmissionCert> Renewed() const;
+
+  const CertificateKeeperOptions options_;
+  AdmissionCert present_;
+};
+
+}  // namespace ruvd
