@@ -154,6 +154,11 @@ inline constexpr size_t kMaxJudges = 32;
 // measured in one round; the others are in a later one.
 inline constexpr size_t kMaxRememberedBanks = (256 + 4) * 16;
 inline constexpr size_t kMaxMeasuredUpdates = 8;
+// Whose updates were in the served adapter since it began anew; with more, everybody counts as one.
+inline constexpr size_t kMaxRememberedContributors = 4096;
+// Updates of a node that took one back are left out for so long, longer each time.
+inline constexpr std::chrono::minutes kWithdrawalPause{1};
+inline constexpr std::chrono::hours kLongestWithdrawalPause{24};
 // The saved global adapter: 16 banks of rank 256 with both moments of an optimiser have 21 MiB.
 inline constexpr uint64_t kMaxGlobalAdapterBytes = 32ULL << 20;
 // Lessons of one page of an export.

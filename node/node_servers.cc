@@ -37,11 +37,12 @@ absl::Status NodeImpl::OpenOffice() {
   if (!std::filesystem::exists(key, error)) {
     return absl::OkStatus();
   }
+  ASSIGN_OR_RETURN(office_, AdmissionOffice::Open(config_.node.data_dir, revocations_, clock_));
+  pattern_pool_.Post([this] { RefreshRevocations(); });
   if (LinksArePlain()) {
     spdlog::warn("nobody can join here by a token while federation.tls is off");
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(office_, AdmissionOffice::Open(config_.node.data_dir, revocations_, clock_));
   const AdmissionDependencies dependencies = {
       .office = office_.get(),
       .tls = link_tls_.get(),
@@ -52,7 +53,6 @@ absl::Status NodeImpl::OpenOffice() {
   link_services_.push_back(services_.back().get());
   services_.push_back(MakeAuthorityService(dependencies));
   api_services_.push_back(services_.back().get());
-  pattern_pool_.Post([this] { RefreshRevocations(); });
   return absl::OkStatus();
 }
 

@@ -106,6 +106,10 @@ absl::Status FederatedModel::Restore(SavedGlobalAdapter saved) {
   GlobalAdapterState state =
       same ? std::move(saved.state) : AlignedTo(layout, saved, global_.State());
   ASSIGN_OR_RETURN(global_, GlobalAdapter::Restore(std::move(state), options_.outer));
+  {
+    const MutexLock lock(mutex_);
+    contributors_ = std::move(saved.contributors);
+  }
   return saved.served > 0 ? Serve(saved.served) : absl::OkStatus();
 }
 
@@ -119,6 +123,7 @@ absl::Status FederatedModel::Forget() {
   {
     const MutexLock lock(mutex_);
     adapter_ = nullptr;
+    contributors_.clear();
   }
   {
     const MutexLock lock(save_mutex_);
@@ -126,6 +131,27 @@ absl::Status FederatedModel::Forget() {
   }
   Save();
   return absl::OkStatus();
+}
+
+bool FederatedModel::MayHold(const NodeId& origin) const {
+  const MutexLock lock(mutex_);
+  return contributors_.contains(origin) ||
+         contributors_.size() >= limits::kMaxRememberedContributors;
+}
+
+std::set<NodeId> FederatedModel::Contributors() const {
+  const MutexLock lock(mutex_);
+  return contributors_;
+}
+
+void FederatedModel::NoteContributors(const std::vector<PeerRecord>& peers) {
+  const MutexLock lock(mutex_);
+  for (const PeerRecord& peer : peers) {
+    if (contributors_.size() < limits::kMaxRememberedContributors && peer.refused.ok() &&
+        std::ranges::any_of(peer.banks, [](const BankEffect& bank) { return bank.weight > 0; })) {
+      contributors_.insert(peer.origin);
+    }
+  }
 }
 
 absl::Status FederatedModel::SetTexts(const LearningServices& services) {
@@ -196,6 +222,7 @@ absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(const LearningServices
                              .score = gate->score.banks[bank]});
   }
   if (outcome.changed) {
+    NoteContributors(outcome.peers);
     RETURN_IF_ERROR(Serve(served_ + 1));
     Save();
     outcome.unfinished |= options_.outer.step < 1;
@@ -253,6 +280,7 @@ void FederatedModel::Save() const {
                                                  .frame_id = options_.layout.frame->id,
                                                  .boundaries = options_.layout.boundaries,
                                                  .served = adapter() == nullptr ? 0 : served_,
+                                                 .contributors = Contributors(),
                                                  .state = global_.State()});
   if (!saved.ok()) {
     spdlog::warn("the global adapter is served, and would not outlive a restart: {} [{}]",

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,12 @@ class FederatedModel {
     return adapter_;
   }
 
+  // Whether an update of the node may be part of what is served: since it began anew last, one had
+  // a weight in what was committed. A round that runs is not looked at. Thread-safe.
+  bool MayHold(const NodeId& origin) const;
+  // The nodes of which that is known. Thread-safe.
+  std::set<NodeId> Contributors() const;
+
   // Begins anew from nothing and serves nothing, as something in it was taken back: all updates
   // begin from the frozen model, so that the next rounds make it of those that are left. Errors of
   // GlobalAdapter::Create.
@@ -110,6 +117,7 @@ class FederatedModel {
   absl::StatusOr<GateOutcome> Step(const LearningServices& services, const FederatedRound& round);
   absl::Status Serve(uint32_t version);
   void Save() const;
+  void NoteContributors(const std::vector<PeerRecord>& peers);
 
   const FederatedModelOptions options_;
   BankEvaluation evaluation_;
@@ -118,6 +126,7 @@ class FederatedModel {
   uint32_t served_ = 0;  // version
   mutable Mutex mutex_;
   std::shared_ptr<const Talora> adapter_ ABSL_GUARDED_BY(mutex_);
+  std::set<NodeId> contributors_ ABSL_GUARDED_BY(mutex_);
   mutable Mutex save_mutex_;  // held while the file is written
   bool distrusted_ ABSL_GUARDED_BY(save_mutex_) = false;
 };

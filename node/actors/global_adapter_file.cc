@@ -20,7 +20,7 @@ namespace ruvd {
 namespace {
 
 constexpr std::string_view kGlobalMagic = "RVGA";
-constexpr uint32_t kGlobalFormat = 1;
+constexpr uint32_t kGlobalFormat = 2;
 
 SealContext GlobalContext() {
   return {.column_family = static_cast<uint32_t>(ColumnFamily::kChange),
@@ -69,6 +69,22 @@ bool ReadBank(ByteReader& in, uint32_t count, GlobalAdapterState* state) {
   return true;
 }
 
+// False where there are more than are kept, or not ascending.
+bool ReadContributors(ByteReader& in, std::set<NodeId>* contributors) {
+  const uint32_t count = in.Read<uint32_t>().value_or(0);
+  if (count > limits::kMaxRememberedContributors) {
+    return false;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto id = in.ReadArray<32>();
+    if (!id || (!contributors->empty() && *id <= *contributors->rbegin())) {
+      return false;
+    }
+    contributors->insert(*id);
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string EncodeGlobalAdapter(const SavedGlobalAdapter& saved) {
@@ -78,6 +94,10 @@ std::string EncodeGlobalAdapter(const SavedGlobalAdapter& saved) {
   out.Write(static_cast<uint8_t>(saved.boundaries.size()));
   WriteAll<float>(saved.boundaries, &out);
   out.Write(saved.state.round).Write(saved.served);
+  out.Write(static_cast<uint32_t>(saved.contributors.size()));
+  for (const NodeId& id : saved.contributors) {
+    out.WriteBytes(id);
+  }
   out.Write(static_cast<uint32_t>(saved.state.values.front().size()));
   for (size_t bank = 0; bank < saved.state.values.size(); ++bank) {
     const OuterOptimizer::State& optimizer = saved.state.optimizers[bank];
@@ -103,8 +123,9 @@ absl::StatusOr<SavedGlobalAdapter> DecodeGlobalAdapter(std::span<const uint8_t> 
   auto boundaries = ReadAll<float>(in, in.Read<uint8_t>().value_or(0));
   saved.state.round = in.Read<uint64_t>().value_or(0);
   saved.served = in.Read<uint32_t>().value_or(0);
+  const bool known = ReadContributors(in, &saved.contributors);
   const auto count = in.Read<uint32_t>();
-  if (in.failed() || boundaries->size() >= limits::kMaxUpdateBanks) {
+  if (!known || in.failed() || boundaries->size() >= limits::kMaxUpdateBanks) {
     return NoGlobalAdapter();
   }
   saved.boundaries = *std::move(boundaries);

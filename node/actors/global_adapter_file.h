@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "federation/daf/daf_round.h"
+#include "privacy/identity/node_key.h"
 #include "privacy/seal/seal.h"
 
 namespace ruvd {
@@ -23,13 +25,16 @@ struct SavedGlobalAdapter {
   Digest frame_id{};
   std::vector<float> boundaries;  // of its banks
   uint32_t served = 0;            // version that is served; 0: none
+  std::set<NodeId>
+      contributors;  // whose updates it was made of, kMaxRememberedContributors at most
   GlobalAdapterState state;
   bool operator==(const SavedGlobalAdapter&) const = default;
 };
 
 // As bytes, little endian:
-//   "RVGA", u32 format 1, 32 bytes model hash, 32 bytes frame id,
-//   u8 boundaries and as many f32, u64 round, u32 served, u32 values of a bank;
+//   "RVGA", u32 format 2, 32 bytes model hash, 32 bytes frame id,
+//   u8 boundaries and as many f32, u64 round, u32 served,
+//   u32 contributors and as many ids of 32 bytes, ascending; u32 values of a bank;
 //   per bank f32 values, u64 steps, f64 noise, u32 and f64 first, u32 and f64 second moments.
 std::string EncodeGlobalAdapter(const SavedGlobalAdapter& saved);
 // Lengths are checked before anything is allocated; INVALID_ARGUMENT for other bytes. Values are

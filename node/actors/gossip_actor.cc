@@ -24,6 +24,7 @@
 #include "node/actors/peer_patterns.h"
 #include "node/actors/release_preview.h"
 #include "node/actors/shared_items.h"
+#include "node/actors/withdrawal_pauses.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
@@ -110,7 +111,8 @@ class GossipActor final : public Actor<Message> {
     if (own_patterns_.delta_changed() && context.Now() >= next_offer_) {
       OfferOwnDelta(context);
     }
-    if (unfinished_ && !round_running_ && context.Now() >= next_round_) {
+    const bool resumes = pause_ends_ && *pause_ends_ <= options_.clock->Now();
+    if (!round_running_ && (resumes || (unfinished_ && context.Now() >= next_round_))) {
       RunRound(context);
     }
     return absl::OkStatus();
@@ -175,6 +177,11 @@ class GossipActor final : public Actor<Message> {
   // Items, consent and the federated adapter as they were before the restart.
   absl::Status Restore(Context& context) {
     Serve(options_.model->adapter());
+    for (const NodeId& id : options_.model->Contributors()) {
+      if (core_->StandingOf(id) != MemberStanding::kGood) {
+        BeginAnew(id);  // the node ended before it acted on what it had heard of the member
+      }
+    }
     RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
     ASSIGN_OR_RETURN(std::vector<Item> items, LoadItems(*options_.items));
     const std::vector<Item> gone = own_patterns_.RemoveTakenBack(&items, core_->consent(), Now());
@@ -266,14 +273,24 @@ class GossipActor final : public Actor<Message> {
     if (item.kind == ItemKind::kPattern && item.origin != options_.key->id()) {
       LogFailure("a withdrawn pattern could not be removed", peer_patterns_.Remove(item));
     }
-    if (item.kind == ItemKind::kAdapterDelta) {
-      stale_ = true;
-      options_.model->Distrust();
-      Serve(nullptr);
-      spdlog::info("the global adapter is made anew without an update of {}",
-                   ToHex(item.origin).substr(0, 16));
+    if (item.kind != ItemKind::kAdapterDelta) {
+      return false;
     }
-    return item.kind == ItemKind::kAdapterDelta;
+    if (round_running_ || options_.model->MayHold(item.origin)) {
+      BeginAnew(item.origin);
+      if (item.origin != options_.key->id()) {
+        pauses_.Note(item.origin, options_.clock->Now());
+      }
+    }
+    return true;
+  }
+
+  void BeginAnew(const NodeId& without) {
+    stale_ = true;
+    options_.model->Distrust();
+    Serve(nullptr);
+    spdlog::info("the global adapter is made anew without an update of {}",
+                 ToHex(without).substr(0, 16));
   }
 
   void Perform(std::string_view what, absl::StatusOr<Actions> actions, Context& context) {
@@ -325,6 +342,10 @@ class GossipActor final : public Actor<Message> {
       LogFailure("the global adapter could not begin anew", options_.model->Forget());
     }
     std::vector<Item> newest = core_->NewestDeltas();
+    std::erase_if(newest, [&](const Item& item) {
+      return pauses_.Paused(item.origin, options_.clock->Now());
+    });
+    pause_ends_ = pauses_.NextEnd(options_.clock->Now());
     if (newest.empty()) {
       return;
     }
@@ -401,7 +422,7 @@ class GossipActor final : public Actor<Message> {
   void CountContributors() {
     const std::vector<Member> members = core_->Members();
     options_.release->SetContributors(
-        static_cast<size_t>(std::ranges::count(members, MemberState::kAlive, &Member::state)));
+        static_cast<size_t>(std::ranges::count_if(members, &Member::counts)));
   }
 
   void OfferOwnDelta(Context& context) {
@@ -483,7 +504,9 @@ class GossipActor final : public Actor<Message> {
   bool unfinished_ = false;             // the last one
   TimePoint next_round_{};              // where nothing new comes
   std::optional<ReplyTo<Left>> leave_;  // this node leaves
-  bool stale_ = false;                  // the global adapter may hold what was taken back since
+  WithdrawalPauses pauses_;
+  std::optional<TimePoint> pause_ends_;  // the first of those that left out an update
+  bool stale_ = false;                   // the global adapter may hold what was taken back since
   TimePoint next_offer_{};
   int64_t consent_since_ms_ = 0;
   int64_t consents_checked_ms_ = 0;

@@ -35,11 +35,26 @@ double Seconds(Duration d) {
   return std::chrono::duration<double>(d).count();
 }
 
+std::string StateOf(const Member& member) {
+  if (member.self) {
+    return "self";
+  }
+  switch (member.standing) {
+    case MemberStanding::kRevoked:
+      return "revoked";
+    case MemberStanding::kEquivocated:
+      return "excluded";
+    case MemberStanding::kGood:
+      break;
+  }
+  return std::string(MemberStateName(member.state));
+}
+
 void WriteMember(const Member& member, TimePoint now, admin::v1::Member* message) {
   message->set_node_id(ToHex(member.id));
   message->set_name(member.name);
   message->set_address(member.address);
-  message->set_state(member.self ? "self" : std::string(MemberStateName(member.state)));
+  message->set_state(StateOf(member));
   message->set_last_heard_seconds(member.self ? 0 : Seconds(now - member.last_heard));
   message->set_rtt_ms(member.rtt.has_value() ? Seconds(*member.rtt) * 1e3 : 0);
   message->set_linked(member.linked);
@@ -84,7 +99,7 @@ void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* m
   }
   uint32_t alive = 0;
   for (const Member& member : view.members) {
-    alive += member.state == MemberState::kAlive ? 1 : 0;
+    alive += member.counts() ? 1 : 0;
   }
   message->set_members_alive(alive);
   message->mutable_refused_envelopes()->insert(view.refused.begin(), view.refused.end());

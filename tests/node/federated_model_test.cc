@@ -240,6 +240,52 @@ TEST_F(FederatedModelTest, WhatIsTakenBackHasNoSayAnyMore) {
   }
 }
 
+// Any update that was taken back made all nodes begin anew, also one that never had a say.
+TEST_F(FederatedModelTest, ItKnowsAlsoAfterARestartWhoseUpdatesItWasMadeOf) {
+  Add(1, {Small(1e-3F), Small(1e-3F)});
+  AddPayload(2, "no update");
+  Run();
+  EXPECT_TRUE(federated_->MayHold(IdOf(1)));
+  EXPECT_FALSE(federated_->MayHold(IdOf(2)));
+  EXPECT_FALSE(federated_->MayHold(IdOf(3)));
+  Open();
+  EXPECT_THAT(federated_->Contributors(), ElementsAre(IdOf(1)));
+  items_.clear();
+  Add(3, {Small(2e-3F), Small(2e-3F)});
+  Run();
+  EXPECT_THAT(federated_->Contributors(), ElementsAre(IdOf(1), IdOf(3)))
+      << "what it has moved on from may still be in it";
+  ASSERT_TRUE(federated_->Forget().ok());
+  EXPECT_THAT(federated_->Contributors(), ElementsAre());
+  Open();
+  EXPECT_THAT(federated_->Contributors(), ElementsAre());
+}
+
+// A round that ran while an update of it was taken back saved what it had made with it.
+TEST_F(FederatedModelTest, WhatIsNotTrustedIsNotThereAfterARestart) {
+  AddFive({Small(1e-3F), Small(-1e-3F)});
+  ASSERT_TRUE(Run().changed);
+  federated_->Distrust();
+  AddFive({Small(5e-4F), Small(-5e-4F)});
+  EXPECT_TRUE(Run().changed);
+  Open();
+  EXPECT_EQ(federated_->adapter(), nullptr);
+  // From Forget on it is saved again.
+  ASSERT_TRUE(federated_->Forget().ok());
+  ASSERT_TRUE(Run().changed);
+  Open();
+  EXPECT_NE(federated_->adapter(), nullptr);
+}
+
+// Verdicts on peers fade with the rounds: a count that began anew made them last.
+TEST_F(FederatedModelTest, ForgettingKeepsTheCountOfRounds) {
+  AddFive({Small(1e-3F), Small(-1e-3F)});
+  EXPECT_EQ(Run().round, 1u);
+  ASSERT_TRUE(federated_->Forget().ok());
+  EXPECT_EQ(federated_->adapter(), nullptr);
+  EXPECT_EQ(Run().round, 2u);
+}
+
 TEST_F(FederatedModelTest, ASavedAdapterThatIsDamagedOrOfAnotherStoreIsBegunAnew) {
   AddFive({Small(1e-3F), Small(-1e-3F)});
   ASSERT_TRUE(Run().changed);
@@ -363,7 +409,7 @@ TEST_F(FederatedModelTest, ACancelledRoundChangesNothing) {
 }
 
 TEST_F(FederatedModelTest, ASavedAdapterOfAnyOtherBytesIsRefused) {
-  SavedGlobalAdapter saved{.boundaries = {0.5F}, .served = 3};
+  SavedGlobalAdapter saved{.boundaries = {0.5F}, .served = 3, .contributors = {IdOf(1), IdOf(2)}};
   saved.state = GlobalAdapter::Create(2, 4, {.kind = OuterOptions::Kind::kAdam}).value().State();
   saved.state.values[1][2] = 0.5F;
   const std::string bytes = EncodeGlobalAdapter(saved);

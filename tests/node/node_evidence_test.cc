@@ -3,6 +3,8 @@
 
 // A node remembers who equivocated.
 
+#include <gmock/gmock.h>
+
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -93,6 +95,50 @@ TEST_F(NodeEvidenceTest, AnEquivocatorIsKeptOutAlsoAfterARestart) {
   EXPECT_TRUE(liar.TakePartUntil(node_->federation_address(), std::chrono::minutes(1), [&] {
     return liar.received().find(reasons::kGraylisted) != std::string::npos;
   }));
+}
+
+// Its update stayed part of what is served where no other one came.
+TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
+  const GossipConfig config = LiarConfig(1);
+  RecordingPeer liar(config, liar_key_);
+  const Instant now = RecordingPeer::Now();
+  ASSERT_TRUE(
+      liar.core()
+          .SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, now.wall_ms, liar_key_), now)
+          .ok());
+  const Frame frame = RandomFrame(*LoadModelPackage(config_.model.path)->model,
+                                  config_.federation.core_rank, config_.federation.frame_seed)
+                          .value();
+  const AdapterDelta delta{.cores = {{.target = frame.target,
+                                      .bank = static_cast<uint32_t>(BankOf(1)),
+                                      .rank = static_cast<uint32_t>(frame.rank),
+                                      .values = std::vector<float>(16, 1e-3F)}}};
+  int step = 0;
+  EXPECT_TRUE(liar.TakePartUntil(
+      node_->federation_address(), std::chrono::minutes(2),
+      [&] {
+        if (step == 0 && liar.core().active_links() > 0) {
+          step = 1;
+          liar.Perform(liar.core().OfferAdapterDelta(1, delta, RecordingPeer::Now()).value());
+        } else if (step == 1 && Status().federated_adapter_version() > 0) {
+          step = 2;
+          for (const federation::v1::Frame& tale : TwoTales(config)) {
+            liar.Say(tale);
+          }
+        }
+        return step == 2 && Status().federated_adapter_version() == 0;
+      }))
+      << "at step " << step;
+  admin::v1::ListMembersResponse members;
+  grpc::ClientContext context;
+  ASSERT_TRUE(admin::v1::AdminService::NewStub(channel_)
+                  ->ListMembers(&context, admin::v1::ListMembersRequest(), &members)
+                  .ok());
+  for (const auto& member : members.members()) {
+    EXPECT_THAT(member.state(), testing::AnyOf("self", "excluded")) << member.name();
+  }
+  EXPECT_EQ(members.members_size(), 2);
+  EXPECT_EQ(Status().members_alive(), 1u);
 }
 
 TEST(EvidenceFileTest, KeepsProofsAndKnowsWhatIsNone) {

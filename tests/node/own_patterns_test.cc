@@ -8,13 +8,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/daf/update_payload.h"
 #include "inference/adapter/bank.h"
 #include "node/actors/pattern_payload.h"
 #include "privacy/reasons.h"
@@ -198,6 +201,58 @@ TEST_F(OwnPatternsTest, APatternThatIsMadePublicIsOfferedWithoutARestart) {
   Follow();
   EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
   EXPECT_TRUE(own_->delta_changed());
+}
+
+// A copy for older peers was taken back by every restart, and all nodes began their adapter anew.
+TEST_F(OwnPatternsTest, ARestartKeepsTheCopyOfAnUpdateForOlderPeers) {
+  Put(kOwnFirst, 1);
+  Follow();
+  OfferDelta();
+  const std::vector<Item> stored = core_->Items();
+  const auto update =
+      std::ranges::find_if(stored, [](const Item& item) { return IsUpdateOfBanks(item); });
+  ASSERT_NE(update, stored.end());
+  Item copy = *update;
+  copy.id = Sha256("copy");
+  copy.payload = std::make_shared<const std::string>(
+      EncodeAdapterDelta(AsVersion1(*DecodeAdapterUpdate(AsBytes(*update->payload)))));
+  ASSERT_FALSE(IsUpdateOfBanks(copy));
+  std::vector<Item> both = stored;
+  both.push_back(copy);
+  std::vector<Item> kept = both;
+  EXPECT_THAT(own_->RemoveTakenBack(&kept, tier_, now_), IsEmpty());
+  EXPECT_EQ(kept.size(), both.size());
+  // It goes with the update.
+  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
+  releases_.reset();
+  Put(kOwnFirst, 1, /*withheld=*/true);
+  ASSERT_TRUE(releases().Delete({{update->id}}).ok());
+  OwnPatterns again(*patterns_, Layout(), key_.id(), book_.get(), 1, &releases());
+  EXPECT_EQ(again.RemoveTakenBack(&both, tier_, now_).size(), stored.size() + 1);
+}
+
+// What an earlier life offered under `public` stayed where the tier is narrower by now, and was
+// then dropped without a word to peers.
+TEST_F(OwnPatternsTest, ARestartUnderANarrowerTierTakesBackWhatItDoesNotAllow) {
+  Put(kOwnFirst, 1);
+  Follow();
+  OfferDelta();
+  std::vector<Item> stored = core_->Items();
+  ASSERT_EQ(stored.size(), 2u);
+  EXPECT_EQ(own_->RemoveTakenBack(&stored, ConsentTier::kPrivate, now_).size(), 2u);
+  EXPECT_THAT(stored, IsEmpty());
+}
+
+// Who says something of a masked round again is taken for a liar, so what was said must be known.
+TEST_F(OwnPatternsTest, ARestartKeepsWhatWasSaidInAMaskedRound) {
+  std::vector<Item> stored;
+  for (const ItemKind kind : {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskShare}) {
+    Item item{.kind = kind, .origin = key_.id()};
+    item.payload = std::make_shared<const std::string>("said");
+    stored.push_back(item);
+  }
+  EXPECT_THAT(own_->RemoveTakenBack(&stored, ConsentTier::kPublic, now_), IsEmpty());
+  EXPECT_EQ(stored.size(), 3u);
 }
 
 // Peers take a pattern that was withdrawn only as a newer one.
