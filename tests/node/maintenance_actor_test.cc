@@ -18,6 +18,12 @@ namespace {
 
 class MaintenanceActorTest : public DatabaseTest {
  protected:
+  // The database asks this class's clock when it closes.
+  ~MaintenanceActorTest() override {
+    system_.reset();
+    patterns_.reset();
+    database_.reset();
+  }
   void SetUp() override {
     DatabaseTest::SetUp();
     patterns_ =

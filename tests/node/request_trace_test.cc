@@ -149,6 +149,14 @@ TEST(RequestTraceTest, NobodyMayWantToKnow) {
 
 class WitnessActorTest : public DatabaseTest {
  protected:
+  // The database asks this class's clock when it closes, and its owners go before it.
+  ~WitnessActorTest() override {
+    recorder_.reset();
+    system_.reset();
+    sessions_.reset();
+    log_.reset();
+    database_.reset();
+  }
   void SetUp() override {
     DatabaseTest::SetUp();
     log_ = WitnessLog::Open(*database_).value();
