@@ -35,7 +35,7 @@ ShareableKind LeastShareable(ItemKind kind) {
   if (IsMaskItem(kind)) {
     return ShareableKind::kMaskedSum;
   }
-  return kind == ItemKind::kPattern ? ShareableKind::kPattern : ShareableKind::kDpAdapterDelta;
+  return kind == ItemKind::kPattern ? ShareableKind::kDpPattern : ShareableKind::kDpAdapterDelta;
 }
 
 absl::Status UnknownBytes() {
@@ -173,13 +173,13 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Inst
   RETURN_IF_ERROR(record.Verify(*state_->local.key));
   const bool had_plain = MayLeave(state_->consent, ShareableKind::kAdapterDelta);
   state_->consent = record.tier;
-  // Updates do not say whether they are noised: under a tier that allows plain ones some may not
-  // be.
+  // Items do not say whether they are noised: under a tier that allows plain ones some may not be.
   if (!MayLeave(record.tier, ShareableKind::kDpAdapterDelta) ||
       (had_plain && !MayLeave(record.tier, ShareableKind::kAdapterDelta))) {
     state_->exchange.Withdraw(ItemKind::kAdapterDelta);
   }
-  if (!MayLeave(record.tier, ShareableKind::kPattern)) {
+  if (!MayLeave(record.tier, ShareableKind::kDpPattern) ||
+      (had_plain && !MayLeave(record.tier, ShareableKind::kPattern))) {
     state_->exchange.Withdraw(ItemKind::kPattern);
   }
   for (const ItemKind kind : kMaskKinds) {
@@ -223,8 +223,9 @@ absl::StatusOr<Actions> GossipCore::OfferMasked(ItemKind kind, uint64_t round, s
   return state_->outbox.Take();
 }
 
-absl::StatusOr<Actions> GossipCore::OfferPattern(const SharedPattern& pattern, Instant now) {
-  RETURN_IF_ERROR(RequireConsent(state_->consent, ShareableKind::kPattern));
+absl::StatusOr<Actions> GossipCore::OfferPattern(const SharedPattern& pattern, Instant now,
+                                                 ShareableKind kind) {
+  RETURN_IF_ERROR(RequireConsent(state_->consent, kind));
   SharedPattern sorted = pattern;
   SortCores(sorted.cores);
   auto offered = state_->exchange.Offer(ItemKind::kPattern, 0, EncodeSharedPattern(sorted), now);

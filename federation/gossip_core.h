@@ -102,9 +102,9 @@ class GossipCore {
 
   // ---- Inputs of this node.
   // Items read back from the store; expired ones, those of members that are kept out by evidence,
-  // and own ones that may no longer leave, give ItemDropped. An own update is taken for one that
-  // the tier allowed when it was offered: whoever lowers the tier drops what was stored before the
-  // new record is. After SetConsent and before any link.
+  // and own ones that may no longer leave, give ItemDropped. An own update or pattern is taken for
+  // one that the tier allowed when it was offered: whoever lowers the tier drops what was stored
+  // before the new record is. After SetConsent and before any link.
   Actions Restore(std::vector<Item> items, Instant now);
   // What Evidence gave in an earlier life: those members are kept out from the start. Each proof is
   // checked again; what is over, or proves nothing, is left out. Right after Create.
@@ -132,7 +132,9 @@ class GossipCore {
   // three kinds. The same errors.
   absl::StatusOr<Actions> OfferMasked(ItemKind kind, uint64_t round, std::string payload,
                                       Instant now);
-  absl::StatusOr<Actions> OfferPattern(const SharedPattern& pattern, Instant now);
+  // The same for a pattern. `kind`: plain, or a noised centroid that was charged for.
+  absl::StatusOr<Actions> OfferPattern(const SharedPattern& pattern, Instant now,
+                                       ShareableKind kind = ShareableKind::kPattern);
   // Stops giving away every version of an own pattern, or all own updates: peers that ask get
   // nothing, and what they already have stays with them until it expires.
   Actions WithdrawPattern(const std::array<uint8_t, 16>& id);

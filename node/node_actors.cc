@@ -282,6 +282,7 @@ absl::Status NodeImpl::StartFederation() {
   options.releases = release_sources_.get();
   options.consents = consents_.get();
   options.release = release_.get();
+  options.centroids = centroids_.get();
   options.pattern_quality = config_.federation.pattern_quality;
   options.public_examples = static_cast<uint32_t>(config_.privacy.public_examples);
   options.adapters = adapters_.get();

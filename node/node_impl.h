@@ -24,6 +24,7 @@
 #include "node/actors/consent_book.h"
 #include "node/actors/deep_actor.h"
 #include "node/actors/deep_memory.h"
+#include "node/actors/dp_centroids.h"
 #include "node/actors/dp_release.h"
 #include "node/actors/erasure_fence.h"
 #include "node/actors/federated_model.h"
@@ -112,6 +113,8 @@ class NodeImpl final : public Node {
   // What is wrong with ledger or policy keeps it from releasing anything, not the node from
   // serving.
   void PrepareReleases();
+  // As `release` has policy, scope and ledger.
+  void PrepareCentroids(const DpReleaseOptions& release, const PrivacyBudget& budget);
   bool LinksArePlain() const { return config_.federation.tls == "off"; }
   absl::Status StartServers();
   absl::Status StartLinkServer();
@@ -145,6 +148,7 @@ class NodeImpl final : public Node {
   std::unique_ptr<ConsentBook> consents_;
   std::unique_ptr<PrivacyLedgerStore> ledger_;  // null: it could not be opened
   std::unique_ptr<DpRelease> release_;          // null: the node does not federate
+  std::unique_ptr<DpCentroids> centroids_;      // null: as well
   std::unique_ptr<CounterStore> counters_;
   std::unique_ptr<GraphStore> graph_;
   std::unique_ptr<SessionIndex> sessions_;

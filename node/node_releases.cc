@@ -33,11 +33,12 @@ absl::StatusOr<SitePolicy> ReadPolicy(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> OpenLedger(const NodeConfig& config,
-                                                               const PrivacyBudget& budget,
+                                                               std::vector<PrivacyBudget> budgets,
                                                                const NodeKey& key,
                                                                Database& database) {
   return PrivacyLedgerStore::Open(
-      database, {.budgets = {budget}, .key = &key, .counter_file = PrivacyCounterFileOf(config)});
+      database,
+      {.budgets = std::move(budgets), .key = &key, .counter_file = PrivacyCounterFileOf(config)});
 }
 
 }  // namespace
@@ -64,10 +65,13 @@ void NodeImpl::PrepareReleases() {
   }
   const auto budget =
       PrivacyBudget::Within(PrivacyUnit::kNode, double{privacy.node_epsilon}, options.delta);
+  const auto of_examples =
+      PrivacyBudget::Within(PrivacyUnit::kExample, double{privacy.example_epsilon}, options.delta);
   options.unavailable = budget.status();
-  if (budget.ok()) {
+  options.unavailable.Update(of_examples.status());
+  if (options.unavailable.ok()) {
     options.budget = *budget;
-    auto ledger = OpenLedger(config_, *budget, files_->key, *database_);
+    auto ledger = OpenLedger(config_, {*budget, *of_examples}, files_->key, *database_);
     options.unavailable = ledger.status();
     if (ledger.ok()) {
       ledger_ = *std::move(ledger);
@@ -78,7 +82,33 @@ void NodeImpl::PrepareReleases() {
     spdlog::error("no noised update is released: {} [{}]", MessageOf(options.unavailable),
                   ReasonOf(options.unavailable));
   }
+  PrepareCentroids(options, of_examples.value_or(PrivacyBudget()));
   release_ = DpRelease::Create(std::move(options));
+}
+
+void NodeImpl::PrepareCentroids(const DpReleaseOptions& release, const PrivacyBudget& budget) {
+  const auto& privacy = config_.privacy;
+  centroids_ = DpCentroids::Create({
+      .enabled = privacy.centroids,
+      .policy = release.policy,
+      .scope = release.scope,
+      .epsilon = double{privacy.centroid_epsilon},
+      .delta = release.delta,
+      .examples = static_cast<uint32_t>(privacy.centroid_examples),
+      .budget = budget,
+      .interval = std::chrono::seconds(privacy.centroid_seconds),
+      .dimension = patterns_->dimension(),
+      .space = package_.id,
+      .self = files_->key.id(),
+      .ledger = release.ledger,
+      .unavailable = release.unavailable,
+      .lessons =
+          [this, services = ServicesOfLearning()](int64_t now_ms) {
+            return GatherCentroidLessons(services, *consents_, config_.learning.min_rating, now_ms);
+          },
+      .random = SecureRandomBytes,
+      .clock = &clock_,
+  });
 }
 
 }  // namespace ruvd

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "federation/actions.h"
 #include "federation/link/link_channel.h"
+#include "node/actors/dp_centroids.h"
 #include "node/actors/dp_release.h"
 #include "node/actors/federated_model.h"
 #include "privacy/consent/consent.h"
@@ -64,6 +65,15 @@ struct ConsentsAnswer {
   bool plain = false;  // what was taken back had left without noise
 };
 
+// What noised centroids would leave.
+struct CentroidPreview {
+  absl::Status refusal;  // why none would; OK: a release would be made, which noise may leave empty
+  size_t lessons = 0;    // whose embeddings it would be of; never leaves the node
+  size_t contributors = 0;
+  size_t left_out = 0;  // lessons of people who did not agree
+  DpCentroidsView release;
+};
+
 // What would leave the node next under a tier, without anything being spent, noised or offered.
 struct ReleasePreview {
   ConsentTier tier = ConsentTier::kPrivate;
@@ -79,6 +89,8 @@ struct ReleasePreview {
   DpRelease::Layout layout;
   double norm = 0;  // of the update before it is clipped; never leaves the node
   DpReleaseView release;
+  // Under `dp`: noised centroids, which do not exist before they are paid for either.
+  std::optional<CentroidPreview> centroids;
 };
 
 // The node's part in the cluster: feeds the sans-I/O gossip core with frames and time, carries out

@@ -13,6 +13,7 @@
 #include "node/actor/actor_system.h"
 #include "node/actors/adapter_source.h"
 #include "node/actors/consent_book.h"
+#include "node/actors/dp_centroids.h"
 #include "node/actors/dp_release.h"
 #include "node/actors/federated_model.h"
 #include "node/actors/federation.h"
@@ -40,6 +41,7 @@ struct FederationActorOptions {
   ReleaseSourceStore* releases = nullptr;  // null: who is in an update is forgotten with a restart
   const ConsentBook* consents = nullptr;   // of users and sessions
   DpRelease* release = nullptr;            // used by this actor only, but for its View
+  DpCentroids* centroids = nullptr;        // as `release`; null: no noised centroids leave
   uint32_t public_examples = 1;            // of a pattern that leaves or is taken, at least
   float pattern_quality = 0;               // that a peer's pattern claims, at least
   AdapterSource* adapters = nullptr;

@@ -111,6 +111,7 @@ class GossipActor final : public Actor<Message> {
     if (own_patterns_.delta_changed() && context.Now() >= next_offer_) {
       OfferOwnDelta(context);
     }
+    OfferCentroids(context);
     const bool resumes = pause_ends_ && *pause_ends_ <= options_.clock->Now();
     if (!round_running_ && (resumes || (unfinished_ && context.Now() >= next_round_))) {
       RunRound(context);
@@ -445,6 +446,13 @@ class GossipActor final : public Actor<Message> {
             own_patterns_.OfferNoised(round, *options_.release, *core_, Now()), context);
   }
 
+  void OfferCentroids(Context& context) {
+    if (options_.centroids != nullptr && CheckMayContribute(options_.gossip.certificate).ok()) {
+      Perform("noised centroids could not be offered",
+              own_patterns_.OfferCentroids(*options_.centroids, *core_, Now()), context);
+    }
+  }
+
   absl::StatusOr<ConsentsAnswer> Recheck(Context& context) {
     const TakenBack before = withdrawals_.total();
     ASSIGN_OR_RETURN(Actions actions, own_patterns_.RefreshAll(*core_, Now()));
@@ -482,6 +490,7 @@ class GossipActor final : public Actor<Message> {
                         .allowed = allowed,
                         .own = &own_patterns_,
                         .release = options_.release,
+                        .centroids = options_.centroids,
                         .now = Now()});
   }
   static void LogFailure(std::string_view what, const absl::Status& status) {

@@ -94,6 +94,10 @@ bool OwnPatterns::MayStillLeave(const Item& item, ConsentTier tier, Instant now)
     return ruvd::MayLeave(tier, ShareableKind::kDpAdapterDelta) && sources != nullptr &&
            MayShare(sources->contributors, tier, now);
   }
+  if (const ReleaseSources* const sources = releases_.Find(item.id); sources != nullptr) {
+    return ruvd::MayLeave(tier, ShareableKind::kDpPattern) &&
+           MayShare(sources->contributors, tier, now);
+  }
   if (!ruvd::MayLeave(tier, ShareableKind::kPattern)) {
     return false;
   }
@@ -144,7 +148,8 @@ std::vector<Item> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, Consent
     return false;
   });
   releases_.KeepOnly(kept);
-  if (const ReleaseSources* const newest = releases_.Newest(); newest != nullptr && own.ok()) {
+  if (const ReleaseSources* const newest = releases_.NewestUpdate();
+      newest != nullptr && own.ok()) {
     in_newest_ = newest->patterns;
     delta_changed_ = in_newest_ != own->patterns;
   }
@@ -154,7 +159,9 @@ std::vector<Item> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, Consent
 OwnPatterns::Offered OwnPatterns::OfferedBy(const GossipCore& core) const {
   Offered offered;
   for (const Item& item : core.Items()) {
-    if (item.kind == ItemKind::kPattern && item.origin == self_) {
+    // Noised centroids are of no stored pattern.
+    if (item.kind == ItemKind::kPattern && item.origin == self_ &&
+        releases_.Find(item.id) == nullptr) {
       if (const auto pattern = DecodeSharedPattern(AsBytes(*item.payload)); pattern.ok()) {
         offered[pattern->id].insert(pattern->created_ms);
       }
@@ -165,8 +172,12 @@ OwnPatterns::Offered OwnPatterns::OfferedBy(const GossipCore& core) const {
 
 std::set<PatternId> OwnPatterns::OfferedIds(const GossipCore& core) const {
   std::set<PatternId> ids;
-  for (const auto& [id, versions] : OfferedBy(core)) {
-    ids.insert(id);
+  for (const Item& item : core.Items()) {
+    if (item.kind == ItemKind::kPattern && item.origin == self_) {
+      if (const auto id = SharedPatternId(AsBytes(*item.payload))) {
+        ids.insert(*id);
+      }
+    }
   }
   return ids;
 }
@@ -338,7 +349,7 @@ void OwnPatterns::TakeBack(const std::vector<Digest>& updates, GossipCore& core,
   }
   Append(core.WithdrawItems(gone), actions);
   releases_.Forget(updates);
-  const ReleaseSources* const newest = releases_.Newest();
+  const ReleaseSources* const newest = releases_.NewestUpdate();
   in_newest_ = newest == nullptr ? std::map<PatternId, int64_t>() : newest->patterns;
   delta_changed_ = true;
 }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "federation/gossip_core.h"
 #include "node/actors/consent_book.h"
+#include "node/actors/dp_centroids.h"
 #include "node/actors/dp_release.h"
 #include "node/actors/own_releases.h"
 #include "node/actors/shared_items.h"
@@ -27,8 +28,10 @@ namespace ruvd {
 // somebody whose lessons are in a pattern withdraws a consent or it ends. Not thread-safe: the
 // federation actor owns it.
 //
-// Under the tier `public` patterns and plain updates leave, under `dp` noised updates only, each
-// charged; under any other nothing does.
+// Under the tier `public` patterns and plain updates leave, under `dp` noised updates and noised
+// centroids only, each release charged; under any other nothing does. Noised centroids are of no
+// stored pattern: those of one release are taken back together, when somebody whose lessons are in
+// any of them no longer agrees, since which of them it was would tell where those lessons lie.
 //
 // Methods return what the owner of the core has to do.
 class OwnPatterns {
@@ -68,6 +71,10 @@ class OwnPatterns {
   // refuses it notes itself; such a delta counts as changed.
   absl::StatusOr<Actions> OfferNoised(uint64_t round, DpRelease& release, GossipCore& core,
                                       Instant now);
+  // Charges for and offers noised centroids of the lessons, in place of those of the release
+  // before. Nothing under another tier than `dp`, or where none is due; what `centroids` refuses it
+  // notes itself.
+  absl::StatusOr<Actions> OfferCentroids(DpCentroids& centroids, GossipCore& core, Instant now);
   // What would be offered next under `tier`.
   absl::StatusOr<OwnCores> NextDelta(ConsentTier tier, Instant now) const;
   // The patterns that would be under `public`, in order of id. The errors of the store.
@@ -93,6 +100,11 @@ class OwnPatterns {
   void StopOffering(const PatternId& id, const Offered& offered, GossipCore& core,
                     Actions* actions);
   void TakeBack(const PatternId& id, const Offered& offered, GossipCore& core, Actions* actions);
+  // The same of what an earlier release of centroids gave.
+  void TakeBackCentroids(GossipCore& core, Actions* actions);
+  // Offers one and notes whose lessons are in it. Where that cannot be noted nobody gets it.
+  absl::Status OfferCentroid(SharedPattern pattern, const std::vector<Contributor>& contributors,
+                             GossipCore& core, Instant now, Actions* actions);
 
   PatternStore& patterns_;
   const UpdateLayout layout_;

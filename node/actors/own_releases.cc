@@ -55,11 +55,15 @@ const ReleaseSources* OwnReleases::Find(const Digest& item) const {
   return found == releases_.end() ? nullptr : &found->second;
 }
 
-const ReleaseSources* OwnReleases::Newest() const {
-  const auto newest = std::ranges::max_element(releases_, {}, [](const auto& entry) {
-    return std::pair(entry.second.created_ms, entry.first);
-  });
-  return newest == releases_.end() ? nullptr : &newest->second;
+const ReleaseSources* OwnReleases::NewestUpdate() const {
+  const ReleaseSources* newest = nullptr;
+  for (const auto& [item, sources] : releases_) {
+    if (!sources.patterns.empty() &&
+        (newest == nullptr || sources.created_ms >= newest->created_ms)) {
+      newest = &sources;
+    }
+  }
+  return newest;
 }
 
 std::vector<Digest> OwnReleases::Where(

@@ -15,7 +15,8 @@
 
 namespace ruvd {
 
-// What the updates were made of that this node offers, also after a restart. Not thread-safe.
+// What the updates and noised centroids were made of that this node offers, also after a restart.
+// Not thread-safe.
 class OwnReleases {
  public:
   // `store` may be null: then nothing outlives this.
@@ -31,8 +32,8 @@ class OwnReleases {
 
   // nullptr: nobody knows.
   const ReleaseSources* Find(const Digest& item) const;
-  // nullptr: there is none.
-  const ReleaseSources* Newest() const;
+  // The newest update, which names patterns; noised centroids name none. nullptr: there is none.
+  const ReleaseSources* NewestUpdate() const;
   std::vector<Digest> Where(const std::function<bool(const ReleaseSources&)>& which) const;
   const std::map<Digest, ReleaseSources>& all() const { return releases_; }
 

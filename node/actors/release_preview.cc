@@ -11,6 +11,7 @@
 #include "federation/daf/adapter_update.h"
 #include "federation/patterns/shared_pattern.h"
 #include "node/limits.h"
+#include "privacy/reasons.h"
 
 namespace ruvd {
 namespace {
@@ -51,6 +52,26 @@ absl::Status Refusal(const PreviewQuestion& question, const OwnCores& own) {
                                   : absl::OkStatus();
 }
 
+absl::StatusOr<CentroidPreview> PreviewCentroids(const PreviewQuestion& question) {
+  CentroidPreview preview{.refusal = question.allowed, .release = question.centroids->View()};
+  preview.refusal.Update(question.centroids->Check());
+  if (!preview.refusal.ok()) {
+    return preview;
+  }
+  ASSIGN_OR_RETURN(const CentroidLessons lessons, question.centroids->NextLessons());
+  preview.lessons = lessons.embeddings.size();
+  preview.contributors = lessons.contributors.size();
+  preview.left_out = lessons.left_out;
+  if (preview.lessons < preview.release.examples) {
+    preview.refusal =
+        Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
+              "{} lesson(s) are fewer than the {} that one centroid needs "
+              "(privacy.centroid_examples); more feedback, or more people who agree, helps",
+              preview.lessons, preview.release.examples);
+  }
+  return preview;
+}
+
 }  // namespace
 
 absl::StatusOr<ReleasePreview> PreviewNext(const PreviewQuestion& question) {
@@ -66,6 +87,9 @@ absl::StatusOr<ReleasePreview> PreviewNext(const PreviewQuestion& question) {
   preview.left_out = own.left_out;
   preview.contributors = own.contributors.size();
   preview.norm = NormOf(own.update);
+  if (question.tier == ConsentTier::kDp && question.centroids != nullptr) {
+    ASSIGN_OR_RETURN(preview.centroids, PreviewCentroids(question));
+  }
   if (question.tier == ConsentTier::kPublic && question.allowed.ok()) {
     RETURN_IF_ERROR(AddPlainPayloads(question, own, &preview));
   }

@@ -17,6 +17,7 @@ struct PreviewQuestion {
   absl::Status allowed;  // whether this node may choose the tier and contribute
   const OwnPatterns* own = nullptr;
   const DpRelease* release = nullptr;
+  const DpCentroids* centroids = nullptr;  // null: none would leave
   Instant now;
 };
 

@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "federation/daf/adapter_delta.h"
 #include "inference/adapter/adapter_bytes.h"
+#include "node/actors/dp_centroids.h"
 #include "node/actors/pattern_payload.h"
 
 namespace ruvd {
@@ -88,7 +89,7 @@ absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const Nod
   pattern.bank = shared.bank;
   pattern.task = shared.task;
   pattern.quality = shared.quality;
-  pattern.tier = SharingTier::kPublic;
+  pattern.tier = IsNoised(shared) ? SharingTier::kDp : SharingTier::kPublic;
   pattern.examples = shared.examples;
   pattern.origin = origin;
   pattern.created_ms = shared.created_ms;

@@ -18,6 +18,25 @@ void WriteRefusal(const absl::Status& refusal, auto* message) {
   }
 }
 
+void WriteCentroids(const CentroidPreview& preview, admin::v1::CentroidPreview* message) {
+  const DpCentroidsView& release = preview.release;
+  WriteRefusal(preview.refusal, message);
+  message->set_lessons(preview.lessons);
+  message->set_contributors(preview.contributors);
+  message->set_left_out(preview.left_out);
+  message->set_examples(release.examples);
+  message->set_most(release.most);
+  message->set_payload_bytes(release.payload_bytes);
+  message->set_epsilon(release.epsilon);
+  message->set_delta(release.delta);
+  message->set_noise_multiplier(release.noise_multiplier);
+  message->set_predicted_snr(release.snr);
+  message->set_spent_epsilon(release.spent_epsilon);
+  message->set_budget_epsilon(release.budget_epsilon);
+  message->set_releases(release.releases);
+  message->set_next_ms(release.next_ms);
+}
+
 }  // namespace
 
 void WriteRelease(const DpReleaseView& view, admin::v1::ReleaseStatus* message) {
@@ -54,6 +73,9 @@ void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseRespon
     message->set_norm(preview.norm);
   }
   WriteRelease(preview.release, message->mutable_release());
+  if (preview.centroids) {
+    WriteCentroids(*preview.centroids, message->mutable_centroids());
+  }
 }
 
 void WriteUserConsent(const UserConsent& record, admin::v1::UserConsent* message) {

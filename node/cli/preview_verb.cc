@@ -55,6 +55,27 @@ std::string NoisedText(const admin::v1::PreviewReleaseResponse& preview) {
          HexLines(preview.head());
 }
 
+// Noised centroids, as far as they exist.
+std::string CentroidsText(const admin::v1::CentroidPreview& next) {
+  if (!next.refusal().empty()) {
+    return fmt::format("\nnoised centroids: none would leave: {} [{}]\n",
+                       PrintableLine(next.refusal()), PrintableLine(next.refusal_reason()));
+  }
+  return fmt::format(
+      "\nnoised centroids: at most {}, of {} lessons of {} user(s) and sessions, {} lesson(s) kept "
+      "back, not before {}\n"
+      "Each is a payload of {} bytes: a direction in the space of embeddings with noise on every "
+      "value, and fields that are the same whatever the lessons are (\"{} lessons\", no adapter, "
+      "no text). Noise decides which groups are seen, perhaps none.\n"
+      "One lesson pays epsilon {:.3f} at delta {:.1e}, noise multiplier {:.3g}; {:.3f} of {:.3f} "
+      "spent in {} release(s) and in noised updates. Somebody with many lessons is hidden as that "
+      "many. That, and when, something was released can be seen.\n",
+      next.most(), next.lessons(), next.contributors(), next.left_out(),
+      TimeLabel(next.next_ms(), "now"), next.payload_bytes(), next.examples(), next.epsilon(),
+      next.delta(), next.noise_multiplier(), next.spent_epsilon(), next.budget_epsilon(),
+      next.releases());
+}
+
 // Plain payloads, as they would leave.
 std::string PlainText(const admin::v1::PreviewReleaseResponse& preview) {
   std::string text;
@@ -96,6 +117,9 @@ absl::Status Preview(CommandContext& context, const std::string& tier) {
     }
   }
   context.out << FormatFields(fields) << (noised ? NoisedText(preview) : PlainText(preview));
+  if (preview.has_centroids()) {
+    context.out << CentroidsText(preview.centroids());
+  }
   return absl::OkStatus();
 }
 

@@ -146,8 +146,14 @@ struct NodeConfig {
     float delta = 1e-6F;           // that every epsilon is said at
     float signal = 0.5F;           // expected norm of the nodes' mean clipped update over clip_norm
     int release_seconds = 86'400;  // between two charged updates, at least
-    int public_examples = 10;      // lessons of a pattern that leaves plainly or is taken, at least
-    std::string policy;            // file of the site policy; empty: all tiers, one scope
+    // Noised centroids, whose unit is one lesson: a promise of its own, so it is asked for.
+    bool centroids = false;
+    float centroid_epsilon = 4;        // of one release for one lesson, at `delta`
+    float example_epsilon = 8;         // of all that one lesson is in, for good; 0: none leaves
+    int centroid_examples = 50;        // lessons that a centroid is of more than
+    int centroid_seconds = 2'592'000;  // before the second release, then twice as long each time
+    int public_examples = 10;  // lessons of a pattern that leaves plainly or is taken, at least
+    std::string policy;        // file of the site policy; empty: all tiers, one scope
     std::string scope = "default";  // of the policy, that this node's data is in
   } privacy;
   struct StorageSection {

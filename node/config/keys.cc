@@ -259,6 +259,24 @@ const std::array kKeys = {
               RUVD_FIELD(float, privacy.signal), 0.001, 1},
     ConfigKey{"privacy", "release_seconds", "Seconds between two noised updates, at least.",
               RUVD_FIELD(int, privacy.release_seconds), 1, kMaxSeconds},
+    ConfigKey{"privacy", "centroids",
+              "Whether noised centroids of where this node's lessons lie leave under tier dp.",
+              RUVD_FIELD(bool, privacy.centroids)},
+    ConfigKey{"privacy", "centroid_epsilon",
+              "Privacy that one release of centroids costs one lesson: epsilon at `delta`, example "
+              "level.",
+              RUVD_FIELD(float, privacy.centroid_epsilon), 1e-3, 10'000},
+    ConfigKey{"privacy", "example_epsilon",
+              "Epsilon of centroids and noised updates together for one lesson, for good; at its "
+              "end no centroids leave. 0 is none.",
+              RUVD_FIELD(float, privacy.example_epsilon), 0, 1'000'000},
+    ConfigKey{"privacy", "centroid_examples",
+              "Lessons that a noised centroid is of more than, as far as noise lets that be told.",
+              RUVD_FIELD(int, privacy.centroid_examples), 10, kMaxEntries},
+    ConfigKey{"privacy", "centroid_seconds",
+              "Seconds between the first two releases of centroids; each further one waits twice "
+              "as long.",
+              RUVD_FIELD(int, privacy.centroid_seconds), 1, kMaxSeconds},
     ConfigKey{"privacy", "public_examples",
               "Lessons that a pattern has at least before it leaves under tier public, or is taken "
               "from a "
