@@ -5,15 +5,12 @@
 
 #include "node/actors/dp_centroids.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -61,7 +58,6 @@ class DpCentroidsTest : public DatabaseTest {
     Say("bob", consent_purposes::kAll);
     Teach("alice", 0, 100);
     patterns_ = PatternStore::Open(*database_, {.dimension = kCentroidDimension}).value();
-    trajectories_ = TrajectoryStore::Open(*database_).value();
     sources_ = std::make_unique<ReleaseSourceStore>(*database_);
     frame_.id.fill(0x22);  // as that of test::ConfigFor
     frame_.target = test::kTarget;
@@ -167,7 +163,6 @@ class DpCentroidsTest : public DatabaseTest {
   std::unique_ptr<UserConsentStore> store_;
   std::unique_ptr<ConsentBook> book_;
   std::unique_ptr<PatternStore> patterns_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
   std::unique_ptr<ReleaseSourceStore> sources_;
   std::unique_ptr<PrivacyLedgerStore> ledger_;
   std::unique_ptr<DpCentroids> centroids_;
@@ -440,64 +435,6 @@ TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
   const auto served = StorePatternIndex(*patterns_).Search(query, BankOf(1), 1).value();
   ASSERT_EQ(served.size(), 1u);
   EXPECT_EQ(served[0].adapter, "other");
-}
-
-TEST_F(DpCentroidsTest, OnlyLessonsThatMayLeaveAreGathered) {
-  const Digest package = Sha256("a model");
-  const LearningServices services{.clock = &clock_,
-                                  .trajectories = trajectories_.get(),
-                                  .patterns = patterns_.get(),
-                                  .package_id = package};
-  int number = 0;
-  const auto put = [&](const std::string& user, auto change) {
-    Trajectory trajectory{.response_id = fmt::format("r{}", ++number),
-                          .user_id = user,
-                          .prompt = "p",
-                          .completion = "c",
-                          .embedding = std::vector<float>(kCentroidDimension, 0.1F),
-                          .embedded_by = std::string(AsText(package)),
-                          .created_ms = 1,
-                          .accepted = true};
-    change(&trajectory);
-    ASSERT_TRUE(trajectories_->Put(trajectory).ok());
-  };
-  const auto learned_in = [&](const PatternId& id) {
-    return [&, id](Trajectory* trajectory) {
-      trajectory->learned_by = AsText(package);
-      trajectory->learned_in = id;
-    };
-  };
-  const auto pattern = [&](const PatternId& id, bool withheld) {
-    ASSERT_TRUE(patterns_
-                    ->Put({.id = id,
-                           .embedding = std::vector<float>(kCentroidDimension, 0.1F),
-                           .origin = key_.id(),
-                           .created_ms = 1,
-                           .updated_ms = 2,
-                           .payload = EncodePatternPayload({.withheld = withheld})})
-                    .ok());
-  };
-  pattern(PatternId{1}, false);
-  pattern(PatternId{2}, true);
-  put("alice", [](Trajectory*) {});
-  put("alice", learned_in(PatternId{1}));
-  put("bob", [](Trajectory*) {});
-  put("alice", learned_in(PatternId{2}));  // made private
-  put("alice", learned_in(PatternId{3}));  // removed
-  put("alice", [](Trajectory* trajectory) { trajectory->accepted = false; });
-  put("alice", [](Trajectory* trajectory) { trajectory->embedded_by = "another model"; });
-  put("alice", [](Trajectory* trajectory) { trajectory->embedding.pop_back(); });
-  put("carol", [](Trajectory*) {});  // was never asked
-  const CentroidLessons all =
-      GatherCentroidLessons(services, *book_, 0.7F, clock_.WallMillis()).value();
-  EXPECT_EQ(all.embeddings.size(), 3u);
-  EXPECT_EQ(all.contributors.size(), 2u);
-  EXPECT_EQ(all.left_out, 1u);
-  Say("bob", 0);
-  const CentroidLessons fewer =
-      GatherCentroidLessons(services, *book_, 0.7F, clock_.WallMillis()).value();
-  EXPECT_EQ(fewer.embeddings.size(), 2u);
-  EXPECT_EQ(fewer.left_out, 2u);
 }
 
 }  // namespace
