@@ -21,6 +21,7 @@
 #include "node/actors/own_patterns.h"
 #include "node/actors/pattern_payload.h"
 #include "node/actors/peer_patterns.h"
+#include "node/actors/release_preview.h"
 #include "node/actors/store_pattern_index.h"
 #include "privacy/reasons.h"
 #include "tests/federation/fixture.h"
@@ -435,6 +436,33 @@ TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
   const auto served = StorePatternIndex(*patterns_).Search(query, BankOf(1), 1).value();
   ASSERT_EQ(served.size(), 1u);
   EXPECT_EQ(served[0].adapter, "other");
+}
+
+// A preview says what would leave, or why nothing would, and pays for nothing.
+TEST_F(DpCentroidsTest, APreviewSaysWhatWouldLeaveAndChargesNothing) {
+  const auto update = DpRelease::Create({.layout = {.frame = &frame_}, .clock = &clock_});
+  const auto preview = [&](ConsentTier tier) {
+    return PreviewNext({.tier = tier,
+                        .own = own_.get(),
+                        .release = update.get(),
+                        .centroids = centroids_.get(),
+                        .now = Now()})
+        .value()
+        .centroids;
+  };
+  EXPECT_FALSE(preview(ConsentTier::kPrivate).has_value());
+  EXPECT_FALSE(preview(ConsentTier::kPublic).has_value());
+  const auto next = preview(ConsentTier::kDp);
+  ASSERT_TRUE(next.has_value());
+  EXPECT_TRUE(next->refusal.ok()) << next->refusal;
+  EXPECT_EQ(next->lessons, 100u);
+  EXPECT_EQ(next->contributors, 1u);
+  lessons_.embeddings.resize(kLeast - 1);
+  EXPECT_EQ(ReasonOf(preview(ConsentTier::kDp)->refusal), reasons::kSignalTooWeak);
+  Open({.enabled = false});
+  EXPECT_THAT(MessageOf(preview(ConsentTier::kDp)->refusal), HasSubstr("privacy.centroids is off"));
+  EXPECT_EQ(Spent().reservations, 0u);
+  EXPECT_THAT(Offered(), IsEmpty());
 }
 
 }  // namespace
