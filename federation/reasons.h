@@ -29,4 +29,7 @@ inline constexpr char kChannelBinding[] = "CHANNEL_BINDING";
 // A masked round ended without a sum: too few members were left, or too many attempts failed.
 inline constexpr char kMaskedRoundFailed[] = "MASKED_ROUND_FAILED";
 
+// The update of a node that is counted already, in a masked sum.
+inline constexpr char kInMaskedSum[] = "IN_MASKED_SUM";
+
 }  // namespace ruvd::reasons

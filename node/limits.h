@@ -161,6 +161,13 @@ inline constexpr std::chrono::minutes kWithdrawalPause{1};
 inline constexpr std::chrono::hours kLongestWithdrawalPause{24};
 // The saved global adapter: 16 banks of rank 256 with both moments of an optimiser have 21 MiB.
 inline constexpr uint64_t kMaxGlobalAdapterBytes = 32ULL << 20;
+// Masked sums that count at once, of four members at least: those of a thousand nodes. Their file:
+// one of rank 32 in four banks has 16 KiB.
+inline constexpr size_t kMaxMaskedMeans = 64;
+inline constexpr uint64_t kMaxMaskedMeansBytes = 64ULL << 20;
+// Members of a masked sum whose noise does not count, as they may tell it to each other: one member
+// that lies takes away nobody's noise but its own.
+inline constexpr uint8_t kMaskColluders = 1;
 // Lessons of one page of an export.
 inline constexpr size_t kMaxLessonPage = 100;
 // Decoded adapters kept in memory: rank 2 on one matrix is about 8 KiB.

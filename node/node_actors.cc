@@ -293,6 +293,12 @@ absl::Status NodeImpl::StartFederation() {
   options.learning_pool = &learning_pool_;
   options.dial = [this](const std::string& address) { dialer_.Dial(address); };
   options.round = std::chrono::seconds(config_.federation.round_seconds);
+  options.masked_period = std::chrono::seconds(config_.federation.masked_seconds);
+  if (auto key = FileKey(*database_, kLearnedKeyRow, "masked sums"); key.ok()) {
+    options.masked_means = MaskedMeansFile(LearnedDirOf(config_) + "/masked-means", *key);
+  } else {
+    spdlog::warn("masked sums would not outlive a restart: {}", MessageOf(key.status()));
+  }
   options.trust.load_revocations = [this, issuer = options.gossip.certificate.issuer] {
     return revocations_.Load(issuer);
   };

@@ -127,6 +127,7 @@ PeerRecord RecordOf(const PeerUpdate& peer, const DafRoundInput& input,
                     const ReputationTable* reputation) {
   const AdapterUpdate& update = *peer.update;
   return {.origin = peer.origin,
+          .members = peer.members,
           .round = update.round,
           .staleness =
               input.round > update.round && !input.from_frozen ? input.round - update.round : 0,
@@ -263,7 +264,8 @@ class BankCombiner {
     }
     const std::vector<double> weights = WeightsOf(options_.strategy, views);
     for (size_t i = 0; i < admitted_.size(); ++i) {
-      EffectOf(admitted_[i], bank).weight = weights[i];
+      const auto members = static_cast<double>((*records_)[admitted_[i].record].members);
+      EffectOf(admitted_[i], bank).weight = weights[i] * members;
     }
   }
 

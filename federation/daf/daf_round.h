@@ -23,12 +23,14 @@ namespace ruvd {
 struct PeerUpdate {
   NodeId origin{};
   const AdapterUpdate* update = nullptr;  // outlives the call
+  // Nodes that it is the mean of: 1, or those of a masked sum, as they signed. It weighs as much.
+  size_t members = 1;
 };
 
 // What a node did with a peer's update in one bank.
 struct BankEffect {
   double coverage = 0;  // of the bank's range of t
-  double weight = 0;    // of the strategy, staleness included
+  double weight = 0;    // of the strategy, staleness included, times the members
   double norm = 0;      // of the aligned values
   double distance = 0;  // to what the rule made of all of them
   double cosine = 0;    // with it
@@ -39,6 +41,7 @@ struct BankEffect {
 // What became of one peer's update: the contribution and its effect.
 struct PeerRecord {
   NodeId origin{};
+  size_t members = 1;  // as PeerUpdate's
   uint64_t round = 0;
   uint64_t staleness = 0;
   uint64_t examples = 0;    // as claimed; used for nothing

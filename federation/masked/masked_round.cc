@@ -84,7 +84,10 @@ absl::StatusOr<MaskedRound> MaskedRound::Begin(MaskedRoundConfig config,
   MaskedRound round(std::move(config));
   for (const Item& item : known) {
     // Of other rounds, or wrong: then it has no effect here either.
-    round.items_new_ |= round.items_.Add(item).ok();
+    if (round.items_.Add(item).ok()) {
+      round.items_new_ = true;
+      round.gave_ |= item.kind == ItemKind::kMaskKey && item.origin == round.config_.self;
+    }
   }
   return round;
 }
@@ -127,13 +130,24 @@ void MaskedRound::Say(ItemKind kind, std::string payload, MaskedSteps& steps) {
   const auto added = items_.Add(kind, config_.self, std::make_shared<const std::string>(payload));
   RUVD_CHECK(added.ok() && *added == MaskedRoundItems::Added::kNew);
   items_new_ = true;
+  gave_ |= kind == ItemKind::kMaskKey;
   steps.push_back(OfferMaskItem{.kind = kind, .payload = std::move(payload)});
 }
 
 void MaskedRound::End(absl::StatusOr<MaskedOutcome> outcome, MaskedSteps& steps) {
   ended_ = true;
   part_ = {};
-  steps.push_back(MaskedRoundEnded{.outcome = std::move(outcome)});
+  steps.push_back(MaskedRoundEnded{
+      .outcome = std::move(outcome), .group = config_.group.size(), .gave = gave_});
+}
+
+void MaskedRound::StopSharing() {
+  config_.takes_part = false;
+  part_ = {};
+}
+
+void MaskedRound::Refuse(const NodeId& member) {
+  items_.Refuse(member);
 }
 
 absl::StatusOr<MaskedSteps> MaskedRound::OnItem(const Item& item, Instant now) {
@@ -192,8 +206,8 @@ void MaskedRound::BeginAttempt(Instant now, MaskedSteps& steps) {
   const bool member = std::ranges::find(config_.group, config_.self) != config_.group.end();
   // A key of an earlier life of this node is known already: its secret is gone, and a second one
   // would be a contradiction.
-  if (!member || !Candidate(config_.self) || items_.Of(attempt_, config_.self).key ||
-      Elapsed(now) >= config_.schedule.keys_ms) {
+  if (!member || !config_.takes_part || !Candidate(config_.self) ||
+      items_.Of(attempt_, config_.self).key || Elapsed(now) >= config_.schedule.keys_ms) {
     return;
   }
   auto session = masking::MaskingSession::Begin(config_.round, config_.layout, config_.self,

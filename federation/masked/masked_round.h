@@ -41,6 +41,8 @@ struct MaskedRoundConfig {
   NodeId self{};
   // One of MaskedGroups. A node that is not in it follows the round and gets its sum, too.
   std::vector<NodeId> group;
+  // False: this node gives nothing, also where it is in the group, and only follows.
+  bool takes_part = true;
   MaskedSchedule schedule;
   // The newest reservation of the privacy ledger that was used, 0 for none.
   uint64_t last_reservation = 0;
@@ -79,6 +81,8 @@ struct MaskMemberRefused {
 // The round is over, with a sum or without.
 struct MaskedRoundEnded {
   absl::StatusOr<MaskedOutcome> outcome;
+  size_t group = 0;   // members that it was drawn of; 0: there was no group
+  bool gave = false;  // this node gave a key in it
 };
 using MaskedStep =
     std::variant<OfferMaskItem, MaskInputWanted, MaskMemberRefused, MaskedRoundEnded>;
@@ -114,6 +118,12 @@ class MaskedRound {
   // without this node. MASK_REUSED without an open question of that attempt; UPDATE_INVALID and
   // other errors of MaskingSession::Mask, after which the attempt has no share of this node.
   absl::StatusOr<MaskedSteps> Provide(uint8_t attempt, masking::MaskInput input, Instant now);
+
+  // This node gives nothing more, whatever it was asked for: its operator allows it no longer. It
+  // goes on to follow.
+  void StopSharing();
+  // A member took back what it said, or is listened to no more: no part in this round.
+  void Refuse(const NodeId& member);
 
   bool ended() const { return ended_; }
   uint8_t attempt() const { return attempt_; }
@@ -155,6 +165,7 @@ class MaskedRound {
   std::set<Digest> own_sets_;  // hashes of sets that this node signed, of all attempts
   std::set<NodeId> dropped_;   // failed in an earlier attempt
   bool items_new_ = false;     // since sums were looked for
+  bool gave_ = false;          // a key of this node is among the items
   bool ended_ = false;
 };
 

@@ -5,28 +5,53 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
+#include <variant>
 
+#include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/masked/groups.h"
+#include "federation/masked/messages.h"
 #include "privacy/identity/admission.h"
 #include "privacy/limits.h"
 #include "privacy/reasons.h"
 
 namespace ruvd {
+namespace {
 
-std::vector<NodeId> MaskedMembers(std::span<const Member> members, const Digest& model_hash) {
-  std::vector<NodeId> ids;
-  for (const Member& member : members) {
-    if (member.counts() && (member.roles & roles::kContributor) != 0 &&
-        member.model_hash == model_hash) {
-      ids.push_back(member.id);
+absl::Status TooFew(size_t takers) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kCliqueInvalid,
+               "a masked sum takes {} nodes, and {} said in the round before that they take part "
+               "under the same configuration; wait for more",
+               limits::kMinCliqueMembers, takers);
+}
+
+bool IsKeyOf(const Item& item, const NodeId& node, uint64_t round) {
+  return item.kind == ItemKind::kMaskKey && item.origin == node && item.round == round;
+}
+
+}  // namespace
+
+std::vector<NodeId> MaskedTakers(std::span<const Item> items, uint64_t round, const Digest& layout,
+                                 int64_t created_until_ms) {
+  std::set<NodeId> takers;
+  for (const Item& item : items) {
+    if (item.kind != ItemKind::kMaskKey || item.round + 1 != round ||
+        item.created_ms > created_until_ms) {
+      continue;
+    }
+    const auto key = DecodeMaskKey(AsBytes(*item.payload));
+    if (key.ok() && key->offer.layout == layout) {
+      takers.insert(item.origin);
     }
   }
-  std::ranges::sort(ids);
-  return ids;
+  return {takers.begin(), takers.end()};
 }
+
+MaskedRounds::MaskedRounds(MaskedRoundsConfig config)
+    : config_(std::move(config)), layout_hash_(config_.layout.Hash()) {}
 
 absl::StatusOr<MaskedRounds> MaskedRounds::Create(MaskedRoundsConfig config) {
   RETURN_IF_ERROR(config.layout.Check());
@@ -44,67 +69,152 @@ absl::StatusOr<MaskedRounds> MaskedRounds::Create(MaskedRoundsConfig config) {
   return MaskedRounds(std::move(config));
 }
 
-absl::StatusOr<MaskedRound> MaskedRounds::BeginRound(std::span<const Member> members,
-                                                     std::span<const Item> items,
-                                                     uint64_t last_reservation,
-                                                     uint64_t number) const {
-  const masking::MaskRound round{.cluster = config_.cluster, .round = number};
-  for (std::vector<NodeId>& group :
-       MaskedGroups(round, MaskedMembers(members, config_.model_hash))) {
-    if (std::ranges::binary_search(group, config_.self)) {
-      return MaskedRound::Begin(
-          {.round = round,
-           .layout = config_.layout,
-           .self = config_.self,
-           .group = std::move(group),
-           .schedule = {.start_ms = static_cast<int64_t>(number) * config_.period_ms,
-                        .keys_ms = config_.keys_ms,
-                        .shares_ms = config_.shares_ms,
-                        .attempt_ms = config_.attempt_ms},
-           .last_reservation = last_reservation,
-           .random = config_.random},
-          items);
-    }
-  }
-  return Error(absl::StatusCode::kFailedPrecondition, reasons::kCliqueInvalid,
-               "a masked sum takes {} members that contribute, this node among them; wait for more",
-               limits::kMinCliqueMembers);
+uint64_t MaskedRounds::RoundAt(Instant now) const {
+  return static_cast<uint64_t>(std::max<int64_t>(now.wall_ms, 0) / config_.period_ms);
 }
 
-MaskedSteps MaskedRounds::OnTick(std::span<const Member> members, std::span<const Item> items,
-                                 uint64_t last_reservation, Instant now) {
+bool MaskedRounds::Due(Instant now) const {
+  return RoundAt(now) > number_;  // never one twice, also where the clock went back
+}
+
+absl::StatusOr<MaskedRound> MaskedRounds::BeginGroup(std::vector<NodeId> group,
+                                                     std::span<const Item> items,
+                                                     uint64_t last_reservation,
+                                                     const TakesPart& takes_part) {
+  const bool own = std::ranges::binary_search(group, config_.self);
+  const bool gives = own && takes_part(group.size());
+  return MaskedRound::Begin({.round = {.cluster = config_.cluster, .round = number_},
+                             .layout = config_.layout,
+                             .self = config_.self,
+                             .group = std::move(group),
+                             .takes_part = gives,
+                             .schedule = {.start_ms = StartOf(number_),
+                                          .keys_ms = config_.keys_ms,
+                                          .shares_ms = config_.shares_ms,
+                                          .attempt_ms = config_.attempt_ms},
+                             .last_reservation = last_reservation,
+                             .random = config_.random},
+                            items);
+}
+
+MaskedSteps MaskedRounds::Begin(std::span<const Item> items, uint64_t last_reservation,
+                                const TakesPart& takes_part, Instant now) {
   MaskedSteps steps;
-  const auto due = static_cast<uint64_t>(std::max<int64_t>(now.wall_ms, 0) / config_.period_ms);
-  if (due > number_) {  // never one twice, also where the clock went back
-    number_ = due;
-    round_.reset();
-    auto begun = BeginRound(members, items, last_reservation, due);
-    if (!begun.ok()) {
-      steps.push_back(MaskedRoundEnded{.outcome = begun.status()});
+  if (!Due(now)) {
+    return steps;
+  }
+  number_ = RoundAt(now);
+  groups_.clear();
+  group_of_.clear();
+  key_given_ = std::ranges::any_of(
+      items, [this](const Item& item) { return IsKeyOf(item, config_.self, number_); });
+  const std::vector<NodeId> takers =
+      MaskedTakers(items, number_, layout_hash_, StartOf(number_) - config_.attempt_ms);
+  std::vector<std::vector<NodeId>> groups =
+      MaskedGroups({.cluster = config_.cluster, .round = number_}, takers);
+  for (size_t group = 0; group < groups.size(); ++group) {
+    for (const NodeId& id : groups[group]) {
+      group_of_[id] = group;
+    }
+  }
+  std::vector<std::vector<Item>> known(groups.size());
+  for (const Item& item : items) {
+    const auto group = group_of_.find(item.origin);
+    if (IsMaskItem(item.kind) && item.round == number_ && group != group_of_.end()) {
+      known[group->second].push_back(item);
+    }
+  }
+  for (size_t group = 0; group < groups.size(); ++group) {
+    const size_t members = groups[group].size();
+    auto begun = BeginGroup(std::move(groups[group]), known[group], last_reservation, takes_part);
+    if (!begun.ok()) {  // as for all of them: too few beside those who may collude
+      groups_.clear();
+      group_of_.clear();
+      steps.push_back(MaskedRoundEnded{.outcome = begun.status(), .group = members});
       return steps;
     }
-    round_.emplace(*std::move(begun));
+    groups_.push_back(*std::move(begun));
   }
-  if (round_) {
-    std::ranges::move(round_->OnTick(now), std::back_inserter(steps));
+  if (groups_.empty()) {
+    steps.push_back(MaskedRoundEnded{.outcome = TooFew(takers.size())});
   }
+  std::ranges::move(OnTick(now), std::back_inserter(steps));
   return steps;
 }
 
+MaskedSteps MaskedRounds::Noted(MaskedSteps steps) {
+  key_given_ |= std::ranges::any_of(steps, [](const MaskedStep& step) {
+    const auto* const offer = std::get_if<OfferMaskItem>(&step);
+    return offer != nullptr && offer->kind == ItemKind::kMaskKey;
+  });
+  return steps;
+}
+
+MaskedSteps MaskedRounds::OnTick(Instant now) {
+  MaskedSteps steps;
+  for (MaskedRound& group : groups_) {
+    std::ranges::move(group.OnTick(now), std::back_inserter(steps));
+  }
+  return Noted(std::move(steps));
+}
+
 absl::StatusOr<MaskedSteps> MaskedRounds::OnItem(const Item& item, Instant now) {
-  if (!round_ || !IsMaskItem(item.kind) || item.round != number_) {
+  if (!IsMaskItem(item.kind) || item.round != number_ || groups_.empty()) {
     return MaskedSteps();
   }
-  return round_->OnItem(item, now);
+  const auto group = group_of_.find(item.origin);
+  if (group == group_of_.end()) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kCliqueInvalid,
+                 "node {} is in no group of masked round {}; it may take part in the next one",
+                 ToHex(item.origin).substr(0, 16), number_);
+  }
+  ASSIGN_OR_RETURN(MaskedSteps steps, groups_[group->second].OnItem(item, now));
+  return Noted(std::move(steps));
 }
 
 absl::StatusOr<MaskedSteps> MaskedRounds::Provide(uint64_t round, uint8_t attempt,
                                                   masking::MaskInput input, Instant now) {
-  if (!round_ || round != number_) {
+  const auto group = group_of_.find(config_.self);
+  if (group == group_of_.end() || round != number_) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kMaskReused,
                  "masked round {} is over, no share is wanted; wait for the next one", round);
   }
-  return round_->Provide(attempt, std::move(input), now);
+  ASSIGN_OR_RETURN(MaskedSteps steps,
+                   groups_[group->second].Provide(attempt, std::move(input), now));
+  return Noted(std::move(steps));
+}
+
+bool MaskedRounds::MayAnnounce(Instant now) const {
+  if (number_ == 0 || key_given_) {
+    return false;
+  }
+  // The others of its group would wait for the set of who gave a key.
+  const int64_t last_keys_ms =
+      StartOf(number_) + static_cast<int64_t>(limits::kMaxMaskAttempts - 1) * config_.attempt_ms +
+      config_.keys_ms;
+  return !group_of_.contains(config_.self) || now.wall_ms > last_keys_ms;
+}
+
+OfferMaskItem MaskedRounds::Announce() {
+  key_given_ = true;
+  const auto unused =
+      masking::MaskingSession::Begin({.cluster = config_.cluster, .round = number_}, config_.layout,
+                                     config_.self, 0, config_.random);
+  RUVD_CHECK(unused.ok());  // the layout was checked
+  return {.kind = ItemKind::kMaskKey,
+          .payload = EncodeMaskKey({.attempt = 0, .offer = unused->offer()})};
+}
+
+void MaskedRounds::StopSharing() {
+  for (MaskedRound& group : groups_) {
+    group.StopSharing();
+  }
+}
+
+void MaskedRounds::Refuse(const NodeId& member) {
+  if (const auto group = group_of_.find(member); group != group_of_.end()) {
+    groups_[group->second].Refuse(member);
+  }
 }
 
 }  // namespace ruvd

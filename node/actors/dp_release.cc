@@ -94,14 +94,8 @@ absl::Status DpRelease::CheckTier(ConsentTier tier) const {
   if (tier == ConsentTier::kPrivate) {
     return absl::OkStatus();
   }
-  if (tier == ConsentTier::kMasked) {
-    return Error(absl::StatusCode::kUnimplemented, reasons::kInvalidArgument,
-                 "tier masked cannot be chosen: masked sums need rounds in which a clique of "
-                 "nodes agrees on keys, and this program does not begin any yet; use dp or public, "
-                 "or private to withdraw");
-  }
   RETURN_IF_ERROR(options_.policy.Require(options_.scope, kReleasedUse, tier));
-  if (tier != ConsentTier::kDp) {
+  if (tier == ConsentTier::kPublic) {
     return absl::OkStatus();
   }
   if (options_.ledger == nullptr) {
@@ -146,8 +140,8 @@ dp::SnrQuestion DpRelease::Question() const {
           .signal = options_.signal};
 }
 
-void DpRelease::WriteNeeds(DpReleaseView* view) const {
-  const absl::StatusOr<dp::SnrNeeds> needs = dp::NeedsOfSnr(Question());
+void DpRelease::WriteNeeds(const dp::SnrQuestion& question, DpReleaseView* view) const {
+  const absl::StatusOr<dp::SnrNeeds> needs = dp::NeedsOfSnr(question);
   if (view->snr >= limits::kMinReleaseSnr || !needs.ok()) {
     return;
   }
@@ -223,18 +217,20 @@ void DpRelease::Refuse(const absl::Status& status) {
   refusal_ = status;
 }
 
-DpReleaseView DpRelease::View() const {
+DpReleaseView DpRelease::View(ConsentTier tier) const {
   DpReleaseView view{.scope = options_.scope,
                      .clip_norm = options_.clip_norm,
                      .delta = options_.delta,
                      .values = options_.layout.values(),
                      .contributors = contributors(),
                      .budget_epsilon = options_.budget.epsilon};
-  if (usable_.ok()) {
+  if (usable_.ok() && tier == ConsentTier::kMasked) {
+    WriteMasked(&view);
+  } else if (usable_.ok()) {
     view.noise_multiplier = grid_.NoiseMultiplier();
     view.epsilon = EpsilonOfUnits(cost_, options_.delta).value_or(0);
     view.snr = dp::PredictSnr(Question()).value_or(0);
-    WriteNeeds(&view);
+    WriteNeeds(Question(), &view);
   }
   view.spent_epsilon = EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
   if (options_.ledger != nullptr) {

@@ -18,10 +18,13 @@
 #include "node/actors/update_layout.h"
 #include "privacy/consent/site_policy.h"
 #include "privacy/consent/user_consent.h"
+#include "privacy/dp/distributed_gaussian.h"
 #include "privacy/dp/grid_release.h"
 #include "privacy/dp/snr.h"
 #include "privacy/ledger/ledger_entry.h"
 #include "privacy/ledger/privacy_budget.h"
+#include "privacy/masking/clique.h"
+#include "privacy/masking/masking_session.h"
 #include "privacy/release/update_release.h"
 #include "storage/ledger/privacy_ledger_store.h"
 
@@ -52,8 +55,8 @@ struct DpReleaseView {
   double epsilon = 0;           // that the next one is charged
   double noise_multiplier = 0;  // of it; 0: it cannot be made
   size_t values = 0;
-  size_t contributors = 0;  // nodes that the prediction is for
-  double snr = 0;           // predicted, of the mean of their releases
+  size_t contributors = 0;  // nodes that the prediction is for; under `masked` those of one sum
+  double snr = 0;           // predicted, of the mean of their releases, or of their masked sum
   // What alone would make the prediction suffice, where it does not; 0: it does, or nothing would.
   double needed_epsilon = 0;  // of one release
   double needed_contributors = 0;
@@ -73,7 +76,8 @@ absl::StatusOr<dp::NoiseGrid> GridWithin(double epsilon, double delta, double cl
                                          size_t values);
 
 // The way of a node's own core out of it under the tier `dp`: one release of the discrete Gaussian
-// mechanism whose unit is the node, charged to the ledger before its noise is drawn. What is
+// mechanism whose unit is the node, charged to the ledger before its noise is drawn. Under `masked`
+// the release is the sum of a clique, to which each member adds its share of that noise. What is
 // refused costs nothing, what was charged is never given back. One thread uses it; View is
 // thread-safe.
 class DpRelease {
@@ -103,10 +107,27 @@ class DpRelease {
   // logged once, until another one comes or one is made.
   absl::StatusOr<AdapterUpdate> Release(AdapterUpdate update, std::span<const Contributor> whose,
                                         const ConsentRegister& consents);
-  // Notes a refusal that was found before Release.
+  // ---- Under the tier `masked`.
+  // What the sums are of that this node takes part in: nodes of the same figures add up. The errors
+  // of making a grid for them.
+  absl::StatusOr<masking::MaskLayout> LayoutOfSums() const;
+  // All that can be said before a sum of `members` without the update, as Check. INVALID_ARGUMENT
+  // where so few have no noise to share.
+  absl::Status CheckMasked(size_t members) const;
+  // Pays for and makes this node's input to the sum of a clique. `update` has all banks. The errors
+  // of CheckMasked and PrepareMaskedInput; each is noted and logged as those of Release.
+  absl::StatusOr<masking::MaskInput> ReleaseMasked(AdapterUpdate update,
+                                                   std::span<const Contributor> whose,
+                                                   const ConsentRegister& consents,
+                                                   const masking::Clique& set);
+  // No reservation of the ledger is newer; 0: there is none.
+  uint64_t last_reservation() const;
+
+  // Notes a refusal that was found before a release.
   void Refuse(const absl::Status& status);
 
-  DpReleaseView View() const;
+  // `tier`: whose next release it says what it would be, kDp or kMasked.
+  DpReleaseView View(ConsentTier tier = ConsentTier::kDp) const;
 
   // The bytes of the next release up to its values, and how many bytes follow: values, and before
   // those of each further bank its number.
@@ -122,7 +143,16 @@ class DpRelease {
   size_t contributors() const;
   dp::SnrQuestion Question() const;
   // NeedsOfSnr as figures that the operator can set.
-  void WriteNeeds(DpReleaseView* view) const;
+  void WriteNeeds(const dp::SnrQuestion& question, DpReleaseView* view) const;
+  void WriteMasked(DpReleaseView* view) const;
+  // The terms of a sum, the noise of one of so many members, and what is asked of it.
+  ReleaseTerms TermsOfSum() const;
+  absl::StatusOr<dp::NoiseShares> SharesOf(size_t members) const;
+  dp::SnrQuestion QuestionOfSum(const dp::NoiseShares& shares) const;
+  absl::StatusOr<PreparedInput> PrepareMasked(AdapterUpdate* update,
+                                              std::span<const Contributor> whose,
+                                              const ConsentRegister& consents,
+                                              const masking::Clique& set);
   absl::StatusOr<PreparedRelease> Prepare(AdapterUpdate* update, std::span<const Contributor> whose,
                                           const ConsentRegister& consents);
   uint64_t SpentUnits() const;

@@ -161,14 +161,16 @@ absl::Status FederatedModel::SetTexts(const LearningServices& services) {
 }
 
 absl::StatusOr<FederatedRound> FederatedModel::Combine(const LearningServices& services,
-                                                       std::vector<Item> newest, bool* unfinished) {
+                                                       std::vector<Item> newest,
+                                                       MaskedMeanList sums, bool* unfinished) {
   FederatedRoundOptions round{.layout = options_.layout,
                               .self = options_.self,
                               .strategy = options_.strategy,
                               .round = global_.round(),
                               .measure = nullptr,
                               .gate = options_.gate,
-                              .reputation = &reputation_};
+                              .reputation = &reputation_,
+                              .sums = std::move(sums)};
   const BankedValues frozen(options_.layout.banks(),
                             std::vector<float>(options_.layout.values_per_bank()));
   size_t measured = 0;
@@ -205,10 +207,12 @@ absl::StatusOr<GateOutcome> FederatedModel::Step(const LearningServices& service
 }
 
 absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(const LearningServices& services,
-                                                          std::vector<Item> newest) {
+                                                          std::vector<Item> newest,
+                                                          MaskedMeanList sums) {
   RETURN_IF_ERROR(SetTexts(services));
   FederatedOutcome outcome{.judges = evaluation_.lessons()};
-  absl::StatusOr<FederatedRound> round = Combine(services, std::move(newest), &outcome.unfinished);
+  absl::StatusOr<FederatedRound> round =
+      Combine(services, std::move(newest), std::move(sums), &outcome.unfinished);
   absl::StatusOr<GateOutcome> gate = round.ok() ? Step(services, *round) : round.status();
   evaluation_.DropTexts();
   RETURN_IF_ERROR(gate.status());
@@ -233,7 +237,8 @@ absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(const LearningServices
 
 absl::StatusOr<FederatedOutcome> FederatedModel::RunBeside(LearningThrottle* throttle,
                                                            LearningServices services,
-                                                           std::vector<Item> newest) {
+                                                           std::vector<Item> newest,
+                                                           MaskedMeanList sums) {
   std::optional<LearningThrottle::Working> working;
   if (throttle != nullptr) {
     services.between_slices = [throttle, cancelled = services.cancelled](uint64_t bytes) {
@@ -241,7 +246,7 @@ absl::StatusOr<FederatedOutcome> FederatedModel::RunBeside(LearningThrottle* thr
     };
     working.emplace(*throttle);
   }
-  auto outcome = RunRound(services, std::move(newest));
+  auto outcome = RunRound(services, std::move(newest), std::move(sums));
   if (throttle != nullptr) {
     throttle->RoundEnded(LearningLoop::kBackground);
   }

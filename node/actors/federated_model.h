@@ -96,15 +96,15 @@ class FederatedModel {
   // Forget. Thread-safe.
   void Distrust();
 
-  // One round over the newest update of every node. What is committed is saved before it is
-  // returned, where the disk allows. CANCELLED, and the errors of the store and the forward pass:
-  // then nothing has changed.
+  // One round over the newest update of every node and the masked sums. What is committed is saved
+  // before it is returned, where the disk allows. CANCELLED, and the errors of the store and the
+  // forward pass: then nothing has changed.
   absl::StatusOr<FederatedOutcome> RunRound(const LearningServices& services,
-                                            std::vector<Item> newest);
+                                            std::vector<Item> newest, MaskedMeanList sums = {});
   // The same, giving way to serving between two forwards; `throttle` may be null. Logs what became
   // of every bank.
   absl::StatusOr<FederatedOutcome> RunBeside(LearningThrottle* throttle, LearningServices services,
-                                             std::vector<Item> newest);
+                                             std::vector<Item> newest, MaskedMeanList sums = {});
 
  private:
   FederatedModel(FederatedModelOptions options, GlobalAdapter global)
@@ -112,7 +112,7 @@ class FederatedModel {
   absl::Status Restore(SavedGlobalAdapter saved);
   absl::Status SetTexts(const LearningServices& services);
   absl::StatusOr<FederatedRound> Combine(const LearningServices& services, std::vector<Item> newest,
-                                         bool* unfinished);
+                                         MaskedMeanList sums, bool* unfinished);
   BankedValues MoveTowards(const FederatedRound& round) const;
   absl::StatusOr<GateOutcome> Step(const LearningServices& services, const FederatedRound& round);
   absl::Status Serve(uint32_t version);

@@ -13,6 +13,8 @@
 #include "federation/daf/robust_rules.h"
 #include "federation/daf/update_payload.h"
 #include "federation/limits.h"
+#include "federation/reasons.h"
+#include "node/limits.h"
 
 namespace ruvd {
 namespace {
@@ -20,15 +22,34 @@ namespace {
 // A trimmed mean of fewer is a mean of clipped updates.
 constexpr size_t kLeastToOutvote = 3;
 
-void KeepNewest(std::vector<Item>* items, const NodeId& self) {
-  if (items->size() <= limits::kMaxContributions) {
+void KeepNewest(std::vector<Item>* items, const NodeId& self, size_t most) {
+  if (items->size() <= most) {
     return;
   }
   std::ranges::sort(*items, [&self](const Item& a, const Item& b) {
     return std::tuple(a.origin != self, -a.created_ms, a.origin) <
            std::tuple(b.origin != self, -b.created_ms, b.origin);
   });
-  items->resize(limits::kMaxContributions);
+  items->resize(most);
+}
+
+// Takes out what members of a sum say by themselves, and says so.
+void LeaveOutMembers(const MaskedMeanList& sums, std::vector<Item>* items,
+                     std::vector<PeerRecord>* left_out) {
+  std::erase_if(*items, [&](const Item& item) {
+    const auto sum = std::ranges::find_if(sums, [&item](const auto& mean) {
+      return std::ranges::binary_search(mean->members, item.origin);
+    });
+    if (sum != sums.end()) {
+      left_out->push_back(
+          {.origin = item.origin,
+           .refused =
+               Error(absl::StatusCode::kAlreadyExists, reasons::kInMaskedSum,
+                     "it is part of the masked sum of round {}, which counts it", (*sum)->round),
+           .banks = {}});
+    }
+    return sum != sums.end();
+  });
 }
 
 // Without measurements nothing is known of quality.
@@ -52,10 +73,12 @@ StrategyOptions StrategyOf(const FederatedRoundOptions& options) {
 
 absl::StatusOr<FederatedRound> CombineNewest(std::vector<Item> newest,
                                              const FederatedRoundOptions& options) {
-  KeepNewest(&newest, options.self);
+  RUVD_CHECK(options.sums.size() <= limits::kMaxMaskedMeans);
+  FederatedRound round;
+  LeaveOutMembers(options.sums, &newest, &round.peers);
+  KeepNewest(&newest, options.self, limits::kMaxContributions - options.sums.size());
   const AdapterUpdateRules rules = RulesOf(options.layout);
   std::vector<std::pair<NodeId, AdapterUpdate>> updates;
-  FederatedRound round;
   for (const Item& item : newest) {
     absl::StatusOr<AdapterUpdate> update = ReadUpdate(AsBytes(*item.payload), rules);
     if (update.ok()) {
@@ -76,8 +99,12 @@ absl::StatusOr<FederatedRound> CombineNewest(std::vector<Item> newest,
   for (const auto& [origin, update] : updates) {
     input.updates.push_back({.origin = origin, .update = &update});
   }
+  for (const auto& sum : options.sums) {
+    input.updates.push_back(
+        {.origin = sum->name, .update = &sum->update, .members = sum->members.size()});
+  }
   const TrimmedMean clipped;
-  const AggregationRule* const rule = updates.size() < kLeastToOutvote ? &clipped : nullptr;
+  const AggregationRule* const rule = input.updates.size() < kLeastToOutvote ? &clipped : nullptr;
   const DafRoundOptions daf{
       .rules = rules, .strategy = StrategyOf(options), .rule = rule, .gate = options.gate};
   ASSIGN_OR_RETURN(DafRoundResult result,

@@ -5,11 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "federation/daf/daf_round.h"
 #include "federation/gossip/item.h"
+#include "node/actors/masked_means.h"
 #include "node/actors/update_layout.h"
 
 namespace ruvd {
@@ -24,6 +26,7 @@ struct FederatedRoundOptions {
   ShadowEvaluation measure;
   GateOptions gate;
   ReputationTable* reputation = nullptr;  // of what is measured; null: peers have none
+  MaskedMeanList sums;                    // of which no two share a member
 };
 
 // What the newest updates of a cluster say that each bank should be, and what became of each.
@@ -38,7 +41,9 @@ struct FederatedRound {
 // nearest-neighbour mixing with a trimmed mean, from three on clipping around the own one; of fewer
 // each is clipped to norm 1, as nobody can outvote a liar then. An update that does not decode or
 // has another model, frame, shape or norm is left out, and its record says why. Of more than
-// kMaxContributions the newest count, the own one always. The errors of AggregateRound.
+// kMaxContributions the newest count, the own one always. Each of `sums` is one update more, of the
+// weight of its members; what a member of one says by itself is left out (IN_MASKED_SUM), so that
+// nobody counts twice. The errors of AggregateRound.
 absl::StatusOr<FederatedRound> CombineNewest(std::vector<Item> newest,
                                              const FederatedRoundOptions& options);
 

@@ -18,6 +18,7 @@
 #include "node/actors/dp_centroids.h"
 #include "node/actors/dp_release.h"
 #include "node/actors/federated_model.h"
+#include "node/actors/masked_view.h"
 #include "privacy/consent/consent.h"
 #include "privacy/identity/admission.h"
 #include "privacy/identity/revocation_list.h"
@@ -49,6 +50,7 @@ struct FederationView {
   std::optional<FederatedOutcome> last_round;
   std::vector<float> boundaries;       // of its banks
   int64_t certificate_expires_ms = 0;  // 0: the node does not federate
+  std::optional<MaskedView> masked;    // none: the node does not federate
 };
 
 struct ConsentAnswer {
@@ -85,7 +87,8 @@ struct ReleasePreview {
   // Under `public`: the update's payload byte by byte, then those of patterns, the first of them.
   std::vector<std::string> payloads;
   size_t more_payloads = 0;  // that are not shown
-  // Under `dp`: the payload up to its values, which do not exist before they are paid for.
+  // Under `dp`: the payload up to its values, which do not exist before they are paid for. Under
+  // `masked` that of a share: all in it that is chosen by this node are masked values.
   DpRelease::Layout layout;
   double norm = 0;  // of the update before it is clipped; never leaves the node
   DpReleaseView release;

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/executor.h"
 #include "federation/gossip_core.h"
+#include "federation/limits.h"
 #include "node/actor/actor_system.h"
 #include "node/actors/adapter_source.h"
 #include "node/actors/consent_book.h"
@@ -20,6 +22,7 @@
 #include "node/actors/kept_trust.h"
 #include "node/actors/learning_services.h"
 #include "node/actors/learning_throttle.h"
+#include "node/actors/masked_means.h"
 #include "storage/consent/consent_store.h"
 #include "storage/consent/release_source_store.h"
 #include "storage/consent/withdrawal_store.h"
@@ -56,6 +59,9 @@ struct FederationActorOptions {
   TrustStore trust;
   // How often a changed delta is offered at most.
   Duration round{};
+  // Between the beginnings of masked rounds; and where the means of their sums last.
+  Duration masked_period = std::chrono::milliseconds(limits::kMaskedPeriodMillis);
+  MaskedMeansFile masked_means;
 };
 
 // Starts the federation actor in `system`. Everything borrowed outlives the system. Errors: what

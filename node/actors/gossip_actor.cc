@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -19,6 +18,8 @@
 #include "federation/reasons.h"
 #include "node/actors/federated_model.h"
 #include "node/actors/kept_trust.h"
+#include "node/actors/link_sinks.h"
+#include "node/actors/masked_sharing.h"
 #include "node/actors/own_patterns.h"
 #include "node/actors/own_withdrawals.h"
 #include "node/actors/peer_patterns.h"
@@ -45,13 +46,8 @@ class GossipActor final : public Actor<Message> {
                        {.quality = options.pattern_quality, .examples = options.public_examples}),
         own_patterns_(*options.patterns, options.model->layout(), options.key->id(),
                       options.consents, options.public_examples, options.releases),
-        withdrawals_(*options.key, options.withdrawals) {}
-  // After a failure or a forced stop nobody else would end these streams.
-  ~GossipActor() override {
-    for (const auto& [link, sink] : sinks_) {
-      sink->Close();
-    }
-  }
+        withdrawals_(*options.key, options.withdrawals),
+        masked_(MaskedOptionsOf(options, own_patterns_)) {}
 
   absl::Status OnStart(Context& context) override {
     // Every life of this actor is a boot of its own: sequence numbers of one boot are never used
@@ -77,7 +73,7 @@ class GossipActor final : public Actor<Message> {
   }
 
   absl::Status On(LinkOpened& message, Context& context) override {
-    sinks_[message.link] = message.sink;
+    sinks_.Add(message.link, message.sink);
     Perform(core_->OnLinkOpened(message.link, message.address, Now(), message.channel), context);
     return absl::OkStatus();
   }
@@ -86,7 +82,7 @@ class GossipActor final : public Actor<Message> {
     return absl::OkStatus();
   }
   absl::Status On(FrameReceived& message, Context& context) override {
-    if (!sinks_.contains(message.link)) {
+    if (!sinks_.Has(message.link)) {
       return absl::OkStatus();  // closed by us while the frame waited
     }
     Perform(message.frame != nullptr ? core_->OnFrame(message.link, *message.frame, Now())
@@ -95,7 +91,7 @@ class GossipActor final : public Actor<Message> {
     return absl::OkStatus();
   }
   absl::Status On(LinkClosed& message, Context& context) override {
-    sinks_.erase(message.link);
+    sinks_.Forget(message.link);
     Perform(core_->OnLinkClosed(message.link, Now()), context);
     return absl::OkStatus();
   }
@@ -107,6 +103,7 @@ class GossipActor final : public Actor<Message> {
     Perform("changes of own patterns could not be followed",
             own_patterns_.FollowChanges(*core_, Now()), context);
     TakeBackEnded(context);
+    TickMasked(context);
     trust_.SayIfStale(*core_, Now());
     if (own_patterns_.delta_changed() && context.Now() >= next_offer_) {
       OfferOwnDelta(context);
@@ -151,7 +148,8 @@ class GossipActor final : public Actor<Message> {
     view.tier = core_->consent();
     view.consent_since_ms = consent_since_ms_;
     view.bytes_shared = core_->counters().payload_bytes_sent;
-    view.release = options_.release->View();
+    view.release = options_.release->View(core_->consent());
+    view.masked = masked_.View();
     view.last_round = last_round_;
     view.boundaries = options_.model->layout().boundaries;
     view.certificate_expires_ms = core_->certificate().not_after_ms;
@@ -230,11 +228,9 @@ class GossipActor final : public Actor<Message> {
             : std::vector<Withdrawal>();
     for (Action& action : actions) {
       if (auto* send = std::get_if<SendFrame>(&action)) {
-        if (auto sink = sinks_.find(send->link); sink != sinks_.end()) {
-          sink->second->Send(std::move(send->frame));
-        }
+        sinks_.Send(std::move(*send));
       } else if (auto* close = std::get_if<CloseLink>(&action)) {
-        Close(*close);
+        sinks_.Close(*close);
       } else if (auto* dial = std::get_if<Dial>(&action)) {
         options_.dial(dial->address);
       } else if (auto* accepted = std::get_if<ItemAccepted>(&action)) {
@@ -271,6 +267,7 @@ class GossipActor final : public Actor<Message> {
 
   // Stops the use of an item that its sender took back. Whether the next round is another one.
   bool Exclude(const Item& item) {
+    masked_.OnWithdrawn(item);
     if (item.kind == ItemKind::kPattern && item.origin != options_.key->id()) {
       LogFailure("a withdrawn pattern could not be removed", peer_patterns_.Remove(item));
     }
@@ -301,19 +298,6 @@ class GossipActor final : public Actor<Message> {
     }
   }
 
-  void Close(const CloseLink& close) {
-    auto sink = sinks_.find(close.link);
-    if (sink == sinks_.end()) {
-      return;
-    }
-    if (!close.status.ok()) {
-      spdlog::info("link {} closes: {} [{}]", close.link, MessageOf(close.status),
-                   ReasonOf(close.status));
-    }
-    sink->second->Close();
-    sinks_.erase(sink);
-  }
-
   // Durable first, then in use.
   void Accept(const ItemAccepted& accepted) {
     const absl::Status stored = options_.items->Put(
@@ -321,6 +305,7 @@ class GossipActor final : public Actor<Message> {
     if (!stored.ok()) {
       LogFailure("an item could not be stored; peers will offer it again after a restart", stored);
     }
+    masked_.OnItem(accepted.item);
     if (accepted.own) {
       return;
     }
@@ -347,7 +332,7 @@ class GossipActor final : public Actor<Message> {
       return pauses_.Paused(item.origin, options_.clock->Now());
     });
     pause_ends_ = pauses_.NextEnd(options_.clock->Now());
-    if (newest.empty()) {
+    if (newest.empty() && masked_.means().empty()) {
       return;
     }
     auto outcome =
@@ -356,8 +341,9 @@ class GossipActor final : public Actor<Message> {
         *options_.learning_pool,
         // Holds nothing of this actor: after a forced stop the round outlives it.
         [model = options_.model, services = options_.learning, throttle = options_.throttle,
-         newest = std::move(newest), outcome]() mutable {
-          *outcome = model->RunBeside(throttle, std::move(services), std::move(newest));
+         newest = std::move(newest), sums = masked_.means(), outcome]() mutable {
+          *outcome =
+              model->RunBeside(throttle, std::move(services), std::move(newest), std::move(sums));
         },
         [this, outcome](Context& own) {
           round_running_ = false;
@@ -465,6 +451,16 @@ class GossipActor final : public Actor<Message> {
         .plain = core_->consent() == ConsentTier::kPublic && after.items() > before.items()};
   }
 
+  void TickMasked(Context& context) {
+    Perform(masked_.OnTick(*core_, consent_since_ms_, Now()), context);
+    if (const std::optional<NodeId> expelled = masked_.TakeExpelled()) {
+      BeginAnew(*expelled);
+    }
+    if (masked_.TakeChanged()) {
+      RunRound(context);
+    }
+  }
+
   // A consent whose time is over holds no longer, also where nothing else happens.
   void TakeBackEnded(Context& context) {
     const int64_t now_ms = options_.clock->WallMillis();
@@ -505,7 +501,8 @@ class GossipActor final : public Actor<Message> {
   OwnPatterns own_patterns_;
   OwnWithdrawals withdrawals_;
   std::unique_ptr<GossipCore> core_;
-  std::map<LinkId, std::shared_ptr<LinkSink>> sinks_;
+  MaskedSharing masked_;
+  LinkSinks sinks_;
   uint32_t federated_version_ = 0;  // served
   std::optional<FederatedOutcome> last_round_;
   bool round_running_ = false;

@@ -3,12 +3,15 @@
 
 #include "node/actors/release_preview.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/daf/adapter_update.h"
+#include "federation/masked/messages.h"
 #include "federation/patterns/shared_pattern.h"
 #include "node/limits.h"
 #include "privacy/reasons.h"
@@ -39,6 +42,10 @@ absl::Status Refusal(const PreviewQuestion& question, const OwnCores& own) {
   RETURN_IF_ERROR(question.allowed);
   if (question.tier == ConsentTier::kDp) {
     RETURN_IF_ERROR(question.release->Check());
+  }
+  if (question.tier == ConsentTier::kMasked) {
+    RETURN_IF_ERROR(
+        question.release->CheckMasked(question.release->View(question.tier).contributors));
   }
   if (own.update.banks.empty() && own.left_out > 0) {
     return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
@@ -72,14 +79,23 @@ absl::StatusOr<CentroidPreview> PreviewCentroids(const PreviewQuestion& question
   return preview;
 }
 
+// A share names its round, sender, set and layout, which are public; all else is masked.
+DpRelease::Layout LayoutOfShare(const DpRelease& release) {
+  const size_t values = release.View(ConsentTier::kMasked).values;
+  const std::string share = EncodeMaskShare({.update = {.values = std::vector<uint32_t>(values)}});
+  return {.head = "", .value_bytes = share.size()};
+}
+
 }  // namespace
 
 absl::StatusOr<ReleasePreview> PreviewNext(const PreviewQuestion& question) {
-  ReleasePreview preview{.tier = question.tier,
-                         .layout = question.release->LayoutOfPayload(),
-                         .release = question.release->View()};
+  const bool masked = question.tier == ConsentTier::kMasked;
+  ReleasePreview preview{
+      .tier = question.tier,
+      .layout = masked ? LayoutOfShare(*question.release) : question.release->LayoutOfPayload(),
+      .release = question.release->View(question.tier)};
   OwnCores own;
-  if (question.tier == ConsentTier::kDp || question.tier == ConsentTier::kPublic) {
+  if (question.tier != ConsentTier::kPrivate) {
     ASSIGN_OR_RETURN(own, question.own->NextDelta(question.tier, question.now));
   }
   preview.refusal = Refusal(question, own);

@@ -23,7 +23,8 @@ struct PreviewQuestion {
 
 // What would leave next if the operator's tier were `tier`. Spends, noises and offers nothing.
 // Under `dp` it cannot show the values: noise that was drawn to be shown would be a second look at
-// the same update, and would have to be paid for. Errors of the store.
+// the same update, and would have to be paid for. Under `masked` it shows how many bytes a share
+// has. Errors of the store.
 absl::StatusOr<ReleasePreview> PreviewNext(const PreviewQuestion& question);
 
 }  // namespace ruvd

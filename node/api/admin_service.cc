@@ -89,6 +89,9 @@ void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* m
   if (view.release) {
     WriteRelease(*view.release, message->mutable_release());
   }
+  if (view.masked) {
+    WriteMasked(*view.masked, message->mutable_masked());
+  }
   message->set_federated_adapter_version(view.federated_adapter_version);
   message->set_certificate_expires_ms(view.certificate_expires_ms);
   if (view.last_round) {

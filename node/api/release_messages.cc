@@ -67,7 +67,7 @@ void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseRespon
   message->set_contributors(preview.contributors);
   message->mutable_payloads()->Assign(preview.payloads.begin(), preview.payloads.end());
   message->set_more_payloads(preview.more_payloads);
-  if (preview.tier == ConsentTier::kDp) {
+  if (preview.tier == ConsentTier::kDp || preview.tier == ConsentTier::kMasked) {
     message->set_head(preview.layout.head);
     message->set_value_bytes(preview.layout.value_bytes);
     message->set_norm(preview.norm);
@@ -117,8 +117,25 @@ absl::StatusOr<UserConsent> ReadUserConsent(const admin::v1::SetUserConsentReque
       .expires_ms = lasts_ms};
 }
 
+void WriteMasked(const MaskedView& view, admin::v1::MaskedStatus* message) {
+  message->set_round(view.round);
+  message->set_next_ms(view.next_ms);
+  message->set_waits(view.waits.ok() ? "" : MessageOf(view.waits));
+  message->set_sums(view.sums);
+  if (view.last_round == 0) {
+    return;
+  }
+  message->set_last_round(view.last_round);
+  message->set_last_group(static_cast<uint32_t>(view.last_group));
+  message->set_last_attempt(view.last_attempt + 1);
+  message->set_last_members(static_cast<uint32_t>(view.last_members));
+  message->set_last_own(view.last_own);
+  WriteRefusal(view.last, message);
+}
+
 void WritePeer(const PeerRecord& peer, admin::v1::PeerEffect* message) {
   message->set_node_id(ToHex(peer.origin));
+  message->set_members(static_cast<uint32_t>(peer.members));
   message->set_norm(peer.norm);
   WriteRefusal(peer.refused, message);
   message->set_reputation(peer.reputation);

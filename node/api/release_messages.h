@@ -9,6 +9,7 @@
 #include "federation/daf/daf_round.h"
 #include "node/actors/dp_release.h"
 #include "node/actors/federation.h"
+#include "node/actors/masked_view.h"
 #include "privacy/consent/user_consent.h"
 #include "ruvd/admin/v1/admin.pb.h"
 
@@ -18,6 +19,7 @@ namespace ruvd {
 void WriteRelease(const DpReleaseView& view, admin::v1::ReleaseStatus* message);
 void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseResponse* message);
 void WritePeer(const PeerRecord& peer, admin::v1::PeerEffect* message);
+void WriteMasked(const MaskedView& view, admin::v1::MaskedStatus* message);
 void WriteRound(const FederatedOutcome& round, const std::vector<float>& boundaries,
                 admin::v1::FederatedRound* message);
 void WriteUserConsent(const UserConsent& record, admin::v1::UserConsent* message);

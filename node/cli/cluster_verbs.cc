@@ -56,6 +56,22 @@ std::string LastRound(const admin::v1::GetStatusResponse& status) {
                      kept, rolled_back);
 }
 
+// Of the last masked round that concerned this node.
+std::string LastMaskedRound(const admin::v1::MaskedStatus& masked) {
+  std::string line = "none";
+  if (masked.last_round() > 0 && masked.refusal().empty()) {
+    line = fmt::format("{}: a sum of {} of {} nodes, {}, in attempt {}", masked.last_round(),
+                       masked.last_members(), masked.last_group(),
+                       masked.last_own() ? "this one among them" : "this one not among them",
+                       masked.last_attempt());
+  } else if (masked.last_round() > 0) {
+    line = fmt::format("{}: no sum: {} [{}]", masked.last_round(), PrintableLine(masked.refusal()),
+                       PrintableLine(masked.refusal_reason()));
+  }
+  line += fmt::format("; {} sum(s) count", masked.sums());
+  return masked.waits().empty() ? line : line + "; gives nothing: " + PrintableLine(masked.waits());
+}
+
 absl::Status Status(CommandContext& context) {
   NodeClient client(context.server, context.credentials);
   client.set_timeout(kProbeTimeout);
@@ -90,6 +106,9 @@ absl::Status Status(CommandContext& context) {
   };
   if (status.certificate_expires_ms() != 0) {
     fields.emplace_back("member until", FormatTime(status.certificate_expires_ms()) + " UTC");
+  }
+  if (status.has_masked()) {
+    fields.emplace_back("masked round", LastMaskedRound(status.masked()));
   }
   if (status.has_release()) {
     for (auto& field : ReleaseFields(status.release())) {

@@ -61,7 +61,7 @@ absl::Status SetTier(CommandContext& context, SharingTier tier) {
   }
   context.out << fmt::format("sharing is on, tier {}: {} items are offered to peers now\n",
                              TierLabel(response.tier()), response.items_offered());
-  if (response.tier() == pattern::v1::SHARING_TIER_DP) {
+  if (response.tier() != pattern::v1::SHARING_TIER_PUBLIC) {
     ASSIGN_OR_RETURN(const auto consent, client.GetConsent());
     context.out << FormatFields(ReleaseFields(consent.release()));
   }
@@ -189,8 +189,8 @@ void AddConsentVerbs(VerbTable& verbs) {
            [tier](CommandContext& context) { return SetTier(context, Tiers().at(*tier)); })
       .add_option(
           "--tier", *tier,
-          "public: plain and signed. dp: updates with noise, within privacy.node_epsilon. masked "
-          "(sums only) is not in this version")
+          "public: plain and signed. dp: updates with noise, within privacy.node_epsilon. masked: "
+          "sums of at least four nodes, with noise, within the same")
       ->required()
       ->check(CLI::IsMember({"public", "dp", "masked"}));
   verbs.Add(

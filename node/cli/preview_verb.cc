@@ -20,6 +20,7 @@
 #include "node/cli/sharing_tier.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
+#include "privacy/limits.h"
 
 namespace ruvd {
 namespace {
@@ -76,6 +77,21 @@ std::string CentroidsText(const admin::v1::CentroidPreview& next) {
       next.releases());
 }
 
+// The next share of a masked sum.
+std::string MaskedText(const admin::v1::PreviewReleaseResponse& preview) {
+  const admin::v1::ReleaseStatus& release = preview.release();
+  return fmt::format(
+      "\na share of {} bytes in a masked round: {} values of the update, whose norm of {:.3f} is "
+      "clipped to {:g}, with this node's part of the noise, each under masks that only the sum of "
+      "{} to {} nodes takes away. What all of them see is that sum, with noise of standard "
+      "deviation {:.3g} on each value; before it leave a fresh key and the names of who adds up. "
+      "Neither masks nor noise exist yet. Nothing was charged for this preview; every share is "
+      "charged, also where its sum does not come about\n",
+      preview.value_bytes(), release.values(), preview.norm(), release.clip_norm(),
+      limits::kMinCliqueMembers, limits::kMaxCliqueMembers,
+      release.noise_multiplier() * release.clip_norm());
+}
+
 // Plain payloads, as they would leave.
 std::string PlainText(const admin::v1::PreviewReleaseResponse& preview) {
   std::string text;
@@ -100,7 +116,8 @@ absl::Status Preview(CommandContext& context, const std::string& tier) {
     context.out << ToJsonLine(preview);
     return absl::OkStatus();
   }
-  const bool noised = preview.tier() == pattern::v1::SHARING_TIER_DP;
+  const bool masked = preview.tier() == pattern::v1::SHARING_TIER_MASKED;
+  const bool noised = masked || preview.tier() == pattern::v1::SHARING_TIER_DP;
   std::vector<std::pair<std::string, std::string>> fields = {
       {"tier", TierLabel(preview.tier())},
       {"would leave", preview.refusal().empty()
@@ -116,7 +133,10 @@ absl::Status Preview(CommandContext& context, const std::string& tier) {
       fields.push_back(std::move(field));
     }
   }
-  context.out << FormatFields(fields) << (noised ? NoisedText(preview) : PlainText(preview));
+  context.out << FormatFields(fields)
+              << (masked   ? MaskedText(preview)
+                  : noised ? NoisedText(preview)
+                           : PlainText(preview));
   if (preview.has_centroids()) {
     context.out << CentroidsText(preview.centroids());
   }

@@ -17,10 +17,14 @@ namespace {
 // first.
 std::string NeedsLine(const admin::v1::ReleaseStatus& release) {
   constexpr double kHidesLittle = 10;
+  // Of masked sums no number of nodes suffices where they would be more than one has.
+  const std::string nodes = release.needed_contributors() > 0
+                                ? fmt::format("{:.0f} node(s) instead of {}; ",
+                                              release.needed_contributors(), release.contributors())
+                                : "";
   std::string line = fmt::format(
-      "one of: {:.0f} node(s) instead of {}; epsilon {:.3g} a release (privacy.release_epsilon, "
-      "within privacy.node_epsilon{}",
-      release.needed_contributors(), release.contributors(), release.needed_epsilon(),
+      "one of: {}epsilon {:.3g} a release (privacy.release_epsilon, within privacy.node_epsilon{}",
+      nodes, release.needed_epsilon(),
       release.needed_epsilon() > kHidesLittle ? "), which hides little" : ")");
   if (release.needed_values() > 0) {
     line += fmt::format("; at most {} value(s) in an update (federation.core_rank)",

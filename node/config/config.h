@@ -123,7 +123,8 @@ struct NodeConfig {
     std::string authority;         // the cluster authority's public key, 64 hexadecimal digits
     std::string tls = "required";  // of links: required or off, equal on all nodes
     int max_stale_hours = 168;     // age of the newest revocation list; 0: however old
-    int round_seconds = 10;  // how often a changed update is offered, and unfinished rounds go on
+    int round_seconds = 10;    // how often a changed update is offered, and unfinished rounds go on
+    int masked_seconds = 600;  // between masked rounds; equal in the whole cluster
     // Timestep banks of the shared core; 1: one for all t. Those of other nodes may differ.
     int banks = 1;
     // What weighs updates: timestep, quality, schedule or hybrid, a mean of the three by weight.
@@ -138,7 +139,8 @@ struct NodeConfig {
     uint64_t frame_seed = 1;        // of the random frame; equal in the whole cluster
     float pattern_quality = 0.25F;  // that a peer's pattern claims, at least
   } federation;
-  // Of what leaves under the tier `dp`: noised updates whose unit is this node.
+  // Of what leaves under the tiers `dp` and `masked`: noised updates and masked sums of them, whose
+  // unit is this node. Nodes add up where clip_norm, release_epsilon and delta are the same.
   struct PrivacySection {
     float clip_norm = 1;           // L2, of the whole update
     float release_epsilon = 1;     // of one update, at `delta`

@@ -40,6 +40,8 @@ constexpr double kMaxRouterValue = 1'000'000;
 constexpr double kMaxRank = 256;
 constexpr double kMaxLayers = 1024;
 constexpr double kMaxSeconds = 7 * 24 * 3600;
+// What members say in two rounds has to live, which it does for three hours.
+constexpr double kMaxMaskedSeconds = 5400;
 constexpr double kMaxDays = 3650;
 constexpr double kMaxEntries = 100'000'000;
 constexpr double kMaxBytes = 1ULL << 50;
@@ -212,6 +214,10 @@ const std::array kKeys = {
     ConfigKey{"federation", "round_seconds",
               "How often a changed update is offered, and a round that was not finished goes on.",
               RUVD_FIELD(int, federation.round_seconds), 1, kMaxSeconds},
+    ConfigKey{"federation", "masked_seconds",
+              "Seconds between the beginnings of masked rounds, by the wall clock; equal in the "
+              "whole cluster. A round waits for keys for a thirtieth of it.",
+              RUVD_FIELD(int, federation.masked_seconds), 10, kMaxMaskedSeconds},
     ConfigKey{"federation", "banks",
               "Timestep banks of the shared R-core; 1 is one for all t. Nodes may have different "
               "ones.",
@@ -246,7 +252,7 @@ const std::array kKeys = {
     ConfigKey{"privacy", "clip_norm", "L2 norm that an update is clipped to before it is noised.",
               RUVD_FIELD(float, privacy.clip_norm), 1e-3, 16},
     ConfigKey{"privacy", "release_epsilon",
-              "Privacy that one noised update costs: epsilon at `delta`, node level.",
+              "Privacy that one noised update or masked sum costs: epsilon at `delta`, node level.",
               RUVD_FIELD(float, privacy.release_epsilon), 1e-3, 10'000},
     ConfigKey{
         "privacy", "node_epsilon",
@@ -257,7 +263,8 @@ const std::array kKeys = {
     ConfigKey{"privacy", "signal",
               "Expected norm of the nodes' mean clipped update, as a share of clip_norm.",
               RUVD_FIELD(float, privacy.signal), 0.001, 1},
-    ConfigKey{"privacy", "release_seconds", "Seconds between two noised updates, at least.",
+    ConfigKey{"privacy", "release_seconds",
+              "Seconds between two noised updates or masked sums, at least.",
               RUVD_FIELD(int, privacy.release_seconds), 1, kMaxSeconds},
     ConfigKey{"privacy", "centroids",
               "Whether noised centroids of where this node's lessons lie leave under tier dp.",

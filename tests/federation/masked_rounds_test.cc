@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,25 +25,14 @@ namespace ruvd::test {
 namespace {
 
 constexpr size_t kNodes = 5;
+constexpr int64_t kPeriod = limits::kMaskedPeriodMillis;
+constexpr int64_t kFirst = 7 * kPeriod;
 
 MaskedRoundsConfig ConfigOf(size_t node) {
   return {.cluster = {5},
           .layout = SmallMaskLayout(),
           .self = MaskedBus::IdOf(node),
-          .model_hash = {1},
           .random = MaskEntropy(node + 1)};
-}
-
-std::vector<Member> MembersUpTo(size_t count) {
-  std::vector<Member> members;
-  for (size_t i = 0; i < count; ++i) {
-    Member member;
-    member.id = MaskedBus::IdOf(count - 1 - i);
-    member.roles = roles::kMember;
-    member.model_hash = {1};
-    members.push_back(member);
-  }
-  return members;
 }
 
 // Nodes that hear each other at once.
@@ -50,28 +40,37 @@ class MaskedRoundsTest : public testing::Test {
  protected:
   struct Node {
     std::optional<MaskedRounds> rounds;
+    bool willing = true;
     uint64_t charges = 0;
-    std::map<uint64_t, absl::StatusOr<MaskedOutcome>> outcomes;  // by round
+    size_t asked = 0;                                            // whether it takes part
+    std::map<uint64_t, absl::StatusOr<MaskedOutcome>> outcomes;  // by round, of its group
+    std::map<uint64_t, size_t> sums;                             // by round, of all groups
   };
 
-  void SetUp() override {
-    for (size_t i = 0; i < kNodes; ++i) {
+  void SetUp() override { SetNodes(kNodes); }
+  void SetNodes(size_t count) {
+    nodes_.clear();
+    for (size_t i = 0; i < count; ++i) {
       auto rounds = MaskedRounds::Create(ConfigOf(i));
       ASSERT_TRUE(rounds.ok()) << rounds.status();
       nodes_.emplace_back().rounds.emplace(*std::move(rounds));
     }
   }
 
-  Instant At(int64_t ms) const { return {TimePoint(std::chrono::milliseconds(ms)), ms}; }
+  static Instant At(int64_t ms) { return {TimePoint(std::chrono::milliseconds(ms)), ms}; }
+  void Say(size_t from, OfferMaskItem offer, Instant now) {
+    Item item = MaskedBus::ItemOf(MaskedBus::IdOf(from), offer.kind, std::move(offer.payload));
+    item.round = nodes_[from].rounds->round();
+    item.created_ms = now.wall_ms;
+    items_.push_back(item);
+    waiting_.push_back(std::move(item));
+  }
 
   void Perform(size_t from, MaskedSteps steps, Instant now) {
     Node& node = nodes_[from];
     for (MaskedStep& step : steps) {
       if (auto* offer = std::get_if<OfferMaskItem>(&step)) {
-        Item item = MaskedBus::ItemOf(MaskedBus::IdOf(from), offer->kind, offer->payload);
-        item.round = node.rounds->round();
-        items_.push_back(item);
-        waiting_.push_back(std::move(item));
+        Say(from, std::move(*offer), now);
       } else if (auto* wanted = std::get_if<MaskInputWanted>(&step)) {
         auto shared =
             node.rounds->Provide(node.rounds->round(), wanted->attempt,
@@ -82,26 +81,46 @@ class MaskedRoundsTest : public testing::Test {
         ASSERT_TRUE(shared.ok()) << shared.status();
         Perform(from, *std::move(shared), now);
       } else if (auto* ended = std::get_if<MaskedRoundEnded>(&step)) {
-        EXPECT_TRUE(node.outcomes.emplace(node.rounds->round(), std::move(ended->outcome)).second);
+        const uint64_t round = node.rounds->round();
+        node.sums[round] += ended->outcome.ok() ? 1 : 0;
+        if (ended->gave || !ended->outcome.ok()) {
+          EXPECT_TRUE(node.outcomes.emplace(round, std::move(ended->outcome)).second);
+        }
       }
     }
   }
 
-  void Tick(int64_t ms, size_t members = kNodes, size_t from = 0) {
+  void Tick(int64_t ms, size_t from = 0) {
     const Instant now = At(ms);
-    for (size_t i = from; i < kNodes; ++i) {
-      Perform(i, nodes_[i].rounds->OnTick(MembersUpTo(members), items_, nodes_[i].charges, now),
+    for (size_t i = from; i < nodes_.size(); ++i) {
+      Node& node = nodes_[i];
+      const auto takes_part = [&node](size_t) {
+        ++node.asked;
+        return node.willing;
+      };
+      Perform(i,
+              node.rounds->Due(now) ? node.rounds->Begin(items_, node.charges, takes_part, now)
+                                    : node.rounds->OnTick(now),
               now);
+      if (node.willing && node.rounds->MayAnnounce(now)) {
+        Say(i, node.rounds->Announce(), now);
+      }
     }
     while (!waiting_.empty()) {
       for (const Item& item : std::exchange(waiting_, {})) {
-        for (size_t i = from; i < kNodes; ++i) {
-          auto steps = nodes_[i].rounds->OnItem(item, now);
-          ASSERT_TRUE(steps.ok()) << steps.status();
-          Perform(i, *std::move(steps), now);
+        for (size_t i = from; i < nodes_.size(); ++i) {
+          if (auto steps = nodes_[i].rounds->OnItem(item, now); steps.ok()) {
+            Perform(i, *std::move(steps), now);
+          }
         }
       }
     }
+  }
+  size_t KeysOf(size_t node, uint64_t round) const {
+    return static_cast<size_t>(std::ranges::count_if(items_, [&](const Item& item) {
+      return item.kind == ItemKind::kMaskKey && item.origin == MaskedBus::IdOf(node) &&
+             item.round == round;
+    }));
   }
 
   Random random_{1};
@@ -110,56 +129,154 @@ class MaskedRoundsTest : public testing::Test {
   std::vector<Item> waiting_;
 };
 
+// In the first round all say that they take part, in the others they do.
 TEST_F(MaskedRoundsTest, FollowEachOtherByTheClock) {
-  const int64_t start = 7 * limits::kMaskedPeriodMillis;
-  Tick(start);
-  Tick(start + 200);
-  Tick(start + limits::kMaskedPeriodMillis);
+  Tick(kFirst);
   for (const Node& node : nodes_) {
-    ASSERT_EQ(node.outcomes.size(), 2U);
-    EXPECT_TRUE(node.outcomes.at(7).ok());
+    EXPECT_EQ(ReasonOf(node.outcomes.at(7).status()), reasons::kCliqueInvalid);
+  }
+  Tick(kFirst + kPeriod);
+  Tick(kFirst + kPeriod + 200);
+  Tick(kFirst + 2 * kPeriod);
+  for (size_t i = 0; i < kNodes; ++i) {
+    const Node& node = nodes_[i];
+    ASSERT_EQ(node.outcomes.size(), 3U);
     EXPECT_TRUE(node.outcomes.at(8).ok());
+    EXPECT_TRUE(node.outcomes.at(9).ok());
     EXPECT_EQ(node.charges, 2U);
-    EXPECT_EQ(node.outcomes.at(8)->units, nodes_[0].outcomes.at(8)->units);
+    EXPECT_EQ(node.asked, 2U);
+    EXPECT_EQ(node.outcomes.at(9)->units, nodes_[0].outcomes.at(9)->units);
+    EXPECT_EQ(KeysOf(i, 8), 1U);
   }
 }
 
 // What was said before a node began its round counts.
 TEST_F(MaskedRoundsTest, ALateNodeFindsTheItemsThatAreThere) {
-  const int64_t start = 7 * limits::kMaskedPeriodMillis;
-  Tick(start, kNodes, /*from=*/1);
-  EXPECT_TRUE(nodes_[1].outcomes.empty());
-  Tick(start + 1000);
+  Tick(kFirst);
+  Tick(kFirst + kPeriod, /*from=*/1);
+  EXPECT_EQ(nodes_[1].outcomes.size(), 1U);
+  Tick(kFirst + kPeriod + 1000);
   for (const Node& node : nodes_) {
-    ASSERT_TRUE(node.outcomes.contains(7) && node.outcomes.at(7).ok());
-    EXPECT_EQ(node.outcomes.at(7)->weight(), kNodes);
+    ASSERT_TRUE(node.outcomes.contains(8) && node.outcomes.at(8).ok());
+    EXPECT_EQ(node.outcomes.at(8)->weight(), kNodes);
   }
 }
 
 TEST_F(MaskedRoundsTest, AClockThatGoesBackRepeatsNoRound) {
-  const int64_t start = 7 * limits::kMaskedPeriodMillis;
-  Tick(start);
+  Tick(kFirst);
+  Tick(kFirst + kPeriod);
   const size_t said = items_.size();
-  Tick(start - limits::kMaskedPeriodMillis);
-  Tick(start + 1000);
+  Tick(kFirst);
+  Tick(kFirst + kPeriod + 1000);
   EXPECT_EQ(items_.size(), said);
 }
 
-TEST_F(MaskedRoundsTest, TooFewMembersWait) {
-  Tick(7 * limits::kMaskedPeriodMillis, limits::kMinCliqueMembers - 1);
-  ASSERT_TRUE(nodes_[0].outcomes.contains(7));
-  EXPECT_EQ(ReasonOf(nodes_[0].outcomes.at(7).status()), reasons::kCliqueInvalid);
-  EXPECT_TRUE(items_.empty());
-  EXPECT_EQ(ReasonOf(nodes_[0].rounds->Provide(7, 0, {}, At(0)).status()), reasons::kMaskReused);
+TEST_F(MaskedRoundsTest, TooFewTakersWait) {
+  nodes_[0].willing = nodes_[1].willing = false;
+  Tick(kFirst);
+  Tick(kFirst + kPeriod);
+  EXPECT_EQ(ReasonOf(nodes_[4].outcomes.at(8).status()), reasons::kCliqueInvalid);
+  EXPECT_EQ(KeysOf(4, 8), 1U) << "it says again that it would";
+  EXPECT_EQ(KeysOf(0, 8), 0U);
+  EXPECT_EQ(ReasonOf(nodes_[0].rounds->Provide(8, 0, {}, At(0)).status()), reasons::kMaskReused);
 }
 
-TEST(MaskedMembers, AreThoseThatCanAddUp) {
-  std::vector<Member> members = MembersUpTo(6);
-  members[0].state = MemberState::kDead;
-  members[1].roles = roles::kObserver;
-  members[2].model_hash = {2};
-  EXPECT_THAT(MaskedMembers(members, {1}),
-              testing::ElementsAre(MaskedBus::IdOf(0), MaskedBus::IdOf(1), MaskedBus::IdOf(2)));
+// Of 40 nodes six take the tier: they find each other, and all get their sum.
+TEST_F(MaskedRoundsTest, TheFewThatTakePartAreOneGroupAndAllOthersFollow) {
+  SetNodes(40);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    nodes_[i].willing = i % 7 == 0;
+  }
+  Tick(kFirst);
+  Tick(kFirst + kPeriod);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    EXPECT_EQ(nodes_[i].sums[8], 1U) << i;
+    EXPECT_EQ(nodes_[i].charges, i % 7 == 0 ? 1U : 0U) << i;
+  }
+}
+
+TEST_F(MaskedRoundsTest, EverybodyGetsTheSumsOfAllGroups) {
+  SetNodes(35);
+  Tick(kFirst);
+  Tick(kFirst + kPeriod);
+  for (const Node& node : nodes_) {
+    EXPECT_EQ(node.sums.at(8), 3U);
+    EXPECT_TRUE(node.outcomes.at(8).ok()) << "of its own group";
+    EXPECT_EQ(node.charges, 1U);
+  }
+}
+
+// Who said that it takes part and does not after all costs the others the time for keys.
+TEST_F(MaskedRoundsTest, WhoDoesNotTakePartAfterAllIsLeftOut) {
+  Tick(kFirst);
+  nodes_[2].willing = false;
+  Tick(kFirst + kPeriod);
+  EXPECT_FALSE(nodes_[0].outcomes.contains(8));
+  Tick(kFirst + kPeriod + limits::kMaskKeysMillis);
+  for (size_t i = 0; i < kNodes; ++i) {
+    EXPECT_EQ(nodes_[i].sums[8], 1U) << i;
+    EXPECT_EQ(nodes_[i].charges, i == 2 ? 0U : 1U);
+  }
+  ASSERT_TRUE(nodes_[0].outcomes.at(8).ok());
+  EXPECT_EQ(nodes_[0].outcomes.at(8)->weight(), kNodes - 1);
+}
+
+// In its group nobody takes its key for one that it uses.
+TEST_F(MaskedRoundsTest, AMemberThatTakesNoPartSaysLateThatItWouldAgain) {
+  Tick(kFirst);
+  nodes_[2].willing = false;
+  Tick(kFirst + kPeriod);
+  nodes_[2].willing = true;
+  Tick(kFirst + kPeriod + 1000);
+  EXPECT_EQ(KeysOf(2, 8), 0U);
+  Tick(kFirst + kPeriod + 2 * limits::kMaskAttemptMillis + limits::kMaskKeysMillis + 1);
+  EXPECT_EQ(KeysOf(2, 8), 1U);
+  Tick(kFirst + 2 * kPeriod);
+  EXPECT_EQ(nodes_[2].charges, 1U);
+  ASSERT_TRUE(nodes_[0].outcomes.at(9).ok());
+  EXPECT_EQ(nodes_[0].outcomes.at(9)->weight(), kNodes);
+}
+
+TEST_F(MaskedRoundsTest, WhoStopsSharingGivesNothingMoreAndFollows) {
+  Tick(kFirst);
+  const Instant begin = At(kFirst + kPeriod);
+  const std::vector<Item> announced = items_;
+  for (Node& node : nodes_) {
+    const auto steps = node.rounds->Begin(announced, 0, [](size_t) { return true; }, begin);
+    ASSERT_EQ(steps.size(), 1U);
+    Say(static_cast<size_t>(&node - nodes_.data()), std::get<OfferMaskItem>(steps[0]), begin);
+  }
+  nodes_[3].rounds->StopSharing();
+  for (int64_t ms = 0; ms < 2 * limits::kMaskAttemptMillis; ms += 10'000) {
+    Tick(begin.wall_ms + ms);
+  }
+  EXPECT_EQ(nodes_[3].charges, 0U);
+  for (Node& node : nodes_) {
+    EXPECT_EQ(node.sums[8], 1U);
+  }
+  EXPECT_EQ(nodes_[0].outcomes.at(8)->weight(), kNodes - 1);
+}
+
+TEST(MaskedTakers, GaveAKeyOfThisLayoutInTheRoundBeforeInTime) {
+  const auto key_of = [](size_t node, uint64_t round, uint8_t layout, int64_t created_ms) {
+    Item item = MaskedBus::ItemOf(
+        MaskedBus::IdOf(node), ItemKind::kMaskKey,
+        EncodeMaskKey({.attempt = 0, .offer = {.round = round, .layout = {layout}, .key = {9}}}));
+    item.round = round;
+    item.created_ms = created_ms;
+    return item;
+  };
+  Item share = key_of(6, 7, 1, 100);
+  share.kind = ItemKind::kMaskShare;
+  const Item items[] = {key_of(2, 7, 1, 100),
+                        key_of(1, 7, 1, 200),
+                        key_of(1, 7, 1, 150),
+                        key_of(3, 8, 1, 100),
+                        key_of(4, 7, 2, 100),
+                        key_of(5, 7, 1, 201),
+                        share};
+  EXPECT_THAT(MaskedTakers(items, 8, {1}, 200),
+              testing::ElementsAre(MaskedBus::IdOf(1), MaskedBus::IdOf(2)));
 }
 
 TEST(MaskedRounds, RefuseTimesThatAreNone) {

@@ -17,6 +17,7 @@
 #include "federation/daf/distances.h"
 #include "federation/daf/update_payload.h"
 #include "federation/limits.h"
+#include "federation/reasons.h"
 #include "inference/adapter/bank.h"
 
 namespace ruvd {
@@ -184,6 +185,45 @@ TEST_F(FederatedRoundTest, OfTooManyTheNewestCountAndTheOwnOne) {
   for (const PeerRecord& peer : round.peers) {
     EXPECT_NE(peer.origin, IdOf(1)) << "the oldest";
   }
+}
+
+// The mean of four, and an update of one: nobody knows the parts of the sum, but how many they are.
+TEST_F(FederatedRoundTest, AMaskedSumCountsAsItsMembersAndNobodyTwice) {
+  AddBanks(1, {}, {0.1F});
+  AddBanks(2, {}, {0.4F});  // is in the sum
+  MaskedMean mean{.name = {200}, .round = 3, .members = {IdOf(0), IdOf(2), IdOf(3), IdOf(4)}};
+  mean.update = UpdateOf(0, {}, {0.3F});
+  options_.sums = {std::make_shared<const MaskedMean>(mean)};
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{2});
+  ASSERT_EQ(round.peers.size(), 3u);
+  EXPECT_TRUE(round.peers[0].refused.ok());
+  EXPECT_EQ(ReasonOf(round.peers[1].refused), reasons::kInMaskedSum);
+  EXPECT_EQ(round.peers[2].origin, mean.name);
+  EXPECT_EQ(round.peers[2].members, 4u);
+  EXPECT_EQ(round.peers[2].banks[0].weight, 4);
+  EXPECT_NEAR(First(round), (0.1F + 4 * 0.3F) / 5, 0.01F);
+}
+
+TEST_F(FederatedRoundTest, TheOwnUpdateIsNotCountedBesideASumThatHoldsIt) {
+  AddBanks(0, {}, {-0.4F});
+  MaskedMean mean{.name = {200}, .members = {IdOf(0), IdOf(2), IdOf(3), IdOf(4)}};
+  mean.update = UpdateOf(0, {}, {0.3F});
+  options_.sums = {std::make_shared<const MaskedMean>(mean)};
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{1});
+  EXPECT_NEAR(First(round), 0.3F, 0.01F);
+}
+
+// A sum is checked as any update.
+TEST_F(FederatedRoundTest, ASumThatIsTooLongIsLeftOut) {
+  MaskedMean mean{.name = {200}, .members = {IdOf(1), IdOf(2), IdOf(3), IdOf(4)}};
+  mean.update = UpdateOf(0, {}, {0.3F});
+  mean.update.banks[0].values = {100, 100, 100, 100};
+  options_.sums = {std::make_shared<const MaskedMean>(mean)};
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{0});
+  EXPECT_EQ(ReasonOf(round.peers.at(0).refused), reasons::kUpdateInvalid);
 }
 
 // Quality is what this node measured; where it measured nothing, weights are those of the banks.

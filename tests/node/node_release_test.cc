@@ -77,12 +77,30 @@ TEST_F(NodeReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedAndTheNodeGoesOn) 
                                 HasSubstr("Nothing was charged")));
 }
 
-TEST_F(NodeReleaseTest, MaskedCannotBeChosenAndTheReasonIsNamed) {
+TEST_F(NodeReleaseTest, AShareOfAMaskedSumIsPreviewedAndPredictedForASumOfFour) {
+  AllowReleases();
   Start();
-  EXPECT_NE(Run({"consent", "grant", "--tier", "masked"}), 0);
-  EXPECT_THAT(err_.str(), HasSubstr("masked sums need rounds in which a clique"));
-  ASSERT_EQ(Run({"consent", "status"}), 0) << err_.str();
-  EXPECT_THAT(out_.str(), HasSubstr("private"));
+  Teach("", kLesson);
+  ASSERT_EQ(Run({"consent", "grant", "--tier", "masked"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("tier masked: 0 items"), HasSubstr("over 4 node(s)")));
+  ASSERT_EQ(Run({"privacy", "preview"}), 0) << err_.str();
+  // 64 bytes of values, and 111 before them.
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("yes"), HasSubstr("a share of 175 bytes"),
+                                HasSubstr("16 values"), HasSubstr("Nothing was charged")));
+  ASSERT_EQ(Run({"status"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("masked round"), HasSubstr("0 sum(s) count")));
+  EXPECT_EQ(Release().releases(), 0u) << "a node alone adds up nothing";
+  Restart();
+  EXPECT_EQ(Consent().tier(), pattern::v1::SHARING_TIER_MASKED);
+}
+
+TEST_F(NodeReleaseTest, AMaskedSumOfMoreNoiseThanSignalIsRefusedInThePreview) {
+  Start();
+  Teach("", kLesson);
+  ASSERT_EQ(Run({"privacy", "preview", "--tier", "masked"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("no: the release's predicted signal"),
+                                HasSubstr("would suffice"), HasSubstr("hides little")));
+  EXPECT_EQ(Consent().tier(), pattern::v1::SHARING_TIER_PRIVATE);
 }
 
 TEST_F(NodeReleaseTest, AScopeThatThePolicyDoesNotListSharesNothing) {

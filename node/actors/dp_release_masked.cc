@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a node gives to masked sums is paid for as its own releases are.
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "node/actors/dp_release.h"
+#include "node/limits.h"
+#include "privacy/dp/zcdp.h"
+#include "privacy/limits.h"
+
+namespace ruvd {
+
+ReleaseTerms DpRelease::TermsOfSum() const {
+  ReleaseTerms terms = Terms();
+  terms.layout.colluders = limits::kMaskColluders;
+  return terms;
+}
+
+absl::StatusOr<masking::MaskLayout> DpRelease::LayoutOfSums() const {
+  RETURN_IF_ERROR(usable_);
+  masking::MaskLayout layout = TermsOfSum().layout;
+  RETURN_IF_ERROR(layout.Check());
+  return layout;
+}
+
+absl::StatusOr<dp::NoiseShares> DpRelease::SharesOf(size_t members) const {
+  return dp::ShareNoise(grid_, static_cast<uint32_t>(members), limits::kMaskColluders,
+                        options_.layout.values());
+}
+
+dp::SnrQuestion DpRelease::QuestionOfSum(const dp::NoiseShares& shares) const {
+  return {.place = dp::NoisePlace::kSum,
+          .noise_multiplier = shares.noise_multiplier,
+          .dimension = options_.layout.values(),
+          .contributors = static_cast<double>(shares.contributors),
+          .signal = options_.signal};
+}
+
+absl::Status DpRelease::CheckMasked(size_t members) const {
+  RETURN_IF_ERROR(CheckTier(ConsentTier::kMasked));
+  ASSIGN_OR_RETURN(const dp::NoiseShares shares, SharesOf(members));
+  RETURN_IF_ERROR(dp::RequireSnr(QuestionOfSum(shares)));
+  ASSIGN_OR_RETURN(const uint64_t cost, dp::FixedPointRho(shares.rho));
+  return CheckBudget({&options_.budget, 1}, PrivacyUnit::kNode, SpentUnits(), cost);
+}
+
+absl::StatusOr<PreparedInput> DpRelease::PrepareMasked(AdapterUpdate* update,
+                                                       std::span<const Contributor> whose,
+                                                       const ConsentRegister& consents,
+                                                       const masking::Clique& set) {
+  RETURN_IF_ERROR(CheckMasked(set.members.size()));
+  const ReleaseGuards guards{.policy = options_.policy,
+                             .consents = consents,
+                             .node_tier = ConsentTier::kMasked,
+                             .ledger = *options_.ledger,
+                             .random = options_.random,
+                             .now_ms = options_.clock->WallMillis()};
+  std::vector<std::span<float>> banks;
+  for (BankValues& bank : update->banks) {
+    banks.emplace_back(bank.values);
+  }
+  return PrepareMaskedInput(TermsOfSum(), guards, {.banks = banks, .contributors = whose}, set);
+}
+
+absl::StatusOr<masking::MaskInput> DpRelease::ReleaseMasked(AdapterUpdate update,
+                                                            std::span<const Contributor> whose,
+                                                            const ConsentRegister& consents,
+                                                            const masking::Clique& set) {
+  const uint64_t before = SpentUnits();
+  absl::StatusOr<PreparedInput> prepared = PrepareMasked(&update, whose, consents, set);
+  if (SpentUnits() != before) {
+    NoteCharge();  // also of a share that failed behind its charge
+  }
+  if (!prepared.ok()) {
+    Refuse(prepared.status());
+    return prepared.status();
+  }
+  // From here on peers may have it.
+  if (absl::Status noted = options_.ledger->Release(prepared->input.reservation); !noted.ok()) {
+    spdlog::warn("release {} is charged but not noted as sent: {}", prepared->input.reservation,
+                 MessageOf(noted));
+  }
+  const DpReleaseView view = View(ConsentTier::kMasked);
+  spdlog::info(
+      "a share of {} values goes to the masked sum of {} nodes: epsilon {:.3f} at delta {:.1e} "
+      "(node level), predicted SNR {:.2f} of the sum; epsilon {:.3f} of {:.3f} spent",
+      prepared->input.units.size(), set.members.size(), prepared->forecast.charge.epsilon,
+      options_.delta, prepared->forecast.snr, view.spent_epsilon, view.budget_epsilon);
+  return std::move(prepared->input);
+}
+
+uint64_t DpRelease::last_reservation() const {
+  return options_.ledger == nullptr ? 0 : options_.ledger->head().sequence;
+}
+
+void DpRelease::WriteMasked(DpReleaseView* view) const {
+  view->contributors =
+      std::clamp(contributors(), limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
+  const absl::StatusOr<dp::NoiseShares> shares = SharesOf(view->contributors);
+  if (!shares.ok()) {
+    return;
+  }
+  view->noise_multiplier = shares->noise_multiplier;
+  view->epsilon = dp::EpsilonOfRho(shares->rho, options_.delta).value_or(0);
+  view->snr = dp::PredictSnr(QuestionOfSum(*shares)).value_or(0);
+  WriteNeeds(QuestionOfSum(*shares), view);
+  if (view->needed_contributors > static_cast<double>(limits::kMaxCliqueMembers)) {
+    view->needed_contributors = 0;  // no sum has so many
+  }
+}
+
+}  // namespace ruvd
