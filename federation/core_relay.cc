@@ -307,7 +307,8 @@ void GossipCore::State::OnRelayClose(const Link& link, const federation::v1::Rel
   Link& inner = links.at(*id);
   inner.excused = !inner.active;
   relayed.Remove(*id);
-  ForgetLink(*id, /*hopeless=*/false, /*lost=*/true, now);
+  // Says nothing about who is at the other end: the relay's own link to it would.
+  ForgetLink(*id, /*hopeless=*/false, /*lost=*/false, now);
 }
 
 void GossipCore::State::OnLinkForgotten(const Link& link, TimePoint now) {
@@ -333,7 +334,7 @@ void GossipCore::State::TickRelays(Instant now) {
   for (const LinkId id : relayed.TakeLost()) {
     if (const auto found = links.find(id); found != links.end()) {
       found->second.excused = true;  // its relay is gone, and lost nothing on purpose
-      ForgetLink(id, /*hopeless=*/false, /*lost=*/true, now);
+      ForgetLink(id, /*hopeless=*/false, /*lost=*/false, now);
     }
   }
   for (const NodeId& target : relay_planner.Due()) {

@@ -106,9 +106,9 @@ inline constexpr size_t kRelayAckBytes = 48 << 10;
 static_assert(kRelayAckBytes + kMaxFrameBytes < kRelayWindowBytes);
 // A circuit that carries nothing for so long is gone: its ends ping each other every 5 s.
 inline constexpr Duration kIdleCircuit = seconds(30);
-// Dials to a member that failed in a row, before a relay is asked: a node that starts again is
-// away for a moment.
-inline constexpr int kDialsBeforeRelay = 2;
+// Dials to a member that failed in a row, before a relay is asked. To ask in vain costs little, and
+// a firewall that swallows a dial makes it take kDialTimeout.
+inline constexpr int kDialsBeforeRelay = 1;
 // Neighbours that are asked for one member, one after the other, and members looked for at once.
 inline constexpr size_t kMaxRelaysAsked = 4;
 inline constexpr size_t kMaxRelaySearches = 8;

@@ -73,6 +73,7 @@ class RelayTest : public testing::Test {
     ASSERT_TRUE(swarm_.RunUntil([this] { return Linked(); }, seconds(20)));
     ASSERT_TRUE(
         swarm_.RunUntil([this] { return swarm_.core(kRelay).circuits() == 1; }, seconds(5)));
+    swarm_.Run(seconds(1));  // and nothing of the other one is under way
     ASSERT_TRUE(Linked());
   }
   // From now on the relay is a bad neighbour that passes on no item.
@@ -120,6 +121,26 @@ TEST_F(RelayTest, TheLinkStaysWhileItIsUsedAndHasPings) {
   ASSERT_NE(other, members.end());
   EXPECT_TRUE(other->rtt.has_value());
   EXPECT_EQ(other->state, MemberState::kAlive);
+}
+
+// A relay that has no way any more says nothing about who is at its end.
+TEST_F(RelayTest, ACircuitThatEndsMakesNobodySuspect) {
+  LinkUp();
+  std::optional<uint32_t> circuit;
+  swarm_.intercept = [&](size_t node, LinkId link, const Frame& frame) {
+    if (node == kOne && frame.has_relay_frame() && !circuit) {
+      circuit = frame.relay_frame().circuit();
+      Frame close;
+      close.mutable_relay_close()->set_circuit(*circuit);
+      swarm_.Apply(node, swarm_.core(node).OnFrame(link, close, swarm_.now()));
+    }
+    // Nobody helps to find out.
+    return node == kRelay && (frame.has_ping_request() || frame.has_relay_open());
+  };
+  swarm_.Run(seconds(30));
+  EXPECT_TRUE(circuit.has_value());
+  EXPECT_EQ(swarm_.core(kOne).relayed_links(), 0U);
+  EXPECT_EQ(swarm_.core(kOne).counters().suspicions, 0U);
 }
 
 // What a relay does to what it carries ends the link, and is laid to nobody else's charge.
