@@ -299,7 +299,7 @@ absl::StatusOr<Actions> GossipCore::SetCertificate(const AdmissionCert& certific
   if (!state_->leaving) {
     state_->AnnounceSelf(now);
   }
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 const AdmissionCert& GossipCore::certificate() const {
