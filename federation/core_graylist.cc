@@ -68,7 +68,7 @@ absl::Status GossipCore::State::OnVersion3Frame(Link& link, const Frame& frame, 
   if (link.version >= limits::kVersionWithRevocations && frame.has_revocations()) {
     return OnRevocations(link, frame.revocations().list(), now);
   }
-  return Misplaced(link, frame);
+  return OnVersion5Frame(link, frame, now);
 }
 
 absl::Status GossipCore::State::OnEvidence(Link& link, const federation::v1::Evidence& message,

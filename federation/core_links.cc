@@ -50,9 +50,26 @@ void GossipCore::State::CloseIdle(LinkId id, Instant now) {
   CloseWithGoaway(links.at(id), IdleLink(), now);
 }
 
+GossipCore::State::Link& GossipCore::State::AddLink(LinkId id, bool dialed,
+                                                    const Handshake::Nonce& nonce,
+                                                    LinkChannel channel, Instant now) {
+  Link link{.id = id,
+            .dialed_address = "",
+            .handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel)),
+            .dialed = dialed,
+            .certificate = {},
+            .opened = now.now,
+            .frames = TokenBucket(limits::kFramesPerSecond, limits::kFrameBurst, now.now),
+            .recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now),
+            .circuits = TokenBucket(limits::kCircuitsPerSecond, limits::kCircuitBurst, now.now)};
+  link.handshake->Announce(AnnouncedRevocations());
+  link.announced_revocations = certificates.revocations().number;
+  return links.emplace(id, std::move(link)).first->second;
+}
+
 void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, LinkChannel channel,
                                  Instant now) {
-  RUVD_CHECK(id != 0 && !links.contains(id));
+  RUVD_CHECK(id != 0 && !RelayedLinks::IsRelayed(id) && !links.contains(id));
   const bool dialed = !dialed_address.empty();
   if (dialed) {
     dialer.OnOpened(dialed_address);
@@ -60,18 +77,8 @@ void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, L
   Handshake::Nonce nonce{};
   sealer.FillRandom(nonce);
   const bool room = links.size() < limits::kMaxLinks || MakeRoomForLink(now);
-  Link link{.id = id,
-            .dialed_address = dialed_address,
-            .handshake = nullptr,
-            .dialed = dialed,
-            .certificate = {},
-            .opened = now.now,
-            .frames = TokenBucket(limits::kFramesPerSecond, limits::kFrameBurst, now.now),
-            .recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now)};
-  Link& kept = links.emplace(id, std::move(link)).first->second;
-  kept.handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel));
-  kept.handshake->Announce(AnnouncedRevocations());
-  kept.announced_revocations = certificates.revocations().number;
+  Link& kept = AddLink(id, dialed, nonce, std::move(channel), now);
+  kept.dialed_address = dialed_address;
   if (!room) {
     CloseWithGoaway(kept,
                     Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
@@ -111,6 +118,7 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
   }
   const Link link = std::move(found->second);
   links.erase(found);
+  OnLinkForgotten(link, now.now);
   if (!link.dialed_address.empty()) {
     dialer.OnFailed(link.dialed_address, hopeless, now.now, random);
   }
@@ -144,7 +152,7 @@ bool GossipCore::State::Refuse(Link& link, const absl::Status& status, Instant n
 
 void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now) {
   const bool awaited = link.active && exchange.Awaits(link.id, frame);
-  if (!awaited && !link.frames.Take(now.now)) {
+  if (!awaited && !OfCircuit(link, frame) && !link.frames.Take(now.now)) {
     const absl::Status status =
         Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
               "peer sends more than {} frames a second; slow down", limits::kFramesPerSecond);
@@ -188,6 +196,7 @@ void GossipCore::State::OnGoaway(Link& link, const federation::v1::Goaway& goawa
   outbox.Emit(CloseLink{.link = id,
                         .status = Error(absl::StatusCode::kUnavailable, reason,
                                         "peer ended the link: {}", Printable(goaway.message()))});
+  link.excused = true;
   ForgetLink(id, /*hopeless=*/!passing, /*lost=*/false, now);
 }
 
@@ -217,6 +226,9 @@ void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant
 
 bool GossipCore::State::KeepsNewLink(const Link& old_link, const Link& new_link,
                                      const NodeId& peer) const {
+  if (old_link.relayed != new_link.relayed) {
+    return old_link.relayed;  // nobody has to carry a direct one
+  }
   const bool same_dialer = old_link.dialed == new_link.dialed;
   // The dialler of both has given up the old one; else the link of the smaller id stays.
   const bool we_are_smaller = local.key->id() < peer;
@@ -240,8 +252,19 @@ bool GossipCore::State::ResolveDuplicate(Link& link, const NodeId& peer, Instant
 void GossipCore::State::Activate(Link& link, Instant now) {
   const NodeId peer = link.handshake->peer_certificate().node_id;
   DialPurpose purpose = DialPurpose::kMesh;
+  if (link.relayed) {
+    if (const absl::Status secured = SecureRelayed(link); !secured.ok()) {
+      outbox.Refuse(/*link=*/0, secured);
+      link.failed = true;
+      CloseWithGoaway(link, secured, now);
+      return;
+    }
+    link.excused = true;
+    ++outbox.counters().links_relayed;
+  }
   if (link.dialed) {
-    purpose = dialer.OnIdentified(link.dialed_address, peer);
+    purpose = link.relayed ? relay_planner.OnOpened(peer)
+                           : dialer.OnIdentified(link.dialed_address, peer);
   }
   if (Graylisted(peer)) {
     CloseGraylisted(link, now);
@@ -258,6 +281,7 @@ void GossipCore::State::Activate(Link& link, Instant now) {
   link.peer = peer;
   link.version = link.handshake->version();
   link.certificate = link.handshake->peer_certificate();
+  link.relays = link.handshake->peer_relays() && link.version >= limits::kVersionWithRelay;
   const std::string revocations = link.handshake->peer_revocations();
   link.handshake.reset();
   link_of[peer] = link.id;
@@ -412,7 +436,9 @@ void GossipCore::State::TickLinks(Instant now) {
     }
   }
   for (const auto& [id, status] : ending) {
-    CloseWithGoaway(links.at(id), status, now);
+    Link& link = links.at(id);
+    link.failed = ReasonOf(status) == reasons::kDeadlineExceeded && (link.active || link.dialed);
+    CloseWithGoaway(link, status, now);
   }
 }
 

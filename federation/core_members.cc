@@ -249,7 +249,10 @@ absl::Status GossipCore::State::OnSuspicions(Link& link,
     const NodeId suspect = PeekAccusation(AsBytes(envelope.body))->suspect;
     if (*applied == MemberTable::Accused::kFirst || *applied == MemberTable::Accused::kFurther) {
       PassOnAccusation(std::make_shared<const Envelope>(envelope), suspect, link.id);
-      if (*applied == MemberTable::Accused::kFirst) {
+      // Who cannot dial the suspect anyhow would take that for its silence.
+      const RecordPtr* record = members.records().Find(suspect);
+      const bool can_look = Linked(suspect) || (record != nullptr && !OnlyByRelay(**record));
+      if (*applied == MemberTable::Accused::kFirst && can_look) {
         detector.Check(suspect, members.alive(), now.now);
       }
     } else if (*applied == MemberTable::Accused::kUnknown) {

@@ -129,7 +129,8 @@ void GossipCore::State::Heartbeat(Instant now) {
                limits::kOpportunityGrafts - std::min(limits::kOpportunityGrafts, plan.graft.size()),
                now);
   }
-  const size_t under_way = dialer.Dialing(DialPurpose::kMesh);
+  const size_t under_way =
+      dialer.Dialing(DialPurpose::kMesh) + relay_planner.Searching(DialPurpose::kMesh);
   const size_t missing = plan.dials - std::min(plan.dials, under_way);
   const size_t begun = DialMembers(missing, DialPurpose::kMesh, now);
   const bool alone = mesh.links().empty() && begun == 0;
@@ -150,12 +151,13 @@ void GossipCore::State::DialSeeds(bool all, Instant now) {
 }
 
 bool GossipCore::State::WorthDialing(const SignedRecord& record) const {
-  return record.node() != local.key->id() && !Linked(record.node()) && !Graylisted(record.node()) &&
+  return record.node() != local.key->id() &&
+         (!Linked(record.node()) || LinkedByRelay(record.node())) && !Graylisted(record.node()) &&
          record.record.model_hash == local.model_hash &&
          members.StateOf(record) == MemberState::kAlive;
 }
 
-bool GossipCore::State::DialMember(const SignedRecord& record, DialPurpose purpose, Instant now) {
+bool GossipCore::State::DialDirectly(const SignedRecord& record, DialPurpose purpose, Instant now) {
   if (!dialer.Begin(record.record.address, purpose, now.now)) {
     return false;
   }
@@ -163,19 +165,33 @@ bool GossipCore::State::DialMember(const SignedRecord& record, DialPurpose purpo
   return true;
 }
 
+bool GossipCore::State::DialMember(const SignedRecord& record, DialPurpose purpose, Instant now) {
+  return DialDirectly(record, purpose, now) ||
+         (OnlyByRelay(record) && AskRelay(record.node(), purpose, now));
+}
+
 // Members drawn at random from all: groups that know each other best do not close themselves off.
 size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant now) {
   size_t begun = 0;
+  std::vector<NodeId> by_relay;  // the second choice: who carries a link works for two others
   const size_t draws = count == 0 ? 0 : limits::kDialDraws;
   for (size_t draw = 0; draw < draws && begun < count; ++draw) {
     const RecordPtr* record = members.records().Sample(random);
     if (record == nullptr || !WorthDialing(**record) ||
+        (purpose != DialPurpose::kMesh && Linked((*record)->node())) ||
         (purpose == DialPurpose::kMesh &&
          (mesh.BackedOff((*record)->node(), now.now) || scores.Of((*record)->node()) < 0 ||
           StaysOutside((*record)->record.certificate, now)))) {
       continue;
     }
-    begun += DialMember(**record, purpose, now) ? 1 : 0;
+    if (DialDirectly(**record, purpose, now)) {
+      ++begun;
+    } else if (OnlyByRelay(**record)) {
+      by_relay.push_back((*record)->node());
+    }
+  }
+  for (const NodeId& id : by_relay) {
+    begun += begun < count && AskRelay(id, purpose, now) ? 1 : 0;
   }
   return begun;
 }
@@ -184,8 +200,8 @@ size_t GossipCore::State::DialMembers(size_t count, DialPurpose purpose, Instant
 void GossipCore::State::DialBetter(double score, size_t count, Instant now) {
   for (const NodeId& id : scores.Better(score)) {
     const RecordPtr* record = count == 0 ? nullptr : members.records().Find(id);
-    if (record != nullptr && WorthDialing(**record) && !mesh.BackedOff(id, now.now) &&
-        DialMember(**record, DialPurpose::kMesh, now)) {
+    if (record != nullptr && WorthDialing(**record) && !Linked(id) &&
+        !mesh.BackedOff(id, now.now) && DialMember(**record, DialPurpose::kMesh, now)) {
       --count;
     }
   }

@@ -25,6 +25,9 @@
 #include "federation/membership/member_table.h"
 #include "federation/membership/peer_scores.h"
 #include "federation/outbox.h"
+#include "federation/relay/circuit_table.h"
+#include "federation/relay/relay_planner.h"
+#include "federation/relay/relayed_links.h"
 #include "federation/sealer.h"
 
 namespace ruvd {
@@ -48,13 +51,23 @@ struct GossipCore::State {
     TimePoint opened{};
     TokenBucket frames;
     TokenBucket recon;
+    TokenBucket circuits;       // that the peer begins over this link
+    bool relays = false;        // the peer carries circuits
+    uint32_t own_circuit = 0;   // the last that this node began over this link
+    uint32_t peer_circuit = 0;  // the last that the peer did
+    // A link through a relay.
+    bool relayed = false;
+    NodeId relay{};        // the neighbour that carries it
+    NodeId sought{};       // who is, or says to be, at its other end
+    bool excused = false;  // should it end before it is active, the relay lost nothing
+    bool failed = false;   // what it carries was spoiled, or nothing came
     std::optional<TimePoint> drains_until;  // the peer leaves
     std::optional<TimePoint> pruned;     // when this node refused it, at the beginning of a backoff
     std::string revocations;             // a list that there was no time to check
     uint64_t announced_revocations = 0;  // number of the list that went with the opening
   };
 
-  State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed);
+  State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed, TimePoint now);
 
   // ---- Links (core_links.cc)
   void OpenLink(LinkId id, const std::string& dialed_address, LinkChannel channel, Instant now);
@@ -68,6 +81,13 @@ struct GossipCore::State {
   void ForgetLink(LinkId id, bool hopeless, bool lost, Instant now);
   void TickLinks(Instant now);
   bool Linked(const NodeId& peer) const { return link_of.contains(peer); }
+
+  // ---- Relay (core_relay.cc)
+  // The actions of an input, for the owner.
+  Actions TakeActions();
+  void TickRelays(Instant now);
+  // The link to the member runs through a relay.
+  bool LinkedByRelay(const NodeId& id) const;
 
   // ---- Revocations (core_revocations.cc)
   // A newer list of the issuer: closes links with whom it names and passes it on over all others
@@ -114,6 +134,9 @@ struct GossipCore::State {
   MemberTable members;
   FailureDetector detector;
   DialPlanner dialer;
+  CircuitTable circuits;  // carried for others
+  RelayedLinks relayed;
+  RelayPlanner relay_planner;
   Mesh mesh;
   ReconSchedule recon;
   ItemExchange exchange;
@@ -131,6 +154,8 @@ struct GossipCore::State {
 
  private:
   // ---- core_links.cc
+  Link& AddLink(LinkId id, bool dialed, const Handshake::Nonce& nonce, LinkChannel channel,
+                Instant now);
   void OnHandshakeFrame(Link& link, const Frame& frame, Instant now);
   void Activate(Link& link, Instant now);
   // Ends one of two links to the same peer. False if `link` is the one that ends.
@@ -195,6 +220,32 @@ struct GossipCore::State {
   void ActOnEvidence(const NodeId& id, EvidenceTable::Applied applied, LinkId except, Instant now);
   void SendEvidence(const Link& link, std::span<const NodeId> about);
 
+  // ---- core_relay.cc
+  absl::Status OnVersion5Frame(Link& link, const Frame& frame, Instant now);
+  absl::Status OnRelayOpen(Link& link, const federation::v1::RelayOpen& open, Instant now);
+  // Takes a circuit whose target this node is, or carries it on to the target. An error is why not.
+  absl::Status AcceptCircuit(Link& link, CircuitEnd end, const NodeId& source, Instant now);
+  absl::Status CarryCircuit(Link& link, CircuitEnd end, const NodeId& target, Instant now);
+  void OnRelayFrame(const Link& link, const federation::v1::RelayFrame& frame, Instant now);
+  void OnRelayClose(const Link& link, const federation::v1::RelayClose& close, Instant now);
+  // The frame belongs to a circuit, whose limits hold in place of those of the link.
+  bool OfCircuit(const Link& link, const Frame& frame) const;
+  void SendCircuitClose(CircuitEnd end, const absl::Status& status);
+  // The member has no address, or dials to it fail.
+  bool OnlyByRelay(const SignedRecord& record) const;
+  // Asks neighbours, one after the other, to carry a link to a member. False: not now.
+  bool AskRelay(const NodeId& target, DialPurpose purpose, Instant now);
+  bool AskNextRelay(const NodeId& target, Instant now);
+  // Neighbours that carry circuits and have room for one more of this node.
+  std::vector<NodeId> Relays() const;
+  absl::Status RoomForRelayed(LinkId carrier) const;
+  static uint32_t NextCircuit(Link& carrier);
+  Link& OpenRelayed(const Link& carrier, CircuitEnd end, const NodeId& member, bool dialed,
+                    Instant now);
+  // Seals what follows the handshake, if it was with who was sought.
+  absl::Status SecureRelayed(Link& link);
+  void OnLinkForgotten(const Link& link, TimePoint now);
+
   // ---- core_mesh.cc
   absl::Status OnGraft(Link& link, Instant now);
   absl::Status OnPrune(Link& link, const federation::v1::Prune& prune, Instant now);
@@ -210,7 +261,9 @@ struct GossipCore::State {
   // Dials up to `count` members that live and have no link.
   size_t DialMembers(size_t count, DialPurpose purpose, Instant now);
   void DialBetter(double score, size_t count, Instant now);
+  // Dials a member, or asks a relay for it.
   bool DialMember(const SignedRecord& record, DialPurpose purpose, Instant now);
+  bool DialDirectly(const SignedRecord& record, DialPurpose purpose, Instant now);
   bool WorthDialing(const SignedRecord& record) const;
   void DialSilent(Instant now);
   void TickAntiEntropy(Instant now);

@@ -25,7 +25,8 @@ LocalNode MakeLocal(const GossipConfig& config, const NodeKey& key) {
           .frame_id = config.frame_id,
           .listen_address = config.listen_address,
           .version_min = config.version_min,
-          .version_max = config.version_max};
+          .version_max = config.version_max,
+          .relays = config.relay};
 }
 
 constexpr ItemKind kMaskKinds[] = {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskShare};
@@ -45,7 +46,8 @@ absl::Status UnknownBytes() {
 
 }  // namespace
 
-GossipCore::State::State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed)
+GossipCore::State::State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed,
+                         TimePoint now)
     : local(MakeLocal(config, key)),
       max_stale(config.max_stale),
       random(seed),
@@ -56,6 +58,7 @@ GossipCore::State::State(GossipConfig config, const NodeKey& key, Entropy entrop
               {.lifeguard = config.lifeguard, .pool = std::move(config.record_pool)}),
       detector(config.lifeguard, outbox, random.Fork()),
       dialer(std::move(config.seeds), config.listen_address),
+      circuits(outbox, now),
       mesh(random.Fork()),
       exchange(
           local,
@@ -80,7 +83,7 @@ absl::StatusOr<std::unique_ptr<GossipCore>> GossipCore::Create(GossipConfig conf
                  "federation addresses must be host:port");
   }
   std::erase(config.seeds, "");
-  auto state = std::make_unique<State>(std::move(config), key, std::move(entropy), seed);
+  auto state = std::make_unique<State>(std::move(config), key, std::move(entropy), seed, now.now);
   state->members.Announce(MemberState::kAlive, now);
   state->outbox.Take();
   return std::unique_ptr<GossipCore>(new GossipCore(std::move(state)));
@@ -89,12 +92,12 @@ absl::StatusOr<std::unique_ptr<GossipCore>> GossipCore::Create(GossipConfig conf
 Actions GossipCore::OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now,
                                  LinkChannel channel) {
   state_->OpenLink(link, dialed_address, std::move(channel), now);
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 Actions GossipCore::OnDialFailed(const std::string& address, Instant now) {
   state_->dialer.OnFailed(address, /*hopeless=*/false, now.now, state_->random);
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 Actions GossipCore::OnFrame(LinkId link, const federation::v1::Frame& frame, Instant now) {
@@ -106,7 +109,7 @@ Actions GossipCore::OnFrame(LinkId link, const federation::v1::Frame& frame, Ins
     return OnBadFrame(link, now);
   }
   state_->HandleFrame(found->second, frame, now);
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 Actions GossipCore::OnBadFrame(LinkId link, Instant now) {
@@ -117,27 +120,28 @@ Actions GossipCore::OnBadFrame(LinkId link, Instant now) {
   state_->outbox.Refuse(link, UnknownBytes());
   state_->scores.Invalid(link, 1);
   state_->CloseWithGoaway(found->second, UnknownBytes(), now);
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 Actions GossipCore::OnLinkClosed(LinkId link, Instant now) {
   state_->ForgetLink(link, /*hopeless=*/false, /*lost=*/true, now);
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 Actions GossipCore::OnTick(Instant now) {
+  state_->TickRelays(now);
   state_->TickGraylist(now);
   state_->RetryRevocations(now);
   state_->TickMembers(now);
   state_->TickLinks(now);
   state_->TickMesh(now);
   state_->exchange.Tick(now);
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 Actions GossipCore::RestoreMembers(std::shared_ptr<const RecordBase> records, Instant now) {
   state_->members.Restore(std::move(records), now.now);
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 Actions GossipCore::RestoreEvidence(const std::vector<std::string>& proofs, Instant now) {
@@ -147,7 +151,7 @@ Actions GossipCore::RestoreEvidence(const std::vector<std::string>& proofs, Inst
       state_->outbox.Refuse(/*link=*/0, restored.status());
     }
   }
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
@@ -166,7 +170,7 @@ Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
     }
   }
   state.exchange.Restore(std::move(allowed), now);
-  return state.outbox.Take();
+  return state.TakeActions();
 }
 
 absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Instant /*now*/) {
@@ -187,12 +191,12 @@ absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Inst
       state_->exchange.Withdraw(kind);
     }
   }
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 absl::StatusOr<Actions> GossipCore::SetRevocations(const RevocationList& list, Instant now) {
   RETURN_IF_ERROR(state_->TakeRevocations(list, /*from=*/0, now));
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 absl::StatusOr<Actions> GossipCore::OfferAdapterDelta(uint64_t round, AdapterDelta delta,
@@ -202,7 +206,7 @@ absl::StatusOr<Actions> GossipCore::OfferAdapterDelta(uint64_t round, AdapterDel
   auto offered =
       state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterDelta(delta), now);
   RETURN_IF_ERROR(offered.status());
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 absl::StatusOr<Actions> GossipCore::OfferUpdate(uint64_t round, const AdapterUpdate& update,
@@ -211,7 +215,7 @@ absl::StatusOr<Actions> GossipCore::OfferUpdate(uint64_t round, const AdapterUpd
   auto offered =
       state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterUpdate(update), now);
   RETURN_IF_ERROR(offered.status());
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 absl::StatusOr<Actions> GossipCore::OfferMasked(ItemKind kind, uint64_t round, std::string payload,
@@ -220,7 +224,7 @@ absl::StatusOr<Actions> GossipCore::OfferMasked(ItemKind kind, uint64_t round, s
   RETURN_IF_ERROR(RequireConsent(state_->consent, ShareableKind::kMaskedSum));
   auto offered = state_->exchange.Offer(kind, round, std::move(payload), now);
   RETURN_IF_ERROR(offered.status());
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 absl::StatusOr<Actions> GossipCore::OfferPattern(const SharedPattern& pattern, Instant now,
@@ -230,7 +234,7 @@ absl::StatusOr<Actions> GossipCore::OfferPattern(const SharedPattern& pattern, I
   SortCores(sorted.cores);
   auto offered = state_->exchange.Offer(ItemKind::kPattern, 0, EncodeSharedPattern(sorted), now);
   RETURN_IF_ERROR(offered.status());
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 Actions GossipCore::WithdrawPattern(const std::array<uint8_t, 16>& id) {
@@ -238,12 +242,12 @@ Actions GossipCore::WithdrawPattern(const std::array<uint8_t, 16>& id) {
     const auto offered = DecodeSharedPattern(AsBytes(*item.payload));
     return offered.ok() && offered->id == id;
   });
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 Actions GossipCore::WithdrawAdapterDeltas() {
   state_->exchange.Withdraw(ItemKind::kAdapterDelta);
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 Actions GossipCore::WithdrawItems(std::span<const Digest> ids) {
@@ -251,7 +255,7 @@ Actions GossipCore::WithdrawItems(std::span<const Digest> ids) {
   for (const ItemKind kind : {ItemKind::kAdapterDelta, ItemKind::kPattern}) {
     state_->exchange.Withdraw(kind, [&named](const Item& item) { return named.contains(item.id); });
   }
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 absl::StatusOr<Actions> GossipCore::OfferWithdrawal(const Withdrawal& withdrawal, Instant now) {
@@ -260,7 +264,7 @@ absl::StatusOr<Actions> GossipCore::OfferWithdrawal(const Withdrawal& withdrawal
   }
   auto offered = state_->exchange.Offer(ItemKind::kWithdrawal, 0, withdrawal.Encode(), now);
   RETURN_IF_ERROR(offered.status());
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 Actions GossipCore::Leave(Instant now) {
@@ -270,14 +274,14 @@ Actions GossipCore::Leave(Instant now) {
   while (!state.links.empty()) {
     state.CloseDraining(state.links.begin()->second, now);
   }
-  return state.outbox.Take();
+  return state.TakeActions();
 }
 
 Actions GossipCore::Drain(Duration deadline, Instant now) {
   state_->leaving = true;
   state_->SayGoodbye(now);
   state_->BeginDrain(deadline, now);
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 absl::StatusOr<Actions> GossipCore::SetCertificate(const AdmissionCert& certificate, Instant now) {
@@ -296,7 +300,7 @@ absl::StatusOr<Actions> GossipCore::SetCertificate(const AdmissionCert& certific
   if (!state_->leaving) {
     state_->AnnounceSelf(now);
   }
-  return state_->outbox.Take();
+  return state_->TakeActions();
 }
 
 const AdmissionCert& GossipCore::certificate() const {
@@ -360,6 +364,21 @@ ConsentTier GossipCore::consent() const {
 
 size_t GossipCore::active_links() const {
   return state_->link_of.size();
+}
+
+size_t GossipCore::relayed_links() const {
+  return static_cast<size_t>(std::ranges::count_if(
+      state_->link_of, [](const auto& entry) { return RelayedLinks::IsRelayed(entry.second); }));
+}
+
+std::optional<NodeId> GossipCore::RelayTo(const NodeId& peer) const {
+  return state_->LinkedByRelay(peer)
+             ? std::optional(state_->links.at(state_->link_of.at(peer)).relay)
+             : std::nullopt;
+}
+
+size_t GossipCore::circuits() const {
+  return state_->circuits.size();
 }
 
 std::optional<int64_t> GossipCore::PatternWithdrawn(const NodeId& origin,

@@ -46,6 +46,8 @@ struct GossipConfig {
   std::chrono::milliseconds max_stale{0};
   uint32_t version_min = limits::kProtocolVersionMin;
   uint32_t version_max = limits::kProtocolVersion;
+  // Carries circuits between neighbours that cannot dial each other.
+  bool relay = true;
   // False: plain SWIM, whose timeouts know neither this node's own slowness nor how many suspect a
   // member. For comparison.
   bool lifeguard = true;
@@ -68,6 +70,10 @@ struct GossipCounters {
   uint64_t refutations = 0;             // of suspicions of this node
   uint64_t graylistings = 0;            // links ended since the peer's score fell too low
   uint64_t convictions = 0;             // of members that signed two messages under one number
+  uint64_t links_relayed = 0;           // opened through a relay, by either side
+  uint64_t circuits_carried = 0;        // for others
+  uint64_t circuits_refused = 0;        // that others asked for
+  uint64_t circuit_bytes_carried = 0;
 };
 
 // The whole of federation as one state machine without I/O: links, membership, gossip of items.
@@ -169,7 +175,14 @@ class GossipCore {
   const GossipCounters& counters() const;
   ConsentTier consent() const;
   size_t active_links() const;
-  // Of them, with peers that know withdrawals.
+  // Of them, those that run through a relay.
+  size_t relayed_links() const;
+  // The neighbour through which the link to a member runs; nullopt where there is no link, or a
+  // direct one.
+  std::optional<NodeId> RelayTo(const NodeId& peer) const;
+  // Circuits that this node carries for others.
+  size_t circuits() const;
+  // Of links, with peers that know withdrawals.
   size_t peers_that_take_withdrawals() const;
   // Until when versions of a member's pattern are withdrawn, by their creation; nullopt: none is.
   std::optional<int64_t> PatternWithdrawn(const NodeId& origin,

@@ -16,8 +16,8 @@ using std::chrono::seconds;
 
 // Version 2 adds indirect checks, signed suspicion, the mesh and reconciliation of membership;
 // version 3 adds evidence of equivocation and links that drain; version 4 revocations over open
-// links, updates of banks, withdrawals and masked rounds.
-inline constexpr uint32_t kProtocolVersion = 4;
+// links, updates of banks, withdrawals and masked rounds; version 5 circuits through a relay.
+inline constexpr uint32_t kProtocolVersion = 5;
 // A cluster is updated node by node: the version before is spoken, too.
 inline constexpr uint32_t kProtocolVersionMin = 1;
 inline constexpr uint32_t kVersionWithMesh = 2;
@@ -27,6 +27,7 @@ inline constexpr uint32_t kVersionWithRevocations = 4;
 inline constexpr uint32_t kVersionWithBanks = 4;
 inline constexpr uint32_t kVersionWithMasking = 4;
 inline constexpr uint32_t kVersionWithWithdrawals = 4;
+inline constexpr uint32_t kVersionWithRelay = 5;
 
 // ---- Links
 // One chunk with its Merkle path and room for growth; gRPC is told twice this.
@@ -72,6 +73,49 @@ inline constexpr size_t kMaxAddressBytes = 255;
 inline constexpr size_t kMaxGoawayText = 256;
 // Addresses with a history of dialling.
 inline constexpr size_t kMaxAddresses = 256;
+
+// ---- Relay
+// Circuits that a node carries, and those of them that run over one link: a node behind a relay
+// finds its neighbours, and no node has all of what a relay can give.
+inline constexpr size_t kMaxCircuits = 256;
+inline constexpr size_t kMaxCircuitsOfLink = 16;
+// Links that run through relays, half of kMaxLinks, and those that go through one relay, whichever
+// side began: whoever reaches all its neighbours through one relay hears what that one lets
+// through.
+inline constexpr size_t kMaxRelayedLinks = 32;
+inline constexpr size_t kMaxRelayedLinksOfRelay = 8;
+// Circuits begun over one link, by its peer: each costs a frame to somebody else, and that one the
+// checks of a handshake.
+inline constexpr double kCircuitsPerSecond = 2;
+inline constexpr double kCircuitBurst = 16;
+// What a circuit may carry, both ways together, and all circuits of a relay. What is beyond waits,
+// up to so much in each direction: an exchange of kMaxRecordsPerExchange, and four chunks. A frame
+// counts as at least so many bytes, so that a circuit carries as many frames as any link.
+inline constexpr double kCircuitBytesPerSecond = 1 << 20;
+inline constexpr double kCircuitByteBurst = 1 << 20;
+inline constexpr double kRelayBytesPerSecond = 8 << 20;
+inline constexpr double kRelayByteBurst = 8 << 20;
+inline constexpr size_t kMaxCircuitQueueBytes = 1 << 20;
+inline constexpr size_t kMaxRelayQueueBytes = 16 << 20;
+inline constexpr size_t kLeastRelayedBytes = 4 << 10;
+// Bytes of a circuit that are under way from the relay to one end: those of kMaxCircuitsOfLink fit
+// into what a slow link may have waiting, with room for its own. The end says what came whenever
+// that is so much; with a whole frame more that is less than the window.
+inline constexpr size_t kRelayWindowBytes = 192 << 10;
+inline constexpr size_t kRelayAckBytes = 48 << 10;
+static_assert(kRelayAckBytes + kMaxFrameBytes < kRelayWindowBytes);
+// A circuit that carries nothing for so long is gone: its ends ping each other every 5 s.
+inline constexpr Duration kIdleCircuit = seconds(30);
+// Dials to a member that failed in a row, before a relay is asked. To ask in vain costs little, and
+// a firewall that swallows a dial makes it take kDialTimeout.
+inline constexpr int kDialsBeforeRelay = 1;
+// Neighbours that are asked for one member, one after the other, and members looked for at once.
+inline constexpr size_t kMaxRelaysAsked = 4;
+inline constexpr size_t kMaxRelaySearches = 8;
+// Members with a history of such searches, and relays with one of failures.
+inline constexpr size_t kMaxRelayTargets = 256;
+// A relay that lost or spoiled what it carried is asked last for so long.
+inline constexpr Duration kRelayDistrust = seconds(600);
 
 // ---- Mesh (gossipsub v1.1: D, Dlo, Dhi, Dscore, Dout and their times)
 inline constexpr size_t kMeshDegree = 6;

@@ -24,6 +24,7 @@ struct LocalNode {
   std::string listen_address;
   uint32_t version_min = 0;
   uint32_t version_max = 0;
+  bool relays = false;
 };
 
 }  // namespace ruvd

@@ -26,6 +26,13 @@ inline constexpr char kWithdrawn[] = "WITHDRAWN";
 // them speaks plain text.
 inline constexpr char kChannelBinding[] = "CHANNEL_BINDING";
 
+// A neighbour that does not relay, or has no link to who was asked for.
+inline constexpr char kNoRelay[] = "NO_RELAY";
+
+// What came through a relay was altered, left out or led elsewhere, or the relay lost its other
+// link. Another way leads there.
+inline constexpr char kRelayBroken[] = "RELAY_BROKEN";
+
 // A masked round ended without a sum: too few members were left, or too many attempts failed.
 inline constexpr char kMaskedRoundFailed[] = "MASKED_ROUND_FAILED";
 

@@ -265,6 +265,7 @@ absl::Status NodeImpl::StartFederation() {
                                       ? config_.federation.listen
                                       : config_.federation.advertise;
   options.gossip.seeds = config_.federation.seeds;
+  options.gossip.relay = config_.federation.relay;
   options.gossip.max_stale = std::chrono::hours(config_.federation.max_stale_hours);
   UpdateRules rules;
   rules.rank_of_target[frame_->target] = static_cast<uint32_t>(frame_->rank);

@@ -53,6 +53,7 @@ Handshake::Handshake(const LocalNode& local, bool dialed, const Nonce& nonce, Li
   if (channel_.peer_certificate) {
     own_.set_seen_certificate(std::string(AsText(*channel_.peer_certificate)));
   }
+  own_.set_relays(local.relays);
   version_min_ = local.version_min;
   version_max_ = local.version_max;
 }
@@ -105,6 +106,11 @@ absl::Status Handshake::BindChannel(const Introduction& introduction) {
         "one end of the link sees TLS and the other does not: something between the nodes ends it, "
         "or federation.tls differs; let nodes reach each other directly, with equal settings");
   }
+  if (channel_.relayed) {
+    constexpr std::string_view kRelayed("RUVDLLM-RELAYED-v1\0", 19);
+    binding_ = Sha256(kRelayed);
+    return absl::OkStatus();
+  }
   if (seen.empty()) {
     return absl::OkStatus();
   }
@@ -155,6 +161,8 @@ absl::Status Handshake::AcceptIntroduction(const Introduction& introduction,
   peer_introduction_hash_ = HashOf(introduction);
   peer_address_ = introduction.listen_address();
   peer_revocations_ = introduction.revocations();
+  std::memcpy(peer_nonce_.data(), introduction.nonce().data(), peer_nonce_.size());
+  peer_relays_ = introduction.relays();
   introduced_ = true;
   return absl::OkStatus();
 }

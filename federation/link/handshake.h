@@ -21,7 +21,8 @@ namespace ruvd {
 // prove their key by a signature over the transcript of both introductions, so a certificate alone,
 // a recorded link or an altered version range does not pass. Over TLS each says which certificate
 // it sees at the other end, and the transcript has both: whoever stands between two nodes shows at
-// least one of them another certificate, and is refused. Sans-I/O; not thread-safe.
+// least one of them another certificate, and is refused. The proofs of a link through a relay are
+// of no use on a direct one, nor the other way round. Sans-I/O; not thread-safe.
 class Handshake {
  public:
   using Frame = federation::v1::Frame;
@@ -49,6 +50,12 @@ class Handshake {
   // The peer's, known once done().
   const AdmissionCert& peer_certificate() const { return peer_certificate_; }
   const std::string& peer_address() const { return peer_address_; }
+  // The nonce that it chose, 32 bytes.
+  const Nonce& peer_nonce() const { return peer_nonce_; }
+  // It says that it carries circuits.
+  bool peer_relays() const { return peer_relays_; }
+  // Names what both sides signed; the same on both.
+  Digest Session() const { return Sha256(Transcript(/*by_dialer=*/true)); }
   // The list that it announced, unverified; empty if none.
   const std::string& peer_revocations() const { return peer_revocations_; }
   // The version that both sides speak.
@@ -74,7 +81,7 @@ class Handshake {
   const LocalNode* local_;
   bool dialed_;
   LinkChannel channel_;
-  Digest binding_{};  // of the TLS channel; zero on a plain link
+  Digest binding_{};  // of the channel; zero on a plain link
   bool done_ = false;
   bool introduced_ = false;
   Introduction own_;
@@ -86,6 +93,8 @@ class Handshake {
   AdmissionCert peer_certificate_;
   std::string peer_address_;
   std::string peer_revocations_;
+  Nonce peer_nonce_{};
+  bool peer_relays_ = false;
 };
 
 // Whether an address may be remembered and dialled: printable host:port or empty.

@@ -10,14 +10,17 @@
 
 namespace ruvd {
 
-// What TLS knows of the channel that a link runs over. Certificates go by the SHA-256 of their DER.
-// A plain value.
+// What is known of the channel that a link runs over, by TLS or otherwise. Certificates go by the
+// SHA-256 of their DER. A plain value.
 struct LinkChannel {
   // Whose key the peer proved to TLS; nullopt on a plain link.
   std::optional<Digest> peer_certificate;
   // Those of this node that the peer may have been shown: the present one, and the ones before it
   // that a change of the key left in use for a moment. Empty on a plain link.
   std::vector<Digest> own_certificates;
+  // The link runs through a relay: there is no TLS between both ends, their nonces are keys of a
+  // SealedChannel.
+  bool relayed = false;
 };
 
 }  // namespace ruvd

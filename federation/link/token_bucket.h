@@ -15,17 +15,20 @@ class TokenBucket {
   TokenBucket(double rate, double burst, TimePoint now)
       : rate_(rate), burst_(burst), tokens_(burst), last_(now) {}
 
-  // Takes one token; false if there is none.
-  bool Take(TimePoint now) {
+  // Takes one token, or `amount`; false if there are fewer.
+  bool Take(TimePoint now, double amount = 1) {
     const double elapsed = std::chrono::duration<double>(now - last_).count();
     last_ = now;
     tokens_ = std::min(burst_, tokens_ + rate_ * std::max(0.0, elapsed));
-    if (tokens_ < 1) {
+    if (tokens_ < amount) {
       return false;
     }
-    tokens_ -= 1;
+    tokens_ -= amount;
     return true;
   }
+
+  // Gives back what was taken and not used.
+  void Return(double amount) { tokens_ = std::min(burst_, tokens_ + amount); }
 
  private:
   double rate_;

@@ -51,6 +51,7 @@ bool DialPlanner::Begin(const std::string& address, DialPurpose purpose, TimePoi
     return false;
   }
   target.dialing_since = now;
+  target.answered = false;
   target.purpose = purpose;
   return true;
 }
@@ -58,6 +59,8 @@ bool DialPlanner::Begin(const std::string& address, DialPurpose purpose, TimePoi
 void DialPlanner::OnOpened(const std::string& address) {
   if (auto found = targets_.find(address); found != targets_.end()) {
     found->second.dialing_since.reset();
+    found->second.unanswered = 0;
+    found->second.answered = true;
   }
 }
 
@@ -80,6 +83,7 @@ void DialPlanner::OnFailed(const std::string& address, bool hopeless, TimePoint 
   }
   Target& target = found->second;
   target.dialing_since.reset();
+  target.unanswered += target.answered ? 0 : 1;
   target.hopeless = target.hopeless || hopeless;
   if (target.hopeless) {
     target.attempts = std::max(target.attempts, kMaxBackoffAttempts);
@@ -88,6 +92,12 @@ void DialPlanner::OnFailed(const std::string& address, bool hopeless, TimePoint 
   const Duration cap = heals && !target.hopeless ? limits::kSeedBackoffMax : limits::kBackoffMax;
   target.next_try = now + BackoffDelay(target.attempts, cap, random);
   ++target.attempts;
+}
+
+bool DialPlanner::Unreachable(const std::string& address) const {
+  const auto found = targets_.find(address);
+  return found != targets_.end() &&
+         (found->second.self || found->second.unanswered >= limits::kDialsBeforeRelay);
 }
 
 void DialPlanner::OnSelf(const std::string& address) {

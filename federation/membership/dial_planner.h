@@ -37,6 +37,9 @@ class DialPlanner {
   // A dial failed or its link ended. `hopeless`: the peer refused us for a reason that time alone
   // does not mend.
   void OnFailed(const std::string& address, bool hopeless, TimePoint now, Random& random);
+  // Another member that says to be there is worth a relay: so many dials in a row reached nobody,
+  // or it is this node's own address, as that of a node which only its own machine can dial.
+  bool Unreachable(const std::string& address) const;
   // The address is our own.
   void OnSelf(const std::string& address);
 
@@ -56,6 +59,8 @@ class DialPlanner {
     bool self = false;
     bool hopeless = false;
     int attempts = 0;
+    int unanswered = 0;  // dials in a row that opened no link
+    bool answered = false;
     TimePoint next_try{};
     DialPurpose purpose = DialPurpose::kMesh;
     std::optional<TimePoint> dialing_since;

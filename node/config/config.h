@@ -122,6 +122,7 @@ struct NodeConfig {
     std::string certificate;       // admission certificate file; default DATA_DIR/node.cert
     std::string authority;         // the cluster authority's public key, 64 hexadecimal digits
     std::string tls = "required";  // of links: required or off, equal on all nodes
+    bool relay = true;             // carry sealed links of peers that cannot dial each other
     int max_stale_hours = 168;     // age of the newest revocation list; 0: however old
     int round_seconds = 10;    // how often a changed update is offered, and unfinished rounds go on
     int masked_seconds = 600;  // between masked rounds; equal in the whole cluster

@@ -207,6 +207,10 @@ const std::array kKeys = {
     ConfigKey{"federation", "tls",
               "Of links between nodes: required, or off for plain text. Equal on all nodes.",
               RUVD_FIELD(std::string, federation.tls), 0, 0, TextRule::kOneOf, kLinkTls},
+    ConfigKey{"federation", "relay",
+              "Carry links between peers that cannot dial each other: sealed, at most 8 MiB a "
+              "second in all.",
+              RUVD_FIELD(bool, federation.relay)},
     ConfigKey{"federation", "max_stale_hours",
               "Age of the newest revocation list above which no new link is taken but from a node "
               "that has a newer one; 0 for an island without its authority.",

@@ -129,7 +129,8 @@ void Swarm::Apply(size_t index, Actions actions) {
 
 void Swarm::Connect(size_t from, const std::string& address) {
   const auto found = by_address_.find(address);
-  if (found == by_address_.end() || !Reachable(from, found->second)) {
+  if (found == by_address_.end() || !Reachable(from, found->second) ||
+      (options_.can_dial && !options_.can_dial(from, found->second))) {
     Apply(from, nodes_[from].core->OnDialFailed(address, now()));
     return;
   }

@@ -31,6 +31,8 @@ struct SwarmOptions {
   Duration delay_max = std::chrono::milliseconds(50);
   Duration tick = std::chrono::milliseconds(200);
   std::function<void(size_t node, GossipConfig& config)> configure;
+  // Whether a dial gets through; all do if this is empty.
+  std::function<bool(size_t from, size_t to)> can_dial;
 };
 
 class Swarm {

@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A member with a good certificate that sends arbitrary frames: the input is a list of frames, each
-// after its length (u16). Nothing may be accepted that was not signed, and nothing may crash.
+// Two members with good certificates that send arbitrary frames, over their links and through
+// circuits, and somebody who has none: the input is a list of frames, each after its length (u16).
+// Nothing may be accepted that was not signed, nothing may be carried beyond the limits, and
+// nothing may crash.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,9 +24,9 @@ namespace {
 
 using Frame = federation::v1::Frame;
 
-// Opens link 1 to the core as an honest member would.
-void Open(GossipCore& core, const NodeKey& key, Instant now) {
-  const GossipConfig config = ConfigFor(key, 1);
+// Opens a link to the core as an honest member would.
+void Open(GossipCore& core, const NodeKey& key, LinkId link, Instant now) {
+  const GossipConfig config = ConfigFor(key, link);
   const LocalNode local{.key = &key,
                         .certificate = config.certificate,
                         .cluster_id = ClusterIdOf(config.certificate.issuer),
@@ -33,30 +35,44 @@ void Open(GossipCore& core, const NodeKey& key, Instant now) {
                         .frame_id = config.frame_id,
                         .listen_address = config.listen_address,
                         .version_min = limits::kProtocolVersionMin,
-                        .version_max = limits::kProtocolVersion};
+                        .version_max = limits::kProtocolVersion,
+                        .relays = true};
   CertificateStore certificates(config.certificate.issuer);
   Handshake handshake(local, /*dialed=*/true, Handshake::Nonce{});
-  core.OnLinkOpened(1, "", now);
-  const Actions actions = core.OnFrame(1, handshake.Hello(), now);
+  core.OnLinkOpened(link, "", now);
+  const Actions actions = core.OnFrame(link, handshake.Hello(), now);
   for (const Action& action : actions) {
     if (const auto* send = std::get_if<SendFrame>(&action)) {
       const auto proof = handshake.OnFrame(*send->frame, certificates, now.wall_ms);
       RUVD_CHECK(proof.ok() && proof->has_value());
-      core.OnFrame(1, **proof, now);
+      core.OnFrame(link, **proof, now);
     }
   }
-  RUVD_CHECK(core.active_links() == 1);
+  RUVD_CHECK(core.active_links() == link);
+}
+
+// The owner of a core has no link whose id it did not choose.
+void CheckLinks(const Actions& actions) {
+  for (const Action& action : actions) {
+    if (const auto* send = std::get_if<SendFrame>(&action)) {
+      RUVD_CHECK(send->link <= 3);
+    } else if (const auto* close = std::get_if<CloseLink>(&action)) {
+      RUVD_CHECK(close->link <= 3);
+    }
+  }
 }
 
 void FuzzFrames(std::span<const uint8_t> bytes) {
   static const NodeKey own = NodeKey::FromSeed(SeedOf(0));
   static const NodeKey peer = NodeKey::FromSeed(SeedOf(1));
+  static const NodeKey other = NodeKey::FromSeed(SeedOf(2));
   Instant now = At(Duration{});
   auto core = *GossipCore::Create(ConfigFor(own, 0), own, EntropyOf(1), 1, now);
-  Open(*core, peer, now);
-  core->OnLinkOpened(2, "", now);  // and one that was never opened properly
+  Open(*core, peer, 1, now);
+  Open(*core, other, 2, now);
+  core->OnLinkOpened(3, "", now);  // and one that was never opened properly
   ByteReader reader(bytes);
-  for (LinkId link = 1;; link = 3 - link) {
+  for (LinkId link = 1;; link = link % 3 + 1) {
     const auto length = reader.Read<uint16_t>();
     const auto raw = length ? reader.ReadBytes(*length) : std::nullopt;
     if (!raw) {
@@ -64,13 +80,15 @@ void FuzzFrames(std::span<const uint8_t> bytes) {
     }
     Frame frame;
     if (frame.ParseFromArray(raw->data(), static_cast<int>(raw->size()))) {
-      core->OnFrame(link, frame, now);
+      CheckLinks(core->OnFrame(link, frame, now));
     }
     now = At(now.now.time_since_epoch() + std::chrono::milliseconds(100));
-    core->OnTick(now);
+    CheckLinks(core->OnTick(now));
   }
   RUVD_CHECK(core->Items().empty());
-  RUVD_CHECK(core->Members().size() <= 2);
+  RUVD_CHECK(core->Members().size() <= 3);
+  RUVD_CHECK(core->relayed_links() == 0);
+  RUVD_CHECK(core->circuits() <= 2 && core->active_links() <= 2);
 }
 
 }  // namespace

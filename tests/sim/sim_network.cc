@@ -115,7 +115,8 @@ void SimNetwork::TryConnect(size_t from, const std::string& address, uint64_t pr
   const auto found = node_of_address_.find(address);
   const bool known = found != node_of_address_.end();
   const size_t to = known ? found->second : 0;
-  const bool unheard = known && (nodes_[to].lost || Blocked(from, to) || Blocked(to, from));
+  const bool unheard =
+      known && (nodes_[to].hidden || nodes_[to].lost || Blocked(from, to) || Blocked(to, from));
   if (known && !unheard && nodes_[to].endpoint->process() != 0) {
     Connect(from, to);
     return;

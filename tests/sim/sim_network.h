@@ -86,6 +86,8 @@ class SimNetwork {
   NetworkConditions& conditions() { return conditions_; }
   const NetworkCounters& counters() const { return counters_; }
 
+  // From now on nobody's dial reaches this node, as behind a firewall; its own dials go out.
+  void Hide(size_t node) { nodes_[node].hidden = true; }
   void Dial(size_t from, const std::string& address);
   void Send(LinkId link, Wire wire);
   // One side closes: the other hears of it after everything that was sent before.
@@ -140,6 +142,7 @@ class SimNetwork {
     bool clogged = false;
     bool lost = false;
     bool deaf = false;
+    bool hidden = false;
     std::vector<uint64_t> pipes;
   };
 

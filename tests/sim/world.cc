@@ -137,7 +137,7 @@ void World::MakeNodes() {
   const bool drifts = picked_faults_.contains(Fault::kClockDrift);
   const auto record_pool = std::make_shared<RecordPool>();
   for (size_t i = 0; i < options_.nodes; ++i) {
-    NodeSetup setup{.number = i, .contacts = ContactsOf(i, honest_), .seed = random_.Next()};
+    NodeSetup setup{.number = i, .contacts = ContactsOf(i, dialable_), .seed = random_.Next()};
     setup.record_pool = record_pool;
     if (drifts) {
       setup.clock_offset_ms = static_cast<int64_t>(random_.Below(100'001)) - 50'000;
@@ -155,8 +155,16 @@ void World::MakeNodes() {
     } else {
       honest_.push_back(i);
     }
+    const bool honest = adversary == nullptr;
     nodes_.push_back(std::make_unique<SimNode>(std::move(setup), queue_, network_, audit_,
                                                std::move(adversary)));
+    // Where everybody is hidden nobody meets: the first honest node is not.
+    const bool may_hide = options_.undialable > 0 && !dialable_.empty();
+    if (may_hide && random_.Chance(options_.undialable)) {
+      network_.Hide(i);
+    } else if (honest) {
+      dialable_.push_back(i);
+    }
     if (!options_.established) {
       queue_.After(milliseconds(static_cast<int64_t>(random_.Below(3000))),
                    [node = nodes_.back().get()] { node->Start(); });
@@ -357,7 +365,9 @@ void World::Judge() {
     for (const NodeId& member : node.core().Graylisted()) {
       audit_.Graylisted(i, member);
     }
-    if (items.size() > limits::kMaxItems || node.core().active_links() > limits::kMaxLinks) {
+    if (items.size() > limits::kMaxItems || node.core().active_links() > limits::kMaxLinks ||
+        node.core().relayed_links() > limits::kMaxRelayedLinks ||
+        node.core().circuits() > limits::kMaxCircuits) {
       audit_.Violate("memory_bound", "node " + std::to_string(i) + " holds more than its limits");
     }
   }

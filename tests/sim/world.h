@@ -45,6 +45,8 @@ struct WorldOptions {
   uint64_t seed = 1;
   double hours = 0.02;  // of the phase with faults, simulated
   size_t contacts = 4;  // addresses that a node begins with
+  // Share of the nodes that nobody can dial, though they say that one can: behind a firewall.
+  double undialable = 0;
   // All nodes start at once and know each other's records, as a cluster that was there before does:
   // what they share is kept once. Else each begins with its contacts and learns who there is.
   bool established = false;
@@ -115,6 +117,7 @@ class World {
   Audit audit_;
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::vector<size_t> honest_;
+  std::vector<size_t> dialable_;                        // of these
   std::map<size_t, size_t> deltas_of_;                  // offered, by node
   std::unique_ptr<Learning> learning_;                  // null where nodes do not learn
   std::map<size_t, bench::UpdateAttack> update_liars_;  // by node

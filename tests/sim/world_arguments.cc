@@ -103,6 +103,10 @@ void AddFlags(CLI::App& app, WorldArguments& arguments) {
   app.add_option("--contacts", arguments.contacts, "Addresses that each node begins with")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  app.add_option("--undialable", arguments.undialable,
+                 "Share of the nodes that nobody can dial, as behind a firewall")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   AddChoice(app, "--established,!--no-established", arguments.established,
             "Nodes know each other from before, in place of finding each other first; if not "
             "chosen, above 1000 nodes");
@@ -123,6 +127,7 @@ WorldOptions OptionsOf(const WorldArguments& arguments) {
   options.items = arguments.items;
   options.learning = arguments.learning;
   options.contacts = arguments.contacts;
+  options.undialable = arguments.undialable;
   options.established = arguments.established.value_or(arguments.nodes > kMaxNodesThatMeet);
   if (!arguments.byzantine.empty()) {
     options.byzantine = ParseByzantine(arguments.byzantine);

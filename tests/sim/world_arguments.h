@@ -25,6 +25,7 @@ struct WorldArguments {
   std::optional<double> loss;
   std::optional<size_t> items;
   size_t contacts = WorldOptions().contacts;
+  double undialable = WorldOptions().undialable;
   std::vector<std::string> byzantine;
   std::optional<std::string> faults;
   std::optional<bool> established;

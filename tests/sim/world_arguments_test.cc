@@ -32,6 +32,8 @@ TEST(WorldArguments, WhatNoFlagChoosesIsLeftToSizeAndSeed) {
   EXPECT_TRUE(OptionsOf(Parsed({"--nodes", "1001"})).established);
   EXPECT_FALSE(OptionsOf(Parsed({"--nodes", "1001", "--no-established"})).established);
   EXPECT_TRUE(OptionsOf(Parsed({"--established"})).established);
+  EXPECT_EQ(OptionsOf(Parsed({})).undialable, 0);
+  EXPECT_EQ(OptionsOf(Parsed({"--undialable", "0.3"})).undialable, 0.3);
   EXPECT_EQ(OptionsOf(Parsed({})).learning, std::nullopt);
   EXPECT_EQ(OptionsOf(Parsed({"--learning"})).learning, true);
   EXPECT_EQ(OptionsOf(Parsed({"--no-learning"})).learning, false);

@@ -154,6 +154,9 @@ std::string ReproductionCommand(const WorldOptions& options, uint64_t seed) {
   if (options.contacts != WorldOptions().contacts) {
     command += fmt::format(" --contacts {}", options.contacts);
   }
+  if (options.undialable > 0) {
+    command += fmt::format(" --undialable {}", options.undialable);
+  }
   if (options.established) {
     command += " --established";
   }

@@ -62,6 +62,22 @@ TEST(World, CalmOneDeliversEverythingOnceToEverybody) {
   EXPECT_EQ(report.measures.false_deaths, 0U);
 }
 
+// Nearly all members are behind firewalls: what two of them have for each other goes through
+// relays, under every fault.
+TEST(World, MembersThatNobodyCanDialTakePart) {
+  uint64_t carried = 0;
+  for (const uint64_t seed : {1, 2, 3}) {
+    WorldOptions options = seed == 1 ? Calm(seed) : Small(seed);
+    options.nodes = 20;
+    options.undialable = 0.85;
+    const WorldReport report = World(options).Run();
+    ExpectWell(options, report);
+    carried += report.network.kinds[federation::v1::Frame::kRelayFrame].frames;
+    EXPECT_THAT(ReproductionCommand(options, seed), HasSubstr("--undialable 0.85"));
+  }
+  EXPECT_GT(carried, 0U);
+}
+
 TEST(World, SameSeedSameTrace) {
   const WorldReport first = World(Small(5)).Run();
   const WorldReport again = World(Small(5)).Run();

@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a relay, or who asks for one, may not do.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/reasons.h"
+#include "federation/limits.h"
+#include "federation/membership/suspicion.h"
+#include "federation/reasons.h"
+#include "federation/relay/relayed_links.h"
+#include "ruvd/federation/v1/federation.pb.h"
+#include "tests/federation/test_peer.h"
+
+namespace ruvd::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+void SpeakNewest(LocalNode& local) {
+  local.version_max = limits::kProtocolVersion;
+  local.relays = true;
+}
+
+std::string Text(const NodeId& id) {
+  return std::string(AsText(id));
+}
+
+// A member at the far end of a circuit whose relay is a TestPeer, in one process.
+class FarEnd {
+ public:
+  FarEnd(CoreUnderTest& target, TestPeer& relay, uint64_t number, uint32_t circuit)
+      : target_(&target),
+        relay_(&relay),
+        circuit_(circuit),
+        key_(NodeKey::FromSeed(SeedOf(number))),
+        certificates_(Authority().public_key()) {
+    const GossipConfig config = ConfigFor(key_, number);
+    local_ = relay.local();
+    local_.key = &key_;
+    local_.certificate = config.certificate;
+    ChannelKey channel = ChannelKey::Generate(EntropyOf(number));
+    nonce_ = channel.public_key();
+    link_ = links_.Add({.link = relay.link(), .circuit = circuit}, std::move(channel));
+  }
+  const NodeKey& key() const { return key_; }
+  LocalNode& local() { return local_; }
+
+  // What the relay passes on, under `source`.
+  Answers Open(const NodeId& source) {
+    Frame frame;
+    frame.mutable_relay_open()->set_circuit(circuit_);
+    frame.mutable_relay_open()->set_source(Text(source));
+    frame.mutable_relay_open()->set_target(Text(target_->key().id()));
+    return relay_->Send(frame);
+  }
+  Answers Send(const Frame& frame) { return relay_->Send(*links_.Wrap(link_, frame)); }
+  // The whole handshake. The answers of its last step.
+  Answers Dial(LinkChannel channel = {.own_certificates = {}, .relayed = true}) {
+    Handshake handshake(local_, /*dialed=*/true, nonce_, std::move(channel));
+    const Answers answers = Send(handshake.Hello());
+    const Frame* ack = answers.Find(Frame::kRelayFrame);
+    if (ack == nullptr) {
+      return answers;
+    }
+    auto inner = links_.Unwrap(link_, ack->relay_frame());
+    EXPECT_TRUE(inner.ok() && inner->has_value());
+    auto proof = handshake.OnFrame(**inner, certificates_, target_->now().wall_ms);
+    if (!proof.ok()) {
+      Answers refused;
+      refused.refused.push_back(ReasonOf(proof.status()));
+      return refused;
+    }
+    const Frame wrapped = *links_.Wrap(link_, **proof);
+    EXPECT_TRUE(
+        links_.Secure(link_, handshake.peer_nonce(), /*dialed=*/true, handshake.Session()).ok());
+    return relay_->Send(wrapped);
+  }
+
+ private:
+  CoreUnderTest* target_;
+  TestPeer* relay_;
+  uint32_t circuit_;
+  NodeKey key_;
+  LocalNode local_;
+  CertificateStore certificates_;
+  Handshake::Nonce nonce_{};
+  RelayedLinks links_;
+  LinkId link_ = 0;
+};
+
+class RelayAbuseTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(relay_.Dial().closed, ""); }
+  static std::string CloseReason(const Answers& answers) {
+    const Frame* close = answers.Find(Frame::kRelayClose);
+    return close == nullptr ? "" : close->relay_close().reason();
+  }
+  Answers Open(uint32_t circuit, const NodeId& source, const NodeId& target) {
+    Frame frame;
+    frame.mutable_relay_open()->set_circuit(circuit);
+    frame.mutable_relay_open()->set_source(Text(source));
+    frame.mutable_relay_open()->set_target(Text(target));
+    return relay_.Send(frame);
+  }
+
+  CoreUnderTest target_;
+  TestPeer relay_{target_, 1, 7, SpeakNewest};
+  const NodeId stranger_ = NodeKey::FromSeed(SeedOf(9)).id();
+};
+
+TEST_F(RelayAbuseTest, AnHonestOneBringsALink) {
+  FarEnd far(target_, relay_, 2, 1);
+  EXPECT_EQ(CloseReason(far.Open(far.key().id())), "");
+  const Answers opened = far.Dial();
+  EXPECT_EQ(CloseReason(opened), "");
+  EXPECT_THAT(opened.refused, IsEmpty());
+  EXPECT_EQ(target_.core().active_links(), 2U);
+  EXPECT_EQ(target_.core().RelayTo(far.key().id()), relay_.key().id());
+}
+
+TEST_F(RelayAbuseTest, ARelayCannotBeWhoItCarries) {
+  // With its own key and certificate, in the name of another member.
+  FarEnd itself(target_, relay_, 1, 1);
+  itself.Open(stranger_);
+  const Answers answers = itself.Dial();
+  EXPECT_EQ(CloseReason(answers), reasons::kRelayBroken);
+  EXPECT_THAT(answers.refused, ElementsAre(reasons::kRelayBroken));
+  // With the other member's certificate, which everybody has.
+  FarEnd thief(target_, relay_, 1, 3);
+  thief.local().certificate = CertificateFor(NodeKey::FromSeed(SeedOf(9)), "node-9");
+  thief.Open(stranger_);
+  EXPECT_THAT(thief.Dial().refused, ElementsAre(reasons::kSignatureInvalid));
+  EXPECT_EQ(target_.core().active_links(), 1U);
+  EXPECT_EQ(target_.core().ScoreOf(stranger_), 0);
+}
+
+// Somebody who has the ear of both ends on direct links cannot make one relayed link of them.
+TEST_F(RelayAbuseTest, ProofsOfADirectLinkAreOfNoUseOnARelayedOne) {
+  FarEnd far(target_, relay_, 2, 1);
+  far.Open(far.key().id());
+  EXPECT_THAT(far.Dial(LinkChannel()).refused, ElementsAre(reasons::kSignatureInvalid));
+  EXPECT_EQ(target_.core().active_links(), 1U);
+}
+
+TEST_F(RelayAbuseTest, WhatRunsThroughARelayCarriesNothingForOthers) {
+  FarEnd far(target_, relay_, 2, 1);
+  far.Open(far.key().id());
+  far.Dial();
+  ASSERT_EQ(target_.core().active_links(), 2U);
+  Frame frame;
+  frame.mutable_relay_open()->set_circuit(1);
+  frame.mutable_relay_open()->set_source(Text(far.key().id()));
+  frame.mutable_relay_open()->set_target(Text(relay_.key().id()));
+  EXPECT_THAT(far.Send(frame).refused, ElementsAre(reasons::kEnvelopeMalformed));
+  // Nor is such a link one that a circuit could go on by.
+  EXPECT_EQ(CloseReason(Open(3, relay_.key().id(), far.key().id())), reasons::kNoRelay);
+  EXPECT_EQ(target_.core().circuits(), 0U);
+}
+
+TEST_F(RelayAbuseTest, ACircuitHasTwoEndsAndANumberOfItsSender) {
+  const NodeId own = target_.key().id();
+  for (const Answers& answers :
+       {Open(2, stranger_, own), Open(0, stranger_, own), Open(1, own, own),
+        Open(1, own, stranger_), Open(1, stranger_, stranger_),
+        Open(1, stranger_, NodeKey::FromSeed(SeedOf(8)).id())}) {
+    EXPECT_THAT(answers.refused, ElementsAre(reasons::kEnvelopeMalformed));
+  }
+  EXPECT_LT(target_.core().ScoreOf(relay_.key().id()), 0);
+}
+
+TEST_F(RelayAbuseTest, ACopyOfAnOpeningBeginsNothing) {
+  EXPECT_EQ(CloseReason(Open(1, relay_.key().id(), stranger_)), reasons::kNoRelay);
+  const uint64_t before = target_.core().counters().duplicates;
+  EXPECT_THAT(Open(1, relay_.key().id(), stranger_).frames, IsEmpty());
+  EXPECT_EQ(target_.core().counters().duplicates, before + 1);
+}
+
+TEST_F(RelayAbuseTest, AnOlderPeerHasNoCircuits) {
+  TestPeer older(target_, 3, 9,
+                 [](LocalNode& local) { local.version_max = limits::kVersionWithRelay - 1; });
+  ASSERT_EQ(older.Dial().closed, "");
+  Frame frame;
+  frame.mutable_relay_open()->set_circuit(1);
+  frame.mutable_relay_open()->set_source(Text(older.key().id()));
+  frame.mutable_relay_open()->set_target(Text(relay_.key().id()));
+  EXPECT_THAT(older.Send(frame).refused, ElementsAre(reasons::kEnvelopeMalformed));
+  EXPECT_EQ(CloseReason(Open(1, relay_.key().id(), older.key().id())), reasons::kNoRelay);
+}
+
+TEST_F(RelayAbuseTest, CircuitsPerSecondAndThroughOneRelayAreLimited) {
+  uint32_t circuit = 1;
+  std::vector<std::unique_ptr<FarEnd>> ends;
+  for (uint64_t number = 20; number < 20 + limits::kMaxRelayedLinksOfRelay; ++number) {
+    ends.push_back(std::make_unique<FarEnd>(target_, relay_, number, circuit));
+    EXPECT_EQ(CloseReason(ends.back()->Open(ends.back()->key().id())), "");
+    circuit += 2;
+  }
+  EXPECT_EQ(CloseReason(Open(circuit, stranger_, target_.key().id())), reasons::kLimitExceeded);
+  circuit += 2;
+  size_t more = 0;
+  while (CloseReason(Open(circuit, relay_.key().id(), stranger_)) == reasons::kNoRelay) {
+    circuit += 2;
+    ++more;
+    ASSERT_LE(more, limits::kCircuitBurst);
+  }
+  EXPECT_EQ(CloseReason(Open(circuit + 2, relay_.key().id(), stranger_)), reasons::kLimitExceeded);
+  EXPECT_EQ(more + ends.size() + 1, static_cast<size_t>(limits::kCircuitBurst));
+  // None of those is blamed: who asked may be another node.
+  EXPECT_EQ(target_.core().ScoreOf(relay_.key().id()), 0);
+}
+
+TEST_F(RelayAbuseTest, AHandshakeThatNobodyEndsIsForgotten) {
+  FarEnd far(target_, relay_, 2, 1);
+  far.Open(far.key().id());
+  target_.Advance(limits::kHandshakeTimeout + std::chrono::milliseconds(1));
+  Answers answers;
+  answers.Add(target_.core().OnTick(target_.now()));
+  EXPECT_EQ(CloseReason(answers), reasons::kDeadlineExceeded);
+  EXPECT_EQ(answers.closed, "") << "no link of the owner's";
+}
+
+TEST_F(RelayAbuseTest, WhatAMemberSendsThroughARelayCountsAgainstIt) {
+  FarEnd far(target_, relay_, 2, 1);
+  far.Open(far.key().id());
+  far.Dial();
+  Frame frame;
+  frame.mutable_member_want()->add_ids("short");
+  EXPECT_THAT(far.Send(frame).refused, ElementsAre(reasons::kEnvelopeMalformed));
+  EXPECT_LT(target_.core().ScoreOf(far.key().id()), 0);
+  EXPECT_EQ(target_.core().ScoreOf(relay_.key().id()), 0);
+}
+
+// How often a node asks its only neighbour for help in finding out whether a member at this address
+// lives, of which it hears that it is suspected.
+size_t ChecksAfterRumour(const std::string& address) {
+  CoreUnderTest target;
+  TestPeer peer(target, 1, 7, SpeakNewest);
+  EXPECT_EQ(peer.Dial().closed, "");
+  const NodeKey suspect = NodeKey::FromSeed(SeedOf(5));
+  GossipConfig config = ConfigFor(suspect, 5);
+  config.listen_address = address;
+  const auto record =
+      (*GossipCore::Create(std::move(config), suspect, EntropyOf(5), 5, target.now()))->OwnRecord();
+  Frame delta;
+  *delta.mutable_member_delta()->add_records() = ToProto(record->envelope);
+  peer.Send(delta);
+  const Accusation accusation{.certificate = peer.local().certificate,
+                              .suspect = suspect.id(),
+                              .incarnation = record->record.incarnation};
+  const int64_t now_ms = target.now().wall_ms;
+  Frame rumour;
+  *rumour.mutable_suspicions()->add_accusations() =
+      ToProto(*peer.sealer().Seal(EnvelopePurpose::kMember, kBodySuspicion, 0,
+                                  EncodeAccusation(accusation), now_ms, now_ms + 60'000));
+  EXPECT_THAT(peer.Send(rumour).refused, IsEmpty());
+  Answers answers;
+  for (int tick = 0; tick < 12; ++tick) {
+    target.Advance(std::chrono::milliseconds(250));
+    answers.Add(target.core().OnTick(target.now()));
+  }
+  return static_cast<size_t>(std::ranges::count_if(answers.frames, [&](const Frame& frame) {
+    return frame.has_ping_request() && frame.ping_request().target() == Text(suspect.id());
+  }));
+}
+
+// Some look for themselves whether a suspect lives. Who could not dial it anyhow took that for its
+// silence, so that each suspicion of a member behind a firewall brought the next one.
+TEST(Suspicion, WhoCannotDialASuspectDoesNotSuspectItForThat) {
+  EXPECT_GT(ChecksAfterRumour("node-5:7000"), 0U);
+  EXPECT_EQ(ChecksAfterRumour(""), 0U);
+}
+
+}  // namespace
+}  // namespace ruvd::test
