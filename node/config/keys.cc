@@ -40,6 +40,7 @@ constexpr double kMaxRouterValue = 1'000'000;
 constexpr double kMaxRank = 256;
 constexpr double kMaxLayers = 1024;
 constexpr double kMaxSeconds = 7 * 24 * 3600;
+constexpr double kMaxCentroidSeconds = 366 * 86'400;
 // What members say in two rounds has to live, which it does for three hours.
 constexpr double kMaxMaskedSeconds = 5400;
 constexpr double kMaxDays = 3650;
@@ -287,7 +288,7 @@ const std::array kKeys = {
     ConfigKey{"privacy", "centroid_seconds",
               "Seconds between the first two releases of centroids; each further one waits twice "
               "as long.",
-              RUVD_FIELD(int, privacy.centroid_seconds), 1, kMaxSeconds},
+              RUVD_FIELD(int, privacy.centroid_seconds), 1, kMaxCentroidSeconds},
     ConfigKey{"privacy", "public_examples",
               "Lessons that a pattern has at least before it leaves under tier public, or is taken "
               "from a "
