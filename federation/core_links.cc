@@ -53,15 +53,17 @@ void GossipCore::State::CloseIdle(LinkId id, Instant now) {
 GossipCore::State::Link& GossipCore::State::AddLink(LinkId id, bool dialed,
                                                     const Handshake::Nonce& nonce,
                                                     LinkChannel channel, Instant now) {
-  Link link{.id = id,
-            .dialed_address = "",
-            .handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel)),
-            .dialed = dialed,
-            .certificate = {},
-            .opened = now.now,
-            .frames = TokenBucket(limits::kFramesPerSecond, limits::kFrameBurst, now.now),
-            .recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now),
-            .circuits = TokenBucket(limits::kCircuitsPerSecond, limits::kCircuitBurst, now.now)};
+  Link link{
+      .id = id,
+      .dialed_address = "",
+      .handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel)),
+      .dialed = dialed,
+      .certificate = {},
+      .opened = now.now,
+      .frames = TokenBucket(limits::kFramesPerSecond, limits::kFrameBurst, now.now),
+      .recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now),
+      .circuits = TokenBucket(limits::kCircuitsPerSecond, limits::kCircuitBurst, now.now),
+      .strays = TokenBucket(limits::kStrayFramesPerSecond, limits::kStrayFrameBurst, now.now)};
   link.handshake->Announce(AnnouncedRevocations());
   link.announced_revocations = certificates.revocations().number;
   return links.emplace(id, std::move(link)).first->second;
@@ -152,7 +154,7 @@ bool GossipCore::State::Refuse(Link& link, const absl::Status& status, Instant n
 
 void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now) {
   const bool awaited = link.active && exchange.Awaits(link.id, frame);
-  if (!awaited && !OfCircuit(link, frame) && !link.frames.Take(now.now)) {
+  if (!awaited && !OfCircuit(link, frame, now.now) && !link.frames.Take(now.now)) {
     const absl::Status status =
         Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
               "peer sends more than {} frames a second; slow down", limits::kFramesPerSecond);
@@ -190,9 +192,13 @@ void GossipCore::State::OnGoaway(Link& link, const federation::v1::Goaway& goawa
   }
   const std::string reason =
       IsReason(goaway.reason()) ? goaway.reason() : std::string(reasons::kEnvelopeMalformed);
-  const bool passing = reason == reasons::kNodeDraining || reason == reasons::kDuplicateLink ||
-                       reason == reasons::kDeadlineExceeded || reason == reasons::kLinkIdle ||
-                       reason == reasons::kLimitExceeded || reason == reasons::kRevocationStale;
+  // That of the former certificate, where this node has a new one.
+  const bool renewed =
+      reason == reasons::kCertificateExpired && local.certificate.CheckTime(now.wall_ms).ok();
+  const bool passing = renewed || reason == reasons::kNodeDraining ||
+                       reason == reasons::kDuplicateLink || reason == reasons::kDeadlineExceeded ||
+                       reason == reasons::kLinkIdle || reason == reasons::kLimitExceeded ||
+                       reason == reasons::kRevocationStale;
   outbox.Emit(CloseLink{.link = id,
                         .status = Error(absl::StatusCode::kUnavailable, reason,
                                         "peer ended the link: {}", Printable(goaway.message()))});

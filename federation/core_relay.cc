@@ -154,7 +154,7 @@ void GossipCore::State::SendCircuitClose(CircuitEnd end, const absl::Status& sta
   outbox.Send(end.link, CloseFrame(end.circuit, status));
 }
 
-bool GossipCore::State::OfCircuit(const Link& link, const Frame& frame) const {
+bool GossipCore::State::OfCircuit(Link& link, const Frame& frame, TimePoint now) const {
   if (link.active && frame.has_relay_ack()) {
     return circuits.Acknowledges({.link = link.id, .circuit = frame.relay_ack().circuit()},
                                  frame.relay_ack().received());
@@ -163,7 +163,14 @@ bool GossipCore::State::OfCircuit(const Link& link, const Frame& frame) const {
     return false;
   }
   const CircuitEnd end = {.link = link.id, .circuit = frame.relay_frame().circuit()};
-  return circuits.Carries(end) || relayed.Find(end).has_value();
+  if (circuits.Carries(end) || relayed.Find(end)) {
+    return true;
+  }
+  // Under way when the circuit ended: a relay that does not know that yet is not to blame.
+  const bool own = (end.circuit ^ link.own_circuit) % 2 == 0 && link.own_circuit != 0;
+  const bool begun =
+      end.circuit != 0 && end.circuit <= (own ? link.own_circuit : link.peer_circuit);
+  return begun && link.strays.Take(now);
 }
 
 absl::Status GossipCore::State::OnVersion5Frame(Link& link, const Frame& frame, Instant now) {

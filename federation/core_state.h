@@ -52,6 +52,7 @@ struct GossipCore::State {
     TokenBucket frames;
     TokenBucket recon;
     TokenBucket circuits;       // that the peer begins over this link
+    TokenBucket strays;         // frames of circuits that ended while they were under way
     bool relays = false;        // the peer carries circuits
     uint32_t own_circuit = 0;   // the last that this node began over this link
     uint32_t peer_circuit = 0;  // the last that the peer did
@@ -229,7 +230,7 @@ struct GossipCore::State {
   void OnRelayFrame(const Link& link, const federation::v1::RelayFrame& frame, Instant now);
   void OnRelayClose(const Link& link, const federation::v1::RelayClose& close, Instant now);
   // The frame belongs to a circuit, whose limits hold in place of those of the link.
-  bool OfCircuit(const Link& link, const Frame& frame) const;
+  bool OfCircuit(Link& link, const Frame& frame, TimePoint now) const;
   void SendCircuitClose(CircuitEnd end, const absl::Status& status);
   // The member has no address, or dials to it fail.
   bool OnlyByRelay(const SignedRecord& record) const;

@@ -293,8 +293,8 @@ absl::StatusOr<Actions> GossipCore::SetCertificate(const AdmissionCert& certific
                  "one for {}",
                  certificate.name, present.name);
   }
-  if (certificate == present) {
-    return Actions();
+  if (certificate.not_after_ms <= present.not_after_ms) {
+    return Actions();  // the one in use is as good
   }
   present = certificate;
   if (!state_->leaving) {

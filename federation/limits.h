@@ -88,6 +88,10 @@ inline constexpr size_t kMaxRelayedLinksOfRelay = 8;
 // checks of a handshake.
 inline constexpr double kCircuitsPerSecond = 2;
 inline constexpr double kCircuitBurst = 16;
+// Frames of circuits that ended while they were under way, beside those that a link may bring
+// anyway: a window of the least frames of each circuit that one link has.
+inline constexpr double kStrayFramesPerSecond = 500;
+inline constexpr double kStrayFrameBurst = 2048;
 // What a circuit may carry, both ways together, and all circuits of a relay. What is beyond waits,
 // up to so much in each direction: an exchange of kMaxRecordsPerExchange, and four chunks. A frame
 // counts as at least so many bytes, so that a circuit carries as many frames as any link.

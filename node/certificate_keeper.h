@@ -24,6 +24,7 @@ struct CertificateKeeperOptions {
   AdmissionOffice* office = nullptr;               // null: the authority's key is elsewhere
   std::vector<std::string> addresses;              // where the authority may answer, ports of peers
   std::function<void(const AdmissionCert&)> take;  // hears of a newer certificate
+  std::function<bool()> stopped;                   // no further address is asked then
 };
 
 // Keeps a running node's admission certificate good: takes one that the operator put in its place,
@@ -34,10 +35,11 @@ class CertificateKeeper {
   CertificateKeeper(CertificateKeeperOptions options, AdmissionCert present)
       : options_(std::move(options)), present_(std::move(present)) {}
 
-  // Looks once; waits for the disk and for the authority, limits::kRenewalPatience for each
-  // address. An error where a certificate is due that could not be had: the last one of RenewAt,
-  // errors of writing (it is in use then, and would not outlive a restart), with when the present
-  // one ends.
+  // Looks once; waits for the disk and for the authority, limits::kRenewalPatience for each of at
+  // most three tries to reach an address. An error where the operator's file is of another key,
+  // name or cluster than the one in use, and where a certificate is due that could not be had: the
+  // last one of RenewAt, errors of writing (it is in use then, and would not outlive a restart),
+  // with when the present one ends.
   absl::Status Look();
 
   const AdmissionCert& present() const { return present_; }

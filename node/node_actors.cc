@@ -259,6 +259,9 @@ absl::Status NodeImpl::StartFederation() {
   PrepareReleases();
   FederationActorOptions options;
   ASSIGN_OR_RETURN(options.gossip.certificate, LoadCertificate(config_, clock_));
+  options.certificate = [this, first = options.gossip.certificate] {
+    return LoadCertificate(config_, clock_).value_or(first);
+  };
   options.gossip.model_hash = package_.id;
   options.gossip.frame_id = frame_->id;
   options.gossip.listen_address = config_.federation.advertise.empty()

@@ -125,6 +125,7 @@ class NodeImpl final : public Node {
   // Now and then, and when credentials are to be read anew.
   absl::Status OpenCertificateKeeper();
   void LookAtCertificate();
+  void LookOnce();
   void LookAtCertificateAgain();
   // Plain, or TLS with tokens, as the configuration has it.
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
@@ -187,7 +188,8 @@ class NodeImpl final : public Node {
   std::unique_ptr<LinkTls> link_tls_;        // null: links are plain
   std::unique_ptr<AdmissionOffice> office_;  // null: the authority's key is elsewhere
   std::shared_ptr<ApiTokens> api_tokens_;    // null: nobody is asked for one
-  Mutex certificate_mutex_;                  // held while the authority is asked
+  std::atomic<bool> looking_at_certificate_{false};
+  Mutex certificate_mutex_;  // held while the authority is asked
   std::unique_ptr<CertificateKeeper> certificate_
       ABSL_GUARDED_BY(certificate_mutex_);  // null: the node does not federate
   LinkDialer dialer_;

@@ -79,7 +79,8 @@ absl::Status NodeImpl::OpenCertificateKeeper() {
             spdlog::info("this node goes on with a certificate that ends at {} ms",
                          certificate.not_after_ms);
             federation_->SetCertificate(certificate);
-          }};
+          },
+      .stopped = [this] { return stopping_.load(); }};
   if (!LinksArePlain()) {  // else no authority answers
     options.addresses = config_.federation.seeds;
   }
@@ -92,6 +93,15 @@ absl::Status NodeImpl::OpenCertificateKeeper() {
 }
 
 void NodeImpl::LookAtCertificate() {
+  // One waits for the authority; whoever comes meanwhile does not hold a thread, too.
+  if (looking_at_certificate_.exchange(true)) {
+    return;
+  }
+  LookOnce();
+  looking_at_certificate_ = false;
+}
+
+void NodeImpl::LookOnce() {
   const MutexLock lock(certificate_mutex_);
   if (certificate_ == nullptr || stopping_.load()) {
     return;

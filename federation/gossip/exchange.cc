@@ -379,6 +379,11 @@ absl::Status ItemExchange::CheckContent(ItemKind kind, std::string_view payload,
 
 absl::Status ItemExchange::Complete(LinkId link, Fetcher::Complete complete) {
   const PendingItem& pending = complete.item;
+  if (certificates_->revocations().Revokes(pending.header.sender_id)) {
+    table_.Bury(pending.id, pending.header.expires_ms);  // revoked while it was fetched
+    holders_.erase(pending.id);
+    return absl::OkStatus();
+  }
   if (absl::Status status =
           CheckContent(pending.manifest.kind, complete.payload, pending.header.round,
                        pending.header.sender_id, pending.manifest.certificate.node_key);

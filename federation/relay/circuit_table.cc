@@ -121,6 +121,10 @@ absl::Status CircuitTable::Pass(CircuitEnd from, const federation::v1::RelayFram
   Circuit& circuit = circuits_.at(of_end_.at(from));
   circuit.used = now;
   Direction& direction = circuit.directions[circuit.ends[0] == from ? 0 : 1];
+  if (frame.seq() < direction.next_seq) {
+    return absl::OkStatus();  // a path delivered it twice; the other end would count it once
+  }
+  direction.next_seq = frame.seq() + 1;
   federation::v1::Frame out;
   federation::v1::RelayFrame* copy = out.mutable_relay_frame();  // of what counts, no unknown field
   copy->set_circuit(direction.to.circuit);
@@ -129,6 +133,11 @@ absl::Status CircuitTable::Pass(CircuitEnd from, const federation::v1::RelayFram
     copy->set_sealed(frame.sealed());
   } else {
     copy->set_opening(frame.opening());
+  }
+  if (out.ByteSizeLong() > limits::kMaxFrameBytes) {  // its number may be longer there than here
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "a relayed frame has more than {} bytes; update the sending node",
+                 limits::kMaxFrameBytes);
   }
   if (direction.queue.empty() && TrySend(circuit, direction, out, now)) {
     return absl::OkStatus();

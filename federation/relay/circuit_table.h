@@ -74,6 +74,7 @@ class CircuitTable {
     std::deque<size_t> under_way;  // costs of frames that the other end did not acknowledge
     size_t under_way_bytes = 0;
     uint64_t acknowledged = 0;
+    uint64_t next_seq = 0;  // frames of lower numbers came before
   };
   struct Circuit {
     std::array<CircuitEnd, 2> ends;

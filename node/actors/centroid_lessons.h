@@ -23,9 +23,9 @@ struct CentroidLessons {
 
 // All stored trajectories that teach something and whose user lets it leave under the tier `dp`
 // now. A lesson is in by what is known of it alone, not by what other lessons say: else one more
-// could bring others in or out, and noise for one would not hide it. Embeddings of another model
-// than the services', lessons whose pattern was removed, and those of a pattern that a client made
-// private are out. CANCELLED; the errors of the store.
+// could bring others in or out, and noise for one would not hide it. So patterns are not asked,
+// which merge and are evicted. Embeddings of another model than the services' are out.
+// LIMIT_EXCEEDED where each new trajectory displaces another; CANCELLED; the errors of the store.
 absl::StatusOr<CentroidLessons> GatherCentroidLessons(const LearningServices& services,
                                                       const ConsentBook& consents, float min_rating,
                                                       int64_t now_ms);

@@ -24,11 +24,14 @@ namespace {
 
 constexpr uint8_t kReleasedUse = consent_purposes::kTraining | consent_purposes::kSharing;
 
-// When the ledger was charged last.
+// When the ledger was charged last for an update or a share; centroids have a unit of their own.
 int64_t LastCharge(const PrivacyLedgerStore& ledger) {
   int64_t last_ms = 0;
   const absl::Status read = ledger.ForEach([&last_ms](const LedgerEntry& entry) {
-    last_ms = entry.kind == LedgerKind::kReserve ? std::max(last_ms, entry.wall_ms) : last_ms;
+    if (entry.kind == LedgerKind::kReserve && entry.charge &&
+        entry.charge->unit == PrivacyUnit::kNode) {
+      last_ms = std::max(last_ms, entry.wall_ms);
+    }
     return true;
   });
   if (!read.ok()) {
@@ -209,7 +212,7 @@ void DpRelease::NoteCharge() {
 
 void DpRelease::Refuse(const absl::Status& status) {
   const MutexLock lock(mutex_);
-  if (ReasonOf(refusal_) != ReasonOf(status)) {
+  if (!status.ok() && ReasonOf(refusal_) != ReasonOf(status)) {
     ++refused_;
     spdlog::warn("no update is released, the node goes on to serve and receive: {} [{}]",
                  MessageOf(status), ReasonOf(status));

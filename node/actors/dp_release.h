@@ -123,7 +123,7 @@ class DpRelease {
   // No reservation of the ledger is newer; 0: there is none.
   uint64_t last_reservation() const;
 
-  // Notes a refusal that was found before a release.
+  // Notes a refusal that was found before a release; OK: what was refused no longer is.
   void Refuse(const absl::Status& status);
 
   // `tier`: whose next release it says what it would be, kDp or kMasked.

@@ -144,12 +144,26 @@ std::set<NodeId> FederatedModel::Contributors() const {
   return contributors_;
 }
 
-void FederatedModel::NoteContributors(const std::vector<PeerRecord>& peers) {
-  const MutexLock lock(mutex_);
+void FederatedModel::NoteContributors(const std::vector<PeerRecord>& peers,
+                                      const MaskedMeanList& sums) {
+  std::set<NodeId> had_part;
   for (const PeerRecord& peer : peers) {
-    if (contributors_.size() < limits::kMaxRememberedContributors && peer.refused.ok() &&
-        std::ranges::any_of(peer.banks, [](const BankEffect& bank) { return bank.weight > 0; })) {
-      contributors_.insert(peer.origin);
+    if (!peer.refused.ok() ||
+        std::ranges::none_of(peer.banks, [](const BankEffect& bank) { return bank.weight > 0; })) {
+      continue;
+    }
+    const auto sum =
+        std::ranges::find_if(sums, [&peer](const auto& mean) { return mean->name == peer.origin; });
+    if (sum == sums.end()) {
+      had_part.insert(peer.origin);
+    } else {
+      had_part.insert((*sum)->members.begin(), (*sum)->members.end());
+    }
+  }
+  const MutexLock lock(mutex_);
+  for (const NodeId& id : had_part) {
+    if (contributors_.size() < limits::kMaxRememberedContributors) {
+      contributors_.insert(id);
     }
   }
 }
@@ -212,7 +226,7 @@ absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(const LearningServices
   RETURN_IF_ERROR(SetTexts(services));
   FederatedOutcome outcome{.judges = evaluation_.lessons()};
   absl::StatusOr<FederatedRound> round =
-      Combine(services, std::move(newest), std::move(sums), &outcome.unfinished);
+      Combine(services, std::move(newest), sums, &outcome.unfinished);
   absl::StatusOr<GateOutcome> gate = round.ok() ? Step(services, *round) : round.status();
   evaluation_.DropTexts();
   RETURN_IF_ERROR(gate.status());
@@ -226,7 +240,7 @@ absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(const LearningServices
                              .score = gate->score.banks[bank]});
   }
   if (outcome.changed) {
-    NoteContributors(outcome.peers);
+    NoteContributors(outcome.peers, sums);
     RETURN_IF_ERROR(Serve(served_ + 1));
     Save();
     outcome.unfinished |= options_.outer.step < 1;

@@ -95,6 +95,11 @@ class FederatedModel {
   // What was saved, and what a round that runs may still save, is not served after a restart, until
   // Forget. Thread-safe.
   void Distrust();
+  // Since Distrust there was no Forget. Thread-safe.
+  bool distrusted() const {
+    const MutexLock lock(save_mutex_);
+    return distrusted_;
+  }
 
   // One round over the newest update of every node and the masked sums. What is committed is saved
   // before it is returned, where the disk allows. CANCELLED, and the errors of the store and the
@@ -117,7 +122,8 @@ class FederatedModel {
   absl::StatusOr<GateOutcome> Step(const LearningServices& services, const FederatedRound& round);
   absl::Status Serve(uint32_t version);
   void Save() const;
-  void NoteContributors(const std::vector<PeerRecord>& peers);
+  // Of a sum all members count.
+  void NoteContributors(const std::vector<PeerRecord>& peers, const MaskedMeanList& sums);
 
   const FederatedModelOptions options_;
   BankEvaluation evaluation_;

@@ -34,13 +34,17 @@ void KeepNewest(std::vector<Item>* items, const NodeId& self, size_t most) {
 }
 
 // Takes out what members of a sum say by themselves, and says so.
-void LeaveOutMembers(const MaskedMeanList& sums, std::vector<Item>* items,
-                     std::vector<PeerRecord>* left_out) {
+void LeaveOutMembers(const MaskedMeanList& sums, const AdapterUpdateRules& rules,
+                     std::vector<Item>* items, std::vector<PeerRecord>* left_out) {
+  MaskedMeanList counted;  // one that is refused counts nobody
+  std::ranges::copy_if(sums, std::back_inserter(counted), [&rules](const auto& mean) {
+    return CheckAdapterUpdate(mean->update, rules).ok();
+  });
   std::erase_if(*items, [&](const Item& item) {
-    const auto sum = std::ranges::find_if(sums, [&item](const auto& mean) {
+    const auto sum = std::ranges::find_if(counted, [&item](const auto& mean) {
       return std::ranges::binary_search(mean->members, item.origin);
     });
-    if (sum != sums.end()) {
+    if (sum != counted.end()) {
       left_out->push_back(
           {.origin = item.origin,
            .refused =
@@ -48,7 +52,7 @@ void LeaveOutMembers(const MaskedMeanList& sums, std::vector<Item>* items,
                      "it is part of the masked sum of round {}, which counts it", (*sum)->round),
            .banks = {}});
     }
-    return sum != sums.end();
+    return sum != counted.end();
   });
 }
 
@@ -75,9 +79,9 @@ absl::StatusOr<FederatedRound> CombineNewest(std::vector<Item> newest,
                                              const FederatedRoundOptions& options) {
   RUVD_CHECK(options.sums.size() <= limits::kMaxMaskedMeans);
   FederatedRound round;
-  LeaveOutMembers(options.sums, &newest, &round.peers);
-  KeepNewest(&newest, options.self, limits::kMaxContributions - options.sums.size());
   const AdapterUpdateRules rules = RulesOf(options.layout);
+  LeaveOutMembers(options.sums, rules, &newest, &round.peers);
+  KeepNewest(&newest, options.self, limits::kMaxContributions - options.sums.size());
   std::vector<std::pair<NodeId, AdapterUpdate>> updates;
   for (const Item& item : newest) {
     absl::StatusOr<AdapterUpdate> update = ReadUpdate(AsBytes(*item.payload), rules);

@@ -48,7 +48,8 @@ struct FederationView {
   std::optional<DpReleaseView> release;  // none: the node does not federate
   // Of the last round of updates; none where there was none since the start of the node.
   std::optional<FederatedOutcome> last_round;
-  std::vector<float> boundaries;       // of its banks
+  std::vector<float> boundaries;  // of its banks
+  std::optional<DpCentroidsView> centroids;
   int64_t certificate_expires_ms = 0;  // 0: the node does not federate
   std::optional<MaskedView> masked;    // none: the node does not federate
 };

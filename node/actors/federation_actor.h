@@ -35,6 +35,9 @@ struct FederationActorOptions {
   GossipConfig gossip;  // its boot counter comes from next_boot
   // Raises the durable boot counter.
   std::function<absl::StatusOr<uint64_t>()> next_boot;
+  // The newest certificate of this node, for an actor that is started again; null: that of
+  // `gossip`.
+  std::function<AdmissionCert()> certificate;
   const NodeKey* key = nullptr;
   const Clock* clock = nullptr;
   ItemStore* items = nullptr;

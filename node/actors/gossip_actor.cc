@@ -53,6 +53,9 @@ class GossipActor final : public Actor<Message> {
     // Every life of this actor is a boot of its own: sequence numbers of one boot are never used
     // twice.
     GossipConfig gossip = options_.gossip;
+    if (options_.certificate) {
+      gossip.certificate = options_.certificate();
+    }
     ASSIGN_OR_RETURN(gossip.boot_counter, options_.next_boot());
     ASSIGN_OR_RETURN(core_, GossipCore::Create(std::move(gossip), *options_.key, SecureRandomBytes,
                                                context.Rng().Next(), Now()));
@@ -62,6 +65,9 @@ class GossipActor final : public Actor<Message> {
     RETURN_IF_ERROR(Restore(context));
     // A crash between storing a pattern and offering it is made good here.
     Perform("own patterns could not be offered", own_patterns_.RefreshAll(*core_, Now()), context);
+    if (options_.centroids == nullptr || !options_.centroids->View().enabled) {
+      Perform(own_patterns_.TakeBackCentroids(*core_), context);  // the operator turned them off
+    }
     RETURN_IF_ERROR(context.StartPeriodicTimer(kTick, [] { return Message(Tick{}); }).status());
     return absl::OkStatus();
   }
@@ -153,6 +159,9 @@ class GossipActor final : public Actor<Message> {
     view.last_round = last_round_;
     view.boundaries = options_.model->layout().boundaries;
     view.certificate_expires_ms = core_->certificate().not_after_ms;
+    if (options_.centroids != nullptr) {
+      view.centroids = options_.centroids->View();
+    }
     message.reply.Send(std::move(view));
     return absl::OkStatus();
   }
@@ -175,12 +184,12 @@ class GossipActor final : public Actor<Message> {
 
   // Items, consent and the federated adapter as they were before the restart.
   absl::Status Restore(Context& context) {
-    Serve(options_.model->adapter());
-    for (const NodeId& id : options_.model->Contributors()) {
-      if (core_->StandingOf(id) != MemberStanding::kGood) {
-        BeginAnew(id);  // the node ended before it acted on what it had heard of the member
-      }
+    if (options_.model->distrusted()) {
+      stale_ = true;  // noted by a former life of this actor, which ended before it began anew
+    } else {
+      Serve(options_.model->adapter());
     }
+    ExcludeExpelled();
     RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
     ASSIGN_OR_RETURN(std::vector<Item> items, LoadItems(*options_.items));
     const std::vector<Item> gone = own_patterns_.RemoveTakenBack(&items, core_->consent(), Now());
@@ -249,8 +258,12 @@ class GossipActor final : public Actor<Message> {
                      MemberStateName(member->member.state), member->member.address);
       } else if (auto* revoked = std::get_if<RevocationsChanged>(&action)) {
         trust_.Keep(revoked->list);
+        ExcludeExpelled();
+        deltas_changed |= stale_;
       } else if (std::holds_alternative<EvidenceChanged>(action)) {
         trust_.KeepEvidence(*core_);
+        ExcludeExpelled();
+        deltas_changed |= stale_;
       }
     }
     for (const Withdrawal& withdrawal : withdrawals) {
@@ -281,6 +294,16 @@ class GossipActor final : public Actor<Message> {
       }
     }
     return true;
+  }
+
+  // Also what members gave in sums that newer ones have replaced since, and after a crash between
+  // hearing of a member and acting on it.
+  void ExcludeExpelled() {
+    for (const NodeId& id : options_.model->Contributors()) {
+      if (core_->StandingOf(id) != MemberStanding::kGood) {
+        BeginAnew(id);
+      }
+    }
   }
 
   void BeginAnew(const NodeId& without) {
@@ -433,7 +456,7 @@ class GossipActor final : public Actor<Message> {
   }
 
   void OfferCentroids(Context& context) {
-    if (options_.centroids != nullptr && CheckMayContribute(options_.gossip.certificate).ok()) {
+    if (options_.centroids != nullptr && CheckMayContribute(core_->certificate()).ok()) {
       Perform("noised centroids could not be offered",
               own_patterns_.OfferCentroids(*options_.centroids, *core_, Now()), context);
     }

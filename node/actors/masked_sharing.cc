@@ -115,7 +115,13 @@ void MaskedSharing::Load() {
     return;
   }
   for (MaskedMean& mean : *means) {
-    means_.Add(std::move(mean));
+    // Of another model, frame or rank it could not count, and would keep out what its members say.
+    const absl::Status fits = CheckAdapterUpdate(mean.update, RulesOf(options_.layout));
+    if (fits.ok()) {
+      means_.Add(std::move(mean));
+    } else {
+      spdlog::info("the masked sum of round {} counts no more: {}", mean.round, MessageOf(fits));
+    }
   }
 }
 
@@ -215,7 +221,7 @@ void MaskedSharing::Announce(Turn& turn) {
 bool MaskedSharing::TakesPart(size_t members, Turn& turn) {
   bool refusal = false;
   view_.waits = MayTakePart(members, turn, &refusal);
-  if (refusal) {
+  if (refusal || view_.waits.ok()) {
     options_.release->Refuse(view_.waits);
   }
   return view_.waits.ok();

@@ -46,6 +46,12 @@ void OwnPatterns::TakeBackCentroids(GossipCore& core, Actions* actions) {
   releases_.Forget(gone);
 }
 
+Actions OwnPatterns::TakeBackCentroids(GossipCore& core) {
+  Actions actions;
+  TakeBackCentroids(core, &actions);
+  return actions;
+}
+
 absl::Status OwnPatterns::OfferCentroid(SharedPattern pattern,
                                         const std::vector<Contributor>& contributors,
                                         GossipCore& core, Instant now, Actions* actions) {

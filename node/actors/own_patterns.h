@@ -75,6 +75,8 @@ class OwnPatterns {
   // before. Nothing under another tier than `dp`, or where none is due; what `centroids` refuses it
   // notes itself.
   absl::StatusOr<Actions> OfferCentroids(DpCentroids& centroids, GossipCore& core, Instant now);
+  // Takes back those that peers can get.
+  Actions TakeBackCentroids(GossipCore& core);
   // What would be offered next under `tier`.
   absl::StatusOr<OwnCores> NextDelta(ConsentTier tier, Instant now) const;
   // The patterns that would be under `public`, in order of id. The errors of the store.

@@ -18,6 +18,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/daf/adapter_delta.h"
+#include "federation/limits.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "node/actors/dp_centroids.h"
 #include "node/actors/pattern_payload.h"
@@ -94,6 +95,10 @@ absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const Nod
   pattern.origin = origin;
   pattern.created_ms = shared.created_ms;
   pattern.updated_ms = shared.created_ms;
+  if (IsNoised(shared)) {
+    // With its item: later its sender has no item to take back.
+    pattern.expires_ms = shared.created_ms + limits::kItemLifeMillis;
+  }
   const auto core = std::ranges::find_if(shared.cores, [&](const CoreDelta& candidate) {
     return candidate.target == frame.target && candidate.bank == shared.bank;
   });

@@ -109,6 +109,19 @@ void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* m
   message->mutable_accepted_items()->insert(view.accepted.begin(), view.accepted.end());
 }
 
+ResidualPrivacy ResidualOf(const FederationView& view, bool plain) {
+  ResidualPrivacy residual{.releases = view.release->releases,
+                           .epsilon = view.release->spent_epsilon,
+                           .delta = view.release->delta,
+                           .plain = plain,
+                           .sums = view.tier == ConsentTier::kMasked};
+  if (view.centroids && view.centroids->releases > 0) {
+    residual.releases += view.centroids->releases;
+    residual.epsilon = view.centroids->spent_epsilon;  // with that of updates
+  }
+  return residual;
+}
+
 bool IsTier(pattern::v1::SharingTier tier) {
   return tier >= pattern::v1::SHARING_TIER_PRIVATE && tier <= pattern::v1::SHARING_TIER_PUBLIC;
 }
@@ -395,10 +408,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     const auto finish = [this, reactor, stored, response](
                             const absl::StatusOr<FederationView>& view, bool plain) {
       if (view.ok() && view->release && !response->consent().sharing()) {
-        response->set_residual(ResidualStatement({.releases = view->release->releases,
-                                                  .epsilon = view->release->spent_epsilon,
-                                                  .delta = view->release->delta,
-                                                  .plain = plain}));
+        response->set_residual(ResidualStatement(ResidualOf(*view, plain)));
       }
       lane_.Leave();
       reactor->Finish(ToRpcStatus(*stored));

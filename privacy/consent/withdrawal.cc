@@ -167,6 +167,9 @@ std::string ResidualStatement(const ResidualPrivacy& residual) {
         "epsilon {:.3f} at delta {:.1e} allows, which was spent before and is not given back.",
         residual.releases, residual.epsilon, residual.delta);
   }
+  if (residual.releases > 0 && residual.sums) {
+    said += " A masked sum of several nodes that it is part of stays as it is.";
+  }
   if (residual.plain) {
     said += fmt::format(
         "{}Plain items left this node or may have left it; others are asked to drop them and "

@@ -56,6 +56,7 @@ struct ResidualPrivacy {
   double epsilon = 0;     // spent on them so far
   double delta = 0;
   bool plain = false;  // plain items left or may have left, too: no epsilon bounds those
+  bool sums = false;   // shares of masked sums may have left, which cannot be taken out of these
 };
 
 // One sentence for whoever withdrew, with the figures.

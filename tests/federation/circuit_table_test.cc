@@ -94,6 +94,39 @@ TEST_F(CircuitTableTest, WhatItDoesNotKnowOfAFrameIsNotPassedOn) {
   EXPECT_EQ(std::get<SendFrame>(actions.at(0)).frame->relay_frame().ByteSizeLong(), 5U);
 }
 
+// Found by review: the number of the other link may take more bytes, and whoever got the frame
+// ended its link to the relay for it.
+TEST_F(CircuitTableTest, AFrameThatItsNumberMakesTooLargeIsNotPassedOn) {
+  ASSERT_TRUE(Open({1, 5}, {2, 300}, 1, 2).ok());
+  federation::v1::Frame frame;
+  RelayFrame* const relayed = frame.mutable_relay_frame();
+  relayed->set_circuit(5);
+  relayed->set_sealed(std::string(limits::kMaxFrameBytes, 'x'));
+  relayed->mutable_sealed()->resize(2 * limits::kMaxFrameBytes - frame.ByteSizeLong());
+  ASSERT_EQ(frame.ByteSizeLong(), limits::kMaxFrameBytes);
+  EXPECT_EQ(ReasonOf(table_.Pass({1, 5}, *relayed, now_)), reasons::kLimitExceeded);
+  EXPECT_THAT(outbox_.Take(), IsEmpty());
+  relayed->mutable_sealed()->pop_back();
+  relayed->set_seq(1);
+  relayed->mutable_sealed()->resize(relayed->sealed().size() - 3);
+  EXPECT_TRUE(table_.Pass({1, 5}, *relayed, now_).ok());
+  EXPECT_EQ(outbox_.Take().size(), 1U);
+}
+
+// Found by review: the end counts such a frame once, so that half of it stayed under way for ever.
+TEST_F(CircuitTableTest, AFrameThatComesTwiceIsPassedOnOnce) {
+  ASSERT_TRUE(Open({1, 1}, {2, 1}, 1, 2).ok());
+  for (uint64_t seq = 0; seq < 200; ++seq) {
+    RelayFrame frame;
+    frame.set_seq(seq);
+    frame.set_sealed("x");
+    ASSERT_TRUE(table_.Pass({1, 1}, frame, now_).ok());
+    ASSERT_TRUE(table_.Pass({1, 1}, frame, now_).ok());
+    EXPECT_EQ(outbox_.Take().size(), 1U) << seq;
+    table_.Acknowledge({2, 1}, seq + 1, now_);
+  }
+}
+
 TEST_F(CircuitTableTest, LimitsCircuitsOfALinkAndOfTheNode) {
   for (uint32_t i = 1; i <= limits::kMaxCircuitsOfLink; ++i) {
     ASSERT_TRUE(Open({1, i}, {1 + i, 1}, 1, 1 + i).ok());
@@ -160,7 +193,7 @@ TEST_F(CircuitTableTest, AnEndThatTakesNothingHasAWindowUnderWay) {
 TEST_F(CircuitTableTest, FramesWaitBehindThoseThatCameBefore) {
   ASSERT_TRUE(Open({1, 1}, {2, 1}, 1, 2).ok());
   while (table_.queued_bytes() == 0) {
-    ASSERT_TRUE(Pass({1, 1}, 128 << 10).ok());
+    ASSERT_TRUE(Pass({1, 1}, (128 << 10) - 64).ok());
   }
   const uint64_t waiting = seq_ - 1;
   ASSERT_TRUE(Pass({1, 1}, 1).ok()) << "for which there is room";

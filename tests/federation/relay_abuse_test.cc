@@ -118,6 +118,31 @@ class RelayAbuseTest : public testing::Test {
   const NodeId stranger_ = NodeKey::FromSeed(SeedOf(9)).id();
 };
 
+// Found by review: a relay does not know at once that a circuit ended. What was under way then
+// counted as its flood.
+TEST_F(RelayAbuseTest, FramesOfACircuitThatEndedAreNoFloodOfTheRelay) {
+  FarEnd far(target_, relay_, 5, 1);
+  ASSERT_EQ(far.Open(far.key().id()).closed, "");
+  Frame close;
+  close.mutable_relay_close()->set_circuit(1);
+  ASSERT_EQ(relay_.Send(close).closed, "");
+  Frame stray;
+  stray.mutable_relay_frame()->set_circuit(1);
+  stray.mutable_relay_frame()->set_sealed("x");
+  const double score = target_.core().ScoreOf(relay_.key().id());
+  for (double sent = 0; sent < limits::kFrameBurst + 1; ++sent) {
+    ASSERT_EQ(relay_.Send(stray).closed, "") << sent;
+  }
+  EXPECT_EQ(target_.core().ScoreOf(relay_.key().id()), score);
+  // Of a circuit that never was they are.
+  stray.mutable_relay_frame()->set_circuit(99);
+  std::string closed;
+  for (double sent = 0; sent < limits::kFrameBurst + 1 && closed.empty(); ++sent) {
+    closed = relay_.Send(stray).closed;
+  }
+  EXPECT_EQ(closed, reasons::kLimitExceeded);
+}
+
 TEST_F(RelayAbuseTest, AnHonestOneBringsALink) {
   FarEnd far(target_, relay_, 2, 1);
   EXPECT_EQ(CloseReason(far.Open(far.key().id())), "");

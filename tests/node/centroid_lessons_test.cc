@@ -90,21 +90,22 @@ TEST_F(CentroidLessonsTest, OnlyLessonsThatMayLeaveAreGathered) {
   put("alice", [](Trajectory*) {});
   put("alice", learned_in(PatternId{1}));
   put("bob", [](Trajectory*) {});
+  // Patterns merge and go by what other lessons say, so they decide of none.
   put("alice", learned_in(PatternId{2}));  // made private
-  put("alice", learned_in(PatternId{3}));  // removed
+  put("alice", learned_in(PatternId{3}));  // removed or evicted
   put("alice", [](Trajectory* trajectory) { trajectory->accepted = false; });
   put("alice", [](Trajectory* trajectory) { trajectory->embedded_by = "another model"; });
   put("alice", [](Trajectory* trajectory) { trajectory->embedding.pop_back(); });
   put("carol", [](Trajectory*) {});  // was never asked
   const CentroidLessons all =
       GatherCentroidLessons(services, *book_, 0.7F, clock_.WallMillis()).value();
-  EXPECT_EQ(all.embeddings.size(), 3u);
+  EXPECT_EQ(all.embeddings.size(), 5u);
   EXPECT_EQ(all.contributors.size(), 2u);
   EXPECT_EQ(all.left_out, 1u);
   Say("bob", 0);
   const CentroidLessons fewer =
       GatherCentroidLessons(services, *book_, 0.7F, clock_.WallMillis()).value();
-  EXPECT_EQ(fewer.embeddings.size(), 2u);
+  EXPECT_EQ(fewer.embeddings.size(), 4u);
   EXPECT_EQ(fewer.left_out, 2u);
 }
 
