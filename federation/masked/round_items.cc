@@ -134,9 +134,9 @@ std::map<Digest, masking::Clique> MaskedRoundItems::Named(uint8_t attempt) const
 std::vector<masking::Clique> MaskedRoundItems::Agreed(uint8_t attempt) const {
   std::vector<masking::Clique> agreed;
   for (auto& [hash, set] : Named(attempt)) {
-    if (std::ranges::all_of(set.members, [&, &hash = hash](const masking::CliqueMember& member) {
+    if (std::ranges::all_of(set.members, [&, &name = hash](const masking::CliqueMember& member) {
           const MaskStatements said = Of(attempt, member.id);
-          return said.set && said.set_hash == hash;
+          return said.set && said.set_hash == name;
         })) {
       agreed.push_back(set);
     }
@@ -147,8 +147,8 @@ std::vector<masking::Clique> MaskedRoundItems::Agreed(uint8_t attempt) const {
 std::vector<masking::Clique> MaskedRoundItems::Complete(uint8_t attempt) const {
   std::vector<masking::Clique> complete;
   for (auto& [hash, set] : Named(attempt)) {
-    if (std::ranges::all_of(set.members, [&, &hash = hash](const masking::CliqueMember& member) {
-          return Of(attempt, member.id).shared_with == hash;
+    if (std::ranges::all_of(set.members, [&, &name = hash](const masking::CliqueMember& member) {
+          return Of(attempt, member.id).shared_with == name;
         })) {
       complete.push_back(set);
     }
