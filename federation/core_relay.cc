@@ -47,11 +47,11 @@ Actions GossipCore::State::TakeActions() {
         send != nullptr && RelayedLinks::IsRelayed(send->link)) {
       const auto circuit = relayed.CircuitOf(send->link);
       auto wrapped = relayed.Wrap(send->link, *send->frame);
-      if (wrapped) {
-        *send = {.link = circuit->link,
-                 .frame = std::make_shared<const Frame>(*std::move(wrapped))};
+      if (!wrapped) {
+        return true;
       }
-      return !wrapped.has_value();
+      *send = {.link = circuit->link, .frame = std::make_shared<const Frame>(*std::move(wrapped))};
+      return false;
     }
     if (auto* close = std::get_if<CloseLink>(&action);
         close != nullptr && RelayedLinks::IsRelayed(close->link)) {

@@ -59,6 +59,7 @@ class EvidenceBacklog {
   }
   std::vector<LinkId> links() const {
     std::vector<LinkId> links;
+    links.reserve(waiting_.size());
     for (const auto& [link, proofs] : waiting_) {
       links.push_back(link);
     }

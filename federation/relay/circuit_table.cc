@@ -204,6 +204,7 @@ std::vector<CircuitEnd> CircuitTable::LinkDown(LinkId link) {
 std::vector<CircuitEnd> CircuitTable::Tick(TimePoint now) {
   std::vector<CircuitEnd> idle;
   std::vector<uint64_t> order;
+  order.reserve(circuits_.size());
   for (const auto& [id, circuit] : circuits_) {
     order.push_back(id);
   }
