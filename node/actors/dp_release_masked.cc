@@ -64,6 +64,7 @@ absl::StatusOr<PreparedInput> DpRelease::PrepareMasked(AdapterUpdate* update,
                              .random = options_.random,
                              .now_ms = options_.clock->WallMillis()};
   std::vector<std::span<float>> banks;
+  banks.reserve(update->banks.size());
   for (BankValues& bank : update->banks) {
     banks.emplace_back(bank.values);
   }

@@ -294,7 +294,7 @@ absl::StatusOr<MaskedSteps> MaskedSharing::Answer(const MaskInputWanted& wanted,
   // As it is now: who took a consent back since the key was given is not in it.
   ASSIGN_OR_RETURN(OwnCores own, options_.next_update(turn.now));
   if (own.update.banks.empty()) {
-    const absl::Status nothing = NothingToShare(own);
+    absl::Status nothing = NothingToShare(own);
     options_.release->Refuse(nothing);
     return nothing;
   }
