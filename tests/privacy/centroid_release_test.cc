@@ -64,7 +64,7 @@ TEST_F(CentroidReleaseTest, IsReservedBeforeNoiseIsDrawnAndSpentBeforeItLeaves) 
 TEST_F(CentroidReleaseTest, AllPassesAndGroupsAreOneChargeOfTheUnitExample) {
   ASSERT_TRUE(Prepare().ok());
   ASSERT_EQ(world_.ledger.charges.size(), 1U);
-  const LedgerCharge& charge = world_.ledger.charges.front();
+  const LedgerCharge charge = world_.ledger.charges.front();
   EXPECT_EQ(charge.unit, PrivacyUnit::kExample);
   EXPECT_EQ(charge.mechanism, PrivacyMechanism::kDiscreteGaussian);
   const double pass = dp::GaussianRho(terms_.centroids.grid.NoiseMultiplier());
