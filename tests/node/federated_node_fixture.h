@@ -7,7 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "federation/daf/adapter_delta.h"
+#include "inference/adapter/bank.h"
+#include "inference/adapter/frame.h"
+#include "inference/package/model_package.h"
 #include "tests/node/node_fixture.h"
 
 namespace ruvd {
@@ -63,6 +68,16 @@ class FederatedNodeTest : public NodeTest {
     const absl::Status rated = Rate(request, &response);
     ASSERT_TRUE(rated.ok()) << rated;
     ASSERT_TRUE(response.learned()) << response.explanation();
+  }
+  // An update of a peer that changes next to nothing, so that every gate takes it.
+  AdapterDelta SmallDelta() const {
+    const Frame frame = RandomFrame(*LoadModelPackage(config_.model.path)->model,
+                                    config_.federation.core_rank, config_.federation.frame_seed)
+                            .value();
+    return {.cores = {{.target = frame.target,
+                       .bank = static_cast<uint32_t>(BankOf(1)),
+                       .rank = static_cast<uint32_t>(frame.rank),
+                       .values = std::vector<float>(16, 1e-3F)}}};
   }
   admin::v1::GetConsentResponse Consent() {
     admin::v1::GetConsentResponse response;

@@ -106,13 +106,7 @@ TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
       liar.core()
           .SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, now.wall_ms, liar_key_), now)
           .ok());
-  const Frame frame = RandomFrame(*LoadModelPackage(config_.model.path)->model,
-                                  config_.federation.core_rank, config_.federation.frame_seed)
-                          .value();
-  const AdapterDelta delta{.cores = {{.target = frame.target,
-                                      .bank = static_cast<uint32_t>(BankOf(1)),
-                                      .rank = static_cast<uint32_t>(frame.rank),
-                                      .values = std::vector<float>(16, 1e-3F)}}};
+  const AdapterDelta delta = SmallDelta();
   int step = 0;
   EXPECT_TRUE(liar.TakePartUntil(
       node_->federation_address(), std::chrono::minutes(2),

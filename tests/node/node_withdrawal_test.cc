@@ -94,13 +94,7 @@ TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
       peer.core()
           .SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, now.wall_ms, peer_key_), now)
           .ok());
-  const Frame frame = RandomFrame(*LoadModelPackage(config_.model.path)->model,
-                                  config_.federation.core_rank, config_.federation.frame_seed)
-                          .value();
-  const AdapterDelta delta{.cores = {{.target = frame.target,
-                                      .bank = static_cast<uint32_t>(BankOf(1)),
-                                      .rank = static_cast<uint32_t>(frame.rank),
-                                      .values = std::vector<float>(16, 1e-3F)}}};
+  const AdapterDelta delta = SmallDelta();
   SharedPattern pattern{.id = {7}, .quality = 1, .examples = 10, .created_ms = now.wall_ms};
   pattern.centroid.assign(PeerConfig().pattern_rules.dimension, 0);
   pattern.centroid[0] = 1;
