@@ -41,7 +41,7 @@ class AdmissionOffice {
   absl::StatusOr<Invitation> Invite(uint32_t roles, int64_t lifetime_ms);
   // The word that whoever sees `certificate` talks to this authority.
   JoinWelcome Welcome(const JoinWelcome::Nonce& nonce, const Digest& certificate) const;
-  // Uses the token up. Errors of JoinTokens::Redeem.
+  // Uses the token up. NODE_REVOKED, errors of JoinTokens::Redeem and of reading the list.
   absl::StatusOr<AdmissionCert> Admit(const JoinRequest& request);
   // A new certificate in place of one that is still good. Errors of RenewCertificate and of
   // RevocationFile::Load.

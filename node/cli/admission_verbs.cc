@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "node/api/tls.h"
 #include "node/cli/api_channel.h"
@@ -28,6 +29,7 @@
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
 #include "node/config/config.h"
+#include "privacy/reasons.h"
 #include "privacy/sodium.h"
 #include "ruvd/admission/v1/admission.grpc.pb.h"
 
@@ -112,6 +114,14 @@ std::string PathIn(const std::string& folder, const char* file) {
 absl::Status Join(CommandContext& context, const JoinFlags& flags) {
   InitSodium();
   ASSIGN_OR_RETURN(const JoinInvitation invitation, JoinInvitation::Parse(flags.token));
+  RETURN_IF_ERROR(CheckNodeName(flags.name));
+  if (const auto present = KeptCertificate(flags.data_dir);
+      present && ClusterIdOf(present->issuer) != invitation.cluster) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateForeign,
+                 "{} is of another cluster than the token; join with an empty folder, or ask that "
+                 "cluster's operator for a token",
+                 flags.data_dir);
+  }
   RETURN_IF_ERROR(MakeDataFolder(flags.data_dir));
   ASSIGN_OR_RETURN(const NodeKey key, NodeKey::LoadOrCreate(PathIn(flags.data_dir, kNodeKeyFile)));
   ASSIGN_OR_RETURN(const AdmissionCert certificate,
@@ -120,7 +130,7 @@ absl::Status Join(CommandContext& context, const JoinFlags& flags) {
       WriteFileAtomically(PathIn(flags.data_dir, kNodeCertificateFile), certificate.Encode()));
   NodeConfig config;
   config.node.name = flags.name;
-  config.node.data_dir = flags.data_dir;
+  config.node.data_dir = AbsolutePath(flags.data_dir);
   config.federation.enabled = true;
   config.federation.authority = ToHex(certificate.issuer);
   config.federation.seeds = {flags.address};
@@ -193,7 +203,9 @@ absl::StatusOr<std::string> IdOfMember(CommandContext& context, const std::strin
   }
   if (id.empty()) {
     return UsageError(
-        fmt::format("no member is called {}; `ruvd members` lists names and ids", text));
+        fmt::format("no member that this node has seen since its start is called {}; `ruvd "
+                    "members` lists names and ids, and an id of 64 digits works unseen",
+                    text));
   }
   return FromHex(id).value_or("");
 }
@@ -207,8 +219,8 @@ absl::Status Revoke(CommandContext& context, const std::string& node) {
     context.out << ToJsonLine(response);
   } else {
     context.out << fmt::format(
-        "revoked for ever; list {} names {} node(s). This node refuses them from now on, others "
-        "once the list has reached them over a link that opens\n",
+        "revoked for ever; list {} names {} node(s). This node refuses them from now on; others "
+        "hear of it at once over open links, or with the next link that they open\n",
         response.number(), response.revoked());
   }
   return absl::OkStatus();

@@ -41,7 +41,7 @@ absl::Status Show(CommandContext& context, const ConfigFlags& flags, bool with_o
 absl::Status Check(CommandContext& context, const ConfigFlags& flags) {
   ASSIGN_OR_RETURN(const NodeConfig config, flags.Load(context, nullptr));
   RETURN_IF_ERROR(CheckConfig(config));
-  context.out << "the configuration is complete\n";
+  context.out << "the configuration is complete; files that it names are read at the start\n";
   return absl::OkStatus();
 }
 
@@ -61,7 +61,8 @@ void AddConfigVerbs(VerbTable& verbs) {
 
   auto check = std::make_shared<ConfigFlags>();
   CLI::App& check_verb =
-      verbs.Add("config check", kGroup, "Whether a node could start with it",
+      verbs.Add("config check", kGroup,
+                "Whether every key that a node needs is set, and none contradicts another",
                 [check](CommandContext& context) { return Check(context, *check); });
   check->AddTo(check_verb);
 }

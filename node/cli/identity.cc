@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
@@ -31,6 +32,22 @@ absl::Status MakeDataFolder(const std::string& path) {
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kFileUnwritable,
                "cannot make the folder {}: {}; name another with --data-dir", path,
                std::strerror(errno));
+}
+
+std::string AbsolutePath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+std::optional<AdmissionCert> KeptCertificate(const std::string& data_dir) {
+  const auto bytes =
+      ReadFile(std::filesystem::path(data_dir) / kNodeCertificateFile, AdmissionCert::kBytes);
+  if (!bytes.ok()) {
+    return std::nullopt;
+  }
+  auto certificate = AdmissionCert::Parse(AsBytes(*bytes));
+  return certificate.ok() ? std::make_optional(*std::move(certificate)) : std::nullopt;
 }
 
 absl::Status IssueCertificate(const ClusterAuthority& authority, const CertificateRequest& request,

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -20,6 +21,12 @@ inline constexpr char kConfigFile[] = "ruvd.toml";
 
 // Makes the folder with mode 0700; one that exists stays as it is.
 absl::Status MakeDataFolder(const std::string& path);
+
+// The same folder whatever the working directory is later, as a configuration must name it.
+std::string AbsolutePath(const std::string& path);
+
+// The certificate in a data folder; nothing where there is none or it is damaged.
+std::optional<AdmissionCert> KeptCertificate(const std::string& data_dir);
 
 struct CertificateRequest {
   PublicKey node_key{};

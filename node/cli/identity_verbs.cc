@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/reasons.h"
 #include "base/status.h"
 #include "node/cli/command.h"
 #include "node/cli/identity.h"
@@ -17,6 +19,7 @@
 #include "node/cli/verbs.h"
 #include "node/config/config.h"
 #include "privacy/identity/admission.h"
+#include "privacy/reasons.h"
 #include "privacy/sodium.h"
 
 namespace ruvd {
@@ -43,6 +46,46 @@ std::string InFolder(const std::string& folder, const char* file) {
   return std::filesystem::path(folder) / file;
 }
 
+absl::Status MemberAlready(const std::string& folder, std::string_view why) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateForeign,
+               "{} {}; nothing was changed. Put that authority's {} back there, or found another "
+               "cluster in an empty folder",
+               folder, why, kAuthorityKeyFile);
+}
+
+// Founding must not take a node out of the cluster that it is in.
+absl::Status CheckMayFound(const InitFlags& flags) {
+  const std::string config = InFolder(flags.data_dir, kConfigFile);
+  const std::string authority = InFolder(flags.data_dir, kAuthorityKeyFile);
+  std::string own;  // hexadecimal; empty: it is to be made
+  if (std::filesystem::exists(authority)) {
+    ASSIGN_OR_RETURN(const ClusterAuthority present, ClusterAuthority::Load(authority));
+    own = ToHex(present.public_key());
+  }
+  if (std::filesystem::exists(config)) {
+    ASSIGN_OR_RETURN(const NodeConfig present, LoadConfig(config, {}, {}, nullptr));
+    if (!present.federation.authority.empty() && present.federation.authority != own) {
+      return MemberAlready(flags.data_dir,
+                           fmt::format("is of the cluster whose authority {} names", config));
+    }
+  }
+  const std::optional<AdmissionCert> present = KeptCertificate(flags.data_dir);
+  if (!present) {
+    return absl::OkStatus();
+  }
+  if (ToHex(present->issuer) != own) {
+    return MemberAlready(flags.data_dir, fmt::format("holds a certificate of another authority, {}",
+                                                     kNodeCertificateFile));
+  }
+  if (present->name != flags.name) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "the node in {} is called {}, which its peers know it by; give --name {}, or make "
+                 "another node in an empty folder",
+                 flags.data_dir, present->name, present->name);
+  }
+  return absl::OkStatus();
+}
+
 // Makes the authority and the certificate of its first node; the authority's public key in hex.
 absl::StatusOr<std::string> FoundCluster(const InitFlags& flags, const NodeKey& key) {
   ASSIGN_OR_RETURN(const ClusterAuthority authority,
@@ -61,7 +104,7 @@ absl::Status WriteConfig(const InitFlags& flags, const std::string& authority,
   }
   NodeConfig config;
   config.node.name = flags.name;
-  config.node.data_dir = flags.data_dir;
+  config.node.data_dir = AbsolutePath(flags.data_dir);
   config.federation.enabled = !authority.empty();
   config.federation.authority = authority;
   return WriteFileAtomically(path, ConfigToToml(config));
@@ -69,7 +112,11 @@ absl::Status WriteConfig(const InitFlags& flags, const std::string& authority,
 
 absl::Status Init(CommandContext& context, const InitFlags& flags) {
   InitSodium();
+  RETURN_IF_ERROR(CheckNodeName(flags.name));
   RETURN_IF_ERROR(MakeDataFolder(flags.data_dir));
+  if (flags.authority) {
+    RETURN_IF_ERROR(CheckMayFound(flags));
+  }
   ASSIGN_OR_RETURN(const NodeKey key,
                    NodeKey::LoadOrCreate(InFolder(flags.data_dir, kNodeKeyFile)));
   std::string authority;

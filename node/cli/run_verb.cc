@@ -166,7 +166,7 @@ void AddTokenFlags(CLI::App& verb, RunFlags& flags) {
   AddFlag(verb, flags, "--no-repeat-ngram", &Sampling::set_no_repeat_ngram,
           "So many tokens in a row never twice; 0 is off");
   AddFlag(verb, flags, "--logprobs", &Sampling::set_logprobs,
-          "With --json: log-probabilities, and of so many likeliest tokens");
+          "With --format json: log-probabilities, and of so many likeliest tokens");
   AddFlag(verb, flags, "--seed", &Sampling::set_seed, "Equal seeds give equal text");
   verb.add_option("--stop", flags.stop, "End before this text; may be repeated")
       ->allow_extra_args(false);

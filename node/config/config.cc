@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/reasons.h"
@@ -19,7 +20,8 @@
 namespace ruvd {
 namespace {
 
-// Variables of ours that are no configuration keys have no "__": RUVD_SERVER.
+// Variables of ours that are no configuration keys have no "__": RUVD_SERVER. One that would be a
+// key with two underscores is a slip.
 constexpr std::string_view kVariablePrefix = "RUVD_";
 constexpr std::string_view kVariableSeparator = "__";
 
@@ -53,6 +55,16 @@ const ConfigKey* KeyOfVariable(std::string_view variable) {
   return found == keys.end() ? nullptr : &*found;
 }
 
+// The key's variable that `variable` lacks an underscore of; empty if it is none.
+std::string WithSeparator(std::string_view variable) {
+  for (const ConfigKey& key : ConfigKeys()) {
+    if (variable == absl::StrReplaceAll(key.variable(), {{kVariableSeparator, "_"}})) {
+      return key.variable();
+    }
+  }
+  return "";
+}
+
 std::string SuggestVariable(std::string_view variable) {
   std::vector<std::string> names;
   names.reserve(ConfigKeys().size());
@@ -65,8 +77,13 @@ std::string SuggestVariable(std::string_view variable) {
 absl::Status ApplyEnvironment(const std::vector<std::pair<std::string, std::string>>& environment,
                               NodeConfig* config, ConfigOrigins* origins) {
   for (const auto& [variable, text] : environment) {
-    if (!variable.starts_with(kVariablePrefix) ||
-        variable.find(kVariableSeparator) == std::string::npos) {
+    if (!variable.starts_with(kVariablePrefix)) {
+      continue;
+    }
+    if (variable.find(kVariableSeparator) == std::string::npos) {
+      if (const std::string meant = WithSeparator(variable); !meant.empty()) {
+        return UnknownKey("environment", variable, fmt::format("; did you mean {}?", meant));
+      }
       continue;
     }
     const ConfigKey* key = KeyOfVariable(variable);

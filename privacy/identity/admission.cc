@@ -23,13 +23,8 @@ absl::Status Invalid(std::string_view what) {
                "admission certificate {}; ask the cluster's operator for a new one", what);
 }
 
-bool NameIsGood(std::string_view name) {
-  return !name.empty() && name.size() <= limits::kMaxNodeNameBytes &&
-         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 127; });
-}
-
 absl::Status CheckFields(const AdmissionCert& cert) {
-  if (!NameIsGood(cert.name)) {
+  if (!CheckNodeName(cert.name).ok()) {
     return Invalid("has no name of 1 to 32 printable characters");
   }
   if (cert.roles == 0 || (cert.roles & ~roles::kAll) != 0) {
@@ -57,6 +52,17 @@ std::string EncodeSigned(const AdmissionCert& cert) {
 }
 
 }  // namespace
+
+absl::Status CheckNodeName(std::string_view name) {
+  if (!name.empty() && name.size() <= limits::kMaxNodeNameBytes &&
+      std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 127; })) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+               "a node's name is 1 to {} printable characters without spaces; give another one "
+               "with --name",
+               limits::kMaxNodeNameBytes);
+}
 
 ClusterId ClusterIdOf(const PublicKey& issuer) {
   constexpr std::string_view kDomain("RUVDLLM-CLUSTER-v1\0", 19);

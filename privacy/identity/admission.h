@@ -31,6 +31,9 @@ using ClusterId = Digest;
 
 ClusterId ClusterIdOf(const PublicKey& issuer);
 
+// INVALID_ARGUMENT unless it is 1 to kMaxNodeNameBytes printable ASCII characters without spaces.
+absl::Status CheckNodeName(std::string_view name);
+
 // The issuer's statement that a key belongs to the cluster. Fixed layout of kBytes bytes, given in
 // docs/wire-format.md. A plain value.
 struct AdmissionCert {

@@ -106,8 +106,9 @@ absl::StatusOr<std::string> JoinTokens::Issue(uint32_t roles, int64_t now_ms, in
   const JoinGrant grant = {.roles = roles, .issued_ms = now_ms, .expires_ms = now_ms + lifetime_ms};
   if (lifetime_ms > limits::kMaxTokenMillis || !WellFormed(grant)) {
     return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
-                 "a join token of roles {} for {} ms; give known roles and at most 24 hours", roles,
-                 lifetime_ms);
+                 "a join token for {:.1f} hours with roles {}; give more than 0 and at most 24 "
+                 "hours, and known roles",
+                 static_cast<double>(lifetime_ms) / 3.6e6, roles);
   }
   std::array<uint8_t, kSecretBytes> secret{};
   SecureRandomBytes(secret);

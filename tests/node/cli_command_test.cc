@@ -244,6 +244,45 @@ TEST_F(CliCommandTest, InitMakesANodeThatItsAuthorityVouchesFor) {
   EXPECT_THAT(ErrorText(), HasSubstr("[FILE_NOT_FOUND]"));
 }
 
+TEST_F(CliCommandTest, FoundingAgainTookANodeOutOfItsCluster) {
+  const std::string data = folder_ / "node";
+  const std::string certificate = data + "/" + kNodeCertificateFile;
+  const auto init = [&](const std::string& name) {
+    return Run({"init", "--data-dir", data, "--name", name, "--authority"});
+  };
+  ASSERT_EQ(init("alpha"), 0) << err_.str();
+  EXPECT_EQ(init("alpha"), 0) << "the same again: " << err_.str();
+  EXPECT_EQ(init("beta"), 1);
+  EXPECT_THAT(ErrorText(), HasSubstr("give --name alpha"));
+
+  // Its operator keeps the authority's key elsewhere.
+  const std::string before = ReadFile(certificate, 4096).value();
+  std::filesystem::rename(data + "/" + kAuthorityKeyFile, folder_ / "offline");
+  EXPECT_EQ(init("alpha"), 1);
+  EXPECT_THAT(ErrorText(), HasSubstr("[CERTIFICATE_FOREIGN]"));
+  EXPECT_FALSE(std::filesystem::exists(data + "/" + kAuthorityKeyFile));
+  EXPECT_EQ(ReadFile(certificate, 4096).value(), before);
+  std::filesystem::remove(data + "/" + kConfigFile);
+  EXPECT_EQ(init("alpha"), 1) << "nor by the certificate alone";
+}
+
+TEST_F(CliCommandTest, ARelativeFolderWasAnotherOneForWhoeverStartedElsewhere) {
+  const std::string relative = std::filesystem::relative(folder_ / "node");
+  ASSERT_EQ(Run({"init", "--data-dir", relative, "--name", "alpha"}), 0) << err_.str();
+  const auto config = LoadConfig(folder_ / "node" / kConfigFile, {}, {}, nullptr);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(std::filesystem::path(config->node.data_dir).is_absolute());
+  EXPECT_TRUE(std::filesystem::equivalent(config->node.data_dir, folder_ / "node"));
+}
+
+TEST_F(CliCommandTest, ANameThatNoCertificateCanHoldIsRefusedFirst) {
+  for (const std::string& name : {std::string(), std::string(33, 'x'), std::string("a b")}) {
+    EXPECT_EQ(Run({"init", "--data-dir", folder_ / "node", "--name", name}), 1) << name;
+    EXPECT_THAT(ErrorText(), HasSubstr("1 to 32 printable characters"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "node"));
+}
+
 TEST_F(CliCommandTest, ModelBackendsSaysWhatIsUsedAndWhy) {
   ASSERT_EQ(Run({"model", "backends", "--format", "json"}), 0) << err_.str();
   const auto json = nlohmann::json::parse(out_.str());

@@ -103,6 +103,8 @@ TEST_F(ConfigLoadTest, UnknownKeysAnywhereNameTheClosestOne) {
   EXPECT_THAT(MessageOf(in_file), AllOf(HasSubstr("ruvd.toml:3"), HasSubstr("inference.thread;"),
                                         HasSubstr("did you mean inference.threads?")));
 
+  EXPECT_THAT(Refusal("", {{"RUVD_API_LISTEN", "127.0.0.1:1"}}).message(),
+              HasSubstr("did you mean RUVD_API__LISTEN?"));
   const absl::Status in_environment = Refusal("", {{"RUVD_MODEL__PTAH", "x"}});
   EXPECT_EQ(ReasonOf(in_environment), reasons::kUnknownConfigKey);
   EXPECT_THAT(MessageOf(in_environment),

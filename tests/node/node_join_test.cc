@@ -345,7 +345,7 @@ TEST_F(NodeJoinTest, ARevokedNodeIsOutAlsoAfterARestartAndPeersLearnIt) {
   Join("c", Token());
   StartOther("b", node_->federation_address());
   ASSERT_TRUE(Await([&] { return IsLinked(*node_, others_[0]->id()); }));
-  EXPECT_THAT(Run({"revoke", "nobody"}, 2), HasSubstr("no member is called nobody"));
+  EXPECT_THAT(Run({"revoke", "nobody"}, 2), HasSubstr("is called nobody"));
   EXPECT_THAT(Run({"revoke", others_[0]->id()}, 0), HasSubstr("list 1 names 1 node(s)"));
   EXPECT_TRUE(Await([&] { return !IsLinked(*node_, others_[0]->id()); }));
   // Another member hears of it when its link opens, and refuses b by itself.
@@ -401,6 +401,15 @@ TEST_F(AdmissionOfficeTest, ATokenEndsWithItsTime) {
   const auto certificate = office_->Admit(Request(invitation));
   ASSERT_TRUE(certificate.ok()) << certificate.status();
   EXPECT_EQ(certificate->roles, roles::kMember);
+}
+
+TEST_F(AdmissionOfficeTest, ARevokedKeyWasAdmittedByATokenThatItUsedUp) {
+  const Invitation invitation = office_->Invite(roles::kMember, kHour).value();
+  ASSERT_TRUE(office_->Revoke(key_.id()).ok());
+  EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kNodeRevoked);
+  const NodeKey other = NodeKey::Generate();
+  EXPECT_TRUE(
+      office_->Admit(JoinRequest::Sign(invitation.text.token, "other", cluster_, other)).ok());
 }
 
 TEST_F(AdmissionOfficeTest, AListIsSignedAnewBeforeItIsOld) {
