@@ -158,6 +158,7 @@ bool GossipCore::State::ApplyRecords(
       of_ourselves = true;
     } else {
       newer.push_back(*members.records().Find(applied->id));
+      detector.OnRecord(applied->id);
     }
   }
   PassOnRecords(newer, open ? id : 0, now);

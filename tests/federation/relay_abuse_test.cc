@@ -14,7 +14,6 @@
 
 #include "base/reasons.h"
 #include "federation/limits.h"
-#include "federation/membership/suspicion.h"
 #include "federation/reasons.h"
 #include "federation/relay/relayed_links.h"
 #include "ruvd/federation/v1/federation.pb.h"
@@ -263,46 +262,6 @@ TEST_F(RelayAbuseTest, WhatAMemberSendsThroughARelayCountsAgainstIt) {
   EXPECT_THAT(far.Send(frame).refused, ElementsAre(reasons::kEnvelopeMalformed));
   EXPECT_LT(target_.core().ScoreOf(far.key().id()), 0);
   EXPECT_EQ(target_.core().ScoreOf(relay_.key().id()), 0);
-}
-
-// How often a node asks its only neighbour for help in finding out whether a member at this address
-// lives, of which it hears that it is suspected.
-size_t ChecksAfterRumour(const std::string& address) {
-  CoreUnderTest target;
-  TestPeer peer(target, 1, 7, SpeakNewest);
-  EXPECT_EQ(peer.Dial().closed, "");
-  const NodeKey suspect = NodeKey::FromSeed(SeedOf(5));
-  GossipConfig config = ConfigFor(suspect, 5);
-  config.listen_address = address;
-  const auto record =
-      (*GossipCore::Create(std::move(config), suspect, EntropyOf(5), 5, target.now()))->OwnRecord();
-  Frame delta;
-  *delta.mutable_member_delta()->add_records() = ToProto(record->envelope);
-  peer.Send(delta);
-  const Accusation accusation{.certificate = peer.local().certificate,
-                              .suspect = suspect.id(),
-                              .incarnation = record->record.incarnation};
-  const int64_t now_ms = target.now().wall_ms;
-  Frame rumour;
-  *rumour.mutable_suspicions()->add_accusations() =
-      ToProto(*peer.sealer().Seal(EnvelopePurpose::kMember, kBodySuspicion, 0,
-                                  EncodeAccusation(accusation), now_ms, now_ms + 60'000));
-  EXPECT_THAT(peer.Send(rumour).refused, IsEmpty());
-  Answers answers;
-  for (int tick = 0; tick < 12; ++tick) {
-    target.Advance(std::chrono::milliseconds(250));
-    answers.Add(target.core().OnTick(target.now()));
-  }
-  return static_cast<size_t>(std::ranges::count_if(answers.frames, [&](const Frame& frame) {
-    return frame.has_ping_request() && frame.ping_request().target() == Text(suspect.id());
-  }));
-}
-
-// Some look for themselves whether a suspect lives. Who could not dial it anyhow took that for its
-// silence, so that each suspicion of a member behind a firewall brought the next one.
-TEST(Suspicion, WhoCannotDialASuspectDoesNotSuspectItForThat) {
-  EXPECT_GT(ChecksAfterRumour("node-5:7000"), 0U);
-  EXPECT_EQ(ChecksAfterRumour(""), 0U);
 }
 
 }  // namespace
