@@ -215,10 +215,6 @@ absl::Status GossipCore::State::OnRelayOpen(Link& link, const federation::v1::Re
   if (leaving) {
     status = Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
                    "node is shutting down; ask another neighbour");
-  } else if (!link.circuits.Take(now.now)) {
-    status = Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                   "more than {} circuits a second over one link; ask later",
-                   limits::kCircuitsPerSecond);
   } else {
     status = *target == local.key->id() ? AcceptCircuit(link, end, *source, now)
                                         : CarryCircuit(link, end, *target, now);
@@ -232,6 +228,10 @@ absl::Status GossipCore::State::OnRelayOpen(Link& link, const federation::v1::Re
 
 absl::Status GossipCore::State::AcceptCircuit(Link& link, CircuitEnd end, const NodeId& source,
                                               Instant now) {
+  if (!link.openings.Take(source, now.now)) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "member begins too many of the circuits to this node over one link; ask later");
+  }
   if (Graylisted(source)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kGraylisted,
                  "this node takes no links of the member for what it did; see its log");
@@ -247,6 +247,11 @@ absl::Status GossipCore::State::AcceptCircuit(Link& link, CircuitEnd end, const 
 
 absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end, const NodeId& target,
                                              Instant now) {
+  if (!link.circuits.Take(now.now)) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "more than {} circuits a second over one link; ask later",
+                 limits::kCircuitsPerSecond);
+  }
   if (!local.relays) {
     return NoRelay("node carries no circuits");
   }

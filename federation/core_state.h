@@ -26,6 +26,7 @@
 #include "federation/membership/peer_scores.h"
 #include "federation/outbox.h"
 #include "federation/relay/circuit_table.h"
+#include "federation/relay/opening_shares.h"
 #include "federation/relay/relay_planner.h"
 #include "federation/relay/relayed_links.h"
 #include "federation/sealer.h"
@@ -51,7 +52,8 @@ struct GossipCore::State {
     TimePoint opened{};
     TokenBucket frames;
     TokenBucket recon;
-    TokenBucket circuits;       // that the peer begins over this link
+    TokenBucket circuits;       // that the peer begins over this link to others
+    OpeningShares openings;     // that others begin over it to this node
     TokenBucket strays;         // frames of circuits that ended while they were under way
     bool relays = false;        // the peer carries circuits
     uint32_t own_circuit = 0;   // the last that this node began over this link
