@@ -37,7 +37,9 @@ class RelayedLinks {
   // The frame that takes `frame` to the relay; nullopt for a link that is gone.
   std::optional<federation::v1::Frame> Wrap(LinkId link, const federation::v1::Frame& frame);
   // What a frame of the relay brings over a known link; nullopt: a copy. RELAY_BROKEN for what the
-  // other end did not send next, ENVELOPE_MALFORMED for what it sent and is no frame.
+  // other end did not send next, ENVELOPE_MALFORMED for what it sent and is no frame. A Goaway that
+  // crossed the handshake comes as one that ends the link at once: perhaps the relay made it, which
+  // may end the link anyway.
   absl::StatusOr<std::optional<federation::v1::Frame>> Unwrap(
       LinkId link, const federation::v1::RelayFrame& frame);
   // What to tell the relay after an Unwrap, if it is due; nullopt for a link that is gone, too.
@@ -60,6 +62,7 @@ class RelayedLinks {
     bool lost = false;
     ChannelKey key;
     std::optional<SealedChannel> channel;
+    bool opened = false;  // something sealed: the other end has the keys, too
     uint64_t sent = 0;
     uint64_t received = 0;
     size_t unacknowledged = 0;  // bytes

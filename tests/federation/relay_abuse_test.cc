@@ -15,8 +15,8 @@
 #include "base/reasons.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
-#include "federation/relay/relayed_links.h"
 #include "ruvd/federation/v1/federation.pb.h"
+#include "tests/federation/far_end.h"
 #include "tests/federation/test_peer.h"
 
 namespace ruvd::test {
@@ -24,78 +24,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-void SpeakNewest(LocalNode& local) {
-  local.version_max = limits::kProtocolVersion;
-  local.relays = true;
-}
-
-std::string Text(const NodeId& id) {
-  return std::string(AsText(id));
-}
-
-// A member at the far end of a circuit whose relay is a TestPeer, in one process.
-class FarEnd {
- public:
-  FarEnd(CoreUnderTest& target, TestPeer& relay, uint64_t number, uint32_t circuit)
-      : target_(&target),
-        relay_(&relay),
-        circuit_(circuit),
-        key_(NodeKey::FromSeed(SeedOf(number))),
-        certificates_(Authority().public_key()) {
-    const GossipConfig config = ConfigFor(key_, number);
-    local_ = relay.local();
-    local_.key = &key_;
-    local_.certificate = config.certificate;
-    ChannelKey channel = ChannelKey::Generate(EntropyOf(number));
-    nonce_ = channel.public_key();
-    link_ = links_.Add({.link = relay.link(), .circuit = circuit}, std::move(channel));
-  }
-  const NodeKey& key() const { return key_; }
-  LocalNode& local() { return local_; }
-
-  // What the relay passes on, under `source`.
-  Answers Open(const NodeId& source) {
-    Frame frame;
-    frame.mutable_relay_open()->set_circuit(circuit_);
-    frame.mutable_relay_open()->set_source(Text(source));
-    frame.mutable_relay_open()->set_target(Text(target_->key().id()));
-    return relay_->Send(frame);
-  }
-  Answers Send(const Frame& frame) { return relay_->Send(*links_.Wrap(link_, frame)); }
-  // The whole handshake. The answers of its last step.
-  Answers Dial(LinkChannel channel = {.own_certificates = {}, .relayed = true}) {
-    Handshake handshake(local_, /*dialed=*/true, nonce_, std::move(channel));
-    const Answers answers = Send(handshake.Hello());
-    const Frame* ack = answers.Find(Frame::kRelayFrame);
-    if (ack == nullptr) {
-      return answers;
-    }
-    auto inner = links_.Unwrap(link_, ack->relay_frame());
-    EXPECT_TRUE(inner.ok() && inner->has_value());
-    auto proof = handshake.OnFrame(**inner, certificates_, target_->now().wall_ms);
-    if (!proof.ok()) {
-      Answers refused;
-      refused.refused.push_back(ReasonOf(proof.status()));
-      return refused;
-    }
-    const Frame wrapped = *links_.Wrap(link_, **proof);
-    EXPECT_TRUE(
-        links_.Secure(link_, handshake.peer_nonce(), /*dialed=*/true, handshake.Session()).ok());
-    return relay_->Send(wrapped);
-  }
-
- private:
-  CoreUnderTest* target_;
-  TestPeer* relay_;
-  uint32_t circuit_;
-  NodeKey key_;
-  LocalNode local_;
-  CertificateStore certificates_;
-  Handshake::Nonce nonce_{};
-  RelayedLinks links_;
-  LinkId link_ = 0;
-};
 
 class RelayAbuseTest : public testing::Test {
  protected:
