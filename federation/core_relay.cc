@@ -39,10 +39,13 @@ absl::Status LostLink() {
 
 }  // namespace
 
-// What goes over links through relays leaves inside frames of the links to these.
 Actions GossipCore::State::TakeActions() {
-  Actions actions = outbox.Take();
-  std::erase_if(actions, [this](Action& action) {
+  WrapRelayed();
+  return outbox.Take();
+}
+
+void GossipCore::State::WrapRelayed() {
+  std::erase_if(outbox.pending(), [this](Action& action) {
     if (auto* send = std::get_if<SendFrame>(&action);
         send != nullptr && RelayedLinks::IsRelayed(send->link)) {
       const auto circuit = relayed.CircuitOf(send->link);
@@ -66,7 +69,6 @@ Actions GossipCore::State::TakeActions() {
     }
     return false;
   });
-  return actions;
 }
 
 bool GossipCore::State::OnlyByRelay(const SignedRecord& record) const {
@@ -325,6 +327,7 @@ void GossipCore::State::OnRelayClose(const Link& link, const federation::v1::Rel
 
 void GossipCore::State::OnLinkForgotten(const Link& link, TimePoint now) {
   if (!link.relayed) {
+    WrapRelayed();  // what was said before the link ended goes before its end
     relayed.CarrierDown(link.id);
     for (const CircuitEnd& end : circuits.LinkDown(link.id)) {
       SendCircuitClose(end, LostLink());

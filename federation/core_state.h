@@ -88,6 +88,8 @@ struct GossipCore::State {
   // ---- Relay (core_relay.cc)
   // The actions of an input, for the owner.
   Actions TakeActions();
+  // Puts what goes over links through relays into frames of the links to these.
+  void WrapRelayed();
   void TickRelays(Instant now);
   // The link to the member runs through a relay.
   bool LinkedByRelay(const NodeId& id) const;

@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/reasons.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
@@ -71,6 +74,51 @@ TEST_F(RelayGoodbyeTest, AnEndThatSealedSomethingSealsItsGoodbye) {
   far_.Dial();
   EXPECT_THAT(far_.Send(Ping()).refused, IsEmpty());
   EXPECT_THAT(SendUnsealed(Goaway()).refused, ElementsAre(reasons::kRelayBroken));
+}
+
+// What the far end hears of a core that leaves: its record, then that it ends the link, both before
+// the link to the relay is gone.
+void ExpectGoodbye(FarEnd& far, const Answers& answers) {
+  const auto carrier_ends =
+      std::ranges::find_if(answers.frames, [](const Frame& frame) { return frame.has_goaway(); });
+  ASSERT_NE(carrier_ends, answers.frames.end());
+  Answers before;
+  before.frames.assign(answers.frames.begin(), carrier_ends);
+  const std::vector<Frame> heard = far.Read(before);
+  ASSERT_FALSE(heard.empty());
+  EXPECT_EQ(heard.back().goaway().reason(), reasons::kNodeDraining);
+  EXPECT_NE(before.Find(Frame::kRelayClose), nullptr);
+}
+
+// Found by review: the links to relays were closed first, so that nothing went through them.
+TEST_F(RelayGoodbyeTest, ANodeThatLeavesSaysSoThroughRelays) {
+  far_.Read(far_.Dial());
+  Answers answers;
+  answers.Add(target_.core().Leave(target_.now()));
+  ExpectGoodbye(far_, answers);
+  EXPECT_TRUE(target_.core().drained());
+}
+
+TEST_F(RelayGoodbyeTest, ANodeThatDrainedSaysSoThroughRelays) {
+  far_.Read(far_.Dial());
+  Answers draining;
+  draining.Add(target_.core().Drain(limits::kDrainMax, target_.now()));
+  const std::vector<Frame> told = far_.Read(draining);
+  ASSERT_FALSE(told.empty());
+  EXPECT_GT(told.back().goaway().drain_ms(), 0U);
+  target_.Advance(limits::kDrainQuiet);
+  Answers answers;
+  answers.Add(target_.core().OnTick(target_.now()));
+  ExpectGoodbye(far_, answers);
+  EXPECT_TRUE(target_.core().drained());
+}
+
+TEST_F(RelayGoodbyeTest, ANodeWithoutTimeToDrainSaysSoThroughRelays) {
+  far_.Read(far_.Dial());
+  Answers answers;
+  answers.Add(target_.core().Drain(Duration(0), target_.now()));
+  ExpectGoodbye(far_, answers);
+  EXPECT_TRUE(target_.core().drained());
 }
 
 }  // namespace
