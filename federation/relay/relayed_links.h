@@ -22,7 +22,9 @@ namespace ruvd {
 // alters, leaves out or repeats opens nothing. Not thread-safe.
 class RelayedLinks {
  public:
-  // Ids of such links, which the owner of the core never sees a link of.
+  // The ids of such links have the highest bit, which the ids that the owner of the core gives do
+  // not have. The owner has no link of these ids: it is never asked to write to one or to close
+  // one, and meets them in MessageRefused only.
   static bool IsRelayed(LinkId link) { return (link & kBit) != 0; }
 
   // A link over a circuit that no other one has.
