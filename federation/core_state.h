@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/random.h"
+#include "federation/gossip/check_backlog.h"
 #include "federation/gossip/evidence.h"
-#include "federation/gossip/evidence_backlog.h"
 #include "federation/gossip/exchange.h"
 #include "federation/gossip/mesh.h"
 #include "federation/gossip/recon_schedule.h"
@@ -133,7 +133,8 @@ struct GossipCore::State {
   Outbox outbox;
   CertificateStore certificates;
   EvidenceTable evidence;
-  EvidenceBacklog evidence_backlog;
+  CheckBacklog<federation::v1::EquivocationProof, limits::kMaxEvidenceWaiting> evidence_backlog;
+  CheckBacklog<federation::v1::SignedEnvelope, limits::kMaxAccusationsWaiting> accusation_backlog;
   PeerScores scores;
   Sealer sealer;
   MemberTable members;
@@ -198,6 +199,17 @@ struct GossipCore::State {
       Instant now);
   absl::Status OnMemberWant(const Link& link, const federation::v1::MemberWant& want);
   absl::Status OnSuspicions(Link& link, const federation::v1::Suspicions& suspicions, Instant now);
+  // What accusations that came over one link call for.
+  struct Accusations {
+    federation::v1::Frame wanted;  // records that this node lacks
+    bool of_ourselves = false;
+  };
+  // Applies one accusation and notes what it calls for. Errors of MemberTable::ApplyAccusation.
+  absl::Status ApplyAccusation(const federation::v1::SignedEnvelope& proto, LinkId from,
+                               Accusations& accusations, Instant now);
+  void AnswerAccusations(LinkId from, Accusations accusations, Instant now);
+  // Checks what there was no time for.
+  void RetryAccusations(Instant now);
   absl::Status OnPingRequest(const Link& link, const federation::v1::PingRequest& request,
                              Instant now);
   absl::Status OnMemberReconciliation(const Link& link, const federation::v1::ReconMessage& message,

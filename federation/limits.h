@@ -237,6 +237,8 @@ inline constexpr size_t kMaxSuspects = 4096;
 // An accusation is evidence for as long as a partition may last before members are forgotten.
 inline constexpr int64_t kAccusationLifeMillis = 3600LL * 1000;
 inline constexpr size_t kMaxAccusationsPerFrame = 64;
+// Accusations that wait to be checked, of all links, 0.8 KB each.
+inline constexpr size_t kMaxAccusationsWaiting = 256;
 // Open accusations that a new neighbour is told.
 inline constexpr size_t kMaxAccusationsPerLink = 256;
 // A refutation costs a signature and a push to everybody.

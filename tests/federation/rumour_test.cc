@@ -6,12 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "federation/limits.h"
+#include "federation/membership/member_record.h"
 #include "federation/membership/suspicion.h"
+#include "federation/reasons.h"
 #include "tests/federation/test_peer.h"
 
 namespace ruvd::test {
@@ -54,6 +58,27 @@ class Rumour {
                                      EncodeAccusation(accusation), now_ms, now_ms + 60'000));
     EXPECT_THAT(peer_.Send(frame).refused, IsEmpty());
   }
+  // Sends records of the neighbour until the core checks no more of its signatures.
+  void UseUpChecks() {
+    MemberRecord record;
+    record.certificate = peer_.local().certificate;
+    const int64_t now_ms = target_.now().wall_ms;
+    while (target_.Refused(reasons::kBusy) == 0) {
+      Frame frame;
+      for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
+        ++record.incarnation;
+        *frame.mutable_member_delta()->add_records() =
+            ToProto(*peer_.sealer().Seal(EnvelopePurpose::kMember, kBodyMemberRecord, 0,
+                                         EncodeMemberRecord(record), now_ms, now_ms + 60'000));
+      }
+      peer_.Send(frame);
+    }
+  }
+  MemberState StateOfSuspect() {
+    const std::vector<Member> members = target_.core().Members();
+    return std::ranges::find(members, suspect_.id(), &Member::id)->state;
+  }
+  double ScoreOfPeer() { return target_.core().ScoreOf(peer_.key().id()); }
   void Run(Duration duration) {
     for (Duration passed{}; passed < duration; passed += milliseconds(250)) {
       target_.Advance(milliseconds(250));
@@ -69,6 +94,8 @@ class Rumour {
       }
     }
   }
+  // Time passes, and the core does nothing.
+  void Pass(Duration duration) { target_.Advance(duration); }
   // How often the neighbour was asked to look for a member.
   size_t asked() const { return asked_; }
   // Members that the core itself suspected.
@@ -105,6 +132,28 @@ TEST(RumourTest, WhoHearsTheSuspectRefuteStopsLookingForIt) {
   rumour.Tell(rumour.RecordOfBoot(2));
   rumour.Run(2 * limits::kPingTimeout);
   EXPECT_EQ(rumour.accused(), 0U);
+}
+
+// One that came while the signatures of its sender were spent had no effect until another link
+// opened.
+TEST(RumourTest, AnAccusationThatThereWasNoTimeForIsCheckedLater) {
+  Rumour rumour("node-5:7000");
+  rumour.UseUpChecks();
+  rumour.Accuse();
+  EXPECT_EQ(rumour.StateOfSuspect(), MemberState::kAlive);
+  rumour.Run(milliseconds(500));
+  EXPECT_EQ(rumour.StateOfSuspect(), MemberState::kSuspect);
+  EXPECT_EQ(rumour.ScoreOfPeer(), 0);
+}
+
+TEST(RumourTest, AnAccusationThatWasRefutedWhileItWaitedHasNoEffect) {
+  Rumour rumour("node-5:7000");
+  rumour.UseUpChecks();
+  rumour.Accuse();
+  rumour.Pass(milliseconds(200));
+  rumour.Tell(rumour.RecordOfBoot(2));
+  rumour.Run(milliseconds(500));
+  EXPECT_EQ(rumour.StateOfSuspect(), MemberState::kAlive);
 }
 
 }  // namespace
