@@ -21,7 +21,8 @@ class Frame;
 
 namespace ruvd {
 
-// Names a link between two nodes; the caller picks it, never 0, never twice in a process.
+// Names a link between two nodes; the caller picks it, never 0, never twice in a process, below
+// 2^63.
 using LinkId = uint64_t;
 
 // kSuspect: did not answer, may still refute. kDead: did not refute in time; comes back by a newer
@@ -89,7 +90,7 @@ struct ItemWithdrawn {
 // A message had no effect. `status` has a reason of base/reasons.h or federation/reasons.h and
 // names cause and remedy.
 struct MessageRefused {
-  LinkId link = 0;  // 0: whoever passed it on is not to blame
+  LinkId link = 0;  // 0: whoever passed it on is not to blame; from 2^63 on: through a relay
   absl::Status status;
 };
 struct MemberChanged {

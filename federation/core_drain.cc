@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How a GossipCore leaves: nothing new begins, what runs may end, then the links do.
+// How a GossipCore leaves: nothing new begins, what runs may end, then the links do. Those through
+// relays, whose ids are the highest, end before the links that carry them.
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -35,7 +37,7 @@ void GossipCore::State::BeginDrain(Duration deadline, Instant now) {
       std::chrono::duration_cast<std::chrono::milliseconds>(patience).count()));
   const auto shared = std::make_shared<const Frame>(std::move(frame));
   std::vector<LinkId> ending;
-  for (const auto& [id, link] : links) {
+  for (const auto& [id, link] : std::views::reverse(links)) {
     if (patience > Duration(0) && link.active && link.version >= limits::kVersionWithDrain) {
       outbox.Send(id, shared);
     } else {
@@ -50,7 +52,7 @@ void GossipCore::State::BeginDrain(Duration deadline, Instant now) {
 void GossipCore::State::TickDrain(Instant now) {
   std::vector<LinkId> ending;
   const bool quiet = now.now - last_served >= limits::kDrainQuiet && !exchange.transferring();
-  for (const auto& [id, link] : links) {
+  for (const auto& [id, link] : std::views::reverse(links)) {
     const bool ours_is_over = drain_until && (quiet || now.now >= *drain_until);
     const bool theirs_is_over = link.drains_until && now.now >= *link.drains_until;
     if (ours_is_over || theirs_is_over) {

@@ -131,6 +131,7 @@ void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant 
   scores.LinkDown(id);
   certificates.budget().LinkDown(id);
   evidence_backlog.LinkDown(id);
+  accusation_backlog.LinkDown(id);
   mesh.LinkDown(id);
   detector.LinkDown(id, lost, now.now);
   if (const auto current = link_of.find(link.peer);

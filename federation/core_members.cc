@@ -11,6 +11,7 @@
 #include "federation/core_state.h"
 #include "federation/gossip/reconcile.h"
 #include "federation/limits.h"
+#include "federation/reasons.h"
 
 namespace ruvd {
 namespace {
@@ -50,6 +51,7 @@ void GossipCore::State::Refute(Instant now) {
 }
 
 void GossipCore::State::TickMembers(Instant now) {
+  RetryAccusations(now);
   for (const NodeId& id : detector.Tick(now.now)) {
     if (const auto accusation = members.Accuse(id, now)) {
       ++outbox.counters().suspicions;
@@ -158,6 +160,7 @@ bool GossipCore::State::ApplyRecords(
       of_ourselves = true;
     } else {
       newer.push_back(*members.records().Find(applied->id));
+      detector.OnRecord(applied->id);
     }
   }
   PassOnRecords(newer, open ? id : 0, now);
@@ -235,40 +238,73 @@ absl::Status GossipCore::State::OnSuspicions(Link& link,
   if (static_cast<size_t>(suspicions.accusations_size()) > limits::kMaxAccusationsPerFrame) {
     return TooMany("accusations", suspicions.accusations_size(), limits::kMaxAccusationsPerFrame);
   }
-  Frame wanted;
-  bool of_ourselves = false;
+  const LinkId from = link.id;
+  Accusations accusations;
   for (const auto& proto : suspicions.accusations()) {
-    const Envelope envelope = FromProto(proto);
-    const auto applied = members.ApplyAccusation(envelope, now);
-    if (!applied.ok()) {
-      if (!Refuse(link, applied.status(), now)) {
-        return absl::OkStatus();  // closed, with its reason
-      }
-      continue;
+    const absl::Status status = ApplyAccusation(proto, from, accusations, now);
+    if (ReasonOf(status) == reasons::kBusy) {
+      accusation_backlog.Add(from, proto);
     }
-    const NodeId suspect = PeekAccusation(AsBytes(envelope.body))->suspect;
-    if (*applied == MemberTable::Accused::kFirst || *applied == MemberTable::Accused::kFurther) {
-      PassOnAccusation(std::make_shared<const Envelope>(envelope), suspect, link.id);
-      // Who cannot dial the suspect anyhow would take that for its silence.
-      const RecordPtr* record = members.records().Find(suspect);
-      const bool can_look = Linked(suspect) || (record != nullptr && !OnlyByRelay(**record));
-      if (*applied == MemberTable::Accused::kFirst && can_look) {
-        detector.Check(suspect, members.alive(), now.now);
-      }
-    } else if (*applied == MemberTable::Accused::kUnknown) {
-      wanted.mutable_member_want()->add_ids(std::string(AsText(suspect)));
-    } else if (*applied == MemberTable::Accused::kRefute) {
-      of_ourselves = true;
+    if (!status.ok() && !Refuse(link, status, now)) {
+      return absl::OkStatus();  // closed, with its reason
     }
   }
-  if (wanted.has_member_want()) {
-    outbox.Send(link.id, std::move(wanted));
+  AnswerAccusations(from, std::move(accusations), now);
+  return absl::OkStatus();
+}
+
+absl::Status GossipCore::State::ApplyAccusation(const federation::v1::SignedEnvelope& proto,
+                                                LinkId from, Accusations& accusations,
+                                                Instant now) {
+  const Envelope envelope = FromProto(proto);
+  ASSIGN_OR_RETURN(const MemberTable::Accused accused, members.ApplyAccusation(envelope, now));
+  const NodeId suspect = PeekAccusation(AsBytes(envelope.body))->suspect;
+  if (accused == MemberTable::Accused::kFirst || accused == MemberTable::Accused::kFurther) {
+    PassOnAccusation(std::make_shared<const Envelope>(envelope), suspect, from);
+    // Who cannot dial the suspect anyhow would take that for its silence.
+    const RecordPtr* record = members.records().Find(suspect);
+    const bool can_look = Linked(suspect) || (record != nullptr && !OnlyByRelay(**record));
+    if (accused == MemberTable::Accused::kFirst && can_look) {
+      detector.Check(suspect, members.alive(), now.now);
+    }
+  } else if (accused == MemberTable::Accused::kUnknown) {
+    accusations.wanted.mutable_member_want()->add_ids(std::string(AsText(suspect)));
+  } else if (accused == MemberTable::Accused::kRefute) {
+    accusations.of_ourselves = true;
   }
-  if (of_ourselves && !leaving) {
+  return absl::OkStatus();
+}
+
+void GossipCore::State::AnswerAccusations(LinkId from, Accusations accusations, Instant now) {
+  if (accusations.wanted.has_member_want()) {
+    outbox.Send(from, std::move(accusations.wanted));
+  }
+  if (accusations.of_ourselves && !leaving) {
     detector.OnRefuted();
     Refute(now);
   }
-  return absl::OkStatus();
+}
+
+// At the cost of whoever sent it, as when it came.
+void GossipCore::State::RetryAccusations(Instant now) {
+  for (const LinkId from : accusation_backlog.links()) {
+    Accusations accusations;
+    certificates.budget().Charge(from, /*awaited=*/false, now.now);
+    while (auto proto = accusation_backlog.Take(from)) {
+      const absl::Status status = ApplyAccusation(*proto, from, accusations, now);
+      if (ReasonOf(status) == reasons::kBusy) {
+        accusation_backlog.PutBack(from, *std::move(proto));
+        break;
+      }
+      if (!status.ok() && !Refuse(links.at(from), status, now)) {
+        break;  // closed, and nothing of it waits any more
+      }
+    }
+    certificates.budget().Charge(/*link=*/0, /*awaited=*/false, now.now);
+    if (links.contains(from)) {
+      AnswerAccusations(from, std::move(accusations), now);
+    }
+  }
 }
 
 absl::Status GossipCore::State::OnPingRequest(const Link& link,

@@ -39,10 +39,13 @@ absl::Status LostLink() {
 
 }  // namespace
 
-// What goes over links through relays leaves inside frames of the links to these.
 Actions GossipCore::State::TakeActions() {
-  Actions actions = outbox.Take();
-  std::erase_if(actions, [this](Action& action) {
+  WrapRelayed();
+  return outbox.Take();
+}
+
+void GossipCore::State::WrapRelayed() {
+  std::erase_if(outbox.pending(), [this](Action& action) {
     if (auto* send = std::get_if<SendFrame>(&action);
         send != nullptr && RelayedLinks::IsRelayed(send->link)) {
       const auto circuit = relayed.CircuitOf(send->link);
@@ -66,7 +69,6 @@ Actions GossipCore::State::TakeActions() {
     }
     return false;
   });
-  return actions;
 }
 
 bool GossipCore::State::OnlyByRelay(const SignedRecord& record) const {
@@ -215,10 +217,6 @@ absl::Status GossipCore::State::OnRelayOpen(Link& link, const federation::v1::Re
   if (leaving) {
     status = Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
                    "node is shutting down; ask another neighbour");
-  } else if (!link.circuits.Take(now.now)) {
-    status = Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
-                   "more than {} circuits a second over one link; ask later",
-                   limits::kCircuitsPerSecond);
   } else {
     status = *target == local.key->id() ? AcceptCircuit(link, end, *source, now)
                                         : CarryCircuit(link, end, *target, now);
@@ -232,6 +230,10 @@ absl::Status GossipCore::State::OnRelayOpen(Link& link, const federation::v1::Re
 
 absl::Status GossipCore::State::AcceptCircuit(Link& link, CircuitEnd end, const NodeId& source,
                                               Instant now) {
+  if (!link.openings.Take(source, now.now)) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "member begins too many of the circuits to this node over one link; ask later");
+  }
   if (Graylisted(source)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kGraylisted,
                  "this node takes no links of the member for what it did; see its log");
@@ -247,6 +249,11 @@ absl::Status GossipCore::State::AcceptCircuit(Link& link, CircuitEnd end, const 
 
 absl::Status GossipCore::State::CarryCircuit(Link& link, CircuitEnd end, const NodeId& target,
                                              Instant now) {
+  if (!link.circuits.Take(now.now)) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "more than {} circuits a second over one link; ask later",
+                 limits::kCircuitsPerSecond);
+  }
   if (!local.relays) {
     return NoRelay("node carries no circuits");
   }
@@ -320,6 +327,7 @@ void GossipCore::State::OnRelayClose(const Link& link, const federation::v1::Rel
 
 void GossipCore::State::OnLinkForgotten(const Link& link, TimePoint now) {
   if (!link.relayed) {
+    WrapRelayed();  // what was said before the link ended goes before its end
     relayed.CarrierDown(link.id);
     for (const CircuitEnd& end : circuits.LinkDown(link.id)) {
       SendCircuitClose(end, LostLink());

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/random.h"
+#include "federation/gossip/check_backlog.h"
 #include "federation/gossip/evidence.h"
-#include "federation/gossip/evidence_backlog.h"
 #include "federation/gossip/exchange.h"
 #include "federation/gossip/mesh.h"
 #include "federation/gossip/recon_schedule.h"
@@ -26,6 +26,7 @@
 #include "federation/membership/peer_scores.h"
 #include "federation/outbox.h"
 #include "federation/relay/circuit_table.h"
+#include "federation/relay/opening_shares.h"
 #include "federation/relay/relay_planner.h"
 #include "federation/relay/relayed_links.h"
 #include "federation/sealer.h"
@@ -51,7 +52,8 @@ struct GossipCore::State {
     TimePoint opened{};
     TokenBucket frames;
     TokenBucket recon;
-    TokenBucket circuits;       // that the peer begins over this link
+    TokenBucket circuits;       // that the peer begins over this link to others
+    OpeningShares openings;     // that others begin over it to this node
     TokenBucket strays;         // frames of circuits that ended while they were under way
     bool relays = false;        // the peer carries circuits
     uint32_t own_circuit = 0;   // the last that this node began over this link
@@ -86,6 +88,8 @@ struct GossipCore::State {
   // ---- Relay (core_relay.cc)
   // The actions of an input, for the owner.
   Actions TakeActions();
+  // Puts what goes over links through relays into frames of the links to these.
+  void WrapRelayed();
   void TickRelays(Instant now);
   // The link to the member runs through a relay.
   bool LinkedByRelay(const NodeId& id) const;
@@ -129,7 +133,8 @@ struct GossipCore::State {
   Outbox outbox;
   CertificateStore certificates;
   EvidenceTable evidence;
-  EvidenceBacklog evidence_backlog;
+  CheckBacklog<federation::v1::EquivocationProof, limits::kMaxEvidenceWaiting> evidence_backlog;
+  CheckBacklog<federation::v1::SignedEnvelope, limits::kMaxAccusationsWaiting> accusation_backlog;
   PeerScores scores;
   Sealer sealer;
   MemberTable members;
@@ -194,6 +199,17 @@ struct GossipCore::State {
       Instant now);
   absl::Status OnMemberWant(const Link& link, const federation::v1::MemberWant& want);
   absl::Status OnSuspicions(Link& link, const federation::v1::Suspicions& suspicions, Instant now);
+  // What accusations that came over one link call for.
+  struct Accusations {
+    federation::v1::Frame wanted;  // records that this node lacks
+    bool of_ourselves = false;
+  };
+  // Applies one accusation and notes what it calls for. Errors of MemberTable::ApplyAccusation.
+  absl::Status ApplyAccusation(const federation::v1::SignedEnvelope& proto, LinkId from,
+                               Accusations& accusations, Instant now);
+  void AnswerAccusations(LinkId from, Accusations accusations, Instant now);
+  // Checks what there was no time for.
+  void RetryAccusations(Instant now);
   absl::Status OnPingRequest(const Link& link, const federation::v1::PingRequest& request,
                              Instant now);
   absl::Status OnMemberReconciliation(const Link& link, const federation::v1::ReconMessage& message,

@@ -272,7 +272,7 @@ Actions GossipCore::Leave(Instant now) {
   state.leaving = true;
   state.SayGoodbye(now);
   while (!state.links.empty()) {
-    state.CloseDraining(state.links.begin()->second, now);
+    state.CloseDraining(state.links.rbegin()->second, now);  // what others carry first
   }
   return state.TakeActions();
 }

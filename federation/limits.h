@@ -84,10 +84,13 @@ inline constexpr size_t kMaxCircuitsOfLink = 16;
 // through.
 inline constexpr size_t kMaxRelayedLinks = 32;
 inline constexpr size_t kMaxRelayedLinksOfRelay = 8;
-// Circuits begun over one link, by its peer: each costs a frame to somebody else, and that one the
-// checks of a handshake.
+// Circuits that a peer begins over its link to others: each costs a frame to somebody else.
 inline constexpr double kCircuitsPerSecond = 2;
 inline constexpr double kCircuitBurst = 16;
+// Circuits that others begin through a peer to this node, each with the checks of a handshake: so
+// many in so long, of which one member gets its FairShare.
+inline constexpr size_t kMaxOpenings = 16;
+inline constexpr Duration kOpeningsWindow = seconds(8);
 // Frames of circuits that ended while they were under way, beside those that a link may bring
 // anyway: a window of the least frames of each circuit that one link has.
 inline constexpr double kStrayFramesPerSecond = 500;
@@ -234,6 +237,8 @@ inline constexpr size_t kMaxSuspects = 4096;
 // An accusation is evidence for as long as a partition may last before members are forgotten.
 inline constexpr int64_t kAccusationLifeMillis = 3600LL * 1000;
 inline constexpr size_t kMaxAccusationsPerFrame = 64;
+// Accusations that wait to be checked, of all links, 0.8 KB each.
+inline constexpr size_t kMaxAccusationsWaiting = 256;
 // Open accusations that a new neighbour is told.
 inline constexpr size_t kMaxAccusationsPerLink = 256;
 // A refutation costs a signature and a push to everybody.

@@ -27,6 +27,8 @@ class Outbox {
   // Counts and reports a message without effect.
   void Refuse(LinkId link, const absl::Status& status);
   Actions Take() { return std::exchange(actions_, {}); }
+  // What was collected so far.
+  Actions& pending() { return actions_; }
   GossipCounters& counters() { return counters_; }
 
  private:

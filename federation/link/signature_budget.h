@@ -14,9 +14,7 @@ namespace ruvd {
 
 // How many signatures a node checks for its peers: a share of a core over all links, and a share of
 // that for each. What is beyond has no effect for now and is nobody's fault. Anti-entropy brings
-// items and records again, proofs wait (EvidenceBacklog), and accusations come again with the next
-// link that opens.
-// Not thread-safe.
+// items and records again, proofs and accusations wait (CheckBacklog). Not thread-safe.
 class SignatureBudget {
  public:
   void LinkUp(LinkId link) { links_.try_emplace(link); }

@@ -26,9 +26,10 @@ std::vector<std::vector<NodeId>> MaskedGroups(const masking::MaskRound& round,
     return groups;
   }
   groups.resize((drawn.size() + limits::kMaxCliqueMembers - 1) / limits::kMaxCliqueMembers);
-  size_t next = 0;
-  for (const auto& [place, id] : drawn) {
-    groups[next++ % groups.size()].push_back(id);
+  // Cut into runs: dealt out in turn, one member more would move all those behind it.
+  size_t place = 0;
+  for (const auto& [hash, id] : drawn) {
+    groups[place++ * groups.size() / drawn.size()].push_back(id);
   }
   for (std::vector<NodeId>& group : groups) {
     std::ranges::sort(group);

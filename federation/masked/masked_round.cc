@@ -22,7 +22,8 @@ bool MostDid(size_t did, size_t all) {
   return 2 * did >= all;
 }
 
-// Of those who signed a set, how many have to name a member: fewer liars cannot keep one out.
+// Of those who signed a set, how many have to name a member, or to sign the same set: fewer liars
+// cannot keep one out.
 bool NamedByEnough(size_t named, size_t signers) {
   return 4 * named >= 3 * signers;
 }
@@ -318,6 +319,39 @@ void MaskedRound::TakeSum(MaskedSteps& steps) {
   }
 }
 
+// Nodes may differ in who is in the group: a key of the round before that was dated back reached
+// some of them only. If few of them had it, its owner is named by too few; if most had it, those
+// few are left out, or all would differ in every attempt.
+std::set<NodeId> MaskedRound::Dissenters(const std::set<NodeId>& failed) const {
+  std::map<Digest, std::vector<NodeId>> signers;
+  std::set<Digest> hopeless;  // name a member that failed: those who signed them sign another one
+  size_t all = 0;
+  for (const NodeId& id : Candidates()) {
+    const MaskStatements said = items_.Of(attempt_, id);
+    if (!said.set) {
+      continue;
+    }
+    ++all;
+    signers[said.set_hash].push_back(id);
+    if (std::ranges::any_of(said.set->members, [&](const masking::CliqueMember& member) {
+          return failed.contains(member.id);
+        })) {
+      hopeless.insert(said.set_hash);
+    }
+  }
+  std::set<NodeId> dissenters;
+  for (const auto& [hash, ids] : signers) {
+    if (NamedByEnough(ids.size(), all) && !hopeless.contains(hash)) {
+      for (const auto& [other, few] : signers) {
+        if (other != hash) {
+          dissenters.insert(few.begin(), few.end());
+        }
+      }
+    }
+  }
+  return dissenters;
+}
+
 // Who gave a key and failed afterwards is left out of the next attempts. Judged by the items alone,
 // not by the set that this node signed: so those who have the same items, which all do but for what
 // comes at the very end, come to the same members.
@@ -356,6 +390,7 @@ void MaskedRound::EndAttempt() {
       failed.insert(withheld.begin(), withheld.end());
     }
   }
+  failed.merge(Dissenters(failed));
   dropped_.merge(failed);
 }
 

@@ -76,7 +76,6 @@ class MaskedRoundItems {
   std::map<Digest, masking::Clique> Named(uint8_t attempt) const;
   absl::StatusOr<uint8_t> Read(ItemKind kind, std::string_view payload, const NodeId& sender,
                                MaskStatements& statements) const;
-  absl::Status CheckMembers(const masking::Clique& set) const;
   absl::Status CheckLayout(const Digest& layout) const;
 
   masking::MaskRound round_;

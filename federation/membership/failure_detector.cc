@@ -40,19 +40,28 @@ void FailureDetector::LinkDown(LinkId link, bool lost, TimePoint now) {
     link_of_.erase(current);
     if (lost) {  // links break more often than nodes: try another before others are asked
       wanted_.insert(peer);
-      Begin(peer, now, limits::kProbeStep);
+      Begin(peer, now, limits::kProbeStep).by_rumour = false;
     } else {
       checks_.erase(peer);
     }
   }
 }
 
-void FailureDetector::Begin(const NodeId& peer, TimePoint now, Duration first_step) {
-  if (!checks_.contains(peer)) {
-    checks_[peer] = {.deadline = now + Patience(limits::kPingTimeout),
+FailureDetector::Open& FailureDetector::Begin(const NodeId& peer, TimePoint now,
+                                              Duration first_step) {
+  const auto [check, begun] = checks_.try_emplace(peer);
+  if (begun) {
+    check->second = {.deadline = now + Patience(limits::kPingTimeout),
                      .next_step = now + first_step,
                      .seq = next_seq_++,
                      .helpers = {}};
+  }
+  return check->second;
+}
+
+void FailureDetector::OnRecord(const NodeId& peer) {
+  if (const auto check = checks_.find(peer); check != checks_.end() && check->second.by_rumour) {
+    checks_.erase(check);
   }
 }
 
@@ -62,7 +71,9 @@ void FailureDetector::Check(const NodeId& peer, size_t members, TimePoint now) {
     // Its neighbours watch it. A few others look, too, in case most of those are gone themselves.
     if (random_.Chance(limits::kWitnesses / static_cast<double>(std::max<size_t>(members, 1)))) {
       wanted_.insert(peer);
-      Begin(peer, now, limits::kProbeStep);
+      if (!checks_.contains(peer)) {
+        Begin(peer, now, limits::kProbeStep).by_rumour = true;
+      }
     }
     return;
   }

@@ -43,8 +43,9 @@ class FailureDetector {
   // Somebody suspects a member: checks a neighbour out of turn, and anybody else with a chance that
   // makes some kWitnesses of all `members` do so.
   void Check(const NodeId& peer, size_t members, TimePoint now);
-  // A check of this peer is over, whatever it found.
-  void Forget(const NodeId& peer) { checks_.erase(peer); }
+  // A newer record of the peer came: it refuted the suspicion for which this node looked for it.
+  // A check that this node began for a silence of its own goes on: the record may be as old.
+  void OnRecord(const NodeId& peer);
   // This node had to refute a suspicion: others wait for it too long.
   void OnRefuted() { Adjust(1); }
 
@@ -82,6 +83,7 @@ class FailureDetector {
     uint64_t seq = 0;  // of its PingRequests
     std::vector<LinkId> helpers;
     size_t nacks = 0;
+    bool by_rumour = false;  // somebody else suspects it, and no link of ours was silent
   };
   // A peer that a neighbour asked us to reach.
   struct Errand {
@@ -93,7 +95,8 @@ class FailureDetector {
   Duration Patience(Duration base) const { return base * (1 + health_); }
   void Adjust(int change);
   void SendPing(LinkId link, Watch& watch, TimePoint now);
-  void Begin(const NodeId& peer, TimePoint deadline_from, Duration first_step);
+  // The check that is under way, or a new one.
+  Open& Begin(const NodeId& peer, TimePoint now, Duration first_step);
   // Tries again, by the link if there is one and through helpers.
   void Step(const NodeId& peer, Open& open, TimePoint now);
   void Resolve(const NodeId& peer);

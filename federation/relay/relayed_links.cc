@@ -27,6 +27,18 @@ bool OfHandshake(const Frame& frame) {
   return frame.has_hello() || frame.has_hello_ack() || frame.has_hello_proof();
 }
 
+// What an end says that gave up before the last frame of the handshake reached it. Only a sealed
+// one could say more than that the link ends.
+std::optional<Frame> CrossingGoaway(const std::string& opening) {
+  Frame frame;
+  if (opening.size() > limits::kMaxFrameBytes || !frame.ParseFromString(opening) ||
+      !frame.has_goaway()) {
+    return std::nullopt;
+  }
+  frame.mutable_goaway()->clear_drain_ms();
+  return frame;
+}
+
 }  // namespace
 
 LinkId RelayedLinks::Add(CircuitEnd circuit, ChannelKey key) {
@@ -84,6 +96,11 @@ absl::StatusOr<std::optional<Frame>> RelayedLinks::Unwrap(LinkId link, const Rel
   }
   ++entry.received;
   entry.unacknowledged += RelayedCost(frame);
+  if (entry.channel && !entry.opened && frame.has_opening()) {
+    if (auto goaway = CrossingGoaway(frame.opening())) {
+      return goaway;
+    }
+  }
   if (entry.channel.has_value() != frame.has_sealed()) {
     return Broken("brought a frame that its sender did not seal, or sealed too early");
   }
@@ -93,6 +110,7 @@ absl::StatusOr<std::optional<Frame>> RelayedLinks::Unwrap(LinkId link, const Rel
     if (!opened.ok()) {
       return Broken("altered a frame or left one out");
     }
+    entry.opened = true;
     bytes = *std::move(opened);
   }
   Frame inner;

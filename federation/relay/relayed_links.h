@@ -22,7 +22,9 @@ namespace ruvd {
 // alters, leaves out or repeats opens nothing. Not thread-safe.
 class RelayedLinks {
  public:
-  // Ids of such links, which the owner of the core never sees a link of.
+  // The ids of such links have the highest bit, which the ids that the owner of the core gives do
+  // not have. The owner has no link of these ids: it is never asked to write to one or to close
+  // one, and meets them in MessageRefused only.
   static bool IsRelayed(LinkId link) { return (link & kBit) != 0; }
 
   // A link over a circuit that no other one has.
@@ -37,7 +39,9 @@ class RelayedLinks {
   // The frame that takes `frame` to the relay; nullopt for a link that is gone.
   std::optional<federation::v1::Frame> Wrap(LinkId link, const federation::v1::Frame& frame);
   // What a frame of the relay brings over a known link; nullopt: a copy. RELAY_BROKEN for what the
-  // other end did not send next, ENVELOPE_MALFORMED for what it sent and is no frame.
+  // other end did not send next, ENVELOPE_MALFORMED for what it sent and is no frame. A Goaway that
+  // crossed the handshake comes as one that ends the link at once: perhaps the relay made it, which
+  // may end the link anyway.
   absl::StatusOr<std::optional<federation::v1::Frame>> Unwrap(
       LinkId link, const federation::v1::RelayFrame& frame);
   // What to tell the relay after an Unwrap, if it is due; nullopt for a link that is gone, too.
@@ -60,6 +64,7 @@ class RelayedLinks {
     bool lost = false;
     ChannelKey key;
     std::optional<SealedChannel> channel;
+    bool opened = false;  // something sealed: the other end has the keys, too
     uint64_t sent = 0;
     uint64_t received = 0;
     size_t unacknowledged = 0;  // bytes

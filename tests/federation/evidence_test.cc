@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/reasons.h"
-#include "federation/gossip/evidence_backlog.h"
 #include "federation/membership/member_record.h"
 #include "federation/reasons.h"
 #include "privacy/reasons.h"
@@ -229,29 +228,6 @@ TEST_F(EvidenceTest, AProofThatThereWasNoTimeForIsCheckedLater) {
   EXPECT_THAT(target_.core().Graylisted(), ElementsAre(liar_.key().id()));
   EXPECT_EQ(later.closed, reasons::kGraylisted);
   EXPECT_EQ(target_.core().ScoreOf(witness_.key().id()), 0);
-}
-
-TEST(EvidenceBacklog, OfOneLinkAShareAndNothingOfThoseThatAreGone) {
-  EvidenceBacklog backlog;
-  const auto proof = [](size_t number) {
-    EvidenceBacklog::Proof made;
-    made.set_certificate(std::to_string(number));
-    return made;
-  };
-  for (size_t i = 0; i < 2 * limits::kMaxEvidenceWaiting; ++i) {
-    backlog.Add(1, proof(i));
-  }
-  EXPECT_EQ(backlog.size(), limits::kMaxEvidenceWaiting / 2);
-  backlog.Add(2, proof(7));
-  EXPECT_THAT(backlog.links(), ElementsAre(1, 2));
-  EXPECT_EQ(backlog.Take(1)->certificate(), "0");
-  EXPECT_EQ(backlog.Take(1)->certificate(), "1");
-  backlog.PutBack(1, proof(1));
-  EXPECT_EQ(backlog.Take(1)->certificate(), "1");
-  backlog.LinkDown(1);
-  EXPECT_FALSE(backlog.Take(1).has_value());
-  EXPECT_EQ(backlog.Take(2)->certificate(), "7");
-  EXPECT_EQ(backlog.size(), 0U);
 }
 
 TEST_F(EvidenceTest, ForgedEvidenceIsCountedAgainstItsSender) {

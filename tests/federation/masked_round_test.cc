@@ -206,16 +206,28 @@ TEST(MaskedRoundTest, ViewsThatDifferCostNoCharge) {
   }
 }
 
-// Nodes that differ in who the members are sign different sets until the round ends.
-TEST(MaskedRoundTest, MembersOfDifferentGroupsNeverShare) {
+// Where most take another for a member than one does, they go on without that one, which pays
+// nothing.
+TEST(MaskedRoundTest, WhoDiffersFromMostInWhoTheMembersAreIsLeftOut) {
   MaskedBus bus(6);
   bus.Begin(2, {bus.group().begin(), bus.group().end() - 1});
   bus.Run();
-  for (size_t i = 0; i < bus.size(); ++i) {
-    ASSERT_TRUE(bus.node(i).outcome.has_value());
-    EXPECT_FALSE(bus.node(i).outcome->ok());
-    EXPECT_EQ(bus.node(i).charges, 0U);
+  ASSERT_TRUE(bus.node(2).outcome.has_value());
+  EXPECT_FALSE(bus.node(2).outcome->ok());
+  EXPECT_EQ(bus.node(2).charges, 0U);
+  bus.node(2).stopped = true;
+  bus.ExpectSum(Numbers(6, {2}), 1);
+}
+
+// Where only few do, all go on without that other one.
+TEST(MaskedRoundTest, WhomTooFewTakeForAMemberIsLeftOut) {
+  MaskedBus bus(6);
+  for (const size_t node : {0, 1, 2}) {
+    bus.Begin(node, {bus.group().begin(), bus.group().end() - 1});
   }
+  bus.Run();
+  bus.ExpectSum(Numbers(5), 1);
+  EXPECT_EQ(bus.node(5).charges, 0U);
 }
 
 TEST(MaskedRoundTest, WhoGivesTwoKeysHasNoPart) {

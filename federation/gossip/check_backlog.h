@@ -12,43 +12,41 @@
 
 #include "federation/actions.h"
 #include "federation/gossip/fair_share.h"
-#include "federation/limits.h"
-#include "ruvd/federation/v1/federation.pb.h"
 
 namespace ruvd {
 
-// Proofs that this node had no time to check, by the link that they came over: nobody sends them
-// again as long as that link is open. Bounded, of each link its FairShare; not thread-safe.
-class EvidenceBacklog {
+// Messages whose signatures this node had no time to check, by the link that they came over: nobody
+// sends them again as long as that link is open. At most `kMost`, of each link its FairShare; not
+// thread-safe.
+template <typename Message, size_t kMost>
+class CheckBacklog {
  public:
-  using Proof = federation::v1::EquivocationProof;
-
   // Nothing without room.
-  void Add(LinkId link, const Proof& proof) {
+  void Add(LinkId link, const Message& message) {
     const auto found = waiting_.find(link);
     const size_t own = found == waiting_.end() ? 0 : found->second.size();
-    if (own < FairShare(size_ - own, limits::kMaxEvidenceWaiting)) {
-      waiting_[link].push_back(proof);
+    if (own < FairShare(size_ - own, kMost)) {
+      waiting_[link].push_back(message);
       ++size_;
     }
   }
-  // Takes out the proof of a link that waits longest.
-  std::optional<Proof> Take(LinkId link) {
+  // Takes out the message of a link that waits longest.
+  std::optional<Message> Take(LinkId link) {
     const auto found = waiting_.find(link);
     if (found == waiting_.end()) {
       return std::nullopt;
     }
-    Proof proof = std::move(found->second.front());
+    Message message = std::move(found->second.front());
     found->second.pop_front();
     --size_;
     if (found->second.empty()) {
       waiting_.erase(found);
     }
-    return proof;
+    return message;
   }
   // There was no time again.
-  void PutBack(LinkId link, Proof proof) {
-    waiting_[link].push_front(std::move(proof));
+  void PutBack(LinkId link, Message message) {
+    waiting_[link].push_front(std::move(message));
     ++size_;
   }
   void LinkDown(LinkId link) {
@@ -60,7 +58,7 @@ class EvidenceBacklog {
   std::vector<LinkId> links() const {
     std::vector<LinkId> links;
     links.reserve(waiting_.size());
-    for (const auto& [link, proofs] : waiting_) {
+    for (const auto& [link, messages] : waiting_) {
       links.push_back(link);
     }
     return links;
@@ -68,7 +66,7 @@ class EvidenceBacklog {
   size_t size() const { return size_; }
 
  private:
-  std::map<LinkId, std::deque<Proof>> waiting_;
+  std::map<LinkId, std::deque<Message>> waiting_;
   size_t size_ = 0;
 };
 

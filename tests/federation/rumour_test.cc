@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A node hears that a member is suspected which is no neighbour of it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "federation/limits.h"
+#include "federation/membership/member_record.h"
+#include "federation/membership/suspicion.h"
+#include "federation/reasons.h"
+#include "tests/federation/test_peer.h"
+
+namespace ruvd::test {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::IsEmpty;
+
+constexpr uint64_t kSuspect = 5;
+
+// A core and its only neighbour, which answers pings and knows nothing of the suspect.
+class Rumour {
+ public:
+  // The suspect says to be at `address`.
+  explicit Rumour(std::string address) : address_(std::move(address)) {
+    EXPECT_EQ(peer_.Dial().closed, "");
+    Tell(RecordOfBoot(1));
+  }
+  // The suspect's record as of its start of this number.
+  RecordPtr RecordOfBoot(uint64_t boot) const {
+    GossipConfig config = ConfigFor(suspect_, kSuspect);
+    config.listen_address = address_;
+    config.boot_counter = boot;
+    return (*GossipCore::Create(std::move(config), suspect_, EntropyOf(boot), boot, target_.now()))
+        ->OwnRecord();
+  }
+  void Tell(const RecordPtr& record) {
+    Frame delta;
+    *delta.mutable_member_delta()->add_records() = ToProto(record->envelope);
+    EXPECT_THAT(peer_.Send(delta).refused, IsEmpty());
+  }
+  void Accuse() {
+    const Accusation accusation{.certificate = peer_.local().certificate,
+                                .suspect = suspect_.id(),
+                                .incarnation = RecordOfBoot(1)->record.incarnation};
+    const int64_t now_ms = target_.now().wall_ms;
+    Frame frame;
+    *frame.mutable_suspicions()->add_accusations() =
+        ToProto(*peer_.sealer().Seal(EnvelopePurpose::kMember, kBodySuspicion, 0,
+                                     EncodeAccusation(accusation), now_ms, now_ms + 60'000));
+    EXPECT_THAT(peer_.Send(frame).refused, IsEmpty());
+  }
+  // Sends records of the neighbour until the core checks no more of its signatures.
+  void UseUpChecks() {
+    MemberRecord record;
+    record.certificate = peer_.local().certificate;
+    const int64_t now_ms = target_.now().wall_ms;
+    while (target_.Refused(reasons::kBusy) == 0) {
+      Frame frame;
+      for (size_t i = 0; i < limits::kMaxRecordsPerFrame; ++i) {
+        ++record.incarnation;
+        *frame.mutable_member_delta()->add_records() =
+            ToProto(*peer_.sealer().Seal(EnvelopePurpose::kMember, kBodyMemberRecord, 0,
+                                         EncodeMemberRecord(record), now_ms, now_ms + 60'000));
+      }
+      peer_.Send(frame);
+    }
+  }
+  MemberState StateOfSuspect() {
+    const std::vector<Member> members = target_.core().Members();
+    return std::ranges::find(members, suspect_.id(), &Member::id)->state;
+  }
+  double ScoreOfPeer() { return target_.core().ScoreOf(peer_.key().id()); }
+  void Run(Duration duration) {
+    for (Duration passed{}; passed < duration; passed += milliseconds(250)) {
+      target_.Advance(milliseconds(250));
+      Answers answers;
+      answers.Add(target_.core().OnTick(target_.now()));
+      for (const Frame& frame : answers.frames) {
+        asked_ += frame.has_ping_request() ? 1 : 0;
+        if (frame.has_ping()) {
+          Frame ack;
+          ack.mutable_ack()->set_seq(frame.ping().seq());
+          peer_.Send(ack);
+        }
+      }
+    }
+  }
+  // Time passes, and the core does nothing.
+  void Pass(Duration duration) { target_.Advance(duration); }
+  // How often the neighbour was asked to look for a member.
+  size_t asked() const { return asked_; }
+  // Members that the core itself suspected.
+  uint64_t accused() { return target_.core().counters().suspicions; }
+
+ private:
+  static void SpeakNewest(LocalNode& local) { local.version_max = limits::kProtocolVersion; }
+
+  std::string address_;
+  NodeKey suspect_ = NodeKey::FromSeed(SeedOf(kSuspect));
+  CoreUnderTest target_;
+  TestPeer peer_{target_, 1, 7, SpeakNewest};
+  size_t asked_ = 0;
+};
+
+// Some look for themselves whether a suspect lives. Who could not dial it anyhow took that for its
+// silence, so that each suspicion of a member behind a firewall brought the next one.
+TEST(RumourTest, WhoCannotDialASuspectDoesNotSuspectItForThat) {
+  for (const std::string address : {"node-5:7000", ""}) {
+    Rumour rumour(address);
+    rumour.Accuse();
+    rumour.Run(limits::kPingTimeout);
+    EXPECT_EQ(rumour.asked() > 0, !address.empty());
+  }
+}
+
+// Found by `world --nodes 100 --seeds 1..1 --undialable 0.34`: whose dial to the suspect hung for
+// longer than the check waits suspected the newer record, too, and so each refutation brought the
+// next suspicion.
+TEST(RumourTest, WhoHearsTheSuspectRefuteStopsLookingForIt) {
+  Rumour rumour("node-5:7000");
+  rumour.Accuse();
+  rumour.Run(milliseconds(500));
+  rumour.Tell(rumour.RecordOfBoot(2));
+  rumour.Run(2 * limits::kPingTimeout);
+  EXPECT_EQ(rumour.accused(), 0U);
+}
+
+// One that came while the signatures of its sender were spent had no effect until another link
+// opened.
+TEST(RumourTest, AnAccusationThatThereWasNoTimeForIsCheckedLater) {
+  Rumour rumour("node-5:7000");
+  rumour.UseUpChecks();
+  rumour.Accuse();
+  EXPECT_EQ(rumour.StateOfSuspect(), MemberState::kAlive);
+  rumour.Run(milliseconds(500));
+  EXPECT_EQ(rumour.StateOfSuspect(), MemberState::kSuspect);
+  EXPECT_EQ(rumour.ScoreOfPeer(), 0);
+}
+
+TEST(RumourTest, AnAccusationThatWasRefutedWhileItWaitedHasNoEffect) {
+  Rumour rumour("node-5:7000");
+  rumour.UseUpChecks();
+  rumour.Accuse();
+  rumour.Pass(milliseconds(200));
+  rumour.Tell(rumour.RecordOfBoot(2));
+  rumour.Run(milliseconds(500));
+  EXPECT_EQ(rumour.StateOfSuspect(), MemberState::kAlive);
+}
+
+}  // namespace
+}  // namespace ruvd::test
