@@ -191,7 +191,8 @@ absl::Status GossipCore::State::OnMemberWant(const Link& link,
     if (!id) {
       return WrongId(bytes.size());
     }
-    if (const RecordPtr* record = members.records().Find(*id)) {
+    const RecordPtr* record = members.records().Find(*id);
+    if (record != nullptr && !certificates.revocations().Revokes(*id)) {
       records.push_back(*record);
     }
   }
@@ -327,8 +328,9 @@ absl::Status GossipCore::State::OnPingRequest(const Link& link,
 absl::Status GossipCore::State::OnMemberReconciliation(const Link& link,
                                                        const federation::v1::ReconMessage& message,
                                                        Instant now) {
-  ASSIGN_OR_RETURN(ReconAnswer answer,
-                   AnswerReconciliation(RecordSource(members.records()), message));
+  ASSIGN_OR_RETURN(
+      ReconAnswer answer,
+      AnswerReconciliation(RecordSource(members.records(), certificates.revocations()), message));
   if (answer.message.ranges_size() > 0) {
     Frame frame;
     *frame.mutable_recon_message() = std::move(answer.message);

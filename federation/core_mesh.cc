@@ -229,7 +229,8 @@ void GossipCore::State::StartReconciliation(const Link& link) {
   outbox.Send(link.id, std::move(frame));
   if (link.version >= limits::kVersionWithMesh) {
     Frame about_members;
-    *about_members.mutable_recon_open() = OpenReconciliation(RecordSource(members.records()));
+    *about_members.mutable_recon_open() =
+        OpenReconciliation(RecordSource(members.records(), certificates.revocations()));
     about_members.mutable_recon_open()->set_space(federation::v1::RECON_SPACE_MEMBERS);
     outbox.Send(link.id, std::move(about_members));
   }

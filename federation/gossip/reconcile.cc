@@ -146,10 +146,23 @@ void ItemSource::ForEach(const IdRange& range,
   }
 }
 
+IdSum RecordSource::Sum(const IdRange& range) const {
+  IdSum sum = records_->Sum(range.lower, range.upper);
+  for (auto node = std::ranges::lower_bound(revoked_->nodes, range.lower);
+       node != revoked_->nodes.end() && (!range.upper || *node < *range.upper); ++node) {
+    if (const RecordPtr* record = records_->Find(*node)) {
+      sum.Remove((*record)->id);
+    }
+  }
+  return sum;
+}
+
 void RecordSource::ForEach(const IdRange& range,
                            const std::function<void(const Digest&, const Digest&)>& visit) const {
-  records_->ForEach(range.lower, range.upper, [&visit](const RecordPtr& record) {
-    visit(record->node(), record->id);
+  records_->ForEach(range.lower, range.upper, [this, &visit](const RecordPtr& record) {
+    if (!revoked_->Revokes(record->node())) {
+      visit(record->node(), record->id);
+    }
     return true;
   });
 }

@@ -13,6 +13,7 @@
 #include "federation/gossip/id_sum.h"
 #include "federation/gossip/item.h"
 #include "federation/membership/record_set.h"
+#include "privacy/identity/revocation_list.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
 namespace ruvd {
@@ -53,17 +54,20 @@ class ItemSource final : public ReconSource {
   bool of_version_4_;
 };
 
-// Member records by node id. `records` outlives the source.
+// Member records by node id, but for those of revoked members: nodes keep the ones that they had,
+// and newcomers refuse them, so that they would differ for ever. Both outlive the source.
 class RecordSource final : public ReconSource {
  public:
-  explicit RecordSource(const RecordSet& records) : records_(&records) {}
-  IdSum Sum(const IdRange& range) const override { return records_->Sum(range.lower, range.upper); }
+  RecordSource(const RecordSet& records, const RevocationList& revoked)
+      : records_(&records), revoked_(&revoked) {}
+  IdSum Sum(const IdRange& range) const override;
   void ForEach(const IdRange& range,
                const std::function<void(const Digest&, const Digest&)>& visit) const override;
   bool keyed() const override { return true; }
 
  private:
   const RecordSet* records_;
+  const RevocationList* revoked_;
 };
 
 // Range-based set reconciliation (Meyer 2022; negentropy): two nodes compare fingerprints of ranges

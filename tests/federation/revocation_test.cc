@@ -117,6 +117,19 @@ TEST_F(RevocationTest, ARevokedMemberLosesItsLinkAndGetsNoOther) {
   EXPECT_EQ(At(0).Refused(reasons::kNodeRevoked), 2u);
 }
 
+// Whoever joined later was offered its record, refused it, and asked for it again for ever.
+TEST_F(RevocationTest, TheRecordOfARevokedMemberWasOfferedToWhoMustRefuseIt) {
+  Link(0, 1);
+  Link(0, 2);
+  Revoke(0, ListOf({1}));
+  Link(3, 0);
+  ASSERT_TRUE(Linked(3, 0));
+  EXPECT_EQ(At(3).Refused(reasons::kNodeRevoked), 0u);
+  const auto known = At(3).core().Members();
+  EXPECT_TRUE(std::ranges::any_of(
+      known, [this](const Member& member) { return member.id == At(2).key().id(); }));
+}
+
 // Its items stayed, were passed on and had their say in every round; members listed it as alive.
 TEST_F(RevocationTest, WhatARevokedMemberSentIsUsedNoMore) {
   TestPeer peer(At(0), 1, 900,
