@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -69,6 +70,9 @@ struct DpReleaseView {
   int64_t next_ms = 0;    // before which none is made; 0: at any time
   absl::Status refusal;   // why the last one was not made; OK: it was, or none was tried
 };
+
+// The values of an update by bank, to be clipped in place.
+std::vector<std::span<float>> BanksOf(AdapterUpdate& update);
 
 // The grid of an update of `values` values whose noise costs at most `epsilon` at `delta`. Errors
 // of dp::RhoWithin and dp::MakeNoiseGrid.
@@ -149,6 +153,8 @@ class DpRelease {
   ReleaseTerms TermsOfSum() const;
   absl::StatusOr<dp::NoiseShares> SharesOf(size_t members) const;
   dp::SnrQuestion QuestionOfSum(const dp::NoiseShares& shares) const;
+  // What any release of this node asks before it is made.
+  ReleaseGuards Guards(ConsentTier tier, const ConsentRegister& consents) const;
   absl::StatusOr<PreparedInput> PrepareMasked(AdapterUpdate* update,
                                               std::span<const Contributor> whose,
                                               const ConsentRegister& consents,
@@ -156,7 +162,10 @@ class DpRelease {
   absl::StatusOr<PreparedRelease> Prepare(AdapterUpdate* update, std::span<const Contributor> whose,
                                           const ConsentRegister& consents);
   uint64_t SpentUnits() const;
-  void NoteCharge();
+  // Notes how a try of a release ended, before which `spent` was spent.
+  void NoteTry(uint64_t spent, const absl::Status& status);
+  // From here on peers may have what was reserved.
+  void NoteSent(uint64_t reservation);
 
   const DpReleaseOptions options_;
   absl::Status usable_;  // whether the figures make a release

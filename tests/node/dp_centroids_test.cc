@@ -25,6 +25,7 @@
 #include "node/actors/store_pattern_index.h"
 #include "privacy/reasons.h"
 #include "tests/federation/fixture.h"
+#include "tests/node/consent_fixture.h"
 #include "tests/node/database_fixture.h"
 
 namespace ruvd {
@@ -67,13 +68,7 @@ class DpCentroidsTest : public DatabaseTest {
     Start({});
   }
   void Say(const std::string& user, uint8_t purposes) {
-    ASSERT_TRUE(book_
-                    ->Record({.subject = {.id = user},
-                              .purposes = purposes,
-                              .widest = ConsentTier::kDp,
-                              .expires_ms = 300 * test::kDayMillis},
-                             clock_.WallMillis())
-                    .ok());
+    SayUnderDp(*book_, user, purposes, clock_.WallMillis());
   }
   void Teach(const std::string& user, size_t axis, size_t count) {
     std::vector<float> embedding(kCentroidDimension);
