@@ -44,8 +44,8 @@ class UpdateRounds {
   // The same where the last one has further to go, or a pause of somebody's updates is over.
   void RunIfDue(Context& context);
 
-  // Something that this node said or heard by itself is taken back: whether it may be in the global
-  // adapter, which is made anew then, and its node's updates pause.
+  // An update was taken back. Where it may be in the global adapter, that is made anew, and further
+  // updates of its node pause, unless it is this one.
   void TakeBack(const Item& update);
   // Serves nothing until the next round, which begins from nothing.
   void BeginAnew(const NodeId& without);
