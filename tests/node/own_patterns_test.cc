@@ -6,7 +6,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "tests/node/own_patterns_fixture.h"
@@ -14,6 +16,7 @@
 namespace ruvd {
 namespace {
 
+using testing::Contains;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
@@ -160,6 +163,46 @@ TEST_F(OwnPatternsTest, AWithdrawnPatternIsOfferedAgainAsANewerOne) {
   const size_t items = core_->Items().size();
   ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
   EXPECT_EQ(core_->Items().size(), items) << "once";
+}
+
+// Items end after seven days. Peers kept the pattern, and a withdrawal after that named nothing.
+TEST_F(OwnPatternsTest, APatternIsOfferedAnewBeforeItsItemEndsSoThatItCanBeTakenBack) {
+  constexpr Duration kDay = std::chrono::hours(24);
+  Put(kOwnFirst, 1);
+  Follow();
+  ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
+  for (int hours = 0; hours < 16 * 24; ++hours) {
+    now_ = {now_.now + kDay / 24, now_.wall_ms + test::kDayMillis / 24};
+    core_->OnTick(now_);
+    Follow();
+    ASSERT_THAT(Offered(), Contains(kOwnFirst)) << "after " << hours << " hours";
+    ASSERT_LE(Offered().size(), 2u) << "the next one only before the former ends";
+  }
+  EXPECT_LE(core_->counters().offered_items, 4u);
+  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
+  const auto actions = own_->FollowChanges(*core_, now_);
+  ASSERT_TRUE(actions.ok()) << actions.status();
+  EXPECT_TRUE(std::ranges::any_of(*actions, [](const Action& action) {
+    const auto* const withdrawn = std::get_if<ItemWithdrawn>(&action);
+    return withdrawn != nullptr && withdrawn->own && withdrawn->item.kind == ItemKind::kPattern;
+  }));
+  EXPECT_THAT(Offered(), IsEmpty());
+}
+
+// No item outlives the certificate: one that cannot last longer is not offered again and again.
+TEST_F(OwnPatternsTest, APatternThatCouldNotLastLongerIsNotOfferedAnew) {
+  Put(kOwnFirst, 1);
+  Follow();
+  now_ = {now_.now + std::chrono::hours(19 * 24), now_.wall_ms + 19 * test::kDayMillis};
+  core_->OnTick(now_);
+  Follow();
+  ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst)) << "its item had ended";
+  const uint64_t offered = core_->counters().offered_items;
+  for (int hours = 0; hours < 20; ++hours) {
+    now_ = {now_.now + std::chrono::hours(1), now_.wall_ms + test::kDayMillis / 24};
+    Follow();
+  }
+  EXPECT_EQ(core_->counters().offered_items, offered);
 }
 
 // As where the log of changes was cut.
