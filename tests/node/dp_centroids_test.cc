@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/limits.h"
 #include "inference/adapter/bank.h"
 #include "node/actors/own_patterns.h"
 #include "node/actors/pattern_payload.h"
@@ -123,6 +124,11 @@ class DpCentroidsTest : public DatabaseTest {
     core_->Restore(std::move(stored), Now());
     ASSERT_TRUE(own_->RefreshAll(*core_, Now()).ok());
   }
+  // Who stores what this node offers.
+  void StartPeer() {
+    peer_ = std::make_unique<PeerPatterns>(*patterns_, frame_, test::SeedOf(9),
+                                           PatternGate{.quality = 0.25F, .examples = 10});
+  }
   void SetTier(ConsentTier tier) {
     tier_ = tier;
     ASSERT_TRUE(
@@ -164,6 +170,7 @@ class DpCentroidsTest : public DatabaseTest {
   std::unique_ptr<DpCentroids> centroids_;
   std::unique_ptr<GossipCore> core_;
   std::unique_ptr<OwnPatterns> own_;
+  std::unique_ptr<PeerPatterns> peer_;
   std::vector<Item> removed_;
 };
 
@@ -404,8 +411,8 @@ TEST_F(DpCentroidsTest, StoredPatternsStillDoNotLeave) {
 TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
   Offer();
   const SharedPattern noised = Offered().at(0);
-  PeerPatterns peer(*patterns_, frame_, test::SeedOf(9), {.quality = 0.25F, .examples = 10});
-  ASSERT_TRUE(peer.Store(noised, key_.id()).ok());
+  StartPeer();
+  ASSERT_TRUE(peer_->Store(noised, key_.id()).ok());
   const Pattern stored = patterns_->Get(noised.id).value();
   EXPECT_EQ(stored.tier, SharingTier::kDp);
   EXPECT_TRUE(stored.adapter_name.empty());
@@ -431,6 +438,47 @@ TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
   const auto served = StorePatternIndex(*patterns_).Search(query, BankOf(1), 1).value();
   ASSERT_EQ(served.size(), 1u);
   EXPECT_EQ(served[0].adapter, "other");
+}
+
+// A peer took the next release's centroid for one that had been removed, once the former had ended.
+TEST_F(DpCentroidsTest, APeerHasThemForSevenDaysAndThoseOfTheNextReleaseAfterThat) {
+  StartPeer();
+  Offer();
+  const SharedPattern first = Offered().at(0);
+  ASSERT_TRUE(peer_->Store(first, key_.id()).ok());
+  Wait(std::chrono::milliseconds(limits::kItemLifeMillis - 1));
+  EXPECT_TRUE(patterns_->Get(first.id).ok());
+  Wait(std::chrono::milliseconds(1));
+  EXPECT_FALSE(patterns_->Get(first.id).ok());
+  core_->OnTick(Now());
+  EXPECT_THAT(Offered(), IsEmpty());
+  patterns_->Maintain(std::chrono::seconds(1));
+  ASSERT_TRUE(patterns_->WasDeleted(first.id).value());
+  Offer();
+  ASSERT_THAT(Offered(), Not(IsEmpty()));
+  const SharedPattern second = Offered().at(0);
+  ASSERT_TRUE(peer_->Store(second, key_.id()).ok());
+  EXPECT_TRUE(patterns_->Get(second.id).ok());
+}
+
+// Senders of before names of their own for each release: the newer one ended with the former.
+TEST_F(DpCentroidsTest, ANewerVersionLastsAsLongAsItSaysUnlessTheOperatorSaidSo) {
+  StartPeer();
+  Offer();
+  SharedPattern shared = Offered().at(0);
+  ASSERT_TRUE(peer_->Store(shared, key_.id()).ok());
+  const int64_t first_ms = shared.created_ms;
+  EXPECT_EQ(patterns_->Get(shared.id)->expires_ms, first_ms + limits::kItemLifeMillis);
+  Wait(kEvery);
+  shared.created_ms = clock_.WallMillis();
+  ASSERT_TRUE(peer_->Store(shared, key_.id()).ok());
+  EXPECT_EQ(patterns_->Get(shared.id)->expires_ms, shared.created_ms + limits::kItemLifeMillis);
+  Pattern mine = patterns_->Get(shared.id).value();
+  mine.expires_ms = clock_.WallMillis() + 1000;
+  ASSERT_TRUE(patterns_->Put(mine).ok());
+  ++shared.created_ms;
+  ASSERT_TRUE(peer_->Store(shared, key_.id()).ok());
+  EXPECT_EQ(patterns_->Get(shared.id)->expires_ms, mine.expires_ms);
 }
 
 // A preview says what would leave, or why nothing would, and pays for nothing.
