@@ -196,7 +196,7 @@ absl::StatusOr<AdapterUpdate> DpRelease::Release(AdapterUpdate update,
   RETURN_IF_ERROR(prepared.status());
   ASSIGN_OR_RETURN(const ReleasePayload payload, ReleasePayload::Parse(AsBytes(prepared->bytes)));
   NoteSent(prepared->reservation);
-  const DpReleaseView view = View();
+  const DpReleaseView view = View(ConsentTier::kDp);
   spdlog::info(
       "an update of {} values is released: epsilon {:.3f} at delta {:.1e} (node level), predicted "
       "SNR {:.2f} over {} node(s); epsilon {:.3f} of {:.3f} spent",
@@ -230,6 +230,20 @@ void DpRelease::Refuse(const absl::Status& status) {
                  MessageOf(status), ReasonOf(status));
   }
   refusal_ = status;
+}
+
+void DpRelease::SetTier(ConsentTier tier) {
+  const MutexLock lock(mutex_);
+  tier_ = tier;
+}
+
+DpReleaseView DpRelease::View() const {
+  ConsentTier tier;
+  {
+    const MutexLock lock(mutex_);
+    tier = tier_;
+  }
+  return View(tier);
 }
 
 DpReleaseView DpRelease::View(ConsentTier tier) const {

@@ -130,8 +130,12 @@ class DpRelease {
   // Notes a refusal that was found before a release; OK: what was refused no longer is.
   void Refuse(const absl::Status& status);
 
-  // `tier`: whose next release it says what it would be, kDp or kMasked.
-  DpReleaseView View(ConsentTier tier = ConsentTier::kDp) const;
+  // The operator's tier: whose next release View says what it would be, where that is kMasked; else
+  // that of kDp, as at first.
+  void SetTier(ConsentTier tier);
+  DpReleaseView View() const;
+  // The same as if that were the operator's.
+  DpReleaseView View(ConsentTier tier) const;
 
   // The bytes of the next release up to its values, and how many bytes follow: values, and before
   // those of each further bank its number.
@@ -172,6 +176,7 @@ class DpRelease {
   dp::NoiseGrid grid_;
   uint64_t cost_ = 0;  // of one, in the ledger's units
   mutable Mutex mutex_;
+  ConsentTier tier_ ABSL_GUARDED_BY(mutex_) = ConsentTier::kDp;
   int64_t last_ms_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t contributors_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;

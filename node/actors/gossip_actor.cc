@@ -218,6 +218,7 @@ class GossipActor final : public Actor<Message> {
       return absl::OkStatus();
     }
     consent_since_ms_ = record->since_ms;
+    options_.release->SetTier(core_->consent());
     Perform(*std::move(actions), context);
     return absl::OkStatus();
   }
@@ -336,6 +337,7 @@ class GossipActor final : public Actor<Message> {
     // A withdrawal holds at once even where the disk refuses to remember it.
     ASSIGN_OR_RETURN(Actions actions, core_->SetConsent(record, Now()));
     consent_since_ms_ = record.since_ms;
+    options_.release->SetTier(core_->consent());
     Perform(std::move(actions), context);
     if (!stored.ok()) {
       return Annotate(stored,

@@ -172,5 +172,24 @@ TEST_F(GossipActorTest, AMemberThatWasExpelledBeforeARestartIsTakenOutAfterIt) {
   EXPECT_THAT(federated_->Contributors(), ElementsAre());
 }
 
+// The gauges of Prometheus ask the release, not the actor.
+TEST_F(GossipActorTest, TheReleaseKnowsTheOperatorsTierAlsoAfterARestart) {
+  Open();
+  Start();
+  ASSERT_NE(release_->View(ConsentTier::kMasked).epsilon, release_->View(ConsentTier::kDp).epsilon);
+  EXPECT_EQ(release_->View().epsilon, release_->View(ConsentTier::kDp).epsilon);
+  absl::StatusOr<ConsentAnswer> granted = absl::UnknownError("no answer");
+  federation_->SetConsent(ConsentTier::kMasked, [&granted](absl::StatusOr<ConsentAnswer> answer) {
+    granted = std::move(answer);
+  });
+  executor_.RunFor(std::chrono::seconds(1));
+  ASSERT_TRUE(granted.ok()) << granted.status();
+  const double of_share = release_->View(ConsentTier::kMasked).epsilon;
+  EXPECT_EQ(release_->View().epsilon, of_share);
+  release_->SetTier(ConsentTier::kPrivate);  // as a release that is made anew
+  Start();
+  EXPECT_EQ(release_->View().epsilon, of_share);
+}
+
 }  // namespace
 }  // namespace ruvd
