@@ -49,6 +49,7 @@ class FederatedModelTest : public DatabaseTest {
     options_.general = BuiltInPassages(*model_).measured;
     options_.path = (folder_ / "global-adapter").string();
     options_.key = key_;
+    options_.reputations = ReputationFile((folder_ / "reputations").string(), key_);
   }
   static NodeId IdOf(uint8_t number) {
     NodeId id{};

@@ -219,6 +219,29 @@ TEST_F(FederatedModelTest, EveryUpdateIsMeasuredAloneAndWhoHarmsIsRemembered) {
 }
 
 // So many updates at once are measured over several rounds; what was measured is remembered.
+// A restart forgave whoever had harmed.
+TEST_F(FederatedModelTest, ARestartKeepsReputationsAlsoWhereTheAdapterBeginsAnew) {
+  AddJudges(8);
+  options_.strategy.strategy = Strategy::kQualityWeighted;
+  Add(1, Learned());
+  Add(2, {Times(Learned()[0], -1), Times(Learned()[1], -1)});
+  Run();
+  Open();
+  FederatedOutcome outcome = Run();
+  EXPECT_GT(outcome.peers[0].reputation, 0.5);
+  EXPECT_LT(outcome.peers[1].reputation, 0.5);
+  EXPECT_EQ(outcome.peers[1].banks[1].weight, 0);
+  federated_->Distrust();
+  Open();
+  ASSERT_EQ(federated_->adapter(), nullptr);
+  outcome = Run();
+  EXPECT_LT(outcome.peers[1].reputation, 0.5);
+  // Those of another store are none of this node's.
+  options_.reputations = ReputationFile((folder_ / "reputations").string(), SealKey::Generate());
+  Open();
+  EXPECT_EQ(Run().peers[1].reputation, 0.5);
+}
+
 TEST_F(FederatedModelTest, MoreUpdatesThanARoundMeasuresAreMeasuredInLaterOnes) {
   AddJudges(5);
   const size_t nodes = limits::kMaxMeasuredUpdates + 3;
