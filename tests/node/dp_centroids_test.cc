@@ -461,26 +461,6 @@ TEST_F(DpCentroidsTest, APeerHasThemForSevenDaysAndThoseOfTheNextReleaseAfterTha
   EXPECT_TRUE(patterns_->Get(second.id).ok());
 }
 
-// Senders of before names of their own for each release: the newer one ended with the former.
-TEST_F(DpCentroidsTest, ANewerVersionLastsAsLongAsItSaysUnlessTheOperatorSaidSo) {
-  StartPeer();
-  Offer();
-  SharedPattern shared = Offered().at(0);
-  ASSERT_TRUE(peer_->Store(shared, key_.id()).ok());
-  const int64_t first_ms = shared.created_ms;
-  EXPECT_EQ(patterns_->Get(shared.id)->expires_ms, first_ms + limits::kItemLifeMillis);
-  Wait(kEvery);
-  shared.created_ms = clock_.WallMillis();
-  ASSERT_TRUE(peer_->Store(shared, key_.id()).ok());
-  EXPECT_EQ(patterns_->Get(shared.id)->expires_ms, shared.created_ms + limits::kItemLifeMillis);
-  Pattern mine = patterns_->Get(shared.id).value();
-  mine.expires_ms = clock_.WallMillis() + 1000;
-  ASSERT_TRUE(patterns_->Put(mine).ok());
-  ++shared.created_ms;
-  ASSERT_TRUE(peer_->Store(shared, key_.id()).ok());
-  EXPECT_EQ(patterns_->Get(shared.id)->expires_ms, mine.expires_ms);
-}
-
 // A preview says what would leave, or why nothing would, and pays for nothing.
 TEST_F(DpCentroidsTest, APreviewSaysWhatWouldLeaveAndChargesNothing) {
   const auto update = DpRelease::Create({.layout = {.frame = &frame_}, .clock = &clock_});
