@@ -24,6 +24,7 @@
 #include "inference/package/model_package.h"
 #include "privacy/dp/noised_centroids.h"
 #include "privacy/dp/zcdp.h"
+#include "privacy/limits.h"
 
 namespace ruvd::bench {
 namespace {

@@ -5,55 +5,75 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include <string>
 
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/cli/join.h"
-#include "node/limits.h"
 #include "privacy/identity/certificate_renewal.h"
 #include "privacy/reasons.h"
 
 namespace ruvd {
+namespace {
+
+// What the authority says counts more than that somebody cannot be reached, and that more than that
+// whoever answers is not the authority.
+int RefusalRank(const absl::Status& refusal) {
+  const std::string reason = ReasonOf(refusal);
+  if (reason == reasons::kNotFound) {
+    return 0;
+  }
+  const bool silent = reason == reasons::kNodeUnreachable || reason == reasons::kDeadlineExceeded;
+  return silent ? 1 : 2;
+}
+
+}  // namespace
 
 absl::StatusOr<AdmissionCert> CertificateKeeper::Renewed() const {
   if (options_.office != nullptr) {
     return options_.office->RenewOwn(present_, *options_.key);
   }
-  absl::Status last = Error(absl::StatusCode::kFailedPrecondition, reasons::kNotFound,
+  absl::Status told = Error(absl::StatusCode::kFailedPrecondition, reasons::kNotFound,
                             "federation.seeds names no address to ask");
-  bool first = true;
+  int rank = -1;
   for (const std::string& address : options_.addresses) {
     if (options_.stopped()) {
-      return last;
+      return told;
     }
-    auto renewed =
-        RenewAt(address, present_, *options_.key, limits::kRenewalPatience, *options_.clock);
-    if (renewed.ok()) {
+    auto renewed = options_.renew(address, present_);
+    const absl::Status status =
+        renewed.ok() ? CheckSameMember(*renewed, address) : renewed.status();
+    if (status.ok()) {
       return renewed;
     }
-    // What the authority says counts more than that others are none.
-    if (std::exchange(first, false) || ReasonOf(renewed.status()) != reasons::kNotFound) {
-      last = renewed.status();
+    if (RefusalRank(status) > rank) {
+      told = status;
+      rank = RefusalRank(status);
     }
   }
-  return last;
+  return told;
+}
+
+absl::Status CertificateKeeper::CheckSameMember(const AdmissionCert& certificate,
+                                                const std::string& where) const {
+  if (certificate.node_key == present_.node_key && certificate.name == present_.name &&
+      certificate.issuer == present_.issuer) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateInvalid,
+               "that of {} is for {} and another key, name or cluster than the certificate in use; "
+               "restart the node with it to become that member",
+               where, certificate.name);
 }
 
 absl::Status CertificateKeeper::Look() {
   absl::Status placed;  // what is wrong with the file
   if (const auto stored = options_.load();
       stored.ok() && stored->not_after_ms > present_.not_after_ms) {
-    if (stored->node_key == present_.node_key && stored->name == present_.name &&
-        stored->issuer == present_.issuer) {
+    placed = CheckSameMember(*stored, options_.path);
+    if (placed.ok()) {
       present_ = *stored;
       options_.take(present_);
-    } else {
-      placed = Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateInvalid,
-                     "{} is of {} and another key, name or cluster than the certificate in use; "
-                     "restart the node to become that member",
-                     options_.path, stored->name);
     }
   }
   const int64_t now_ms = options_.clock->WallMillis();

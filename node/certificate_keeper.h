@@ -21,8 +21,11 @@ struct CertificateKeeperOptions {
   std::function<absl::StatusOr<AdmissionCert>()> load;  // reads and checks it
   const NodeKey* key = nullptr;
   const Clock* clock = nullptr;
-  AdmissionOffice* office = nullptr;               // null: the authority's key is elsewhere
-  std::vector<std::string> addresses;              // where the authority may answer, ports of peers
+  AdmissionOffice* office = nullptr;   // null: the authority's key is elsewhere
+  std::vector<std::string> addresses;  // where the authority may answer, ports of peers
+  // Asks whoever answers at an address for a certificate in place of one (RenewAt).
+  std::function<absl::StatusOr<AdmissionCert>(const std::string& address, const AdmissionCert&)>
+      renew;
   std::function<void(const AdmissionCert&)> take;  // hears of a newer certificate
   std::function<bool()> stopped;                   // no further address is asked then
 };
@@ -35,10 +38,11 @@ class CertificateKeeper {
   CertificateKeeper(CertificateKeeperOptions options, AdmissionCert present)
       : options_(std::move(options)), present_(std::move(present)) {}
 
-  // Looks once; waits for the disk and for the authority, limits::kRenewalPatience for each of at
-  // most three tries to reach an address. An error where the operator's file is of another key,
-  // name or cluster than the one in use, and where a certificate is due that could not be had: the
-  // last one of RenewAt, errors of writing (it is in use then, and would not outlive a restart),
+  // Looks once; waits for the disk and for `renew` at one address after the other, until `stopped`.
+  // An error where the operator's file, or what was given, is of another key, name or cluster than
+  // the one in use, which stays; and where a certificate is due that could not be had: what the
+  // authority says, else why an address could not be reached, else that those who answer are not
+  // the authority; errors of writing (it is in use then, and would not outlive a restart). Each
   // with when the present one ends.
   absl::Status Look();
 
@@ -46,6 +50,7 @@ class CertificateKeeper {
 
  private:
   absl::StatusOr<AdmissionCert> Renewed() const;
+  absl::Status CheckSameMember(const AdmissionCert& certificate, const std::string& where) const;
 
   const CertificateKeeperOptions options_;
   AdmissionCert present_;

@@ -60,6 +60,10 @@ inline constexpr std::chrono::hours kRevocationsLook{1};
 // answer.
 inline constexpr std::chrono::hours kCertificateLook{1};
 inline constexpr std::chrono::seconds kRenewalPatience{5};
+// An own pattern that peers can get is offered anew so long before its item ends, and looked at so
+// often: whoever is away for a day misses nothing.
+inline constexpr int64_t kOfferAgainMillis = 24LL * 3600 * 1000;
+inline constexpr std::chrono::hours kOwnPatternsLook{1};
 // A TLS key file that changed is used after so long. gRPC looks as often, and reads the file.
 inline constexpr unsigned int kTlsReloadSeconds = 1;
 // TLS certificates of its own that a node knows again when a peer names one: one is in use, the

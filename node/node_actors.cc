@@ -233,6 +233,7 @@ absl::Status NodeImpl::OpenFederatedModel() {
   const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
   if (key.ok() && folder.ok()) {
     options.path = LearnedDirOf(config_) + "/global-adapter";
+    options.reputations = ReputationFile(LearnedDirOf(config_) + "/reputations", *key);
     options.key = *std::move(key);
   } else {  // a full disk keeps no node from serving
     spdlog::warn("the global adapter would not outlive a restart: {}",

@@ -62,18 +62,21 @@ void AddReleaseMetrics(const DpRelease& release, Metrics* metrics) {
       return std::vector<Metrics::Sample>{{"", read(release.View())}};
     });
   };
-  add("ruvd_privacy_epsilon_spent", "Node-level epsilon that noised updates cost, at privacy.delta",
-      false, [](const auto& view) { return view.spent_epsilon; });
+  add("ruvd_privacy_epsilon_spent",
+      "Node-level epsilon that noised updates and shares cost, at privacy.delta", false,
+      [](const auto& view) { return view.spent_epsilon; });
   add("ruvd_privacy_epsilon_budget", "Node-level epsilon that they may cost", false,
       [](const auto& view) { return view.budget_epsilon; });
-  add("ruvd_privacy_release_epsilon", "Epsilon of the next noised update", false,
-      [](const auto& view) { return view.epsilon; });
-  add("ruvd_privacy_release_snr", "Predicted signal of the next noised update over its noise",
-      false, [](const auto& view) { return view.snr; });
-  add("ruvd_privacy_releases_total", "Noised updates that were charged since the store was made",
-      true, [](const auto& view) { return static_cast<double>(view.releases); });
-  add("ruvd_privacy_refusals_total", "Times that noised updates began to be refused", true,
-      [](const auto& view) { return static_cast<double>(view.refused); });
+  add("ruvd_privacy_release_epsilon", "Epsilon of the next noised update, or share of a masked sum",
+      false, [](const auto& view) { return view.epsilon; });
+  add("ruvd_privacy_release_snr",
+      "Predicted signal of the next noised update, or masked sum, over its noise", false,
+      [](const auto& view) { return view.snr; });
+  add("ruvd_privacy_releases_total",
+      "Noised updates and shares that were charged since the store was made", true,
+      [](const auto& view) { return static_cast<double>(view.releases); });
+  add("ruvd_privacy_refusals_total", "Times that noised updates or shares began to be refused",
+      true, [](const auto& view) { return static_cast<double>(view.refused); });
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "node/api/services.h"
 #include "node/api/tls.h"
 #include "node/cli/identity.h"
+#include "node/cli/join.h"
 #include "node/config/address.h"
 #include "node/limits.h"
 #include "node/node_impl.h"
@@ -74,6 +75,10 @@ absl::Status NodeImpl::OpenCertificateKeeper() {
       .clock = &clock_,
       .office = office_.get(),
       .addresses = {},
+      .renew =
+          [this](const std::string& address, const AdmissionCert& certificate) {
+            return RenewAt(address, certificate, files_->key, limits::kRenewalPatience, clock_);
+          },
       .take =
           [this](const AdmissionCert& certificate) {
             spdlog::info("this node goes on with a certificate that ends at {} ms",

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/reasons.h"
+#include "base/status.h"
 #include "federation/limits.h"
 
 namespace ruvd {
@@ -49,6 +51,42 @@ void ReputationTable::Record(const NodeId& peer, const Digest& update, uint64_t 
   }
   verdicts.last_helped = shown == 0 ? 0 : helped / shown;
   verdicts.last_harmed = shown == 0 ? 0 : harmed / shown;
+}
+
+std::vector<ReputationTable::Known> ReputationTable::All(uint64_t round) const {
+  std::vector<Known> all;
+  all.reserve(peers_.size());
+  for (const auto& [peer, verdicts] : peers_) {
+    const Verdicts now = FadedTo(round, verdicts);
+    all.push_back({.peer = peer,
+                   .helped = now.helped,
+                   .harmed = now.harmed,
+                   .last = now.last,
+                   .last_helped = now.last_helped,
+                   .last_harmed = now.last_harmed});
+  }
+  return all;
+}
+
+absl::StatusOr<ReputationTable> ReputationTable::Restore(std::span<const Known> known,
+                                                         uint64_t round) {
+  ReputationTable table;
+  const auto counts = [](double value) { return std::isfinite(value) && value >= 0; };
+  for (const Known& one : known) {
+    if (table.peers_.size() >= limits::kMaxMembers || !counts(one.helped) || !counts(one.harmed) ||
+        !counts(one.last_helped) || !counts(one.last_harmed) ||
+        (!table.peers_.empty() && table.peers_.rbegin()->first >= one.peer)) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "these are no verdicts on peers; they are measured again");
+    }
+    table.peers_[one.peer] = {.helped = one.helped,
+                              .harmed = one.harmed,
+                              .last = one.last,
+                              .last_helped = one.last_helped,
+                              .last_harmed = one.last_harmed,
+                              .round = round};
+  }
+  return table;
 }
 
 double ReputationTable::Of(const NodeId& peer, uint64_t round) const {

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "federation/daf/bank_gate.h"
 #include "privacy/identity/node_key.h"
@@ -32,6 +34,22 @@ class ReputationTable {
   double Of(const NodeId& peer, uint64_t round) const;
   void Forget(const NodeId& peer) { peers_.erase(peer); }
   size_t size() const { return peers_.size(); }
+
+  // What is known of a peer, for a table that outlives this one.
+  struct Known {
+    NodeId peer{};
+    double helped = 0;  // of updates before the last one
+    double harmed = 0;
+    Digest last{};  // the last one's bytes
+    double last_helped = 0;
+    double last_harmed = 0;
+    bool operator==(const Known&) const = default;
+  };
+  // As it is in a round, by peer.
+  std::vector<Known> All(uint64_t round) const;
+  // A table that goes on in a round where another one was. INVALID_ARGUMENT for more than
+  // kMaxMembers, peers that do not ascend, and numbers that are none of verdicts.
+  static absl::StatusOr<ReputationTable> Restore(std::span<const Known> known, uint64_t round);
 
  private:
   struct Verdicts {

@@ -12,10 +12,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/bank.h"
 #include "privacy/dp/zcdp.h"
+#include "privacy/limits.h"
 
 namespace ruvd {
 namespace {
@@ -42,9 +44,11 @@ SharedPattern NoisedPatternOf(const dp::NoisedCentroid& centroid, const NodeId& 
                         .examples = examples,
                         .created_ms = created_ms,
                         .centroid = centroid.direction};
-  // Of the cell, so that the next release replaces this one.
+  // Of the release and the cell. A name that came again would stay away from peers where the one
+  // before has ended: they take an id that is gone for one that somebody removed.
   const auto cell = static_cast<uint8_t>(centroid.cell);
-  const Digest name = Sha256({AsBytes(kNoisedTask), self, {&cell, 1}});
+  const std::string moment = ByteWriter().Write(created_ms).Take();
+  const Digest name = Sha256({AsBytes(kNoisedTask), self, AsBytes(moment), {&cell, 1}});
   std::copy_n(name.begin(), pattern.id.size(), pattern.id.begin());
   return pattern;
 }

@@ -54,6 +54,15 @@ BankedValues ValuesOf(const ReleasePayload& payload, const UpdateLayout& layout)
 
 }  // namespace
 
+std::vector<std::span<float>> BanksOf(AdapterUpdate& update) {
+  std::vector<std::span<float>> banks;
+  banks.reserve(update.banks.size());
+  for (BankValues& bank : update.banks) {
+    banks.emplace_back(bank.values);
+  }
+  return banks;
+}
+
 absl::StatusOr<dp::NoiseGrid> GridWithin(double epsilon, double delta, double clip_norm,
                                          size_t values) {
   ASSIGN_OR_RETURN(const double rho, dp::RhoWithin(epsilon, delta));
@@ -160,21 +169,22 @@ absl::Status DpRelease::Check() const {
   return CheckBudget({&options_.budget, 1}, PrivacyUnit::kNode, SpentUnits(), cost_);
 }
 
+ReleaseGuards DpRelease::Guards(ConsentTier tier, const ConsentRegister& consents) const {
+  return {.policy = options_.policy,
+          .consents = consents,
+          .node_tier = tier,
+          .ledger = *options_.ledger,
+          .random = options_.random,
+          .now_ms = options_.clock->WallMillis()};
+}
+
 absl::StatusOr<PreparedRelease> DpRelease::Prepare(AdapterUpdate* update,
                                                    std::span<const Contributor> whose,
                                                    const ConsentRegister& consents) {
   RETURN_IF_ERROR(Check());
-  const ReleaseGuards guards{.policy = options_.policy,
-                             .consents = consents,
-                             .node_tier = ConsentTier::kDp,
-                             .ledger = *options_.ledger,
-                             .random = options_.random,
-                             .now_ms = options_.clock->WallMillis()};
-  std::vector<std::span<float>> banks;
-  for (BankValues& bank : update->banks) {
-    banks.emplace_back(bank.values);
-  }
-  return PrepareRelease(Terms(), guards, {.banks = banks, .contributors = whose});
+  const std::vector<std::span<float>> banks = BanksOf(*update);
+  return PrepareRelease(Terms(), Guards(ConsentTier::kDp, consents),
+                        {.banks = banks, .contributors = whose});
 }
 
 absl::StatusOr<AdapterUpdate> DpRelease::Release(AdapterUpdate update,
@@ -182,20 +192,11 @@ absl::StatusOr<AdapterUpdate> DpRelease::Release(AdapterUpdate update,
                                                  const ConsentRegister& consents) {
   const uint64_t before = SpentUnits();
   const absl::StatusOr<PreparedRelease> prepared = Prepare(&update, whose, consents);
-  if (SpentUnits() != before) {
-    NoteCharge();  // also of a release that failed behind its charge
-  }
-  if (!prepared.ok()) {
-    Refuse(prepared.status());
-    return prepared.status();
-  }
+  NoteTry(before, prepared.status());
+  RETURN_IF_ERROR(prepared.status());
   ASSIGN_OR_RETURN(const ReleasePayload payload, ReleasePayload::Parse(AsBytes(prepared->bytes)));
-  // From here on peers may have it.
-  if (absl::Status noted = options_.ledger->Release(prepared->reservation); !noted.ok()) {
-    spdlog::warn("release {} is charged but not noted as sent: {}", prepared->reservation,
-                 MessageOf(noted));
-  }
-  const DpReleaseView view = View();
+  NoteSent(prepared->reservation);
+  const DpReleaseView view = View(ConsentTier::kDp);
   spdlog::info(
       "an update of {} values is released: epsilon {:.3f} at delta {:.1e} (node level), predicted "
       "SNR {:.2f} over {} node(s); epsilon {:.3f} of {:.3f} spent",
@@ -204,10 +205,21 @@ absl::StatusOr<AdapterUpdate> DpRelease::Release(AdapterUpdate update,
   return UpdateOfBanks(options_.layout, ValuesOf(payload, options_.layout), /*examples=*/0);
 }
 
-void DpRelease::NoteCharge() {
-  const MutexLock lock(mutex_);
-  last_ms_ = std::max<int64_t>(options_.clock->WallMillis(), 1);
-  refusal_ = absl::OkStatus();
+void DpRelease::NoteTry(uint64_t spent, const absl::Status& status) {
+  if (SpentUnits() != spent) {  // also of a release that failed behind its charge
+    const MutexLock lock(mutex_);
+    last_ms_ = std::max<int64_t>(options_.clock->WallMillis(), 1);
+    refusal_ = absl::OkStatus();
+  }
+  if (!status.ok()) {
+    Refuse(status);
+  }
+}
+
+void DpRelease::NoteSent(uint64_t reservation) {
+  if (const absl::Status noted = options_.ledger->Release(reservation); !noted.ok()) {
+    spdlog::warn("release {} is charged but not noted as sent: {}", reservation, MessageOf(noted));
+  }
 }
 
 void DpRelease::Refuse(const absl::Status& status) {
@@ -218,6 +230,20 @@ void DpRelease::Refuse(const absl::Status& status) {
                  MessageOf(status), ReasonOf(status));
   }
   refusal_ = status;
+}
+
+void DpRelease::SetTier(ConsentTier tier) {
+  const MutexLock lock(mutex_);
+  tier_ = tier;
+}
+
+DpReleaseView DpRelease::View() const {
+  ConsentTier tier;
+  {
+    const MutexLock lock(mutex_);
+    tier = tier_;
+  }
+  return View(tier);
 }
 
 DpReleaseView DpRelease::View(ConsentTier tier) const {

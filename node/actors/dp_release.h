@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -70,6 +71,9 @@ struct DpReleaseView {
   absl::Status refusal;   // why the last one was not made; OK: it was, or none was tried
 };
 
+// The values of an update by bank, to be clipped in place.
+std::vector<std::span<float>> BanksOf(AdapterUpdate& update);
+
 // The grid of an update of `values` values whose noise costs at most `epsilon` at `delta`. Errors
 // of dp::RhoWithin and dp::MakeNoiseGrid.
 absl::StatusOr<dp::NoiseGrid> GridWithin(double epsilon, double delta, double clip_norm,
@@ -126,8 +130,12 @@ class DpRelease {
   // Notes a refusal that was found before a release; OK: what was refused no longer is.
   void Refuse(const absl::Status& status);
 
-  // `tier`: whose next release it says what it would be, kDp or kMasked.
-  DpReleaseView View(ConsentTier tier = ConsentTier::kDp) const;
+  // The operator's tier: whose next release View says what it would be, where that is kMasked; else
+  // that of kDp, as at first.
+  void SetTier(ConsentTier tier);
+  DpReleaseView View() const;
+  // The same as if that were the operator's.
+  DpReleaseView View(ConsentTier tier) const;
 
   // The bytes of the next release up to its values, and how many bytes follow: values, and before
   // those of each further bank its number.
@@ -149,6 +157,8 @@ class DpRelease {
   ReleaseTerms TermsOfSum() const;
   absl::StatusOr<dp::NoiseShares> SharesOf(size_t members) const;
   dp::SnrQuestion QuestionOfSum(const dp::NoiseShares& shares) const;
+  // What any release of this node asks before it is made.
+  ReleaseGuards Guards(ConsentTier tier, const ConsentRegister& consents) const;
   absl::StatusOr<PreparedInput> PrepareMasked(AdapterUpdate* update,
                                               std::span<const Contributor> whose,
                                               const ConsentRegister& consents,
@@ -156,13 +166,17 @@ class DpRelease {
   absl::StatusOr<PreparedRelease> Prepare(AdapterUpdate* update, std::span<const Contributor> whose,
                                           const ConsentRegister& consents);
   uint64_t SpentUnits() const;
-  void NoteCharge();
+  // Notes how a try of a release ended, before which `spent` was spent.
+  void NoteTry(uint64_t spent, const absl::Status& status);
+  // From here on peers may have what was reserved.
+  void NoteSent(uint64_t reservation);
 
   const DpReleaseOptions options_;
   absl::Status usable_;  // whether the figures make a release
   dp::NoiseGrid grid_;
   uint64_t cost_ = 0;  // of one, in the ledger's units
   mutable Mutex mutex_;
+  ConsentTier tier_ ABSL_GUARDED_BY(mutex_) = ConsentTier::kDp;
   int64_t last_ms_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t contributors_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;

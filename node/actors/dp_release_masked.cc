@@ -57,18 +57,9 @@ absl::StatusOr<PreparedInput> DpRelease::PrepareMasked(AdapterUpdate* update,
                                                        const ConsentRegister& consents,
                                                        const masking::Clique& set) {
   RETURN_IF_ERROR(CheckMasked(set.members.size()));
-  const ReleaseGuards guards{.policy = options_.policy,
-                             .consents = consents,
-                             .node_tier = ConsentTier::kMasked,
-                             .ledger = *options_.ledger,
-                             .random = options_.random,
-                             .now_ms = options_.clock->WallMillis()};
-  std::vector<std::span<float>> banks;
-  banks.reserve(update->banks.size());
-  for (BankValues& bank : update->banks) {
-    banks.emplace_back(bank.values);
-  }
-  return PrepareMaskedInput(TermsOfSum(), guards, {.banks = banks, .contributors = whose}, set);
+  const std::vector<std::span<float>> banks = BanksOf(*update);
+  return PrepareMaskedInput(TermsOfSum(), Guards(ConsentTier::kMasked, consents),
+                            {.banks = banks, .contributors = whose}, set);
 }
 
 absl::StatusOr<masking::MaskInput> DpRelease::ReleaseMasked(AdapterUpdate update,
@@ -77,18 +68,9 @@ absl::StatusOr<masking::MaskInput> DpRelease::ReleaseMasked(AdapterUpdate update
                                                             const masking::Clique& set) {
   const uint64_t before = SpentUnits();
   absl::StatusOr<PreparedInput> prepared = PrepareMasked(&update, whose, consents, set);
-  if (SpentUnits() != before) {
-    NoteCharge();  // also of a share that failed behind its charge
-  }
-  if (!prepared.ok()) {
-    Refuse(prepared.status());
-    return prepared.status();
-  }
-  // From here on peers may have it.
-  if (absl::Status noted = options_.ledger->Release(prepared->input.reservation); !noted.ok()) {
-    spdlog::warn("release {} is charged but not noted as sent: {}", prepared->input.reservation,
-                 MessageOf(noted));
-  }
+  NoteTry(before, prepared.status());
+  RETURN_IF_ERROR(prepared.status());
+  NoteSent(prepared->input.reservation);
   const DpReleaseView view = View(ConsentTier::kMasked);
   spdlog::info(
       "a share of {} values goes to the masked sum of {} nodes: epsilon {:.3f} at delta {:.1e} "

@@ -80,18 +80,38 @@ absl::StatusOr<std::unique_ptr<FederatedModel>> FederatedModel::Open(
   RETURN_IF_ERROR(CheckStrategy(options.strategy));
   std::unique_ptr<FederatedModel> model(new FederatedModel(std::move(options), std::move(global)));
   const FederatedModelOptions& own = model->options_;
-  if (!own.key) {
-    return model;
+  if (own.key) {
+    auto saved = ReadGlobalAdapter(own.path, *own.key);
+    absl::Status status = saved.status();
+    if (saved.ok() && saved->has_value()) {
+      status = model->Restore(**std::move(saved));
+    }
+    if (!status.ok()) {
+      spdlog::warn("the global adapter begins anew: {} [{}]", MessageOf(status), ReasonOf(status));
+    }
   }
-  auto saved = ReadGlobalAdapter(own.path, *own.key);
-  absl::Status status = saved.status();
-  if (saved.ok() && saved->has_value()) {
-    status = model->Restore(**std::move(saved));
-  }
-  if (!status.ok()) {
-    spdlog::warn("the global adapter begins anew: {} [{}]", MessageOf(status), ReasonOf(status));
-  }
+  model->RestoreReputations();
   return model;
+}
+
+void FederatedModel::RestoreReputations() {
+  const auto known = options_.reputations.Load();
+  absl::StatusOr<ReputationTable> table =
+      known.ok() ? ReputationTable::Restore(*known, global_.round()) : known.status();
+  if (table.ok()) {
+    reputation_ = *std::move(table);
+  } else {
+    spdlog::warn("peers begin without a reputation: {} [{}]", MessageOf(table.status()),
+                 ReasonOf(table.status()));
+  }
+}
+
+void FederatedModel::KeepReputations() const {
+  const absl::Status kept = options_.reputations.Keep(reputation_.All(global_.round()));
+  if (!kept.ok()) {
+    spdlog::warn("the reputations of peers would not outlive a restart: {} [{}]", MessageOf(kept),
+                 ReasonOf(kept));
+  }
 }
 
 absl::Status FederatedModel::Restore(SavedGlobalAdapter saved) {
@@ -229,6 +249,9 @@ absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(const LearningServices
       Combine(services, std::move(newest), sums, &outcome.unfinished);
   absl::StatusOr<GateOutcome> gate = round.ok() ? Step(services, *round) : round.status();
   evaluation_.DropTexts();
+  if (outcome.judges >= options_.gate.least_documents) {
+    KeepReputations();  // also where nothing comes of the round
+  }
   RETURN_IF_ERROR(gate.status());
   outcome.round = global_.round();
   outcome.peers = std::move(round->peers);

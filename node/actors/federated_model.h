@@ -22,6 +22,7 @@
 #include "node/actors/global_adapter_file.h"
 #include "node/actors/learning_services.h"
 #include "node/actors/learning_throttle.h"
+#include "node/actors/reputation_file.h"
 #include "node/actors/update_layout.h"
 #include "privacy/seal/seal.h"
 
@@ -40,6 +41,7 @@ struct FederatedModelOptions {
   // Where the global adapter lasts over restarts, sealed; without a key it does not.
   std::string path;
   std::optional<SealKey> key;
+  ReputationFile reputations;  // where verdicts on peers last
 };
 
 // What a round did with a bank of this node.
@@ -122,6 +124,9 @@ class FederatedModel {
   absl::StatusOr<GateOutcome> Step(const LearningServices& services, const FederatedRound& round);
   absl::Status Serve(uint32_t version);
   void Save() const;
+  // Verdicts of rounds before a restart count on in the present round.
+  void RestoreReputations();
+  void KeepReputations() const;
   // Of a sum all members count.
   void NoteContributors(const std::vector<PeerRecord>& peers, const MaskedMeanList& sums);
 

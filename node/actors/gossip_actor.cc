@@ -16,7 +16,6 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/reasons.h"
-#include "node/actors/federated_model.h"
 #include "node/actors/kept_trust.h"
 #include "node/actors/link_sinks.h"
 #include "node/actors/masked_sharing.h"
@@ -25,7 +24,7 @@
 #include "node/actors/peer_patterns.h"
 #include "node/actors/release_preview.h"
 #include "node/actors/shared_items.h"
-#include "node/actors/withdrawal_pauses.h"
+#include "node/actors/update_rounds.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
@@ -47,7 +46,9 @@ class GossipActor final : public Actor<Message> {
         own_patterns_(*options.patterns, options.model->layout(), options.key->id(),
                       options.consents, options.public_examples, options.releases),
         withdrawals_(*options.key, options.withdrawals),
-        masked_(MaskedOptionsOf(options, own_patterns_)) {}
+        masked_(MaskedOptionsOf(options, own_patterns_)),
+        rounds_(options_, {.newest = [this] { return core_->NewestDeltas(); },
+                           .sums = [this] { return masked_.means(); }}) {}
 
   absl::Status OnStart(Context& context) override {
     // Every life of this actor is a boot of its own: sequence numbers of one boot are never used
@@ -115,10 +116,7 @@ class GossipActor final : public Actor<Message> {
       OfferOwnDelta(context);
     }
     OfferCentroids(context);
-    const bool resumes = pause_ends_ && *pause_ends_ <= options_.clock->Now();
-    if (!round_running_ && (resumes || (unfinished_ && context.Now() >= next_round_))) {
-      RunRound(context);
-    }
+    rounds_.RunIfDue(context);
     return absl::OkStatus();
   }
   absl::Status On(LeaveRequest& message, Context& context) override {
@@ -150,13 +148,13 @@ class GossipActor final : public Actor<Message> {
       view.refused[reason] += count;
     }
     view.accepted = core_->counters().accepted_items;
-    view.federated_adapter_version = federated_version_;
+    view.federated_adapter_version = rounds_.served_version();
     view.tier = core_->consent();
     view.consent_since_ms = consent_since_ms_;
     view.bytes_shared = core_->counters().payload_bytes_sent;
     view.release = options_.release->View(core_->consent());
     view.masked = masked_.View();
-    view.last_round = last_round_;
+    view.last_round = rounds_.last();
     view.boundaries = options_.model->layout().boundaries;
     view.certificate_expires_ms = core_->certificate().not_after_ms;
     if (options_.centroids != nullptr) {
@@ -184,11 +182,7 @@ class GossipActor final : public Actor<Message> {
 
   // Items, consent and the federated adapter as they were before the restart.
   absl::Status Restore(Context& context) {
-    if (options_.model->distrusted()) {
-      stale_ = true;  // noted by a former life of this actor, which ended before it began anew
-    } else {
-      Serve(options_.model->adapter());
-    }
+    rounds_.Restore();
     ExcludeExpelled();
     RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
     ASSIGN_OR_RETURN(std::vector<Item> items, LoadItems(*options_.items));
@@ -204,7 +198,7 @@ class GossipActor final : public Actor<Message> {
     for (const Item& item : gone) {
       LogFailure("an item could not be deleted", options_.items->Delete(item.id));
     }
-    RunRound(context);
+    rounds_.Run(context);
     return absl::OkStatus();
   }
 
@@ -224,6 +218,7 @@ class GossipActor final : public Actor<Message> {
       return absl::OkStatus();
     }
     consent_since_ms_ = record->since_ms;
+    options_.release->SetTier(core_->consent());
     Perform(*std::move(actions), context);
     return absl::OkStatus();
   }
@@ -259,11 +254,11 @@ class GossipActor final : public Actor<Message> {
       } else if (auto* revoked = std::get_if<RevocationsChanged>(&action)) {
         trust_.Keep(revoked->list);
         ExcludeExpelled();
-        deltas_changed |= stale_;
+        deltas_changed |= rounds_.stale();
       } else if (std::holds_alternative<EvidenceChanged>(action)) {
         trust_.KeepEvidence(*core_);
         ExcludeExpelled();
-        deltas_changed |= stale_;
+        deltas_changed |= rounds_.stale();
       }
     }
     for (const Withdrawal& withdrawal : withdrawals) {
@@ -271,7 +266,7 @@ class GossipActor final : public Actor<Message> {
               core_->OfferWithdrawal(withdrawal, Now()), context);
     }
     if (deltas_changed) {
-      RunRound(context);
+      rounds_.Run(context);
     }
     if (leave_ && core_->drained()) {
       leave_->Send(Left{});
@@ -287,12 +282,7 @@ class GossipActor final : public Actor<Message> {
     if (item.kind != ItemKind::kAdapterDelta) {
       return false;
     }
-    if (round_running_ || options_.model->MayHold(item.origin)) {
-      BeginAnew(item.origin);
-      if (item.origin != options_.key->id()) {
-        pauses_.Note(item.origin, options_.clock->Now());
-      }
-    }
+    rounds_.TakeBack(item);
     return true;
   }
 
@@ -301,17 +291,9 @@ class GossipActor final : public Actor<Message> {
   void ExcludeExpelled() {
     for (const NodeId& id : options_.model->Contributors()) {
       if (core_->StandingOf(id) != MemberStanding::kGood) {
-        BeginAnew(id);
+        rounds_.BeginAnew(id);
       }
     }
-  }
-
-  void BeginAnew(const NodeId& without) {
-    stale_ = true;
-    options_.model->Distrust();
-    Serve(nullptr);
-    spdlog::info("the global adapter is made anew without an update of {}",
-                 ToHex(without).substr(0, 16));
   }
 
   void Perform(std::string_view what, absl::StatusOr<Actions> actions, Context& context) {
@@ -340,64 +322,6 @@ class GossipActor final : public Actor<Message> {
     }
   }
 
-  // A round over the newest update of every node. One at a time: what peers send while it runs is
-  // taken together afterwards, so they cannot queue up work.
-  void RunRound(Context& context) {
-    if (round_running_) {
-      round_again_ = true;
-      return;
-    }
-    if (std::exchange(stale_, false)) {
-      LogFailure("the global adapter could not begin anew", options_.model->Forget());
-    }
-    std::vector<Item> newest = core_->NewestDeltas();
-    std::erase_if(newest, [&](const Item& item) {
-      return pauses_.Paused(item.origin, options_.clock->Now());
-    });
-    pause_ends_ = pauses_.NextEnd(options_.clock->Now());
-    if (newest.empty() && masked_.means().empty()) {
-      return;
-    }
-    auto outcome =
-        std::make_shared<absl::StatusOr<FederatedOutcome>>(absl::UnknownError("not run"));
-    const absl::Status started = context.Offload(
-        *options_.learning_pool,
-        // Holds nothing of this actor: after a forced stop the round outlives it.
-        [model = options_.model, services = options_.learning, throttle = options_.throttle,
-         newest = std::move(newest), sums = masked_.means(), outcome]() mutable {
-          *outcome =
-              model->RunBeside(throttle, std::move(services), std::move(newest), std::move(sums));
-        },
-        [this, outcome](Context& own) {
-          round_running_ = false;
-          EndRound(*outcome, own);
-          return absl::OkStatus();
-        });
-    round_running_ = started.ok();
-    LogFailure("a round of updates did not start", started);
-  }
-
-  void EndRound(absl::StatusOr<FederatedOutcome>& outcome, Context& context) {
-    next_round_ = context.Now() + options_.round;
-    unfinished_ = outcome.ok() ? outcome->unfinished : absl::IsCancelled(outcome.status());
-    if (unfinished_ && !outcome.ok()) {
-      return;  // the node stops, or a deep round needs the memory
-    }
-    LogFailure("the updates of the cluster could not be combined", outcome.status());
-    if (outcome.ok() && !stale_) {
-      Serve(outcome->adapter);
-      last_round_ = *std::move(outcome);
-    }
-    if (std::exchange(round_again_, false)) {
-      RunRound(context);
-    }
-  }
-
-  void Serve(const std::shared_ptr<const Talora>& adapter) {
-    options_.adapters->SetFederated(adapter);
-    federated_version_ = adapter == nullptr ? 0 : adapter->version;
-  }
-
   absl::StatusOr<ConsentAnswer> ChangeConsent(ConsentTier tier, Context& context) {
     RETURN_IF_ERROR(options_.release->CheckTier(tier));
     if (tier != core_->consent()) {
@@ -413,6 +337,7 @@ class GossipActor final : public Actor<Message> {
     // A withdrawal holds at once even where the disk refuses to remember it.
     ASSIGN_OR_RETURN(Actions actions, core_->SetConsent(record, Now()));
     consent_since_ms_ = record.since_ms;
+    options_.release->SetTier(core_->consent());
     Perform(std::move(actions), context);
     if (!stored.ok()) {
       return Annotate(stored,
@@ -477,10 +402,10 @@ class GossipActor final : public Actor<Message> {
   void TickMasked(Context& context) {
     Perform(masked_.OnTick(*core_, consent_since_ms_, Now()), context);
     if (const std::optional<NodeId> expelled = masked_.TakeExpelled()) {
-      BeginAnew(*expelled);
+      rounds_.BeginAnew(*expelled);
     }
     if (masked_.TakeChanged()) {
-      RunRound(context);
+      rounds_.Run(context);
     }
   }
 
@@ -526,16 +451,8 @@ class GossipActor final : public Actor<Message> {
   std::unique_ptr<GossipCore> core_;
   MaskedSharing masked_;
   LinkSinks sinks_;
-  uint32_t federated_version_ = 0;  // served
-  std::optional<FederatedOutcome> last_round_;
-  bool round_running_ = false;
-  bool round_again_ = false;            // updates came while it ran
-  bool unfinished_ = false;             // the last one
-  TimePoint next_round_{};              // where nothing new comes
+  UpdateRounds rounds_;
   std::optional<ReplyTo<Left>> leave_;  // this node leaves
-  WithdrawalPauses pauses_;
-  std::optional<TimePoint> pause_ends_;  // the first of those that left out an update
-  bool stale_ = false;                   // the global adapter may hold what was taken back since
   TimePoint next_offer_{};
   int64_t consent_since_ms_ = 0;
   int64_t consents_checked_ms_ = 0;

@@ -55,10 +55,6 @@ Actions OwnPatterns::TakeBackCentroids(GossipCore& core) {
 absl::Status OwnPatterns::OfferCentroid(SharedPattern pattern,
                                         const std::vector<Contributor>& contributors,
                                         GossipCore& core, Instant now, Actions* actions) {
-  if (const auto withdrawn = core.PatternWithdrawn(self_, pattern.id)) {
-    pattern.created_ms =
-        std::max(pattern.created_ms, *withdrawn + 1);  // peers take newer ones only
-  }
   ASSIGN_OR_RETURN(Actions offer, core.OfferPattern(pattern, now, ShareableKind::kDpPattern));
   const Item* const item = AcceptedOf(offer);
   if (item == nullptr) {

@@ -13,7 +13,9 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/daf/update_payload.h"
+#include "federation/limits.h"
 #include "node/actors/shared_items.h"
+#include "node/limits.h"
 #include "storage/reasons.h"
 
 namespace ruvd {
@@ -163,7 +165,8 @@ OwnPatterns::Offered OwnPatterns::OfferedBy(const GossipCore& core) const {
     if (item.kind == ItemKind::kPattern && item.origin == self_ &&
         releases_.Find(item.id) == nullptr) {
       if (const auto pattern = DecodeSharedPattern(AsBytes(*item.payload)); pattern.ok()) {
-        offered[pattern->id].insert(pattern->created_ms);
+        int64_t& ends_ms = offered[pattern->id][pattern->created_ms];
+        ends_ms = std::max(ends_ms, item.expires_ms);
       }
     }
   }
@@ -182,7 +185,26 @@ std::set<PatternId> OwnPatterns::OfferedIds(const GossipCore& core) const {
   return ids;
 }
 
+bool OwnPatterns::IsOffered(const Offered& offered, const SharedPattern& version,
+                            const GossipCore& core, Instant now) {
+  const auto pattern = offered.find(version.id);
+  if (pattern == offered.end()) {
+    return false;
+  }
+  const auto item = pattern->second.find(version.created_ms);
+  if (item == pattern->second.end()) {
+    return false;
+  }
+  // No item outlives the certificate.
+  const int64_t would_end_ms =
+      std::min(now.wall_ms + limits::kItemLifeMillis, core.certificate().not_after_ms);
+  return item->second > now.wall_ms + limits::kOfferAgainMillis || item->second >= would_end_ms;
+}
+
 absl::StatusOr<Actions> OwnPatterns::FollowChanges(GossipCore& core, Instant now) {
+  if (now.now >= next_look_) {
+    return RefreshAll(core, now);  // items end by themselves; changes come with the next call
+  }
   const absl::StatusOr<PatternChangePage> page = patterns_.Changes(followed_, kChangesAtOnce);
   if (ReasonOf(page.status()) == reasons::kLogTruncated) {
     const uint64_t last = patterns_.Stats().last_sequence;
@@ -232,6 +254,7 @@ void OwnPatterns::Refresh(const PatternId& id, const Offered& offered, GossipCor
 }
 
 absl::StatusOr<Actions> OwnPatterns::RefreshAll(GossipCore& core, Instant now) {
+  next_look_ = now.now + limits::kOwnPatternsLook;
   Actions actions;
   if (std::exchange(tier_, core.consent()) != core.consent()) {
     Append(core.WithdrawAdapterDeltas(), &actions);  // made under another promise
@@ -297,8 +320,7 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
     version.created_ms =
         std::max(version.created_ms, *withdrawn + 1);  // peers take newer ones only
   }
-  const auto found = offered.find(pattern.id);
-  if (found != offered.end() && found->second.contains(version.created_ms)) {
+  if (IsOffered(offered, version, core, now)) {
     return;
   }
   // Of this version only: a client may have made it private meanwhile.

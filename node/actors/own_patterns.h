@@ -25,8 +25,9 @@ namespace ruvd {
 // was learned or made public is offered, one that was deleted, expired or made private is taken
 // back, with every delta that it is part of. What peers have by then stays with them. Whoever
 // changes a pattern need not say so: the store's log of changes is followed. The same happens when
-// somebody whose lessons are in a pattern withdraws a consent or it ends. Not thread-safe: the
-// federation actor owns it.
+// somebody whose lessons are in a pattern withdraws a consent or it ends. A pattern that may leave
+// is offered anew before its item ends: peers go on to have it, and only what is offered can be
+// taken back. Not thread-safe: the federation actor owns it.
 //
 // Under the tier `public` patterns and plain updates leave, under `dp` noised updates and noised
 // centroids only, each release charged; under any other nothing does. Noised centroids are of no
@@ -91,9 +92,12 @@ class OwnPatterns {
   Actions Note(Actions offered, OwnCores own, GossipCore& core);
   // Takes updates back, and looks anew at what peers have.
   void TakeBack(const std::vector<Digest>& updates, GossipCore& core, Actions* actions);
-  // The versions of own patterns that peers can get, by updated_ms.
-  using Offered = std::map<PatternId, std::set<int64_t>>;
+  // The versions of own patterns that peers can get, by updated_ms, and when their items end.
+  using Offered = std::map<PatternId, std::map<int64_t, int64_t>>;
   Offered OfferedBy(const GossipCore& core) const;
+  // Whether peers can get this version, and as long as if it were offered now.
+  static bool IsOffered(const Offered& offered, const SharedPattern& version,
+                        const GossipCore& core, Instant now);
   void Refresh(const PatternId& id, const Offered& offered, GossipCore& core, Instant now,
                Actions* actions);
   void Offer(const Pattern& pattern, const Offered& offered, GossipCore& core, Instant now,
@@ -118,6 +122,7 @@ class OwnPatterns {
   // Own patterns whose cores are part of the newest offered delta, with their updated_ms.
   std::map<PatternId, int64_t> in_newest_;
   ConsentTier tier_ = ConsentTier::kPrivate;  // that the last look at all of them was under
+  TimePoint next_look_{};                     // at all of them
   bool delta_changed_ = true;                 // since nobody knows what an earlier life offered
 };
 

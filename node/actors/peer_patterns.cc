@@ -26,6 +26,14 @@ constexpr uint32_t kPage = 256;
 // Others may change the pattern between reading and writing it so often.
 constexpr int kTries = 5;
 
+// When a newer version ends: as the operator said of the former one. What ends by itself ends as
+// late as it says; a former one that did, too, says nothing of it.
+int64_t EndOf(const Pattern& former, const Pattern& newer) {
+  const bool by_itself =
+      newer.expires_ms != 0 && former.expires_ms == former.updated_ms + limits::kItemLifeMillis;
+  return by_itself ? newer.expires_ms : former.expires_ms;
+}
+
 }  // namespace
 
 absl::Status PeerPatterns::Load() {
@@ -123,7 +131,7 @@ absl::Status PeerPatterns::StoreOnce(const SharedPattern& shared, const NodeId& 
   ASSIGN_OR_RETURN(Pattern pattern, PatternFromShared(shared, origin, frame_, version));
   std::optional<HybridTime> expected;
   if (existing.ok()) {
-    pattern.expires_ms = existing->expires_ms;
+    pattern.expires_ms = EndOf(*existing, pattern);
     expected = existing->stamp;
   }
   RETURN_IF_ERROR(patterns_.Update(pattern, expected));

@@ -92,6 +92,9 @@ void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* m
   if (view.masked) {
     WriteMasked(*view.masked, message->mutable_masked());
   }
+  if (view.centroids) {
+    WriteCentroidStatus(*view.centroids, message->mutable_centroids());
+  }
   message->set_federated_adapter_version(view.federated_adapter_version);
   message->set_certificate_expires_ms(view.certificate_expires_ms);
   if (view.last_round) {
@@ -107,19 +110,6 @@ void WriteFederation(const FederationView& view, admin::v1::GetStatusResponse* m
   message->set_members_alive(alive);
   message->mutable_refused_envelopes()->insert(view.refused.begin(), view.refused.end());
   message->mutable_accepted_items()->insert(view.accepted.begin(), view.accepted.end());
-}
-
-ResidualPrivacy ResidualOf(const FederationView& view, bool plain) {
-  ResidualPrivacy residual{.releases = view.release->releases,
-                           .epsilon = view.release->spent_epsilon,
-                           .delta = view.release->delta,
-                           .plain = plain,
-                           .sums = view.tier == ConsentTier::kMasked};
-  if (view.centroids && view.centroids->releases > 0) {
-    residual.releases += view.centroids->releases;
-    residual.epsilon = view.centroids->spent_epsilon;  // with that of updates
-  }
-  return residual;
 }
 
 bool IsTier(pattern::v1::SharingTier tier) {
@@ -242,6 +232,9 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
         response->set_bytes_shared(view->bytes_shared);
         if (view->release) {
           WriteRelease(*view->release, response->mutable_release());
+        }
+        if (view->centroids) {
+          WriteCentroidStatus(*view->centroids, response->mutable_centroids());
         }
       }
       reactor->Finish(ToRpcStatus(view.status()));

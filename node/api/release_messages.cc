@@ -59,6 +59,32 @@ void WriteRelease(const DpReleaseView& view, admin::v1::ReleaseStatus* message) 
   WriteRefusal(view.refusal, message);
 }
 
+void WriteCentroidStatus(const DpCentroidsView& view, admin::v1::CentroidStatus* message) {
+  message->set_enabled(view.enabled);
+  message->set_delta(view.delta);
+  message->set_epsilon(view.epsilon);
+  message->set_examples(view.examples);
+  message->set_releases(view.releases);
+  message->set_spent_epsilon(view.spent_epsilon);
+  message->set_budget_epsilon(view.budget_epsilon);
+  message->set_last_ms(view.last_ms);
+  message->set_next_ms(view.next_ms);
+  WriteRefusal(view.refusal, message);
+}
+
+ResidualPrivacy ResidualOf(const FederationView& view, bool plain) {
+  ResidualPrivacy residual{.releases = view.release->releases,
+                           .epsilon = view.release->spent_epsilon,
+                           .delta = view.release->delta,
+                           .plain = plain,
+                           .sums = view.tier == ConsentTier::kMasked};
+  if (view.centroids && view.centroids->releases > 0) {
+    residual.releases += view.centroids->releases;
+    residual.epsilon = view.centroids->spent_epsilon;  // with that of updates
+  }
+  return residual;
+}
+
 void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseResponse* message) {
   message->set_tier(static_cast<pattern::v1::SharingTier>(preview.tier));
   WriteRefusal(preview.refusal, message);

@@ -7,22 +7,29 @@
 
 #include "absl/status/statusor.h"
 #include "federation/daf/daf_round.h"
+#include "node/actors/dp_centroids.h"
 #include "node/actors/dp_release.h"
 #include "node/actors/federation.h"
 #include "node/actors/masked_view.h"
 #include "privacy/consent/user_consent.h"
+#include "privacy/consent/withdrawal.h"
 #include "ruvd/admin/v1/admin.pb.h"
 
 // What leaves a node, and who agreed to it, as messages of ruvd.admin.v1.
 namespace ruvd {
 
 void WriteRelease(const DpReleaseView& view, admin::v1::ReleaseStatus* message);
+void WriteCentroidStatus(const DpCentroidsView& view, admin::v1::CentroidStatus* message);
 void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseResponse* message);
 void WritePeer(const PeerRecord& peer, admin::v1::PeerEffect* message);
 void WriteMasked(const MaskedView& view, admin::v1::MaskedStatus* message);
 void WriteRound(const FederatedOutcome& round, const std::vector<float>& boundaries,
                 admin::v1::FederatedRound* message);
 void WriteUserConsent(const UserConsent& record, admin::v1::UserConsent* message);
+
+// What remains with others of all that this node released under noise, whose view has a release;
+// `plain`: and of what left it without.
+ResidualPrivacy ResidualOf(const FederationView& view, bool plain);
 
 // From time 0 on: ConsentBook counts from the moment that it is noted. INVALID_ARGUMENT for one of
 // nobody, or that does not last for 1 to 366 days.

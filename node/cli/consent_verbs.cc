@@ -41,8 +41,23 @@ std::string PurposesOf(const admin::v1::UserConsent& consent) {
   return !consent.sharing() ? "training" : consent.training() ? "training, sharing" : "sharing";
 }
 
+// What remains with others once nothing leaves any more; `before`: the former consent.
+std::string Residual(const admin::v1::GetConsentResponse& before,
+                     const admin::v1::GetConsentResponse& now) {
+  ResidualPrivacy residual{.releases = now.release().releases(),
+                           .epsilon = now.release().spent_epsilon(),
+                           .delta = now.release().delta(),
+                           .sums = before.tier() == pattern::v1::SHARING_TIER_MASKED};
+  if (now.centroids().releases() > 0) {
+    residual.releases += now.centroids().releases();
+    residual.epsilon = now.centroids().spent_epsilon();  // with that of updates
+  }
+  return residual.releases == 0 ? "" : ResidualStatement(residual) + "\n";
+}
+
 absl::Status SetTier(CommandContext& context, SharingTier tier) {
   NodeClient client(context.server, context.credentials);
+  ASSIGN_OR_RETURN(const auto before, client.GetConsent());
   ASSIGN_OR_RETURN(const auto response, client.SetConsent(tier));
   if (context.json) {
     context.out << ToJsonLine(response);
@@ -51,12 +66,7 @@ absl::Status SetTier(CommandContext& context, SharingTier tier) {
   if (response.tier() == pattern::v1::SHARING_TIER_PRIVATE) {
     context.out << "sharing is off: nothing more leaves this node\n";
     ASSIGN_OR_RETURN(const auto consent, client.GetConsent());
-    if (consent.release().releases() > 0) {
-      context.out << ResidualStatement({.releases = consent.release().releases(),
-                                        .epsilon = consent.release().spent_epsilon(),
-                                        .delta = consent.release().delta()})
-                  << "\n";
-    }
+    context.out << Residual(before, consent);
     return absl::OkStatus();
   }
   context.out << fmt::format("sharing is on, tier {}: {} items are offered to peers now\n",
@@ -82,6 +92,9 @@ absl::Status ShowConsent(CommandContext& context) {
   };
   if (response.has_release()) {
     for (auto& field : ReleaseFields(response.release())) {
+      fields.push_back(std::move(field));
+    }
+    for (auto& field : CentroidFields(response.centroids())) {
       fields.push_back(std::move(field));
     }
   }

@@ -36,9 +36,9 @@ constexpr int kGreetings = 3;
 class JoinAttempt {
  public:
   JoinAttempt(const std::string& address, const TlsCertificate& own,
-              std::chrono::milliseconds patience)
+              std::chrono::system_clock::time_point deadline)
       : address_(address), stub_(ChannelTo(address, own)) {
-    context_.set_deadline(std::chrono::system_clock::now() + patience);
+    context_.set_deadline(deadline);
     stream_ = stub_.Join(&context_);
   }
   ~JoinAttempt() {
@@ -152,8 +152,10 @@ absl::StatusOr<Greeted> GreetAuthority(const std::string& address, const Cluster
   ASSIGN_OR_RETURN(const TlsCertificate own, MakeSelfSignedCertificate());
   std::unique_ptr<JoinAttempt> attempt;
   absl::StatusOr<PublicKey> authority;
+  // Of all tries together: who stops meanwhile waits for that.
+  const auto deadline = std::chrono::system_clock::now() + patience;
   for (int tries = 0; tries < kGreetings; ++tries) {
-    attempt = std::make_unique<JoinAttempt>(address, own, patience);
+    attempt = std::make_unique<JoinAttempt>(address, own, deadline);
     authority = attempt->Greet(cluster);
     if (ReasonOf(authority.status()) != reasons::kNodeUnreachable) {
       break;

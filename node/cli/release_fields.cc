@@ -33,6 +33,24 @@ std::string NeedsLine(const admin::v1::ReleaseStatus& release) {
   return line + ". More lessons on this node do not help: the unit is the node";
 }
 
+std::string NextCentroids(const admin::v1::CentroidStatus& centroids) {
+  if (!centroids.enabled()) {
+    return "off (privacy.centroids)";
+  }
+  return centroids.epsilon() == 0
+             ? "no noise suits the configuration"
+             : fmt::format(
+                   "epsilon {:.3f} at delta {:.1e} of each lesson, of more than {} lessons each, "
+                   "not before {}",
+                   centroids.epsilon(), centroids.delta(), centroids.examples(),
+                   TimeLabel(centroids.next_ms(), "now"));
+}
+
+std::string RefusalLine(const std::string& refusal, const std::string& reason) {
+  return refusal.empty() ? "no"
+                         : fmt::format("{} [{}]", PrintableLine(refusal), PrintableLine(reason));
+}
+
 }  // namespace
 
 std::string TimeLabel(int64_t unix_ms, std::string_view never) {
@@ -50,6 +68,19 @@ std::string ReleaseLine(const admin::v1::ReleaseStatus& release) {
                      release.contributors());
 }
 
+std::vector<std::pair<std::string, std::string>> CentroidFields(
+    const admin::v1::CentroidStatus& centroids) {
+  if (!centroids.enabled() && centroids.releases() == 0) {
+    return {};
+  }
+  return {{"noised centroids", NextCentroids(centroids)},
+          {"spent on a lesson",
+           fmt::format("epsilon {:.3f} of {:.3f} in {} release(s) and noised updates, the last {}",
+                       centroids.spent_epsilon(), centroids.budget_epsilon(), centroids.releases(),
+                       TimeLabel(centroids.last_ms(), "never"))},
+          {"centroids refused", RefusalLine(centroids.refusal(), centroids.refusal_reason())}};
+}
+
 std::vector<std::pair<std::string, std::string>> ReleaseFields(
     const admin::v1::ReleaseStatus& release) {
   std::vector<std::pair<std::string, std::string>> fields = {
@@ -57,10 +88,7 @@ std::vector<std::pair<std::string, std::string>> ReleaseFields(
       {"spent", fmt::format("epsilon {:.3f} of {:.3f} in {} release(s), the last {}",
                             release.spent_epsilon(), release.budget_epsilon(), release.releases(),
                             TimeLabel(release.last_ms(), "never"))},
-      {"refused", release.refusal().empty()
-                      ? "no"
-                      : fmt::format("{} [{}]", PrintableLine(release.refusal()),
-                                    PrintableLine(release.refusal_reason()))}};
+      {"refused", RefusalLine(release.refusal(), release.refusal_reason())}};
   if (release.needed_epsilon() > 0) {
     fields.emplace_back("would suffice", NeedsLine(release));
   }

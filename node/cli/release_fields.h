@@ -23,4 +23,8 @@ std::string ReleaseLine(const admin::v1::ReleaseStatus& release);
 std::vector<std::pair<std::string, std::string>> ReleaseFields(
     const admin::v1::ReleaseStatus& release);
 
+// The same of noised centroids; none where they are off and none ever left.
+std::vector<std::pair<std::string, std::string>> CentroidFields(
+    const admin::v1::CentroidStatus& centroids);
+
 }  // namespace ruvd

@@ -14,22 +14,6 @@
 #include "privacy/dp/discrete_gaussian.h"
 #include "privacy/dp/grid_release.h"
 
-namespace ruvd::limits {
-
-// Groups and passes of a release of centroids. Measured on 3 to 12 groups in 512 values: 16 groups
-// merge neighbours, 64 tear groups apart in the first pass; a third pass gains less than its share
-// of the noise costs.
-inline constexpr size_t kCentroidCells = 32;
-inline constexpr size_t kCentroidPasses = 2;
-// A group leaves with more examples than that.
-inline constexpr uint32_t kMinCentroidExamples = 10;
-// Far above a node's trajectories; in a sum of 64 bits with 2^18 units of each.
-inline constexpr uint32_t kMaxCentroidExamples = 1U << 20;
-// The chance of a release that noise makes a smaller group look large: far below any delta.
-inline constexpr double kCentroidDeception = 1e-9;
-
-}  // namespace ruvd::limits
-
 // Where examples lie, as centroids that hide every single one of them: k-means whose every step
 // sees noised sums only (Blum, Dwork, McSherry and Nissim 2005, "Practical privacy: the SuLQ
 // framework", section 3.1), from start points that no data has a say in.

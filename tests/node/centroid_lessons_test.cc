@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "node/actors/pattern_payload.h"
 #include "tests/federation/fixture.h"
+#include "tests/node/consent_fixture.h"
 #include "tests/node/database_fixture.h"
 
 namespace ruvd {
@@ -34,13 +35,7 @@ class CentroidLessonsTest : public DatabaseTest {
     Say("bob", consent_purposes::kAll);
   }
   void Say(const std::string& user, uint8_t purposes) {
-    ASSERT_TRUE(book_
-                    ->Record({.subject = {.id = user},
-                              .purposes = purposes,
-                              .widest = ConsentTier::kDp,
-                              .expires_ms = 300 * test::kDayMillis},
-                             clock_.WallMillis())
-                    .ok());
+    SayUnderDp(*book_, user, purposes, clock_.WallMillis());
   }
 
   const NodeKey key_ = NodeKey::FromSeed(test::SeedOf(1));

@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/limits.h"
 #include "inference/adapter/bank.h"
 #include "node/actors/own_patterns.h"
 #include "node/actors/pattern_payload.h"
@@ -25,6 +26,7 @@
 #include "node/actors/store_pattern_index.h"
 #include "privacy/reasons.h"
 #include "tests/federation/fixture.h"
+#include "tests/node/consent_fixture.h"
 #include "tests/node/database_fixture.h"
 
 namespace ruvd {
@@ -67,13 +69,7 @@ class DpCentroidsTest : public DatabaseTest {
     Start({});
   }
   void Say(const std::string& user, uint8_t purposes) {
-    ASSERT_TRUE(book_
-                    ->Record({.subject = {.id = user},
-                              .purposes = purposes,
-                              .widest = ConsentTier::kDp,
-                              .expires_ms = 300 * test::kDayMillis},
-                             clock_.WallMillis())
-                    .ok());
+    SayUnderDp(*book_, user, purposes, clock_.WallMillis());
   }
   void Teach(const std::string& user, size_t axis, size_t count) {
     std::vector<float> embedding(kCentroidDimension);
@@ -128,6 +124,11 @@ class DpCentroidsTest : public DatabaseTest {
     core_->Restore(std::move(stored), Now());
     ASSERT_TRUE(own_->RefreshAll(*core_, Now()).ok());
   }
+  // Who stores what this node offers.
+  void StartPeer() {
+    peer_ = std::make_unique<PeerPatterns>(*patterns_, frame_, test::SeedOf(9),
+                                           PatternGate{.quality = 0.25F, .examples = 10});
+  }
   void SetTier(ConsentTier tier) {
     tier_ = tier;
     ASSERT_TRUE(
@@ -169,6 +170,7 @@ class DpCentroidsTest : public DatabaseTest {
   std::unique_ptr<DpCentroids> centroids_;
   std::unique_ptr<GossipCore> core_;
   std::unique_ptr<OwnPatterns> own_;
+  std::unique_ptr<PeerPatterns> peer_;
   std::vector<Item> removed_;
 };
 
@@ -409,8 +411,8 @@ TEST_F(DpCentroidsTest, StoredPatternsStillDoNotLeave) {
 TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
   Offer();
   const SharedPattern noised = Offered().at(0);
-  PeerPatterns peer(*patterns_, frame_, test::SeedOf(9), {.quality = 0.25F, .examples = 10});
-  ASSERT_TRUE(peer.Store(noised, key_.id()).ok());
+  StartPeer();
+  ASSERT_TRUE(peer_->Store(noised, key_.id()).ok());
   const Pattern stored = patterns_->Get(noised.id).value();
   EXPECT_EQ(stored.tier, SharingTier::kDp);
   EXPECT_TRUE(stored.adapter_name.empty());
@@ -436,6 +438,27 @@ TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
   const auto served = StorePatternIndex(*patterns_).Search(query, BankOf(1), 1).value();
   ASSERT_EQ(served.size(), 1u);
   EXPECT_EQ(served[0].adapter, "other");
+}
+
+// A peer took the next release's centroid for one that had been removed, once the former had ended.
+TEST_F(DpCentroidsTest, APeerHasThemForSevenDaysAndThoseOfTheNextReleaseAfterThat) {
+  StartPeer();
+  Offer();
+  const SharedPattern first = Offered().at(0);
+  ASSERT_TRUE(peer_->Store(first, key_.id()).ok());
+  Wait(std::chrono::milliseconds(limits::kItemLifeMillis - 1));
+  EXPECT_TRUE(patterns_->Get(first.id).ok());
+  Wait(std::chrono::milliseconds(1));
+  EXPECT_FALSE(patterns_->Get(first.id).ok());
+  core_->OnTick(Now());
+  EXPECT_THAT(Offered(), IsEmpty());
+  patterns_->Maintain(std::chrono::seconds(1));
+  ASSERT_TRUE(patterns_->WasDeleted(first.id).value());
+  Offer();
+  ASSERT_THAT(Offered(), Not(IsEmpty()));
+  const SharedPattern second = Offered().at(0);
+  ASSERT_TRUE(peer_->Store(second, key_.id()).ok());
+  EXPECT_TRUE(patterns_->Get(second.id).ok());
 }
 
 // A preview says what would leave, or why nothing would, and pays for nothing.

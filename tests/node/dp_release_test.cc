@@ -116,6 +116,20 @@ TEST_F(DpReleaseTest, AReleaseIsChargedNoisedAndNotedAsSent) {
   EXPECT_TRUE(view.refusal.ok());
 }
 
+// The gauges showed what a noised update would be, also where the operator's tier is masked.
+TEST_F(DpReleaseTest, WhatTheNextOneWouldBeIsSaidOfTheOperatorsTier) {
+  const DpReleaseView update = release_->View(ConsentTier::kDp);
+  const DpReleaseView share = release_->View(ConsentTier::kMasked);
+  ASSERT_NE(update.contributors, share.contributors);
+  ASSERT_NE(update.snr, share.snr);
+  EXPECT_EQ(release_->View().snr, update.snr) << "at first";
+  release_->SetTier(ConsentTier::kMasked);
+  EXPECT_EQ(release_->View().snr, share.snr);
+  EXPECT_EQ(release_->View().contributors, share.contributors);
+  release_->SetTier(ConsentTier::kPrivate);
+  EXPECT_EQ(release_->View().snr, update.snr);
+}
+
 TEST_F(DpReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedWithTheFigureAndCostsNothing) {
   Open({.epsilon = 1});
   const absl::Status refused = Release().status();

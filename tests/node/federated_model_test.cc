@@ -11,162 +11,17 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/parallel.h"
-#include "base/status.h"
-#include "federation/daf/adapter_delta.h"
 #include "federation/daf/update_payload.h"
-#include "inference/model/cpu_transformer.h"
-#include "inference/train/trainer.h"
-#include "node/actors/general_text.h"
 #include "node/limits.h"
-#include "tests/node/database_fixture.h"
-#include "tests/node/node_fixture.h"
+#include "tests/node/federated_model_fixture.h"
 
 namespace ruvd {
 namespace {
 
 using testing::ElementsAre;
-
-constexpr int kModelRank = 4;
-constexpr size_t kModelValues = kModelRank * kModelRank;
-constexpr char kJudged[] = " counted the ships every evening and wrote their names in a book.";
-const Digest kModelTestPackage = Sha256("package");
-
-class FederatedModelTest : public DatabaseTest {
- protected:
-  void SetUp() override {
-    DatabaseTest::SetUp();
-    model_ = Model::Load(kSmallModel).value();
-    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
-    frame_ = RandomFrame(*model_, kModelRank, 1).value();
-    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
-    patterns_ =
-        PatternStore::Open(*database_, {.dimension = static_cast<uint32_t>(model_->config().width)})
-            .value();
-    options_.layout = {.frame = &frame_, .model_hash = kModelTestPackage, .boundaries = {0.5F}};
-    options_.self = IdOf(0);
-    options_.general = BuiltInPassages(*model_).measured;
-    options_.path = (folder_ / "global-adapter").string();
-    options_.key = key_;
-  }
-  static NodeId IdOf(uint8_t number) {
-    NodeId id{};
-    id[0] = number;
-    return id;
-  }
-  // Lessons that judge, `count` of them, each with a prompt of its own.
-  void AddJudges(size_t count) {
-    for (size_t i = 0; count > 0; ++i) {
-      const std::string id = fmt::format("lesson {}", i);
-      if (!JudgesUpdates(id)) {
-        continue;
-      }
-      --count;
-      ASSERT_TRUE(trajectories_
-                      ->Put({.response_id = id,
-                             .prompt = fmt::format("The lighthouse keeper of house {}", i),
-                             .completion = kJudged,
-                             .embedded_by = std::string(AsText(kModelTestPackage)),
-                             .created_ms = clock_.WallMillis()})
-                      .ok());
-      ASSERT_TRUE(trajectories_->SetFeedback(id, {.accepted = true}).ok());
-    }
-  }
-  // A core for each half of t that has learned the lesson.
-  const BankedValues& Learned() {
-    if (learned_.empty()) {
-      const TrainingExample example{
-          .prompt = model_->tokenizer().EncodePrompt("The lighthouse keeper of house 7"),
-          .completion = model_->tokenizer().EncodePrompt(kJudged)};
-      TrainingOptions training{.steps = 120, .batch = 4, .seed = 1, .bank_boundaries = {0.5F}};
-      const auto result =
-          TrainLastLayerCore(*transformer_, frame_, std::span(&example, 1), {}, nullptr, training);
-      EXPECT_TRUE(result.ok()) << result.status();
-      EXPECT_EQ(result->core.size(), 2 * kModelValues);
-      EXPECT_EQ(result->adapter, nullptr);
-      EXPECT_LT(result->held_out_after, result->held_out_before);
-      learned_ = {{result->core.begin(), result->core.begin() + kModelValues},
-                  {result->core.begin() + kModelValues, result->core.end()}};
-    }
-    return learned_;
-  }
-  // A core that changes next to nothing.
-  static std::vector<float> Small(float value) { return std::vector<float>(kModelValues, value); }
-  static std::vector<float> Times(std::vector<float> values, float factor) {
-    for (float& value : values) {
-      value *= factor;
-    }
-    return values;
-  }
-  void Add(uint8_t node, const BankedValues& banks) {
-    UpdateLayout layout = options_.layout;
-    layout.boundaries = banks.size() == 1 ? std::vector<float>() : std::vector<float>{0.5F};
-    AddPayload(node, EncodeAdapterUpdate(UpdateOfBanks(layout, banks, 1)));
-  }
-  void AddPayload(uint8_t node, std::string payload) {
-    std::erase_if(items_, [node](const Item& item) { return item.origin == IdOf(node); });
-    Item item{.origin = IdOf(node), .created_ms = node};
-    item.payload = std::make_shared<const std::string>(std::move(payload));
-    items_.push_back(std::move(item));
-  }
-  // What every node of five says, so that it is combined as it is.
-  void AddFive(const BankedValues& banks) {
-    for (uint8_t node = 1; node <= 5; ++node) {
-      Add(node, banks);
-    }
-  }
-  void Open() {
-    auto model = FederatedModel::Open(options_);
-    ASSERT_TRUE(model.ok()) << model.status();
-    federated_ = *std::move(model);
-  }
-  LearningServices Services() {
-    return {.clock = &clock_,
-            .transformer = transformer_.get(),
-            .trajectories = trajectories_.get(),
-            .patterns = patterns_.get(),
-            .package_id = kModelTestPackage,
-            .cancelled = [this] { return cancelled_; }};
-  }
-  FederatedOutcome Run() {
-    if (federated_ == nullptr) {
-      Open();
-    }
-    auto outcome = federated_->RunRound(Services(), items_);
-    EXPECT_TRUE(outcome.ok()) << outcome.status();
-    return outcome.ok() ? *std::move(outcome) : FederatedOutcome();
-  }
-  static std::vector<BankVerdict> Verdicts(const FederatedOutcome& outcome) {
-    std::vector<BankVerdict> verdicts;
-    for (const BankOutcome& bank : outcome.banks) {
-      verdicts.push_back(bank.verdict);
-    }
-    return verdicts;
-  }
-  // What is served at a masked share.
-  std::vector<float> ServedAt(const Talora& adapter, float t) const {
-    AdapterMix mix;
-    AppendMix(adapter, t, {}, 1, &mix);
-    return mix.parts.empty() ? std::vector<float>()
-                             : mix.parts[0].adapter->targets.at(frame_.target).b;
-  }
-
-  const SealKey key_ = SealKey::Generate();
-  std::shared_ptr<const Model> model_;
-  std::unique_ptr<CpuTransformer> transformer_;
-  Frame frame_;
-  std::unique_ptr<TrajectoryStore> trajectories_;
-  std::unique_ptr<PatternStore> patterns_;
-  FederatedModelOptions options_;
-  std::unique_ptr<FederatedModel> federated_;
-  std::vector<Item> items_;
-  BankedValues learned_;
-  bool cancelled_ = false;
-};
 
 // The half of t that was learned is kept, the other half says the opposite and is rolled back.
 TEST_F(FederatedModelTest, ABankThatHarmsLessonsIsRolledBackWhileAnotherIsKept) {
@@ -259,6 +114,16 @@ TEST_F(FederatedModelTest, ItKnowsAlsoAfterARestartWhoseUpdatesItWasMadeOf) {
   EXPECT_THAT(federated_->Contributors(), ElementsAre());
   Open();
   EXPECT_THAT(federated_->Contributors(), ElementsAre());
+}
+
+// A sum had the name of its set alone, so that nobody knew who is in what newer sums have replaced.
+TEST_F(FederatedModelTest, AMaskedSumIsRememberedByItsMembersAlsoAfterARestart) {
+  Add(9, {Small(1e-3F), Small(1e-3F)});
+  ASSERT_TRUE(Run({SumOf({1, 2, 3, 4})}).changed);
+  EXPECT_THAT(federated_->Contributors(), ElementsAre(IdOf(1), IdOf(2), IdOf(3), IdOf(4), IdOf(9)));
+  Open();
+  EXPECT_TRUE(federated_->MayHold(IdOf(3)));
+  EXPECT_FALSE(federated_->MayHold(IdOf(5)));
 }
 
 // A round that ran while an update of it was taken back saved what it had made with it.
@@ -354,6 +219,29 @@ TEST_F(FederatedModelTest, EveryUpdateIsMeasuredAloneAndWhoHarmsIsRemembered) {
 }
 
 // So many updates at once are measured over several rounds; what was measured is remembered.
+// A restart forgave whoever had harmed.
+TEST_F(FederatedModelTest, ARestartKeepsReputationsAlsoWhereTheAdapterBeginsAnew) {
+  AddJudges(8);
+  options_.strategy.strategy = Strategy::kQualityWeighted;
+  Add(1, Learned());
+  Add(2, {Times(Learned()[0], -1), Times(Learned()[1], -1)});
+  Run();
+  Open();
+  FederatedOutcome outcome = Run();
+  EXPECT_GT(outcome.peers[0].reputation, 0.5);
+  EXPECT_LT(outcome.peers[1].reputation, 0.5);
+  EXPECT_EQ(outcome.peers[1].banks[1].weight, 0);
+  federated_->Distrust();
+  Open();
+  ASSERT_EQ(federated_->adapter(), nullptr);
+  outcome = Run();
+  EXPECT_LT(outcome.peers[1].reputation, 0.5);
+  // Those of another store are none of this node's.
+  options_.reputations = ReputationFile((folder_ / "reputations").string(), SealKey::Generate());
+  Open();
+  EXPECT_EQ(Run().peers[1].reputation, 0.5);
+}
+
 TEST_F(FederatedModelTest, MoreUpdatesThanARoundMeasuresAreMeasuredInLaterOnes) {
   AddJudges(5);
   const size_t nodes = limits::kMaxMeasuredUpdates + 3;

@@ -6,7 +6,10 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "federation/daf/adapter_delta.h"
@@ -32,12 +35,43 @@ class FederatedNodeTest : public NodeTest {
     config_.federation.authority = ToHex(authority_.public_key());
     config_.federation.core_rank = 4;
     config_.federation.round_seconds = 1;
-    ASSERT_TRUE(MakeDataFolder(config_.node.data_dir).ok());
-    const auto key = NodeKey::LoadOrCreate(fs::path(config_.node.data_dir) / kNodeKeyFile);
+    Admit(config_);
+  }
+  // Makes the data folder of a node, with a key and a certificate of its name.
+  void Admit(const NodeConfig& config) const {
+    const fs::path data(config.node.data_dir);
+    ASSERT_TRUE(MakeDataFolder(data).ok());
+    const auto key = NodeKey::LoadOrCreate(data / kNodeKeyFile);
     ASSERT_TRUE(key.ok()) << key.status();
-    ASSERT_TRUE(WriteFileAtomically(fs::path(config_.node.data_dir) / kNodeCertificateFile,
-                                    CertificateFor(*key, "a").Encode())
+    ASSERT_TRUE(WriteFileAtomically(data / kNodeCertificateFile,
+                                    CertificateFor(*key, config.node.name).Encode())
                     .ok());
+  }
+  // Another node of the cluster, that dials the first one, or goes on where it was. `change` may
+  // be null.
+  std::unique_ptr<Node> StartMember(const std::string& name,
+                                    const std::function<void(NodeConfig&)>& change) {
+    NodeConfig config = config_;
+    config.node.name = name;
+    config.node.data_dir = folder_ / name;
+    config.federation.seeds = {node_->federation_address()};
+    if (change != nullptr) {
+      change(config);
+    }
+    Admit(config);
+    auto member = Node::Start(config);
+    EXPECT_TRUE(member.ok()) << member.status();
+    return member.ok() ? *std::move(member) : nullptr;
+  }
+  // Lets the node share up to a tier.
+  void Grant(pattern::v1::SharingTier tier) {
+    admin::v1::SetConsentRequest request;
+    request.set_tier(tier);
+    admin::v1::SetConsentResponse response;
+    grpc::ClientContext context;
+    const auto status =
+        admin::v1::AdminService::NewStub(channel_)->SetConsent(&context, request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
   }
   AdmissionCert CertificateFor(const NodeKey& key, const std::string& name) const {
     const int64_t now_ms = SystemClock().WallMillis();

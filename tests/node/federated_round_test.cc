@@ -226,6 +226,18 @@ TEST_F(FederatedRoundTest, ASumThatIsTooLongIsLeftOut) {
   EXPECT_EQ(ReasonOf(round.peers.at(0).refused), reasons::kUpdateInvalid);
 }
 
+// It counts nobody, so its members did not count at all.
+TEST_F(FederatedRoundTest, ASumThatIsLeftOutKeepsNoMemberOut) {
+  AddBanks(2, {}, {0.3F});
+  MaskedMean mean{.name = {200}, .members = {IdOf(1), IdOf(2), IdOf(3), IdOf(4)}};
+  mean.update = UpdateOf(0, {}, {0.3F});
+  mean.update.frame_id.fill(8);
+  options_.sums = {std::make_shared<const MaskedMean>(mean)};
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{1});
+  EXPECT_NEAR(First(round), 0.3F, 0.01F);
+}
+
 // Quality is what this node measured; where it measured nothing, weights are those of the banks.
 TEST_F(FederatedRoundTest, WeightsByQualityNeedMeasurements) {
   options_.strategy.strategy = Strategy::kQualityWeighted;

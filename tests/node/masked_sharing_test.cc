@@ -401,6 +401,36 @@ TEST_F(MaskedSharingTest, ARestartDuringARoundContradictsNothing) {
   ExpectMean({0, 2, 3, 4});
 }
 
+// It could not count, and kept out what its members say by themselves.
+TEST_F(MaskedSharingTest, ASumOfAnotherFrameIsForgottenAtTheStart) {
+  Start(Masked(4));
+  RunToRound(2);
+  ExpectMean({0, 1, 2, 3});
+  MaskedMean other = *nodes_[0].sharing->means().front();
+  other.update.frame_id.fill(0x33);
+  ASSERT_TRUE(OptionsOf(0).file.Keep({std::make_shared<const MaskedMean>(other)}).ok());
+  nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
+  EXPECT_THAT(nodes_[0].sharing->means(), IsEmpty());
+}
+
+TEST_F(MaskedSharingTest, ASumOfAnExpelledMemberCountsNoMoreAlsoAfterARestart) {
+  Start(Masked(4));
+  RunToRound(2);
+  ExpectMean({0, 1, 2, 3});
+  const Instant now = swarm_->now();
+  const auto list = RevokeNodes({}, {swarm_->id(3)}, now.wall_ms,
+                                SigningKey::FromSeed(test::SeedOf(1000)));  // test::Authority()
+  ASSERT_TRUE(list.ok()) << list.status();
+  swarm_->Apply(0, swarm_->core(0).SetRevocations(*list, now).value());
+  EXPECT_EQ(nodes_[0].sharing->TakeExpelled(), std::nullopt);
+  Step();
+  EXPECT_THAT(nodes_[0].sharing->means(), IsEmpty());
+  EXPECT_EQ(nodes_[0].sharing->TakeExpelled(), swarm_->id(3));
+  EXPECT_EQ(nodes_[0].sharing->TakeExpelled(), std::nullopt) << "once";
+  nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
+  EXPECT_THAT(nodes_[0].sharing->means(), IsEmpty());
+}
+
 // Its own noise would drown it, and that of no sum of sixteen is little enough.
 TEST_F(MaskedSharingTest, ASumOfMoreNoiseThanSignalIsRefusedBeforeAnythingIsSaid) {
   Start(Masked(4));

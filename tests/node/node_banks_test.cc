@@ -37,31 +37,9 @@ class NodeBanksTest : public FederatedNodeTest {
     second_.reset();
     FederatedNodeTest::TearDown();
   }
-  void GrantPublic() {
-    admin::v1::SetConsentRequest request;
-    request.set_tier(pattern::v1::SHARING_TIER_PUBLIC);
-    admin::v1::SetConsentResponse response;
-    grpc::ClientContext context;
-    const auto status =
-        admin::v1::AdminService::NewStub(channel_)->SetConsent(&context, request, &response);
-    ASSERT_TRUE(status.ok()) << status.error_message();
-  }
-  // A node of the same cluster that dials the first one, or goes on where it was.
   void StartSecond(int banks) {
-    NodeConfig config = config_;
-    config.node.name = "b";
-    config.node.data_dir = folder_ / "second";
-    config.federation.banks = banks;
-    config.federation.seeds = {node_->federation_address()};
-    ASSERT_TRUE(MakeDataFolder(config.node.data_dir).ok());
-    const auto key = NodeKey::LoadOrCreate(fs::path(config.node.data_dir) / kNodeKeyFile);
-    ASSERT_TRUE(key.ok()) << key.status();
-    ASSERT_TRUE(WriteFileAtomically(fs::path(config.node.data_dir) / kNodeCertificateFile,
-                                    CertificateFor(*key, "b").Encode())
-                    .ok());
-    auto second = Node::Start(config);
-    ASSERT_TRUE(second.ok()) << second.status();
-    second_ = *std::move(second);
+    second_ = StartMember("b", [banks](NodeConfig& config) { config.federation.banks = banks; });
+    ASSERT_NE(second_, nullptr);
   }
   static admin::v1::GetStatusResponse StatusOf(const Node& node) {
     admin::v1::GetStatusResponse response;
@@ -92,7 +70,7 @@ TEST_F(NodeBanksTest, WhatANodeLearnedByBankIsServedByAPeerOfOtherBanksAlsoAfter
   config_.federation.banks = 3;
   Start();
   Teach("", kLesson);
-  GrantPublic();
+  Grant(pattern::v1::SHARING_TIER_PUBLIC);
   StartSecond(2);
   auto status = Await(*second_, [](const auto& seen) { return seen.peers_size() > 0; });
   ASSERT_EQ(status.peers_size(), 1);
@@ -125,7 +103,7 @@ TEST_F(NodeBanksTest, APeerThatKnowsVersion1OnlyIsUnderstoodAndUnderstands) {
   config_.federation.banks = 3;
   Start();
   Teach("", kLesson);
-  GrantPublic();
+  Grant(pattern::v1::SHARING_TIER_PUBLIC);
   GossipConfig config = ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
   config.version_max = limits::kVersionWithBanks - 1;
   const auto [target, rank] = *config.update_rules.rank_of_target.begin();

@@ -54,15 +54,6 @@ class NodeCanaryTest : public FederatedNodeTest {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return {response.embedding().begin(), response.embedding().end()};
   }
-  void Grant(pattern::v1::SharingTier tier) {
-    admin::v1::SetConsentRequest request;
-    request.set_tier(tier);
-    admin::v1::SetConsentResponse response;
-    grpc::ClientContext context;
-    const auto status =
-        admin::v1::AdminService::NewStub(channel_)->SetConsent(&context, request, &response);
-    ASSERT_TRUE(status.ok()) << status.error_message();
-  }
   // No piece of 8 bytes of a text, no 4 values of the embedding in a row.
   void ExpectNoCanary(std::string_view bytes) {
     for (const std::string_view text :

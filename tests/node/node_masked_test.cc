@@ -45,32 +45,12 @@ class NodeMaskedTest : public FederatedNodeTest {
   }
 
   void StartOther(size_t number) {
-    NodeConfig config = config_;
-    config.node.name = fmt::format("node-{}", number);
-    config.node.data_dir = folder_ / config.node.name;
-    config.federation.seeds = {node_->federation_address()};
-    ASSERT_TRUE(MakeDataFolder(config.node.data_dir).ok());
-    const auto key = NodeKey::LoadOrCreate(fs::path(config.node.data_dir) / kNodeKeyFile);
-    ASSERT_TRUE(key.ok()) << key.status();
-    ASSERT_TRUE(WriteFileAtomically(fs::path(config.node.data_dir) / kNodeCertificateFile,
-                                    CertificateFor(*key, config.node.name).Encode())
-                    .ok());
-    auto other = Node::Start(config);
-    ASSERT_TRUE(other.ok()) << other.status();
-    others_.push_back(*std::move(other));
+    others_.push_back(StartMember(fmt::format("node-{}", number), nullptr));
+    ASSERT_NE(others_.back(), nullptr);
   }
   // What is asked from now on is asked of this node.
   void TurnTo(size_t number) { channel_ = channels_[number]; }
   const Node& NodeAt(size_t number) const { return number == 0 ? *node_ : *others_[number - 1]; }
-  void GrantMasked() {
-    admin::v1::SetConsentRequest request;
-    request.set_tier(pattern::v1::SHARING_TIER_MASKED);
-    admin::v1::SetConsentResponse response;
-    grpc::ClientContext context;
-    const auto status =
-        admin::v1::AdminService::NewStub(channel_)->SetConsent(&context, request, &response);
-    ASSERT_TRUE(status.ok()) << status.error_message();
-  }
   static size_t SharesOf(const RecordingPeer& peer, const std::string& node) {
     return static_cast<size_t>(std::ranges::count_if(peer.accepted(), [&node](const Item& item) {
       return item.kind == ItemKind::kMaskShare && ToHex(item.origin) == node;
@@ -105,7 +85,7 @@ TEST_F(NodeMaskedTest, FourNodesGetOneMeanOfWhatNobodySees) {
         grpc::CreateChannel(NodeAt(i).api_address(), grpc::InsecureChannelCredentials()));
     TurnTo(i);
     Teach("", kLesson);
-    GrantMasked();
+    Grant(pattern::v1::SHARING_TIER_MASKED);
   }
   RecordingPeer peer(ConfigOfPeer(config_, CertificateFor(peer_key_, "peer")), peer_key_);
   ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(5),

@@ -14,6 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/limits.h"
+#include "node/actors/dp_centroids.h"
 #include "node/reasons.h"
 #include "storage/patterns/pattern_store.h"
 #include "tests/federation/fixture.h"
@@ -100,6 +101,25 @@ TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
   EXPECT_EQ(stored.expires_ms, mine.expires_ms);
   EXPECT_EQ(stored.uses, 1U);
   EXPECT_GT(stored.last_used_ms, 0);
+}
+
+// Senders of before name their noised centroids alike in each release: the newer one ended with the
+// former.
+TEST_F(PeerPatternsTest, ANewerCentroidLastsAsLongAsItSaysUnlessTheOperatorSaidSo) {
+  SharedPattern shared =
+      NoisedPatternOf({.direction = {1, 0, 0, 0}}, Node(2), /*examples=*/1, clock_.WallMillis());
+  ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());
+  EXPECT_EQ(store_->Get(shared.id)->expires_ms, shared.created_ms + limits::kItemLifeMillis);
+  clock_.Advance(std::chrono::hours(24));
+  shared.created_ms = clock_.WallMillis();
+  ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());
+  EXPECT_EQ(store_->Get(shared.id)->expires_ms, shared.created_ms + limits::kItemLifeMillis);
+  Pattern mine = store_->Get(shared.id).value();
+  mine.expires_ms = clock_.WallMillis() + 1000;
+  ASSERT_TRUE(store_->Put(mine).ok());
+  ++shared.created_ms;
+  ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());
+  EXPECT_EQ(store_->Get(shared.id)->expires_ms, mine.expires_ms);
 }
 
 TEST_F(PeerPatternsTest, NobodyReplacesThePatternOfAnother) {

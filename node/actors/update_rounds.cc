@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/actors/update_rounds.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+namespace ruvd {
+
+UpdateRounds::UpdateRounds(const FederationActorOptions& options, Source source)
+    : options_(options), source_(std::move(source)) {}
+
+void UpdateRounds::Restore() {
+  if (options_.model->distrusted()) {
+    stale_ = true;
+  } else {
+    Serve(options_.model->adapter());
+  }
+}
+
+void UpdateRounds::Run(Context& context) {
+  if (running_) {
+    again_ = true;
+    return;
+  }
+  if (std::exchange(stale_, false)) {
+    if (const absl::Status begun = options_.model->Forget(); !begun.ok()) {
+      spdlog::error("the global adapter could not begin anew: {} [{}]", MessageOf(begun),
+                    ReasonOf(begun));
+    }
+  }
+  std::vector<Item> newest = source_.newest();
+  std::erase_if(
+      newest, [&](const Item& item) { return pauses_.Paused(item.origin, options_.clock->Now()); });
+  pause_ends_ = pauses_.NextEnd(options_.clock->Now());
+  MaskedMeanList sums = source_.sums();
+  if (newest.empty() && sums.empty()) {
+    return;
+  }
+  auto outcome = std::make_shared<absl::StatusOr<FederatedOutcome>>(absl::UnknownError("not run"));
+  const absl::Status started = context.Offload(
+      *options_.learning_pool,
+      // Holds nothing of this actor: after a forced stop the round outlives it.
+      [model = options_.model, services = options_.learning, throttle = options_.throttle,
+       newest = std::move(newest), sums = std::move(sums), outcome]() mutable {
+        *outcome =
+            model->RunBeside(throttle, std::move(services), std::move(newest), std::move(sums));
+      },
+      [this, outcome](Context& own) {
+        running_ = false;
+        End(*outcome, own);
+        return absl::OkStatus();
+      });
+  running_ = started.ok();
+  if (!started.ok()) {
+    spdlog::error("a round of updates did not start: {} [{}]", MessageOf(started),
+                  ReasonOf(started));
+  }
+}
+
+void UpdateRounds::RunIfDue(Context& context) {
+  const bool resumes = pause_ends_ && *pause_ends_ <= options_.clock->Now();
+  if (!running_ && (resumes || (unfinished_ && context.Now() >= next_))) {
+    Run(context);
+  }
+}
+
+void UpdateRounds::End(absl::StatusOr<FederatedOutcome>& outcome, Context& context) {
+  next_ = context.Now() + options_.round;
+  unfinished_ = outcome.ok() ? outcome->unfinished : absl::IsCancelled(outcome.status());
+  if (unfinished_ && !outcome.ok()) {
+    return;  // the node stops, or a deep round needs the memory
+  }
+  if (!outcome.ok()) {
+    spdlog::error("the updates of the cluster could not be combined: {} [{}]",
+                  MessageOf(outcome.status()), ReasonOf(outcome.status()));
+  }
+  if (outcome.ok() && !stale_) {
+    Serve(outcome->adapter);
+    last_ = *std::move(outcome);
+  }
+  if (std::exchange(again_, false)) {
+    Run(context);
+  }
+}
+
+void UpdateRounds::TakeBack(const Item& update) {
+  if (!running_ && !options_.model->MayHold(update.origin)) {
+    return;
+  }
+  BeginAnew(update.origin);
+  if (update.origin != options_.key->id()) {
+    pauses_.Note(update.origin, options_.clock->Now());
+  }
+}
+
+void UpdateRounds::BeginAnew(const NodeId& without) {
+  stale_ = true;
+  options_.model->Distrust();
+  Serve(nullptr);
+  spdlog::info("the global adapter is made anew without an update of {}",
+               ToHex(without).substr(0, 16));
+}
+
+void UpdateRounds::Serve(const std::shared_ptr<const Talora>& adapter) {
+  options_.adapters->SetFederated(adapter);
+  served_version_ = adapter == nullptr ? 0 : adapter->version;
+}
+
+}  // namespace ruvd

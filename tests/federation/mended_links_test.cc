@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What ends for one moment only, and what came too late: links that end with a former certificate,
+// and items of who was revoked while they were fetched.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/reasons.h"
+#include "federation/reasons.h"
+#include "privacy/identity/revocation_list.h"
+#include "privacy/reasons.h"
+#include "tests/federation/test_peer.h"
+
+namespace ruvd::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr Duration kSoon = std::chrono::minutes(5);
+constexpr Duration kDialTick = std::chrono::milliseconds(200);
+
+// How often a node dials its seed in five minutes after the peer there ended the link for `reason`.
+size_t DialsAfter(const char* reason, int64_t own_not_after_ms) {
+  CoreUnderTest node(0, [&](GossipConfig& config) {
+    config.seeds = {AddressOf(1)};
+    config.certificate = CertificateFor(NodeKey::FromSeed(SeedOf(0)), "node-0", Authority(),
+                                        roles::kMember, kWallStart - kDayMillis, own_not_after_ms);
+  });
+  Answers first;
+  first.Add(node.core().OnTick(node.now()));
+  EXPECT_THAT(first.dials, ElementsAre(AddressOf(1)));
+  constexpr LinkId kLink = 7;
+  node.core().OnLinkOpened(kLink, AddressOf(1), node.now());
+  node.Advance(std::chrono::seconds(10));
+  Frame goaway;
+  goaway.mutable_goaway()->set_reason(reason);
+  Answers ended;
+  ended.Add(node.core().OnFrame(kLink, goaway, node.now()));
+  EXPECT_EQ(ended.closed, reason) << "it is said as the peer says it";
+  Answers later;
+  for (Duration waited{}; waited < kSoon; waited += kDialTick) {
+    node.Advance(kDialTick);
+    later.Add(node.core().OnTick(node.now()));
+  }
+  return later.dials.size();
+}
+
+// Peers end links with a certificate that is over. A node that has the next one waited as after a
+// refusal, although nothing kept it from linking anew.
+TEST(MendedLinks, TheEndOfAFormerCertificateCostsNoLongWait) {
+  const int64_t good_ms = kWallStart + kDayMillis;
+  const int64_t over_ms = kWallStart + 5'000;
+  const size_t renewed = DialsAfter(reasons::kCertificateExpired, good_ms);
+  EXPECT_GT(renewed, 0U);
+  EXPECT_EQ(renewed, DialsAfter(reasons::kDuplicateLink, good_ms));
+  EXPECT_LT(DialsAfter(reasons::kCertificateExpired, over_ms), renewed)
+      << "the own one is over, so it stays refused";
+  EXPECT_LT(DialsAfter(reasons::kCertificateForeign, good_ms), renewed);
+}
+
+// It was stored and used, as only those were dropped that were whole when the list came.
+TEST(MendedLinks, AnItemOfWhoIsRevokedWhileItIsFetchedIsNotTaken) {
+  for (const bool revoked : {false, true}) {
+    CoreUnderTest target(
+        0, [](GossipConfig& config) { config.update_rules.rank_of_target[kTarget] = 240; });
+    TestPeer author(target, 1, 7);
+    TestPeer holder(target, 2, 8);
+    ASSERT_EQ(holder.Dial().closed, "");
+    AdapterDelta delta;
+    delta.cores.push_back({.target = kTarget, .bank = 1, .rank = 240, .values = {}});
+    delta.cores[0].values.assign(size_t{240} * 240, 0.001F);
+    const std::string payload = EncodeAdapterDelta(delta);
+    ASSERT_GT(payload.size(), limits::kChunkBytes);
+    // Another member passes it on.
+    const Envelope envelope = author.Manifest(ItemKind::kAdapterDelta, payload);
+    Answers asked = holder.Push(envelope);
+    ASSERT_NE(asked.Find(Frame::kChunkRequest), nullptr);
+    asked =
+        holder.Send(TestPeer::ChunkOf(asked.Find(Frame::kChunkRequest)->chunk_request(), payload));
+    if (revoked) {
+      const auto list = RevokeNodes({}, {author.key().id()}, target.now().wall_ms,
+                                    SigningKey::FromSeed(SeedOf(1000)));  // of Authority()
+      ASSERT_TRUE(list.ok()) << list.status();
+      ASSERT_TRUE(target.core().SetRevocations(*list, target.now()).ok());
+    }
+    const Answers done = holder.Serve(asked, payload);
+    EXPECT_EQ(done.accepted.size(), revoked ? 0U : 1U);
+    EXPECT_EQ(done.closed, "") << "who passed it on is not to blame";
+    EXPECT_THAT(done.refused, IsEmpty());
+    EXPECT_EQ(target.core().NewestDeltas().size(), revoked ? 0U : 1U);
+    EXPECT_EQ(holder.Push(envelope).Find(Frame::kChunkRequest), nullptr) << "not fetched again";
+  }
+}
+
+}  // namespace
+}  // namespace ruvd::test

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "node/actors/consent_book.h"
+#include "tests/federation/fixture.h"
+
+namespace ruvd {
+
+// A user says under the tier dp what own lessons may be used for, from `now_ms` on.
+inline void SayUnderDp(ConsentBook& book, const std::string& user, uint8_t purposes,
+                       int64_t now_ms) {
+  ASSERT_TRUE(book.Record({.subject = {.id = user},
+                           .purposes = purposes,
+                           .widest = ConsentTier::kDp,
+                           .expires_ms = 300 * test::kDayMillis},
+                          now_ms)
+                  .ok());
+}
+
+}  // namespace ruvd

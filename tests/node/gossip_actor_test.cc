@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the federation actor goes on with when it begins again, and what it serves no more.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/sim_executor.h"
+#include "base/status.h"
+#include "node/actors/federation_actor.h"
+#include "tests/federation/fixture.h"
+#include "tests/node/federated_model_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+
+class GossipActorTest : public FederatedModelTest {
+ protected:
+  void SetUp() override {
+    FederatedModelTest::SetUp();
+    wall().StepWall(test::kWallStart + 1000 - wall().WallMillis());
+    consent_ = std::make_unique<ConsentStore>(*database_);
+    item_store_ = std::make_unique<ItemStore>(*database_);
+    catalog_ = std::make_unique<AdapterCatalog>(*model_, AdapterCatalogOptions{});
+    adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, SelectionOptions{}, *catalog_);
+    release_ = DpRelease::Create(
+        {.policy = SitePolicy::Parse("version = 1\n[scope.lab]\ntiers = [\"dp\", \"masked\"]\n"
+                                     "purposes = [\"training\", \"sharing\"]\n")
+                       .value(),
+         .scope = "lab",
+         .layout = options_.layout,
+         .clock = &wall()});
+    start_.gossip = test::ConfigFor(node_key_, 0);
+    start_.gossip.model_hash = options_.layout.model_hash;
+    start_.gossip.frame_id = frame_.id;
+    start_.next_boot = [this]() -> absl::StatusOr<uint64_t> {
+      ++lives_;
+      return lives_ <= failing_lives_ ? absl::StatusOr<uint64_t>(absl::UnavailableError("no disk"))
+                                      : absl::StatusOr<uint64_t>(lives_);
+    };
+    start_.key = &node_key_;
+    start_.clock = &wall();
+    start_.items = item_store_.get();
+    start_.patterns = patterns_.get();
+    start_.consent = consent_.get();
+    start_.release = release_.get();
+    start_.adapters = adapters_.get();
+    start_.learning = Services();
+    start_.learning_pool = &executor_;
+    start_.dial = [](const std::string&) {};
+    start_.trust = {
+        .load_revocations = [this] { return revoked_; },
+        .keep_revocations =
+            [this](const RevocationList& list) {
+              revoked_ = list;
+              return absl::OkStatus();
+            },
+        .load_evidence = [] { return std::vector<std::string>(); },
+        .keep_evidence = [](const std::vector<std::string>&) { return absl::OkStatus(); }};
+    start_.round = std::chrono::seconds(1);
+  }
+  ManualClock& wall() { return executor_.manual_clock(); }
+
+  void Start() {
+    start_.model = federated_.get();
+    system_ = std::make_unique<ActorSystem>(executor_, ActorSystemOptions{});
+    auto started = StartFederationActor(*system_, start_);
+    ASSERT_TRUE(started.ok()) << started.status();
+    federation_ = *std::move(started);
+    executor_.RunFor(std::chrono::seconds(30));
+  }
+  FederationView View() {
+    absl::StatusOr<FederationView> view = absl::UnknownError("no answer");
+    federation_->View([&](absl::StatusOr<FederationView> given) { view = std::move(given); });
+    executor_.RunFor(std::chrono::seconds(1));
+    EXPECT_TRUE(view.ok()) << view.status();
+    return view.value_or(FederationView());
+  }
+  RevocationList ListOf(const NodeId& revoked) {
+    return RevokeNodes({}, {revoked}, wall().WallMillis(), issuer_).value();
+  }
+  // As of rounds before: an update of 9, and a sum that newer ones have replaced since.
+  void ServeASumOf(const std::vector<uint8_t>& members) {
+    Add(9, {Small(1e-3F), Small(1e-3F)});
+    ASSERT_TRUE(Run({SumOf(members)}).changed);
+    ASSERT_NE(federated_->adapter(), nullptr);
+  }
+
+  SimExecutor executor_{1};
+  const SigningKey issuer_ = SigningKey::FromSeed(test::SeedOf(1000));  // of test::Authority()
+  const NodeKey node_key_ = NodeKey::FromSeed(test::SeedOf(0));
+  std::unique_ptr<ConsentStore> consent_;
+  std::unique_ptr<ItemStore> item_store_;
+  std::unique_ptr<AdapterCatalog> catalog_;
+  std::unique_ptr<AdapterSource> adapters_;
+  std::unique_ptr<DpRelease> release_;
+  RevocationList revoked_;
+  uint64_t lives_ = 0;
+  uint64_t failing_lives_ = 0;
+  FederationActorOptions start_;
+  std::unique_ptr<ActorSystem> system_;
+  std::unique_ptr<FederationActor> federation_;
+};
+
+// It went on with the one of the node's start, which peers refuse once that is over.
+TEST_F(GossipActorTest, AnActorThatBeginsAgainHasTheNewestCertificate) {
+  Open();
+  const int64_t first_ms = start_.gossip.certificate.not_after_ms;
+  const int64_t newest_ms = first_ms + 5 * test::kDayMillis;
+  failing_lives_ = 1;
+  start_.certificate = [this, newest_ms] {
+    return lives_ == 0
+               ? start_.gossip.certificate
+               : test::CertificateFor(node_key_, "node-0", test::Authority(), roles::kMember,
+                                      test::kWallStart - test::kDayMillis, newest_ms);
+  };
+  Start();
+  EXPECT_EQ(lives_, 2u);
+  EXPECT_EQ(View().certificate_expires_ms, newest_ms);
+}
+
+// The actor fell over between hearing that an update was taken back and beginning anew: what held
+// it was served by the next one.
+TEST_F(GossipActorTest, WhatAFormerLifeDistrustedIsNotServedAndIsMadeAnew) {
+  ServeASumOf({1, 2, 3, 4});
+  federated_->Distrust();
+  Start();
+  EXPECT_EQ(View().federated_adapter_version, 0u);
+  EXPECT_FALSE(federated_->distrusted());
+  EXPECT_EQ(federated_->adapter(), nullptr);
+}
+
+TEST_F(GossipActorTest, WhatIsTrustedIsServedFromTheStart) {
+  ServeASumOf({1, 2, 3, 4});
+  Start();
+  EXPECT_EQ(View().federated_adapter_version, 1u);
+  EXPECT_NE(federated_->adapter(), nullptr);
+}
+
+// Newer sums had taken the place of what the member was in, and nobody looked at those any more.
+TEST_F(GossipActorTest, AnExpelledMemberOfASumThatWasReplacedIsTakenOut) {
+  ServeASumOf({1, 2, 3, 4});
+  Start();
+  ASSERT_EQ(View().federated_adapter_version, 1u);
+  federation_->SetRevocations(ListOf(IdOf(5)));
+  EXPECT_EQ(View().federated_adapter_version, 1u) << "5 was in nothing";
+  federation_->SetRevocations(
+      RevokeNodes(revoked_, {IdOf(3)}, wall().WallMillis() + 1, issuer_).value());
+  EXPECT_EQ(View().federated_adapter_version, 0u);
+  EXPECT_EQ(federated_->adapter(), nullptr);
+  EXPECT_THAT(federated_->Contributors(), ElementsAre());
+}
+
+// The node ended between hearing of it and acting on it.
+TEST_F(GossipActorTest, AMemberThatWasExpelledBeforeARestartIsTakenOutAfterIt) {
+  ServeASumOf({1, 2, 3, 4});
+  Open();  // as after a restart
+  ASSERT_THAT(federated_->Contributors(), Contains(IdOf(3)));
+  revoked_ = ListOf(IdOf(3));
+  Start();
+  EXPECT_EQ(View().federated_adapter_version, 0u);
+  EXPECT_THAT(federated_->Contributors(), ElementsAre());
+}
+
+// The gauges of Prometheus ask the release, not the actor.
+TEST_F(GossipActorTest, TheReleaseKnowsTheOperatorsTierAlsoAfterARestart) {
+  Open();
+  Start();
+  ASSERT_NE(release_->View(ConsentTier::kMasked).epsilon, release_->View(ConsentTier::kDp).epsilon);
+  EXPECT_EQ(release_->View().epsilon, release_->View(ConsentTier::kDp).epsilon);
+  absl::StatusOr<ConsentAnswer> granted = absl::UnknownError("no answer");
+  federation_->SetConsent(ConsentTier::kMasked, [&granted](absl::StatusOr<ConsentAnswer> answer) {
+    granted = std::move(answer);
+  });
+  executor_.RunFor(std::chrono::seconds(1));
+  ASSERT_TRUE(granted.ok()) << granted.status();
+  const double of_share = release_->View(ConsentTier::kMasked).epsilon;
+  EXPECT_EQ(release_->View().epsilon, of_share);
+  release_->SetTier(ConsentTier::kPrivate);  // as a release that is made anew
+  Start();
+  EXPECT_EQ(release_->View().epsilon, of_share);
+}
+
+}  // namespace
+}  // namespace ruvd

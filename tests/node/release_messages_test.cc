@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What operators and users are told of releases.
+
+#include "node/api/release_messages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "node/cli/release_fields.h"
+#include "privacy/consent/withdrawal.h"
+
+namespace ruvd {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+FederationView ViewOfReleases(ConsentTier tier) {
+  FederationView view;
+  view.tier = tier;
+  view.release = DpReleaseView{.delta = 1e-6, .spent_epsilon = 1.5, .releases = 2};
+  return view;
+}
+
+// Whoever withdrew was told less than what centroids and masked sums say of them.
+TEST(ResidualOfTest, CountsCentroidsWithTheUpdatesOfTheirLessons) {
+  FederationView view = ViewOfReleases(ConsentTier::kDp);
+  ResidualPrivacy residual = ResidualOf(view, /*plain=*/true);
+  EXPECT_EQ(residual.releases, 2u);
+  EXPECT_EQ(residual.epsilon, 1.5);
+  EXPECT_EQ(residual.delta, 1e-6);
+  EXPECT_TRUE(residual.plain);
+  EXPECT_FALSE(residual.sums);
+  view.centroids = DpCentroidsView{.enabled = true, .spent_epsilon = 9};
+  EXPECT_EQ(ResidualOf(view, false).epsilon, 1.5) << "none left";
+  view.centroids->releases = 3;
+  residual = ResidualOf(view, false);
+  EXPECT_EQ(residual.releases, 5u);
+  EXPECT_EQ(residual.epsilon, 9) << "that of updates is in it";
+  EXPECT_THAT(ResidualStatement(residual),
+              AllOf(HasSubstr("5 noised release(s)"), HasSubstr("epsilon 9.000"),
+                    Not(HasSubstr("masked sum"))));
+}
+
+TEST(ResidualOfTest, SaysThatMaskedSumsStayAsTheyAre) {
+  const FederationView view = ViewOfReleases(ConsentTier::kMasked);
+  EXPECT_THAT(ResidualStatement(ResidualOf(view, false)),
+              AllOf(HasSubstr("2 noised release(s)"), HasSubstr("masked sum"),
+                    HasSubstr("stays as it is")));
+  FederationView none = view;
+  none.release->releases = 0;
+  EXPECT_THAT(ResidualStatement(ResidualOf(none, false)), HasSubstr("Nothing was released"));
+}
+
+TEST(CentroidFieldsTest, AreThereWhereCentroidsAreOnOrHaveLeft) {
+  admin::v1::CentroidStatus status;
+  EXPECT_THAT(CentroidFields(status), IsEmpty());
+  DpCentroidsView view{.enabled = true,
+                       .epsilon = 4,
+                       .delta = 1e-6,
+                       .examples = 50,
+                       .spent_epsilon = 5,
+                       .budget_epsilon = 20,
+                       .releases = 2};
+  WriteCentroidStatus(view, &status);
+  auto fields = CentroidFields(status);
+  ASSERT_EQ(fields.size(), 3u);
+  EXPECT_THAT(fields[0].second, AllOf(HasSubstr("epsilon 4.000"), HasSubstr("more than 50")));
+  EXPECT_THAT(fields[1].second, HasSubstr("epsilon 5.000 of 20.000 in 2 release(s)"));
+  EXPECT_EQ(fields[2].second, "no");
+  view.enabled = false;
+  view.refusal = absl::UnavailableError("no");
+  status.Clear();
+  WriteCentroidStatus(view, &status);
+  fields = CentroidFields(status);
+  ASSERT_EQ(fields.size(), 3u);
+  EXPECT_THAT(fields[0].second, HasSubstr("off"));
+  EXPECT_THAT(fields[2].second, HasSubstr("no ["));
+}
+
+}  // namespace
+}  // namespace ruvd
