@@ -3,6 +3,7 @@
 //
 // What the node answers: its gRPC servers and what they say of its state.
 
+#include <fmt/chrono.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
@@ -81,8 +82,9 @@ absl::Status NodeImpl::OpenCertificateKeeper() {
           },
       .take =
           [this](const AdmissionCert& certificate) {
-            spdlog::info("this node goes on with a certificate that ends at {} ms",
-                         certificate.not_after_ms);
+            spdlog::info(
+                "this node goes on with a certificate that ends at {:%Y-%m-%d %H:%M:%S} UTC",
+                fmt::gmtime(static_cast<std::time_t>(certificate.not_after_ms / 1000)));
             federation_->SetCertificate(certificate);
           },
       .stopped = [this] { return stopping_.load(); }};

@@ -255,9 +255,11 @@ class FederationServiceImpl final : public FederationService::CallbackService {
 class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
                          public LinkStream<ClientLink> {
  public:
+  // `failure`: why it never opened; null: it was open.
+  using Ended = std::function<void(ClientLink*, const grpc::Status* failure)>;
   // Not started yet; lives until gRPC is done with it, then calls `ended`.
   static ClientLink* Make(FederationActor& federation, const LinkTls* tls,
-                          const std::string& address, std::function<void(ClientLink*)> ended) {
+                          const std::string& address, Ended ended) {
     std::shared_ptr<ClientLink> link(new ClientLink(federation, tls, address, std::move(ended)));
     link->self_ = link;
     link->stub_->async()->Link(&link->context_, link.get());
@@ -283,22 +285,17 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
   void OnWriteDone(bool ok) override { WriteEnded(ok); }
   void OnDone(const grpc::Status& status) override {
     if (id_ == 0) {
-      // Peers that are away are normal; what speaks no TLS is not.
-      spdlog::debug(
-          "no link to {}: {}; if it is about TLS or SSL, federation.tls must be the same on both "
-          "nodes",
-          address_, status.error_message());
       federation_.OnDialFailed(address_);
     } else {
       federation_.OnClosed(id_);
     }
     const std::shared_ptr<ClientLink> self = std::move(self_);
-    ended_(this);
+    ended_(this, id_ == 0 ? &status : nullptr);
   }
 
  private:
   ClientLink(FederationActor& federation, const LinkTls* tls, const std::string& address,
-             std::function<void(ClientLink*)> ended)
+             Ended ended)
       : LinkStream(federation),
         ended_(std::move(ended)),
         tls_(tls),
@@ -318,7 +315,7 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
     return arguments;
   }
 
-  const std::function<void(ClientLink*)> ended_;
+  const Ended ended_;
   const LinkTls* const tls_;
   const std::string address_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -342,6 +339,9 @@ std::unique_ptr<grpc::Service> MakeFederationService(FederationActor& federation
 #pragma GCC diagnostic ignored "-Wsubobject-linkage"
 #endif
 struct LinkDialer::State {
+  // Addresses that a node which never linked warns of, once each.
+  static constexpr size_t kMaxSilentAddresses = 64;
+
   Mutex mutex;
   CondVar idle;
   FederationActor* federation ABSL_GUARDED_BY(mutex) = nullptr;
@@ -349,6 +349,23 @@ struct LinkDialer::State {
   std::vector<std::string> early ABSL_GUARDED_BY(mutex);  // dialled before Bind
   std::set<ClientLink*> links ABSL_GUARDED_BY(mutex);
   bool closed ABSL_GUARDED_BY(mutex) = false;
+  bool linked ABSL_GUARDED_BY(mutex) = false;           // one was open, ever
+  std::set<std::string> silent ABSL_GUARDED_BY(mutex);  // addresses that a warning named
+
+  // A peer that is away is normal, a node that never finds one is not: its seeds are wrong, or one
+  // side speaks no TLS.
+  void NoteFailure(const std::string& address, const grpc::Status& failure)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    if (!closed && !linked && silent.size() < kMaxSilentAddresses &&
+        silent.insert(address).second) {
+      spdlog::warn(
+          "no node answers at {}: {}; this node goes on trying. Check federation.seeds here, "
+          "federation.listen there, and that federation.tls is the same on both nodes",
+          address, failure.error_message());
+    } else {
+      spdlog::debug("no link to {}: {}", address, failure.error_message());
+    }
+  }
 };
 #pragma GCC diagnostic pop
 
@@ -384,12 +401,18 @@ void LinkDialer::Dial(const std::string& address) {
       state_->early.push_back(address);
       return;
     }
-    link = ClientLink::Make(*state_->federation, state_->tls, address,
-                            [state = state_](ClientLink* ended) {
-                              MutexLock inner(state->mutex);
-                              state->links.erase(ended);
-                              state->idle.NotifyAll();
-                            });
+    link =
+        ClientLink::Make(*state_->federation, state_->tls, address,
+                         [state = state_, address](ClientLink* ended, const grpc::Status* failure) {
+                           MutexLock inner(state->mutex);
+                           state->links.erase(ended);
+                           if (failure == nullptr) {
+                             state->linked = true;
+                           } else {
+                             state->NoteFailure(address, *failure);
+                           }
+                           state->idle.NotifyAll();
+                         });
     state_->links.insert(link);
   }
   link->Run();

@@ -135,7 +135,7 @@ absl::Status Members(CommandContext& context) {
   for (const auto& member : response.members()) {
     const bool self = member.state() == "self";
     rows.push_back({member.name(), member.state(), member.address(), member.linked() ? "yes" : "-",
-                    self ? "-" : fmt::format("{:.1f} ms", member.rtt_ms()),
+                    self || member.rtt_ms() == 0 ? "-" : fmt::format("{:.1f} ms", member.rtt_ms()),
                     self ? "-" : fmt::format("{:.1f} s", member.last_heard_seconds()),
                     member.node_id()});
   }

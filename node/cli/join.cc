@@ -124,8 +124,8 @@ class JoinAttempt {
     }
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty()) {
       return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
-                   "no node answers at {}: {}; name the address of its links "
-                   "(federation.listen), not of its API",
+                   "no node answers at {}: {}; see that it runs, and name host and port of its "
+                   "links (federation.listen), not of its API",
                    address_, status.error_message());
     }
     RETURN_IF_ERROR(StatusOfCall(static_cast<int>(status.error_code()), status.error_message(),

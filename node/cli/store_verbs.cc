@@ -426,6 +426,11 @@ absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
       "what was sealed for {} is unreadable{}; backups of before still hold it\n", what,
       flags.running ? ", and what is left of its rows leaves with `ruvd store compact`"
                     : " and removed");
+  if (!flags.collection) {
+    context.out
+        << "patterns and adapters that learned from it among others stay; `ruvd pattern ls` "
+           "and `ruvd pattern rm` remove single ones\n";
+  }
   return absl::OkStatus();
 }
 

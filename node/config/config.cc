@@ -58,7 +58,7 @@ const ConfigKey* KeyOfVariable(std::string_view variable) {
 // The key's variable that `variable` lacks an underscore of; empty if it is none.
 std::string WithSeparator(std::string_view variable) {
   for (const ConfigKey& key : ConfigKeys()) {
-    if (variable == absl::StrReplaceAll(key.variable(), {{kVariableSeparator, "_"}})) {
+    if (variable == absl::StrReplaceAll(key.variable(), {{"__", "_"}})) {
       return key.variable();
     }
   }

@@ -57,8 +57,9 @@ absl::Status RequireSnr(const SnrQuestion& question) {
       question.place == NoisePlace::kEach ? "sum in a masked clique, " : "";
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kSignalTooWeak,
                "the release's predicted signal is {:.2g} of its noise ({} values, {} contributors, "
-               "noise multiplier {:.3g}), below {}; gather more data or contributors, {}share a "
-               "smaller rank, or allow a larger epsilon",
+               "noise multiplier {:.3g}), below {}; take more contributors together, {}share a "
+               "smaller rank (federation.core_rank), or allow a larger epsilon "
+               "(privacy.release_epsilon)",
                snr, question.dimension, question.contributors, question.noise_multiplier,
                limits::kMinReleaseSnr, clique);
 }

@@ -1,8 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -11,8 +14,11 @@
 #include <filesystem>
 #include <functional>
 #include <future>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -74,6 +80,44 @@ class NodeCertificateTest : public NodeTest {
                                      arguments);
   }
 };
+
+// Tells of the first warning that holds a text.
+class WarningSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit WarningSink(std::string part) : part_(std::move(part)) {}
+  std::future<std::string> found() { return found_.get_future(); }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const std::string text(message.payload.begin(), message.payload.end());
+    if (message.level == spdlog::level::warn && !told_ && text.find(part_) != std::string::npos) {
+      told_ = true;
+      found_.set_value(text);
+    }
+  }
+  void flush_() override {}
+
+ private:
+  const std::string part_;
+  bool told_ = false;
+  std::promise<std::string> found_;
+};
+
+TEST_F(NodeCertificateTest, ASeedThatNobodyAnswersAtWasNamedNowhere) {
+  const auto sink = std::make_shared<WarningSink>("127.0.0.1:1");
+  auto found = sink->found();
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
+  const auto authority = ClusterAuthority::Generate();
+  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
+  config_.federation.seeds = {"127.0.0.1:1"};
+  Start();
+  const bool told = found.wait_for(std::chrono::minutes(2)) == std::future_status::ready;
+  node_.reset();
+  spdlog::set_default_logger(before);
+  ASSERT_TRUE(told);
+  EXPECT_THAT(found.get(), ::testing::HasSubstr("federation.seeds"));
+}
 
 TEST_F(NodeCertificateTest, AnExpiredCertificateIsNamed) {
   const auto authority = ClusterAuthority::Generate();
