@@ -24,6 +24,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/reasons.h"
@@ -193,22 +194,30 @@ TEST_F(NodeCertificateTest, ASilentLinkDoesNotHoldUpTheStop) {
 class StuckPeer final : public federation::v1::FederationService::CallbackService {
  public:
   struct Reactor final : grpc::ServerBidiReactor<federation::v1::Frame, federation::v1::Frame> {
-    explicit Reactor(std::promise<void>& peer_cancelled) : cancelled(peer_cancelled) {
+    Reactor(std::promise<void>& peer_cancelled, Mutex& peer_mutex)
+        : cancelled(peer_cancelled), mutex(peer_mutex) {
       nonsense.mutable_ping()->set_seq(1);
       StartWrite(&nonsense);
     }
     void OnCancel() override {
-      cancelled.set_value();
+      {
+        const MutexLock lock(mutex);
+        cancelled.set_value();
+      }
       Finish(grpc::Status::CANCELLED);
     }
     void OnDone() override { delete this; }
     federation::v1::Frame nonsense;
     std::promise<void>& cancelled;
+    Mutex& mutex;
   };
+  // ThreadSanitizer does not see that gRPC hands this over to its threads; it sees the mutex.
+  StuckPeer() { const MutexLock lock(mutex); }
   grpc::ServerBidiReactor<federation::v1::Frame, federation::v1::Frame>* Link(
       grpc::CallbackServerContext*) override {
-    return new Reactor(cancelled.at(std::min(links.fetch_add(1), cancelled.size() - 1)));
+    return new Reactor(cancelled.at(std::min(links.fetch_add(1), cancelled.size() - 1)), mutex);
   }
+  Mutex mutex;
   std::array<std::promise<void>, 64> cancelled;  // one for every attempt of the node
   std::atomic<size_t> links = 0;
 };
