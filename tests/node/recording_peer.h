@@ -74,6 +74,8 @@ class RecordingPeer {
     context.TryCancel();
     reader.join();
     (void)stream_->Finish();
+    while (Next()) {  // kept, but of no later link
+    }
     Perform(core_->OnLinkClosed(kLink, Now()));
     return reached;
   }
