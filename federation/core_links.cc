@@ -53,10 +53,12 @@ void GossipCore::State::CloseIdle(LinkId id, Instant now) {
 GossipCore::State::Link& GossipCore::State::AddLink(LinkId id, bool dialed,
                                                     const Handshake::Nonce& nonce,
                                                     LinkChannel channel, Instant now) {
+  auto handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel));
+  handshake->Announce(AnnouncedRevocations());
   Link link{
       .id = id,
       .dialed_address = "",
-      .handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel)),
+      .handshake = std::move(handshake),
       .dialed = dialed,
       .certificate = {},
       .opened = now.now,
@@ -64,7 +66,6 @@ GossipCore::State::Link& GossipCore::State::AddLink(LinkId id, bool dialed,
       .recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now),
       .circuits = TokenBucket(limits::kCircuitsPerSecond, limits::kCircuitBurst, now.now),
       .strays = TokenBucket(limits::kStrayFramesPerSecond, limits::kStrayFrameBurst, now.now)};
-  link.handshake->Announce(AnnouncedRevocations());
   link.announced_revocations = certificates.revocations().number;
   return links.emplace(id, std::move(link)).first->second;
 }
