@@ -87,8 +87,14 @@ absl::Status GossipCore::State::OnEvidence(Link& link, const federation::v1::Evi
         return absl::OkStatus();  // it was evidence of the peer itself
       }
     }
-    if (ReasonOf(status) == reasons::kBusy) {
-      evidence_backlog.Add(from, proof);
+    // Those behind the first that met no time were not looked at.
+    const bool sized = proof.equivocation().size() == Equivocation::kBytes &&
+                       proof.certificate().size() == AdmissionCert::kBytes;
+    if (ReasonOf(status) == reasons::kBusy && sized) {
+      federation::v1::EquivocationProof known;  // without fields that this version does not know
+      known.set_equivocation(proof.equivocation());
+      known.set_certificate(proof.certificate());
+      evidence_backlog.Add(from, known);
     }
   }
   // Nothing behind a proof that proves nothing is looked at: each costs three signatures.

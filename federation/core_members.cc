@@ -244,7 +244,7 @@ absl::Status GossipCore::State::OnSuspicions(Link& link,
   for (const auto& proto : suspicions.accusations()) {
     const absl::Status status = ApplyAccusation(proto, from, accusations, now);
     if (ReasonOf(status) == reasons::kBusy) {
-      accusation_backlog.Add(from, proto);
+      accusation_backlog.Add(from, ToProto(FromProto(proto)));  // its known fields
     }
     if (!status.ok() && !Refuse(link, status, now)) {
       return absl::OkStatus();  // closed, with its reason
@@ -291,7 +291,13 @@ void GossipCore::State::RetryAccusations(Instant now) {
   for (const LinkId from : accusation_backlog.links()) {
     Accusations accusations;
     certificates.budget().Charge(from, /*awaited=*/false, now.now);
-    while (auto proto = accusation_backlog.Take(from)) {
+    // One frame of records is asked for at a time.
+    while (static_cast<size_t>(accusations.wanted.member_want().ids_size()) <
+           limits::kMaxRecordsPerFrame) {
+      auto proto = accusation_backlog.Take(from);
+      if (!proto) {
+        break;
+      }
       const absl::Status status = ApplyAccusation(*proto, from, accusations, now);
       if (ReasonOf(status) == reasons::kBusy) {
         accusation_backlog.PutBack(from, *std::move(proto));
@@ -345,6 +351,9 @@ absl::Status GossipCore::State::OnMemberReconciliation(const Link& link,
     }
   }
   SendRecords(link.id, surplus);
+  // A peer that does not know of a revocation yet lists what would be refused.
+  std::erase_if(answer.missing,
+                [this](const Digest& id) { return certificates.revocations().Revokes(id); });
   const size_t wanted = std::min(answer.missing.size(), limits::kMaxRecordsPerExchange);
   for (size_t i = 0; i < wanted; i += limits::kMaxRecordsPerFrame) {
     Frame frame;

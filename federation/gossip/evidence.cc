@@ -48,6 +48,11 @@ absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Apply(
     *id = sender;
     return Applied::kKnown;  // before any signature is checked
   }
+  if (proof.certificate().size() > AdmissionCert::kBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
+                 "evidence comes with a certificate of {} bytes; update the sending node",
+                 proof.certificate().size());
+  }
   RETURN_IF_ERROR(certificates_->TakeCheck());
   ASSIGN_OR_RETURN(const AdmissionCert* found,
                    certificates_->Admit(AsBytes(proof.certificate()), now.wall_ms));

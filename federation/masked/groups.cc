@@ -14,7 +14,7 @@ namespace ruvd {
 
 std::vector<std::vector<NodeId>> MaskedGroups(const masking::MaskRound& round,
                                               std::span<const NodeId> members) {
-  constexpr std::string_view kDomain("RUVDLLM-GROUP-v1\0", 17);
+  constexpr std::string_view kDomain("RUVDLLM-GROUP-v2\0", 17);
   std::map<Digest, NodeId> drawn;
   for (const NodeId& id : members) {
     ByteWriter writer;

@@ -14,7 +14,7 @@ namespace ruvd {
 // Splits the members of a round into as few groups as kMaxCliqueMembers allows, of sizes that
 // differ by one at most: nobody decides, and every node with the same view of the members comes to
 // the same groups, which are others in every round. Where views differ in one member and not in the
-// number of groups, each group differs in two at most. Each group ascends by id. Ids may come in
+// number of groups, each group differs in three at most. Each group ascends by id. Ids may come in
 // any order and twice; of fewer than kMinCliqueMembers there is no group.
 std::vector<std::vector<NodeId>> MaskedGroups(const masking::MaskRound& round,
                                               std::span<const NodeId> members);

@@ -144,7 +144,8 @@ class MaskedRound {
   void AskForInput(Instant now, MaskedSteps& steps);
   void TakeSum(MaskedSteps& steps);
   void EndAttempt();
-  // Candidates that signed another set than most did, where fresh keys would not mend that.
+  // Candidates that signed another set than most did: a key that was late for them alone cannot be
+  // told from another view of the group, which fresh keys would not mend.
   std::set<NodeId> Dissenters(const std::set<NodeId>& failed) const;
   // Says something in this node's name.
   void Say(ItemKind kind, std::string payload, MaskedSteps& steps);

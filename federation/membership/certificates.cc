@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "federation/limits.h"
 #include "federation/reasons.h"
+#include "privacy/limits.h"
 
 namespace ruvd {
 
@@ -48,6 +49,16 @@ absl::StatusOr<EnvelopeHeader> VerifyCertified(const Envelope& envelope,
                  "envelope body of {} bytes is truncated: it holds no certificate; "
                  "update the sending node",
                  envelope.body.size());
+  }
+  // Before the budget: what a node is too busy to check may be kept for later.
+  if (envelope.header.size() > kEnvelopeHeaderBytes ||
+      envelope.body.size() > limits::kMaxEnvelopeBytes ||
+      envelope.signature.size() > sizeof(Signature)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "envelope with a header of {}, a body of {} and a signature of {} bytes exceeds "
+                 "the limit of {} bytes in all; update the sending node",
+                 envelope.header.size(), envelope.body.size(), envelope.signature.size(),
+                 limits::kMaxEnvelopeBytes);
   }
   RETURN_IF_ERROR(certificates.TakeCheck());
   ASSIGN_OR_RETURN(

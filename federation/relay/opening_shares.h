@@ -15,8 +15,8 @@
 namespace ruvd {
 
 // Circuits that members begin to this node through one neighbour: kMaxOpenings in each
-// kOpeningsWindow, of which each member gets its FairShare. A neighbour that makes members up uses
-// up its own only. Not thread-safe.
+// kOpeningsWindow, of which each member gets its FairShare, and one where any is left. A neighbour
+// that makes members up uses up its own only. Not thread-safe.
 class OpeningShares {
  public:
   // Whether `source` may begin one more at `now`, which is no earlier than that of the call before.
@@ -25,7 +25,9 @@ class OpeningShares {
       recent_.pop_front();
     }
     const auto own = static_cast<size_t>(std::ranges::count(recent_, source, &Opening::source));
-    if (own >= FairShare(recent_.size() - own, limits::kMaxOpenings)) {
+    // The first one of a member needs no more than a place that is free.
+    const bool first = own == 0 && recent_.size() < limits::kMaxOpenings;
+    if (!first && own >= FairShare(recent_.size() - own, limits::kMaxOpenings)) {
       return false;
     }
     recent_.push_back({.at = now, .source = source});

@@ -206,6 +206,28 @@ TEST(MaskedRoundTest, ViewsThatDifferCostNoCharge) {
   }
 }
 
+// Five of six signed the set of all. The sixth, for which one key came late, might as well take
+// others for members: it sits this round out, and pays nothing.
+TEST(MaskedRoundTest, ForWhomAloneAKeyWasLateSitsTheRoundOut) {
+  MaskedBus bus(6);
+  std::vector<Item> late;
+  bus.lose = [&](const Item& item, size_t to) {
+    const bool lost = item.kind == ItemKind::kMaskKey && AttemptOf(item) == 0 &&
+                      item.origin == MaskedBus::IdOf(4) && to == 0;
+    if (lost) {
+      late.push_back(item);
+    }
+    return lost;
+  };
+  bus.Run(limits::kMaskKeysMillis + 5'000);
+  ASSERT_EQ(late.size(), 1U);
+  bus.Deliver(0, late[0]);
+  bus.Run();
+  EXPECT_EQ(bus.node(0).charges, 0U);
+  bus.node(0).stopped = true;
+  bus.ExpectSum(Numbers(6, {0}), 1);
+}
+
 // Where most take another for a member than one does, they go on without that one, which pays
 // nothing.
 TEST(MaskedRoundTest, WhoDiffersFromMostInWhoTheMembersAreIsLeftOut) {

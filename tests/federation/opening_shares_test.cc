@@ -41,11 +41,11 @@ RC_GTEST_PROP(OpeningSharesTest, NoWindowHasTooMany, ()) {
   }
 }
 
-// Half, a quarter, an eighth: four that take all they can get leave little to a fifth.
+// Half, a quarter, an eighth: four that take all they can get leave one to a fifth.
 TEST(OpeningSharesTest, WhoeverComesNextFindsSome) {
   OpeningShares shares;
   std::map<uint8_t, size_t> granted;
-  for (uint8_t member = 0; member < 4; ++member) {
+  for (uint8_t member = 0; member < 5; ++member) {
     for (size_t wish = 0; wish < 2 * limits::kMaxOpenings; ++wish) {
       granted[member] += shares.Take(Member(member), TimePoint{}) ? 1 : 0;
     }

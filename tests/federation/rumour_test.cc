@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/reasons.h"
 #include "federation/limits.h"
 #include "federation/membership/member_record.h"
 #include "federation/membership/suspicion.h"
@@ -47,7 +48,8 @@ class Rumour {
     *delta.mutable_member_delta()->add_records() = ToProto(record->envelope);
     EXPECT_THAT(peer_.Send(delta).refused, IsEmpty());
   }
-  void Accuse() {
+  // `padding`: bytes that do not belong to the header.
+  void Accuse(size_t padding = 0) {
     const Accusation accusation{.certificate = peer_.local().certificate,
                                 .suspect = suspect_.id(),
                                 .incarnation = RecordOfBoot(1)->record.incarnation};
@@ -56,8 +58,10 @@ class Rumour {
     *frame.mutable_suspicions()->add_accusations() =
         ToProto(*peer_.sealer().Seal(EnvelopePurpose::kMember, kBodySuspicion, 0,
                                      EncodeAccusation(accusation), now_ms, now_ms + 60'000));
-    EXPECT_THAT(peer_.Send(frame).refused, IsEmpty());
+    frame.mutable_suspicions()->mutable_accusations(0)->mutable_header()->append(padding, 'x');
+    peer_.Send(frame);
   }
+  uint64_t Refused(const std::string& reason) { return target_.Refused(reason); }
   // Sends records of the neighbour until the core checks no more of its signatures.
   void UseUpChecks() {
     MemberRecord record;
@@ -144,6 +148,16 @@ TEST(RumourTest, AnAccusationThatThereWasNoTimeForIsCheckedLater) {
   rumour.Run(milliseconds(500));
   EXPECT_EQ(rumour.StateOfSuspect(), MemberState::kSuspect);
   EXPECT_EQ(rumour.ScoreOfPeer(), 0);
+}
+
+// What waited was of any length, since only its body had been looked at.
+TEST(RumourTest, AnAccusationThatIsTooLongDoesNotWait) {
+  Rumour rumour("node-5:7000");
+  rumour.UseUpChecks();
+  const uint64_t busy = rumour.Refused(reasons::kBusy);
+  rumour.Accuse(/*padding=*/100'000);
+  EXPECT_EQ(rumour.Refused(reasons::kLimitExceeded), 1U);
+  EXPECT_EQ(rumour.Refused(reasons::kBusy), busy);
 }
 
 TEST(RumourTest, AnAccusationThatWasRefutedWhileItWaitedHasNoEffect) {
