@@ -24,20 +24,26 @@ namespace {
 
 constexpr uint8_t kReleasedUse = consent_purposes::kTraining | consent_purposes::kSharing;
 
-// When the ledger was charged last for an update or a share; centroids have a unit of their own.
-int64_t LastCharge(const PrivacyLedgerStore& ledger) {
-  int64_t last_ms = 0;
-  const absl::Status read = ledger.ForEach([&last_ms](const LedgerEntry& entry) {
+// What the ledger was charged for before; centroids have a unit of their own.
+struct Charged {
+  int64_t last_ms = 0;  // when it was last, for an update or a share
+  bool sums = false;    // for a share
+};
+
+Charged ChargedIn(const PrivacyLedgerStore& ledger) {
+  Charged charged;
+  const absl::Status read = ledger.ForEach([&charged](const LedgerEntry& entry) {
     if (entry.kind == LedgerKind::kReserve && entry.charge &&
         entry.charge->unit == PrivacyUnit::kNode) {
-      last_ms = std::max(last_ms, entry.wall_ms);
+      charged.last_ms = std::max(charged.last_ms, entry.wall_ms);
+      charged.sums |= entry.charge->mechanism == PrivacyMechanism::kDistributedGaussian;
     }
     return true;
   });
   if (!read.ok()) {
     spdlog::warn("when the last release was is not known: {}", MessageOf(read));
   }
-  return last_ms;
+  return charged;
 }
 
 // The released values by bank, which a release holds one after the other.
@@ -80,7 +86,9 @@ DpRelease::DpRelease(DpReleaseOptions options) : options_(std::move(options)) {
     cost_ = cost.value_or(0);
   }
   if (options_.ledger != nullptr) {
-    last_ms_ = LastCharge(*options_.ledger);
+    const Charged charged = ChargedIn(*options_.ledger);
+    last_ms_ = charged.last_ms;
+    sums_ = charged.sums;
   }
 }
 
@@ -192,7 +200,7 @@ absl::StatusOr<AdapterUpdate> DpRelease::Release(AdapterUpdate update,
                                                  const ConsentRegister& consents) {
   const uint64_t before = SpentUnits();
   const absl::StatusOr<PreparedRelease> prepared = Prepare(&update, whose, consents);
-  NoteTry(before, prepared.status());
+  NoteTry(before, prepared.status(), /*share=*/false);
   RETURN_IF_ERROR(prepared.status());
   ASSIGN_OR_RETURN(const ReleasePayload payload, ReleasePayload::Parse(AsBytes(prepared->bytes)));
   NoteSent(prepared->reservation);
@@ -205,10 +213,11 @@ absl::StatusOr<AdapterUpdate> DpRelease::Release(AdapterUpdate update,
   return UpdateOfBanks(options_.layout, ValuesOf(payload, options_.layout), /*examples=*/0);
 }
 
-void DpRelease::NoteTry(uint64_t spent, const absl::Status& status) {
+void DpRelease::NoteTry(uint64_t spent, const absl::Status& status, bool share) {
   if (SpentUnits() != spent) {  // also of a release that failed behind its charge
     const MutexLock lock(mutex_);
     last_ms_ = std::max<int64_t>(options_.clock->WallMillis(), 1);
+    sums_ |= share;
     refusal_ = absl::OkStatus();
   }
   if (!status.ok()) {
@@ -264,8 +273,11 @@ DpReleaseView DpRelease::View(ConsentTier tier) const {
   view.spent_epsilon = EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
   if (options_.ledger != nullptr) {
     view.releases = options_.ledger->totals(PrivacyUnit::kNode).reservations;
+  } else {
+    view.unknown = options_.unavailable;
   }
   const MutexLock lock(mutex_);
+  view.sums = sums_;
   view.refused = refused_;
   view.last_ms = last_ms_;
   view.next_ms =

@@ -65,6 +65,8 @@ struct DpReleaseView {
   double spent_epsilon = 0;
   double budget_epsilon = 0;
   uint64_t releases = 0;  // charged since the store was made
+  bool sums = false;      // one of them is a share of a masked sum
+  absl::Status unknown;   // why what was spent is not known; OK: it is
   uint64_t refused = 0;   // times since the start of the node that a refusal began
   int64_t last_ms = 0;    // Unix time of the last charge; 0: none
   int64_t next_ms = 0;    // before which none is made; 0: at any time
@@ -86,8 +88,8 @@ absl::StatusOr<dp::NoiseGrid> GridWithin(double epsilon, double delta, double cl
 // thread-safe.
 class DpRelease {
  public:
-  // Reads from the ledger when it was charged last. Figures that make no release, for example noise
-  // above what the sampler has, leave one that refuses all and says so.
+  // Reads from the ledger when it was charged last, and whether for shares. Figures that make no
+  // release, for example noise above what the sampler has, leave one that refuses all and says so.
   static std::unique_ptr<DpRelease> Create(DpReleaseOptions options);
 
   // What this version, the site's policy and the ledger allow to be chosen, which no other data and
@@ -166,8 +168,8 @@ class DpRelease {
   absl::StatusOr<PreparedRelease> Prepare(AdapterUpdate* update, std::span<const Contributor> whose,
                                           const ConsentRegister& consents);
   uint64_t SpentUnits() const;
-  // Notes how a try of a release ended, before which `spent` was spent.
-  void NoteTry(uint64_t spent, const absl::Status& status);
+  // Notes how a try of a release, or of a share, ended, before which `spent` was spent.
+  void NoteTry(uint64_t spent, const absl::Status& status, bool share);
   // From here on peers may have what was reserved.
   void NoteSent(uint64_t reservation);
 
@@ -178,6 +180,7 @@ class DpRelease {
   mutable Mutex mutex_;
   ConsentTier tier_ ABSL_GUARDED_BY(mutex_) = ConsentTier::kDp;
   int64_t last_ms_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool sums_ ABSL_GUARDED_BY(mutex_) = false;  // a share was charged
   size_t contributors_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);

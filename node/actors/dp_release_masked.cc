@@ -68,7 +68,7 @@ absl::StatusOr<masking::MaskInput> DpRelease::ReleaseMasked(AdapterUpdate update
                                                             const masking::Clique& set) {
   const uint64_t before = SpentUnits();
   absl::StatusOr<PreparedInput> prepared = PrepareMasked(&update, whose, consents, set);
-  NoteTry(before, prepared.status());
+  NoteTry(before, prepared.status(), /*share=*/true);
   RETURN_IF_ERROR(prepared.status());
   NoteSent(prepared->input.reservation);
   const DpReleaseView view = View(ConsentTier::kMasked);

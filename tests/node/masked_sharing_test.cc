@@ -264,6 +264,21 @@ TEST_F(MaskedSharingTest, FourNodesGetOneMeanAndPayOnce) {
   }
 }
 
+// Who withdrew under another tier, or after a restart, was not told that the sum stays.
+TEST_F(MaskedSharingTest, ThatAShareWasPaidForIsKnownAfterARestart) {
+  Start(Masked(4));
+  EXPECT_FALSE(nodes_[0].release->View(ConsentTier::kDp).sums);
+  RunToRound(2);
+  ASSERT_EQ(Charges(0), 1u);
+  EXPECT_TRUE(nodes_[0].release->View(ConsentTier::kDp).sums);
+  nodes_[0].sharing.reset();
+  nodes_[0].release.reset();
+  nodes_[0].ledger.reset();
+  OpenRelease(0, kPlenty);
+  EXPECT_TRUE(nodes_[0].release->View(ConsentTier::kDp).sums);
+  nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
+}
+
 // What is in a sum is not paid for again; what was learned since is.
 TEST_F(MaskedSharingTest, OnlyAnotherUpdateMakesAnotherSum) {
   Start(Masked(4));
