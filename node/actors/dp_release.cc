@@ -218,6 +218,7 @@ void DpRelease::NoteTry(uint64_t spent, const absl::Status& status, bool share) 
     const MutexLock lock(mutex_);
     last_ms_ = std::max<int64_t>(options_.clock->WallMillis(), 1);
     sums_ |= share;
+    tried_ = true;
     refusal_ = absl::OkStatus();
   }
   if (!status.ok()) {
@@ -239,11 +240,26 @@ void DpRelease::Refuse(const absl::Status& status) {
                  MessageOf(status), ReasonOf(status));
   }
   refusal_ = status;
+  tried_ = true;
 }
 
 void DpRelease::SetTier(ConsentTier tier) {
   const MutexLock lock(mutex_);
-  tier_ = tier;
+  if (std::exchange(tier_, tier) != tier) {
+    refusal_ = absl::OkStatus();
+    tried_ = false;
+  }
+}
+
+absl::Status DpRelease::RefusalNow(ConsentTier tier) const {
+  switch (tier) {
+    case ConsentTier::kDp:
+      return Check();
+    case ConsentTier::kMasked:
+      return CheckMasked(MembersOfSum());
+    default:
+      return options_.ledger == nullptr ? options_.unavailable : absl::OkStatus();
+  }
 }
 
 DpReleaseView DpRelease::View() const {
@@ -276,6 +292,7 @@ DpReleaseView DpRelease::View(ConsentTier tier) const {
   } else {
     view.unknown = options_.unavailable;
   }
+  const absl::Status refusal_now = RefusalNow(tier);
   const MutexLock lock(mutex_);
   view.sums = sums_;
   view.refused = refused_;
@@ -285,7 +302,7 @@ DpReleaseView DpRelease::View(ConsentTier tier) const {
           ? 0
           : last_ms_ +
                 std::chrono::duration_cast<std::chrono::milliseconds>(options_.interval).count();
-  view.refusal = refusal_;
+  view.refusal = tried_ ? refusal_ : refusal_now;
   return view;
 }
 

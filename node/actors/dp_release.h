@@ -70,7 +70,8 @@ struct DpReleaseView {
   uint64_t refused = 0;   // times since the start of the node that a refusal began
   int64_t last_ms = 0;    // Unix time of the last charge; 0: none
   int64_t next_ms = 0;    // before which none is made; 0: at any time
-  absl::Status refusal;   // why the last one was not made; OK: it was, or none was tried
+  // Why the last one under the tier was not made, or before the first try would not be made now.
+  absl::Status refusal;
 };
 
 // The values of an update by bank, to be clipped in place.
@@ -133,7 +134,7 @@ class DpRelease {
   void Refuse(const absl::Status& status);
 
   // The operator's tier: whose next release View says what it would be, where that is kMasked; else
-  // that of kDp, as at first.
+  // that of kDp, as at first. What was refused under another one is not said of it.
   void SetTier(ConsentTier tier);
   DpReleaseView View() const;
   // The same as if that were the operator's.
@@ -151,10 +152,15 @@ class DpRelease {
   explicit DpRelease(DpReleaseOptions options);
   ReleaseTerms Terms() const;
   size_t contributors() const;
+  // Of the next sum, as far as is known.
+  size_t MembersOfSum() const;
   dp::SnrQuestion Question() const;
   // NeedsOfSnr as figures that the operator can set.
   void WriteNeeds(const dp::SnrQuestion& question, DpReleaseView* view) const;
   void WriteMasked(DpReleaseView* view) const;
+  // Why nothing would be released under `tier` now, where nothing was tried yet. Where the tier
+  // takes no noise that is nothing, but for a ledger that nobody can read.
+  absl::Status RefusalNow(ConsentTier tier) const;
   // The terms of a sum, the noise of one of so many members, and what is asked of it.
   ReleaseTerms TermsOfSum() const;
   absl::StatusOr<dp::NoiseShares> SharesOf(size_t members) const;
@@ -183,6 +189,7 @@ class DpRelease {
   bool sums_ ABSL_GUARDED_BY(mutex_) = false;  // a share was charged
   size_t contributors_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool tried_ ABSL_GUARDED_BY(mutex_) = false;  // under the tier
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
 };
 

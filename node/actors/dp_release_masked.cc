@@ -84,9 +84,12 @@ uint64_t DpRelease::last_reservation() const {
   return options_.ledger == nullptr ? 0 : options_.ledger->head().sequence;
 }
 
+size_t DpRelease::MembersOfSum() const {
+  return std::clamp(contributors(), limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
+}
+
 void DpRelease::WriteMasked(DpReleaseView* view) const {
-  view->contributors =
-      std::clamp(contributors(), limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
+  view->contributors = MembersOfSum();
   const absl::StatusOr<dp::NoiseShares> shares = SharesOf(view->contributors);
   if (!shares.ok()) {
     return;

@@ -190,6 +190,7 @@ class GossipActor final : public Actor<Message> {
     rounds_.Restore();
     ExcludeExpelled();
     RETURN_IF_ERROR(left_.Load());
+    options_.release->SetTier(core_->consent());
     RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
     ASSIGN_OR_RETURN(std::vector<Item> items, LoadItems(*options_.items));
     left_.Note(core_->consent(), options_.key->id(), items);

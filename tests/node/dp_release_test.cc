@@ -157,6 +157,29 @@ TEST_F(DpReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedWithTheFigureAndCost
   EXPECT_TRUE(release_->View().refusal.ok());
 }
 
+// The status went on to print what was refused under another tier.
+TEST_F(DpReleaseTest, ARefusalUnderOneTierIsNotSaidOfTheNext) {
+  Open({.epsilon = 1});
+  ASSERT_EQ(ReasonOf(Release().status()), reasons::kSignalTooWeak);
+  release_->SetTier(ConsentTier::kMasked);
+  EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kPolicyRefuses);
+  release_->SetTier(ConsentTier::kPublic);
+  EXPECT_TRUE(release_->View().refusal.ok()) << release_->View().refusal;
+  EXPECT_EQ(release_->View().refused, 1u);
+}
+
+// "no" was said until a release was tried, also where it was known to be refused.
+TEST_F(DpReleaseTest, WhatWouldBeRefusedIsSaidBeforeItIsTried) {
+  Open({.epsilon = 1});
+  EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kSignalTooWeak);
+  EXPECT_EQ(release_->View().refused, 0u) << "nothing was";
+  release_->SetTier(ConsentTier::kPrivate);
+  EXPECT_TRUE(release_->View().refusal.ok()) << "nothing would be tried";
+  release_->SetContributors(1000);
+  release_->SetTier(ConsentTier::kDp);
+  EXPECT_TRUE(release_->View().refusal.ok()) << release_->View().refusal;
+}
+
 TEST_F(DpReleaseTest, TheBudgetEndsAndNothingIsEverGivenBack) {
   int made = 0;
   absl::Status status;
@@ -235,6 +258,12 @@ TEST_F(DpReleaseTest, ALedgerThatDoesNotOpenStopsReleases) {
                                           .clock = &clock_});
   EXPECT_TRUE(absl::IsDataLoss(release->CheckTier(ConsentTier::kDp)));
   EXPECT_TRUE(absl::IsDataLoss(release->Check()));
+  // "spent 0.000, refused no" was all that the status said.
+  for (const ConsentTier tier : {ConsentTier::kPrivate, ConsentTier::kDp}) {
+    release->SetTier(tier);
+    EXPECT_TRUE(absl::IsDataLoss(release->View().refusal));
+    EXPECT_TRUE(absl::IsDataLoss(release->View().unknown));
+  }
 }
 
 // What a preview shows of the payload is how the payload begins.
