@@ -396,6 +396,22 @@ TEST_F(MaskedSharingTest, ThreeNodesWaitForAFourth) {
   ExpectMean({0, 1, 2, 3});
 }
 
+// They waited without a word: why there is no sum was in the log of debugging only.
+TEST_F(MaskedSharingTest, NodesThatAreTooFewForASumSaySo) {
+  Start({ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kPrivate});
+  RunToRound(3);
+  Step();
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(MessageOf(nodes_[i].sharing->View().waits),
+                testing::HasSubstr("takes 4 nodes, and 3 said"))
+        << i;
+  }
+  EXPECT_THAT(MessageOf(nodes_[3].sharing->View().waits), testing::HasSubstr("tier is another"));
+  SetTier(3, ConsentTier::kMasked);
+  RunToRound(5);
+  EXPECT_THAT(MessageOf(nodes_[0].sharing->View().waits), testing::HasSubstr("same patterns"));
+}
+
 // A node that comes back says nothing again, gets the sum of the others, and has it after the next
 // restart, too.
 TEST_F(MaskedSharingTest, ARestartDuringARoundContradictsNothing) {
