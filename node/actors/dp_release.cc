@@ -160,13 +160,40 @@ dp::SnrQuestion DpRelease::Question() const {
           .signal = options_.signal};
 }
 
-void DpRelease::WriteNeeds(const dp::SnrQuestion& question, DpReleaseView* view) const {
+double DpRelease::EpsilonThat(const std::function<bool(const dp::NoiseGrid&)>& suffices) const {
+  // Noise is a whole number of units: between two of them more epsilon changes nothing.
+  dp::NoiseGrid grid = grid_;
+  uint32_t enough = 0;
+  for (uint32_t too_much = grid_.sigma_units; enough + 1 < too_much;) {
+    grid.sigma_units = enough + (too_much - enough) / 2;
+    (suffices(grid) ? enough : too_much) = grid.sigma_units;
+  }
+  if (enough == 0) {
+    return 0;
+  }
+  grid.sigma_units = enough;
+  const double least =
+      dp::EpsilonOfRho(dp::GaussianRho(grid.NoiseMultiplier()), options_.delta).value_or(0);
+  // What is computed back from it may miss the unit by a rounding error.
+  constexpr double kStep = 1.0001;
+  for (double epsilon = least; epsilon < 1.01 * least; epsilon *= kStep) {
+    const absl::StatusOr<dp::NoiseGrid> given =
+        GridWithin(epsilon, options_.delta, options_.clip_norm, options_.layout.values());
+    if (given.ok() && given->sigma_units <= enough) {
+      return epsilon;
+    }
+  }
+  return 0;
+}
+
+void DpRelease::WriteNeeds(const dp::SnrQuestion& question,
+                           const std::function<bool(const dp::NoiseGrid&)>& suffices,
+                           DpReleaseView* view) const {
   const absl::StatusOr<dp::SnrNeeds> needs = dp::NeedsOfSnr(question);
   if (view->snr >= limits::kMinReleaseSnr || !needs.ok()) {
     return;
   }
-  view->needed_epsilon =
-      dp::EpsilonOfRho(dp::GaussianRho(needs->noise_multiplier), options_.delta).value_or(0);
+  view->needed_epsilon = EpsilonThat(suffices);
   view->needed_contributors = std::ceil(needs->contributors);
   view->needed_values = needs->dimension;
 }
@@ -284,7 +311,11 @@ DpReleaseView DpRelease::View(ConsentTier tier) const {
     view.noise_multiplier = grid_.NoiseMultiplier();
     view.epsilon = EpsilonOfUnits(cost_, options_.delta).value_or(0);
     view.snr = dp::PredictSnr(Question()).value_or(0);
-    WriteNeeds(Question(), &view);
+    const auto suffices = [question = Question()](const dp::NoiseGrid& grid) mutable {
+      question.noise_multiplier = grid.NoiseMultiplier();
+      return dp::RequireSnr(question).ok();
+    };
+    WriteNeeds(Question(), suffices, &view);
   }
   view.spent_epsilon = EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
   if (options_.ledger != nullptr) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -59,7 +60,7 @@ struct DpReleaseView {
   size_t contributors = 0;  // nodes that the prediction is for; under `masked` those of one sum
   double snr = 0;           // predicted, of the mean of their releases, or of their masked sum
   // What alone would make the prediction suffice, where it does not; 0: it does, or nothing would.
-  double needed_epsilon = 0;  // of one release
+  double needed_epsilon = 0;  // configured for one release
   double needed_contributors = 0;
   size_t needed_values = 0;
   double spent_epsilon = 0;
@@ -155,15 +156,22 @@ class DpRelease {
   // Of the next sum, as far as is known.
   size_t MembersOfSum() const;
   dp::SnrQuestion Question() const;
-  // NeedsOfSnr as figures that the operator can set.
-  void WriteNeeds(const dp::SnrQuestion& question, DpReleaseView* view) const;
+  // NeedsOfSnr as figures that the operator can set. `suffices`: whether a grid's noise is little
+  // enough, as that of fewer units is where it is.
+  void WriteNeeds(const dp::SnrQuestion& question,
+                  const std::function<bool(const dp::NoiseGrid&)>& suffices,
+                  DpReleaseView* view) const;
+  // The least epsilon of one release, as it is configured, whose grid suffices; 0: there is none.
+  double EpsilonThat(const std::function<bool(const dp::NoiseGrid&)>& suffices) const;
   void WriteMasked(DpReleaseView* view) const;
   // Why nothing would be released under `tier` now, where nothing was tried yet. Where the tier
   // takes no noise that is nothing, but for a ledger that nobody can read.
   absl::Status RefusalNow(ConsentTier tier) const;
   // The terms of a sum, the noise of one of so many members, and what is asked of it.
   ReleaseTerms TermsOfSum() const;
-  absl::StatusOr<dp::NoiseShares> SharesOf(size_t members) const;
+  absl::StatusOr<dp::NoiseShares> SharesOf(const dp::NoiseGrid& grid, size_t members) const;
+  // Whether the noise of a sum of so many on this grid is little enough.
+  bool SumSuffices(const dp::NoiseGrid& grid, size_t members) const;
   dp::SnrQuestion QuestionOfSum(const dp::NoiseShares& shares) const;
   // What any release of this node asks before it is made.
   ReleaseGuards Guards(ConsentTier tier, const ConsentRegister& consents) const;
