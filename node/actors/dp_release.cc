@@ -24,20 +24,26 @@ namespace {
 
 constexpr uint8_t kReleasedUse = consent_purposes::kTraining | consent_purposes::kSharing;
 
-// When the ledger was charged last for an update or a share; centroids have a unit of their own.
-int64_t LastCharge(const PrivacyLedgerStore& ledger) {
-  int64_t last_ms = 0;
-  const absl::Status read = ledger.ForEach([&last_ms](const LedgerEntry& entry) {
+// What the ledger was charged for before; centroids have a unit of their own.
+struct Charged {
+  int64_t last_ms = 0;  // when it was last, for an update or a share
+  bool sums = false;    // for a share
+};
+
+Charged ChargedIn(const PrivacyLedgerStore& ledger) {
+  Charged charged;
+  const absl::Status read = ledger.ForEach([&charged](const LedgerEntry& entry) {
     if (entry.kind == LedgerKind::kReserve && entry.charge &&
         entry.charge->unit == PrivacyUnit::kNode) {
-      last_ms = std::max(last_ms, entry.wall_ms);
+      charged.last_ms = std::max(charged.last_ms, entry.wall_ms);
+      charged.sums |= entry.charge->mechanism == PrivacyMechanism::kDistributedGaussian;
     }
     return true;
   });
   if (!read.ok()) {
     spdlog::warn("when the last release was is not known: {}", MessageOf(read));
   }
-  return last_ms;
+  return charged;
 }
 
 // The released values by bank, which a release holds one after the other.
@@ -80,7 +86,9 @@ DpRelease::DpRelease(DpReleaseOptions options) : options_(std::move(options)) {
     cost_ = cost.value_or(0);
   }
   if (options_.ledger != nullptr) {
-    last_ms_ = LastCharge(*options_.ledger);
+    const Charged charged = ChargedIn(*options_.ledger);
+    last_ms_ = charged.last_ms;
+    sums_ = charged.sums;
   }
 }
 
@@ -152,13 +160,40 @@ dp::SnrQuestion DpRelease::Question() const {
           .signal = options_.signal};
 }
 
-void DpRelease::WriteNeeds(const dp::SnrQuestion& question, DpReleaseView* view) const {
+double DpRelease::EpsilonThat(const std::function<bool(const dp::NoiseGrid&)>& suffices) const {
+  // Noise is a whole number of units: between two of them more epsilon changes nothing.
+  dp::NoiseGrid grid = grid_;
+  uint32_t enough = 0;
+  for (uint32_t too_much = grid_.sigma_units; enough + 1 < too_much;) {
+    grid.sigma_units = enough + (too_much - enough) / 2;
+    (suffices(grid) ? enough : too_much) = grid.sigma_units;
+  }
+  if (enough == 0) {
+    return 0;
+  }
+  grid.sigma_units = enough;
+  const double least =
+      dp::EpsilonOfRho(dp::GaussianRho(grid.NoiseMultiplier()), options_.delta).value_or(0);
+  // What is computed back from it may miss the unit by a rounding error.
+  constexpr double kStep = 1.0001;
+  for (double epsilon = least; epsilon < 1.01 * least; epsilon *= kStep) {
+    const absl::StatusOr<dp::NoiseGrid> given =
+        GridWithin(epsilon, options_.delta, options_.clip_norm, options_.layout.values());
+    if (given.ok() && given->sigma_units <= enough) {
+      return epsilon;
+    }
+  }
+  return 0;
+}
+
+void DpRelease::WriteNeeds(const dp::SnrQuestion& question,
+                           const std::function<bool(const dp::NoiseGrid&)>& suffices,
+                           DpReleaseView* view) const {
   const absl::StatusOr<dp::SnrNeeds> needs = dp::NeedsOfSnr(question);
   if (view->snr >= limits::kMinReleaseSnr || !needs.ok()) {
     return;
   }
-  view->needed_epsilon =
-      dp::EpsilonOfRho(dp::GaussianRho(needs->noise_multiplier), options_.delta).value_or(0);
+  view->needed_epsilon = EpsilonThat(suffices);
   view->needed_contributors = std::ceil(needs->contributors);
   view->needed_values = needs->dimension;
 }
@@ -192,7 +227,7 @@ absl::StatusOr<AdapterUpdate> DpRelease::Release(AdapterUpdate update,
                                                  const ConsentRegister& consents) {
   const uint64_t before = SpentUnits();
   const absl::StatusOr<PreparedRelease> prepared = Prepare(&update, whose, consents);
-  NoteTry(before, prepared.status());
+  NoteTry(before, prepared.status(), /*share=*/false);
   RETURN_IF_ERROR(prepared.status());
   ASSIGN_OR_RETURN(const ReleasePayload payload, ReleasePayload::Parse(AsBytes(prepared->bytes)));
   NoteSent(prepared->reservation);
@@ -205,10 +240,12 @@ absl::StatusOr<AdapterUpdate> DpRelease::Release(AdapterUpdate update,
   return UpdateOfBanks(options_.layout, ValuesOf(payload, options_.layout), /*examples=*/0);
 }
 
-void DpRelease::NoteTry(uint64_t spent, const absl::Status& status) {
+void DpRelease::NoteTry(uint64_t spent, const absl::Status& status, bool share) {
   if (SpentUnits() != spent) {  // also of a release that failed behind its charge
     const MutexLock lock(mutex_);
     last_ms_ = std::max<int64_t>(options_.clock->WallMillis(), 1);
+    sums_ |= share;
+    tried_ = true;
     refusal_ = absl::OkStatus();
   }
   if (!status.ok()) {
@@ -230,11 +267,26 @@ void DpRelease::Refuse(const absl::Status& status) {
                  MessageOf(status), ReasonOf(status));
   }
   refusal_ = status;
+  tried_ = true;
 }
 
 void DpRelease::SetTier(ConsentTier tier) {
   const MutexLock lock(mutex_);
-  tier_ = tier;
+  if (std::exchange(tier_, tier) != tier) {
+    refusal_ = absl::OkStatus();
+    tried_ = false;
+  }
+}
+
+absl::Status DpRelease::RefusalNow(ConsentTier tier) const {
+  switch (tier) {
+    case ConsentTier::kDp:
+      return Check();
+    case ConsentTier::kMasked:
+      return CheckMasked(MembersOfSum());
+    default:
+      return options_.ledger == nullptr ? options_.unavailable : absl::OkStatus();
+  }
 }
 
 DpReleaseView DpRelease::View() const {
@@ -259,13 +311,21 @@ DpReleaseView DpRelease::View(ConsentTier tier) const {
     view.noise_multiplier = grid_.NoiseMultiplier();
     view.epsilon = EpsilonOfUnits(cost_, options_.delta).value_or(0);
     view.snr = dp::PredictSnr(Question()).value_or(0);
-    WriteNeeds(Question(), &view);
+    const auto suffices = [question = Question()](const dp::NoiseGrid& grid) mutable {
+      question.noise_multiplier = grid.NoiseMultiplier();
+      return dp::RequireSnr(question).ok();
+    };
+    WriteNeeds(Question(), suffices, &view);
   }
   view.spent_epsilon = EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
   if (options_.ledger != nullptr) {
     view.releases = options_.ledger->totals(PrivacyUnit::kNode).reservations;
+  } else {
+    view.unknown = options_.unavailable;
   }
+  const absl::Status refusal_now = RefusalNow(tier);
   const MutexLock lock(mutex_);
+  view.sums = sums_;
   view.refused = refused_;
   view.last_ms = last_ms_;
   view.next_ms =
@@ -273,7 +333,7 @@ DpReleaseView DpRelease::View(ConsentTier tier) const {
           ? 0
           : last_ms_ +
                 std::chrono::duration_cast<std::chrono::milliseconds>(options_.interval).count();
-  view.refusal = refusal_;
+  view.refusal = tried_ ? refusal_ : refusal_now;
   return view;
 }
 

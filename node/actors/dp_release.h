@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -59,16 +60,19 @@ struct DpReleaseView {
   size_t contributors = 0;  // nodes that the prediction is for; under `masked` those of one sum
   double snr = 0;           // predicted, of the mean of their releases, or of their masked sum
   // What alone would make the prediction suffice, where it does not; 0: it does, or nothing would.
-  double needed_epsilon = 0;  // of one release
+  double needed_epsilon = 0;  // configured for one release
   double needed_contributors = 0;
   size_t needed_values = 0;
   double spent_epsilon = 0;
   double budget_epsilon = 0;
   uint64_t releases = 0;  // charged since the store was made
+  bool sums = false;      // one of them is a share of a masked sum
+  absl::Status unknown;   // why what was spent is not known; OK: it is
   uint64_t refused = 0;   // times since the start of the node that a refusal began
   int64_t last_ms = 0;    // Unix time of the last charge; 0: none
   int64_t next_ms = 0;    // before which none is made; 0: at any time
-  absl::Status refusal;   // why the last one was not made; OK: it was, or none was tried
+  // Why the last one under the tier was not made, or before the first try would not be made now.
+  absl::Status refusal;
 };
 
 // The values of an update by bank, to be clipped in place.
@@ -86,8 +90,8 @@ absl::StatusOr<dp::NoiseGrid> GridWithin(double epsilon, double delta, double cl
 // thread-safe.
 class DpRelease {
  public:
-  // Reads from the ledger when it was charged last. Figures that make no release, for example noise
-  // above what the sampler has, leave one that refuses all and says so.
+  // Reads from the ledger when it was charged last, and whether for shares. Figures that make no
+  // release, for example noise above what the sampler has, leave one that refuses all and says so.
   static std::unique_ptr<DpRelease> Create(DpReleaseOptions options);
 
   // What this version, the site's policy and the ledger allow to be chosen, which no other data and
@@ -131,7 +135,7 @@ class DpRelease {
   void Refuse(const absl::Status& status);
 
   // The operator's tier: whose next release View says what it would be, where that is kMasked; else
-  // that of kDp, as at first.
+  // that of kDp, as at first. What was refused under another one is not said of it.
   void SetTier(ConsentTier tier);
   DpReleaseView View() const;
   // The same as if that were the operator's.
@@ -149,13 +153,25 @@ class DpRelease {
   explicit DpRelease(DpReleaseOptions options);
   ReleaseTerms Terms() const;
   size_t contributors() const;
+  // Of the next sum, as far as is known.
+  size_t MembersOfSum() const;
   dp::SnrQuestion Question() const;
-  // NeedsOfSnr as figures that the operator can set.
-  void WriteNeeds(const dp::SnrQuestion& question, DpReleaseView* view) const;
+  // NeedsOfSnr as figures that the operator can set. `suffices`: whether a grid's noise is little
+  // enough, as that of fewer units is where it is.
+  void WriteNeeds(const dp::SnrQuestion& question,
+                  const std::function<bool(const dp::NoiseGrid&)>& suffices,
+                  DpReleaseView* view) const;
+  // The least epsilon of one release, as it is configured, whose grid suffices; 0: there is none.
+  double EpsilonThat(const std::function<bool(const dp::NoiseGrid&)>& suffices) const;
   void WriteMasked(DpReleaseView* view) const;
+  // Why nothing would be released under `tier` now, where nothing was tried yet. Where the tier
+  // takes no noise that is nothing, but for a ledger that nobody can read.
+  absl::Status RefusalNow(ConsentTier tier) const;
   // The terms of a sum, the noise of one of so many members, and what is asked of it.
   ReleaseTerms TermsOfSum() const;
-  absl::StatusOr<dp::NoiseShares> SharesOf(size_t members) const;
+  absl::StatusOr<dp::NoiseShares> SharesOf(const dp::NoiseGrid& grid, size_t members) const;
+  // Whether the noise of a sum of so many on this grid is little enough.
+  bool SumSuffices(const dp::NoiseGrid& grid, size_t members) const;
   dp::SnrQuestion QuestionOfSum(const dp::NoiseShares& shares) const;
   // What any release of this node asks before it is made.
   ReleaseGuards Guards(ConsentTier tier, const ConsentRegister& consents) const;
@@ -166,8 +182,8 @@ class DpRelease {
   absl::StatusOr<PreparedRelease> Prepare(AdapterUpdate* update, std::span<const Contributor> whose,
                                           const ConsentRegister& consents);
   uint64_t SpentUnits() const;
-  // Notes how a try of a release ended, before which `spent` was spent.
-  void NoteTry(uint64_t spent, const absl::Status& status);
+  // Notes how a try of a release, or of a share, ended, before which `spent` was spent.
+  void NoteTry(uint64_t spent, const absl::Status& status, bool share);
   // From here on peers may have what was reserved.
   void NoteSent(uint64_t reservation);
 
@@ -178,8 +194,10 @@ class DpRelease {
   mutable Mutex mutex_;
   ConsentTier tier_ ABSL_GUARDED_BY(mutex_) = ConsentTier::kDp;
   int64_t last_ms_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool sums_ ABSL_GUARDED_BY(mutex_) = false;  // a share was charged
   size_t contributors_ ABSL_GUARDED_BY(mutex_) = 1;
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool tried_ ABSL_GUARDED_BY(mutex_) = false;  // under the tier
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -31,8 +31,9 @@ absl::StatusOr<masking::MaskLayout> DpRelease::LayoutOfSums() const {
   return layout;
 }
 
-absl::StatusOr<dp::NoiseShares> DpRelease::SharesOf(size_t members) const {
-  return dp::ShareNoise(grid_, static_cast<uint32_t>(members), limits::kMaskColluders,
+absl::StatusOr<dp::NoiseShares> DpRelease::SharesOf(const dp::NoiseGrid& grid,
+                                                    size_t members) const {
+  return dp::ShareNoise(grid, static_cast<uint32_t>(members), limits::kMaskColluders,
                         options_.layout.values());
 }
 
@@ -44,9 +45,14 @@ dp::SnrQuestion DpRelease::QuestionOfSum(const dp::NoiseShares& shares) const {
           .signal = options_.signal};
 }
 
+bool DpRelease::SumSuffices(const dp::NoiseGrid& grid, size_t members) const {
+  const absl::StatusOr<dp::NoiseShares> shares = SharesOf(grid, members);
+  return shares.ok() && dp::RequireSnr(QuestionOfSum(*shares)).ok();
+}
+
 absl::Status DpRelease::CheckMasked(size_t members) const {
   RETURN_IF_ERROR(CheckTier(ConsentTier::kMasked));
-  ASSIGN_OR_RETURN(const dp::NoiseShares shares, SharesOf(members));
+  ASSIGN_OR_RETURN(const dp::NoiseShares shares, SharesOf(grid_, members));
   RETURN_IF_ERROR(dp::RequireSnr(QuestionOfSum(shares)));
   ASSIGN_OR_RETURN(const uint64_t cost, dp::FixedPointRho(shares.rho));
   return CheckBudget({&options_.budget, 1}, PrivacyUnit::kNode, SpentUnits(), cost);
@@ -68,7 +74,7 @@ absl::StatusOr<masking::MaskInput> DpRelease::ReleaseMasked(AdapterUpdate update
                                                             const masking::Clique& set) {
   const uint64_t before = SpentUnits();
   absl::StatusOr<PreparedInput> prepared = PrepareMasked(&update, whose, consents, set);
-  NoteTry(before, prepared.status());
+  NoteTry(before, prepared.status(), /*share=*/true);
   RETURN_IF_ERROR(prepared.status());
   NoteSent(prepared->input.reservation);
   const DpReleaseView view = View(ConsentTier::kMasked);
@@ -84,20 +90,32 @@ uint64_t DpRelease::last_reservation() const {
   return options_.ledger == nullptr ? 0 : options_.ledger->head().sequence;
 }
 
+size_t DpRelease::MembersOfSum() const {
+  return std::clamp(contributors(), limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
+}
+
 void DpRelease::WriteMasked(DpReleaseView* view) const {
-  view->contributors =
-      std::clamp(contributors(), limits::kMinCliqueMembers, limits::kMaxCliqueMembers);
-  const absl::StatusOr<dp::NoiseShares> shares = SharesOf(view->contributors);
+  view->contributors = MembersOfSum();
+  const absl::StatusOr<dp::NoiseShares> shares = SharesOf(grid_, view->contributors);
   if (!shares.ok()) {
     return;
   }
   view->noise_multiplier = shares->noise_multiplier;
   view->epsilon = dp::EpsilonOfRho(shares->rho, options_.delta).value_or(0);
   view->snr = dp::PredictSnr(QuestionOfSum(*shares)).value_or(0);
-  WriteNeeds(QuestionOfSum(*shares), view);
-  if (view->needed_contributors > static_cast<double>(limits::kMaxCliqueMembers)) {
-    view->needed_contributors = 0;  // no sum has so many
+  const size_t members = view->contributors;
+  WriteNeeds(
+      QuestionOfSum(*shares),
+      [this, members](const dp::NoiseGrid& grid) { return SumSuffices(grid, members); }, view);
+  if (view->needed_contributors == 0) {
+    return;
   }
+  // Shares are whole units, too: more members do not always make the noise of a sum less.
+  size_t needed = members + 1;
+  while (needed <= limits::kMaxCliqueMembers && !SumSuffices(grid_, needed)) {
+    ++needed;
+  }
+  view->needed_contributors = needed <= limits::kMaxCliqueMembers ? static_cast<double>(needed) : 0;
 }
 
 }  // namespace ruvd

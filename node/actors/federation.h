@@ -44,7 +44,9 @@ struct FederationView {
   uint32_t federated_adapter_version = 0;
   ConsentTier tier = ConsentTier::kPrivate;
   int64_t consent_since_ms = 0;
-  uint64_t bytes_shared = 0;
+  uint64_t bytes_shared = 0;  // in the node's whole life
+  bool plain_left =
+      false;  // items without noise left, or may have, under this consent or one before
   std::optional<DpReleaseView> release;  // none: the node does not federate
   // Of the last round of updates; none where there was none since the start of the node.
   std::optional<FederatedOutcome> last_round;
@@ -58,6 +60,8 @@ struct ConsentAnswer {
   ConsentTier tier = ConsentTier::kPrivate;
   int64_t since_ms = 0;
   uint32_t items_offered = 0;
+  uint32_t items_taken_back = 0;
+  uint32_t peers = 0;  // linked now, that drop what they are told of; others hear of it later
 };
 
 // What was taken back as users or sessions said something else.
@@ -65,7 +69,6 @@ struct ConsentsAnswer {
   uint32_t updates = 0;
   uint32_t patterns = 0;
   uint32_t peers = 0;  // linked now, that drop what they are told of; others hear of it later
-  bool plain = false;  // what was taken back had left without noise
 };
 
 // What noised centroids would leave.

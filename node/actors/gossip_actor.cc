@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "federation/reasons.h"
 #include "node/actors/kept_trust.h"
+#include "node/actors/left_items.h"
 #include "node/actors/link_sinks.h"
 #include "node/actors/masked_sharing.h"
 #include "node/actors/own_patterns.h"
@@ -46,6 +47,7 @@ class GossipActor final : public Actor<Message> {
         own_patterns_(*options.patterns, options.model->layout(), options.key->id(),
                       options.consents, options.public_examples, options.releases),
         withdrawals_(*options.key, options.withdrawals),
+        left_(*options.consent),
         masked_(MaskedOptionsOf(options, own_patterns_)),
         rounds_(options_, {.newest = [this] { return core_->NewestDeltas(); },
                            .sums = [this] { return masked_.means(); }}) {}
@@ -76,6 +78,7 @@ class GossipActor final : public Actor<Message> {
     if (!core_->drained()) {
       Perform(core_->Leave(Now()), context);
     }
+    left_.NoteSent(core_->counters().payload_bytes_sent, context.Now(), /*at_once=*/true);
     return absl::OkStatus();
   }
 
@@ -104,6 +107,7 @@ class GossipActor final : public Actor<Message> {
   }
   absl::Status On(Tick&, Context& context) override {
     Perform(core_->OnTick(Now()), context);
+    left_.NoteSent(core_->counters().payload_bytes_sent, context.Now());
     if (leave_) {
       return absl::OkStatus();  // nothing new is offered
     }
@@ -151,7 +155,8 @@ class GossipActor final : public Actor<Message> {
     view.federated_adapter_version = rounds_.served_version();
     view.tier = core_->consent();
     view.consent_since_ms = consent_since_ms_;
-    view.bytes_shared = core_->counters().payload_bytes_sent;
+    view.bytes_shared = left_.bytes_sent(core_->counters().payload_bytes_sent);
+    view.plain_left = left_.plain();
     view.release = options_.release->View(core_->consent());
     view.masked = masked_.View();
     view.last_round = rounds_.last();
@@ -184,8 +189,11 @@ class GossipActor final : public Actor<Message> {
   absl::Status Restore(Context& context) {
     rounds_.Restore();
     ExcludeExpelled();
+    RETURN_IF_ERROR(left_.Load());
+    options_.release->SetTier(core_->consent());
     RETURN_IF_ERROR(RestoreConsent(context));  // first: own items may leave only under it
     ASSIGN_OR_RETURN(std::vector<Item> items, LoadItems(*options_.items));
+    left_.Note(core_->consent(), options_.key->id(), items);
     const std::vector<Item> gone = own_patterns_.RemoveTakenBack(&items, core_->consent(), Now());
     for (const Item& item : gone) {
       withdrawals_.Add(item);
@@ -225,6 +233,7 @@ class GossipActor final : public Actor<Message> {
 
   void Perform(Actions actions, Context& context) {
     bool deltas_changed = false;
+    left_.Note(core_->consent(), actions);
     withdrawals_.Add(actions);
     const std::vector<Withdrawal> withdrawals =  // signed before rows go
         withdrawals_.pending()
@@ -324,6 +333,7 @@ class GossipActor final : public Actor<Message> {
 
   absl::StatusOr<ConsentAnswer> ChangeConsent(ConsentTier tier, Context& context) {
     RETURN_IF_ERROR(options_.release->CheckTier(tier));
+    const TakenBack taken = withdrawals_.total();
     if (tier != core_->consent()) {
       // Before the record is stored: what a crash leaves behind must be what its tier allows.
       Perform(core_->WithdrawAdapterDeltas(), context);
@@ -351,7 +361,9 @@ class GossipActor final : public Actor<Message> {
     return ConsentAnswer{
         .tier = tier,
         .since_ms = record.since_ms,
-        .items_offered = static_cast<uint32_t>(core_->counters().offered_items - before)};
+        .items_offered = static_cast<uint32_t>(core_->counters().offered_items - before),
+        .items_taken_back = withdrawals_.total().items() - taken.items(),
+        .peers = static_cast<uint32_t>(core_->peers_that_take_withdrawals())};
   }
 
   void CountContributors() {
@@ -392,11 +404,9 @@ class GossipActor final : public Actor<Message> {
     ASSIGN_OR_RETURN(Actions actions, own_patterns_.RefreshAll(*core_, Now()));
     Perform(std::move(actions), context);
     const TakenBack after = withdrawals_.total();
-    return ConsentsAnswer{
-        .updates = after.updates - before.updates,
-        .patterns = after.patterns - before.patterns,
-        .peers = static_cast<uint32_t>(core_->peers_that_take_withdrawals()),
-        .plain = core_->consent() == ConsentTier::kPublic && after.items() > before.items()};
+    return ConsentsAnswer{.updates = after.updates - before.updates,
+                          .patterns = after.patterns - before.patterns,
+                          .peers = static_cast<uint32_t>(core_->peers_that_take_withdrawals())};
   }
 
   void TickMasked(Context& context) {
@@ -448,6 +458,7 @@ class GossipActor final : public Actor<Message> {
   PeerPatterns peer_patterns_;
   OwnPatterns own_patterns_;
   OwnWithdrawals withdrawals_;
+  LeftItems left_;
   std::unique_ptr<GossipCore> core_;
   MaskedSharing masked_;
   LinkSinks sinks_;

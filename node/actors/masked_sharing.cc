@@ -184,6 +184,7 @@ Actions MaskedSharing::OnTick(GossipCore& core, int64_t consent_since_ms, Instan
 void MaskedSharing::Follow(Turn& turn) {
   if (rounds_->Due(turn.now)) {
     given_.clear();
+    no_group_ = absl::OkStatus();
     const bool consented = turn.consent_since_ms <= rounds_->StartOf(rounds_->RoundAt(turn.now));
     Perform(rounds_->Begin(
                 turn.core.Items(), options_.release->last_reservation(),
@@ -322,6 +323,7 @@ void MaskedSharing::End(MaskedRoundEnded ended, Turn& turn) {
     spdlog::warn("{} [{}]", MessageOf(status), ReasonOf(status));
   } else {
     spdlog::debug("masked round {}: {}", round, MessageOf(status));
+    no_group_ = ended.group == 0 ? status : no_group_;
   }
   // Of the groups of a round the own one is shown.
   if (!ended.gave && (!status.ok() || own_round_ == round)) {
@@ -364,6 +366,9 @@ MaskedView MaskedSharing::View() const {
   if (rounds_) {
     view.round = rounds_->round();
     view.next_ms = rounds_->StartOf(view.round + 1);
+  }
+  if (view.waits.ok()) {
+    view.waits = no_group_;  // this node would give something, and others are missing
   }
   view.sums = means_.all().size();
   return view;

@@ -109,6 +109,7 @@ class MaskedSharing {
   // Own patterns that the shares of the present round are of, by attempt.
   std::map<uint8_t, std::map<PatternId, int64_t>> given_;
   uint64_t own_round_ = 0;  // the last one that ended in which this node gave a key
+  absl::Status no_group_;   // why the present round has none; OK: it has, or none began
   MaskedView view_;
 };
 

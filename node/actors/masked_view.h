@@ -14,8 +14,10 @@ namespace ruvd {
 struct MaskedView {
   uint64_t round = 0;   // the present one; 0: none began since the start
   int64_t next_ms = 0;  // Unix time at which the next one begins
-  absl::Status waits;   // why this node takes part in none; OK: it does, or said that it would
-  size_t sums = 0;      // that count in rounds of updates now
+  // Why this node takes part in none, also where others are missing; OK: it does, or said that it
+  // would.
+  absl::Status waits;
+  size_t sums = 0;  // that count in rounds of updates now
   // The last round that this node gave a key in, or that brought it a sum; 0: there was none.
   uint64_t last_round = 0;
   size_t last_group = 0;  // members that it was drawn of

@@ -260,8 +260,10 @@ absl::StatusOr<Actions> OwnPatterns::RefreshAll(GossipCore& core, Instant now) {
     Append(core.WithdrawAdapterDeltas(), &actions);  // made under another promise
     TakeBack(releases_.Where([](const ReleaseSources&) { return true; }), core, &actions);
     delta_changed_ = true;
+    marks_checked_ = false;
   }
   if (!Shares(tier_)) {
+    MarkAllKept();
     return actions;
   }
   TakeBack(releases_.Where([&](const ReleaseSources& sources) {
@@ -294,6 +296,7 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
   const absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, *layout_.frame);
   if (!shared.ok()) {
     spdlog::debug("a pattern stays here: {}", MessageOf(shared.status()));
+    MarkKept(pattern);
     TakeBack(pattern.id, offered, core, actions);
     return;
   }
@@ -304,10 +307,12 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
   }
   // Updates know by themselves whose lessons are in them, perhaps of another version.
   if (!MayLeave(*payload, core.consent(), now)) {
+    MarkKept(pattern);
     StopOffering(pattern.id, offered, core, actions);
     return;
   }
   if (core.consent() == ConsentTier::kDp || pattern.examples < least_examples_) {
+    MarkKept(pattern);
     if (offered.contains(pattern.id)) {
       Append(core.WithdrawPattern(pattern.id), actions);
     }
@@ -339,6 +344,29 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
   }
   delta_changed_ = true;
   Append(*std::move(offer), actions);
+}
+
+void OwnPatterns::MarkKept(const Pattern& pattern) {
+  if (pattern.tier != SharingTier::kPublic) {
+    return;
+  }
+  const absl::Status marked = patterns_.SetTier(pattern.id, SharingTier::kPrivate, pattern.stamp);
+  if (!marked.ok() && !absl::IsAborted(marked) && !absl::IsNotFound(marked)) {
+    spdlog::warn("a pattern's tier could not be stored: {}", MessageOf(marked));
+  }
+}
+
+void OwnPatterns::MarkAllKept() {
+  if (std::exchange(marks_checked_, true)) {
+    return;
+  }
+  const absl::Status read = ForEachPatternOf(patterns_, self_, [this](const Pattern& pattern) {
+    MarkKept(pattern);
+    return absl::OkStatus();
+  });
+  if (!read.ok()) {
+    spdlog::warn("patterns that are not offered may be listed as public: {}", MessageOf(read));
+  }
 }
 
 void OwnPatterns::StopOffering(const PatternId& id, const Offered& offered, GossipCore& core,

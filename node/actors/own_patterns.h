@@ -102,6 +102,10 @@ class OwnPatterns {
                Actions* actions);
   void Offer(const Pattern& pattern, const Offered& offered, GossipCore& core, Instant now,
              Actions* actions);
+  // Where its row says that peers get it. OK where another version came between.
+  void MarkKept(const Pattern& pattern);
+  // The same of all of them, under a tier that no pattern leaves under.
+  void MarkAllKept();
   // A pattern itself, and with it the updates that it is part of.
   void StopOffering(const PatternId& id, const Offered& offered, GossipCore& core,
                     Actions* actions);
@@ -123,6 +127,7 @@ class OwnPatterns {
   std::map<PatternId, int64_t> in_newest_;
   ConsentTier tier_ = ConsentTier::kPrivate;  // that the last look at all of them was under
   TimePoint next_look_{};                     // at all of them
+  bool marks_checked_ = false;                // under the tier
   bool delta_changed_ = true;                 // since nobody knows what an earlier life offered
 };
 

@@ -24,7 +24,6 @@
 #include "node/limits.h"
 #include "node/reasons.h"
 #include "node/status.h"
-#include "privacy/consent/withdrawal.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "storage/erasure/user_erasure.h"
 
@@ -48,6 +47,14 @@ std::string StateOf(const Member& member) {
       break;
   }
   return std::string(MemberStateName(member.state));
+}
+
+void WriteConsentAnswer(const ConsentAnswer& answer, admin::v1::SetConsentResponse* message) {
+  message->set_tier(static_cast<pattern::v1::SharingTier>(answer.tier));
+  message->set_since_ms(answer.since_ms);
+  message->set_items_offered(answer.items_offered);
+  message->set_items_taken_back(answer.items_taken_back);
+  message->set_peers_told(answer.peers);
 }
 
 void WriteMember(const Member& member, TimePoint now, admin::v1::Member* message) {
@@ -210,13 +217,20 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
     }
     node_.federation->SetConsent(
         static_cast<ConsentTier>(request->tier()),
-        [reactor, response](const absl::StatusOr<ConsentAnswer>& answer) {
+        [this, reactor, response](const absl::StatusOr<ConsentAnswer>& answer) {
           if (answer.ok()) {
-            response->set_tier(static_cast<pattern::v1::SharingTier>(answer->tier));
-            response->set_since_ms(answer->since_ms);
-            response->set_items_offered(answer->items_offered);
+            WriteConsentAnswer(*answer, response);
           }
-          reactor->Finish(ToRpcStatus(answer.status()));
+          if (!answer.ok() || answer->tier != ConsentTier::kPrivate) {
+            reactor->Finish(ToRpcStatus(answer.status()));
+            return;
+          }
+          node_.federation->View([reactor, response](const absl::StatusOr<FederationView>& view) {
+            if (view.ok() && view->release) {
+              response->set_residual(ResidualText(*view));
+            }
+            reactor->Finish(grpc::Status::OK);
+          });
         });
     return reactor;
   }
@@ -398,10 +412,10 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
   // What may no longer leave, and for whoever withdrew what cannot be taken back.
   void TakeBack(grpc::ServerUnaryReactor* reactor, std::shared_ptr<const absl::Status> stored,
                 admin::v1::SetUserConsentResponse* response) {
-    const auto finish = [this, reactor, stored, response](
-                            const absl::StatusOr<FederationView>& view, bool plain) {
+    const auto finish = [this, reactor, stored,
+                         response](const absl::StatusOr<FederationView>& view) {
       if (view.ok() && view->release && !response->consent().sharing()) {
-        response->set_residual(ResidualStatement(ResidualOf(*view, plain)));
+        response->set_residual(ResidualText(*view));
       }
       lane_.Leave();
       reactor->Finish(ToRpcStatus(*stored));
@@ -418,8 +432,7 @@ class AdminServiceImpl final : public admin::v1::AdminService::CallbackService {
           response->set_items_taken_back(taken->updates + taken->patterns);
           response->set_patterns_taken_back(taken->patterns);
           response->set_peers_told(taken->peers);
-          node_.federation->View(
-              [finish, plain = taken->plain](const auto& view) { finish(view, plain); });
+          node_.federation->View(finish);
         });
   }
 

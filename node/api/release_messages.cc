@@ -3,6 +3,8 @@
 
 #include "node/api/release_messages.h"
 
+#include <fmt/format.h>
+
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
@@ -72,17 +74,27 @@ void WriteCentroidStatus(const DpCentroidsView& view, admin::v1::CentroidStatus*
   WriteRefusal(view.refusal, message);
 }
 
-ResidualPrivacy ResidualOf(const FederationView& view, bool plain) {
+ResidualPrivacy ResidualOf(const FederationView& view) {
   ResidualPrivacy residual{.releases = view.release->releases,
                            .epsilon = view.release->spent_epsilon,
                            .delta = view.release->delta,
-                           .plain = plain,
-                           .sums = view.tier == ConsentTier::kMasked};
+                           .plain = view.plain_left,
+                           .sums = view.release->sums};
   if (view.centroids && view.centroids->releases > 0) {
     residual.releases += view.centroids->releases;
     residual.epsilon = view.centroids->spent_epsilon;  // with that of updates
   }
   return residual;
+}
+
+std::string ResidualText(const FederationView& view) {
+  const ResidualPrivacy residual = ResidualOf(view);
+  if (view.release->unknown.ok()) {
+    return ResidualStatement(residual);
+  }
+  return fmt::format("What left this node with noise is not known: {} [{}].{}",
+                     MessageOf(view.release->unknown), ReasonOf(view.release->unknown),
+                     residual.plain ? " " + ResidualStatement({.plain = true}) : "");
 }
 
 void WritePreview(const ReleasePreview& preview, admin::v1::PreviewReleaseResponse* message) {

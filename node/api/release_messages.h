@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,9 +28,10 @@ void WriteRound(const FederatedOutcome& round, const std::vector<float>& boundar
                 admin::v1::FederatedRound* message);
 void WriteUserConsent(const UserConsent& record, admin::v1::UserConsent* message);
 
-// What remains with others of all that this node released under noise, whose view has a release;
-// `plain`: and of what left it without.
-ResidualPrivacy ResidualOf(const FederationView& view, bool plain);
+// What remains with others of all that ever left this node, whose view has a release.
+ResidualPrivacy ResidualOf(const FederationView& view);
+// The same for whoever takes a consent back; also where the ledger does not say what was released.
+std::string ResidualText(const FederationView& view);
 
 // From time 0 on: ConsentBook counts from the moment that it is noted. INVALID_ARGUMENT for one of
 // nobody, or that does not last for 1 to 366 days.

@@ -17,7 +17,6 @@
 #include "node/cli/sharing_tier.h"
 #include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
-#include "privacy/consent/withdrawal.h"
 
 namespace ruvd {
 namespace {
@@ -41,36 +40,35 @@ std::string PurposesOf(const admin::v1::UserConsent& consent) {
   return !consent.sharing() ? "training" : consent.training() ? "training, sharing" : "sharing";
 }
 
-// What remains with others once nothing leaves any more; `before`: the former consent.
-std::string Residual(const admin::v1::GetConsentResponse& before,
-                     const admin::v1::GetConsentResponse& now) {
-  ResidualPrivacy residual{.releases = now.release().releases(),
-                           .epsilon = now.release().spent_epsilon(),
-                           .delta = now.release().delta(),
-                           .sums = before.tier() == pattern::v1::SHARING_TIER_MASKED};
-  if (now.centroids().releases() > 0) {
-    residual.releases += now.centroids().releases();
-    residual.epsilon = now.centroids().spent_epsilon();  // with that of updates
-  }
-  return residual.releases == 0 ? "" : ResidualStatement(residual) + "\n";
+// Who is told that items are offered no more. Nothing where there are none.
+std::string WithdrawalLine(uint32_t items, uint32_t peers) {
+  return items == 0
+             ? ""
+             : fmt::format(
+                   "a signed withdrawal went to {} linked peer(s), and goes to others when they "
+                   "are linked: they drop these items, take them no more, and make their adapter "
+                   "anew without them\n",
+                   peers);
 }
 
 absl::Status SetTier(CommandContext& context, SharingTier tier) {
   NodeClient client(context.server, context.credentials);
-  ASSIGN_OR_RETURN(const auto before, client.GetConsent());
   ASSIGN_OR_RETURN(const auto response, client.SetConsent(tier));
   if (context.json) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
   }
   if (response.tier() == pattern::v1::SHARING_TIER_PRIVATE) {
-    context.out << "sharing is off: nothing more leaves this node\n";
-    ASSIGN_OR_RETURN(const auto consent, client.GetConsent());
-    context.out << Residual(before, consent);
+    context.out << fmt::format(
+        "sharing is off: nothing more leaves this node, and {} items are no longer offered to "
+        "peers\n{}{}\n",
+        response.items_taken_back(),
+        WithdrawalLine(response.items_taken_back(), response.peers_told()), response.residual());
     return absl::OkStatus();
   }
   context.out << fmt::format("sharing is on, tier {}: {} items are offered to peers now\n",
                              TierLabel(response.tier()), response.items_offered());
+  context.out << WithdrawalLine(response.items_taken_back(), response.peers_told());
   if (response.tier() != pattern::v1::SHARING_TIER_PUBLIC) {
     ASSIGN_OR_RETURN(const auto consent, client.GetConsent());
     context.out << FormatFields(ReleaseFields(consent.release()));
@@ -165,12 +163,7 @@ absl::Status Withdraw(CommandContext& context, const SubjectFlags& subject) {
       "withdrawn: {} items are no longer offered to peers ({} updates, {} patterns)\n",
       response.items_taken_back(), response.items_taken_back() - response.patterns_taken_back(),
       response.patterns_taken_back());
-  if (response.items_taken_back() > 0) {
-    context.out << fmt::format(
-        "a signed withdrawal went to {} linked peer(s), and goes to others when they are linked: "
-        "they drop these items, take them no more, and make their adapter anew without them\n",
-        response.peers_told());
-  }
+  context.out << WithdrawalLine(response.items_taken_back(), response.peers_told());
   context.out << response.residual() << "\n";
   return absl::OkStatus();
 }

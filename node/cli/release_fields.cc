@@ -6,12 +6,22 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <ctime>
 
 #include "node/cli/terminal.h"
 
 namespace ruvd {
 namespace {
+
+// Three digits or all before the point, and never less: it is a figure to set.
+std::string RoundedUp(double value) {
+  const int before = static_cast<int>(std::floor(std::log10(value))) + 1;
+  const int decimals = std::max(3 - before, 0);
+  const double scale = std::pow(10, decimals);
+  return fmt::format("{:.{}f}", std::ceil(value * scale) / scale, decimals);
+}
 
 // Each way out by itself. That more lessons are none has to be said: it is what one would try
 // first.
@@ -23,8 +33,8 @@ std::string NeedsLine(const admin::v1::ReleaseStatus& release) {
                                               release.needed_contributors(), release.contributors())
                                 : "";
   std::string line = fmt::format(
-      "one of: {}epsilon {:.3g} a release (privacy.release_epsilon, within privacy.node_epsilon{}",
-      nodes, release.needed_epsilon(),
+      "one of: {}epsilon {} a release (privacy.release_epsilon, within privacy.node_epsilon{}",
+      nodes, RoundedUp(release.needed_epsilon()),
       release.needed_epsilon() > kHidesLittle ? "), which hides little" : ")");
   if (release.needed_values() > 0) {
     line += fmt::format("; at most {} value(s) in an update (federation.core_rank)",

@@ -13,11 +13,13 @@
 #include "storage/consent/consent_rows.h"
 
 namespace ruvd {
-std::string EncodeConsent(const ConsentRecord& record) {
+std::string EncodeConsent(const ConsentRecord& record, const LeftSoFar& left) {
   storage::v1::ConsentRecord row;
   row.set_tier(static_cast<uint32_t>(record.tier));
   row.set_since_ms(record.since_ms);
   row.set_signature(std::string(AsText(record.signature)));
+  row.set_plain_left(left.plain);
+  row.set_bytes_sent(left.bytes_sent);
   return row.SerializeAsString();
 }
 
@@ -49,8 +51,29 @@ absl::StatusOr<std::optional<ConsentRecord>> ConsentStore::Get() const {
 }
 
 absl::Status ConsentStore::Set(const ConsentRecord& record) {
+  return Write(record, Left().value_or(LeftSoFar{.plain = true}));
+}
+
+absl::StatusOr<LeftSoFar> ConsentStore::Left() const {
+  ASSIGN_OR_RETURN(const std::optional<ConsentRecord> record, Get());
+  if (!record) {
+    return LeftSoFar();
+  }
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   database_.Get(ColumnFamily::kConsent, consent_rows::kOperatorKey));
+  storage::v1::ConsentRecord row;
+  row.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));  // as Get did
+  return LeftSoFar{.plain = row.plain_left(), .bytes_sent = row.bytes_sent()};
+}
+
+absl::Status ConsentStore::NoteLeft(const LeftSoFar& left) {
+  ASSIGN_OR_RETURN(const std::optional<ConsentRecord> record, Get());
+  return record ? Write(*record, left) : absl::OkStatus();
+}
+
+absl::Status ConsentStore::Write(const ConsentRecord& record, const LeftSoFar& left) {
   Batch batch;
-  batch.Put(ColumnFamily::kConsent, consent_rows::kOperatorKey, EncodeConsent(record));
+  batch.Put(ColumnFamily::kConsent, consent_rows::kOperatorKey, EncodeConsent(record, left));
   return database_.Write(std::move(batch), Durability::kPowerLoss);
 }
 

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,7 +15,15 @@
 
 namespace ruvd {
 
-// The operator's consent. Stateless over the database, thread-safe.
+// What has left the node since its store was made.
+struct LeftSoFar {
+  bool plain = false;       // items without noise were offered to peers
+  uint64_t bytes_sent = 0;  // of items, to all peers together
+  bool operator==(const LeftSoFar&) const = default;
+};
+
+// The operator's consent, and what left the node under those that it ever had. Stateless over the
+// database, thread-safe but for writes beside each other.
 class ConsentStore {
  public:
   // `database` outlives the store.
@@ -23,15 +32,25 @@ class ConsentStore {
   // The stored record, nullopt where none was ever given. The caller verifies its signature.
   absl::StatusOr<std::optional<ConsentRecord>> Get() const;
 
-  // Fsynced before it returns: a consent that was withdrawn stays withdrawn.
+  // Fsynced before it returns: a consent that was withdrawn stays withdrawn. What left stays noted;
+  // where the row before does not decode, plain items may have.
   absl::Status Set(const ConsentRecord& record);
 
+  // Nothing where no consent was ever given. The errors of Get.
+  absl::StatusOr<LeftSoFar> Left() const;
+
+  // Beside the stored record, fsynced; without one nothing is noted. The errors of Get and of
+  // Database::Write.
+  absl::Status NoteLeft(const LeftSoFar& left);
+
  private:
+  absl::Status Write(const ConsentRecord& record, const LeftSoFar& left);
+
   Database& database_;
 };
 
 // The plaintext of the consent row. STORE_CORRUPT for bytes that EncodeConsent does not make.
-std::string EncodeConsent(const ConsentRecord& record);
+std::string EncodeConsent(const ConsentRecord& record, const LeftSoFar& left = {});
 absl::StatusOr<ConsentRecord> DecodeConsent(std::string_view bytes);
 
 }  // namespace ruvd

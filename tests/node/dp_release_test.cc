@@ -16,6 +16,8 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/actors/consent_book.h"
+#include "node/api/release_messages.h"
+#include "node/cli/release_fields.h"
 #include "privacy/identity/node_key.h"
 #include "privacy/reasons.h"
 #include "tests/federation/fixture.h"
@@ -48,6 +50,7 @@ class DpReleaseTest : public DatabaseTest {
     double node_epsilon = 70;
     std::string scope = "lab";
     std::chrono::seconds interval{100};
+    double signal = 1;
   };
   void Open(const Terms& terms) {
     release_.reset();
@@ -55,7 +58,7 @@ class DpReleaseTest : public DatabaseTest {
     DpReleaseOptions options{.policy = SitePolicy::Parse(kTestPolicy).value(),
                              .scope = terms.scope,
                              .epsilon = terms.epsilon,
-                             .signal = 1,
+                             .signal = terms.signal,
                              .interval = terms.interval,
                              .layout = {.frame = &frame_, .boundaries = boundaries_},
                              .random = test::EntropyOf(1),
@@ -78,6 +81,18 @@ class DpReleaseTest : public DatabaseTest {
     const Contributor whose[] = {book_->ContributorOf({.user_id = user_})};
     return release_->Release(Update(), whose,
                              book_->ForRelease(ConsentTier::kDp, clock_.WallMillis()));
+  }
+  // What the status prints as an epsilon that would suffice; empty: it prints none.
+  std::string Advised(ConsentTier tier) const {
+    admin::v1::ReleaseStatus status;
+    WriteRelease(release_->View(tier), &status);
+    const auto fields = ReleaseFields(status);
+    const std::string& line = fields.back().second;
+    const std::string before = "epsilon ";
+    const size_t begin = line.find(before) + before.size();
+    return fields.back().first != "would suffice"
+               ? ""
+               : line.substr(begin, line.find(' ', begin) - begin);
   }
   uint64_t Spent() const { return ledger_->totals(PrivacyUnit::kNode).rho_q32; }
 
@@ -155,6 +170,58 @@ TEST_F(DpReleaseTest, AReleaseOfMoreNoiseThanSignalIsRefusedWithTheFigureAndCost
   release_->SetContributors(1000);
   EXPECT_TRUE(Release().ok());
   EXPECT_TRUE(release_->View().refusal.ok());
+}
+
+// "epsilon 2.38e+03" was advised, and 2380 was refused with the same advice.
+TEST_F(DpReleaseTest, TheEpsilonThatIsPrintedAsSufficientIs) {
+  boundaries_ = {0.25F, 0.5F, 0.75F};
+  for (const ConsentTier tier : {ConsentTier::kDp, ConsentTier::kMasked}) {
+    const bool masked = tier == ConsentTier::kMasked;
+    for (size_t nodes = masked ? 4 : 1; nodes <= 12; ++nodes) {
+      for (const double signal : {0.1, 0.3, 0.9}) {
+        Terms terms{.epsilon = 0.5, .scope = masked ? "ward" : "lab", .signal = signal};
+        Open(terms);
+        release_->SetContributors(nodes);
+        const std::string advice = Advised(tier);
+        ASSERT_NE(advice, "");
+        terms.epsilon = std::stod(advice);
+        terms.node_epsilon = 1e6;
+        Open(terms);
+        release_->SetContributors(nodes);
+        const absl::Status allowed = masked ? release_->CheckMasked(nodes) : release_->Check();
+        EXPECT_TRUE(allowed.ok()) << advice << " for " << nodes << ": " << allowed;
+        EXPECT_EQ(Advised(tier), "");
+        // Nor is it more than is needed.
+        terms.epsilon *= 0.9;
+        Open(terms);
+        release_->SetContributors(nodes);
+        EXPECT_NE(Advised(tier), "") << advice << " for " << nodes;
+      }
+    }
+  }
+}
+
+// The status went on to print what was refused under another tier.
+TEST_F(DpReleaseTest, ARefusalUnderOneTierIsNotSaidOfTheNext) {
+  Open({.epsilon = 1});
+  ASSERT_EQ(ReasonOf(Release().status()), reasons::kSignalTooWeak);
+  release_->SetTier(ConsentTier::kMasked);
+  EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kPolicyRefuses);
+  release_->SetTier(ConsentTier::kPublic);
+  EXPECT_TRUE(release_->View().refusal.ok()) << release_->View().refusal;
+  EXPECT_EQ(release_->View().refused, 1u);
+}
+
+// "no" was said until a release was tried, also where it was known to be refused.
+TEST_F(DpReleaseTest, WhatWouldBeRefusedIsSaidBeforeItIsTried) {
+  Open({.epsilon = 1});
+  EXPECT_EQ(ReasonOf(release_->View().refusal), reasons::kSignalTooWeak);
+  EXPECT_EQ(release_->View().refused, 0u) << "nothing was";
+  release_->SetTier(ConsentTier::kPrivate);
+  EXPECT_TRUE(release_->View().refusal.ok()) << "nothing would be tried";
+  release_->SetContributors(1000);
+  release_->SetTier(ConsentTier::kDp);
+  EXPECT_TRUE(release_->View().refusal.ok()) << release_->View().refusal;
 }
 
 TEST_F(DpReleaseTest, TheBudgetEndsAndNothingIsEverGivenBack) {
@@ -235,6 +302,12 @@ TEST_F(DpReleaseTest, ALedgerThatDoesNotOpenStopsReleases) {
                                           .clock = &clock_});
   EXPECT_TRUE(absl::IsDataLoss(release->CheckTier(ConsentTier::kDp)));
   EXPECT_TRUE(absl::IsDataLoss(release->Check()));
+  // "spent 0.000, refused no" was all that the status said.
+  for (const ConsentTier tier : {ConsentTier::kPrivate, ConsentTier::kDp}) {
+    release->SetTier(tier);
+    EXPECT_TRUE(absl::IsDataLoss(release->View().refusal));
+    EXPECT_TRUE(absl::IsDataLoss(release->View().unknown));
+  }
 }
 
 // What a preview shows of the payload is how the payload begins.

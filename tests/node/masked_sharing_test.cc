@@ -264,6 +264,21 @@ TEST_F(MaskedSharingTest, FourNodesGetOneMeanAndPayOnce) {
   }
 }
 
+// Who withdrew under another tier, or after a restart, was not told that the sum stays.
+TEST_F(MaskedSharingTest, ThatAShareWasPaidForIsKnownAfterARestart) {
+  Start(Masked(4));
+  EXPECT_FALSE(nodes_[0].release->View(ConsentTier::kDp).sums);
+  RunToRound(2);
+  ASSERT_EQ(Charges(0), 1u);
+  EXPECT_TRUE(nodes_[0].release->View(ConsentTier::kDp).sums);
+  nodes_[0].sharing.reset();
+  nodes_[0].release.reset();
+  nodes_[0].ledger.reset();
+  OpenRelease(0, kPlenty);
+  EXPECT_TRUE(nodes_[0].release->View(ConsentTier::kDp).sums);
+  nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
+}
+
 // What is in a sum is not paid for again; what was learned since is.
 TEST_F(MaskedSharingTest, OnlyAnotherUpdateMakesAnotherSum) {
   Start(Masked(4));
@@ -379,6 +394,22 @@ TEST_F(MaskedSharingTest, ThreeNodesWaitForAFourth) {
   SetTier(3, ConsentTier::kMasked);
   RunToRound(5);
   ExpectMean({0, 1, 2, 3});
+}
+
+// They waited without a word: why there is no sum was in the log of debugging only.
+TEST_F(MaskedSharingTest, NodesThatAreTooFewForASumSaySo) {
+  Start({ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kPrivate});
+  RunToRound(3);
+  Step();
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(MessageOf(nodes_[i].sharing->View().waits),
+                testing::HasSubstr("takes 4 nodes, and 3 said"))
+        << i;
+  }
+  EXPECT_THAT(MessageOf(nodes_[3].sharing->View().waits), testing::HasSubstr("tier is another"));
+  SetTier(3, ConsentTier::kMasked);
+  RunToRound(5);
+  EXPECT_THAT(MessageOf(nodes_[0].sharing->View().waits), testing::HasSubstr("same patterns"));
 }
 
 // A node that comes back says nothing again, gets the sum of the others, and has it after the next

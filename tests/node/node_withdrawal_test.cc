@@ -22,6 +22,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class NodeWithdrawalTest : public FederatedNodeTest {
  protected:
@@ -47,6 +48,22 @@ class NodeWithdrawalTest : public FederatedNodeTest {
   }
 
   const NodeKey peer_key_ = NodeKey::FromSeed(KeySeed{9});
+  // Alice's lesson, plain, at a peer that has come and gone.
+  void SharePlain() {
+    // A core of one lesson does not always gain, by chance, and then nothing is shared.
+    config_.learning.min_improvement = -1;
+    Start();
+    ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "public"}), 0) << out_.str();
+    Teach("alice", kLesson);
+    ASSERT_EQ(Run({"consent", "grant", "--tier", "public"}), 0) << out_.str();
+    RecordingPeer peer(PeerConfig(), peer_key_);
+    ASSERT_TRUE(TakePart(peer, [&] { return Accepted(peer, ItemKind::kAdapterDelta) > 0; }));
+  }
+  void ExpectPlainItemsAreSaidToRemain() const {
+    EXPECT_THAT(out_.str(), AllOf(HasSubstr("Plain items left this node"),
+                                  HasSubstr("no epsilon bounds"), Not(HasSubstr("Nothing was"))));
+  }
+
   std::ostringstream out_;
 };
 
@@ -84,6 +101,51 @@ TEST_F(NodeWithdrawalTest, AnErasedUserIsTakenOutOfWhatAbsentPeersHave) {
   Restart();
   ASSERT_TRUE(TakePart(peer, [&] { return Accepted(peer, ItemKind::kWithdrawal) > 0; }));
   EXPECT_TRUE(peer.core().NewestDeltas().empty());
+}
+
+// Who withdrew was told that nothing was released: after a revocation, under another tier, after a
+// restart, and when asking once more.
+TEST_F(NodeWithdrawalTest, ThatPlainItemsLeftIsSaidForEver) {
+  ASSERT_NO_FATAL_FAILURE(SharePlain());
+  ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
+  ASSERT_EQ(Run({"consent", "withdraw", "--user", "alice"}), 0) << out_.str();
+  ExpectPlainItemsAreSaidToRemain();
+  ASSERT_EQ(Run({"consent", "revoke"}), 0) << out_.str();
+  Restart();
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_EQ(Run({"consent", "withdraw", "--user", "alice"}), 0) << out_.str();
+    ExpectPlainItemsAreSaidToRemain();
+  }
+}
+
+// A mark that says too much would be no better.
+TEST_F(NodeWithdrawalTest, WhereNothingLeftNothingIsSaidToRemain) {
+  Start();
+  ASSERT_EQ(Run({"consent", "grant", "--tier", "public"}), 0) << out_.str();
+  ASSERT_EQ(Run({"consent", "revoke"}), 0) << out_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("and 0 items are no longer"),
+                                HasSubstr("Nothing was released, so nothing remains")));
+  ASSERT_EQ(Run({"consent", "withdraw", "--user", "alice"}), 0) << out_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("Nothing was released, so nothing remains"));
+}
+
+TEST_F(NodeWithdrawalTest, ARevocationSaysWhatRemainsAndThatPeersDropTheItems) {
+  ASSERT_NO_FATAL_FAILURE(SharePlain());
+  ASSERT_EQ(Run({"consent", "revoke"}), 0) << out_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("sharing is off"), HasSubstr("they drop these items")));
+  ExpectPlainItemsAreSaidToRemain();
+}
+
+// It counted from the start of the node on.
+TEST_F(NodeWithdrawalTest, HowMuchHasLeftIsKeptOverARestart) {
+  ASSERT_NO_FATAL_FAILURE(SharePlain());
+  const uint64_t shared = Consent().bytes_shared();
+  EXPECT_GT(shared, 0u);
+  Restart();
+  EXPECT_EQ(Consent().bytes_shared(), shared);
+  ASSERT_EQ(Run({"consent", "revoke"}), 0) << out_.str();
+  Restart();
+  EXPECT_GE(Consent().bytes_shared(), shared) << "a new record of consent keeps it";
 }
 
 TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {

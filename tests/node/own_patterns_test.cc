@@ -70,6 +70,45 @@ TEST_F(OwnPatternsTest, ARestartDoesNotOfferAgainWhatWasTakenBack) {
   EXPECT_THAT(core_->Items(), IsEmpty());
 }
 
+// They were listed as public for ever.
+TEST_F(OwnPatternsTest, PatternsThatAreNoLongerOfferedAreNotListedAsPublic) {
+  for (const ConsentTier tier : {ConsentTier::kPrivate, ConsentTier::kMasked, ConsentTier::kDp}) {
+    SetTier(ConsentTier::kPublic);
+    Put(kOwnFirst, 1);
+    ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+    ASSERT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPublic);
+    SetTier(tier);
+    ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+    EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate) << static_cast<int>(tier);
+  }
+  // Those that an earlier version left behind.
+  SetTier(ConsentTier::kPrivate);
+  ASSERT_TRUE(patterns_->SetTier(kOwnFirst, SharingTier::kPublic).ok());
+  Start();
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate);
+}
+
+TEST_F(OwnPatternsTest, APatternThatAUserTookBackIsNotListedAsPublic) {
+  UserConsentStore store(*database_);
+  book_ = ConsentBook::Open(store, key_).value();
+  UserConsent consent{.subject = {.id = "alice"},
+                      .purposes = consent_purposes::kAll,
+                      .widest = ConsentTier::kPublic,
+                      .expires_ms = 1'000'000};
+  ASSERT_TRUE(book_->Record(consent, now_.wall_ms).ok());
+  contributors_ = {book_->ContributorOf({.user_id = "alice"})};
+  Start();
+  Put(kOwnFirst, 1);
+  Follow();
+  ASSERT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPublic);
+  ASSERT_TRUE(book_->Withdraw("alice", now_.wall_ms).ok());
+  ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+  EXPECT_THAT(Offered(), IsEmpty());
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate);
+  own_.reset();
+  book_.reset();
+}
+
 // What an earlier life of the node offered is known, too, when one of its patterns goes.
 TEST_F(OwnPatternsTest, ARestoredDeltaIsTakenBackWithItsPattern) {
   Put(kOwnFirst, 1);

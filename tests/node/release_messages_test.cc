@@ -29,16 +29,18 @@ FederationView ViewOfReleases(ConsentTier tier) {
 // Whoever withdrew was told less than what centroids and masked sums say of them.
 TEST(ResidualOfTest, CountsCentroidsWithTheUpdatesOfTheirLessons) {
   FederationView view = ViewOfReleases(ConsentTier::kDp);
-  ResidualPrivacy residual = ResidualOf(view, /*plain=*/true);
+  view.plain_left = true;
+  ResidualPrivacy residual = ResidualOf(view);
   EXPECT_EQ(residual.releases, 2u);
   EXPECT_EQ(residual.epsilon, 1.5);
   EXPECT_EQ(residual.delta, 1e-6);
   EXPECT_TRUE(residual.plain);
   EXPECT_FALSE(residual.sums);
   view.centroids = DpCentroidsView{.enabled = true, .spent_epsilon = 9};
-  EXPECT_EQ(ResidualOf(view, false).epsilon, 1.5) << "none left";
+  view.plain_left = false;
+  EXPECT_EQ(ResidualOf(view).epsilon, 1.5) << "none left";
   view.centroids->releases = 3;
-  residual = ResidualOf(view, false);
+  residual = ResidualOf(view);
   EXPECT_EQ(residual.releases, 5u);
   EXPECT_EQ(residual.epsilon, 9) << "that of updates is in it";
   EXPECT_THAT(ResidualStatement(residual),
@@ -46,14 +48,30 @@ TEST(ResidualOfTest, CountsCentroidsWithTheUpdatesOfTheirLessons) {
                     Not(HasSubstr("masked sum"))));
 }
 
-TEST(ResidualOfTest, SaysThatMaskedSumsStayAsTheyAre) {
-  const FederationView view = ViewOfReleases(ConsentTier::kMasked);
-  EXPECT_THAT(ResidualStatement(ResidualOf(view, false)),
-              AllOf(HasSubstr("2 noised release(s)"), HasSubstr("masked sum"),
-                    HasSubstr("stays as it is")));
+// It was said under the tier masked only, and of noised updates that no sum holds.
+TEST(ResidualOfTest, SaysThatMaskedSumsStayAsTheyAreWhereOneWasPaidFor) {
+  FederationView view = ViewOfReleases(ConsentTier::kMasked);
+  EXPECT_THAT(ResidualText(view),
+              AllOf(HasSubstr("2 noised release(s)"), Not(HasSubstr("masked sum"))));
+  view = ViewOfReleases(ConsentTier::kPrivate);
+  view.release->sums = true;
+  EXPECT_THAT(ResidualText(view), AllOf(HasSubstr("2 noised release(s)"), HasSubstr("masked sum"),
+                                        HasSubstr("stays as it is")));
   FederationView none = view;
   none.release->releases = 0;
-  EXPECT_THAT(ResidualStatement(ResidualOf(none, false)), HasSubstr("Nothing was released"));
+  EXPECT_THAT(ResidualText(none), HasSubstr("Nothing was released"));
+}
+
+// "Nothing was released" was said of a ledger that nobody could read.
+TEST(ResidualOfTest, ALedgerThatIsBrokenIsNoEmptyOne) {
+  FederationView view = ViewOfReleases(ConsentTier::kPrivate);
+  view.release->releases = 0;
+  view.release->unknown = absl::DataLossError("the ledger is broken");
+  EXPECT_THAT(ResidualText(view),
+              AllOf(HasSubstr("is not known"), HasSubstr("the ledger is broken"),
+                    Not(HasSubstr("Nothing was")), Not(HasSubstr("Plain items"))));
+  view.plain_left = true;
+  EXPECT_THAT(ResidualText(view), HasSubstr("Plain items left"));
 }
 
 TEST(CentroidFieldsTest, AreThereWhereCentroidsAreOnOrHaveLeft) {

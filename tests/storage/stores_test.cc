@@ -395,6 +395,24 @@ TEST_F(SmallStoresTest, ConsentIsKeptAndStillVerifies) {
   EXPECT_EQ((*ConsentStore(*database_).Get())->tier, ConsentTier::kPrivate);
 }
 
+TEST_F(SmallStoresTest, WhatLeftIsKeptBesideEveryConsent) {
+  ConsentStore store(*database_);
+  const LeftSoFar left{.plain = true, .bytes_sent = 5'000'000'000};
+  ASSERT_TRUE(store.NoteLeft(left).ok());
+  EXPECT_EQ(store.Left().value(), LeftSoFar()) << "without a consent nothing leaves";
+  const NodeKey key = NodeKey::Generate();
+  ASSERT_TRUE(store.Set(ConsentRecord::Sign(ConsentTier::kPublic, 77, key)).ok());
+  EXPECT_EQ(store.Left().value(), LeftSoFar());
+  ASSERT_TRUE(store.NoteLeft(left).ok());
+  ASSERT_TRUE(store.Set(ConsentRecord::Sign(ConsentTier::kPrivate, 78, key)).ok());
+  Reopen();
+  EXPECT_EQ(ConsentStore(*database_).Left().value(), left);
+  const auto record = ConsentStore(*database_).Get();
+  ASSERT_TRUE(record.ok() && record->has_value());
+  EXPECT_EQ((*record)->since_ms, 78);
+  EXPECT_TRUE((*record)->Verify(key).ok());
+}
+
 TEST_F(SmallStoresTest, ConsentRowsThatAreNotOneAreRefused) {
   ConsentRecord record;
   const std::string good = EncodeConsent(record);
