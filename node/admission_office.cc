@@ -14,7 +14,6 @@
 #include "base/status.h"
 #include "node/cli/identity.h"
 #include "node/limits.h"
-#include "privacy/reasons.h"
 #include "privacy/sodium.h"
 
 namespace ruvd {
@@ -82,15 +81,8 @@ JoinWelcome AdmissionOffice::Welcome(const JoinWelcome::Nonce& nonce,
 }
 
 absl::StatusOr<AdmissionCert> AdmissionOffice::Admit(const JoinRequest& request) {
-  // Before the token is used up.
   ASSIGN_OR_RETURN(const RevocationList revoked, revocations_.Load(authority_.public_key()));
-  if (revoked.Revokes(NodeIdOf(request.node_key))) {
-    return Error(
-        absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
-        "this node's key was revoked for ever; join with an empty data folder, which gives "
-        "it a new one");
-  }
-  return tokens_.Redeem(request, clock_.WallMillis(), FreshSerial());
+  return tokens_.Redeem(request, clock_.WallMillis(), FreshSerial(), revoked);
 }
 
 absl::StatusOr<AdmissionCert> AdmissionOffice::Renew(const CertificateRenewal& renewal,

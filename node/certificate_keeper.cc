@@ -62,7 +62,7 @@ absl::Status CertificateKeeper::CheckSameMember(const AdmissionCert& certificate
   }
   return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateInvalid,
                "that of {} is for {} and another key, name or cluster than the certificate in use; "
-               "restart the node with it to become that member",
+               "put it in place and restart the node to become that member",
                where, certificate.name);
 }
 

@@ -86,7 +86,7 @@ absl::StatusOr<Actions> OwnPatterns::OfferCentroids(DpCentroids& centroids, Goss
     return Actions();  // noted; it is tried again
   }
   Actions actions;
-  // Peers are told of those that no new one of the same cell replaces.
+  // Peers are told of all: those of a release bear ids of their own.
   TakeBackCentroids(core, &actions);
   for (const SharedPattern& pattern : noised->patterns) {
     const absl::Status offered = OfferCentroid(pattern, noised->contributors, core, now, &actions);

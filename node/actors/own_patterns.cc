@@ -203,7 +203,7 @@ bool OwnPatterns::IsOffered(const Offered& offered, const SharedPattern& version
 
 absl::StatusOr<Actions> OwnPatterns::FollowChanges(GossipCore& core, Instant now) {
   if (now.now >= next_look_) {
-    return RefreshAll(core, now);  // items end by themselves; changes come with the next call
+    return RefreshEnding(core, now);  // items end by themselves; changes come with the next call
   }
   const absl::StatusOr<PatternChangePage> page = patterns_.Changes(followed_, kChangesAtOnce);
   if (ReasonOf(page.status()) == reasons::kLogTruncated) {
@@ -225,6 +225,30 @@ absl::StatusOr<Actions> OwnPatterns::FollowChanges(GossipCore& core, Instant now
   const Offered offered = OfferedBy(core);
   for (const PatternId& id : changed) {
     Refresh(id, offered, core, now, &actions);
+  }
+  return actions;
+}
+
+absl::StatusOr<Actions> OwnPatterns::RefreshEnding(GossipCore& core, Instant now) {
+  next_look_ = now.now + limits::kOwnPatternsLook;
+  Actions actions;
+  if (!Shares(core.consent())) {
+    return actions;
+  }
+  const Offered offered = OfferedBy(core);
+  // Some ended while the node slept. Where an origin has no room for all of its patterns they are
+  // missing for good: each that is offered evicts another.
+  if (offered.size() < std::exchange(offered_before_, offered.size()) &&
+      offered.size() < limits::kMaxPatternsPerOrigin) {
+    return RefreshAll(core, now);
+  }
+  for (const auto& [id, versions] : offered) {
+    const bool ending = std::ranges::any_of(versions, [&](const auto& version) {
+      return version.second <= now.wall_ms + limits::kOfferAgainMillis;
+    });
+    if (ending) {
+      Refresh(id, offered, core, now, &actions);
+    }
   }
   return actions;
 }
@@ -343,6 +367,7 @@ void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCo
     return;
   }
   delta_changed_ = true;
+  ++offered_before_;
   Append(*std::move(offer), actions);
 }
 

@@ -100,6 +100,8 @@ class OwnPatterns {
                         const GossipCore& core, Instant now);
   void Refresh(const PatternId& id, const Offered& offered, GossipCore& core, Instant now,
                Actions* actions);
+  // The same for those whose items end soon, or of all where some ended. The errors of RefreshAll.
+  absl::StatusOr<Actions> RefreshEnding(GossipCore& core, Instant now);
   void Offer(const Pattern& pattern, const Offered& offered, GossipCore& core, Instant now,
              Actions* actions);
   // Where its row says that peers get it. OK where another version came between.
@@ -126,7 +128,8 @@ class OwnPatterns {
   // Own patterns whose cores are part of the newest offered delta, with their updated_ms.
   std::map<PatternId, int64_t> in_newest_;
   ConsentTier tier_ = ConsentTier::kPrivate;  // that the last look at all of them was under
-  TimePoint next_look_{};                     // at all of them
+  TimePoint next_look_{};                     // at what ends soon
+  size_t offered_before_ = 0;                 // at the last such look, and since then
   bool marks_checked_ = false;                // under the tier
   bool delta_changed_ = true;                 // since nobody knows what an earlier life offered
 };

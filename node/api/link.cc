@@ -257,10 +257,12 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
  public:
   // `failure`: why it never opened; null: it was open.
   using Ended = std::function<void(ClientLink*, const grpc::Status* failure)>;
+  using Opened = std::function<void()>;
   // Not started yet; lives until gRPC is done with it, then calls `ended`.
   static ClientLink* Make(FederationActor& federation, const LinkTls* tls,
-                          const std::string& address, Ended ended) {
-    std::shared_ptr<ClientLink> link(new ClientLink(federation, tls, address, std::move(ended)));
+                          const std::string& address, Opened opened, Ended ended) {
+    std::shared_ptr<ClientLink> link(
+        new ClientLink(federation, tls, address, std::move(opened), std::move(ended)));
     link->self_ = link;
     link->stub_->async()->Link(&link->context_, link.get());
     return link.get();
@@ -277,6 +279,7 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
     if (!ok) {
       return;  // OnDone follows
     }
+    opened_();
     AddHold();  // Send may come from any thread until Close
     id_ = federation_.OpenLink(self_, address_, ChannelOf(tls_, *context_.auth_context()));
     StartRead(&incoming_);
@@ -295,8 +298,9 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
 
  private:
   ClientLink(FederationActor& federation, const LinkTls* tls, const std::string& address,
-             Ended ended)
+             Opened opened, Ended ended)
       : LinkStream(federation),
+        opened_(std::move(opened)),
         ended_(std::move(ended)),
         tls_(tls),
         address_(address),
@@ -315,6 +319,7 @@ class ClientLink final : public grpc::ClientBidiReactor<Frame, Frame>,
     return arguments;
   }
 
+  const Opened opened_;
   const Ended ended_;
   const LinkTls* const tls_;
   const std::string address_;
@@ -401,18 +406,20 @@ void LinkDialer::Dial(const std::string& address) {
       state_->early.push_back(address);
       return;
     }
-    link =
-        ClientLink::Make(*state_->federation, state_->tls, address,
-                         [state = state_, address](ClientLink* ended, const grpc::Status* failure) {
-                           MutexLock inner(state->mutex);
-                           state->links.erase(ended);
-                           if (failure == nullptr) {
-                             state->linked = true;
-                           } else {
-                             state->NoteFailure(address, *failure);
-                           }
-                           state->idle.NotifyAll();
-                         });
+    link = ClientLink::Make(
+        *state_->federation, state_->tls, address,
+        [state = state_] {
+          MutexLock inner(state->mutex);
+          state->linked = true;
+        },
+        [state = state_, address](ClientLink* ended, const grpc::Status* failure) {
+          MutexLock inner(state->mutex);
+          state->links.erase(ended);
+          if (failure != nullptr) {
+            state->NoteFailure(address, *failure);
+          }
+          state->idle.NotifyAll();
+        });
     state_->links.insert(link);
   }
   link->Run();

@@ -7,7 +7,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/reasons.h"
@@ -57,14 +59,16 @@ absl::Status MemberAlready(const std::string& folder, std::string_view why) {
 absl::Status CheckMayFound(const InitFlags& flags) {
   const std::string config = InFolder(flags.data_dir, kConfigFile);
   const std::string authority = InFolder(flags.data_dir, kAuthorityKeyFile);
-  std::string own;  // hexadecimal; empty: it is to be made
-  if (std::filesystem::exists(authority)) {
+  std::string own;        // hexadecimal; empty: it is to be made
+  std::error_code error;  // what cannot be looked at is told where it is read
+  if (std::filesystem::exists(authority, error) || error) {
     ASSIGN_OR_RETURN(const ClusterAuthority present, ClusterAuthority::Load(authority));
     own = ToHex(present.public_key());
   }
-  if (std::filesystem::exists(config)) {
+  if (std::filesystem::exists(config, error) || error) {
     ASSIGN_OR_RETURN(const NodeConfig present, LoadConfig(config, {}, {}, nullptr));
-    if (!present.federation.authority.empty() && present.federation.authority != own) {
+    if (!present.federation.authority.empty() &&
+        absl::AsciiStrToLower(present.federation.authority) != own) {
       return MemberAlready(flags.data_dir,
                            fmt::format("is of the cluster whose authority {} names", config));
     }

@@ -128,7 +128,7 @@ absl::StatusOr<std::string> JoinTokens::Issue(uint32_t roles, int64_t now_ms, in
 }
 
 absl::StatusOr<AdmissionCert> JoinTokens::Redeem(const JoinRequest& request, int64_t now_ms,
-                                                 uint64_t serial) {
+                                                 uint64_t serial, const RevocationList& revoked) {
   const ClusterId cluster = authority_.cluster_id();
   const std::optional<Digest> hash = HashOf(request.token, cluster);
   const MutexLock lock(mutex_);
@@ -147,6 +147,12 @@ absl::StatusOr<AdmissionCert> JoinTokens::Redeem(const JoinRequest& request, int
                        request.proof)) {
     return Error(absl::StatusCode::kPermissionDenied, reasons::kSignatureInvalid,
                  "the request to join is not signed by the key that it names; sign it anew");
+  }
+  if (revoked.Revokes(NodeIdOf(request.node_key))) {
+    return Error(
+        absl::StatusCode::kPermissionDenied, reasons::kNodeRevoked,
+        "this node's key was revoked for ever; join with an empty data folder, which gives "
+        "it a new one");
   }
   ASSIGN_OR_RETURN(const AdmissionCert certificate,
                    authority_.Issue({.node_key = request.node_key,

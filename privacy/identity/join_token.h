@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "privacy/identity/admission.h"
+#include "privacy/identity/revocation_list.h"
 
 namespace ruvd {
 
@@ -63,7 +64,9 @@ class JoinTokens {
   // Certifies the node for kMaxCertificateMillis and uses the token up. TOKEN_INVALID, TOKEN_USED,
   // TOKEN_EXPIRED, SIGNATURE_INVALID, KEY_INVALID, CERTIFICATE_INVALID for an unusable name: the
   // token is used up by none of these. After an error of `keep` it is.
-  absl::StatusOr<AdmissionCert> Redeem(const JoinRequest& request, int64_t now_ms, uint64_t serial);
+  // Who is on `revoked`: NODE_REVOKED, after all else and before the token is used up.
+  absl::StatusOr<AdmissionCert> Redeem(const JoinRequest& request, int64_t now_ms, uint64_t serial,
+                                       const RevocationList& revoked = {});
 
   JoinGrants grants() const;
 

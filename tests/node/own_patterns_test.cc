@@ -244,6 +244,30 @@ TEST_F(OwnPatternsTest, APatternThatCouldNotLastLongerIsNotOfferedAnew) {
   EXPECT_EQ(core_->counters().offered_items, offered);
 }
 
+// Found by review: a node with more patterns than peers take of one origin offered the missing ones
+// every hour, which evicted others.
+TEST_F(OwnPatternsTest, PatternsThatPeersHaveNoRoomForWereOfferedEveryHour) {
+  for (size_t i = 0; i < limits::kMaxPatternsPerOrigin + 4; ++i) {
+    PatternId id = kOwnFirst;
+    id[14] = static_cast<uint8_t>(i >> 8);
+    id[15] = static_cast<uint8_t>(i);
+    Put(id, 1);
+  }
+  ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+  const auto pass_hours = [this](int hours) {
+    for (int hour = 0; hour < hours; ++hour) {
+      now_ = {now_.now + std::chrono::hours(1), now_.wall_ms + test::kDayMillis / 24};
+      core_->OnTick(now_);
+      Follow();
+    }
+  };
+  pass_hours(3);  // the log of changes is followed to its end
+  ASSERT_EQ(Offered().size(), limits::kMaxPatternsPerOrigin);
+  const uint64_t offered = core_->counters().offered_items;
+  pass_hours(5);
+  EXPECT_EQ(core_->counters().offered_items, offered);
+}
+
 // As where the log of changes was cut.
 TEST_F(OwnPatternsTest, ALookAtAllOfThemFindsWhatIsGone) {
   Put(kOwnFirst, 1);

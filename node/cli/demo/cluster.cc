@@ -46,12 +46,14 @@ absl::StatusOr<std::string> MakeThrowAwayFolder() {
   return path;
 }
 
-// The environment of a child: ours without configuration variables, which would beat its file.
+// The environment of a child: ours without configuration variables, which would beat its file, and
+// without slips of them, which it would refuse.
 std::vector<std::string> ChildEnvironment(
     const std::vector<std::pair<std::string, std::string>>& environment) {
   std::vector<std::string> kept;
   for (const auto& [name, value] : environment) {
-    if (!(name.starts_with("RUVD_") && name.find("__") != std::string::npos)) {
+    if (!(name.starts_with("RUVD_") && (name.find("__") != std::string::npos ||
+                                        !LoadConfig("", {{name, ""}}, {}, nullptr).ok()))) {
       kept.push_back(fmt::format("{}={}", name, value));
     }
   }
