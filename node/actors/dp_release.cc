@@ -176,7 +176,9 @@ double DpRelease::EpsilonThat(const std::function<bool(const dp::NoiseGrid&)>& s
       dp::EpsilonOfRho(dp::GaussianRho(grid.NoiseMultiplier()), options_.delta).value_or(0);
   // What is computed back from it may miss the unit by a rounding error.
   constexpr double kStep = 1.0001;
-  for (double epsilon = least; epsilon < 1.01 * least; epsilon *= kStep) {
+  constexpr int kSteps = 100;  // together one in a hundred
+  double epsilon = least;
+  for (int step = 0; step < kSteps; ++step, epsilon *= kStep) {
     const absl::StatusOr<dp::NoiseGrid> given =
         GridWithin(epsilon, options_.delta, options_.clip_norm, options_.layout.values());
     if (given.ok() && given->sigma_units <= enough) {
