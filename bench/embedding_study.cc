@@ -18,8 +18,8 @@
 #include "inference/backend/backend.h"
 #include "inference/evaluate/text_documents.h"
 #include "inference/model/model.h"
-#include "inference/model/transformer.h"
 #include "inference/retrieval/whitening.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd::bench {
 namespace {

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "inference/model/transformer.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd::bench {
 

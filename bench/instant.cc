@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/random.h"
-#include "inference/instant/commit_trail.h"
 #include "inference/instant/instant_memory.h"
 #include "inference/instant/instant_step.h"
 #include "inference/instant/lessons.h"
+#include "inference/sampler/commit_trail.h"
 #include "inference/sampler/proposal.h"
 
 namespace ruvd {

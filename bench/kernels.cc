@@ -13,8 +13,8 @@
 #include "base/random.h"
 #include "inference/gguf/quantize.h"
 #include "inference/kernels/kernel_table.h"
-#include "inference/model/attention.h"
 #include "inference/model/linear.h"
+#include "inference/transformer/attention.h"
 
 namespace ruvd {
 namespace {

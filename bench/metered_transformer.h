@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "inference/model/transformer.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd::bench {
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "bench/study_samplers.h"
-#include "inference/model/transformer.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd::bench {
 

@@ -33,8 +33,8 @@
 #include "inference/engine/generation.h"
 #include "inference/kernels/kernel_table.h"
 #include "inference/model/model.h"
-#include "inference/model/transformer.h"
 #include "inference/retrieval/flat_pattern_index.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd::bench {
 namespace {

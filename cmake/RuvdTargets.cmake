@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# ruvd_room(NAME DEPS ...)       one static library from every .cc file of the current folder
-# ruvd_test_suite(NAME DEPS ...) one gtest binary from every *_test.cc file of the current folder
-# ruvd_unity(TARGET)             compiles the sources of a target eight at a time where RUVD_UNITY is on
+# ruvd_room(NAME [FOLDER F] DEPS ...)       one static library from every .cc file of a folder
+# ruvd_test_suite(NAME [FOLDER F] DEPS ...) one gtest binary from every *_test.cc file of a folder
 # ruvd_fuzzer(NAME SOURCE DEPS)  one libFuzzer binary
 # ruvd_add_header_check()        compiles every header alone, so that each includes what it needs
 
@@ -11,10 +10,37 @@ include(GoogleTest)
 define_property(GLOBAL PROPERTY RUVD_HEADERS BRIEF_DOCS "headers" FULL_DOCS "all headers of all rooms")
 define_property(GLOBAL PROPERTY RUVD_ROOMS BRIEF_DOCS "rooms" FULL_DOCS "all room targets")
 
+# Headers that nearly every source reads, compiled once for all targets with the same flags:
+# cmake/precompiled.h says which and why. Fuzz targets are few and do without.
+option(RUVD_PRECOMPILE "Precompile the headers that most sources read" ON)
+function(ruvd_precompiled name header)
+  cmake_parse_arguments(ARG "" "" "DEPS;OPTIONS" ${ARGN})
+  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/empty.cc)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} ruvd_warnings)
+  target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
+  target_precompile_headers(${name} PRIVATE ${header})
+endfunction()
+function(ruvd_reuse_precompiled target name)
+  if(RUVD_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM ${name})
+  endif()
+endfunction()
+# What tests compute themselves is little; optimising it took a quarter of the time to build them.
+set(RUVD_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
+if(RUVD_PRECOMPILE)
+  ruvd_precompiled(ruvd_precompiled_room ${PROJECT_SOURCE_DIR}/cmake/precompiled.h
+    DEPS absl::status absl::statusor fmt::fmt)
+  if(RUVD_BUILD_TESTS)
+    ruvd_precompiled(ruvd_precompiled_test ${PROJECT_SOURCE_DIR}/cmake/precompiled_test.h
+      DEPS absl::status absl::statusor fmt::fmt GTest::gmock OPTIONS ${RUVD_TEST_OPTIONS})
+  endif()
+endif()
+
 function(ruvd_room name)
-  cmake_parse_arguments(ARG "" "" "DEPS;EXCLUDE" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  cmake_parse_arguments(ARG "" "FOLDER" "DEPS;PRIVATE_DEPS;EXCLUDE" ${ARGN})
+  set(folder ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${folder}/*.h)
   foreach(pattern ${ARG_EXCLUDE})
     list(FILTER sources EXCLUDE REGEX ${pattern})
     list(FILTER headers EXCLUDE REGEX ${pattern})
@@ -24,22 +50,30 @@ function(ruvd_room name)
   endif()
   add_library(${name} STATIC ${sources} ${headers})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE ruvd_warnings)
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS} ruvd_warnings)
+  ruvd_reuse_precompiled(${name} ruvd_precompiled_room)
   set_property(GLOBAL APPEND PROPERTY RUVD_HEADERS ${headers})
   set_property(GLOBAL APPEND PROPERTY RUVD_ROOMS ${name})
 endfunction()
 
+# Sources with compile options of their own: a precompiled header does not fit them.
+function(ruvd_source_options)
+  cmake_parse_arguments(ARG "" "" "SOURCES;OPTIONS" ${ARGN})
+  set_source_files_properties(${ARG_SOURCES} PROPERTIES
+    COMPILE_OPTIONS "${ARG_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
 function(ruvd_test_suite name)
-  cmake_parse_arguments(ARG "" "LABEL" "DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
+  cmake_parse_arguments(ARG "" "FOLDER;LABEL" "DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/*_test.cc)
   if(NOT sources)
     return()
   endif()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} ruvd_warnings
     rapidcheck_gtest rapidcheck GTest::gmock GTest::gtest_main)
-  # What tests compute themselves is little; optimising it took a quarter of the time to build them.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${name} PRIVATE ${RUVD_TEST_OPTIONS})
+  ruvd_reuse_precompiled(${name} ruvd_precompiled_test)
   target_compile_definitions(${name} PRIVATE
     RUVD_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RUVD_BINARY_DIR="${PROJECT_BINARY_DIR}")
   if(NOT ARG_LABEL)
@@ -51,14 +85,6 @@ function(ruvd_test_suite name)
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${timeout})
-endfunction()
-
-# A source of the node or of its tests spends four fifths of its time on the headers of gRPC, protobuf
-# and Abseil; eight of them together read those once.
-function(ruvd_unity target)
-  if(RUVD_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-  endif()
 endfunction()
 
 function(ruvd_fuzzer name source)

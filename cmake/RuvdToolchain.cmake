@@ -5,7 +5,13 @@
 
 find_program(RUVD_CCACHE ccache)
 if(RUVD_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${RUVD_CCACHE})
+  # Clones in other folders share what is cached. Precompiled headers need the rest: the compiler
+  # itself checks that they fit, and no source asks for the time of its compilation.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    ${RUVD_CCACHE})
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
 
 find_program(RUVD_MOLD mold)

@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "base/status.h"
-#include "inference/adapter/frame_estimate.h"
+#include "inference/train/frame_estimate.h"
 #include "inference/train/network_pass.h"
 
 namespace ruvd::bench {

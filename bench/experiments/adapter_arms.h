@@ -15,12 +15,12 @@
 #include "inference/adapter/talora.h"
 #include "inference/evaluate/paired.h"
 #include "inference/limits.h"
-#include "inference/model/transformer.h"
 #include "inference/train/adapter_changes.h"
 #include "inference/train/change.h"
 #include "inference/train/losses.h"
 #include "inference/train/model_weights.h"
 #include "inference/train/run.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd::bench {
 

@@ -20,7 +20,7 @@
 #include "federation/daf/bank_gate.h"
 #include "inference/adapter/talora.h"
 #include "inference/evaluate/paired.h"
-#include "inference/model/transformer.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd::bench {
 

@@ -16,9 +16,9 @@
 #include "federation/daf/adapter_update.h"
 #include "federation/daf/bank_gate.h"
 #include "inference/adapter/talora.h"
+#include "inference/numerics/optimizer.h"
 #include "inference/train/change.h"
 #include "inference/train/network_pass.h"
-#include "inference/train/optimizer.h"
 
 namespace ruvd::bench {
 

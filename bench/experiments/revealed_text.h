@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "base/random.h"
 #include "inference/evaluate/paired.h"
-#include "inference/model/transformer.h"
 #include "inference/retrieval/denoising_guided.h"
 #include "inference/retrieval/uncertainty.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd::bench {
 

@@ -12,9 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "inference/evaluate/paired.h"
-#include "inference/model/transformer.h"
 #include "inference/retrieval/denoising_guided.h"
 #include "inference/retrieval/whitening.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd::bench {
 

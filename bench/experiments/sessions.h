@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "inference/model/transformer.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd::bench {
 

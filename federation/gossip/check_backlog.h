@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "federation/actions.h"
-#include "federation/gossip/fair_share.h"
+#include "federation/events/actions.h"
+#include "federation/events/fair_share.h"
 
 namespace ruvd {
 

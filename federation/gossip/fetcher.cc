@@ -8,7 +8,7 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/gossip/fair_share.h"
+#include "federation/events/fair_share.h"
 #include "federation/gossip/merkle.h"
 #include "federation/limits.h"
 

@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "federation/actions.h"
+#include "federation/events/actions.h"
 #include "federation/gossip/manifest.h"
 #include "federation/gossip/partial_payloads.h"
 #include "federation/link/token_bucket.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "federation/gossip/item.h"
+#include "federation/events/item.h"
 
 namespace ruvd {
 

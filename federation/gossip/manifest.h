@@ -9,14 +9,13 @@
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
-#include "federation/gossip/item.h"
+#include "federation/events/item.h"
 #include "privacy/identity/admission.h"
 
 namespace ruvd {
 
 // Body types of envelopes. The first AdmissionCert::kBytes bytes of either body are the sender's
 // certificate, so that an envelope can be checked by whoever receives it, in whatever order.
-inline constexpr uint16_t kBodyMemberRecord = 1;
 inline constexpr uint16_t kBodyManifest = 2;
 
 // The signed description of a payload: body of envelopes of purposes 2, 3 and 4.

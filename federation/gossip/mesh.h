@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "federation/actions.h"
+#include "federation/events/actions.h"
 #include "privacy/identity/node_key.h"
 
 namespace ruvd {

@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "federation/actions.h"
+#include "federation/events/actions.h"
 
 namespace ruvd {
 

@@ -9,8 +9,8 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
+#include "federation/events/outbox.h"
 #include "federation/limits.h"
-#include "federation/outbox.h"
 
 namespace ruvd {
 namespace {

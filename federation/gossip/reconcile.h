@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
-#include "federation/gossip/id_sum.h"
-#include "federation/gossip/item.h"
+#include "federation/events/id_sum.h"
+#include "federation/events/item.h"
 #include "federation/membership/record_set.h"
 #include "privacy/identity/revocation_list.h"
 #include "ruvd/federation/v1/federation.pb.h"

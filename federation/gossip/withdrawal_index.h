@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "federation/gossip/item.h"
+#include "federation/events/item.h"
 #include "privacy/consent/withdrawal.h"
 
 namespace ruvd {

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "federation/link/certificates.h"
 #include "federation/link/link_channel.h"
 #include "federation/local_node.h"
-#include "federation/membership/certificates.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
 namespace ruvd {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/clock.h"
-#include "federation/actions.h"
+#include "federation/events/actions.h"
 #include "federation/limits.h"
 #include "federation/link/token_bucket.h"
 

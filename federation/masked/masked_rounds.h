@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "federation/gossip/item.h"
+#include "federation/events/item.h"
 #include "federation/instant.h"
 #include "federation/masked/masked_round.h"
 

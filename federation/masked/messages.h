@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "federation/gossip/item.h"
+#include "federation/events/item.h"
 #include "privacy/identity/admission.h"
 #include "privacy/masking/clique.h"
 #include "privacy/masking/messages.h"

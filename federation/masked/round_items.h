@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
-#include "federation/gossip/item.h"
+#include "federation/events/item.h"
 #include "federation/masked/messages.h"
 #include "privacy/limits.h"
 #include "privacy/masking/clique.h"

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "federation/outbox.h"
+#include "federation/events/outbox.h"
 #include "privacy/identity/node_key.h"
 
 namespace ruvd {

@@ -8,10 +8,13 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "federation/actions.h"
+#include "federation/events/actions.h"
 #include "privacy/identity/admission.h"
 
 namespace ruvd {
+
+// The body type of an envelope that holds a member record.
+inline constexpr uint16_t kBodyMemberRecord = 1;
 
 // What a member says about itself: body of envelopes of purpose 1. Only the member itself signs it,
 // so status is alive or left; suspicion is each node's own view.

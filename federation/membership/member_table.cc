@@ -9,7 +9,6 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "federation/gossip/manifest.h"
 #include "federation/limits.h"
 
 namespace ruvd {

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "federation/gossip/evidence.h"
+#include "federation/events/outbox.h"
 #include "federation/instant.h"
+#include "federation/link/certificates.h"
 #include "federation/local_node.h"
-#include "federation/membership/certificates.h"
+#include "federation/membership/evidence.h"
 #include "federation/membership/record_set.h"
 #include "federation/membership/suspicion.h"
-#include "federation/outbox.h"
 #include "federation/sealer.h"
 
 namespace ruvd {

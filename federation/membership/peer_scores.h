@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "federation/actions.h"
+#include "federation/events/actions.h"
 #include "privacy/identity/node_key.h"
 
 namespace ruvd {

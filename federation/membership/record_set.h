@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "federation/gossip/id_sum.h"
+#include "federation/events/id_sum.h"
 #include "federation/membership/member_record.h"
 #include "privacy/envelope/envelope.h"
 

@@ -8,7 +8,7 @@
 #include <deque>
 
 #include "base/clock.h"
-#include "federation/gossip/fair_share.h"
+#include "federation/events/fair_share.h"
 #include "federation/limits.h"
 #include "privacy/identity/node_key.h"
 

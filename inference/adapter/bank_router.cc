@@ -13,10 +13,10 @@
 #include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/adapter/dense.h"
 #include "inference/adapter/limits.h"
 #include "inference/limits.h"
-#include "inference/train/optimizer.h"
+#include "inference/numerics/dense.h"
+#include "inference/numerics/optimizer.h"
 
 namespace ruvd {
 namespace {

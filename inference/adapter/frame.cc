@@ -12,8 +12,8 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
-#include "inference/adapter/orthonormal.h"
 #include "inference/limits.h"
+#include "inference/numerics/orthonormal.h"
 
 namespace ruvd {
 namespace {

@@ -14,10 +14,10 @@
 #include "base/shown.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
-#include "inference/adapter/dense.h"
-#include "inference/adapter/orthonormal.h"
 #include "inference/limits.h"
 #include "inference/model/linear.h"
+#include "inference/numerics/dense.h"
+#include "inference/numerics/orthonormal.h"
 
 namespace ruvd {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "inference/adapter/adapter.h"
-#include "inference/adapter/dense.h"
+#include "inference/numerics/dense.h"
 
 namespace ruvd {
 

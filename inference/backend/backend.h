@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/parallel.h"
 #include "inference/cache/kv_pool.h"
-#include "inference/model/transformer.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd {
 

@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "inference/kernels/aligned_buffer.h"
 #include "inference/kernels/kernel_table.h"
-#include "inference/model/cpu_transformer.h"
+#include "inference/transformer/cpu_transformer.h"
 
 namespace ruvd {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "inference/engine/generation_base.h"
-#include "inference/engine/prefix_cache.h"
+#include "inference/prefix/prefix_cache.h"
 #include "inference/sampler/diffusion_loop.h"
 
 namespace ruvd::generation {

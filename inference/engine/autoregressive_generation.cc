@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "inference/engine/generation_base.h"
-#include "inference/engine/prefix_cache.h"
+#include "inference/prefix/prefix_cache.h"
 
 namespace ruvd::generation {
 namespace {

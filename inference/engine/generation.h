@@ -13,13 +13,13 @@
 
 #include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
-#include "inference/cache/prefix_tree.h"
 #include "inference/engine/sampling_options.h"
-#include "inference/instant/commit_trail.h"
 #include "inference/instant/instant_memory.h"
-#include "inference/model/transformer.h"
+#include "inference/prefix/prefix_tree.h"
 #include "inference/retrieval/uncertainty.h"
+#include "inference/sampler/commit_trail.h"
 #include "inference/sampler/proposal.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd {
 

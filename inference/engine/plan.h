@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "inference/cache/prefix_tree.h"
 #include "inference/engine/generation.h"
+#include "inference/prefix/prefix_tree.h"
 #include "inference/sampler/commit_rule.h"
 
 namespace ruvd::generation {

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "inference/engine/generation.h"
-#include "inference/model/transformer.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd {
 

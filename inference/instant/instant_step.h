@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "inference/instant/commit_trail.h"
+#include "inference/sampler/commit_trail.h"
 #include "inference/sampler/distribution.h"
 
 namespace ruvd {

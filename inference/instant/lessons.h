@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "inference/instant/commit_trail.h"
 #include "inference/instant/instant_step.h"
+#include "inference/sampler/commit_trail.h"
 
 namespace ruvd {
 

@@ -8,10 +8,6 @@
 // Limits of the instant loop.
 namespace ruvd::limits {
 
-// Tokens kept of the distribution at a committed position: those above kMinCandidate, the likeliest
-// first. With a vocabulary of 8192 they hold all but some percent of the mass.
-inline constexpr size_t kMaxCandidates = 32;
-inline constexpr float kMinCandidate = 1e-3F;
 // Positions that a session remembers. 4096 of width 512 have 5 MiB; a scan of them takes some 20 us
 // for each row of a batch.
 inline constexpr size_t kMaxInstantPositions = 4096;

@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
 #include "inference/gguf/reader.h"
-#include "inference/model/transformer.h"
 #include "inference/tokenizer/tokenizer.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd {
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "inference/engine/sampling_options.h"
-#include "inference/model/transformer.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd {
 

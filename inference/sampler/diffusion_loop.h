@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "inference/model/transformer.h"
 #include "inference/sampler/proposal.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd {
 

@@ -7,8 +7,8 @@
 #include <array>
 #include <cmath>
 
-#include "inference/instant/limits.h"
 #include "inference/kernels/kernel_table.h"
+#include "inference/sampler/limits.h"
 
 namespace ruvd {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "inference/instant/commit_trail.h"
+#include "inference/sampler/commit_trail.h"
 #include "inference/sampler/penalties.h"
 #include "inference/sampler/stability.h"
 #include "inference/sampler/token_choice.h"

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/parallel.h"
-#include "inference/model/attention.h"
+#include "inference/transformer/attention.h"
 
 namespace ruvd::train {
 

@@ -12,8 +12,8 @@
 
 #include "base/parallel.h"
 #include "inference/adapter/bank_weights.h"
+#include "inference/numerics/optimizer.h"
 #include "inference/train/network.h"
-#include "inference/train/optimizer.h"
 
 namespace ruvd::train {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "inference/train/optimizer.h"
+#include "inference/numerics/optimizer.h"
 
 namespace ruvd::train {
 

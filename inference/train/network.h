@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "inference/model/attention.h"
 #include "inference/model/model.h"
+#include "inference/transformer/attention.h"
 
 // What training sees of a transformer: its shape, its frozen weights and where changes may sit. All
 // is generic over the float type T: training runs in float, the gradient tests in double.

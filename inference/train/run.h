@@ -12,11 +12,11 @@
 #include "absl/status/status.h"
 #include "base/bytes.h"
 #include "base/parallel.h"
+#include "inference/numerics/optimizer.h"
 #include "inference/train/change.h"
 #include "inference/train/ewc.h"
 #include "inference/train/losses.h"
 #include "inference/train/network_pass.h"
-#include "inference/train/optimizer.h"
 #include "inference/train/run_state.h"
 
 namespace ruvd::train {

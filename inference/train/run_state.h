@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/bytes.h"
-#include "inference/train/optimizer.h"
+#include "inference/numerics/optimizer.h"
 
 namespace ruvd::train {
 

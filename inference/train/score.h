@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "inference/engine/generation.h"
 #include "inference/evaluate/paired.h"
-#include "inference/model/transformer.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd {
 

@@ -13,9 +13,9 @@
 #include "absl/status/statusor.h"
 #include "inference/adapter/adapter.h"
 #include "inference/adapter/frame.h"
-#include "inference/model/transformer.h"
 #include "inference/train/losses.h"
 #include "inference/train/network.h"
+#include "inference/transformer/transformer.h"
 
 namespace ruvd {
 

@@ -3,8 +3,6 @@
 
 #include "node/actors/deep_actor.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -20,6 +18,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/limits.h"
+#include "node/log/log.h"
 #include "node/reasons.h"
 #include "storage/reasons.h"
 
@@ -172,7 +171,7 @@ class DeepActorCell final : public Actor<DeepMessage> {
       return;
     }
     if (!absl::IsNotFound(text.status())) {
-      spdlog::warn(
+      LogWarning(
           "when the last deep round was cannot be read from {}; the next one is due after "
           "learning.deep_hours from now",
           SchedulePath());
@@ -188,7 +187,7 @@ class DeepActorCell final : public Actor<DeepMessage> {
     const absl::Status kept =
         WriteFileAtomically(SchedulePath(), std::to_string(last_round_ms_), 0600);
     if (!kept.ok()) {
-      spdlog::warn("a restart forgets when the last deep round was: {}", MessageOf(kept));
+      LogWarning("a restart forgets when the last deep round was: {}", MessageOf(kept));
     }
   }
   // A wall clock that is behind the last round, as of a board that has just booted, says nothing:
@@ -263,7 +262,7 @@ class DeepActorCell final : public Actor<DeepMessage> {
     if (piece.result) {
       last_ = piece.result;
       KeepLastRound();
-      spdlog::info(
+      LogInfo(
           "a deep round of {} lesson(s) ended: {}, held-out {:.4f} -> {:.4f} (standard error "
           "{:.4f}), general text {:.4f} -> {:.4f} nats/token",
           piece.result->lessons, DeepOutcomeName(piece.result->outcome),
@@ -273,7 +272,7 @@ class DeepActorCell final : public Actor<DeepMessage> {
     } else if (std::string reason = ReasonOf(piece.status);
                !absl::IsCancelled(piece.status) && (on_demand_ || reason != reported_)) {
       // Once, however often it is tried again.
-      spdlog::error("a deep round failed: {} [{}]", MessageOf(piece.status), reason);
+      LogError("a deep round failed: {} [{}]", MessageOf(piece.status), reason);
       reported_ = std::move(reason);
     }
     for (const ReplyTo<DeepResult>& reply : std::exchange(waiting_, {})) {
@@ -312,10 +311,10 @@ class DeepActorCell final : public Actor<DeepMessage> {
       undone = changes->SetUndone(change->number, options_.services.learning.clock->WallMillis());
     }
     if (undone.ok()) {
-      spdlog::warn("deep@{} was rated worse than what came before it, and is taken back", served);
+      LogWarning("deep@{} was rated worse than what came before it, and is taken back", served);
     } else {
-      spdlog::error("deep@{} was rated worse than what came before it, but stays: {}", served,
-                    MessageOf(undone));
+      LogError("deep@{} was rated worse than what came before it, but stays: {}", served,
+               MessageOf(undone));
     }
   }
 

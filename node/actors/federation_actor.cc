@@ -3,8 +3,6 @@
 
 #include "node/actors/federation_actor.h"
 
-#include <spdlog/spdlog.h>
-
 #include <atomic>
 #include <chrono>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "base/status.h"
 #include "node/actors/gossip_actor.h"
 #include "node/limits.h"
+#include "node/log/log.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
@@ -93,7 +92,7 @@ class FederationActorImpl final : public FederationActor {
   // its supervisor and the dead letter count report.
   void Control(Message message) {
     if (!ref_.TryTell(std::move(message), Priority::kControl).ok()) {
-      spdlog::debug("the federation actor has stopped");
+      LogDebug("the federation actor has stopped");
     }
   }
 

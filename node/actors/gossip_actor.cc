@@ -3,8 +3,6 @@
 
 #include "node/actors/gossip_actor.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -16,21 +14,36 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "federation/reasons.h"
-#include "node/actors/kept_trust.h"
-#include "node/actors/left_items.h"
-#include "node/actors/link_sinks.h"
-#include "node/actors/masked_sharing.h"
-#include "node/actors/own_patterns.h"
-#include "node/actors/own_withdrawals.h"
-#include "node/actors/peer_patterns.h"
-#include "node/actors/release_preview.h"
-#include "node/actors/shared_items.h"
 #include "node/actors/update_rounds.h"
+#include "node/log/log.h"
+#include "node/sharing/kept_trust.h"
+#include "node/sharing/left_items.h"
+#include "node/sharing/link_sinks.h"
+#include "node/sharing/masked_sharing.h"
+#include "node/sharing/own_patterns.h"
+#include "node/sharing/own_withdrawals.h"
+#include "node/sharing/peer_patterns.h"
+#include "node/sharing/release_preview.h"
+#include "node/sharing/shared_items.h"
 #include "privacy/sodium.h"
 #include "ruvd/federation/v1/federation.pb.h"
 
 namespace ruvd {
 namespace {
+
+// `own` outlives what the result makes.
+MaskedSharingOptions MaskedOptionsOf(const FederationActorOptions& options,
+                                     const OwnPatterns& own) {
+  return {.period = options.masked_period,
+          .cluster = ClusterIdOf(options.gossip.certificate.issuer),
+          .self = options.key->id(),
+          .layout = options.model->layout(),
+          .next_update = [&own](Instant now) { return own.NextDelta(ConsentTier::kMasked, now); },
+          .release = options.release,
+          .consents = options.consents,
+          .file = options.masked_means,
+          .random = SecureRandomBytes};
+}
 
 using Message = GossipMessage;
 
@@ -216,13 +229,13 @@ class GossipActor final : public Actor<Message> {
       return absl::OkStatus();
     }
     if (const absl::Status allowed = options_.release->CheckTier(record->tier); !allowed.ok()) {
-      spdlog::error("sharing stays off: {} [{}]", MessageOf(allowed), ReasonOf(allowed));
+      LogError("sharing stays off: {} [{}]", MessageOf(allowed), ReasonOf(allowed));
       return absl::OkStatus();
     }
     absl::StatusOr<Actions> actions = core_->SetConsent(*record, Now());
     if (!actions.ok()) {
-      spdlog::error("the stored consent is not this node's own, sharing stays off: {}",
-                    MessageOf(actions.status()));
+      LogError("the stored consent is not this node's own, sharing stays off: {}",
+               MessageOf(actions.status()));
       return absl::OkStatus();
     }
     consent_since_ms_ = record->since_ms;
@@ -255,11 +268,11 @@ class GossipActor final : public Actor<Message> {
         LogFailure("an item could not be deleted", options_.items->Delete(dropped->id));
         deltas_changed |= dropped->kind == ItemKind::kAdapterDelta;  // it has no say any more
       } else if (auto* refused = std::get_if<MessageRefused>(&action)) {
-        spdlog::warn("refused on link {}: {} [{}]", refused->link, MessageOf(refused->status),
-                     ReasonOf(refused->status));
+        LogWarning("refused on link {}: {} [{}]", refused->link, MessageOf(refused->status),
+                   ReasonOf(refused->status));
       } else if (auto* member = std::get_if<MemberChanged>(&action)) {
-        spdlog::info("member {} {} at {}", member->member.name,
-                     MemberStateName(member->member.state), member->member.address);
+        LogInfo("member {} {} at {}", member->member.name, MemberStateName(member->member.state),
+                member->member.address);
       } else if (auto* revoked = std::get_if<RevocationsChanged>(&action)) {
         trust_.Keep(revoked->list);
         ExcludeExpelled();
@@ -449,7 +462,7 @@ class GossipActor final : public Actor<Message> {
   }
   static void LogFailure(std::string_view what, const absl::Status& status) {
     if (!status.ok()) {
-      spdlog::error("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
+      LogError("{}: {} [{}]", what, MessageOf(status), ReasonOf(status));
     }
   }
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <variant>
 
-#include "federation/actions.h"
+#include "federation/events/actions.h"
 #include "federation/link/link_channel.h"
-#include "node/actor/actor.h"
-#include "node/actor/ask.h"
-#include "node/actors/federation.h"
 #include "node/actors/federation_actor.h"
+#include "node/runtime/actor.h"
+#include "node/runtime/ask.h"
+#include "node/sharing/federation.h"
 #include "storage/patterns/pattern.h"
 
 namespace ruvd {

@@ -12,9 +12,9 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/actors/compute_round.h"
-#include "node/actors/score_task.h"
 #include "node/limits.h"
+#include "node/serving/compute_round.h"
+#include "node/serving/score_task.h"
 #include "privacy/sodium.h"
 
 namespace ruvd {

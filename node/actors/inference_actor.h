@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "base/executor.h"
-#include "node/actor/actor_system.h"
-#include "node/actors/generation_task.h"
-#include "node/actors/inference.h"
 #include "node/metrics/metrics.h"
+#include "node/runtime/actor_system.h"
+#include "node/serving/generation_task.h"
+#include "node/serving/inference.h"
 
 namespace ruvd {
 

@@ -3,8 +3,6 @@
 
 #include "node/actors/learning_actor.h"
 
-#include <spdlog/spdlog.h>
-
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -16,14 +14,15 @@
 #include "base/bytes.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/actors/feedback_intake.h"
-#include "node/actors/learning_undo.h"
-#include "node/actors/lesson_clusters.h"
 #include "node/actors/round_answers.h"
 #include "node/actors/round_waiters.h"
-#include "node/actors/served_adapters.h"
+#include "node/learning/feedback_intake.h"
+#include "node/learning/learning_undo.h"
+#include "node/learning/lesson_clusters.h"
 #include "node/limits.h"
+#include "node/log/log.h"
 #include "node/reasons.h"
+#include "node/serving/served_adapters.h"
 
 namespace ruvd {
 namespace {
@@ -298,7 +297,7 @@ absl::Status BackgroundActor::On(PauseMessage& message, Context& context) {
   if (options_.router != nullptr) {
     options_.router->SetLearning(learning());
   }
-  spdlog::info("learning is {}", message.paused ? "paused" : "resumed");
+  LogInfo("learning is {}", message.paused ? "paused" : "resumed");
   message.reply.Send(StatusNow());
   return fresh_.empty() ? absl::OkStatus() : MaybeStartRound(context);
 }
@@ -411,15 +410,15 @@ absl::Status BackgroundActor::StartRound(Context& context) {
 
 void BackgroundActor::Report(const BackgroundRound& round) const {
   if (!round.status.ok() && !absl::IsCancelled(round.status)) {
-    spdlog::error("a round of learning ended early: {} [{}]", MessageOf(round.status),
-                  ReasonOf(round.status));
+    LogError("a round of learning ended early: {} [{}]", MessageOf(round.status),
+             ReasonOf(round.status));
   }
   for (const LearnedPattern& pattern : round.patterns) {
     if (pattern.change) {
       options_.on_pattern(pattern.id);
     } else if (pattern.outcome == RoundOutcome::kFailed && !absl::IsCancelled(pattern.failure)) {
-      spdlog::error("{} lesson(s) wait for the next round: {} [{}]", pattern.responses.size(),
-                    MessageOf(pattern.failure), ReasonOf(pattern.failure));
+      LogError("{} lesson(s) wait for the next round: {} [{}]", pattern.responses.size(),
+               MessageOf(pattern.failure), ReasonOf(pattern.failure));
     }
   }
   for (const MergedPattern& merged : round.merged) {

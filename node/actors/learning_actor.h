@@ -8,13 +8,13 @@
 #include <string>
 
 #include "base/executor.h"
-#include "node/actor/actor_system.h"
-#include "node/actors/background_round.h"
-#include "node/actors/instant_loop.h"
-#include "node/actors/learning.h"
-#include "node/actors/pattern_graph.h"
-#include "node/actors/router_learner.h"
+#include "node/learning/background_round.h"
+#include "node/learning/learning.h"
+#include "node/learning/router_learner.h"
 #include "node/metrics/metrics.h"
+#include "node/runtime/actor_system.h"
+#include "node/serving/instant_loop.h"
+#include "node/serving/pattern_graph.h"
 #include "storage/changes/answer_store.h"
 #include "storage/witness/witness_log.h"
 

@@ -3,8 +3,6 @@
 
 #include "node/actors/maintenance_actor.h"
 
-#include <spdlog/spdlog.h>
-
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -14,6 +12,7 @@
 
 #include "base/status.h"
 #include "node/limits.h"
+#include "node/log/log.h"
 
 namespace ruvd {
 namespace {
@@ -73,16 +72,16 @@ class PatternReport {
     const uint64_t expired = stats.expired - (looked_at_ ? expired_ : 0);
     const uint64_t evicted = stats.evicted - (looked_at_ ? evicted_ : 0);
     if (expired + evicted > 0) {
-      spdlog::info("patterns removed: {} expired, {} evicted above storage.patterns = {}", expired,
-                   evicted, stats.capacity);
+      LogInfo("patterns removed: {} expired, {} evicted above storage.patterns = {}", expired,
+              evicted, stats.capacity);
     }
     if (stats.damaged > damaged_) {
-      spdlog::warn("{} patterns have damaged rows and are left out; `ruvd store verify` names them",
-                   stats.damaged);
+      LogWarning("{} patterns have damaged rows and are left out; `ruvd store verify` names them",
+                 stats.damaged);
     }
     if (!stats.checkpoint.problem.empty() && stats.checkpoint.problem != problem_) {
-      spdlog::warn("the graph of the patterns: {}; the next start links them anew",
-                   stats.checkpoint.problem);
+      LogWarning("the graph of the patterns: {}; the next start links them anew",
+                 stats.checkpoint.problem);
     }
     looked_at_ = now;
     expired_ = stats.expired;
@@ -136,7 +135,7 @@ class MaintenanceActor final : public Actor<MaintenanceMessage> {
   static void Report(std::string_view what, const absl::Status& status, std::string* reported) {
     const std::string reason = ReasonOf(status);
     if (!status.ok() && reason != *reported) {
-      spdlog::warn("{}: {} [{}]", what, MessageOf(status), reason);
+      LogWarning("{}: {} [{}]", what, MessageOf(status), reason);
       *reported = reason;
     } else if (status.ok()) {
       reported->clear();

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "node/actors/background_round.h"
-#include "node/actors/learning.h"
+#include "node/learning/background_round.h"
+#include "node/learning/learning.h"
 
 namespace ruvd {
 

@@ -9,11 +9,11 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "node/actor/ask.h"
-#include "node/actors/background_round.h"
-#include "node/actors/feedback_intake.h"
-#include "node/actors/learning.h"
-#include "node/actors/router_learner.h"
+#include "node/learning/background_round.h"
+#include "node/learning/feedback_intake.h"
+#include "node/learning/learning.h"
+#include "node/learning/router_learner.h"
+#include "node/runtime/ask.h"
 
 namespace ruvd {
 

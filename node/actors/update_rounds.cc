@@ -3,12 +3,11 @@
 
 #include "node/actors/update_rounds.h"
 
-#include <spdlog/spdlog.h>
-
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "node/log/log.h"
 
 namespace ruvd {
 
@@ -30,8 +29,8 @@ void UpdateRounds::Run(Context& context) {
   }
   if (std::exchange(stale_, false)) {
     if (const absl::Status begun = options_.model->Forget(); !begun.ok()) {
-      spdlog::error("the global adapter could not begin anew: {} [{}]", MessageOf(begun),
-                    ReasonOf(begun));
+      LogError("the global adapter could not begin anew: {} [{}]", MessageOf(begun),
+               ReasonOf(begun));
     }
   }
   std::vector<Item> newest = source_.newest();
@@ -58,8 +57,7 @@ void UpdateRounds::Run(Context& context) {
       });
   running_ = started.ok();
   if (!started.ok()) {
-    spdlog::error("a round of updates did not start: {} [{}]", MessageOf(started),
-                  ReasonOf(started));
+    LogError("a round of updates did not start: {} [{}]", MessageOf(started), ReasonOf(started));
   }
 }
 
@@ -77,8 +75,8 @@ void UpdateRounds::End(absl::StatusOr<FederatedOutcome>& outcome, Context& conte
     return;  // the node stops, or a deep round needs the memory
   }
   if (!outcome.ok()) {
-    spdlog::error("the updates of the cluster could not be combined: {} [{}]",
-                  MessageOf(outcome.status()), ReasonOf(outcome.status()));
+    LogError("the updates of the cluster could not be combined: {} [{}]",
+             MessageOf(outcome.status()), ReasonOf(outcome.status()));
   }
   if (outcome.ok() && !stale_) {
     Serve(outcome->adapter);
@@ -103,8 +101,7 @@ void UpdateRounds::BeginAnew(const NodeId& without) {
   stale_ = true;
   options_.model->Distrust();
   Serve(nullptr);
-  spdlog::info("the global adapter is made anew without an update of {}",
-               ToHex(without).substr(0, 16));
+  LogInfo("the global adapter is made anew without an update of {}", ToHex(without).substr(0, 16));
 }
 
 void UpdateRounds::Serve(const std::shared_ptr<const Talora>& adapter) {

@@ -11,12 +11,12 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "federation/gossip/item.h"
-#include "node/actor/actor.h"
-#include "node/actors/federated_model.h"
+#include "federation/events/item.h"
 #include "node/actors/federation_actor.h"
 #include "node/actors/gossip_actor.h"
-#include "node/actors/withdrawal_pauses.h"
+#include "node/runtime/actor.h"
+#include "node/sharing/federated_model.h"
+#include "node/sharing/withdrawal_pauses.h"
 
 namespace ruvd {
 

@@ -3,8 +3,6 @@
 
 #include "node/actors/witness_actor.h"
 
-#include <spdlog/spdlog.h>
-
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -19,6 +17,7 @@
 #include "base/status.h"
 #include "base/steady_time.h"
 #include "node/limits.h"
+#include "node/log/log.h"
 
 namespace ruvd {
 namespace {
@@ -137,7 +136,7 @@ class WitnessActor final : public Actor<WitnessMessage> {
   bool ClockTrusted() {
     const bool trusted = wall_.Trusted();
     if (wall_.step_ms() != 0) {
-      spdlog::warn(
+      LogWarning(
           "the wall clock stepped by {} s; nothing expires by its age until it has been steady for "
           "{} minutes",
           wall_.step_ms() / 1000,
@@ -151,8 +150,8 @@ class WitnessActor final : public Actor<WitnessMessage> {
   void Report(Source source, const absl::Status& status) {
     std::string reason = ReasonOf(status);
     if (!status.ok() && reason != reported_[source]) {
-      spdlog::warn("what requests did is not stored or not removed: {} [{}]", MessageOf(status),
-                   reason);
+      LogWarning("what requests did is not stored or not removed: {} [{}]", MessageOf(status),
+                 reason);
     }
     reported_[source] = status.ok() ? "" : std::move(reason);
   }
@@ -160,7 +159,7 @@ class WitnessActor final : public Actor<WitnessMessage> {
   void ReportUnfit() {
     const uint64_t unfit = options_.log->counts().unfit;
     if (unfit > 0 && reported_unfit_ == 0) {
-      spdlog::warn(
+      LogWarning(
           "{} records of requests were not fit to be stored and are gone; `ruvd status` "
           "counts on",
           unfit);
@@ -171,7 +170,7 @@ class WitnessActor final : public Actor<WitnessMessage> {
   void ReportCapacity() {
     const uint64_t crowded_out = options_.log->counts().crowded_out;
     if (crowded_out > 0 && reported_crowded_out_ == 0) {
-      spdlog::warn(
+      LogWarning(
           "the records of requests are more than storage.witness_entries: {} left before they "
           "were storage.witness_days old; raise the one or lower the other",
           crowded_out);

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "node/actor/actor_system.h"
-#include "node/actors/erasure_fence.h"
-#include "node/actors/request_trace.h"
+#include "node/runtime/actor_system.h"
+#include "node/serving/erasure_fence.h"
+#include "node/serving/request_trace.h"
 #include "storage/sessions/session_index.h"
 #include "storage/witness/witness_log.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "inference/adapter/talora.h"
-#include "node/actors/adapter_catalog.h"
+#include "node/serving/adapter_catalog.h"
 #include "ruvd/adapter/v1/adapter.pb.h"
 
 namespace ruvd {

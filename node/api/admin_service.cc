@@ -13,17 +13,17 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/folder.h"
 #include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
+#include "node/api/node_status.h"
 #include "node/api/query_lane.h"
 #include "node/api/release_messages.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
-#include "node/cli/identity.h"
 #include "node/limits.h"
 #include "node/reasons.h"
-#include "node/status.h"
 #include "ruvd/admin/v1/admin.grpc.pb.h"
 #include "storage/erasure/user_erasure.h"
 

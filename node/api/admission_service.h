@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "base/executor.h"
-#include "node/admission_office.h"
-#include "node/api/link_tls.h"
+#include "node/admission/admission_office.h"
+#include "node/transport/link_tls.h"
 
 namespace ruvd {
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "node/api/api_tokens.h"
+#include "node/transport/api_tokens.h"
 
 namespace ruvd {
 

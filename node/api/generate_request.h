@@ -4,7 +4,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "node/actors/inference.h"
+#include "node/serving/inference.h"
 #include "ruvd/inference/v1/inference.pb.h"
 
 namespace ruvd {

@@ -11,7 +11,7 @@
 
 #include "base/mutex.h"
 #include "inference/tokenizer/tokenizer.h"
-#include "node/actors/inference.h"
+#include "node/serving/inference.h"
 #include "ruvd/inference/v1/inference.grpc.pb.h"
 
 namespace ruvd {

@@ -100,6 +100,7 @@ void WriteDeepResult(const DeepResult& result, learning::v1::RunDeepResponse* me
   message->set_lessons(result.lessons);
   message->set_held_back_lessons(result.held_back);
   message->set_steps(result.steps);
+  message->set_least_lessons(result.least_lessons);
   message->set_resumed_at(result.resumed_at);
   message->set_held_out_loss_before(result.held_out_before);
   message->set_held_out_loss_after(result.held_out_after);

@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-#include "node/actors/deep_actor.h"
-#include "node/actors/learning.h"
+#include "node/learning/deep.h"
+#include "node/learning/learning.h"
 #include "ruvd/learning/v1/learning.pb.h"
 #include "storage/trajectories/trajectory_store.h"
 

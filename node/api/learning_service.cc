@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "node/actors/lesson_clusters.h"
 #include "node/api/learning_messages.h"
 #include "node/api/messages.h"
 #include "node/api/query_lane.h"
 #include "node/api/rpc_status.h"
 #include "node/api/services.h"
+#include "node/learning/lesson_clusters.h"
 #include "node/limits.h"
 #include "ruvd/learning/v1/learning.grpc.pb.h"
 

@@ -5,7 +5,6 @@
 
 #include <grpc/support/time.h>
 #include <grpcpp/alarm.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <deque>
@@ -15,8 +14,9 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "node/api/callback_queue.h"
 #include "node/limits.h"
+#include "node/log/log.h"
+#include "node/transport/callback_queue.h"
 #include "ruvd/federation/v1/federation.grpc.pb.h"
 
 namespace ruvd {
@@ -363,12 +363,12 @@ struct LinkDialer::State {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (!closed && !linked && silent.size() < kMaxSilentAddresses &&
         silent.insert(address).second) {
-      spdlog::warn(
+      LogWarning(
           "no node answers at {}: {}; this node goes on trying. Check federation.seeds here, "
           "federation.listen there, and that federation.tls is the same on both nodes",
           address, failure.error_message());
     } else {
-      spdlog::debug("no link to {}: {}", address, failure.error_message());
+      LogDebug("no link to {}: {}", address, failure.error_message());
     }
   }
 };

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "node/actors/federation.h"
-#include "node/api/link_tls.h"
+#include "node/sharing/federation.h"
+#include "node/transport/link_tls.h"
 
 namespace ruvd {
 

@@ -13,8 +13,8 @@
 #include "base/shown.h"
 #include "base/status.h"
 #include "inference/tokenizer/utf8_assembler.h"
-#include "node/actors/adapter_catalog.h"
 #include "node/limits.h"
+#include "node/serving/adapter_catalog.h"
 
 namespace ruvd {
 namespace {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "node/actors/pattern_payload.h"
 #include "node/api/messages.h"
 #include "node/api/pattern_feed.h"
 #include "node/api/pattern_messages.h"
@@ -16,6 +15,7 @@
 #include "node/api/services.h"
 #include "node/api/synced_answers.h"
 #include "node/limits.h"
+#include "node/serving/pattern_payload.h"
 #include "ruvd/pattern/v1/pattern.grpc.pb.h"
 
 namespace ruvd {

@@ -14,9 +14,9 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/adapter/bank.h"
-#include "node/actors/pattern_payload.h"
 #include "node/api/messages.h"
 #include "node/limits.h"
+#include "node/serving/pattern_payload.h"
 #include "privacy/sodium.h"
 
 namespace ruvd {

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "inference/model/model.h"
-#include "node/actors/pattern_payload.h"
+#include "node/serving/pattern_payload.h"
 #include "privacy/identity/node_key.h"
 #include "ruvd/pattern/v1/pattern.pb.h"
 #include "storage/patterns/pattern_store.h"

@@ -11,8 +11,8 @@
 
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/api/callback_queue.h"
 #include "node/limits.h"
+#include "node/transport/callback_queue.h"
 
 namespace ruvd {
 namespace {

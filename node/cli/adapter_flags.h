@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "node/cli/command.h"
+#include "node/terminal/command.h"
 #include "ruvd/inference/v1/inference.pb.h"
 
 namespace ruvd {

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "base/status.h"
-#include "node/cli/client.h"
-#include "node/cli/command.h"
-#include "node/cli/output.h"
 #include "node/cli/release_fields.h"
 #include "node/cli/sharing_tier.h"
-#include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
+#include "node/client/client.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
 
 namespace ruvd {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "node/cli/command.h"
+#include "node/terminal/command.h"
 #include "ruvd/inference/v1/inference.pb.h"
 
 namespace ruvd {

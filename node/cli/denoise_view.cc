@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-#include "node/cli/terminal.h"
+#include "node/terminal/terminal.h"
 
 namespace ruvd {
 namespace {

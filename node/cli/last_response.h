@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "node/cli/command.h"
+#include "node/terminal/command.h"
 
 namespace ruvd {
 

@@ -13,14 +13,12 @@
 
 #include "base/file.h"
 #include "base/status.h"
-#include "node/actors/deep_round.h"
-#include "node/cli/client.h"
-#include "node/cli/command.h"
-#include "node/cli/convert_verb.h"
-#include "node/cli/output.h"
-#include "node/cli/period.h"
-#include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
+#include "node/client/client.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/period.h"
+#include "node/terminal/terminal.h"
 
 namespace ruvd {
 namespace {
@@ -161,11 +159,11 @@ absl::Status RunDeep(CommandContext& context) {
     context.out << ToJsonLine(response);
     return absl::OkStatus();
   }
-  if (response.steps() == 0 && response.outcome() == DeepOutcomeName(DeepOutcome::kTooFewLessons)) {
+  if (response.steps() == 0 && response.outcome() == "too_few_lessons") {
     context.out << fmt::format(
         "too few lessons: a deep round needs {} completions that were rated well, accepted or "
         "corrected; `ruvd learn export` lists those there are\n",
-        DeepOptions().least_lessons);
+        response.least_lessons());
     return absl::OkStatus();
   }
   context.out << fmt::format(
@@ -256,7 +254,6 @@ void AddLearningVerbs(VerbTable& verbs) {
            "Completions that teach something, one line of JSON each",
            [path](CommandContext& c) { return Export(c, *path); })
       .add_option("--out", *path, "A file instead of the standard output; it holds users' words");
-  AddConvertVerb(verbs);
 }
 
 }  // namespace ruvd

@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "node/cli/command.h"
-#include "node/cli/period.h"
 #include "node/cli/sharing_tier.h"
+#include "node/terminal/command.h"
+#include "node/terminal/period.h"
 
 namespace ruvd {
 

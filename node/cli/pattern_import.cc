@@ -19,13 +19,14 @@
 #include "base/mutex.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/cli/busy.h"
-#include "node/cli/client.h"
 #include "node/cli/limits.h"
-#include "node/cli/output.h"
 #include "node/cli/pattern_file.h"
-#include "node/cli/rpc_error.h"
-#include "node/cli/terminal.h"
+#include "node/client/busy.h"
+#include "node/client/client.h"
+#include "node/client/limits.h"
+#include "node/client/rpc_error.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
 
 namespace ruvd {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "node/cli/command.h"
+#include "node/terminal/command.h"
 
 namespace ruvd {
 

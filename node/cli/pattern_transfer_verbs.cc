@@ -14,15 +14,15 @@
 #include "base/file.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "node/cli/busy.h"
-#include "node/cli/client.h"
-#include "node/cli/command.h"
-#include "node/cli/output.h"
 #include "node/cli/pattern_file.h"
 #include "node/cli/pattern_flags.h"
 #include "node/cli/pattern_import.h"
-#include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
+#include "node/client/busy.h"
+#include "node/client/client.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
 
 namespace ruvd {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "node/cli/command.h"
+#include "node/terminal/command.h"
 
 namespace ruvd {
 

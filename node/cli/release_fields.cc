@@ -10,7 +10,7 @@
 #include <cmath>
 #include <ctime>
 
-#include "node/cli/terminal.h"
+#include "node/terminal/terminal.h"
 
 namespace ruvd {
 namespace {

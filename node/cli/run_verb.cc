@@ -12,15 +12,15 @@
 #include "inference/sampler/sampler_kind.h"
 #include "inference/tokenizer/chat_template.h"
 #include "node/cli/adapter_flags.h"
-#include "node/cli/client.h"
-#include "node/cli/command.h"
 #include "node/cli/decoding_mode.h"
 #include "node/cli/denoise_view.h"
 #include "node/cli/last_response.h"
 #include "node/cli/limits.h"
-#include "node/cli/output.h"
 #include "node/cli/prompt_syntax.h"
 #include "node/cli/verbs.h"
+#include "node/client/client.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
 
 namespace ruvd {
 namespace {

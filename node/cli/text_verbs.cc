@@ -7,12 +7,12 @@
 
 #include "base/status.h"
 #include "node/cli/adapter_flags.h"
-#include "node/cli/client.h"
-#include "node/cli/command.h"
 #include "node/cli/decoding_mode.h"
-#include "node/cli/output.h"
-#include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
+#include "node/client/client.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
 
 namespace ruvd {
 namespace {

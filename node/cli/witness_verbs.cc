@@ -9,12 +9,12 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "node/cli/client.h"
-#include "node/cli/command.h"
-#include "node/cli/output.h"
-#include "node/cli/period.h"
-#include "node/cli/terminal.h"
 #include "node/cli/verbs.h"
+#include "node/client/client.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/period.h"
+#include "node/terminal/terminal.h"
 
 namespace ruvd {
 namespace {

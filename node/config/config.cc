@@ -8,12 +8,12 @@
 #include <algorithm>
 
 #include "absl/strings/str_replace.h"
+#include "base/closest.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/reasons.h"
 #include "base/status.h"
 #include "node/config/address.h"
-#include "node/config/closest.h"
 #include "node/config/keys.h"
 #include "node/config/toml.h"
 

@@ -57,8 +57,8 @@ Files One(const std::string& path, const std::string& text) {
 }
 
 TEST(RuleFloors, DetectsUpwardAndSidewaysIncludes) {
-  EXPECT_THAT(CheckFloors(One("base/a.cc", "#include \"node/node.h\"\n")),
-              ElementsAre(HasSubstr("base may not include node/node.h")));
+  EXPECT_THAT(CheckFloors(One("base/a.cc", "#include \"node/process/node.h\"\n")),
+              ElementsAre(HasSubstr("base may not include node/process/node.h")));
   EXPECT_EQ(CheckFloors(One("inference/a.h", "#include \"storage/db/db.h\"\n")).size(), 1u);
   EXPECT_EQ(CheckFloors(One("storage/a.h", "  # include \"inference/x.h\" // why\n")).size(), 1u);
   EXPECT_EQ(CheckFloors(One("privacy/a.h", "#include \"federation/x.h\"\n")).size(), 1u);
@@ -72,8 +72,8 @@ TEST(RuleFloors, AllowsDownwardOwnAndTestIncludes) {
                            {"node/a.cc", "#include \"storage/db/db.h\"\n#include \"node/b.h\"\n"},
                            {"inference/a.cc", "#include \"ruvd/inference/v1/inference.pb.h\"\n"},
                            {"node/actor/a.cc", "#include \"base/b.h\"\n"},
-                           {"tests/base/a.cc", "#include \"node/node.h\"\n"},
-                           {"base/a.cc", "#include <node/node.h>\n"}}),
+                           {"tests/base/a.cc", "#include \"node/process/node.h\"\n"},
+                           {"base/a.cc", "#include <node/process/node.h>\n"}}),
               IsEmpty());
 }
 

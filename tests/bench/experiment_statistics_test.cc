@@ -25,7 +25,7 @@
 #include "bench/experiments/routing_judge.h"
 #include "bench/experiments/serving_gate.h"
 #include "bench/experiments/sessions.h"
-#include "inference/model/cpu_transformer.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd::bench {

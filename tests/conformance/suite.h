@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "inference/model/model.h"
-#include "inference/model/transformer.h"
+#include "inference/transformer/transformer.h"
 #include "tests/conformance/report.h"
 
 namespace ruvd::conformance {

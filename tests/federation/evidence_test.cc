@@ -3,7 +3,7 @@
 
 // A member that signs two messages under one number is kept out by everybody, and nobody else is.
 
-#include "federation/gossip/evidence.h"
+#include "federation/membership/evidence.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

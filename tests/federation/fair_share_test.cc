@@ -3,7 +3,7 @@
 
 // One peer cannot take all of what a node has for its peers.
 
-#include "federation/gossip/fair_share.h"
+#include "federation/events/fair_share.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "federation/gossip_core.h"
+#include "federation/core/gossip_core.h"
 #include "privacy/identity/admission.h"
 
 namespace ruvd::test {

@@ -3,7 +3,7 @@
 
 // The core as its owner sees it: start, offers, restore, goodbye.
 
-#include "federation/gossip_core.h"
+#include "federation/core/gossip_core.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

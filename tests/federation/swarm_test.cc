@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "base/reasons.h"
+#include "federation/events/outbox.h"
 #include "federation/limits.h"
 #include "federation/local_node.h"
 #include "federation/membership/suspicion.h"
-#include "federation/outbox.h"
 #include "federation/sealer.h"
 #include "ruvd/federation/v1/federation.pb.h"
 #include "tests/federation/fixture.h"

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "base/status.h"
+#include "federation/core/gossip_core.h"
+#include "federation/events/outbox.h"
 #include "federation/gossip/manifest.h"
 #include "federation/gossip/merkle.h"
-#include "federation/gossip_core.h"
 #include "federation/link/handshake.h"
 #include "federation/local_node.h"
-#include "federation/outbox.h"
 #include "federation/sealer.h"
 #include "ruvd/federation/v1/federation.pb.h"
 #include "tests/federation/fixture.h"

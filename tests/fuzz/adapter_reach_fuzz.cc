@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "node/actors/adapter_reach.h"
+#include "node/serving/adapter_reach.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto reach = ruvd::DecodeAdapterReach({data, size}); reach.ok()) {

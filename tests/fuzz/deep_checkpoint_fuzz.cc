@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "node/actors/deep_checkpoint.h"
+#include "node/learning/deep_checkpoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto checkpoint = ruvd::DecodeDeepCheckpoint({data, size}); checkpoint.ok()) {

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "node/actors/deep_memory.h"
+#include "node/learning/deep_memory.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto memory = ruvd::DecodeDeepMemory({data, size}); memory.ok()) {

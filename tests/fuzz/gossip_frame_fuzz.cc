@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "federation/gossip_core.h"
+#include "federation/core/gossip_core.h"
 #include "federation/limits.h"
 #include "federation/link/handshake.h"
 #include "federation/local_node.h"

@@ -8,8 +8,8 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "node/actors/request_router.h"
-#include "node/actors/router_files.h"
+#include "node/serving/request_router.h"
+#include "node/serving/router_files.h"
 
 // Bytes behind which the router's checksum stands are refused, or are what is written again; a node
 // takes the router or refuses it.

@@ -15,7 +15,7 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
-#include "inference/model/attention.h"
+#include "inference/transformer/attention.h"
 #include "tests/inference/kv_tokens.h"
 
 namespace ruvd {

@@ -13,8 +13,8 @@
 
 #include "base/parallel.h"
 #include "inference/engine/generation.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/sampler/distribution.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd::test {

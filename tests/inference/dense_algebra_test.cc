@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "inference/adapter/dense.h"
-#include "inference/adapter/orthonormal.h"
+#include "inference/numerics/dense.h"
+#include "inference/numerics/orthonormal.h"
 
 namespace ruvd {
 namespace {

@@ -17,8 +17,8 @@
 #include "inference/evaluate/evaluate.h"
 #include "inference/evaluate/limits.h"
 #include "inference/evaluate/text_documents.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/train/score.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/test_vocabulary.h"
 #include "tests/inference/tiny_model.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/sampler/distribution.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "inference/adapter/frame_estimate.h"
+#include "inference/train/frame_estimate.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_kinds.h"
-#include "inference/adapter/dense.h"
+#include "inference/numerics/dense.h"
 #include "inference/train/losses.h"
 #include "inference/train/model_weights.h"
 #include "inference/train/network_pass.h"

@@ -14,7 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_kinds.h"
-#include "inference/adapter/dense.h"
+#include "inference/numerics/dense.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd {

@@ -13,7 +13,7 @@
 #include "base/parallel.h"
 #include "inference/engine/completion_text.h"
 #include "inference/engine/generation.h"
-#include "inference/model/cpu_transformer.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/end_of_turn_model.h"
 #include "tests/inference/finished_generation.h"
 

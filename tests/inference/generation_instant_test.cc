@@ -14,7 +14,7 @@
 #include "inference/engine/step_together.h"
 #include "inference/instant/lessons.h"
 #include "inference/instant/limits.h"
-#include "inference/model/cpu_transformer.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/end_of_turn_model.h"
 #include "tests/inference/finished_generation.h"
 #include "tests/inference/text_model.h"

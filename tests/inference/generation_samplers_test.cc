@@ -14,7 +14,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/engine/generation.h"
-#include "inference/model/cpu_transformer.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/finished_generation.h"
 #include "tests/inference/text_model.h"
 

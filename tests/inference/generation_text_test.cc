@@ -10,8 +10,8 @@
 
 #include "inference/engine/completion_text.h"
 #include "inference/engine/generation.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/train/trainer.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "inference/engine/generation.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/retrieval/denoising_guided.h"
 #include "inference/sampler/distribution.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/finished_generation.h"
 #include "tests/inference/random_adapter.h"
 

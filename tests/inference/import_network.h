@@ -19,8 +19,8 @@
 #include "inference/gguf/quantize.h"
 #include "inference/gguf/reader.h"
 #include "inference/import/import.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/model/model.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/hf_folder.h"
 #include "tests/inference/tiny_model.h"
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "inference/instant/commit_trail.h"
 #include "inference/instant/lessons.h"
 #include "inference/instant/limits.h"
+#include "inference/sampler/commit_trail.h"
 
 namespace ruvd {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/parallel.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/model/cpu_transformer.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/model_file.h"
 #include "tests/inference/tiny_model.h"
 

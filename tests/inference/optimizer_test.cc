@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "inference/train/optimizer.h"
+#include "inference/numerics/optimizer.h"
 
 #include <gtest/gtest.h>
 

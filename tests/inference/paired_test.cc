@@ -12,8 +12,8 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/train/score.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd {

@@ -13,7 +13,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/engine/step_together.h"
-#include "inference/model/cpu_transformer.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "inference/cache/prefix_tree.h"
+#include "inference/prefix/prefix_tree.h"
 
 #include <gtest/gtest.h>
 

@@ -15,8 +15,8 @@
 #include "base/random.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/sampler/diffusion_loop.h"
+#include "inference/transformer/cpu_transformer.h"
 
 namespace ruvd {
 namespace {

@@ -16,8 +16,8 @@
 #include "base/parallel.h"
 #include "base/reasons.h"
 #include "inference/evaluate/nelbo.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/train/score.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/tiny_model.h"
 
 namespace ruvd {

@@ -12,9 +12,9 @@
 
 #include "base/status.h"
 #include "inference/adapter/talora.h"
-#include "inference/cache/prefix_tree.h"
 #include "inference/engine/generation.h"
-#include "inference/model/cpu_transformer.h"
+#include "inference/prefix/prefix_tree.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/cache_free_decode.h"
 #include "tests/inference/finished_generation.h"
 #include "tests/inference/talora_fixture.h"

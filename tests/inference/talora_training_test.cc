@@ -14,10 +14,10 @@
 #include "base/status.h"
 #include "inference/adapter/adapter_bytes.h"
 #include "inference/evaluate/paired.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/train/adapter_changes.h"
 #include "inference/train/model_weights.h"
 #include "inference/train/run.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/text_model.h"
 
 namespace ruvd::train {

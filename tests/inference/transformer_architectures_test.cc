@@ -9,8 +9,8 @@
 
 #include "base/parallel.h"
 #include "base/reasons.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/model/rope.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/reference_transformer.h"
 #include "tests/inference/tiny_model.h"
 

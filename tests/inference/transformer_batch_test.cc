@@ -11,7 +11,7 @@
 
 #include "base/parallel.h"
 #include "base/reasons.h"
-#include "inference/model/cpu_transformer.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/random_adapter.h"
 #include "tests/inference/tiny_model.h"
 

@@ -15,7 +15,7 @@
 #include "base/parallel.h"
 #include "base/status.h"
 #include "inference/adapter/adapter_file.h"
-#include "inference/model/cpu_transformer.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/tiny_model.h"
 
 namespace ruvd {

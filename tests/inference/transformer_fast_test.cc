@@ -11,7 +11,7 @@
 #include "base/reasons.h"
 #include "base/status.h"
 #include "inference/backend/backend.h"
-#include "inference/model/cpu_transformer.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/random_adapter.h"
 #include "tests/inference/tiny_model.h"
 

@@ -12,9 +12,9 @@
 #include "base/parallel.h"
 #include "base/reasons.h"
 #include "base/status.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/model/limits.h"
 #include "inference/model/linear.h"
+#include "inference/transformer/cpu_transformer.h"
 #include "tests/inference/reference_transformer.h"
 #include "tests/inference/tiny_model.h"
 

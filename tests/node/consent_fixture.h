@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "node/actors/consent_book.h"
+#include "storage/consent/consent_book.h"
 #include "tests/federation/fixture.h"
 
 namespace ruvd {

@@ -17,10 +17,10 @@
 #include "base/status.h"
 #include "federation/daf/adapter_delta.h"
 #include "federation/daf/update_payload.h"
-#include "inference/model/cpu_transformer.h"
 #include "inference/train/trainer.h"
-#include "node/actors/federated_model.h"
-#include "node/actors/general_text.h"
+#include "inference/transformer/cpu_transformer.h"
+#include "node/learning/general_text.h"
+#include "node/sharing/federated_model.h"
 #include "tests/node/database_fixture.h"
 #include "tests/node/node_fixture.h"
 

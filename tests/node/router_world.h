@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "node/actors/request_router.h"
+#include "node/serving/request_router.h"
 #include "storage/trajectories/trajectory_store.h"
 
 namespace ruvd::test {

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "bench/update_attacks.h"
-#include "federation/actions.h"
-#include "federation/gossip_core.h"
+#include "federation/core/gossip_core.h"
+#include "federation/events/actions.h"
 
 namespace ruvd::test {
 

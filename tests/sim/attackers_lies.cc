@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "federation/events/outbox.h"
 #include "federation/gossip/manifest.h"
 #include "federation/limits.h"
 #include "federation/membership/member_record.h"
-#include "federation/outbox.h"
 #include "ruvd/federation/v1/federation.pb.h"
 #include "tests/federation/fixture.h"
 #include "tests/sim/attackers.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "federation/actions.h"
+#include "federation/events/actions.h"
 #include "tests/sim/event_queue.h"
 #include "tests/sim/histogram.h"
 #include "tests/sim/sim_network.h"

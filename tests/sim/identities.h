@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "federation/gossip_core.h"
+#include "federation/core/gossip_core.h"
 
 namespace ruvd::test {
 

@@ -13,7 +13,7 @@
 #include "bench/update_attacks.h"
 #include "federation/daf/adapter_delta.h"
 #include "federation/daf/aggregation_rule.h"
-#include "federation/gossip/item.h"
+#include "federation/events/item.h"
 
 namespace ruvd::test {
 

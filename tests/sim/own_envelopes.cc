@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/status.h"
+#include "federation/events/outbox.h"
 #include "federation/gossip/merkle.h"
-#include "federation/outbox.h"
 #include "tests/federation/fixture.h"
 
 namespace ruvd::test {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "federation/gossip_core.h"
+#include "federation/core/gossip_core.h"
 #include "privacy/identity/node_key.h"
 
 namespace ruvd::test {

@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
-#include "federation/gossip/item.h"
+#include "federation/events/item.h"
 #include "privacy/consent/consent.h"
 #include "privacy/ledger/ledger_entry.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "federation/actions.h"
+#include "federation/events/actions.h"
 #include "tests/sim/event_queue.h"
 
 namespace ruvd::test {

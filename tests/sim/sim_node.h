@@ -13,7 +13,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "base/random.h"
-#include "federation/gossip_core.h"
+#include "federation/core/gossip_core.h"
 #include "federation/membership/record_set.h"
 #include "tests/sim/adversary.h"
 #include "tests/sim/audit.h"

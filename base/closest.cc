@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "base/closest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace ruvd {
+namespace {
+
+// Keys, flags and verbs are shorter; whoever types more did not mistype one of them.
+constexpr size_t kMaxComparedBytes = 128;
+
+}  // namespace
+
+int EditDistance(std::string_view a, std::string_view b) {
+  a = a.substr(0, kMaxComparedBytes);
+  b = b.substr(0, kMaxComparedBytes);
+  const size_t width = b.size() + 1;
+  std::vector<int> cost((a.size() + 1) * width);
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      int& here = cost[i * width + j];
+      if (i == 0 || j == 0) {
+        here = static_cast<int>(i + j);
+        continue;
+      }
+      const int substitute = cost[(i - 1) * width + j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      here = std::min({cost[(i - 1) * width + j] + 1, cost[i * width + j - 1] + 1, substitute});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        here = std::min(here, cost[(i - 2) * width + j - 2] + 1);
+      }
+    }
+  }
+  return cost.back();
+}
+
+std::string ClosestOf(std::string_view word, std::span<const std::string> candidates) {
+  std::string best;
+  int best_distance = static_cast<int>(std::max<size_t>(2, word.size() / 3)) + 1;
+  for (const std::string& candidate : candidates) {
+    const int distance = EditDistance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string Suggestion(std::string_view word, std::span<const std::string> candidates) {
+  const std::string closest = ClosestOf(word, candidates);
+  return closest.empty() ? std::string() : fmt::format("; did you mean {}?", closest);
+}
+
+}  // namespace ruvd

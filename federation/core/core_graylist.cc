@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Whom GossipCore keeps out: members that are known to have equivocated, and peers whose score fell
+// too low.
+
+#include <memory>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/core/core_state.h"
+#include "federation/limits.h"
+#include "federation/reasons.h"
+#include "privacy/envelope/equivocation.h"
+#include "privacy/reasons.h"
+
+namespace ruvd {
+namespace {
+
+// Whether a peer of this version can check the proof: an earlier one takes messages of masked
+// rounds, and so proofs about them, for what nobody honest sends.
+bool KnowsProof(uint32_t version, const federation::v1::EquivocationProof& proof) {
+  if (version < limits::kVersionWithEvidence || version >= limits::kVersionWithMasking) {
+    return version >= limits::kVersionWithEvidence;
+  }
+  const auto equivocation = Equivocation::Parse(AsBytes(proof.equivocation()));
+  if (!equivocation.ok()) {
+    return false;
+  }
+  const auto masking = [](const std::string& header) {
+    const auto parsed = ParseHeader(AsBytes(header));
+    return !parsed.ok() || parsed->purpose == EnvelopePurpose::kMasking;
+  };
+  return !masking(equivocation->first_header) && !masking(equivocation->second_header);
+}
+
+}  // namespace
+
+void GossipCore::State::CloseGraylisted(Link& link, Instant now) {
+  CloseWithGoaway(link,
+                  Error(absl::StatusCode::kPermissionDenied, reasons::kGraylisted,
+                        "this node takes no links of the member for what it did; see its log"),
+                  now);
+}
+
+bool GossipCore::State::CloseIfGraylisted(LinkId id, Instant now) {
+  const auto found = links.find(id);
+  if (found == links.end() || !found->second.active || !scores.Graylisted(found->second.peer)) {
+    return false;
+  }
+  ++outbox.counters().graylistings;
+  CloseGraylisted(found->second, now);
+  return true;
+}
+
+void GossipCore::State::TickGraylist(Instant now) {
+  scores.Tick(now.now);
+  evidence.Expire(now.wall_ms);
+  RetryEvidence(now);
+}
+
+absl::Status GossipCore::State::OnVersion3Frame(Link& link, const Frame& frame, Instant now) {
+  if (link.version >= limits::kVersionWithEvidence && frame.has_evidence()) {
+    return OnEvidence(link, frame.evidence(), now);
+  }
+  if (link.version >= limits::kVersionWithRevocations && frame.has_revocations()) {
+    return OnRevocations(link, frame.revocations().list(), now);
+  }
+  return OnVersion5Frame(link, frame, now);
+}
+
+absl::Status GossipCore::State::OnEvidence(Link& link, const federation::v1::Evidence& message,
+                                           Instant now) {
+  if (static_cast<size_t>(message.proofs_size()) > limits::kMaxProofsPerFrame) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "frame has {} proofs where {} are allowed; update the sending node",
+                 message.proofs_size(), limits::kMaxProofsPerFrame);
+  }
+  const LinkId from = link.id;
+  absl::Status status;
+  for (const auto& proof : message.proofs()) {
+    if (status.ok()) {
+      status = ApplyEvidence(proof, from, now);
+      if (!links.contains(from)) {
+        return absl::OkStatus();  // it was evidence of the peer itself
+      }
+    }
+    // Those behind the first that met no time were not looked at.
+    const bool sized = proof.equivocation().size() == Equivocation::kBytes &&
+                       proof.certificate().size() == AdmissionCert::kBytes;
+    if (ReasonOf(status) == reasons::kBusy && sized) {
+      federation::v1::EquivocationProof known;  // without fields that this version does not know
+      known.set_equivocation(proof.equivocation());
+      known.set_certificate(proof.certificate());
+      evidence_backlog.Add(from, known);
+    }
+  }
+  // Nothing behind a proof that proves nothing is looked at: each costs three signatures.
+  return status;
+}
+
+absl::Status GossipCore::State::ApplyEvidence(const federation::v1::EquivocationProof& proof,
+                                              LinkId from, Instant now) {
+  NodeId id{};
+  const auto applied = evidence.Apply(proof, now, &id);
+  if (ReasonOf(applied.status()) == reasons::kNodeRevoked) {
+    return absl::OkStatus();  // nobody listens to that member anyway
+  }
+  RETURN_IF_ERROR(applied.status());
+  if (*applied == EvidenceTable::Applied::kKnown) {
+    ++outbox.counters().duplicates;
+  }
+  ActOnEvidence(id, *applied, from, now);
+  return absl::OkStatus();
+}
+
+// At the cost of whoever sent it, as when it came.
+void GossipCore::State::RetryEvidence(Instant now) {
+  for (const LinkId from : evidence_backlog.links()) {
+    certificates.budget().Charge(from, /*awaited=*/false, now.now);
+    while (auto proof = evidence_backlog.Take(from)) {
+      const absl::Status status = ApplyEvidence(*proof, from, now);
+      if (ReasonOf(status) == reasons::kBusy) {
+        evidence_backlog.PutBack(from, *std::move(proof));
+        break;
+      }
+      if (!status.ok()) {
+        evidence_backlog.LinkDown(from);
+        Refuse(links.at(from), status, now);
+      }
+    }
+    certificates.budget().Charge(/*link=*/0, /*awaited=*/false, now.now);
+  }
+}
+
+void GossipCore::State::Convict(const std::vector<Conviction>& convictions, Instant now) {
+  for (const Conviction& conviction : convictions) {
+    const auto applied = evidence.Add(conviction, now);
+    if (applied.ok()) {  // else both messages are over, or their certificate is
+      ActOnEvidence(conviction.equivocation.sender(), *applied, /*except=*/0, now);
+    }
+  }
+}
+
+void GossipCore::State::ActOnEvidence(const NodeId& id, EvidenceTable::Applied applied,
+                                      LinkId except, Instant now) {
+  if (applied == EvidenceTable::Applied::kOwn && !std::exchange(own_evidence_reported, true)) {
+    outbox.Refuse(/*link=*/0,
+                  Error(absl::StatusCode::kFailedPrecondition, reasons::kEquivocation,
+                        "peers can show two messages of this node under one number; its key is in "
+                        "use twice, or its store was put back from a copy: give it a new key"));
+  }
+  if (applied != EvidenceTable::Applied::kNew) {
+    return;
+  }
+  ++outbox.counters().convictions;
+  outbox.Emit(EvidenceChanged{});
+  exchange.Expel(id);
+  Frame frame;
+  *frame.mutable_evidence()->add_proofs() = evidence.ProofOf(id);
+  const auto shared = std::make_shared<const Frame>(std::move(frame));
+  for (const auto& [peer, link] : link_of) {
+    if (link != except && peer != id && KnowsProof(links.at(link).version, evidence.ProofOf(id))) {
+      outbox.Send(link, shared);
+    }
+  }
+  if (Linked(id)) {
+    CloseGraylisted(links.at(link_of.at(id)), now);
+  }
+}
+
+void GossipCore::State::SendEvidence(const Link& link, std::span<const NodeId> about) {
+  if (link.version < limits::kVersionWithEvidence) {
+    return;
+  }
+  Frame frame;
+  for (const NodeId& id : about) {
+    const federation::v1::EquivocationProof proof = evidence.ProofOf(id);
+    if (!KnowsProof(link.version, proof)) {
+      continue;
+    }
+    *frame.mutable_evidence()->add_proofs() = proof;
+    if (static_cast<size_t>(frame.evidence().proofs_size()) == limits::kMaxProofsPerFrame) {
+      outbox.Send(link.id, std::exchange(frame, {}));
+    }
+  }
+  if (frame.evidence().proofs_size() > 0) {
+    outbox.Send(link.id, std::move(frame));
+  }
+}
+
+}  // namespace ruvd

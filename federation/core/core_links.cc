@@ -1,0 +1,453 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Links of GossipCore: opening, frames, closing.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/core/core_state.h"
+#include "federation/limits.h"
+#include "federation/reasons.h"
+#include "privacy/reasons.h"
+
+namespace ruvd {
+namespace {
+
+// How much a refusal counts against the peer: nothing for what an honest one may cause whose clock
+// or configuration is wrong.
+double OffenceOf(const std::string& reason) {
+  const bool innocent = reason == reasons::kModelMismatch || reason == reasons::kFrameMismatch ||
+                        reason == reasons::kUpdateInvalid || reason == reasons::kWrongDimension ||
+                        reason == reasons::kEnvelopeExpired ||
+                        reason == reasons::kCertificateExpired || reason == reasons::kNodeRevoked;
+  return innocent ? 0 : reason == reasons::kReplayed ? limits::kReplayWeight : 1;
+}
+
+// Text of a peer for our logs: printable and short.
+std::string Printable(const std::string& text) {
+  std::string out = text.substr(0, limits::kMaxGoawayText);
+  std::replace_if(out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return out;
+}
+
+bool IsReason(const std::string& text) {
+  return !text.empty() && text.size() < 64 &&
+         std::all_of(
+             text.begin(), text.end(), [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; });
+}
+
+absl::Status IdleLink() {
+  return Error(absl::StatusCode::kUnavailable, reasons::kLinkIdle,
+               "link is not part of the mesh and made room; dial again when there is a need");
+}
+
+}  // namespace
+
+void GossipCore::State::CloseIdle(LinkId id, Instant now) {
+  CloseWithGoaway(links.at(id), IdleLink(), now);
+}
+
+GossipCore::State::Link& GossipCore::State::AddLink(LinkId id, bool dialed,
+                                                    const Handshake::Nonce& nonce,
+                                                    LinkChannel channel, Instant now) {
+  auto handshake = std::make_unique<Handshake>(local, dialed, nonce, std::move(channel));
+  handshake->Announce(AnnouncedRevocations());
+  Link link{
+      .id = id,
+      .dialed_address = "",
+      .handshake = std::move(handshake),
+      .dialed = dialed,
+      .certificate = {},
+      .opened = now.now,
+      .frames = TokenBucket(limits::kFramesPerSecond, limits::kFrameBurst, now.now),
+      .recon = TokenBucket(limits::kReconPerSecond, limits::kReconBurst, now.now),
+      .circuits = TokenBucket(limits::kCircuitsPerSecond, limits::kCircuitBurst, now.now),
+      .strays = TokenBucket(limits::kStrayFramesPerSecond, limits::kStrayFrameBurst, now.now)};
+  link.announced_revocations = certificates.revocations().number;
+  return links.emplace(id, std::move(link)).first->second;
+}
+
+void GossipCore::State::OpenLink(LinkId id, const std::string& dialed_address, LinkChannel channel,
+                                 Instant now) {
+  RUVD_CHECK(id != 0 && !RelayedLinks::IsRelayed(id) && !links.contains(id));
+  const bool dialed = !dialed_address.empty();
+  if (dialed) {
+    dialer.OnOpened(dialed_address);
+  }
+  Handshake::Nonce nonce{};
+  sealer.FillRandom(nonce);
+  const bool room = links.size() < limits::kMaxLinks || MakeRoomForLink(now);
+  Link& kept = AddLink(id, dialed, nonce, std::move(channel), now);
+  kept.dialed_address = dialed_address;
+  if (!room) {
+    CloseWithGoaway(kept,
+                    Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                          "node has {} links already; dial another member", limits::kMaxLinks),
+                    now);
+    return;
+  }
+  if (leaving) {
+    CloseDraining(kept, now);
+    return;
+  }
+  if (dialed) {
+    outbox.Send(id, kept.handshake->Hello());
+  }
+}
+
+bool GossipCore::State::MakeRoomForLink(Instant now) {
+  const LinkId idlest = mesh.Idlest();
+  if (idlest == 0) {
+    return false;
+  }
+  CloseIdle(idlest, now);
+  return true;
+}
+
+void GossipCore::State::CloseWithGoaway(Link& link, const absl::Status& status, Instant now) {
+  const LinkId id = link.id;
+  outbox.Send(id, GoawayFrame(status));
+  outbox.Emit(CloseLink{.link = id, .status = status});
+  ForgetLink(id, /*hopeless=*/false, /*lost=*/false, now);
+}
+
+void GossipCore::State::ForgetLink(LinkId id, bool hopeless, bool lost, Instant now) {
+  const auto found = links.find(id);
+  if (found == links.end()) {
+    return;
+  }
+  const Link link = std::move(found->second);
+  links.erase(found);
+  OnLinkForgotten(link, now.now);
+  if (!link.dialed_address.empty()) {
+    dialer.OnFailed(link.dialed_address, hopeless, now.now, random);
+  }
+  if (!link.active) {
+    return;
+  }
+  exchange.LinkDown(id);
+  scores.LinkDown(id);
+  certificates.budget().LinkDown(id);
+  evidence_backlog.LinkDown(id);
+  accusation_backlog.LinkDown(id);
+  mesh.LinkDown(id);
+  detector.LinkDown(id, lost, now.now);
+  if (const auto current = link_of.find(link.peer);
+      current != link_of.end() && current->second == id) {
+    link_of.erase(current);
+    members.SetLink(link.peer, false, now.now);
+  }
+}
+
+bool GossipCore::State::Refuse(Link& link, const absl::Status& status, Instant now) {
+  if (ReasonOf(status) == reasons::kBusy) {
+    ++outbox.counters().refused[reasons::kBusy];  // counted only: there are too many already
+    return true;
+  }
+  outbox.Refuse(link.id, status);
+  if (const double weight = OffenceOf(ReasonOf(status)); weight > 0) {
+    scores.Invalid(link.id, weight);
+  }
+  return !CloseIfGraylisted(link.id, now);
+}
+
+void GossipCore::State::HandleFrame(Link& link, const Frame& frame, Instant now) {
+  const bool awaited = link.active && exchange.Awaits(link.id, frame);
+  if (!awaited && !OfCircuit(link, frame, now.now) && !link.frames.Take(now.now)) {
+    const absl::Status status =
+        Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+              "peer sends more than {} frames a second; slow down", limits::kFramesPerSecond);
+    outbox.Refuse(link.id, status);
+    scores.Misbehaved(link.id, limits::kFloodWeight);
+    CloseWithGoaway(link, status, now);
+    return;
+  }
+  if (frame.has_goaway()) {
+    OnGoaway(link, frame.goaway(), now);
+    return;
+  }
+  if (!link.active) {
+    OnHandshakeFrame(link, frame, now);
+    return;
+  }
+  members.Heard(link.peer, now.now);
+  detector.Heard(link.id, now.now);
+  const LinkId id = link.id;
+  certificates.budget().Charge(id, awaited, now.now);
+  const absl::Status status = OnActiveFrame(link, frame, now);
+  certificates.budget().Charge(/*link=*/0, /*awaited=*/false, now.now);
+  // The frame may have closed its own link.
+  if (auto found = links.find(id); !status.ok() && found != links.end()) {
+    Refuse(found->second, status, now);
+  }
+  CloseIfGraylisted(id, now);
+}
+
+void GossipCore::State::OnGoaway(Link& link, const federation::v1::Goaway& goaway, Instant now) {
+  const LinkId id = link.id;
+  if (goaway.drain_ms() > 0 && link.active && link.version >= limits::kVersionWithDrain) {
+    OnPeerDrains(link, std::chrono::milliseconds(goaway.drain_ms()), now);
+    return;
+  }
+  const std::string reason =
+      IsReason(goaway.reason()) ? goaway.reason() : std::string(reasons::kEnvelopeMalformed);
+  // That of the former certificate, where this node has a new one.
+  const bool renewed =
+      reason == reasons::kCertificateExpired && local.certificate.CheckTime(now.wall_ms).ok();
+  const bool passing = renewed || reason == reasons::kNodeDraining ||
+                       reason == reasons::kDuplicateLink || reason == reasons::kDeadlineExceeded ||
+                       reason == reasons::kLinkIdle || reason == reasons::kLimitExceeded ||
+                       reason == reasons::kRevocationStale;
+  outbox.Emit(CloseLink{.link = id,
+                        .status = Error(absl::StatusCode::kUnavailable, reason,
+                                        "peer ended the link: {}", Printable(goaway.message()))});
+  link.excused = true;
+  ForgetLink(id, /*hopeless=*/!passing, /*lost=*/false, now);
+}
+
+void GossipCore::State::OnHandshakeFrame(Link& link, const Frame& frame, Instant now) {
+  auto answer = link.handshake->OnFrame(frame, certificates, now.wall_ms);
+  if (!answer.ok()) {
+    for (const auto& [other_id, other] : links) {
+      if (frame.has_hello() && other.dialed && other.handshake &&
+          other.handshake->nonce() == frame.hello().introduction().nonce()) {
+        dialer.OnSelf(other.dialed_address);  // our own Hello came back
+      }
+    }
+    const LinkId id = link.id;
+    outbox.Refuse(id, answer.status());
+    outbox.Send(id, GoawayFrame(answer.status()));
+    outbox.Emit(CloseLink{.link = id, .status = answer.status()});
+    ForgetLink(id, /*hopeless=*/true, /*lost=*/false, now);
+    return;
+  }
+  if (answer->has_value()) {
+    outbox.Send(link.id, **std::move(answer));
+  }
+  if (link.handshake->done()) {
+    Activate(link, now);
+  }
+}
+
+bool GossipCore::State::KeepsNewLink(const Link& old_link, const Link& new_link,
+                                     const NodeId& peer) const {
+  if (old_link.relayed != new_link.relayed) {
+    return old_link.relayed;  // nobody has to carry a direct one
+  }
+  const bool same_dialer = old_link.dialed == new_link.dialed;
+  // The dialler of both has given up the old one; else the link of the smaller id stays.
+  const bool we_are_smaller = local.key->id() < peer;
+  return same_dialer || new_link.dialed == we_are_smaller;
+}
+
+bool GossipCore::State::ResolveDuplicate(Link& link, const NodeId& peer, Instant now) {
+  const auto twin = link_of.find(peer);
+  if (twin == link_of.end()) {
+    return true;
+  }
+  Link& old_link = links.at(twin->second);
+  const bool keeps_new = KeepsNewLink(old_link, link, peer);
+  CloseWithGoaway(keeps_new ? old_link : link,
+                  Error(absl::StatusCode::kAlreadyExists, reasons::kDuplicateLink,
+                        "both nodes dialled each other; one link stays"),
+                  now);
+  return keeps_new;
+}
+
+void GossipCore::State::Activate(Link& link, Instant now) {
+  const NodeId peer = link.handshake->peer_certificate().node_id;
+  DialPurpose purpose = DialPurpose::kMesh;
+  if (link.relayed) {
+    if (const absl::Status secured = SecureRelayed(link); !secured.ok()) {
+      outbox.Refuse(/*link=*/0, secured);
+      link.failed = true;
+      CloseWithGoaway(link, secured, now);
+      return;
+    }
+    link.excused = true;
+    ++outbox.counters().links_relayed;
+  }
+  if (link.dialed) {
+    purpose = link.relayed ? relay_planner.OnOpened(peer)
+                           : dialer.OnIdentified(link.dialed_address, peer);
+  }
+  if (Graylisted(peer)) {
+    CloseGraylisted(link, now);
+    return;
+  }
+  if (certificates.revocations().Revokes(peer)) {  // since its introduction
+    CloseRevoked(link, now);
+    return;
+  }
+  if (!ResolveDuplicate(link, peer, now)) {
+    return;
+  }
+  link.active = true;
+  link.peer = peer;
+  link.version = link.handshake->version();
+  link.certificate = link.handshake->peer_certificate();
+  link.relays = link.handshake->peer_relays() && link.version >= limits::kVersionWithRelay;
+  const std::string revocations = link.handshake->peer_revocations();
+  link.handshake.reset();
+  link_of[peer] = link.id;
+  const bool meshed = link.version >= limits::kVersionWithMesh;
+  members.SetLink(peer, true, now.now);
+  detector.LinkUp(link.id, peer, meshed, now.now);
+  mesh.LinkUp(link.id, peer, link.dialed, /*fixed=*/!meshed, now.now);
+  static_assert(limits::kVersionWithBanks == limits::kVersionWithWithdrawals &&
+                limits::kVersionWithBanks == limits::kVersionWithMasking);
+  exchange.LinkUp(link.id, link.version >= limits::kVersionWithBanks);
+  scores.LinkUp(link.id, peer);
+  certificates.budget().LinkUp(link.id);
+  if (!LearnRevocations(link.id, revocations, now)) {
+    return;
+  }
+  if (const absl::Status fresh = certificates.RequireFresh(max_stale, now.wall_ms); !fresh.ok()) {
+    outbox.Refuse(/*link=*/0, fresh);
+    CloseWithGoaway(link, fresh, now);
+    return;
+  }
+  if (certificates.revocations().number > link.announced_revocations) {
+    SendRevocations(link);  // which came while this link was being opened
+  }
+  GreetMember(link, now);
+  if (!meshed) {
+    recon.Hasten(now.now);
+  }
+  const bool neighbour = purpose == DialPurpose::kMesh || purpose == DialPurpose::kHeal;
+  if (link.dialed && meshed && neighbour && mesh.links().size() < limits::kMeshHigh &&
+      scores.OfLink(link.id) >= 0) {
+    JoinMesh(link, now);
+  }
+  if (link.dialed && purpose != DialPurpose::kCheck) {  // one of both sides is enough
+    StartReconciliation(link);
+  }
+}
+
+void GossipCore::State::OnAck(Link& link, uint64_t seq, TimePoint now) {
+  if (const auto rtt = detector.OnAck(link.id, seq, now)) {
+    members.SetRtt(link.peer, *rtt);
+    exchange.OnAnswer(link.id, now - *rtt);
+    exchange.SetRtt(link.id, *rtt);
+  }
+}
+
+absl::Status GossipCore::State::OnRepeatedOpening(const Link& link, const Frame& frame) {
+  // A path may deliver a frame twice. What the peer's side sends has been checked by now.
+  if (link.dialed == frame.has_hello_ack()) {
+    ++outbox.counters().duplicates;
+    return absl::OkStatus();
+  }
+  return Misplaced(link, frame);
+}
+
+absl::Status GossipCore::State::Misplaced(const Link& link, const Frame& frame) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+               "frame of kind {} has no place on an open link of version {}; update the sending "
+               "node",
+               static_cast<int>(frame.kind_case()), link.version);
+}
+
+absl::Status GossipCore::State::OnActiveFrame(Link& link, const Frame& frame, Instant now) {
+  switch (frame.kind_case()) {
+    case Frame::kHello:
+    case Frame::kHelloAck:
+    case Frame::kHelloProof:
+      return OnRepeatedOpening(link, frame);
+    case Frame::kPing: {
+      Frame answer;
+      answer.mutable_ack()->set_seq(frame.ping().seq());
+      outbox.Send(link.id, std::move(answer));
+      return absl::OkStatus();
+    }
+    case Frame::kAck:
+      OnAck(link, frame.ack().seq(), now.now);
+      return absl::OkStatus();
+    case Frame::kMemberDelta:
+      return OnMemberDelta(link, frame.member_delta(), now);
+    case Frame::kPush: {
+      if (leaving) {
+        return absl::OkStatus();  // nothing new begins
+      }
+      mesh.Touch(link.id, now.now);
+      const absl::Status status = exchange.OnPush(link.id, frame.push(), now);
+      Convict(exchange.TakeConvictions(), now);
+      return status;
+    }
+    case Frame::kIHave: {
+      if (leaving) {
+        return absl::OkStatus();
+      }
+      const absl::Status status = exchange.OnIHave(link.id, frame.i_have());
+      exchange.SendRequests(now.now);
+      return status;
+    }
+    case Frame::kIWant:
+      return exchange.OnIWant(link.id, frame.i_want(), now);
+    case Frame::kChunkRequest:
+      last_served = now.now;
+      mesh.Touch(link.id, now.now);
+      return exchange.OnChunkRequest(link.id, frame.chunk_request());
+    case Frame::kChunk:
+      mesh.Touch(link.id, now.now);
+      return exchange.OnChunk(link.id, frame.chunk(), now);
+    case Frame::kReconOpen:
+      return OnReconciliation(link, frame.recon_open(), now);
+    case Frame::kReconMessage:
+      return OnReconciliation(link, frame.recon_message(), now);
+    default:
+      return OnVersion2Frame(link, frame, now);
+  }
+}
+
+absl::Status GossipCore::State::OnVersion2Frame(Link& link, const Frame& frame, Instant now) {
+  switch (link.version < limits::kVersionWithMesh ? Frame::KIND_NOT_SET : frame.kind_case()) {
+    case Frame::kPingRequest:
+      return OnPingRequest(link, frame.ping_request(), now);
+    case Frame::kNack:
+      detector.OnNack(link.id, frame.nack().seq());
+      return absl::OkStatus();
+    case Frame::kSuspicions:
+      return OnSuspicions(link, frame.suspicions(), now);
+    case Frame::kMemberWant:
+      return OnMemberWant(link, frame.member_want());
+    case Frame::kGraft:
+      return OnGraft(link, now);
+    case Frame::kPrune:
+      return OnPrune(link, frame.prune(), now);
+    default:
+      return OnVersion3Frame(link, frame, now);
+  }
+}
+
+void GossipCore::State::TickLinks(Instant now) {
+  TickDrain(now);
+  std::vector<std::pair<LinkId, absl::Status>> ending;
+  for (auto& [id, link] : links) {
+    if (!link.active && now.now - link.opened > limits::kHandshakeTimeout) {
+      ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
+                                    "link was not opened in time; check the peer"));
+    } else if (link.active && now.now - detector.last_heard(id) > limits::kLinkTimeout) {
+      ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
+                                    "peer was silent for too long; check it and the network"));
+    } else if (link.active && detector.OwesAck(id, now.now)) {
+      ending.emplace_back(id, Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
+                                    "peer speaks and answers no ping; check it and the network"));
+    } else if (link.active) {
+      const absl::Status valid = link.certificate.CheckTime(now.wall_ms);
+      if (!valid.ok()) {
+        ending.emplace_back(id, valid);
+      }
+    }
+  }
+  for (const auto& [id, status] : ending) {
+    Link& link = links.at(id);
+    link.failed = ReasonOf(status) == reasons::kDeadlineExceeded && (link.active || link.dialed);
+    CloseWithGoaway(link, status, now);
+  }
+}
+
+}  // namespace ruvd

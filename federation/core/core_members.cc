@@ -1,0 +1,371 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Frames of GossipCore about members: records, suspicion, checks for others, reconciliation.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/core/core_state.h"
+#include "federation/gossip/reconcile.h"
+#include "federation/limits.h"
+#include "federation/reasons.h"
+
+namespace ruvd {
+namespace {
+
+absl::Status TooMany(std::string_view what, int count, size_t limit) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+               "frame has {} {} where {} are allowed; update the sending node", count, what, limit);
+}
+
+absl::Status WrongId(size_t bytes) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+               "node id has {} bytes; update the sending node", bytes);
+}
+
+}  // namespace
+
+void GossipCore::State::AnnounceSelf(Instant now) {
+  PassOnRecords({members.Announce(MemberState::kAlive, now)}, /*except=*/0, now);
+}
+
+void GossipCore::State::SayGoodbye(Instant now) {
+  const RecordPtr record = members.Announce(MemberState::kLeft, now);
+  for (const auto& [peer, link] : link_of) {
+    SendRecords(link, {&record, 1});
+  }
+}
+
+void GossipCore::State::Refute(Instant now) {
+  if (now.now - last_refutation < limits::kRefutePeriod && last_refutation != TimePoint{}) {
+    refutation_due = true;
+    return;
+  }
+  refutation_due = false;
+  last_refutation = now.now;
+  ++outbox.counters().refutations;
+  AnnounceSelf(now);
+}
+
+void GossipCore::State::TickMembers(Instant now) {
+  RetryAccusations(now);
+  for (const NodeId& id : detector.Tick(now.now)) {
+    if (const auto accusation = members.Accuse(id, now)) {
+      ++outbox.counters().suspicions;
+      PassOnAccusation(accusation, id, /*except=*/0);
+    }
+  }
+  for (const NodeId& id : members.Tick(now, detector.stalled())) {
+    if (const auto accusation = members.EvidenceOf(id); accusation && Linked(id)) {
+      SendAccusations(link_of.at(id), {&accusation, 1});
+    }
+  }
+  for (const NodeId& id : detector.TakeWanted()) {
+    if (const RecordPtr* record = members.records().Find(id)) {
+      DialMember(**record, DialPurpose::kCheck, now);
+    }
+  }
+  if (!leaving && (members.AnnouncementDue(now) || refutation_due)) {
+    refutation_due ? Refute(now) : AnnounceSelf(now);
+  }
+}
+
+// A new neighbour learns who we are and whom we suspect: perhaps itself, so that it can refute.
+void GossipCore::State::GreetMember(const Link& link, Instant now) {
+  if (link.version < limits::kVersionWithMesh) {
+    SendRecords(link.id, members.YoungRecords(now.wall_ms, limits::kRecordForwardMillis));
+    return;
+  }
+  // First of all: what an equivocator signed is not to be taken from this link either.
+  SendEvidence(link, evidence.Members());
+  if (const RecordPtr* own = members.records().Find(local.key->id())) {
+    SendRecords(link.id, {own, 1});
+  }
+  if (const auto of_peer = members.EvidenceOf(link.peer)) {
+    SendAccusations(link.id, {&of_peer, 1});
+  }
+  SendAccusations(link.id, members.Evidence(limits::kMaxAccusationsPerLink));
+}
+
+void GossipCore::State::SendRecords(LinkId link, std::span<const RecordPtr> records) {
+  Frame frame;
+  for (const RecordPtr& record : records) {
+    *frame.mutable_member_delta()->add_records() = ToProto(record->envelope);
+    if (static_cast<size_t>(frame.member_delta().records_size()) == limits::kMaxRecordsPerFrame) {
+      outbox.Send(link, std::exchange(frame, {}));
+    }
+  }
+  if (frame.member_delta().records_size() > 0) {
+    outbox.Send(link, std::move(frame));
+  }
+}
+
+void GossipCore::State::PassOnRecords(const std::vector<RecordPtr>& records, LinkId except,
+                                      Instant now) {
+  std::vector<RecordPtr> young;
+  for (const RecordPtr& record : records) {
+    if (now.wall_ms - record->created_ms <= limits::kRecordForwardMillis) {
+      young.push_back(record);
+    }
+  }
+  if (records.empty()) {
+    return;
+  }
+  std::shared_ptr<const Frame> shared;
+  if (records.size() <= limits::kMaxRecordsPerFrame) {
+    Frame frame;
+    for (const RecordPtr& record : records) {
+      *frame.mutable_member_delta()->add_records() = ToProto(record->envelope);
+    }
+    shared = std::make_shared<const Frame>(std::move(frame));
+  }
+  for (const LinkId id : mesh.links()) {
+    if (id == except) {
+      continue;
+    }
+    if (links.at(id).version < limits::kVersionWithMesh) {
+      SendRecords(id, young);
+    } else if (shared) {
+      outbox.Send(id, shared);
+    } else {
+      SendRecords(id, records);
+    }
+  }
+}
+
+bool GossipCore::State::ApplyRecords(
+    Link& link, const google::protobuf::RepeatedPtrField<federation::v1::SignedEnvelope>& protos,
+    Instant now) {
+  std::vector<RecordPtr> newer;
+  std::vector<Conviction> convictions;
+  bool of_ourselves = false;
+  bool open = true;
+  const LinkId id = link.id;
+  for (const auto& proto : protos) {
+    const auto applied = members.Apply(FromProto(proto), now);
+    if (applied.ok() && applied->conviction) {
+      convictions.push_back(*applied->conviction);
+    }
+    if (!applied.ok()) {
+      open = Refuse(link, applied.status(), now);
+      if (!open) {
+        break;  // closed, with its reason
+      }
+    } else if (!applied->newer) {
+      ++outbox.counters().duplicates;
+    } else if (applied->id == local.key->id()) {
+      of_ourselves = true;
+    } else {
+      newer.push_back(*members.records().Find(applied->id));
+      detector.OnRecord(applied->id);
+    }
+  }
+  PassOnRecords(newer, open ? id : 0, now);
+  if (of_ourselves && !leaving) {
+    AnnounceSelf(now);
+  }
+  Convict(convictions, now);
+  return links.contains(id);
+}
+
+absl::Status GossipCore::State::OnMemberDelta(Link& link, const federation::v1::MemberDelta& delta,
+                                              Instant now) {
+  if (static_cast<size_t>(delta.records_size()) > limits::kMaxRecordsPerFrame) {
+    return TooMany("member records", delta.records_size(), limits::kMaxRecordsPerFrame);
+  }
+  ApplyRecords(link, delta.records(), now);
+  return absl::OkStatus();
+}
+
+absl::Status GossipCore::State::OnMemberWant(const Link& link,
+                                             const federation::v1::MemberWant& want) {
+  if (static_cast<size_t>(want.ids_size()) > limits::kMaxRecordsPerFrame) {
+    return TooMany("node ids", want.ids_size(), limits::kMaxRecordsPerFrame);
+  }
+  std::vector<RecordPtr> records;
+  for (const std::string& bytes : want.ids()) {
+    const auto id = DigestFrom(bytes);
+    if (!id) {
+      return WrongId(bytes.size());
+    }
+    const RecordPtr* record = members.records().Find(*id);
+    if (record != nullptr && !certificates.revocations().Revokes(*id)) {
+      records.push_back(*record);
+    }
+  }
+  SendRecords(link.id, records);
+  return absl::OkStatus();
+}
+
+void GossipCore::State::SendAccusations(
+    LinkId link, std::span<const std::shared_ptr<const Envelope>> accusations) {
+  Frame frame;
+  for (const auto& accusation : accusations) {
+    *frame.mutable_suspicions()->add_accusations() = ToProto(*accusation);
+    if (static_cast<size_t>(frame.suspicions().accusations_size()) ==
+        limits::kMaxAccusationsPerFrame) {
+      outbox.Send(link, std::exchange(frame, {}));
+    }
+  }
+  if (frame.suspicions().accusations_size() > 0) {
+    outbox.Send(link, std::move(frame));
+  }
+}
+
+void GossipCore::State::PassOnAccusation(const std::shared_ptr<const Envelope>& accusation,
+                                         const NodeId& suspect, LinkId except) {
+  Frame frame;
+  *frame.mutable_suspicions()->add_accusations() = ToProto(*accusation);
+  const auto shared = std::make_shared<const Frame>(std::move(frame));
+  for (const LinkId id : mesh.links()) {
+    if (id != except && links.at(id).version >= limits::kVersionWithMesh) {
+      outbox.Send(id, shared);
+    }
+  }
+  // The suspect should hear of it first of all (Lifeguard's buddy system).
+  const auto direct = link_of.find(suspect);
+  if (direct != link_of.end() && !mesh.Contains(direct->second) &&
+      links.at(direct->second).version >= limits::kVersionWithMesh) {
+    outbox.Send(direct->second, shared);
+  }
+}
+
+absl::Status GossipCore::State::OnSuspicions(Link& link,
+                                             const federation::v1::Suspicions& suspicions,
+                                             Instant now) {
+  if (static_cast<size_t>(suspicions.accusations_size()) > limits::kMaxAccusationsPerFrame) {
+    return TooMany("accusations", suspicions.accusations_size(), limits::kMaxAccusationsPerFrame);
+  }
+  const LinkId from = link.id;
+  Accusations accusations;
+  for (const auto& proto : suspicions.accusations()) {
+    const absl::Status status = ApplyAccusation(proto, from, accusations, now);
+    if (ReasonOf(status) == reasons::kBusy) {
+      accusation_backlog.Add(from, ToProto(FromProto(proto)));  // its known fields
+    }
+    if (!status.ok() && !Refuse(link, status, now)) {
+      return absl::OkStatus();  // closed, with its reason
+    }
+  }
+  AnswerAccusations(from, std::move(accusations), now);
+  return absl::OkStatus();
+}
+
+absl::Status GossipCore::State::ApplyAccusation(const federation::v1::SignedEnvelope& proto,
+                                                LinkId from, Accusations& accusations,
+                                                Instant now) {
+  const Envelope envelope = FromProto(proto);
+  ASSIGN_OR_RETURN(const MemberTable::Accused accused, members.ApplyAccusation(envelope, now));
+  const NodeId suspect = PeekAccusation(AsBytes(envelope.body))->suspect;
+  if (accused == MemberTable::Accused::kFirst || accused == MemberTable::Accused::kFurther) {
+    PassOnAccusation(std::make_shared<const Envelope>(envelope), suspect, from);
+    // Who cannot dial the suspect anyhow would take that for its silence.
+    const RecordPtr* record = members.records().Find(suspect);
+    const bool can_look = Linked(suspect) || (record != nullptr && !OnlyByRelay(**record));
+    if (accused == MemberTable::Accused::kFirst && can_look) {
+      detector.Check(suspect, members.alive(), now.now);
+    }
+  } else if (accused == MemberTable::Accused::kUnknown) {
+    accusations.wanted.mutable_member_want()->add_ids(std::string(AsText(suspect)));
+  } else if (accused == MemberTable::Accused::kRefute) {
+    accusations.of_ourselves = true;
+  }
+  return absl::OkStatus();
+}
+
+void GossipCore::State::AnswerAccusations(LinkId from, Accusations accusations, Instant now) {
+  if (accusations.wanted.has_member_want()) {
+    outbox.Send(from, std::move(accusations.wanted));
+  }
+  if (accusations.of_ourselves && !leaving) {
+    detector.OnRefuted();
+    Refute(now);
+  }
+}
+
+// At the cost of whoever sent it, as when it came.
+void GossipCore::State::RetryAccusations(Instant now) {
+  for (const LinkId from : accusation_backlog.links()) {
+    Accusations accusations;
+    certificates.budget().Charge(from, /*awaited=*/false, now.now);
+    // One frame of records is asked for at a time.
+    while (static_cast<size_t>(accusations.wanted.member_want().ids_size()) <
+           limits::kMaxRecordsPerFrame) {
+      auto proto = accusation_backlog.Take(from);
+      if (!proto) {
+        break;
+      }
+      const absl::Status status = ApplyAccusation(*proto, from, accusations, now);
+      if (ReasonOf(status) == reasons::kBusy) {
+        accusation_backlog.PutBack(from, *std::move(proto));
+        break;
+      }
+      if (!status.ok() && !Refuse(links.at(from), status, now)) {
+        break;  // closed, and nothing of it waits any more
+      }
+    }
+    certificates.budget().Charge(/*link=*/0, /*awaited=*/false, now.now);
+    if (links.contains(from)) {
+      AnswerAccusations(from, std::move(accusations), now);
+    }
+  }
+}
+
+absl::Status GossipCore::State::OnPingRequest(const Link& link,
+                                              const federation::v1::PingRequest& request,
+                                              Instant now) {
+  const auto target = DigestFrom(request.target());
+  if (!target) {
+    return WrongId(request.target().size());
+  }
+  if (*target == local.key->id()) {
+    Frame answer;
+    answer.mutable_ack()->set_seq(request.seq());
+    outbox.Send(link.id, std::move(answer));
+  } else {
+    detector.OnPingRequest(link.id, request.seq(), *target, now.now);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GossipCore::State::OnMemberReconciliation(const Link& link,
+                                                       const federation::v1::ReconMessage& message,
+                                                       Instant now) {
+  ASSIGN_OR_RETURN(
+      ReconAnswer answer,
+      AnswerReconciliation(RecordSource(members.records(), certificates.revocations()), message));
+  if (answer.message.ranges_size() > 0) {
+    Frame frame;
+    *frame.mutable_recon_message() = std::move(answer.message);
+    frame.mutable_recon_message()->set_space(federation::v1::RECON_SPACE_MEMBERS);
+    outbox.Send(link.id, std::move(frame));
+  }
+  std::vector<RecordPtr> surplus;
+  for (const Digest& id : answer.surplus) {
+    const RecordPtr record = *members.records().Find(id);
+    if (record->expires_ms > now.wall_ms && surplus.size() < limits::kMaxRecordsPerExchange) {
+      surplus.push_back(record);
+    }
+  }
+  SendRecords(link.id, surplus);
+  // A peer that does not know of a revocation yet lists what would be refused.
+  std::erase_if(answer.missing,
+                [this](const Digest& id) { return certificates.revocations().Revokes(id); });
+  const size_t wanted = std::min(answer.missing.size(), limits::kMaxRecordsPerExchange);
+  for (size_t i = 0; i < wanted; i += limits::kMaxRecordsPerFrame) {
+    Frame frame;
+    for (size_t j = i; j < std::min(wanted, i + limits::kMaxRecordsPerFrame); ++j) {
+      frame.mutable_member_want()->add_ids(std::string(AsText(answer.missing[j])));
+    }
+    outbox.Send(link.id, std::move(frame));
+  }
+  if (!surplus.empty() || wanted > 0) {
+    recon.Hasten(now.now);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

@@ -1,0 +1,290 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "federation/core/gossip_core.h"
+#include "federation/events/outbox.h"
+#include "federation/gossip/check_backlog.h"
+#include "federation/gossip/exchange.h"
+#include "federation/gossip/mesh.h"
+#include "federation/gossip/recon_schedule.h"
+#include "federation/link/certificates.h"
+#include "federation/link/handshake.h"
+#include "federation/link/token_bucket.h"
+#include "federation/membership/dial_planner.h"
+#include "federation/membership/evidence.h"
+#include "federation/membership/failure_detector.h"
+#include "federation/membership/member_table.h"
+#include "federation/membership/peer_scores.h"
+#include "federation/relay/circuit_table.h"
+#include "federation/relay/opening_shares.h"
+#include "federation/relay/relay_planner.h"
+#include "federation/relay/relayed_links.h"
+#include "federation/sealer.h"
+
+namespace ruvd {
+
+// What GossipCore is made of. Links live here (core_links.cc), with the frames about members
+// (core_members.cc) and what keeps the node connected (core_mesh.cc); members, mesh and items are
+// parts of their own.
+struct GossipCore::State {
+  using Frame = federation::v1::Frame;
+
+  struct Link {
+    LinkId id = 0;
+    std::string dialed_address;
+    std::unique_ptr<Handshake> handshake;  // until the link is active
+    bool dialed = false;
+    bool active = false;
+    // Once active.
+    NodeId peer{};
+    uint32_t version = 0;
+    AdmissionCert certificate;
+    TimePoint opened{};
+    TokenBucket frames;
+    TokenBucket recon;
+    TokenBucket circuits;       // that the peer begins over this link to others
+    OpeningShares openings;     // that others begin over it to this node
+    TokenBucket strays;         // frames of circuits that ended while they were under way
+    bool relays = false;        // the peer carries circuits
+    uint32_t own_circuit = 0;   // the last that this node began over this link
+    uint32_t peer_circuit = 0;  // the last that the peer did
+    // A link through a relay.
+    bool relayed = false;
+    NodeId relay{};        // the neighbour that carries it
+    NodeId sought{};       // who is, or says to be, at its other end
+    bool excused = false;  // should it end before it is active, the relay lost nothing
+    bool failed = false;   // what it carries was spoiled, or nothing came
+    std::optional<TimePoint> drains_until;  // the peer leaves
+    std::optional<TimePoint> pruned;     // when this node refused it, at the beginning of a backoff
+    std::string revocations;             // a list that there was no time to check
+    uint64_t announced_revocations = 0;  // number of the list that went with the opening
+  };
+
+  State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed, TimePoint now);
+
+  // ---- Links (core_links.cc)
+  void OpenLink(LinkId id, const std::string& dialed_address, LinkChannel channel, Instant now);
+  // Handles a frame of an existing link.
+  void HandleFrame(Link& link, const Frame& frame, Instant now);
+  // Says why, closes, and forgets the link.
+  void CloseWithGoaway(Link& link, const absl::Status& status, Instant now);
+  // Ends a link outside the mesh that is not used.
+  void CloseIdle(LinkId id, Instant now);
+  // Forgets a link that is gone or about to be closed. `lost`: it broke without a word.
+  void ForgetLink(LinkId id, bool hopeless, bool lost, Instant now);
+  void TickLinks(Instant now);
+  bool Linked(const NodeId& peer) const { return link_of.contains(peer); }
+
+  // ---- Relay (core_relay.cc)
+  // The actions of an input, for the owner.
+  Actions TakeActions();
+  // Puts what goes over links through relays into frames of the links to these.
+  void WrapRelayed();
+  void TickRelays(Instant now);
+  // The link to the member runs through a relay.
+  bool LinkedByRelay(const NodeId& id) const;
+
+  // ---- Revocations (core_revocations.cc)
+  // A newer list of the issuer: closes links with whom it names and passes it on over all others
+  // but `from`.
+  absl::Status TakeRevocations(const RevocationList& list, LinkId from, Instant now);
+  // The present list as it goes with the opening of a link; empty where there is none, or too long
+  // a one.
+  std::string AnnouncedRevocations() const;
+  void CloseRevoked(Link& link, Instant now);
+  // Checks what there was no time for.
+  void RetryRevocations(Instant now);
+
+  // ---- Members (core_members.cc)
+  void AnnounceSelf(Instant now);
+  // Tells every neighbour that this node leaves.
+  void SayGoodbye(Instant now);
+  void TickMembers(Instant now);
+
+  // ---- Mesh (core_mesh.cc)
+  void TickMesh(Instant now);
+
+  // ---- Leaving (core_drain.cc)
+  void BeginDrain(Duration deadline, Instant now);
+  void TickDrain(Instant now);
+  void CloseDraining(Link& link, Instant now);
+
+  // ---- Who is kept out (core_graylist.cc)
+  // This node takes no link of the member and dials it not.
+  bool Graylisted(const NodeId& id) const {
+    return evidence.Convicted(id) || scores.Graylisted(id);
+  }
+  void CloseGraylisted(Link& link, Instant now);
+  void TickGraylist(Instant now);
+
+  LocalNode local;
+  const std::chrono::milliseconds max_stale;
+  Random random;
+  Outbox outbox;
+  CertificateStore certificates;
+  EvidenceTable evidence;
+  CheckBacklog<federation::v1::EquivocationProof, limits::kMaxEvidenceWaiting> evidence_backlog;
+  CheckBacklog<federation::v1::SignedEnvelope, limits::kMaxAccusationsWaiting> accusation_backlog;
+  PeerScores scores;
+  Sealer sealer;
+  MemberTable members;
+  FailureDetector detector;
+  DialPlanner dialer;
+  CircuitTable circuits;  // carried for others
+  RelayedLinks relayed;
+  RelayPlanner relay_planner;
+  Mesh mesh;
+  ReconSchedule recon;
+  ItemExchange exchange;
+  std::map<LinkId, Link> links;
+  std::map<NodeId, LinkId> link_of;  // active links
+  ConsentTier consent = ConsentTier::kPrivate;
+  bool leaving = false;
+  std::optional<TimePoint> drain_until;
+  TimePoint last_served{};  // a peer asked for a chunk
+  TimePoint next_heartbeat{};
+  TimePoint next_heal_dial{};
+  TimePoint last_refutation{};
+  bool refutation_due = false;
+  bool own_evidence_reported = false;
+
+ private:
+  // ---- core_links.cc
+  Link& AddLink(LinkId id, bool dialed, const Handshake::Nonce& nonce, LinkChannel channel,
+                Instant now);
+  void OnHandshakeFrame(Link& link, const Frame& frame, Instant now);
+  void Activate(Link& link, Instant now);
+  // Ends one of two links to the same peer. False if `link` is the one that ends.
+  bool ResolveDuplicate(Link& link, const NodeId& peer, Instant now);
+  // The link to keep of two to the same peer. Both sides choose the same one.
+  bool KeepsNewLink(const Link& old_link, const Link& new_link, const NodeId& peer) const;
+  bool MakeRoomForLink(Instant now);
+  absl::Status OnActiveFrame(Link& link, const Frame& frame, Instant now);
+  absl::Status OnVersion2Frame(Link& link, const Frame& frame, Instant now);
+  // A frame of the opening on a link that is open.
+  absl::Status OnRepeatedOpening(const Link& link, const Frame& frame);
+  static absl::Status Misplaced(const Link& link, const Frame& frame);
+  void OnAck(Link& link, uint64_t seq, TimePoint now);
+  void OnGoaway(Link& link, const federation::v1::Goaway& goaway, Instant now);
+  void OnPeerDrains(Link& link, Duration patience, Instant now);
+  // Counts a refusal, against the peer where it is to blame. False if the link was closed for it.
+  bool Refuse(Link& link, const absl::Status& status, Instant now);
+
+  // ---- core_revocations.cc
+  // Takes the revocation list that the peer of a link announced. False if that ended the link.
+  bool LearnRevocations(LinkId id, const std::string& bytes, Instant now);
+  // One that came over an open link. It may close that link.
+  absl::Status OnRevocations(Link& link, const std::string& bytes, Instant now);
+  void PassOnRevocations(LinkId except);
+  void SendRevocations(const Link& link);
+  // Drops what those sent whom the list in force names and `former` does not.
+  void ExpelRevoked(const RevocationList& former);
+
+  // ---- core_members.cc
+  void GreetMember(const Link& link, Instant now);
+  absl::Status OnMemberDelta(Link& link, const federation::v1::MemberDelta& delta, Instant now);
+  // Applies records one by one and passes new ones on. False if the link was closed meanwhile.
+  bool ApplyRecords(
+      Link& link, const google::protobuf::RepeatedPtrField<federation::v1::SignedEnvelope>& protos,
+      Instant now);
+  absl::Status OnMemberWant(const Link& link, const federation::v1::MemberWant& want);
+  absl::Status OnSuspicions(Link& link, const federation::v1::Suspicions& suspicions, Instant now);
+  // What accusations that came over one link call for.
+  struct Accusations {
+    federation::v1::Frame wanted;  // records that this node lacks
+    bool of_ourselves = false;
+  };
+  // Applies one accusation and notes what it calls for. Errors of MemberTable::ApplyAccusation.
+  absl::Status ApplyAccusation(const federation::v1::SignedEnvelope& proto, LinkId from,
+                               Accusations& accusations, Instant now);
+  void AnswerAccusations(LinkId from, Accusations accusations, Instant now);
+  // Checks what there was no time for.
+  void RetryAccusations(Instant now);
+  absl::Status OnPingRequest(const Link& link, const federation::v1::PingRequest& request,
+                             Instant now);
+  absl::Status OnMemberReconciliation(const Link& link, const federation::v1::ReconMessage& message,
+                                      Instant now);
+  void SendRecords(LinkId link, std::span<const RecordPtr> records);
+  void PassOnRecords(const std::vector<RecordPtr>& records, LinkId except, Instant now);
+  void SendAccusations(LinkId link, std::span<const std::shared_ptr<const Envelope>> accusations);
+  void PassOnAccusation(const std::shared_ptr<const Envelope>& accusation, const NodeId& suspect,
+                        LinkId except);
+  void Refute(Instant now);
+
+  // ---- core_graylist.cc
+  // Ends the link of a peer whose score fell too low. True if it did.
+  bool CloseIfGraylisted(LinkId id, Instant now);
+  absl::Status OnVersion3Frame(Link& link, const Frame& frame, Instant now);
+  absl::Status OnEvidence(Link& link, const federation::v1::Evidence& message, Instant now);
+  // Checks one proof that came over a link and acts on it. Errors of EvidenceTable::Apply.
+  absl::Status ApplyEvidence(const federation::v1::EquivocationProof& proof, LinkId from,
+                             Instant now);
+  // Checks what there was no time for.
+  void RetryEvidence(Instant now);
+  // Acts on what this node found itself.
+  void Convict(const std::vector<Conviction>& convictions, Instant now);
+  // Drops what a newly convicted member signed, ends its link, and tells the neighbours but one.
+  void ActOnEvidence(const NodeId& id, EvidenceTable::Applied applied, LinkId except, Instant now);
+  void SendEvidence(const Link& link, std::span<const NodeId> about);
+
+  // ---- core_relay.cc
+  absl::Status OnVersion5Frame(Link& link, const Frame& frame, Instant now);
+  absl::Status OnRelayOpen(Link& link, const federation::v1::RelayOpen& open, Instant now);
+  // Takes a circuit whose target this node is, or carries it on to the target. An error is why not.
+  absl::Status AcceptCircuit(Link& link, CircuitEnd end, const NodeId& source, Instant now);
+  absl::Status CarryCircuit(Link& link, CircuitEnd end, const NodeId& target, Instant now);
+  void OnRelayFrame(const Link& link, const federation::v1::RelayFrame& frame, Instant now);
+  void OnRelayClose(const Link& link, const federation::v1::RelayClose& close, Instant now);
+  // The frame belongs to a circuit, whose limits hold in place of those of the link.
+  bool OfCircuit(Link& link, const Frame& frame, TimePoint now) const;
+  void SendCircuitClose(CircuitEnd end, const absl::Status& status);
+  // The member has no address, or dials to it fail.
+  bool OnlyByRelay(const SignedRecord& record) const;
+  // Asks neighbours, one after the other, to carry a link to a member. False: not now.
+  bool AskRelay(const NodeId& target, DialPurpose purpose, Instant now);
+  bool AskNextRelay(const NodeId& target, Instant now);
+  // Neighbours that carry circuits and have room for one more of this node.
+  std::vector<NodeId> Relays() const;
+  absl::Status RoomForRelayed(LinkId carrier) const;
+  static uint32_t NextCircuit(Link& carrier);
+  Link& OpenRelayed(const Link& carrier, CircuitEnd end, const NodeId& member, bool dialed,
+                    Instant now);
+  // Seals what follows the handshake, if it was with who was sought.
+  absl::Status SecureRelayed(Link& link);
+  void OnLinkForgotten(const Link& link, TimePoint now);
+
+  // ---- core_mesh.cc
+  absl::Status OnGraft(Link& link, Instant now);
+  absl::Status OnPrune(Link& link, const federation::v1::Prune& prune, Instant now);
+  absl::Status OnReconciliation(Link& link, const federation::v1::ReconMessage& message,
+                                Instant now);
+  void JoinMesh(const Link& link, Instant now);
+  // A newcomer that this node's mesh does not need.
+  bool StaysOutside(const AdmissionCert& certificate, Instant now) const;
+  void HastenIfShort(TimePoint now);
+  void SendPrune(Link& link, Instant now, Duration backoff = limits::kPruneBackoff);
+  void Heartbeat(Instant now);
+  void DialSeeds(bool all, Instant now);
+  // Dials up to `count` members that live and have no link.
+  size_t DialMembers(size_t count, DialPurpose purpose, Instant now);
+  void DialBetter(double score, size_t count, Instant now);
+  // Dials a member, or asks a relay for it.
+  bool DialMember(const SignedRecord& record, DialPurpose purpose, Instant now);
+  bool DialDirectly(const SignedRecord& record, DialPurpose purpose, Instant now);
+  bool WorthDialing(const SignedRecord& record) const;
+  void DialSilent(Instant now);
+  void TickAntiEntropy(Instant now);
+  void StartReconciliation(const Link& link);
+};
+
+}  // namespace ruvd

@@ -1,0 +1,436 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/core/gossip_core.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/core/core_state.h"
+
+namespace ruvd {
+namespace {
+
+LocalNode MakeLocal(const GossipConfig& config, const NodeKey& key) {
+  return {.key = &key,
+          .certificate = config.certificate,
+          .cluster_id = ClusterIdOf(config.certificate.issuer),
+          .boot_counter = config.boot_counter,
+          .model_hash = config.model_hash,
+          .frame_id = config.frame_id,
+          .listen_address = config.listen_address,
+          .version_min = config.version_min,
+          .version_max = config.version_max,
+          .relays = config.relay};
+}
+
+constexpr ItemKind kMaskKinds[] = {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskShare};
+
+// What a stored item is to the tiers at least. Updates do not say whether they are noised.
+ShareableKind LeastShareable(ItemKind kind) {
+  if (IsMaskItem(kind)) {
+    return ShareableKind::kMaskedSum;
+  }
+  return kind == ItemKind::kPattern ? ShareableKind::kDpPattern : ShareableKind::kDpAdapterDelta;
+}
+
+absl::Status UnknownBytes() {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+               "link carried bytes that are no frame; update the sending node");
+}
+
+}  // namespace
+
+GossipCore::State::State(GossipConfig config, const NodeKey& key, Entropy entropy, uint64_t seed,
+                         TimePoint now)
+    : local(MakeLocal(config, key)),
+      max_stale(config.max_stale),
+      random(seed),
+      certificates(config.certificate.issuer),
+      evidence(local, certificates),
+      sealer(local, std::move(entropy)),
+      members(local, certificates, sealer, outbox,
+              {.lifeguard = config.lifeguard, .pool = std::move(config.record_pool)}),
+      detector(config.lifeguard, outbox, random.Fork()),
+      dialer(std::move(config.seeds), config.listen_address),
+      circuits(outbox, now),
+      mesh(random.Fork()),
+      exchange(
+          local,
+          {.updates = std::move(config.update_rules), .patterns = std::move(config.pattern_rules)},
+          certificates, evidence, scores, sealer, outbox, mesh) {}
+
+GossipCore::GossipCore(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GossipCore::~GossipCore() = default;
+
+absl::StatusOr<std::unique_ptr<GossipCore>> GossipCore::Create(GossipConfig config,
+                                                               const NodeKey& key, Entropy entropy,
+                                                               uint64_t seed, Instant now) {
+  RETURN_IF_ERROR(config.certificate.Verify(config.certificate.issuer, now.wall_ms));
+  if (config.certificate.node_key != key.public_key()) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
+                 "certificate of {} is for another key; issue one for this node's key",
+                 config.certificate.name);
+  }
+  if (!AddressIsGood(config.listen_address) ||
+      !std::all_of(config.seeds.begin(), config.seeds.end(), AddressIsGood)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid,
+                 "federation addresses must be host:port");
+  }
+  std::erase(config.seeds, "");
+  auto state = std::make_unique<State>(std::move(config), key, std::move(entropy), seed, now.now);
+  state->members.Announce(MemberState::kAlive, now);
+  state->outbox.Take();
+  return std::unique_ptr<GossipCore>(new GossipCore(std::move(state)));
+}
+
+Actions GossipCore::OnLinkOpened(LinkId link, const std::string& dialed_address, Instant now,
+                                 LinkChannel channel) {
+  state_->OpenLink(link, dialed_address, std::move(channel), now);
+  return state_->TakeActions();
+}
+
+Actions GossipCore::OnDialFailed(const std::string& address, Instant now) {
+  state_->dialer.OnFailed(address, /*hopeless=*/false, now.now, state_->random);
+  return state_->TakeActions();
+}
+
+Actions GossipCore::OnFrame(LinkId link, const federation::v1::Frame& frame, Instant now) {
+  const auto found = state_->links.find(link);
+  if (found == state_->links.end()) {
+    return {};  // was in flight when we closed the link
+  }
+  if (frame.ByteSizeLong() > limits::kMaxFrameBytes) {
+    return OnBadFrame(link, now);
+  }
+  state_->HandleFrame(found->second, frame, now);
+  return state_->TakeActions();
+}
+
+Actions GossipCore::OnBadFrame(LinkId link, Instant now) {
+  const auto found = state_->links.find(link);
+  if (found == state_->links.end()) {
+    return {};
+  }
+  state_->outbox.Refuse(link, UnknownBytes());
+  state_->scores.Invalid(link, 1);
+  state_->CloseWithGoaway(found->second, UnknownBytes(), now);
+  return state_->TakeActions();
+}
+
+Actions GossipCore::OnLinkClosed(LinkId link, Instant now) {
+  state_->ForgetLink(link, /*hopeless=*/false, /*lost=*/true, now);
+  return state_->TakeActions();
+}
+
+Actions GossipCore::OnTick(Instant now) {
+  state_->TickRelays(now);
+  state_->TickGraylist(now);
+  state_->RetryRevocations(now);
+  state_->TickMembers(now);
+  state_->TickLinks(now);
+  state_->TickMesh(now);
+  state_->exchange.Tick(now);
+  return state_->TakeActions();
+}
+
+Actions GossipCore::RestoreMembers(std::shared_ptr<const RecordBase> records, Instant now) {
+  state_->members.Restore(std::move(records), now.now);
+  return state_->TakeActions();
+}
+
+Actions GossipCore::RestoreEvidence(const std::vector<std::string>& proofs, Instant now) {
+  for (const std::string& proof : proofs) {
+    NodeId id{};
+    if (const auto restored = state_->evidence.Restore(proof, now, &id); !restored.ok()) {
+      state_->outbox.Refuse(/*link=*/0, restored.status());
+    }
+  }
+  return state_->TakeActions();
+}
+
+Actions GossipCore::Restore(std::vector<Item> items, Instant now) {
+  State& state = *state_;
+  std::vector<Item> allowed;
+  for (Item& item : items) {
+    const bool own = item.origin == state.local.key->id();
+    if (!own && StandingOf(item.origin) != MemberStanding::kGood) {
+      state.outbox.Emit(ItemWithdrawn{.item = item, .own = false});
+      state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
+    } else if (own && item.kind != ItemKind::kWithdrawal &&
+               !MayLeave(state.consent, LeastShareable(item.kind))) {
+      state.outbox.Emit(ItemDropped{.id = item.id, .kind = item.kind});
+    } else {
+      allowed.push_back(std::move(item));
+    }
+  }
+  state.exchange.Restore(std::move(allowed), now);
+  return state.TakeActions();
+}
+
+absl::StatusOr<Actions> GossipCore::SetConsent(const ConsentRecord& record, Instant /*now*/) {
+  RETURN_IF_ERROR(record.Verify(*state_->local.key));
+  const bool had_plain = MayLeave(state_->consent, ShareableKind::kAdapterDelta);
+  state_->consent = record.tier;
+  // Items do not say whether they are noised: under a tier that allows plain ones some may not be.
+  if (!MayLeave(record.tier, ShareableKind::kDpAdapterDelta) ||
+      (had_plain && !MayLeave(record.tier, ShareableKind::kAdapterDelta))) {
+    state_->exchange.Withdraw(ItemKind::kAdapterDelta);
+  }
+  if (!MayLeave(record.tier, ShareableKind::kDpPattern) ||
+      (had_plain && !MayLeave(record.tier, ShareableKind::kPattern))) {
+    state_->exchange.Withdraw(ItemKind::kPattern);
+  }
+  for (const ItemKind kind : kMaskKinds) {
+    if (!MayLeave(record.tier, ShareableKind::kMaskedSum)) {
+      state_->exchange.Withdraw(kind);
+    }
+  }
+  return state_->TakeActions();
+}
+
+absl::StatusOr<Actions> GossipCore::SetRevocations(const RevocationList& list, Instant now) {
+  RETURN_IF_ERROR(state_->TakeRevocations(list, /*from=*/0, now));
+  return state_->TakeActions();
+}
+
+absl::StatusOr<Actions> GossipCore::OfferAdapterDelta(uint64_t round, AdapterDelta delta,
+                                                      Instant now, ShareableKind kind) {
+  RETURN_IF_ERROR(RequireConsent(state_->consent, kind));
+  SortCores(delta.cores);
+  auto offered =
+      state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterDelta(delta), now);
+  RETURN_IF_ERROR(offered.status());
+  return state_->TakeActions();
+}
+
+absl::StatusOr<Actions> GossipCore::OfferUpdate(uint64_t round, const AdapterUpdate& update,
+                                                Instant now, ShareableKind kind) {
+  RETURN_IF_ERROR(RequireConsent(state_->consent, kind));
+  auto offered =
+      state_->exchange.Offer(ItemKind::kAdapterDelta, round, EncodeAdapterUpdate(update), now);
+  RETURN_IF_ERROR(offered.status());
+  return state_->TakeActions();
+}
+
+absl::StatusOr<Actions> GossipCore::OfferMasked(ItemKind kind, uint64_t round, std::string payload,
+                                                Instant now) {
+  RUVD_CHECK(IsMaskItem(kind));
+  RETURN_IF_ERROR(RequireConsent(state_->consent, ShareableKind::kMaskedSum));
+  auto offered = state_->exchange.Offer(kind, round, std::move(payload), now);
+  RETURN_IF_ERROR(offered.status());
+  return state_->TakeActions();
+}
+
+absl::StatusOr<Actions> GossipCore::OfferPattern(const SharedPattern& pattern, Instant now,
+                                                 ShareableKind kind) {
+  RETURN_IF_ERROR(RequireConsent(state_->consent, kind));
+  SharedPattern sorted = pattern;
+  SortCores(sorted.cores);
+  auto offered = state_->exchange.Offer(ItemKind::kPattern, 0, EncodeSharedPattern(sorted), now);
+  RETURN_IF_ERROR(offered.status());
+  return state_->TakeActions();
+}
+
+Actions GossipCore::WithdrawPattern(const std::array<uint8_t, 16>& id) {
+  state_->exchange.Withdraw(ItemKind::kPattern, [&](const Item& item) {
+    const auto offered = DecodeSharedPattern(AsBytes(*item.payload));
+    return offered.ok() && offered->id == id;
+  });
+  return state_->TakeActions();
+}
+
+Actions GossipCore::WithdrawAdapterDeltas() {
+  state_->exchange.Withdraw(ItemKind::kAdapterDelta);
+  return state_->TakeActions();
+}
+
+Actions GossipCore::WithdrawItems(std::span<const Digest> ids) {
+  const std::set<Digest> named(ids.begin(), ids.end());
+  for (const ItemKind kind : {ItemKind::kAdapterDelta, ItemKind::kPattern}) {
+    state_->exchange.Withdraw(kind, [&named](const Item& item) { return named.contains(item.id); });
+  }
+  return state_->TakeActions();
+}
+
+absl::StatusOr<Actions> GossipCore::OfferWithdrawal(const Withdrawal& withdrawal, Instant now) {
+  if (state_->exchange.Knows(withdrawal)) {
+    return Actions();
+  }
+  auto offered = state_->exchange.Offer(ItemKind::kWithdrawal, 0, withdrawal.Encode(), now);
+  RETURN_IF_ERROR(offered.status());
+  return state_->TakeActions();
+}
+
+Actions GossipCore::Leave(Instant now) {
+  State& state = *state_;
+  state.leaving = true;
+  state.SayGoodbye(now);
+  while (!state.links.empty()) {
+    state.CloseDraining(state.links.rbegin()->second, now);  // what others carry first
+  }
+  return state.TakeActions();
+}
+
+Actions GossipCore::Drain(Duration deadline, Instant now) {
+  state_->leaving = true;
+  state_->SayGoodbye(now);
+  state_->BeginDrain(deadline, now);
+  return state_->TakeActions();
+}
+
+absl::StatusOr<Actions> GossipCore::SetCertificate(const AdmissionCert& certificate, Instant now) {
+  AdmissionCert& present = state_->local.certificate;
+  RETURN_IF_ERROR(certificate.Verify(present.issuer, now.wall_ms));
+  if (certificate.node_key != present.node_key || certificate.name != present.name) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kKeyInvalid,
+                 "the new certificate is of {} and another key or name than the one in use; issue "
+                 "one for {}",
+                 certificate.name, present.name);
+  }
+  if (certificate.not_after_ms <= present.not_after_ms) {
+    return Actions();  // the one in use is as good
+  }
+  present = certificate;
+  if (!state_->leaving) {
+    state_->AnnounceSelf(now);
+  }
+  return state_->TakeActions();
+}
+
+const AdmissionCert& GossipCore::certificate() const {
+  return state_->local.certificate;
+}
+
+bool GossipCore::drained() const {
+  return state_->leaving && state_->links.empty();
+}
+
+std::vector<Member> GossipCore::Members() const {
+  std::vector<Member> members = state_->members.Members();
+  for (Member& member : members) {
+    member.standing = StandingOf(member.id);
+  }
+  return members;
+}
+
+MemberStanding GossipCore::StandingOf(const NodeId& id) const {
+  if (state_->certificates.revocations().Revokes(id)) {
+    return MemberStanding::kRevoked;
+  }
+  return state_->evidence.Convicted(id) ? MemberStanding::kEquivocated : MemberStanding::kGood;
+}
+
+std::vector<Item> GossipCore::Items() const {
+  std::vector<Item> items;
+  for (const auto& [id, item] : state_->exchange.items()) {
+    items.push_back(item);
+  }
+  return items;
+}
+
+std::vector<Item> GossipCore::NewestDeltas() const {
+  std::map<NodeId, Item> newest;
+  for (const auto& [id, item] : state_->exchange.items()) {
+    if (item.kind != ItemKind::kAdapterDelta) {
+      continue;
+    }
+    auto [place, added] = newest.try_emplace(item.origin, item);
+    const auto age = [](const Item& one) {
+      return std::tuple(one.round, IsUpdateOfBanks(one), one.created_ms, one.id);
+    };
+    if (!added && age(place->second) < age(item)) {
+      place->second = item;
+    }
+  }
+  std::vector<Item> deltas;
+  for (auto& [origin, item] : newest) {
+    deltas.push_back(std::move(item));
+  }
+  return deltas;
+}
+
+const GossipCounters& GossipCore::counters() const {
+  return state_->outbox.counters();
+}
+ConsentTier GossipCore::consent() const {
+  return state_->consent;
+}
+
+size_t GossipCore::active_links() const {
+  return state_->link_of.size();
+}
+
+size_t GossipCore::relayed_links() const {
+  return static_cast<size_t>(std::ranges::count_if(
+      state_->link_of, [](const auto& entry) { return RelayedLinks::IsRelayed(entry.second); }));
+}
+
+std::optional<NodeId> GossipCore::RelayTo(const NodeId& peer) const {
+  return state_->LinkedByRelay(peer)
+             ? std::optional(state_->links.at(state_->link_of.at(peer)).relay)
+             : std::nullopt;
+}
+
+size_t GossipCore::circuits() const {
+  return state_->circuits.size();
+}
+
+std::optional<int64_t> GossipCore::PatternWithdrawn(const NodeId& origin,
+                                                    const std::array<uint8_t, 16>& pattern) const {
+  return state_->exchange.PatternWithdrawn(origin, pattern);
+}
+
+size_t GossipCore::peers_that_take_withdrawals() const {
+  return static_cast<size_t>(std::ranges::count_if(state_->links, [](const auto& entry) {
+    return entry.second.active && entry.second.version >= limits::kVersionWithWithdrawals;
+  }));
+}
+
+std::vector<NodeId> GossipCore::MeshPeers() const {
+  std::vector<NodeId> peers;
+  for (const LinkId id : state_->mesh.links()) {
+    peers.push_back(state_->links.at(id).peer);
+  }
+  return peers;
+}
+
+std::vector<NodeId> GossipCore::Graylisted() const {
+  std::set<NodeId> members;
+  for (const NodeId& id : state_->evidence.Members()) {
+    members.insert(id);
+  }
+  for (const NodeId& id : state_->scores.Graylisted()) {
+    members.insert(id);
+  }
+  return {members.begin(), members.end()};
+}
+
+absl::Status GossipCore::RevocationsFresh(Instant now) const {
+  return state_->certificates.RequireFresh(state_->max_stale, now.wall_ms);
+}
+
+std::vector<std::string> GossipCore::Evidence() const {
+  return state_->evidence.Stored();
+}
+
+double GossipCore::ScoreOf(const NodeId& peer) const {
+  const auto link = state_->link_of.find(peer);
+  return link == state_->link_of.end() ? state_->scores.Of(peer)
+                                       : state_->scores.OfLink(link->second);
+}
+
+std::shared_ptr<const SignedRecord> GossipCore::OwnRecord() const {
+  return *state_->members.records().Find(state_->local.key->id());
+}
+
+int GossipCore::local_health() const {
+  return state_->detector.health();
+}
+
+}  // namespace ruvd

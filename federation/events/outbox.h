@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "federation/events/actions.h"
+#include "federation/events/counters.h"
+#include "ruvd/federation/v1/federation.pb.h"
+
+namespace ruvd {
+
+// Collects the actions of one input, and all counters. Not thread-safe.
+class Outbox {
+ public:
+  using Frame = federation::v1::Frame;
+
+  void Send(LinkId link, Frame frame) {
+    Send(link, std::make_shared<const Frame>(std::move(frame)));
+  }
+  void Send(LinkId link, std::shared_ptr<const Frame> frame) {
+    actions_.push_back(SendFrame{.link = link, .frame = std::move(frame)});
+  }
+  void Emit(Action action) { actions_.push_back(std::move(action)); }
+  // Counts and reports a message without effect.
+  void Refuse(LinkId link, const absl::Status& status);
+  Actions Take() { return std::exchange(actions_, {}); }
+  // What was collected so far.
+  Actions& pending() { return actions_; }
+  GossipCounters& counters() { return counters_; }
+
+ private:
+  Actions actions_;
+  GossipCounters counters_;
+};
+
+// An envelope as its message and back.
+federation::v1::SignedEnvelope ToProto(const Envelope& envelope);
+Envelope FromProto(const federation::v1::SignedEnvelope& proto);
+
+// A digest from a bytes field; nullopt for another length.
+std::optional<Digest> DigestFrom(std::string_view bytes);
+
+// A Goaway that tells a peer why.
+federation::v1::Frame GoawayFrame(const absl::Status& status);
+
+}  // namespace ruvd

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/link/certificates.h"
+
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+#include "federation/reasons.h"
+#include "privacy/limits.h"
+
+namespace ruvd {
+
+absl::StatusOr<const AdmissionCert*> CertificateStore::Admit(std::span<const uint8_t> bytes,
+                                                             int64_t now_ms) {
+  const auto found = bytes.size() == AdmissionCert::kBytes
+                         ? known_.find(AdmissionCert::ClaimedNodeId(bytes))
+                         : known_.end();
+  if (found != known_.end() && found->second.bytes == AsText(bytes)) {
+    RETURN_IF_ERROR(found->second.cert.CheckTime(now_ms));
+    RETURN_IF_ERROR(revocations_.Require(found->first, now_ms, /*max_stale_ms=*/0));
+    return &found->second.cert;
+  }
+  ASSIGN_OR_RETURN(AdmissionCert cert, AdmissionCert::Parse(bytes));
+  RETURN_IF_ERROR(cert.Verify(issuer_, now_ms));
+  RETURN_IF_ERROR(revocations_.Require(cert.node_id, now_ms, /*max_stale_ms=*/0));
+  if (known_.size() >= 2 * limits::kMaxRecords && found == known_.end()) {
+    known_.erase(known_.begin());  // only a cache: verified again when it comes back
+  }
+  Known& known = known_[cert.node_id];
+  known = {.bytes = std::string(AsText(bytes)), .cert = std::move(cert)};
+  return &known.cert;
+}
+
+absl::Status CertificateStore::TakeCheck() {
+  return budget_.Take() ? absl::OkStatus()
+                        : Error(absl::StatusCode::kResourceExhausted, reasons::kBusy,
+                                "node has more signatures to check than it spends on its peers; "
+                                "the message has no effect for now");
+}
+
+absl::StatusOr<EnvelopeHeader> VerifyCertified(const Envelope& envelope,
+                                               CertificateStore& certificates,
+                                               EnvelopeRules rules) {
+  if (envelope.body.size() < AdmissionCert::kBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEnvelopeMalformed,
+                 "envelope body of {} bytes is truncated: it holds no certificate; "
+                 "update the sending node",
+                 envelope.body.size());
+  }
+  // Before the budget: what a node is too busy to check may be kept for later.
+  if (envelope.header.size() > kEnvelopeHeaderBytes ||
+      envelope.body.size() > limits::kMaxEnvelopeBytes ||
+      envelope.signature.size() > sizeof(Signature)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded,
+                 "envelope with a header of {}, a body of {} and a signature of {} bytes exceeds "
+                 "the limit of {} bytes in all; update the sending node",
+                 envelope.header.size(), envelope.body.size(), envelope.signature.size(),
+                 limits::kMaxEnvelopeBytes);
+  }
+  RETURN_IF_ERROR(certificates.TakeCheck());
+  ASSIGN_OR_RETURN(
+      const AdmissionCert* cert,
+      certificates.Admit(AsBytes(envelope.body).first(AdmissionCert::kBytes), rules.now_ms));
+  rules.certificate_of = [cert](const NodeId& id) { return cert->node_id == id ? cert : nullptr; };
+  return VerifyEnvelope(envelope, rules);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "federation/membership/evidence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+#include "privacy/reasons.h"
+
+namespace ruvd {
+namespace {
+
+// Sender, then boot id and seq, as docs/wire-format.md places them in a header.
+constexpr size_t kSenderAt = 48;
+constexpr size_t kBootAt = 84;
+constexpr size_t kNumberBytes = 16 + 8;
+
+bool SameNumber(std::string_view a, std::string_view b) {
+  return a.size() == kEnvelopeHeaderBytes && b.size() == kEnvelopeHeaderBytes &&
+         a.substr(kBootAt, kNumberBytes) == b.substr(kBootAt, kNumberBytes) &&
+         a.substr(kSenderAt, sizeof(NodeId)) == b.substr(kSenderAt, sizeof(NodeId));
+}
+
+}  // namespace
+
+std::optional<Equivocation> EquivocationOf(const Envelope& one, const Envelope& other) {
+  if (!SameNumber(one.header, other.header) || one.header == other.header) {
+    return std::nullopt;
+  }
+  const Envelope& first = one.header < other.header ? one : other;
+  const Envelope& second = one.header < other.header ? other : one;
+  return Equivocation{.first_header = first.header,
+                      .first_signature = first.signature,
+                      .second_header = second.header,
+                      .second_signature = second.signature};
+}
+
+absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Apply(
+    const federation::v1::EquivocationProof& proof, Instant now, NodeId* id) {
+  ASSIGN_OR_RETURN(const Equivocation equivocation,
+                   Equivocation::Parse(AsBytes(proof.equivocation())));
+  const NodeId sender = equivocation.sender();
+  if (Convicted(sender)) {
+    *id = sender;
+    return Applied::kKnown;  // before any signature is checked
+  }
+  if (proof.certificate().size() > AdmissionCert::kBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
+                 "evidence comes with a certificate of {} bytes; update the sending node",
+                 proof.certificate().size());
+  }
+  RETURN_IF_ERROR(certificates_->TakeCheck());
+  ASSIGN_OR_RETURN(const AdmissionCert* found,
+                   certificates_->Admit(AsBytes(proof.certificate()), now.wall_ms));
+  const AdmissionCert certificate = *found;
+  if (certificate.node_id != sender) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
+                 "evidence comes with the certificate of {}, who did not sign it; update the "
+                 "sending node",
+                 certificate.name);
+  }
+  RETURN_IF_ERROR(equivocation.Verify(certificate.node_key));
+  ASSIGN_OR_RETURN(const Applied applied,
+                   Keep(equivocation, proof.certificate(), certificate.not_after_ms, now));
+  *id = sender;
+  return applied;
+}
+
+absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Add(const Conviction& conviction,
+                                                          Instant now) {
+  if (Convicted(conviction.equivocation.sender())) {
+    return Applied::kKnown;
+  }
+  ASSIGN_OR_RETURN(const AdmissionCert* certificate,
+                   certificates_->Admit(AsBytes(conviction.certificate), now.wall_ms));
+  return Keep(conviction.equivocation, conviction.certificate, certificate->not_after_ms, now);
+}
+
+absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Keep(const Equivocation& equivocation,
+                                                           std::string certificate,
+                                                           int64_t not_after_ms, Instant now) {
+  ASSIGN_OR_RETURN(const EnvelopeHeader first, ParseHeader(AsBytes(equivocation.first_header)));
+  ASSIGN_OR_RETURN(const EnvelopeHeader second, ParseHeader(AsBytes(equivocation.second_header)));
+  // One key may serve in two clusters, whose stores count their boots apart.
+  if (first.cluster_id != local_->cluster_id || second.cluster_id != local_->cluster_id) {
+    return Error(absl::StatusCode::kPermissionDenied, reasons::kWrongCluster,
+                 "evidence is of messages to another cluster; it shows nothing in this one");
+  }
+  // The headers say what they like: no sum before the bound.
+  const int64_t over_ms = std::min(std::max(first.expires_ms, second.expires_ms), not_after_ms);
+  const int64_t expires_ms = std::min(over_ms + limits::kEvidenceLifeMillis, not_after_ms);
+  if (expires_ms <= now.wall_ms) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kEnvelopeExpired,
+                 "evidence is of messages that are long over; it has no effect");
+  }
+  if (first.sender_id == local_->key->id()) {
+    return Applied::kOwn;
+  }
+  if (proofs_.size() >= limits::kMaxEvidence) {
+    // The one that would be over first makes room, or is not taken: passed on, it would go round.
+    const auto first_over = std::ranges::min_element(
+        proofs_, {}, [](const auto& entry) { return entry.second.expires_ms; });
+    if (expires_ms <= first_over->second.expires_ms) {
+      return Applied::kKnown;
+    }
+    proofs_.erase(first_over);
+  }
+  proofs_[first.sender_id] = {.certificate = std::move(certificate),
+                              .equivocation = equivocation.Encode(),
+                              .expires_ms = expires_ms};
+  next_expiry_ms_ = std::min(next_expiry_ms_, expires_ms);
+  return Applied::kNew;
+}
+
+void EvidenceTable::Expire(int64_t wall_ms) {
+  if (wall_ms < next_expiry_ms_) {
+    return;
+  }
+  std::erase_if(proofs_,
+                [wall_ms](const auto& entry) { return entry.second.expires_ms <= wall_ms; });
+  next_expiry_ms_ = std::numeric_limits<int64_t>::max();
+  for (const auto& [id, proof] : proofs_) {
+    next_expiry_ms_ = std::min(next_expiry_ms_, proof.expires_ms);
+  }
+}
+
+absl::StatusOr<EvidenceTable::Applied> EvidenceTable::Restore(std::string_view stored, Instant now,
+                                                              NodeId* id) {
+  if (stored.size() != kStoredBytes) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kEvidenceInvalid,
+                 "stored evidence has {} bytes instead of {}; it is learned again from peers",
+                 stored.size(), kStoredBytes);
+  }
+  federation::v1::EquivocationProof proof;
+  proof.set_certificate(std::string(stored.substr(0, AdmissionCert::kBytes)));
+  proof.set_equivocation(std::string(stored.substr(AdmissionCert::kBytes)));
+  return Apply(proof, now, id);
+}
+
+std::vector<std::string> EvidenceTable::Stored() const {
+  std::vector<std::string> stored;
+  stored.reserve(proofs_.size());
+  for (const auto& [id, proof] : proofs_) {
+    stored.push_back(proof.certificate + proof.equivocation);
+  }
+  return stored;
+}
+
+federation::v1::EquivocationProof EvidenceTable::ProofOf(const NodeId& id) const {
+  const Proof& proof = proofs_.at(id);
+  federation::v1::EquivocationProof proto;
+  proto.set_certificate(proof.certificate);
+  proto.set_equivocation(proof.equivocation);
+  return proto;
+}
+
+std::vector<NodeId> EvidenceTable::Members() const {
+  std::vector<NodeId> members;
+  members.reserve(proofs_.size());
+  for (const auto& [id, proof] : proofs_) {
+    members.push_back(id);
+  }
+  return members;
+}
+
+}  // namespace ruvd

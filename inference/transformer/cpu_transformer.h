@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "base/parallel.h"
+#include "inference/model/packed_weights.h"
+#include "inference/transformer/transformer.h"
+
+namespace ruvd {
+
+// The transformer on this machine's cores.
+class CpuTransformer final : public Transformer {
+ public:
+  // `runner` is borrowed and must outlive this. With Precision::kExact:
+  CpuTransformer(std::shared_ptr<const Model> model, ParallelRunner& runner);
+  // With Precision::kFast, on the weights' model.
+  CpuTransformer(std::shared_ptr<const PackedWeights> weights, ParallelRunner& runner);
+  ~CpuTransformer() override;
+  CpuTransformer(const CpuTransformer&) = delete;
+  CpuTransformer& operator=(const CpuTransformer&) = delete;
+
+  using Transformer::Forward;
+  using Transformer::Logits;
+
+  const std::shared_ptr<const Model>& shared_model() const override { return model_; }
+  Precision precision() const override {
+    return packed_ == nullptr ? Precision::kExact : Precision::kFast;
+  }
+  absl::Status Forward(std::span<const ForwardInput> batch,
+                       std::span<ForwardOutput> outputs) override;
+  void Logits(std::span<const LogitsInput> batch, std::span<float> logits) override;
+  ParallelRunner& runner() override { return runner_; }
+
+  // Memory that is kept for activations between calls: no more than what forwards of
+  // limits::kKeptRows tokens take, once one that short came after longer ones.
+  uint64_t activation_bytes() const;
+
+ private:
+  struct Pass;
+  std::shared_ptr<const Model> model_;
+  std::shared_ptr<const PackedWeights> packed_;  // null for kExact
+  ParallelRunner& runner_;
+  std::unique_ptr<Pass> pass_;
+};
+
+}  // namespace ruvd

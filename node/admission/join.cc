@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/admission/join.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/client/rpc_error.h"
+#include "node/limits.h"
+#include "node/transport/link_tls.h"
+#include "privacy/identity/certificate_renewal.h"
+#include "privacy/identity/join_token.h"
+#include "privacy/sodium.h"
+#include "ruvd/admission/v1/admission.grpc.pb.h"
+
+namespace ruvd {
+namespace {
+
+using JoinStream =
+    grpc::ClientReaderWriter<admission::v1::JoinRequest, admission::v1::JoinResponse>;
+
+// gRPC 1.51 looks at errno of a connect that is under way after other calls, which may have set it,
+// and then takes it for failed (seen: ENOENT, on a busy machine). Later versions do not. The token
+// is sent over a connection only, so that another try costs nothing.
+constexpr int kGreetings = 3;
+
+// One attempt, over one connection.
+class JoinAttempt {
+ public:
+  JoinAttempt(const std::string& address, const TlsCertificate& own,
+              std::chrono::system_clock::time_point deadline)
+      : address_(address), stub_(ChannelTo(address, own)) {
+    context_.set_deadline(deadline);
+    stream_ = stub_.Join(&context_);
+  }
+  ~JoinAttempt() {
+    if (stream_ != nullptr) {
+      context_.TryCancel();
+      (void)stream_->Finish();
+    }
+  }
+  JoinAttempt(const JoinAttempt&) = delete;
+  JoinAttempt& operator=(const JoinAttempt&) = delete;
+
+  // The authority, which proved that the channel ends at it.
+  absl::StatusOr<PublicKey> Greet(const ClusterId& cluster) {
+    stream_->WaitForInitialMetadata();
+    const Digest seen = PeerCertificateOf(*context_.auth_context()).value_or(Digest{});
+    SecureRandomBytes(nonce_);
+    admission::v1::JoinRequest request;
+    request.mutable_greeting()->set_nonce(std::string(AsText(nonce_)));
+    request.mutable_greeting()->set_seen_certificate(std::string(AsText(seen)));
+    ASSIGN_OR_RETURN(const auto response, Ask(request));
+    JoinWelcome welcome;
+    if (!Copy(response.welcome().authority(), &welcome.authority) ||
+        !Copy(response.welcome().proof(), &welcome.proof)) {
+      return Strange();
+    }
+    RETURN_IF_ERROR(welcome.Verify(cluster, nonce_, seen));
+    return welcome.authority;
+  }
+
+  absl::StatusOr<AdmissionCert> Apply(const JoinRequest& join) {
+    admission::v1::JoinRequest request;
+    auto* application = request.mutable_application();
+    application->set_token(join.token);
+    application->set_node_key(std::string(AsText(join.node_key)));
+    application->set_name(join.name);
+    application->set_proof(std::string(AsText(join.proof)));
+    ASSIGN_OR_RETURN(const auto response, Ask(request));
+    return AdmissionCert::Parse(AsBytes(response.admission().admission_cert()));
+  }
+
+  absl::StatusOr<AdmissionCert> Renew(const AdmissionCert& certificate, const NodeKey& key) {
+    const auto renewal = CertificateRenewal::Sign(certificate, nonce_, key);
+    admission::v1::JoinRequest request;
+    request.mutable_application()->set_renewed_cert(certificate.Encode());
+    request.mutable_application()->set_proof(std::string(AsText(renewal.proof)));
+    ASSIGN_OR_RETURN(const auto response, Ask(request));
+    return AdmissionCert::Parse(AsBytes(response.admission().admission_cert()));
+  }
+
+ private:
+  static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address,
+                                                  const TlsCertificate& own) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetSslTargetNameOverride(kSelfSignedName);
+    arguments.SetMaxReceiveMessageSize(limits::kMaxLinkMessageBytes);
+    return grpc::CreateCustomChannel(address, LinkCredentials(own), arguments);
+  }
+  template <typename Array>
+  static bool Copy(const std::string& bytes, Array* array) {
+    if (bytes.size() != array->size()) {
+      return false;
+    }
+    std::copy(bytes.begin(), bytes.end(), array->begin());
+    return true;
+  }
+  absl::Status Strange() const {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "{} answered what is no step of joining; update the older program", address_);
+  }
+
+  absl::StatusOr<admission::v1::JoinResponse> Ask(const admission::v1::JoinRequest& request) {
+    admission::v1::JoinResponse response;
+    if (stream_->Write(request) && stream_->Read(&response)) {
+      return response;
+    }
+    const grpc::Status status = std::exchange(stream_, nullptr)->Finish();
+    if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+      return Error(absl::StatusCode::kFailedPrecondition, reasons::kNotFound,
+                   "the node at {} does not hold the authority's key; name the one where "
+                   "`ruvd token create` works",
+                   address_);
+    }
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty()) {
+      return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
+                   "no node answers at {}: {}; see that it runs, and name host and port of its "
+                   "links (federation.listen), not of its API",
+                   address_, status.error_message());
+    }
+    RETURN_IF_ERROR(StatusOfCall(static_cast<int>(status.error_code()), status.error_message(),
+                                 status.error_details(), address_));
+    return Strange();
+  }
+
+  const std::string address_;
+  admission::v1::AdmissionService::Stub stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<JoinStream> stream_;
+  JoinWelcome::Nonce nonce_{};  // of the greeting
+};
+
+// A connection that was greeted, and the authority at its other end.
+struct Greeted {
+  std::unique_ptr<JoinAttempt> attempt;
+  PublicKey authority{};
+};
+
+absl::StatusOr<Greeted> GreetAuthority(const std::string& address, const ClusterId& cluster,
+                                       std::chrono::milliseconds patience) {
+  RETURN_IF_ERROR(RequireTls13());
+  ASSIGN_OR_RETURN(const TlsCertificate own, MakeSelfSignedCertificate());
+  std::unique_ptr<JoinAttempt> attempt;
+  absl::StatusOr<PublicKey> authority;
+  // Of all tries together: who stops meanwhile waits for that.
+  const auto deadline = std::chrono::system_clock::now() + patience;
+  for (int tries = 0; tries < kGreetings; ++tries) {
+    attempt = std::make_unique<JoinAttempt>(address, own, deadline);
+    authority = attempt->Greet(cluster);
+    if (ReasonOf(authority.status()) != reasons::kNodeUnreachable) {
+      break;
+    }
+  }
+  RETURN_IF_ERROR(authority.status());
+  return Greeted{.attempt = std::move(attempt), .authority = *authority};
+}
+
+absl::Status CheckCertified(const AdmissionCert& certificate, const PublicKey& authority,
+                            const NodeKey& key, const std::string& address, const Clock& clock) {
+  RETURN_IF_ERROR(certificate.Verify(authority, clock.WallMillis()));
+  if (certificate.node_key != key.public_key()) {
+    return Error(absl::StatusCode::kInternal, reasons::kCertificateInvalid,
+                 "the authority at {} certified another key; ask its operator", address);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<AdmissionCert> JoinCluster(const std::string& address,
+                                          const JoinInvitation& invitation, const std::string& name,
+                                          const NodeKey& key, const Clock& clock) {
+  ASSIGN_OR_RETURN(const Greeted greeted,
+                   GreetAuthority(address, invitation.cluster, limits::kJoinPatience));
+  ASSIGN_OR_RETURN(
+      AdmissionCert certificate,
+      greeted.attempt->Apply(JoinRequest::Sign(invitation.token, name, invitation.cluster, key)));
+  RETURN_IF_ERROR(CheckCertified(certificate, greeted.authority, key, address, clock));
+  return certificate;
+}
+
+absl::StatusOr<AdmissionCert> RenewAt(const std::string& address, const AdmissionCert& certificate,
+                                      const NodeKey& key, std::chrono::milliseconds patience,
+                                      const Clock& clock) {
+  ASSIGN_OR_RETURN(const Greeted greeted,
+                   GreetAuthority(address, ClusterIdOf(certificate.issuer), patience));
+  ASSIGN_OR_RETURN(AdmissionCert renewed, greeted.attempt->Renew(certificate, key));
+  RETURN_IF_ERROR(CheckCertified(renewed, greeted.authority, key, address, clock));
+  return renewed;
+}
+
+}  // namespace ruvd

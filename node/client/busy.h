@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "node/client/limits.h"
+#include "node/client/rpc_error.h"
+
+namespace ruvd {
+
+inline const absl::Status& StatusOf(const absl::Status& status) {
+  return status;
+}
+template <typename T>
+const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
+  return result.status();
+}
+
+// What `call` returns; where the node is busy, which it says with the time to come again, it is
+// called again then, limits::kBusyTries times in all.
+template <typename Call>
+auto CallWhileBusy(const Call& call) {
+  auto result = call();
+  for (int tries = 1; tries < limits::kBusyTries; ++tries) {
+    const auto delay = RetryDelayOf(StatusOf(result));
+    if (!delay) {
+      break;
+    }
+    std::this_thread::sleep_for(*delay);
+    result = call();
+  }
+  return result;
+}
+
+}  // namespace ruvd

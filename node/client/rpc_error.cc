@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/client/rpc_error.h"
+
+#include <algorithm>
+
+#include "absl/strings/cord.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "node/client/limits.h"
+#include "node/reasons.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kRetryUrl[] = "ruvd.retry_ms";
+
+struct Details {
+  std::string reason;  // "" where there is no ErrorInfo, or where they are damaged
+  std::optional<int64_t> retry_ms;
+};
+
+Details Read(const std::string& bytes) {
+  Details details;
+  google::rpc::Status rich;
+  if (bytes.empty() || !rich.ParseFromString(bytes)) {
+    return details;
+  }
+  for (const auto& any : rich.details()) {
+    google::rpc::ErrorInfo info;
+    google::rpc::RetryInfo retry;
+    if (details.reason.empty() && any.Is<google::rpc::ErrorInfo>() && any.UnpackTo(&info)) {
+      details.reason = info.reason();
+    } else if (any.Is<google::rpc::RetryInfo>() && any.UnpackTo(&retry)) {
+      const int64_t seconds = std::clamp<int64_t>(retry.retry_delay().seconds(), 0,
+                                                  limits::kMaxRetryDelay.count() / 1000);
+      const int64_t millis = std::max(retry.retry_delay().nanos(), 0) / 1'000'000;
+      details.retry_ms = std::min<int64_t>(1000 * seconds + millis, limits::kMaxRetryDelay.count());
+    }
+  }
+  return details;
+}
+
+absl::Status Unreachable(std::string_view message, std::string_view server) {
+  if (message.find("Ssl handshake") != std::string_view::npos) {
+    return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
+                 "no TLS with {}: {}; --tls-ca names the certificate of that node or of whoever "
+                 "issued it, and is left out where api.tls_cert is not set",
+                 server, message);
+  }
+  return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
+               "no node answers at {}; start one with `ruvd demo` or `ruvd serve`, name another "
+               "with --server, or add --tls-ca if it speaks TLS",
+               server);
+}
+
+}  // namespace
+
+absl::Status StatusOfCall(int code, std::string_view message, const std::string& details,
+                          std::string_view server) {
+  if (code == 0) {
+    return absl::OkStatus();
+  }
+  const auto status_code = static_cast<absl::StatusCode>(code);
+  const Details read = Read(details);
+  if (!read.reason.empty()) {
+    absl::Status status = MakeError(status_code, read.reason, message);
+    if (read.retry_ms) {
+      status.SetPayload(kRetryUrl, absl::Cord(std::to_string(*read.retry_ms)));
+    }
+    return status;
+  }
+  if (status_code == absl::StatusCode::kUnavailable) {
+    return Unreachable(message, server);
+  }
+  if (status_code == absl::StatusCode::kDeadlineExceeded) {
+    return Error(status_code, reasons::kDeadlineExceeded,
+                 "the node at {} did not finish in time; it may be busy, try again", server);
+  }
+  // Refused before any service saw the call (api/authorization.h), without details.
+  if (status_code == absl::StatusCode::kUnauthenticated) {
+    return MakeError(status_code, reasons::kCallerUnknown, message);
+  }
+  if (status_code == absl::StatusCode::kPermissionDenied && !message.empty()) {
+    return MakeError(status_code, reasons::kRoleMissing, message);
+  }
+  if (message.empty()) {
+    return Error(
+        status_code, "",
+        "the call failed with the code {} and no message (from {}); the node's log may say "
+        "more",
+        absl::StatusCodeToString(status_code), server);
+  }
+  return Error(status_code, "", "{} (from {})", message, server);
+}
+
+std::optional<std::chrono::milliseconds> RetryDelayOf(const absl::Status& status) {
+  const auto millis = status.GetPayload(kRetryUrl);
+  return millis ? std::optional(std::chrono::milliseconds(std::stoll(std::string(*millis))))
+                : std::nullopt;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,434 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/learning/background_round.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/bank.h"
+#include "inference/train/network.h"
+#include "inference/train/trainer.h"
+#include "node/learning/judging_lessons.h"
+#include "node/learning/lesson_clusters.h"
+#include "node/learning/stale_patterns.h"
+#include "node/log/log.h"
+#include "node/serving/pattern_payload.h"
+#include "node/serving/served_adapters.h"
+#include "storage/consent/consent_book.h"
+
+namespace ruvd {
+namespace {
+
+TrainingOptions MakeTrainingOptions(const LearningServices& services,
+                                    const BackgroundOptions& options, uint64_t seed) {
+  TrainingOptions training;
+  training.rank = options.rank;
+  if (options.steps > 0) {
+    training.steps = options.steps;
+  }
+  training.seed = seed;
+  training.cancelled = services.cancelled;
+  training.drive = [&services](train::TrainingRun& run) { return AdvanceInSlices(services, run); };
+  return training;
+}
+
+// Every linear matrix of the last layers, all of them where the model has fewer.
+std::vector<train::Site> SitesOf(const Model& model, int layers) {
+  const int first = std::max(0, model.config().layers - layers);
+  return train::SitesFrom(model.config(), static_cast<size_t>(first), false);
+}
+
+// Whether the lessons held back are read better by more than what is asked.
+bool Improves(const TrainingResult& result, const BackgroundOptions& options) {
+  return result.held_out_before - result.held_out_after > options.min_improvement;
+}
+
+// What may be shared of a cluster, and whose lessons it was trained and judged on.
+struct SharedCore {
+  std::vector<float> values;  // empty: none
+  std::vector<Contributor> contributors;
+  bool others = false;  // some lessons were left out of it
+};
+
+// The lessons of those who agreed to the sharing of what is learned from them.
+LessonSplit AgreedLessons(const LearningServices& services, LessonSplit split, SharedCore* core) {
+  if (services.consents == nullptr) {
+    return split;
+  }
+  const int64_t now_ms = services.clock->WallMillis();
+  std::set<Contributor> agreed;
+  const auto keeps_back = [&](const Lesson* lesson) {
+    const Contributor contributor = services.consents->ContributorOf(lesson->trajectory);
+    const bool agrees = services.consents->MayPrepare(contributor, now_ms);
+    if (agrees) {
+      agreed.insert(contributor);
+    }
+    return !agrees;
+  };
+  core->others =
+      std::erase_if(split.taught, keeps_back) + std::erase_if(split.held_back, keeps_back) > 0;
+  core->contributors.assign(agreed.begin(), agreed.end());
+  return split;
+}
+
+// Leaves out what judges the updates of peers and this node's own alike, unless nothing else is
+// left.
+void KeepJudgesBack(std::vector<const Lesson*>* taught) {
+  const auto judges = std::ranges::stable_partition(
+      *taught, [](const Lesson* lesson) { return !JudgesUpdates(lesson->trajectory.response_id); });
+  if (judges.begin() != taught->begin()) {
+    taught->erase(judges.begin(), judges.end());
+  }
+}
+
+// The core of what was taught, which may be shared: none if it does not pass the gate that the
+// adapter passed. On the bare model: peers add it to theirs, which have other adapters beneath.
+absl::StatusOr<SharedCore> TrainCore(const LearningServices& services,
+                                     const BackgroundOptions& options, const LessonSplit& all,
+                                     uint64_t seed) {
+  SharedCore core;
+  if (services.frame == nullptr) {
+    return core;
+  }
+  LessonSplit split = AgreedLessons(services, all, &core);
+  KeepJudgesBack(&split.taught);
+  if (split.taught.empty()) {
+    return SharedCore();
+  }
+  const Model& model = services.transformer->model();
+  TrainingOptions training = MakeTrainingOptions(services, options, seed);
+  training.bank_boundaries = services.bank_boundaries;
+  ASSIGN_OR_RETURN(
+      TrainingResult result,
+      TrainLastLayerCore(*services.transformer, *services.frame, MakeExamples(model, split.taught),
+                         MakeExamples(model, split.held_back), nullptr, training));
+  if (!Improves(result, options)) {
+    return SharedCore();
+  }
+  core.values = std::move(result.core);
+  return core;
+}
+
+Pattern NewPattern(const LearningServices& services, Random& random) {
+  Pattern pattern;
+  for (size_t i = 0; i < pattern.id.size(); i += sizeof(uint64_t)) {
+    const uint64_t bits = random.Next();
+    std::memcpy(pattern.id.data() + i, &bits, sizeof(bits));
+  }
+  pattern.origin = services.origin;
+  pattern.created_ms = services.clock->WallMillis();
+  pattern.tier = SharingTier::kPrivate;
+  // Trained over all t, retrieved at the beginning of a request.
+  pattern.bank = static_cast<uint32_t>(BankOf(1));
+  return pattern;
+}
+
+// What was learned of a cluster.
+struct Lessons {
+  std::optional<Adapter> adapter;  // nullopt: the pattern has none any more
+  uint32_t deep_version = 0;       // on top of which it was trained
+  SharedCore core;
+  std::vector<float> centroid;
+  float reward = 0;        // mean of all lessons
+  float new_reward = 0;    // ... of the fresh ones
+  float kept_quality = 0;  // share that a known pattern keeps of its quality
+  uint32_t examples = 0;
+  std::vector<std::string> fresh;  // responses
+};
+
+void AddRewards(const LessonCluster& cluster, float decay, Lessons* lessons) {
+  size_t fresh = 0;
+  for (const Lesson* lesson : cluster.lessons) {
+    lessons->reward += lesson->reward;
+    lessons->new_reward += lesson->fresh ? lesson->reward : 0;
+    fresh += lesson->fresh ? 1 : 0;
+    if (lesson->fresh) {
+      lessons->fresh.push_back(lesson->trajectory.response_id);
+    }
+  }
+  lessons->reward /= static_cast<float>(cluster.lessons.size());
+  lessons->new_reward /= static_cast<float>(std::max<size_t>(1, fresh));
+  lessons->kept_quality = std::pow(decay, static_cast<float>(fresh));
+}
+
+// Old evidence decays with each new lesson, so that a pattern follows what users think of it now
+// and one lesson does not make all before forgotten.
+float QualityOf(const Pattern& known, const Lessons& lessons) {
+  if (known.examples == 0) {
+    return lessons.reward;
+  }
+  return lessons.kept_quality * known.quality + (1 - lessons.kept_quality) * lessons.new_reward;
+}
+
+// The pattern with what was learned in place of what was known.
+Pattern WithLessons(const LearningServices& services, Lessons lessons, Pattern pattern) {
+  // A row that does not decode is replaced; whether it was made private nobody knows.
+  const auto before = DecodePatternPayload(pattern.payload);
+  PatternPayload payload{.core = std::move(lessons.core.values),
+                         .core_boundaries = services.bank_boundaries,
+                         .withheld = !before.ok() || before->withheld,
+                         .deep_version = lessons.deep_version,
+                         .contributors = std::move(lessons.core.contributors),
+                         .holds_others = lessons.core.others};
+  if (services.frame != nullptr) {
+    payload.frame_id = services.frame->id;
+  }
+  ++pattern.adapter_version;
+  pattern.adapter_name.clear();
+  if (lessons.adapter) {
+    lessons.adapter->name = PatternAdapterName(pattern.id, AdapterId(*lessons.adapter));
+    lessons.adapter->version = pattern.adapter_version;
+    payload.adapter = EncodeAdapter(*lessons.adapter);
+    pattern.adapter_name = lessons.adapter->name;
+  }
+  pattern.payload = EncodePatternPayload(payload);
+  pattern.embedding = std::move(lessons.centroid);
+  pattern.quality = QualityOf(pattern, lessons);
+  pattern.examples = lessons.examples;
+  // Peers take what is later only, also from a node whose clock went back.
+  pattern.updated_ms = std::max(services.clock->WallMillis(), pattern.updated_ms + 1);
+  return pattern;
+}
+
+// Whether what was learned of `begun` is about `current`, too.
+bool SameToLearning(const Pattern& begun, const Pattern& current) {
+  return begun.embedding == current.embedding && begun.bank == current.bank &&
+         begun.adapter_name == current.adapter_name &&
+         begun.adapter_version == current.adapter_version;
+}
+
+// Lists the change, makes it, and takes it from the list where it was not made.
+absl::Status StoreListed(const LearningServices& services, const Lessons& lessons,
+                         const std::optional<Pattern>& before, const Pattern& after,
+                         LearnedPattern* learned) {
+  LearningChange change{.loop = LearningLoop::kBackground,
+                        .kind = ChangeKind::kPatternStored,
+                        .responses = lessons.fresh,
+                        .pattern = after.id,
+                        .adapter_name = after.adapter_name,
+                        .version_before = before ? before->adapter_version : 0,
+                        .version = after.adapter_version,
+                        .lessons = after.examples};
+  const PatternImage image{.id = after.id, .before = before};
+  ASSIGN_OR_RETURN(change, ListChange(services, std::move(change), std::span(&image, 1)));
+  const absl::Status stored =
+      services.patterns->Update(after, before ? std::optional(before->stamp) : std::nullopt);
+  if (stored.ok()) {
+    learned->change = std::move(change);
+  } else {
+    UnlistChange(services, change);
+  }
+  return stored;
+}
+
+// Stores what was learned in the pattern as it is by now: training takes minutes, in which users
+// and peers change patterns. One that was deleted stays deleted, what somebody else taught stays.
+absl::Status StoreLessons(const LearningServices& services, const Lessons& lessons,
+                          const std::optional<Pattern>& begun, const Pattern& fresh,
+                          LearnedPattern* learned) {
+  constexpr int kTries = 5;
+  absl::Status stored;
+  for (int i = 0; i < kTries && (i == 0 || absl::IsAborted(stored)); ++i) {
+    std::optional<Pattern> known;
+    if (begun) {
+      absl::StatusOr<Pattern> current = services.patterns->Get(begun->id);
+      if (absl::IsNotFound(current.status())) {
+        learned->outcome = RoundOutcome::kDeleted;
+        return absl::OkStatus();
+      }
+      RETURN_IF_ERROR(current.status());
+      if (!SameToLearning(*begun, *current)) {
+        learned->outcome = RoundOutcome::kChanged;
+        return absl::OkStatus();
+      }
+      known = *std::move(current);
+    }
+    const Pattern pattern = WithLessons(services, lessons, known.value_or(fresh));
+    stored = StoreListed(services, lessons, known, pattern, learned);
+    learned->adapter_name = pattern.adapter_name;
+    learned->adapter_version = pattern.adapter_version;
+  }
+  // The other clusters can still be learned.
+  if (absl::IsInvalidArgument(stored) || ReasonOf(stored) == reasons::kLimitExceeded) {
+    LogError("what was learned cannot be stored: {}", MessageOf(stored));
+    learned->outcome = RoundOutcome::kRefused;
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(stored);
+  learned->outcome = lessons.adapter ? RoundOutcome::kKept : RoundOutcome::kRetired;
+  return absl::OkStatus();
+}
+
+// Whether the words of a user are gone that were there when training began: minutes ago.
+absl::StatusOr<bool> SomeWereErased(const LearningServices& services,
+                                    const LessonCluster& cluster) {
+  for (const Lesson* lesson : cluster.lessons) {
+    if (lesson->trajectory.user_id.empty()) {
+      continue;
+    }
+    const absl::Status there = services.trajectories->Get(lesson->trajectory.response_id).status();
+    if (absl::IsNotFound(there)) {
+      return true;
+    }
+    RETURN_IF_ERROR(there);
+  }
+  return false;
+}
+
+// Whether the cluster's pattern has an adapter that stands on another version of the adapter of
+// deep rounds: trained on top of the served one nothing was gained, and what it does there as it is
+// nobody has measured.
+absl::StatusOr<bool> HasStaleAdapter(const LearningServices& services, const LessonCluster& cluster,
+                                     uint32_t served_version) {
+  if (!cluster.pattern || cluster.pattern->adapter_name.empty()) {
+    return false;
+  }
+  const absl::StatusOr<Pattern> pattern = services.patterns->Get(cluster.pattern->id);
+  if (absl::IsNotFound(pattern.status())) {
+    return false;
+  }
+  RETURN_IF_ERROR(pattern.status());
+  const auto payload = DecodePatternPayload(pattern->payload);
+  return payload.ok() && payload->deep_version != served_version;
+}
+
+absl::Status LearnCluster(const LearningServices& services, const BackgroundOptions& options,
+                          const LessonCluster& cluster, const Pattern& pattern, uint64_t seed,
+                          LearnedPattern* learned) {
+  const Model& model = services.transformer->model();
+  const LessonSplit split = HoldBackLessons(cluster.lessons);
+  learned->held_back = static_cast<int>(split.held_back.size());
+  ASSIGN_OR_RETURN(const ServedAdapters served,
+                   AdaptersBeneathPatterns(services.catalog, CentroidOf(cluster.lessons)));
+  ASSIGN_OR_RETURN(
+      const TrainingResult result,
+      TrainLora(*services.transformer, SitesOf(model, options.layers),
+                MakeExamples(model, split.taught), MakeExamples(model, split.held_back),
+                served.mix_or_null(), MakeTrainingOptions(services, options, seed)));
+  learned->held_out_before = result.held_out_before;
+  learned->held_out_after = result.held_out_after;
+  Lessons lessons{.deep_version = served.deep_version,
+                  .centroid = CentroidOf(cluster.lessons),
+                  .examples = static_cast<uint32_t>(cluster.lessons.size())};
+  if (Improves(result, options)) {
+    lessons.adapter = *result.adapter;
+  } else {
+    ASSIGN_OR_RETURN(const bool stale, HasStaleAdapter(services, cluster, served.deep_version));
+    if (!stale) {
+      learned->outcome = RoundOutcome::kNoImprovement;
+      return absl::OkStatus();
+    }
+  }
+  AddRewards(cluster, options.quality_decay, &lessons);
+  ASSIGN_OR_RETURN(lessons.core, TrainCore(services, options, split, seed));
+  ASSIGN_OR_RETURN(const bool erased, SomeWereErased(services, cluster));
+  if (erased) {
+    learned->outcome = RoundOutcome::kErased;
+    return absl::OkStatus();
+  }
+  if (services.catalog != nullptr && ServedDeepVersion(*services.catalog) != served.deep_version) {
+    learned->outcome = RoundOutcome::kChanged;  // another version of `deep` is served by now
+    return absl::OkStatus();
+  }
+  return StoreLessons(services, lessons, cluster.pattern, pattern, learned);
+}
+
+// Notes with the trajectories that this round took them, so that no start takes them again.
+absl::Status SettleLessons(const LearningServices& services, const LessonCluster& cluster,
+                           const LearnedPattern& learned) {
+  // Those of a known pattern are its lessons, whatever this round added: they go with it.
+  const bool has_pattern = learned.outcome == RoundOutcome::kKept || cluster.pattern.has_value();
+  for (const Lesson* lesson : cluster.lessons) {
+    RETURN_IF_ERROR(
+        services.trajectories->SetLearned(lesson->trajectory, AsText(services.package_id),
+                                          has_pattern ? std::optional(learned.id) : std::nullopt));
+  }
+  return absl::OkStatus();
+}
+
+// Learns a cluster; what fails is noted with it. An error ends the round: others would fail, too.
+absl::Status TakeCluster(const LearningServices& services, const BackgroundOptions& options,
+                         const LessonCluster& cluster, Random& random, BackgroundRound* round) {
+  const Pattern pattern =
+      cluster.pattern.has_value() ? *cluster.pattern : NewPattern(services, random);
+  LearnedPattern& learned = round->patterns.emplace_back();
+  learned.id = pattern.id;
+  learned.examples = static_cast<int>(cluster.lessons.size());
+  for (const Lesson* lesson : cluster.lessons) {
+    learned.responses.insert(lesson->trajectory.response_id);
+  }
+  learned.failure = LearnCluster(services, options, cluster, pattern, random.Next(), &learned);
+  if (!learned.failure.ok()) {
+    learned.outcome = RoundOutcome::kFailed;
+  }
+  if (learned.outcome == RoundOutcome::kFailed || learned.outcome == RoundOutcome::kChanged ||
+      learned.outcome == RoundOutcome::kErased) {
+    // Of what was changed the failure is a disk that is full.
+    const bool others_would_fail =
+        absl::IsCancelled(learned.failure) || absl::IsResourceExhausted(learned.failure);
+    return others_would_fail ? learned.failure : absl::OkStatus();
+  }
+  for (const std::string& response : learned.responses) {
+    round->waiting.erase(response);
+  }
+  return SettleLessons(services, cluster, learned);
+}
+
+absl::Status RunRound(const LearningServices& services, const BackgroundOptions& options,
+                      const FreshLessons& wanted, Random& random, BackgroundRound* round) {
+  round->waiting = wanted.responses;  // until it is known which of them teach anything
+  std::set<std::string> fresh = wanted.responses;
+  if (wanted.stale_patterns) {
+    ASSIGN_OR_RETURN(std::set<std::string> stale,
+                     LessonsOfStalePatterns(services, options.min_rating));
+    fresh.merge(stale);
+  }
+  std::set<std::string> without_room;
+  ASSIGN_OR_RETURN(const std::vector<Lesson> lessons,
+                   CollectLessons(services, options.min_rating, fresh, &without_room));
+  round->waiting = std::move(without_room);
+  for (const Lesson& lesson : lessons) {
+    if (fresh.contains(lesson.trajectory.response_id)) {
+      round->waiting.insert(lesson.trajectory.response_id);
+    }
+  }
+  if (round->waiting.empty()) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::vector<LessonCluster> clusters,
+                   ClusterLessons(services, lessons, options.cluster_similarity, random));
+  for (const LessonCluster& cluster : clusters) {
+    RETURN_IF_ERROR(TakeCluster(services, options, cluster, random, round));
+  }
+  std::set<PatternId> kept;
+  for (const LearnedPattern& learned : round->patterns) {
+    if (learned.outcome == RoundOutcome::kKept) {
+      kept.insert(learned.id);
+    }
+  }
+  ASSIGN_OR_RETURN(round->merged, MergeNearPatterns(services, lessons, kept,
+                                                    options.merge_similarity, random.Next()));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+BackgroundRound RunBackgroundRound(const LearningServices& services,
+                                   const BackgroundOptions& options, const FreshLessons& fresh,
+                                   Random& random) {
+  BackgroundRound round;
+  round.status = RunRound(services, options, fresh, random, &round);
+  return round;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/learning/deep_lessons.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "node/learning/deep_limits.h"
+#include "node/learning/lesson_clusters.h"
+
+namespace ruvd {
+namespace {
+
+constexpr size_t kReadAtOnce = 64;  // lessons are read and tokenised in a slice of about 100 ms
+
+// Nullopt where it is gone or teaches nothing any more.
+absl::StatusOr<std::optional<Lesson>> ReadLesson(const LearningServices& services,
+                                                 const std::string& response, float min_rating) {
+  absl::StatusOr<Trajectory> trajectory = services.trajectories->Get(response);
+  if (absl::IsNotFound(trajectory.status())) {
+    return std::nullopt;
+  }
+  RETURN_IF_ERROR(trajectory.status());
+  Lesson lesson = LessonOf(*std::move(trajectory), min_rating);
+  if (lesson.wanted.empty()) {
+    return std::nullopt;
+  }
+  if (lesson.trajectory.embedded_by != AsText(services.package_id)) {
+    lesson.trajectory.prompt_tokens.clear();  // of another tokenizer
+  }
+  return lesson;
+}
+
+// The prompt's embedding, made anew where it was another model's.
+absl::StatusOr<std::vector<float>> PromptOf(const LearningServices& services, const Lesson& lesson,
+                                            const TrainingExample& example) {
+  const Trajectory& trajectory = lesson.trajectory;
+  if (trajectory.embedded_by == AsText(services.package_id) && !trajectory.embedding.empty()) {
+    return trajectory.embedding;
+  }
+  RETURN_IF_ERROR(YieldBetweenPieces(services));
+  return EmbedText(*services.transformer, example.prompt, services.whitening);
+}
+
+}  // namespace
+
+absl::StatusOr<DeepLessons> ChooseDeepLessons(const LearningServices& services, float min_rating) {
+  std::deque<Lesson> lessons;  // nothing but their ids
+  std::deque<size_t> places;   // of each in the store
+  size_t place = 0;
+  RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
+    if (!WantedText(trajectory, min_rating).empty() && !IsForgotten(services, trajectory)) {
+      if (lessons.size() == limits::kMaxDeepLessons) {
+        lessons.pop_front();
+        places.pop_front();
+      }
+      lessons.emplace_back().trajectory.response_id = trajectory.response_id;
+      places.push_back(place);
+    }
+    ++place;
+    return CheckCancelled(services).ok();
+  }));
+  RETURN_IF_ERROR(CheckCancelled(services));
+  // A round takes hours on a busy node, and one whose lessons leave meanwhile begins anew or, as
+  // they may have been erased, ends without a version.
+  const size_t margin = services.trajectories->capacity() / 2;
+  while (!places.empty() && places.front() + margin < place) {
+    lessons.pop_front();
+    places.pop_front();
+  }
+  std::vector<const Lesson*> pointers;
+  pointers.reserve(lessons.size());
+  for (const Lesson& lesson : lessons) {
+    pointers.push_back(&lesson);
+  }
+  DeepLessons chosen;
+  const LessonSplit split = HoldBackLessons(pointers, limits::kMaxDeepHeldBack);
+  chosen.taught.reserve(split.taught.size());
+  chosen.held_back.reserve(split.held_back.size());
+  for (const Lesson* lesson : split.taught) {
+    chosen.taught.push_back(lesson->trajectory.response_id);
+  }
+  for (const Lesson* lesson : split.held_back) {
+    chosen.held_back.push_back(lesson->trajectory.response_id);
+  }
+  return chosen;
+}
+
+size_t SelectionCount(size_t held_back) {
+  return held_back < 2 * limits::kLeastSelection ? 0
+                                                 : std::min(held_back / 2, limits::kMaxSelection);
+}
+
+absl::StatusOr<bool> ReadExamples(const LearningServices& services,
+                                  std::span<const std::string> responses, float min_rating,
+                                  const ReadLessons& out) {
+  size_t read = 0;
+  for (const std::string& response : responses) {
+    if (++read % kReadAtOnce == 0) {
+      RETURN_IF_ERROR(YieldBetweenPieces(services));
+    }
+    ASSIGN_OR_RETURN(const auto lesson, ReadLesson(services, response, min_rating));
+    if (!lesson) {
+      return false;
+    }
+    const Lesson* const one = &*lesson;
+    auto made = MakeExamples(services.transformer->model(), std::span(&one, 1));
+    if (out.prompts != nullptr) {
+      ASSIGN_OR_RETURN(out.prompts->emplace_back(), PromptOf(services, *lesson, made.front()));
+    }
+    out.examples->push_back(std::move(made.front()));
+    if (!lesson->trajectory.user_id.empty()) {
+      out.of_users->push_back(response);
+    }
+  }
+  return true;
+}
+
+}  // namespace ruvd

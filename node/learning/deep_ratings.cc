@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/learning/deep_ratings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "node/serving/served_adapters.h"
+
+namespace ruvd {
+namespace {
+
+// Of the confidence sequence: it is narrowest, against its best, at some 50 ratings.
+constexpr double kRatio = 0.18;
+constexpr double kAlpha = 0.05;
+
+struct Mean {
+  double value = 0;
+  double squared_error = 0;  // variance of the mean
+};
+
+// With one more rating of 0 and one of 1: where all ratings are alike, as those of well-liked
+// answers are, their own variance says that nothing is uncertain.
+Mean MeanOf(const std::map<std::string, double>& ratings) {
+  const double n = static_cast<double>(ratings.size()) + 2;
+  double sum = 1;
+  for (const auto& [response, rating] : ratings) {
+    sum += rating;
+  }
+  Mean mean{.value = sum / n};
+  double squares = std::pow(mean.value, 2) + std::pow(1 - mean.value, 2);
+  for (const auto& [response, rating] : ratings) {
+    squares += std::pow(rating - mean.value, 2);
+  }
+  mean.squared_error = squares / (n - 1) / n;
+  return mean;
+}
+
+// Of "deep@VERSION"; 0 for another adapter.
+uint32_t VersionOf(std::string_view label) {
+  const std::string prefix = std::string(kDeepAdapter) + "@";
+  uint32_t version = 0;
+  if (label.starts_with(prefix)) {
+    std::from_chars(label.data() + prefix.size(), label.data() + label.size(), version);
+  }
+  return version;
+}
+
+}  // namespace
+
+std::optional<DeepRating> RatingOf(const Trajectory& trajectory) {
+  DeepRating rating{.response_id = trajectory.response_id};
+  if (trajectory.rating) {
+    rating.rating = *trajectory.rating;
+  } else if (trajectory.accepted) {
+    rating.rating = *trajectory.accepted ? 1 : 0;
+  } else if (!trajectory.edited_text) {
+    return std::nullopt;
+  }
+  for (const std::string& label : trajectory.adapters) {
+    rating.version = std::max(rating.version, VersionOf(label));
+  }
+  return rating;
+}
+
+void DeepRatings::Add(const DeepRating& rating) {
+  by_version_[rating.version][rating.response_id] = rating.rating;
+}
+
+bool DeepRatings::Regressed(uint32_t version, uint32_t before) const {
+  const auto now = by_version_.find(version);
+  const auto then = by_version_.find(before);
+  if (now == by_version_.end() || then == by_version_.end() || now->second.size() < kLeastRatings ||
+      then->second.size() < kLeastRatings) {
+    return false;
+  }
+  const Mean is = MeanOf(now->second);
+  const Mean was = MeanOf(then->second);
+  const double looks = kRatio * static_cast<double>(now->second.size());
+  const double width = std::sqrt((is.squared_error + was.squared_error) * 2 * (looks + 1) / looks *
+                                 std::log(std::sqrt(looks + 1) / kAlpha));
+  return is.value < was.value - width;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,480 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/learning/deep_round.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/evaluate/paired.h"
+#include "node/learning/deep_lessons.h"
+#include "node/learning/deep_limits.h"
+#include "node/learning/lesson_clusters.h"
+#include "node/log/log.h"
+
+namespace ruvd {
+namespace {
+
+constexpr std::array<std::string_view, 6> kOutcomeNames = {"published",      "too_few_lessons",
+                                                           "no_improvement", "worse_general_text",
+                                                           "erased",         "base_changed"};
+// Separates the masks of the held-out score from those of training.
+constexpr uint64_t kHeldOutStream = 0x646565702d6f7574ULL;
+constexpr int kDraws = 4;  // maskings of a held-out lesson
+
+// Above all versions there are or were: a rating names the version that it is of.
+absl::StatusOr<uint32_t> NextVersion(const DeepServices& services) {
+  uint32_t highest = 0;
+  for (const CatalogEntry& entry : services.catalog->List()) {
+    if (entry.info.name == kDeepAdapter) {
+      highest = std::max(highest, entry.info.version);
+    }
+  }
+  if (services.learning.changes != nullptr) {
+    ASSIGN_OR_RETURN(const auto changes, services.learning.changes->List(limits::kMaxChanges));
+    for (const LearningChange& change : changes) {
+      if (change.kind == ChangeKind::kAdapterPublished) {
+        highest = std::max(highest, change.version);
+      }
+    }
+  }
+  return highest + 1;
+}
+
+// How much more the documents take with the second arm, and the standard error of that, each
+// document counting alike.
+struct Difference {
+  double mean = 0;
+  double standard_error = 0;
+};
+
+Difference Compare(const std::vector<double>& before, const std::vector<double>& after) {
+  const auto n = static_cast<double>(before.size());
+  double sum = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    sum += after[i] - before[i];
+  }
+  Difference difference{.mean = sum / n};
+  double squares = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    squares += std::pow(after[i] - before[i] - difference.mean, 2);
+  }
+  difference.standard_error = std::sqrt(squares / (n - 1) / n);
+  return difference;
+}
+
+double MeanOf(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) {
+    sum += value;
+  }
+  return sum / static_cast<double>(values.size());
+}
+
+// What an adapter does at t, for as long as this lives.
+class MixOfTalora {
+ public:
+  MixOfTalora(const AdapterMix& beneath, std::shared_ptr<const Talora> talora)
+      : beneath_(beneath), talora_(std::move(talora)) {}
+  const AdapterMix* At(double t) {
+    mix_ = beneath_;
+    if (talora_ != nullptr) {
+      AppendMix(*talora_, static_cast<float>(t), {}, 1.0F, &mix_);
+    }
+    return &mix_;
+  }
+
+ private:
+  const AdapterMix& beneath_;
+  const std::shared_ptr<const Talora> talora_;
+  AdapterMix mix_;
+};
+
+}  // namespace
+
+std::string_view DeepOutcomeName(DeepOutcome outcome) {
+  return kOutcomeNames.at(static_cast<size_t>(outcome));
+}
+
+absl::StatusOr<std::unique_ptr<DeepRound>> DeepRound::Begin(const DeepServices& services,
+                                                            const DeepOptions& options,
+                                                            Random& random) {
+  std::unique_ptr<DeepRound> round(new DeepRound(services, options));
+  SweepDeepMemories(services);
+  ASSIGN_OR_RETURN(const bool resumed, round->Resume());
+  if (!resumed) {
+    RETURN_IF_ERROR(round->ChooseLessons(random));
+    if (round->plan_.taught.size() + round->plan_.held_back.size() >= options.least_lessons) {
+      RETURN_IF_ERROR(round->BeginTraining());
+      RETURN_IF_ERROR(round->Save());
+    }
+  }
+  return round;
+}
+
+absl::Status DeepRound::ChooseLessons(Random& random) {
+  plan_ = DeepCheckpoint{.seed = random.Next()};
+  ASSIGN_OR_RETURN(DeepLessons lessons, ChooseDeepLessons(services_.learning, options_.min_rating));
+  plan_.taught = std::move(lessons.taught);
+  plan_.held_back = std::move(lessons.held_back);
+  ASSIGN_OR_RETURN(plan_.version, NextVersion(services_));
+  plan_.base = ServedDeepVersion(*services_.catalog);
+  ASSIGN_OR_RETURN(const bool there, LoadLessons());
+  if (!there) {
+    return Error(absl::StatusCode::kAborted, reasons::kCancelled,
+                 "a lesson of the deep round left while it began; run it again");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> DeepRound::LoadLessons() {
+  taught_.clear();
+  selection_.clear();
+  held_back_.clear();
+  taught_prompts_.clear();
+  held_back_prompts_.clear();
+  of_users_.clear();
+  base_ = nullptr;
+  base_reach_ = nullptr;
+  memory_ = std::nullopt;
+  ASSIGN_OR_RETURN(beneath_, AdaptersBeneathDeep(services_.catalog));
+  if (plan_.base != 0) {
+    const auto base = services_.catalog->Find(kDeepAdapter, plan_.base);
+    if (!base.ok()) {
+      return false;  // undone or unloaded
+    }
+    base_ = base->adapter;
+    base_reach_ = base->reach;
+    if (UsesEwc(options_.guard) && services_.memories != nullptr) {
+      memory_ = services_.memories->Find(plan_.base);
+    }
+    if (memory_ && memory_->adapter != AdapterId(*base_)) {
+      memory_ = std::nullopt;  // of another one that had this number
+    }
+  }
+  const bool prompts = options_.scope.has_value() || base_reach_ != nullptr;
+  ASSIGN_OR_RETURN(const bool taught,
+                   ReadExamples(services_.learning, plan_.taught, options_.min_rating,
+                                {.examples = &taught_,
+                                 .prompts = prompts ? &taught_prompts_ : nullptr,
+                                 .of_users = &of_users_}));
+  const std::span<const std::string> judges = plan_.held_back;
+  const size_t selection = SelectionCount(judges.size());
+  ASSIGN_OR_RETURN(const bool selected,
+                   ReadExamples(services_.learning, judges.first(selection), options_.min_rating,
+                                {.examples = &selection_, .of_users = &of_users_}));
+  ASSIGN_OR_RETURN(const bool held_back,
+                   ReadExamples(services_.learning, judges.subspan(selection), options_.min_rating,
+                                {.examples = &held_back_,
+                                 .prompts = prompts ? &held_back_prompts_ : nullptr,
+                                 .of_users = &of_users_}));
+  return taught && selected && held_back;
+}
+
+// What the version before was for stays within reach: this one goes on from it.
+void DeepRound::FindReach() {
+  reach_ = std::nullopt;
+  if (!options_.scope || (base_ != nullptr && base_reach_ == nullptr)) {
+    return;
+  }
+  const Digest& package = services_.learning.package_id;
+  std::vector<std::vector<float>> prompts;
+  if (base_reach_ != nullptr && base_reach_->embedded_by == package) {
+    prompts = base_reach_->centroids;
+  }
+  prompts.insert(prompts.end(), taught_prompts_.begin(), taught_prompts_.end());
+  reach_ = ReachOf(package, prompts, *options_.scope)
+               .value_or(AdapterReach{.embedded_by = package, .centroids = {}});
+}
+
+absl::Status DeepRound::BeginTraining() {
+  const LearningServices& learning = services_.learning;
+  GeneralPassages built_in;
+  if (services_.general == nullptr) {
+    built_in = BuiltInPassages(learning.transformer->model());
+  }
+  ASSIGN_OR_RETURN(
+      training_,
+      DeepTraining::Create({.transformer = learning.transformer,
+                            .taught = taught_,
+                            .selection = selection_,
+                            .general = services_.general == nullptr ? &built_in : services_.general,
+                            .beneath = beneath_,
+                            .base = base_,
+                            .remembered = memory_ ? &memory_->ewc : nullptr,
+                            .seed = plan_.seed,
+                            .name = kDeepAdapter,
+                            .version = plan_.version,
+                            .cancelled = learning.cancelled},
+                           options_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> DeepRound::Resume() {
+  auto checkpoint = ReadDeepCheckpoint(services_.checkpoint_path, *services_.checkpoint_key);
+  if (!checkpoint.ok()) {
+    LogWarning("the checkpoint of a deep round is not used: {}", MessageOf(checkpoint.status()));
+    return false;
+  }
+  if (!checkpoint->has_value()) {
+    return false;
+  }
+  plan_ = **std::move(checkpoint);
+  const std::string run = std::exchange(plan_.run, "");
+  ASSIGN_OR_RETURN(const uint32_t next, NextVersion(services_));
+  // A kill may have come between publishing and removing the checkpoint, or the version that it
+  // goes on from was taken back.
+  const bool stands = plan_.version >= next && plan_.base == ServedDeepVersion(*services_.catalog);
+  ASSIGN_OR_RETURN(const bool there, stands ? LoadLessons() : false);
+  if (there && !taught_.empty()) {
+    RETURN_IF_ERROR(BeginTraining());
+    if (training_->run().Restore(AsBytes(run)).ok()) {
+      resumed_at_ = saved_at_ = step();
+      LogInfo("a deep round goes on at step {} of {}", resumed_at_, steps());
+      return true;
+    }
+  }
+  training_ = nullptr;
+  LogInfo(
+      "an interrupted deep round begins anew: its lessons, its options or what is served changed");
+  return false;
+}
+
+absl::Status DeepRound::Save() {
+  plan_.run = training_->run().Checkpoint();
+  const absl::Status written =
+      WriteDeepCheckpoint(services_.checkpoint_path, *services_.checkpoint_key, plan_);
+  plan_.run.clear();
+  saved_at_ = step();
+  return written;
+}
+
+absl::StatusOr<bool> DeepRound::Work(Duration budget) {
+  if (training_ == nullptr) {
+    return true;
+  }
+  train::TrainingRun& run = training_->run();
+  const Clock& clock = *services_.learning.clock;
+  const TimePoint end = clock.Now() + budget;
+  const auto every = static_cast<uint64_t>(options_.checkpoint_every);
+  while (!run.done() && clock.Now() < end) {
+    const TimePoint slice = clock.Now() + services_.learning.slice;
+    absl::Status status =
+        run.Advance([&] { return clock.Now() >= slice || run.step() >= saved_at_ + every; });
+    if (absl::IsInternal(status)) {  // it diverged
+      RETURN_IF_ERROR(RemoveDeepCheckpoint(services_.checkpoint_path));
+    }
+    if (status.ok() && run.step() >= saved_at_ + every) {
+      RETURN_IF_ERROR(Save());
+    }
+    if (status.ok() && !run.done()) {
+      status = Yield();
+    }
+    // Pauses that come more often than checkpoints would else keep a round from ever ending.
+    if (absl::IsCancelled(status) && run.step() > saved_at_) {
+      RETURN_IF_ERROR(Save());
+    }
+    RETURN_IF_ERROR(status);
+  }
+  return run.done();
+}
+
+absl::Status DeepRound::Yield() const {
+  return YieldBetweenPieces(services_.learning,
+                            training_ == nullptr ? 0 : training_->run().bytes());
+}
+
+absl::StatusOr<DeepResult> DeepRound::Finish() {
+  DeepResult result{.lessons = static_cast<uint32_t>(taught_.size()),
+                    .held_back = static_cast<uint32_t>(held_back_.size())};
+  if (training_ != nullptr) {
+    RUVD_CHECK(training_->run().done());
+    ASSIGN_OR_RETURN(result, Judge());
+  }
+  RETURN_IF_ERROR(RemoveDeepCheckpoint(services_.checkpoint_path));
+  return result;
+}
+
+absl::StatusOr<DeepResult> DeepRound::Judge() {
+  DeepResult result{.outcome = DeepOutcome::kNoImprovement,
+                    .version = plan_.version,
+                    .lessons = static_cast<uint32_t>(taught_.size()),
+                    .held_back = static_cast<uint32_t>(held_back_.size()),
+                    .steps = step(),
+                    .resumed_at = resumed_at_};
+  const std::shared_ptr<const Talora> adapter = training_->Result();
+  FindReach();
+  ASSIGN_OR_RETURN(const HeldBackScores scores, ScoreHeldBack(adapter));
+  const Difference difference = Compare(scores.before, scores.after);
+  result.held_out_before = MeanOf(scores.before);
+  result.held_out_after = MeanOf(scores.after);
+  result.standard_error = difference.standard_error;
+  if (!(-difference.mean > difference.standard_error)) {
+    return result;
+  }
+  ASSIGN_OR_RETURN(const GeneralTextGate::Verdict verdict, CheckGeneralText(*adapter));
+  result.general_before = verdict.before;
+  result.general_after = verdict.after;
+  if (!verdict.pass) {
+    result.outcome = DeepOutcome::kWorseGeneralText;
+    return result;
+  }
+  RETURN_IF_ERROR(Publish(adapter, &result));
+  return result;
+}
+
+absl::StatusOr<DeepRound::HeldBackScores> DeepRound::ScoreHeldBack(
+    const std::shared_ptr<const Talora>& adapter) {
+  std::vector<ScoredDocument> documents;
+  documents.reserve(held_back_.size());
+  for (const TrainingExample& example : held_back_) {
+    documents.push_back({.prompt = example.prompt, .completion = example.completion});
+  }
+  absl::Status yielded;
+  const NelboOptions options{
+      .draws = kDraws, .seed = plan_.seed ^ kHeldOutStream, .cancelled = [&] {
+        yielded = Yield();
+        return !yielded.ok();
+      }};
+  const auto score = [&](std::shared_ptr<const Talora> arm) -> absl::StatusOr<std::vector<double>> {
+    MixOfTalora mix(beneath_, std::move(arm));
+    auto table = EvaluateNelbo(
+        *services_.learning.transformer, documents, [&mix](double t) { return mix.At(t); },
+        options);
+    RETURN_IF_ERROR(yielded);
+    RETURN_IF_ERROR(table.status());
+    return std::move(table->nats);
+  };
+  HeldBackScores scores;
+  ASSIGN_OR_RETURN(scores.before, score(base_));
+  ASSIGN_OR_RETURN(scores.after, score(adapter));
+  if (!reach_ && base_reach_ == nullptr) {
+    return scores;
+  }
+  // A request like a lesson that is out of reach gets neither.
+  std::vector<double> without = scores.before;
+  if (base_ != nullptr) {
+    ASSIGN_OR_RETURN(without, score(nullptr));
+  }
+  const auto reaches = [&](const AdapterReach* reach, size_t lesson) {
+    return reach == nullptr || services_.catalog->Reaches(*reach, held_back_prompts_[lesson]);
+  };
+  for (size_t i = 0; i < documents.size(); ++i) {
+    scores.before[i] = reaches(base_reach_.get(), i) ? scores.before[i] : without[i];
+    scores.after[i] = reaches(reach_ ? &*reach_ : nullptr, i) ? scores.after[i] : without[i];
+  }
+  return scores;
+}
+
+absl::StatusOr<GeneralTextGate::Verdict> DeepRound::CheckGeneralText(const Talora& adapter) {
+  const LearningServices& learning = services_.learning;
+  absl::Status yielded;
+  const auto stop = [&] {
+    yielded = Yield();
+    return !yielded.ok();
+  };
+  GeneralTextGate::Applies applies;
+  if (reach_) {
+    applies = [&](std::span<const TokenId> tokens) -> absl::StatusOr<bool> {
+      ASSIGN_OR_RETURN(const std::vector<float> prompt,
+                       EmbedText(*learning.transformer, tokens, learning.whitening));
+      return services_.catalog->Reaches(*reach_, prompt);
+    };
+  }
+  auto verdict = services_.gate->Check(*learning.transformer, adapter, stop, beneath_, applies);
+  RETURN_IF_ERROR(yielded);
+  return verdict;
+}
+
+// Who is not there any more may have been erased: what was learned of the words must not outlive
+// them. Lessons of nobody are only displaced by newer ones.
+absl::StatusOr<bool> DeepRound::SomeWereErased() const {
+  for (const std::string& response : of_users_) {
+    const absl::Status there = services_.learning.trajectories->Get(response).status();
+    if (absl::IsNotFound(there)) {
+      return true;
+    }
+    RETURN_IF_ERROR(there);
+  }
+  return false;
+}
+
+absl::Status DeepRound::Publish(const std::shared_ptr<const Talora>& adapter, DeepResult* result) {
+  ASSIGN_OR_RETURN(const bool erased, SomeWereErased());
+  if (erased || ServedDeepVersion(*services_.catalog) != plan_.base) {
+    result->outcome = erased ? DeepOutcome::kErased : DeepOutcome::kBaseChanged;
+    return absl::OkStatus();
+  }
+  LearningChange change{.loop = LearningLoop::kDeep,
+                        .kind = ChangeKind::kAdapterPublished,
+                        .responses = plan_.taught,
+                        .adapter_name = kDeepAdapter,
+                        .version_before = plan_.base,
+                        .version = plan_.version,
+                        .lessons = result->lessons};
+  ASSIGN_OR_RETURN(change, ListChange(services_.learning, std::move(change), {}));
+  const auto published = services_.catalog->Publish(adapter, 1.0F, reach_);
+  if (!published.ok()) {
+    UnlistChange(services_.learning, change);
+    return published.status();
+  }
+  Remember(*adapter);
+  result->outcome = DeepOutcome::kPublished;
+  result->change = std::move(change);
+  return absl::OkStatus();
+}
+
+// For the round that goes on from here; where this version is taken back, the one before it has its
+// own. Without it the next round only has no penalty.
+void DeepRound::Remember(const Talora& adapter) const {
+  if (services_.memories == nullptr) {
+    return;
+  }
+  absl::StatusOr<std::optional<train::EwcMemory>> ewc = training_->Memory();
+  absl::Status kept = ewc.status();
+  if (ewc.ok() && ewc->has_value()) {
+    DeepMemory memory{.version = plan_.version,
+                      .adapter = AdapterId(adapter),
+                      .responses = of_users_,
+                      .ewc = **std::move(ewc)};
+    // The running Fisher began with those of the round before.
+    for (const std::string& response : memory_ ? memory_->responses : std::vector<std::string>()) {
+      if (std::ranges::find(of_users_, response) == of_users_.end() &&
+          memory.responses.size() < limits::kMaxMemoryResponses) {
+        memory.responses.push_back(response);
+      }
+    }
+    kept = services_.memories->Keep(memory);
+  }
+  if (!kept.ok()) {
+    LogWarning("the round after deep@{} goes without the penalty of EWC: {}", plan_.version,
+               MessageOf(kept));
+  }
+  services_.memories->Sweep(
+      [this](uint32_t version) { return version == plan_.base || version == plan_.version; },
+      *services_.learning.trajectories);
+}
+
+void SweepDeepMemories(const DeepServices& services) {
+  if (services.memories == nullptr) {
+    return;
+  }
+  std::set<uint32_t> known;
+  for (const CatalogEntry& entry : services.catalog->List()) {
+    if (entry.info.name == kDeepAdapter) {
+      known.insert(entry.info.version);
+    }
+  }
+  services.memories->Sweep([&known](uint32_t version) { return known.contains(version); },
+                           *services.learning.trajectories);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/bytes.h"
+#include "inference/adapter/talora.h"
+#include "inference/train/change.h"
+#include "inference/train/ewc.h"
+#include "inference/train/losses.h"
+#include "inference/train/model_weights.h"
+#include "inference/train/run.h"
+#include "inference/transformer/transformer.h"
+#include "node/learning/deep_options.h"
+#include "node/learning/general_text.h"
+
+namespace ruvd {
+
+// What a deep round trains on. All borrowed during Create, the transformer for longer.
+struct DeepTrainingInputs {
+  Transformer* transformer = nullptr;
+  std::span<const TrainingExample> taught;
+  // Of these the losses say when to stop: where they rise the best parameters so far stay. Empty:
+  // all steps are taken.
+  std::span<const TrainingExample> selection;
+  const GeneralPassages* general = nullptr;
+  AdapterMix beneath;                            // what else requests get
+  std::shared_ptr<const Talora> base;            // the version to go on from, or null
+  const train::EwcMemory* remembered = nullptr;  // of that version, or null
+  uint64_t seed = 0;
+  std::string name;  // of the adapter that it becomes
+  uint32_t version = 0;
+  std::function<bool()> cancelled = nullptr;
+};
+
+// The training of a deep round with all that it borrows: a LoRA on all linear layers, with banks
+// beside it where the options want some. Deterministic: the numbers follow from inputs and options,
+// and its checkpoints go on nowhere else. Not thread-safe.
+class DeepTraining {
+ public:
+  // Begins from the base where that has the same ranks and banks, or is static of the same rank;
+  // otherwise anew, which is logged. The errors of MakeObjective, AddLoras and CheckRunOptions.
+  static absl::StatusOr<std::unique_ptr<DeepTraining>> Create(const DeepTrainingInputs& inputs,
+                                                              const DeepOptions& options);
+
+  train::TrainingRun& run() { return *run_; }
+  const train::TrainingRun& run() const { return *run_; }
+  // What the changes are now.
+  std::shared_ptr<const Talora> Result() const;
+  // What EWC++ leaves to the next round, of a run that is over; nullopt without it. Where training
+  // stopped early the running Fisher is that of the last step, the anchor that of the best one.
+  absl::StatusOr<std::optional<train::EwcMemory>> Memory() const;
+
+ private:
+  explicit DeepTraining(const DeepOptions& options) : options_(options) {}
+  absl::Status AddChanges(const DeepTrainingInputs& inputs);
+  absl::Status AddObjective(const DeepTrainingInputs& inputs);
+  absl::Status AddSelection(const DeepTrainingInputs& inputs);
+  Digest Task(const DeepTrainingInputs& inputs) const;
+
+  const DeepOptions options_;
+  std::shared_ptr<const Model> model_;
+  std::string name_;
+  uint32_t version_ = 0;
+  std::optional<train::EwcMemory> remembered_;
+  std::unique_ptr<train::ChangeSet<float>> changes_;
+  std::unique_ptr<train::Objective> objective_;
+  std::vector<train::TrainingSequence> selection_;
+  std::unique_ptr<train::ModelWeights> weights_;
+  std::unique_ptr<train::TrainingRun> run_;
+};
+
+}  // namespace ruvd

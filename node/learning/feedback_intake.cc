@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/learning/feedback_intake.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/instant/lessons.h"
+#include "node/log/log.h"
+#include "ruvd/storage/v1/change.pb.h"
+
+namespace ruvd {
+namespace {
+
+// What a signal is worth to the session, 0 to 1. What users do is the weakest signal that counts.
+float RewardOf(const Feedback& feedback) {
+  if (feedback.copied) {
+    return kTeachingReward;
+  }
+  if (feedback.regenerated) {
+    return kRejectingReward;
+  }
+  return feedback.rating.value_or(feedback.accepted.value_or(false) ? 1.0F : 0.0F);
+}
+
+// A rating is the quality of the request in the witness log. An entry may have expired.
+void NoteQuality(const FeedbackServices& services, const Feedback& feedback) {
+  if (services.witness == nullptr || !(feedback.rating || feedback.accepted)) {
+    return;
+  }
+  const absl::Status noted = services.witness->SetQuality(feedback.response_id, RewardOf(feedback));
+  if (!noted.ok() && !absl::IsNotFound(noted)) {
+    LogWarning("the quality of {} is not noted: {}", feedback.response_id, MessageOf(noted));
+  }
+}
+
+uint32_t TeachSession(const FeedbackServices& services, const Feedback& feedback) {
+  const Tokenizer& tokenizer = services.model->tokenizer();
+  const absl::StatusOr<size_t> lessons =
+      feedback.edited_text.has_value()
+          ? services.instant->LearnEdit(feedback.response_id,
+                                        tokenizer.EncodeContinuation(*feedback.edited_text))
+          : services.instant->LearnReward(feedback.response_id, RewardOf(feedback));
+  return static_cast<uint32_t>(lessons.value_or(0));
+}
+
+bool MoveRelations(const FeedbackServices& services, const Feedback& feedback,
+                   const Trajectory& trajectory) {
+  // What had to be corrected says nothing for the patterns that served it.
+  constexpr float kNeither = (kTeachingReward + kRejectingReward) / 2;
+  const absl::StatusOr<bool> moved = services.graph->Vote(
+      trajectory, feedback.edited_text.has_value() ? kNeither : RewardOf(feedback));
+  if (!moved.ok()) {
+    LogWarning("the relations of a session to its patterns are not moved: {}",
+               MessageOf(moved.status()));
+  }
+  return moved.value_or(false);
+}
+
+// After the fact: the session forgets it at the next restart anyway.
+void ListSession(const FeedbackServices& services, TakenFeedback* taken) {
+  LearningChange change{.created_ms = services.clock->WallMillis(),
+                        .loop = LearningLoop::kInstant,
+                        .kind = ChangeKind::kSessionTaught,
+                        .responses = {taken->trajectory.response_id},
+                        .user_id = taken->trajectory.user_id,
+                        .session_id = taken->trajectory.session_id,
+                        .lessons = taken->session_lessons};
+  // An erasure that came between destroyed the user's key: nothing is to be sealed with a new one.
+  const auto still = [&] { return services.trajectories->Get(taken->trajectory.response_id).ok(); };
+  absl::StatusOr<LearningChange> listed = services.changes->Add(std::move(change), {}, still);
+  if (listed.ok()) {
+    taken->change = *std::move(listed);
+  } else if (!absl::IsAborted(listed.status())) {
+    LogWarning("what a session was taught is not listed: {}", MessageOf(listed.status()));
+  }
+}
+
+}  // namespace
+
+std::string_view SignalName(const Feedback& feedback) {
+  return feedback.edited_text.has_value() ? "edit"
+         : feedback.accepted.has_value()  ? "accept"
+         : feedback.copied                ? "copy"
+         : feedback.regenerated           ? "regenerate"
+                                          : "rating";
+}
+
+absl::StatusOr<TakenFeedback> TakeFeedback(const FeedbackServices& services,
+                                           const Feedback& feedback, bool teach) {
+  RETURN_IF_ERROR(
+      services.trajectories->SetFeedback(feedback.response_id, {.rating = feedback.rating,
+                                                                .edited_text = feedback.edited_text,
+                                                                .accepted = feedback.accepted,
+                                                                .copied = feedback.copied,
+                                                                .regenerated = feedback.regenerated,
+                                                                .metadata = feedback.metadata}));
+  NoteQuality(services, feedback);
+  TakenFeedback taken;
+  ASSIGN_OR_RETURN(taken.trajectory, services.trajectories->Get(feedback.response_id));
+  if (teach && services.instant != nullptr) {
+    taken.session_lessons = TeachSession(services, feedback);
+  }
+  if (teach && services.graph != nullptr) {
+    taken.relations_moved = MoveRelations(services, feedback, taken.trajectory);
+  }
+  if ((taken.session_lessons > 0 || taken.relations_moved) && services.changes != nullptr) {
+    ListSession(services, &taken);
+  }
+  return taken;
+}
+
+std::string AnswerKeyOf(const Feedback& feedback) {
+  if (feedback.idempotency_key.empty()) {
+    return "";
+  }
+  std::string key;
+  const auto add = [&key](std::string_view text) {
+    key += fmt::format("{}:", text.size());  // no two lists of texts are one key
+    key += text;
+  };
+  add(feedback.idempotency_key);
+  add(feedback.response_id);
+  add(SignalName(feedback));
+  add(feedback.edited_text.value_or(""));
+  add(feedback.rating ? fmt::format("{}", *feedback.rating) : "");
+  add(feedback.accepted.value_or(false) ? "accepted" : "");
+  for (const auto& [name, value] : feedback.metadata) {
+    add(name);
+    add(value);
+  }
+  return std::string(AsText(Sha256(key)));
+}
+
+absl::StatusOr<std::optional<FeedbackAnswer>> FindAnswer(const FeedbackServices& services,
+                                                         const std::string& key) {
+  if (services.answers == nullptr) {
+    return std::nullopt;
+  }
+  ASSIGN_OR_RETURN(const std::optional<std::string> bytes, services.answers->Find(key));
+  storage::v1::FeedbackAnswer row;
+  if (!bytes || !row.ParseFromString(*bytes)) {
+    return std::nullopt;
+  }
+  FeedbackAnswer answer{.learned = row.learned(),
+                        .explanation = row.explanation(),
+                        .pattern_id = row.pattern_id(),
+                        .adapter_name = row.adapter_name(),
+                        .adapter_version = row.adapter_version(),
+                        .held_out_before = row.held_out_before(),
+                        .held_out_after = row.held_out_after(),
+                        .held_back = row.held_back(),
+                        .seconds = row.seconds(),
+                        .session_lessons = row.session_lessons(),
+                        .learned_in_ms = row.learned_in_ms()};
+  for (const std::string& token : row.changes()) {
+    absl::StatusOr<LearningChange> change =
+        services.changes == nullptr ? absl::NotFoundError("") : services.changes->Find(token);
+    if (change.ok()) {  // others left the list
+      answer.changes.push_back(*std::move(change));
+    }
+  }
+  return answer;
+}
+
+void RememberAnswer(const FeedbackServices& services, const std::string& key,
+                    const FeedbackAnswer& answer) {
+  if (services.answers == nullptr || key.empty()) {
+    return;
+  }
+  storage::v1::FeedbackAnswer row;
+  row.set_learned(answer.learned);
+  row.set_explanation(answer.explanation);
+  row.set_pattern_id(answer.pattern_id);
+  row.set_adapter_name(answer.adapter_name);
+  row.set_adapter_version(answer.adapter_version);
+  row.set_held_out_before(answer.held_out_before);
+  row.set_held_out_after(answer.held_out_after);
+  row.set_held_back(answer.held_back);
+  row.set_seconds(answer.seconds);
+  row.set_session_lessons(answer.session_lessons);
+  row.set_learned_in_ms(answer.learned_in_ms);
+  for (const LearningChange& change : answer.changes) {
+    row.add_changes(TokenOf(change));
+  }
+  const absl::Status remembered = services.answers->Remember(key, row.SerializeAsString());
+  if (!remembered.ok()) {
+    LogWarning("the answer to a feedback is not remembered: {}", MessageOf(remembered));
+  }
+}
+
+}  // namespace ruvd

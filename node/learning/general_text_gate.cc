@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/learning/general_text_gate.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/status.h"
+#include "inference/train/score.h"
+#include "node/learning/general_text.h"
+
+namespace ruvd {
+namespace {
+
+constexpr double kTolerance = 0.005;
+// Maskings of all passages together, and of one at least.
+constexpr size_t kSamples = 12;
+constexpr size_t kLeastSamples = 3;
+constexpr uint64_t kSeed = 0x6761746531ULL;
+
+}  // namespace
+
+absl::StatusOr<std::vector<double>> GeneralTextGate::Score(Transformer& transformer,
+                                                           const AdaptersOfT& adapters,
+                                                           const std::vector<bool>& scored,
+                                                           const std::function<bool()>& cancelled) {
+  const size_t samples = std::max(kLeastSamples, kSamples / passages_.size());
+  std::vector<double> nats(passages_.size());
+  for (size_t i = 0; i < passages_.size(); ++i) {
+    if (!scored[i]) {
+      continue;
+    }
+    const std::span<const TokenId> tokens(passages_[i]);
+    ASSIGN_OR_RETURN(nats[i],
+                     ScoreCompletion(transformer, tokens.first(1), tokens.subspan(1), adapters,
+                                     {.mode = DecodingMode::kDiffusion,
+                                      .samples = static_cast<int>(samples),
+                                      .seed = kSeed + i,
+                                      .cancelled = cancelled}));
+  }
+  return nats;
+}
+
+absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
+    Transformer& transformer, std::shared_ptr<const Adapter> adapter,
+    const std::function<bool()>& cancelled) {
+  return Check(transformer, *StaticTalora(std::move(adapter)), cancelled);
+}
+
+absl::StatusOr<GeneralTextGate::Verdict> GeneralTextGate::Check(
+    Transformer& transformer, const Talora& adapter, const std::function<bool()>& cancelled,
+    const AdapterMix& beneath, const Applies& applies) {
+  if (passages_.empty()) {
+    passages_ = BuiltInPassages(transformer.model()).measured;
+  }
+  std::vector<bool> scored(passages_.size(), true);
+  if (base_.empty() || !SameMix(beneath_, beneath)) {
+    const AdaptersOfT without = [&](double) { return beneath.empty() ? nullptr : &beneath; };
+    ASSIGN_OR_RETURN(base_, Score(transformer, without, scored, cancelled));
+    beneath_ = beneath;
+  }
+  for (size_t i = 0; applies && i < passages_.size(); ++i) {
+    ASSIGN_OR_RETURN(const bool own, applies(passages_[i]));
+    scored[i] = own;
+  }
+  AdapterMix mix;
+  const auto mix_at = [&](double t) {
+    mix = beneath;
+    AppendMix(adapter, static_cast<float>(t), {}, 1.0F, &mix);
+    return &mix;
+  };
+  ASSIGN_OR_RETURN(const std::vector<double> with, Score(transformer, mix_at, scored, cancelled));
+  Verdict verdict;
+  for (size_t i = 0; i < passages_.size(); ++i) {
+    verdict.before += base_[i] / static_cast<double>(passages_.size());
+    verdict.after += (scored[i] ? with[i] : base_[i]) / static_cast<double>(passages_.size());
+  }
+  verdict.pass = verdict.after <= verdict.before * (1 + kTolerance);
+  return verdict;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/learning/learning_undo.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/serving/pattern_payload.h"
+#include "storage/limits.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+// The pattern of what was undone: none has this id, so that it counts as gone.
+constexpr PatternId kNoPattern{};
+
+absl::Status CannotUndo(const LearningChange& change, std::string_view why) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kCannotUndo,
+               "change {} cannot be undone: {}", TokenOf(change), why);
+}
+
+absl::Status ChangedSince(const LearningChange& change) {
+  return CannotUndo(change,
+                    "its pattern was changed since; undo the later changes first, newest first, or "
+                    "delete the pattern");
+}
+
+// Whether a later merge that stands took a pattern in, or took another one into it: that leaves the
+// name and the version of its adapter as they are. One that a crash kept from being made, so that
+// both patterns are there, stands in nobody's way.
+absl::StatusOr<bool> WasMergedSince(const UndoServices& services, const LearningChange& change,
+                                    const PatternId& id) {
+  ASSIGN_OR_RETURN(const std::vector<LearningChange> newest,
+                   services.changes->List(limits::kMaxChanges));
+  for (const LearningChange& later : newest) {
+    if (later.number <= change.number) {
+      break;
+    }
+    if (later.kind != ChangeKind::kPatternsMerged || later.undone_ms != 0 ||
+        (later.pattern != id && later.merged != id)) {
+      continue;
+    }
+    const absl::Status gone = services.patterns->GetWithoutPayload(*later.merged).status();
+    if (!gone.ok()) {
+      return absl::IsNotFound(gone) ? absl::StatusOr<bool>(true) : gone;
+    }
+  }
+  return false;
+}
+
+// The adapter and the core of one payload with the privacy of another.
+std::string PayloadOf(const Pattern& before, const Pattern& current) {
+  auto payload = DecodePatternPayload(before.payload);
+  const auto now = DecodePatternPayload(current.payload);
+  if (!payload.ok()) {
+    return before.payload;
+  }
+  payload->withheld = payload->withheld || !now.ok() || now->withheld;
+  return EncodePatternPayload(*payload);
+}
+
+// Peers take what is later only.
+void MakeLater(const UndoServices& services, int64_t than_ms, Pattern* pattern) {
+  pattern->updated_ms = std::max(services.clock->WallMillis(), than_ms + 1);
+}
+
+absl::Status UndoStored(const UndoServices& services, const LearningChange& change) {
+  ASSIGN_OR_RETURN(const std::vector<PatternImage> images, services.changes->ImagesOf(change));
+  const PatternImage& image = images.front();
+  ASSIGN_OR_RETURN(const bool merged, WasMergedSince(services, change, image.id));
+  if (merged) {
+    return ChangedSince(change);
+  }
+  absl::StatusOr<Pattern> current = services.patterns->Get(image.id);
+  if (absl::IsNotFound(current.status())) {
+    return CannotUndo(change, "its pattern was deleted since");
+  }
+  RETURN_IF_ERROR(current.status());
+  if (current->adapter_name != change.adapter_name || current->adapter_version != change.version) {
+    return ChangedSince(change);
+  }
+  if (!image.before) {
+    return services.patterns->Delete(image.id);
+  }
+  Pattern restored = *current;
+  restored.payload = PayloadOf(*image.before, *current);
+  restored.embedding = image.before->embedding;
+  restored.adapter_name = image.before->adapter_name;
+  restored.adapter_version = image.before->adapter_version;
+  restored.quality = image.before->quality;
+  restored.examples = image.before->examples;
+  MakeLater(services, current->updated_ms, &restored);
+  const absl::Status stored = services.patterns->Update(restored, current->stamp);
+  return absl::IsAborted(stored) ? ChangedSince(change) : stored;
+}
+
+absl::Status UndoMerge(const UndoServices& services, const LearningChange& change) {
+  ASSIGN_OR_RETURN(std::vector<PatternImage> images, services.changes->ImagesOf(change));
+  if (images.size() != 2 || !images[0].before || !images[1].before) {
+    return CannotUndo(change, "what was there before is not kept any more");
+  }
+  const Pattern& kept = *images[0].before;
+  ASSIGN_OR_RETURN(const bool merged, WasMergedSince(services, change, kept.id));
+  if (merged) {
+    return ChangedSince(change);
+  }
+  Pattern gone = *std::move(images[1].before);
+  const absl::Status there = services.patterns->GetWithoutPayload(gone.id).status();
+  if (!absl::IsNotFound(there)) {
+    return there.ok() ? ChangedSince(change) : there;
+  }
+  MakeLater(services, gone.updated_ms, &gone);
+  const absl::Status stored = services.patterns->Update(gone, std::nullopt);
+  if (!stored.ok()) {
+    return absl::IsAborted(stored) ? ChangedSince(change) : stored;
+  }
+  // The one that stayed may have learned on, or be gone: then it is what it is.
+  absl::StatusOr<Pattern> current = services.patterns->Get(kept.id);
+  if (!current.ok() || current->adapter_name != kept.adapter_name) {
+    return absl::IsNotFound(current.status()) ? absl::OkStatus() : current.status();
+  }
+  const HybridTime stamp = current->stamp;
+  current->quality = kept.quality;
+  current->examples = kept.examples;
+  MakeLater(services, current->updated_ms, &*current);
+  const absl::Status given_back = services.patterns->Update(*current, stamp);
+  return absl::IsAborted(given_back) ? absl::OkStatus() : given_back;
+}
+
+// Whose lessons the responses are from now on.
+absl::Status MoveLessons(const UndoServices& services, const LearningChange& change,
+                         const PatternId& to) {
+  for (const std::string& response : change.responses) {
+    const absl::StatusOr<Trajectory> trajectory = services.trajectories->Get(response);
+    if (absl::IsNotFound(trajectory.status())) {
+      continue;  // displaced or erased
+    }
+    RETURN_IF_ERROR(trajectory.status());
+    if (trajectory->learned_in == change.pattern) {
+      RETURN_IF_ERROR(services.trajectories->SetLearned(*trajectory, trajectory->learned_by, to));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What no round has learned so far counts as learned in no pattern from now on.
+absl::Status KeepFromRounds(const UndoServices& services, const std::string& response) {
+  const absl::StatusOr<Trajectory> trajectory = services.trajectories->Get(response);
+  if (absl::IsNotFound(trajectory.status())) {
+    return absl::OkStatus();  // displaced or erased
+  }
+  RETURN_IF_ERROR(trajectory.status());
+  return trajectory->learned_by.empty() ? services.trajectories->SetLearned(
+                                              *trajectory, AsText(services.package_id), kNoPattern)
+                                        : absl::OkStatus();
+}
+
+// Whether a later feedback of the same response, whose change stands, took the place of what this
+// one taught: to the session they are one.
+absl::StatusOr<bool> WasReplacedSince(const UndoServices& services, const LearningChange& change) {
+  ASSIGN_OR_RETURN(const std::vector<LearningChange> newest,
+                   services.changes->List(limits::kMaxChanges));
+  return std::ranges::any_of(newest, [&change](const LearningChange& later) {
+    return later.number > change.number && later.kind == ChangeKind::kSessionTaught &&
+           later.undone_ms == 0 && later.responses == change.responses;
+  });
+}
+
+absl::Status UndoSession(const UndoServices& services, const LearningChange& change) {
+  if (change.responses.empty()) {
+    return CannotUndo(change, "nobody knows which response it was learned from");
+  }
+  ASSIGN_OR_RETURN(const bool replaced, WasReplacedSince(services, change));
+  if (replaced) {
+    return CannotUndo(change,
+                      "its response got other feedback since, which took its place; undo that");
+  }
+  const std::string& response = change.responses.front();
+  bool moved = false;
+  if (services.graph != nullptr) {
+    ASSIGN_OR_RETURN(moved, services.graph->TakeBack(response));
+  }
+  const bool forgotten = services.instant != nullptr && services.instant->Undo(response).ok();
+  return moved || forgotten
+             ? KeepFromRounds(services, response)
+             : CannotUndo(change,
+                          "its session has forgotten it already: it was idle or the node "
+                          "started anew");
+}
+
+}  // namespace
+
+absl::StatusOr<LearningChange> UndoChange(const UndoServices& services,
+                                          const LearningChange& change) {
+  if (change.undone_ms != 0) {
+    return CannotUndo(change, "it was undone before");
+  }
+  if (change.pattern && change.package_id != Digest{} && change.package_id != services.package_id) {
+    return CannotUndo(change, "it changed a pattern of another model; serve that one to undo it");
+  }
+  switch (change.kind) {
+    case ChangeKind::kSessionTaught:
+      RETURN_IF_ERROR(UndoSession(services, change));
+      break;
+    case ChangeKind::kPatternStored:
+      RETURN_IF_ERROR(UndoStored(services, change));
+      RETURN_IF_ERROR(MoveLessons(services, change, kNoPattern));
+      break;
+    case ChangeKind::kPatternsMerged:
+      RETURN_IF_ERROR(UndoMerge(services, change));
+      RETURN_IF_ERROR(MoveLessons(services, change, *change.merged));
+      break;
+    case ChangeKind::kAdapterPublished:
+      if (services.withdraw == nullptr) {
+        return CannotUndo(change, "this node publishes no adapters");
+      }
+      RETURN_IF_ERROR(services.withdraw(change));
+      break;
+    case ChangeKind::kRouterTrained:
+      if (services.router == nullptr) {
+        return CannotUndo(change,
+                          "the router is off (inference.router) and chooses nothing until it is "
+                          "on");
+      }
+      RETURN_IF_ERROR(services.router->Withdraw(change, services.clock->WallMillis()));
+      break;
+  }
+  LearningChange undone = change;
+  undone.undone_ms = services.clock->WallMillis();
+  RETURN_IF_ERROR(services.changes->SetUndone(change.number, undone.undone_ms));
+  return undone;
+}
+
+absl::StatusOr<LearningChange> UndoLast(const UndoServices& services) {
+  absl::StatusOr<LearningChange> change = services.changes->Last();
+  absl::Status newest;
+  while (change.ok()) {
+    const absl::StatusOr<LearningChange> undone = UndoChange(services, *change);
+    if (ReasonOf(undone.status()) != reasons::kCannotUndo) {
+      return undone;
+    }
+    newest.Update(undone.status());
+    change = services.changes->Last(change->number);
+  }
+  return absl::IsNotFound(change.status()) && !newest.ok() ? newest : change.status();
+}
+
+}  // namespace ruvd

@@ -1,0 +1,287 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/learning/router_training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace ruvd {
+namespace {
+
+// One outcome in a hundred must not outweigh all others of a way.
+constexpr double kMostWeight = 20;
+constexpr size_t kFolds = 5;
+// Of a way's outcomes, for its calibration.
+constexpr size_t kCalibrationPart = 4;
+
+using Outcomes = std::vector<const RouterOutcome*>;
+
+// What users said comes before what they did.
+std::optional<bool> VerdictOf(const Trajectory& trajectory, float min_rating) {
+  if (trajectory.rating) {
+    return *trajectory.rating >= min_rating;
+  }
+  if (trajectory.accepted) {
+    return trajectory.accepted;
+  }
+  if (trajectory.edited_text || trajectory.regenerated) {
+    return false;
+  }
+  return trajectory.copied ? std::optional(true) : std::nullopt;
+}
+
+ScorerShape ShapeOf(ScorerKind kind) {
+  return {.kind = kind,
+          .inputs = kRouterFeatures,
+          .hidden = 16,
+          .steps = kind == ScorerKind::kFastGrnn ? 4U : 1U,
+          .confidence = kConfidenceFeature};
+}
+
+double WeightOf(const RouterOutcome& outcome) {
+  return std::min(kMostWeight, 1 / outcome.propensity);
+}
+
+// The weighted mean cost of the outcomes of `route` among those where `beside` was open, too; 0
+// without any.
+double MeanCost(const Outcomes& outcomes, size_t route, size_t beside) {
+  double sum = 0;
+  double weights = 0;
+  for (const RouterOutcome* outcome : outcomes) {
+    if (outcome->route == route && outcome->open[beside]) {
+      sum += outcome->cost / outcome->propensity;
+      weights += 1 / outcome->propensity;
+    }
+  }
+  return weights > 0 ? sum / weights : 0;
+}
+
+// Of a request served as asked.
+double RelativeCost(const Outcomes& outcomes, size_t route) {
+  const double own = MeanCost(outcomes, route, route);
+  const double as_asked = MeanCost(outcomes, kRouteAsAsked, route);
+  return as_asked > 0 ? own / as_asked : 1;
+}
+
+size_t CountOf(const Outcomes& outcomes, size_t route) {
+  return static_cast<size_t>(std::ranges::count_if(
+      outcomes, [route](const RouterOutcome* outcome) { return outcome->route == route; }));
+}
+
+absl::StatusOr<Router::Entry> TrainRoute(const Outcomes& outcomes, size_t route,
+                                         const RouteTraining& options, Random& random) {
+  std::vector<RoutingExample> examples;
+  for (const RouterOutcome* outcome : outcomes) {
+    if (outcome->route == route) {
+      examples.push_back({.features = {outcome->features.begin(), outcome->features.end()},
+                          .good = outcome->good,
+                          .weight = WeightOf(*outcome)});
+    }
+  }
+  random.Shuffle(std::span(examples));
+  const size_t calibrating = examples.size() / kCalibrationPart;
+  const auto training = std::span(examples).subspan(calibrating);
+  ASSIGN_OR_RETURN(std::unique_ptr<Scorer> scorer, Scorer::Create(ShapeOf(options.kind), random));
+  RETURN_IF_ERROR(TrainScorer(training, {}, random, scorer.get()));
+  Router::Entry entry{.route = NodeRoutes().at(route)};
+  entry.route.cost = RelativeCost(outcomes, route);
+  entry.calibration = FitCalibration(*scorer, std::span(examples).first(calibrating));
+  entry.scorer = std::move(scorer);
+  return entry;
+}
+
+// Over the ways of `known`. What is served is what is stored, in rounded numbers.
+absl::StatusOr<Router> TrainEntries(const Outcomes& outcomes, const RouteSet& known,
+                                    const RouteTraining& options, Random& random) {
+  std::vector<Router::Entry> entries;
+  for (size_t route = 0; route < kNodeRoutes; ++route) {
+    if (!known[route]) {
+      continue;
+    }
+    if (options.between_pieces) {
+      RETURN_IF_ERROR(options.between_pieces());
+    }
+    ASSIGN_OR_RETURN(Router::Entry entry, TrainRoute(outcomes, route, options, random));
+    entries.push_back(std::move(entry));
+  }
+  const RouterOptions served{.value = options.value, .exploration = 0};
+  ASSIGN_OR_RETURN(const Router router, Router::Create(std::move(entries), served));
+  return Router::Parse(router.Serialize(), served);
+}
+
+// The way that a router takes for a request, and the cost of each.
+class Policy {
+ public:
+  explicit Policy(const Router& router) : router_(router) {
+    for (const Router::Entry& entry : router.entries()) {
+      routes_.push_back(NodeRouteByName(entry.route.name).value_or(kNodeRoutes));
+    }
+  }
+  size_t RouteOf(const RouterOutcome& outcome) const {
+    RouteSet open;
+    for (size_t i = 0; i < routes_.size(); ++i) {
+      open.set(i, outcome.open[routes_[i]]);
+    }
+    return routes_[router_.Best(outcome.features, open).route];
+  }
+  // 1, as serving as asked, for a way that the router does not know.
+  double CostOf(size_t route) const {
+    const auto found = std::ranges::find(routes_, route);
+    return found == routes_.end()
+               ? 1
+               : router_.entries()[static_cast<size_t>(found - routes_.begin())].route.cost;
+  }
+
+ private:
+  const Router& router_;
+  std::vector<size_t> routes_;
+};
+
+// How much more the router's choices are worth than those of `other` (null: serving as asked), an
+// estimate for each outcome.
+void AddGains(const Policy& policy, const Policy* other, const Outcomes& outcomes, double value,
+              std::vector<double>* gains) {
+  std::vector<double> rewards;
+  for (const RouterOutcome* outcome : outcomes) {
+    rewards.push_back((outcome->good ? value : 0) - policy.CostOf(outcome->route));
+  }
+  // What all ways have in common is taken away: it would only add noise.
+  const double usual = std::accumulate(rewards.begin(), rewards.end(), 0.0) /
+                       static_cast<double>(std::max<size_t>(1, rewards.size()));
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    const RouterOutcome& outcome = *outcomes[i];
+    const size_t instead = other == nullptr ? kRouteAsAsked : other->RouteOf(outcome);
+    const int chosen = policy.RouteOf(outcome) == outcome.route ? 1 : 0;
+    const int before = outcome.route == instead ? 1 : 0;
+    gains->push_back((chosen - before) * (rewards[i] - usual) / outcome.propensity);
+  }
+}
+
+RouterGain GainOf(const std::vector<double>& gains) {
+  RouterGain gain{.outcomes = gains.size()};
+  if (gains.empty()) {
+    return gain;
+  }
+  const auto count = static_cast<double>(gains.size());
+  gain.mean = std::accumulate(gains.begin(), gains.end(), 0.0) / count;
+  double squares = 0;
+  for (const double one : gains) {
+    squares += (one - gain.mean) * (one - gain.mean);
+  }
+  gain.standard_error = std::sqrt(squares / count / std::max(1.0, count - 1));
+  return gain;
+}
+
+Outcomes Since(const Outcomes& outcomes, int64_t trained_ms) {
+  Outcomes since;
+  std::ranges::copy_if(outcomes, std::back_inserter(since), [&](const RouterOutcome* outcome) {
+    return outcome->created_ms > trained_ms;
+  });
+  return since;
+}
+
+// Of routers that saw four fifths of the outcomes, on the rest.
+absl::Status CrossFit(const Outcomes& all, const RouteSet& known, const RouteTraining& options,
+                      Random& random, TrainedRouter* trained) {
+  std::optional<Policy> serving;
+  if (options.serving != nullptr) {
+    serving.emplace(*options.serving);
+  }
+  std::vector<double> gains;
+  std::vector<double> over_serving;
+  for (size_t fold = 0; fold < kFolds; ++fold) {
+    Outcomes taught;
+    Outcomes held_back;
+    for (size_t i = 0; i < all.size(); ++i) {
+      (i % kFolds == fold ? held_back : taught).push_back(all[i]);
+    }
+    ASSIGN_OR_RETURN(const Router router, TrainEntries(taught, known, options, random));
+    const Policy policy(router);
+    AddGains(policy, nullptr, held_back, options.value, &gains);
+    if (serving) {
+      AddGains(policy, &*serving, Since(held_back, options.serving_since_ms), options.value,
+               &over_serving);
+    }
+  }
+  trained->gain = GainOf(gains);
+  trained->over_serving = GainOf(over_serving);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+double RouterGain::width() const {
+  constexpr double kRatio = 0.018;  // narrowest, against its best, at some 500 outcomes
+  constexpr double kAlpha = 0.05;
+  const double looks = kRatio * static_cast<double>(std::max<size_t>(1, outcomes));
+  return standard_error *
+         std::sqrt(2 * (looks + 1) / looks * std::log(std::sqrt(looks + 1) / kAlpha));
+}
+
+std::optional<RouterOutcome> OutcomeOf(const Trajectory& trajectory, float min_rating) {
+  const std::optional<bool> good = VerdictOf(trajectory, min_rating);
+  if (!trajectory.route || !good || trajectory.route->features.size() != kRouterFeatures) {
+    return std::nullopt;
+  }
+  const TrajectoryRoute& taken = *trajectory.route;
+  if (!taken.others.empty() && taken.propensity >= 1) {
+    return std::nullopt;
+  }
+  const std::optional<size_t> route = NodeRouteByName(taken.name);
+  if (!route) {
+    return std::nullopt;
+  }
+  RouterOutcome outcome{.created_ms = trajectory.created_ms,
+                        .route = *route,
+                        .propensity = taken.propensity,
+                        .good = *good,
+                        .cost = taken.seconds / static_cast<double>(std::max(1U, taken.tokens))};
+  outcome.open.set(kRouteAsAsked);
+  outcome.open.set(*route);
+  for (const std::string& other : taken.others) {
+    if (const auto number = NodeRouteByName(other)) {
+      outcome.open.set(*number);
+    }
+  }
+  std::ranges::copy(taken.features, outcome.features.begin());
+  return outcome;
+}
+
+absl::StatusOr<TrainedRouter> TrainRequestRouter(std::span<const RouterOutcome> outcomes,
+                                                 const RouteTraining& options, Random& random) {
+  Outcomes all;
+  for (const RouterOutcome& outcome : outcomes) {
+    // A cascade knows nothing of requests that were chosen for without a first forward.
+    if (options.kind != ScorerKind::kCascade || outcome.features[kFirstForwardFeature] > 0) {
+      all.push_back(&outcome);
+    }
+  }
+  RouteSet known;
+  for (size_t route = 0; route < kNodeRoutes; ++route) {
+    known.set(route, CountOf(all, route) >= kLeastRouteOutcomes);
+  }
+  TrainedRouter trained;
+  if (options.serving != nullptr) {
+    std::vector<double> gains;
+    AddGains(Policy(*options.serving), nullptr, Since(all, options.serving_since_ms), options.value,
+             &gains);
+    trained.serving = GainOf(gains);
+  }
+  if (!known[kRouteAsAsked] || known.count() < 2) {
+    return trained;
+  }
+  random.Shuffle(std::span(all));
+  RETURN_IF_ERROR(CrossFit(all, known, options, random, &trained));
+  ASSIGN_OR_RETURN(Router router, TrainEntries(all, known, options, random));
+  trained.router = std::make_shared<const Router>(std::move(router));
+  return trained;
+}
+
+}  // namespace ruvd

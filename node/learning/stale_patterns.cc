@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/learning/stale_patterns.h"
+
+#include "base/status.h"
+#include "node/learning/lesson_clusters.h"
+#include "node/serving/pattern_payload.h"
+#include "node/serving/pattern_walk.h"
+#include "node/serving/served_adapters.h"
+
+namespace ruvd {
+namespace {
+
+absl::StatusOr<std::set<PatternId>> StalePatterns(const LearningServices& services) {
+  std::set<PatternId> stale;
+  const uint32_t served = ServedDeepVersion(*services.catalog);
+  RETURN_IF_ERROR(ForEachPatternOf(*services.patterns, services.origin, [&](Pattern& pattern) {
+    if (IsLearnedHere(pattern) && !pattern.adapter_name.empty()) {
+      const auto payload = DecodePatternPayload(pattern.payload);
+      if (payload.ok() && payload->deep_version != served) {
+        stale.insert(pattern.id);
+      }
+    }
+    return CheckCancelled(services);
+  }));
+  return stale;
+}
+
+}  // namespace
+
+absl::StatusOr<std::set<std::string>> LessonsOfStalePatterns(const LearningServices& services,
+                                                             float min_rating) {
+  std::set<std::string> lessons;
+  if (services.catalog == nullptr) {
+    return lessons;
+  }
+  ASSIGN_OR_RETURN(const std::set<PatternId> stale, StalePatterns(services));
+  if (stale.empty()) {
+    return lessons;
+  }
+  RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
+    if (trajectory.learned_in && stale.contains(*trajectory.learned_in) &&
+        trajectory.learned_by == AsText(services.package_id) &&
+        !WantedText(trajectory, min_rating).empty()) {
+      lessons.insert(trajectory.response_id);
+    }
+    return true;
+  }));
+  return lessons;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/admission/identity.h"
+#include "node/admission/join.h"
+#include "node/client/api_channel.h"
+#include "node/client/client.h"
+#include "node/client/rpc_error.h"
+#include "node/config/config.h"
+#include "node/local/verbs.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/period.h"
+#include "node/terminal/terminal.h"
+#include "node/transport/tls.h"
+#include "privacy/reasons.h"
+#include "privacy/sodium.h"
+#include "ruvd/admission/v1/admission.grpc.pb.h"
+
+namespace ruvd {
+namespace {
+
+namespace pb = admission::v1;
+
+constexpr char kAdmissionGroup[] = "Cluster";
+constexpr std::chrono::seconds kOfficePatience(30);
+
+// Whoever may do more may link, too.
+const std::map<std::string, uint32_t>& RolesByName() {
+  static const auto* const names =
+      new std::map<std::string, uint32_t>{{"observer", roles::kObserver},
+                                          {"contributor", roles::kObserver | roles::kContributor},
+                                          {"aggregator", roles::kObserver | roles::kAggregator},
+                                          {"admin", roles::kObserver | roles::kAdmin}};
+  return *names;
+}
+
+template <typename Request, typename Response>
+absl::StatusOr<Response> CallOffice(const CommandContext& context,
+                                    grpc::Status (pb::AuthorityService::Stub::*method)(
+                                        grpc::ClientContext*, const Request&, Response*),
+                                    const Request& request) {
+  RETURN_IF_ERROR(context.credentials.problem);
+  pb::AuthorityService::Stub stub(MakeApiChannel(context.server, context.credentials));
+  grpc::ClientContext call;
+  call.set_deadline(std::chrono::system_clock::now() + kOfficePatience);
+  Response response;
+  const grpc::Status status = (stub.*method)(&call, request, &response);
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kNotFound,
+                 "the node at {} does not hold the cluster authority's key, or does not federate; "
+                 "name the one where `ruvd init --authority` was called with --server",
+                 context.server);
+  }
+  RETURN_IF_ERROR(StatusOfCall(static_cast<int>(status.error_code()), status.error_message(),
+                               status.error_details(), context.server));
+  return response;
+}
+
+struct TokenFlags {
+  std::vector<std::string> roles = {"contributor"};
+  std::string expires = "1h";
+};
+
+absl::Status CreateToken(CommandContext& context, const TokenFlags& flags) {
+  pb::CreateJoinTokenRequest request;
+  uint32_t granted = 0;
+  for (const std::string& role : flags.roles) {
+    granted |= RolesByName().at(role);
+  }
+  request.set_roles(granted);
+  ASSIGN_OR_RETURN(const int64_t lifetime, ParsePeriod(flags.expires));
+  request.set_lifetime_ms(static_cast<uint64_t>(lifetime));
+  ASSIGN_OR_RETURN(const auto response,
+                   CallOffice(context, &pb::AuthorityService::Stub::CreateJoinToken, request));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+  } else {
+    context.out << fmt::format(
+        "{}\nadmits one node ({}) until {} UTC; there: ruvd join LINKS --token TOKEN, where LINKS "
+        "is the federation address of this node\n",
+        response.token(), fmt::join(flags.roles, ", "), FormatTime(response.expires_ms()));
+  }
+  return absl::OkStatus();
+}
+
+struct JoinFlags {
+  std::string address;
+  std::string token;
+  std::string data_dir;
+  std::string name;
+};
+
+std::string PathIn(const std::string& folder, const char* file) {
+  return std::filesystem::path(folder) / file;
+}
+
+absl::Status Join(CommandContext& context, const JoinFlags& flags) {
+  InitSodium();
+  ASSIGN_OR_RETURN(const JoinInvitation invitation, JoinInvitation::Parse(flags.token));
+  RETURN_IF_ERROR(CheckNodeName(flags.name));
+  if (const auto present = KeptCertificate(flags.data_dir);
+      present && ClusterIdOf(present->issuer) != invitation.cluster) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateForeign,
+                 "{} is of another cluster than the token; join with an empty folder, or ask that "
+                 "cluster's operator for a token",
+                 flags.data_dir);
+  }
+  RETURN_IF_ERROR(MakeDataFolder(flags.data_dir));
+  ASSIGN_OR_RETURN(const NodeKey key, NodeKey::LoadOrCreate(PathIn(flags.data_dir, kNodeKeyFile)));
+  ASSIGN_OR_RETURN(const AdmissionCert certificate,
+                   JoinCluster(flags.address, invitation, flags.name, key, SystemClock()));
+  RETURN_IF_ERROR(
+      WriteFileAtomically(PathIn(flags.data_dir, kNodeCertificateFile), certificate.Encode()));
+  NodeConfig config;
+  config.node.name = flags.name;
+  config.node.data_dir = AbsolutePath(flags.data_dir);
+  config.federation.enabled = true;
+  config.federation.authority = ToHex(certificate.issuer);
+  config.federation.seeds = {flags.address};
+  const std::string path = PathIn(flags.data_dir, kConfigFile);
+  const bool kept = std::filesystem::exists(path);
+  if (!kept) {
+    RETURN_IF_ERROR(WriteFileAtomically(path, ConfigToToml(config)));
+  }
+  if (context.json) {
+    context.out << ToJsonLine(nlohmann::json{{"id", ToHex(key.id())},
+                                             {"authority", config.federation.authority},
+                                             {"expires_ms", certificate.not_after_ms},
+                                             {"config", path}});
+    return absl::OkStatus();
+  }
+  context.out << FormatFields({{"id", ToHex(key.id())},
+                               {"authority", config.federation.authority},
+                               {"member until", FormatTime(certificate.not_after_ms) + " UTC"},
+                               {"config", path}});
+  context.out << (kept ? fmt::format("next: set federation.enabled, federation.authority and "
+                                     "federation.seeds = [\"{}\"] in {}, which was there already\n",
+                                     flags.address, path)
+                       : fmt::format("next: ruvd serve --config {} --model.path MODEL.gguf\n",
+                                     path));
+  return absl::OkStatus();
+}
+
+struct RenewFlags {
+  std::string address;
+  std::string data_dir;
+};
+
+absl::Status Renew(CommandContext& context, const RenewFlags& flags) {
+  InitSodium();
+  const std::string path = PathIn(flags.data_dir, kNodeCertificateFile);
+  // First: without it there is no member, and no key is to be made.
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxKeyFileBytes));
+  ASSIGN_OR_RETURN(const AdmissionCert present, AdmissionCert::Parse(AsBytes(bytes)));
+  ASSIGN_OR_RETURN(const NodeKey key, NodeKey::LoadOrCreate(PathIn(flags.data_dir, kNodeKeyFile)));
+  ASSIGN_OR_RETURN(const AdmissionCert renewed,
+                   RenewAt(flags.address, present, key, limits::kJoinPatience, SystemClock()));
+  RETURN_IF_ERROR(WriteFileAtomically(path, renewed.Encode()));
+  if (context.json) {
+    context.out << ToJsonLine(
+        nlohmann::json{{"id", ToHex(key.id())}, {"expires_ms", renewed.not_after_ms}});
+    return absl::OkStatus();
+  }
+  context.out << FormatFields(
+      {{"id", ToHex(key.id())}, {"member until", FormatTime(renewed.not_after_ms) + " UTC"}});
+  context.out << "a node that runs takes it within the hour, or at once on SIGHUP\n";
+  return absl::OkStatus();
+}
+
+// The id of a member of that name or id.
+absl::StatusOr<std::string> IdOfMember(CommandContext& context, const std::string& text) {
+  const auto bytes = FromHex(text);
+  if (bytes && bytes->size() == sizeof(NodeId)) {
+    return *bytes;
+  }
+  NodeClient client(context.server, context.credentials);
+  client.set_timeout(kOfficePatience);
+  ASSIGN_OR_RETURN(const auto members, client.ListMembers());
+  std::string id;
+  for (const auto& member : members.members()) {
+    if (member.name() == text && !id.empty()) {
+      return UsageError(
+          fmt::format("two members are called {}; give the id, of `ruvd members`", text));
+    }
+    id = member.name() == text ? member.node_id() : id;
+  }
+  if (id.empty()) {
+    return UsageError(
+        fmt::format("no member that this node has seen since its start is called {}; `ruvd "
+                    "members` lists names and ids, and an id of 64 digits works unseen",
+                    text));
+  }
+  return FromHex(id).value_or("");
+}
+
+absl::Status Revoke(CommandContext& context, const std::string& node) {
+  pb::RevokeNodeRequest request;
+  ASSIGN_OR_RETURN(*request.mutable_node_id(), IdOfMember(context, node));
+  ASSIGN_OR_RETURN(const auto response,
+                   CallOffice(context, &pb::AuthorityService::Stub::RevokeNode, request));
+  if (context.json) {
+    context.out << ToJsonLine(response);
+  } else {
+    context.out << fmt::format(
+        "revoked for ever; list {} names {} node(s). This node refuses them from now on; others "
+        "hear of it at once over open links, or with the next link that they open\n",
+        response.number(), response.revoked());
+  }
+  return absl::OkStatus();
+}
+
+struct TlsFlags {
+  std::vector<std::string> names;
+  std::string out;
+};
+
+absl::Status MakeTlsFiles(CommandContext& context, const TlsFlags& flags) {
+  ASSIGN_OR_RETURN(const TlsCertificate made,
+                   MakeSelfSignedCertificate(fmt::format("{}", fmt::join(flags.names, ","))));
+  const std::string certificate = flags.out + ".cert.pem";
+  const std::string key = flags.out + ".key.pem";
+  RETURN_IF_ERROR(WriteFileAtomically(key, made.private_key, 0600));
+  RETURN_IF_ERROR(WriteFileAtomically(certificate, made.certificate));
+  context.out << fmt::format(
+      "{} and {}: for api.tls_cert and api.tls_key; clients trust the first with --tls-ca\n",
+      certificate, key);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddAdmissionVerbs(VerbTable& verbs) {
+  auto token = std::make_shared<TokenFlags>();
+  CLI::App& create =
+      verbs.Add("token create", kAdmissionGroup, "A token with which one node may join",
+                [token](CommandContext& context) { return CreateToken(context, *token); });
+  create.add_option("--role", token->roles, "observer, contributor, aggregator or admin")
+      ->check(CLI::IsMember({"observer", "contributor", "aggregator", "admin"}))
+      ->delimiter(',')
+      ->capture_default_str();
+  create.add_option("--expires", token->expires, "How long it is good, at most 24h")
+      ->capture_default_str();
+
+  auto join = std::make_shared<JoinFlags>();
+  CLI::App& join_verb =
+      verbs.Add("join", kAdmissionGroup, "Become a member of a cluster by a token",
+                [join](CommandContext& context) { return Join(context, *join); });
+  join_verb
+      .add_option("address", join->address,
+                  "HOST:PORT of the links of the node where the token was made")
+      ->required();
+  join_verb.add_option("--token", join->token, "What `ruvd token create` printed")->required();
+  join_verb.add_option("--data-dir", join->data_dir, "Folder of this node; made where it is not")
+      ->required();
+  join_verb.add_option("--name", join->name, "What people call the node")->required();
+
+  auto renew = std::make_shared<RenewFlags>();
+  CLI::App& renew_verb = verbs.Add(
+      "cert renew", kAdmissionGroup, "A new certificate in place of one that is still good",
+      [renew](CommandContext& context) { return Renew(context, *renew); });
+  renew_verb
+      .add_option("address", renew->address, "HOST:PORT of the links of the authority's node")
+      ->required();
+  renew_verb.add_option("--data-dir", renew->data_dir, "The node's folder")->required();
+
+  auto node = std::make_shared<std::string>();
+  verbs
+      .Add("revoke", kAdmissionGroup, "Take a member out of the cluster for ever",
+           [node](CommandContext& context) { return Revoke(context, *node); })
+      .add_option("node", *node, "Its name or id, as `ruvd members` has it")
+      ->required();
+
+  auto tls = std::make_shared<TlsFlags>();
+  CLI::App& tls_verb =
+      verbs.Add("cert tls", kAdmissionGroup, "Make a self-signed certificate for the client API",
+                [tls](CommandContext& context) { return MakeTlsFiles(context, *tls); });
+  tls_verb.add_option("--name", tls->names, "What clients dial: DNS:node.example or IP:10.0.0.7")
+      ->delimiter(',')
+      ->required();
+  tls_verb.add_option("--out", tls->out, "Path without .cert.pem and .key.pem")->required();
+}
+
+}  // namespace ruvd

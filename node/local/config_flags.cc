@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/local/config_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "node/config/keys.h"
+
+namespace ruvd {
+
+void ConfigFlags::AddTo(CLI::App& verb) {
+  verb.add_option("--config", file_, "TOML file; see `ruvd config show`");
+  const auto keys = ConfigKeys();
+  values_.resize(keys.size());
+  options_.reserve(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    options_.push_back(
+        verb.add_option("--" + keys[i].dotted(), values_[i],
+                        fmt::format("{} ({})", keys[i].doc, DescribeConfigType(keys[i])))
+            ->group("Configuration"));
+  }
+}
+
+bool ConfigFlags::given() const {
+  return !file_.empty() || std::ranges::any_of(options_, [](const CLI::Option* option) {
+    return option->count() > 0;
+  });
+}
+
+absl::StatusOr<NodeConfig> ConfigFlags::Load(const CommandContext& context,
+                                             ConfigOrigins* origins) const {
+  std::vector<std::pair<std::string, std::string>> flags;
+  for (size_t i = 0; i < options_.size(); ++i) {
+    if (options_[i]->count() > 0) {
+      flags.emplace_back(ConfigKeys()[i].dotted(), values_[i]);
+    }
+  }
+  return LoadConfig(file_, context.environment, flags, origins);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/status.h"
+#include "node/config/keys.h"
+#include "node/local/config_flags.h"
+#include "node/local/verbs.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kGroup[] = "Run a node";
+
+absl::Status Show(CommandContext& context, const ConfigFlags& flags, bool with_origin) {
+  ConfigOrigins origins;
+  ASSIGN_OR_RETURN(const NodeConfig config, flags.Load(context, &origins));
+  if (!with_origin && !context.json) {
+    context.out << ConfigToToml(config);
+    return absl::OkStatus();
+  }
+  std::vector<std::vector<std::string>> rows;
+  rows.reserve(ConfigKeys().size());
+  nlohmann::json json = nlohmann::json::array();
+  for (const ConfigKey& key : ConfigKeys()) {
+    const std::string value = ConfigValueToToml(key, config);
+    rows.push_back({key.dotted(), value, origins[key.dotted()]});
+    json.push_back({{"key", key.dotted()}, {"value", value}, {"origin", origins[key.dotted()]}});
+  }
+  context.out << (context.json ? ToJsonLine(json) : FormatTable({"KEY", "VALUE", "ORIGIN"}, rows));
+  return absl::OkStatus();
+}
+
+absl::Status Check(CommandContext& context, const ConfigFlags& flags) {
+  ASSIGN_OR_RETURN(const NodeConfig config, flags.Load(context, nullptr));
+  RETURN_IF_ERROR(CheckConfig(config));
+  context.out << "the configuration is complete; files that it names are read at the start\n";
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddConfigVerbs(VerbTable& verbs) {
+  struct ShowFlags {
+    ConfigFlags config;
+    bool origin = false;
+  };
+  auto show = std::make_shared<ShowFlags>();
+  CLI::App& show_verb = verbs.Add(
+      "config show", kGroup, "The configuration in effect, as TOML",
+      [show](CommandContext& context) { return Show(context, show->config, show->origin); });
+  show->config.AddTo(show_verb);
+  show_verb.add_flag("--origin", show->origin, "Where each value came from");
+
+  auto check = std::make_shared<ConfigFlags>();
+  CLI::App& check_verb =
+      verbs.Add("config check", kGroup,
+                "Whether every key that a node needs is set, and none contradicts another",
+                [check](CommandContext& context) { return Check(context, *check); });
+  check->AddTo(check_verb);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "absl/strings/ascii.h"
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/admission/identity.h"
+#include "node/config/config.h"
+#include "node/local/verbs.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
+#include "privacy/identity/admission.h"
+#include "privacy/reasons.h"
+#include "privacy/sodium.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kInitGroup[] = "Run a node";
+
+struct InitFlags {
+  std::string data_dir;
+  std::string name;
+  bool authority = false;
+  int days = 30;
+};
+
+struct IssueFlags {
+  std::string authority;
+  std::string key;
+  std::string name;
+  std::string out;
+  int days = 30;
+};
+
+std::string InFolder(const std::string& folder, const char* file) {
+  return std::filesystem::path(folder) / file;
+}
+
+absl::Status MemberAlready(const std::string& folder, std::string_view why) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kCertificateForeign,
+               "{} {}; nothing was changed. Put that authority's {} back there, or found another "
+               "cluster in an empty folder",
+               folder, why, kAuthorityKeyFile);
+}
+
+// Founding must not take a node out of the cluster that it is in.
+absl::Status CheckMayFound(const InitFlags& flags) {
+  const std::string config = InFolder(flags.data_dir, kConfigFile);
+  const std::string authority = InFolder(flags.data_dir, kAuthorityKeyFile);
+  std::string own;        // hexadecimal; empty: it is to be made
+  std::error_code error;  // what cannot be looked at is told where it is read
+  if (std::filesystem::exists(authority, error) || error) {
+    ASSIGN_OR_RETURN(const ClusterAuthority present, ClusterAuthority::Load(authority));
+    own = ToHex(present.public_key());
+  }
+  if (std::filesystem::exists(config, error) || error) {
+    ASSIGN_OR_RETURN(const NodeConfig present, LoadConfig(config, {}, {}, nullptr));
+    if (!present.federation.authority.empty() &&
+        absl::AsciiStrToLower(present.federation.authority) != own) {
+      return MemberAlready(flags.data_dir,
+                           fmt::format("is of the cluster whose authority {} names", config));
+    }
+  }
+  const std::optional<AdmissionCert> present = KeptCertificate(flags.data_dir);
+  if (!present) {
+    return absl::OkStatus();
+  }
+  if (ToHex(present->issuer) != own) {
+    return MemberAlready(flags.data_dir, fmt::format("holds a certificate of another authority, {}",
+                                                     kNodeCertificateFile));
+  }
+  if (present->name != flags.name) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "the node in {} is called {}, which its peers know it by; give --name {}, or make "
+                 "another node in an empty folder",
+                 flags.data_dir, present->name, present->name);
+  }
+  return absl::OkStatus();
+}
+
+// Makes the authority and the certificate of its first node; the authority's public key in hex.
+absl::StatusOr<std::string> FoundCluster(const InitFlags& flags, const NodeKey& key) {
+  ASSIGN_OR_RETURN(const ClusterAuthority authority,
+                   ClusterAuthority::LoadOrCreate(InFolder(flags.data_dir, kAuthorityKeyFile)));
+  RETURN_IF_ERROR(IssueCertificate(
+      authority, {.node_key = key.public_key(), .name = flags.name, .days = flags.days},
+      SystemClock(), InFolder(flags.data_dir, kNodeCertificateFile)));
+  return ToHex(authority.public_key());
+}
+
+// Writes the configuration of the new node unless there is one.
+absl::Status WriteConfig(const InitFlags& flags, const std::string& authority,
+                         const std::string& path) {
+  if (std::filesystem::exists(path)) {
+    return absl::OkStatus();
+  }
+  NodeConfig config;
+  config.node.name = flags.name;
+  config.node.data_dir = AbsolutePath(flags.data_dir);
+  config.federation.enabled = !authority.empty();
+  config.federation.authority = authority;
+  return WriteFileAtomically(path, ConfigToToml(config));
+}
+
+absl::Status Init(CommandContext& context, const InitFlags& flags) {
+  InitSodium();
+  RETURN_IF_ERROR(CheckNodeName(flags.name));
+  RETURN_IF_ERROR(MakeDataFolder(flags.data_dir));
+  if (flags.authority) {
+    RETURN_IF_ERROR(CheckMayFound(flags));
+  }
+  ASSIGN_OR_RETURN(const NodeKey key,
+                   NodeKey::LoadOrCreate(InFolder(flags.data_dir, kNodeKeyFile)));
+  std::string authority;
+  if (flags.authority) {
+    ASSIGN_OR_RETURN(authority, FoundCluster(flags, key));
+  }
+  const std::string config = InFolder(flags.data_dir, kConfigFile);
+  RETURN_IF_ERROR(WriteConfig(flags, authority, config));
+  if (context.json) {
+    context.out << ToJsonLine(nlohmann::json{{"id", ToHex(key.id())},
+                                             {"public_key", ToHex(key.public_key())},
+                                             {"authority", authority},
+                                             {"config", config}});
+    return absl::OkStatus();
+  }
+  std::vector<std::pair<std::string, std::string>> fields = {
+      {"id", ToHex(key.id())}, {"public key", ToHex(key.public_key())}, {"config", config}};
+  if (!authority.empty()) {
+    fields.emplace_back("authority", authority);
+  }
+  context.out << FormatFields(fields);
+  context.out
+      << (authority.empty()
+              ? "next: join a cluster with `ruvd join`, or have its operator run `ruvd cert issue "
+                "--key` with this public key\n"
+              : fmt::format("next: ruvd serve --config {} --model.path MODEL.gguf\n", config));
+  return absl::OkStatus();
+}
+
+absl::Status Issue(CommandContext& context, const IssueFlags& flags) {
+  InitSodium();
+  ASSIGN_OR_RETURN(const ClusterAuthority authority, ClusterAuthority::Load(flags.authority));
+  ASSIGN_OR_RETURN(const PublicKey key, ParsePublicKey(flags.key));
+  RETURN_IF_ERROR(IssueCertificate(authority,
+                                   {.node_key = key, .name = flags.name, .days = flags.days},
+                                   SystemClock(), flags.out));
+  context.out << fmt::format("{} is a certificate of {} for {} days; authority {}\n", flags.out,
+                             flags.name, flags.days, ToHex(authority.public_key()));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddIdentityVerbs(VerbTable& verbs) {
+  auto init = std::make_shared<InitFlags>();
+  CLI::App& init_verb = verbs.Add("init", kInitGroup, "Make a node's key, folder and configuration",
+                                  [init](CommandContext& context) { return Init(context, *init); });
+  init_verb.add_option("--data-dir", init->data_dir, "Folder to make")->required();
+  init_verb.add_option("--name", init->name, "What people call the node")->required();
+  init_verb.add_flag("--authority", init->authority,
+                     "Also found a cluster: its authority's key and this node's certificate");
+  init_verb.add_option("--days", init->days, "Life of the certificate")
+      ->check(CLI::Range(1, 30))
+      ->capture_default_str();
+
+  auto issue = std::make_shared<IssueFlags>();
+  CLI::App& issue_verb =
+      verbs.Add("cert issue", kInitGroup, "Admit a node to the cluster",
+                [issue](CommandContext& context) { return Issue(context, *issue); });
+  issue_verb.add_option("--authority", issue->authority, "The authority's key file")->required();
+  issue_verb.add_option("--key", issue->key, "The node's public key, hexadecimal")->required();
+  issue_verb.add_option("--name", issue->name, "What people call the node")->required();
+  issue_verb.add_option("--out", issue->out, "Certificate file to write")->required();
+  issue_verb.add_option("--days", issue->days, "Life of the certificate")
+      ->check(CLI::Range(1, 30))
+      ->capture_default_str();
+}
+
+}  // namespace ruvd

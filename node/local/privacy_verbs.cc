@@ -1,0 +1,461 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ruvd privacy`: what a node gave away, from its store or from the ledger file that it exported.
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/admission/identity.h"
+#include "node/local/config_flags.h"
+#include "node/local/stopped_store.h"
+#include "node/local/verbs.h"
+#include "node/process/privacy_counter.h"
+#include "node/sharing/dp_release.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
+#include "privacy/consent/consent.h"
+#include "privacy/dp/snr.h"
+#include "privacy/dp/zcdp.h"
+#include "privacy/ledger/privacy_budget.h"
+#include "privacy/limits.h"
+#include "storage/consent/consent_store.h"
+#include "storage/ledger/ledger_file.h"
+#include "storage/ledger/privacy_ledger_store.h"
+#include "storage/limits.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kPrivacyGroup[] = "Privacy";
+constexpr uint64_t kMaxPrivacyCounterBytes = 64;
+constexpr PrivacyUnit kBothUnits[] = {PrivacyUnit::kNode, PrivacyUnit::kExample};
+
+// What the operator, or whoever checks a node, allows it to have spent.
+struct BudgetFlags {
+  std::optional<double> node_epsilon;
+  std::optional<double> example_epsilon;
+  double delta = 1e-6;
+
+  void AddTo(CLI::App& verb) {
+    verb.add_option("--node-epsilon", node_epsilon, "Budget of node-level privacy");
+    verb.add_option("--example-epsilon", example_epsilon, "Budget of example-level privacy");
+    verb.add_option("--delta", delta, "Every epsilon is said at this delta")->capture_default_str();
+  }
+  // USAGE for figures that are no budget.
+  absl::StatusOr<std::vector<PrivacyBudget>> Budgets() const {
+    if (!(delta > 0 && delta < 1)) {
+      return UsageError(fmt::format("--delta is {}; give a number above 0 and below 1", delta));
+    }
+    std::vector<PrivacyBudget> budgets;
+    for (const auto& [unit, epsilon] : {std::pair(PrivacyUnit::kNode, node_epsilon),
+                                        std::pair(PrivacyUnit::kExample, example_epsilon)}) {
+      if (!epsilon) {
+        continue;
+      }
+      const absl::StatusOr<PrivacyBudget> budget = PrivacyBudget::Within(unit, *epsilon, delta);
+      if (!budget.ok()) {
+        return UsageError(fmt::format("--{}-epsilon is {}; give a number of 0 or more",
+                                      UnitName(unit), *epsilon));
+      }
+      budgets.push_back(*budget);
+    }
+    return budgets;
+  }
+};
+
+// Of the ledger's units.
+double RhoOf(uint64_t rho_q32) {
+  return std::ldexp(static_cast<double>(rho_q32), -32);
+}
+
+// What a unit has spent, and of what.
+struct UnitAccount {
+  PrivacyUnit unit = PrivacyUnit::kNode;
+  LedgerTotals totals;
+  double epsilon = 0;
+  std::optional<PrivacyBudget> budget = {};
+  double left = 0;  // epsilon that one more release may cost
+};
+
+absl::StatusOr<UnitAccount> AccountOf(PrivacyUnit unit, const LedgerTotals& totals, double delta,
+                                      const std::vector<PrivacyBudget>& budgets) {
+  UnitAccount account{.unit = unit, .totals = totals};
+  ASSIGN_OR_RETURN(account.epsilon, EpsilonOfUnits(totals.rho_q32, delta));
+  const auto budget = std::ranges::find(budgets, unit, &PrivacyBudget::unit);
+  if (budget != budgets.end()) {
+    account.budget = *budget;
+    const uint64_t left =
+        budget->rho_q32 > totals.rho_q32 ? budget->rho_q32 - totals.rho_q32 : uint64_t{0};
+    ASSIGN_OR_RETURN(account.left, EpsilonOfUnits(left, delta));
+  }
+  return account;
+}
+
+json AccountsJson(const std::vector<UnitAccount>& accounts) {
+  json list = json::array();
+  for (const UnitAccount& account : accounts) {
+    json unit{{"unit", UnitName(account.unit)},
+              {"releases", account.totals.reservations},
+              {"unreleased", account.totals.unreleased},
+              {"rho_q32", account.totals.rho_q32},
+              {"epsilon", account.epsilon}};
+    if (account.budget) {
+      unit["budget_epsilon"] = account.budget->epsilon;
+      unit["left_epsilon"] = account.left;
+    }
+    list.push_back(std::move(unit));
+  }
+  return list;
+}
+
+std::string AccountsTable(const std::vector<UnitAccount>& accounts, double delta) {
+  std::vector<std::vector<std::string>> rows;
+  for (const UnitAccount& account : accounts) {
+    rows.push_back({std::string(UnitName(account.unit)),
+                    std::to_string(account.totals.reservations),
+                    std::to_string(account.totals.unreleased),
+                    fmt::format("{:.6g}", RhoOf(account.totals.rho_q32)),
+                    fmt::format("{:.3f}", account.epsilon),
+                    account.budget ? fmt::format("{:.3f}", account.budget->epsilon) : "-",
+                    account.budget ? fmt::format("{:.3f}", account.left) : "-"});
+  }
+  return "\n" +
+         FormatTable({"UNIT", "RELEASES", "UNRELEASED", "RHO", "EPSILON", "BUDGET", "LEFT"}, rows) +
+         fmt::format("epsilon at delta {:.1e}; left is what one more release may cost\n", delta);
+}
+
+std::string UtcText(int64_t unix_ms) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
+                     fmt::gmtime(static_cast<std::time_t>(unix_ms / 1000)));
+}
+
+struct VerifyFlags {
+  std::string file;
+  std::string key;      // empty: whoever's
+  std::string counter;  // empty: none
+  BudgetFlags budget;
+};
+
+absl::Status ForeignLedger(const ledger::LedgerFileSummary& file, std::string_view wanted) {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kSignatureInvalid,
+               "the ledger file is of node {}, not of {}; ask that node for its own export",
+               ToHex(file.node), wanted);
+}
+
+// `key` is a node id, a public key or the path of a node.key.
+absl::Status CheckWhose(const ledger::LedgerFileSummary& file, const std::string& key) {
+  const auto hex = FromHex(key);
+  if (hex && hex->size() == file.node.size()) {
+    return AsText(file.node) == *hex || AsText(file.key) == *hex ? absl::OkStatus()
+                                                                 : ForeignLedger(file, key);
+  }
+  const absl::StatusOr<SigningKey> loaded = SigningKey::Load(key, KeyUse::kNode);
+  if (absl::IsNotFound(loaded.status())) {
+    return UsageError(fmt::format(
+        "--key takes the 64 hexadecimal digits of a node id or of a public key, as `ruvd init` "
+        "prints them, or the path of a node.key; there is no file {}",
+        key));
+  }
+  RETURN_IF_ERROR(loaded.status());
+  return file.key == loaded->public_key()
+             ? absl::OkStatus()
+             : ForeignLedger(file, ToHex(NodeIdOf(loaded->public_key())));
+}
+
+absl::StatusOr<ledger::LedgerFileDemands> DemandsOf(const VerifyFlags& flags) {
+  ledger::LedgerFileDemands demands;
+  ASSIGN_OR_RETURN(demands.budgets, flags.budget.Budgets());
+  if (!flags.counter.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.counter, kMaxPrivacyCounterBytes));
+    ASSIGN_OR_RETURN(demands.counter, ledger::ParseCounter(text));
+  }
+  return demands;
+}
+
+absl::StatusOr<std::vector<UnitAccount>> AccountsOf(const ledger::LedgerFileSummary& file,
+                                                    const std::vector<PrivacyBudget>& budgets,
+                                                    double delta) {
+  std::vector<UnitAccount> accounts;
+  for (const PrivacyUnit unit : kBothUnits) {
+    const auto totals = file.totals.find(unit);
+    ASSIGN_OR_RETURN(accounts.emplace_back(),
+                     AccountOf(unit, totals == file.totals.end() ? LedgerTotals{} : totals->second,
+                               delta, budgets));
+  }
+  return accounts;
+}
+
+absl::Status VerifyFile(CommandContext& context, const VerifyFlags& flags) {
+  ASSIGN_OR_RETURN(const ledger::LedgerFileDemands demands, DemandsOf(flags));
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.file, limits::kMaxLedgerFileBytes));
+  ASSIGN_OR_RETURN(const ledger::LedgerFileSummary file,
+                   ledger::VerifyLedgerFile(AsBytes(bytes), demands));
+  if (!flags.key.empty()) {
+    RETURN_IF_ERROR(CheckWhose(file, flags.key));
+  }
+  ASSIGN_OR_RETURN(const std::vector<UnitAccount> accounts,
+                   AccountsOf(file, demands.budgets, flags.budget.delta));
+  if (context.json) {
+    context.out << ToJsonLine(json{{"ok", true},
+                                   {"node", ToHex(file.node)},
+                                   {"public_key", ToHex(file.key)},
+                                   {"node_compared", !flags.key.empty()},
+                                   {"counter_compared", demands.counter.has_value()},
+                                   {"created_ms", file.created_ms},
+                                   {"entries", file.head.sequence},
+                                   {"head", ToHex(file.head.hash)},
+                                   {"delta", flags.budget.delta},
+                                   {"units", AccountsJson(accounts)}});
+    return absl::OkStatus();
+  }
+  context.out << FormatFields({{"node", ToHex(file.node)},
+                               {"public key", ToHex(file.key)},
+                               {"exported", UtcText(file.created_ms)},
+                               {"entries", std::to_string(file.head.sequence)},
+                               {"head", ToHex(file.head.hash)}})
+              << AccountsTable(accounts, flags.budget.delta)
+              << fmt::format(
+                     "the ledger is right: order, hash and signature of {} entries{}{}; {}\n",
+                     file.head.sequence, demands.budgets.empty() ? "" : ", all within the budget",
+                     demands.counter ? ", and the counter agrees" : "",
+                     flags.key.empty() ? "whose it is was not compared: give --key"
+                                       : "it is of the node that --key names");
+  return absl::OkStatus();
+}
+
+struct LedgerFlags {
+  ConfigFlags config;
+  std::string file;  // to write
+  BudgetFlags budget;
+};
+
+// A key is not made here: a new one would be of another node.
+absl::StatusOr<NodeKey> KeyOfStoppedNode(const NodeConfig& config) {
+  const std::string path = std::filesystem::path(config.node.data_dir) / kNodeKeyFile;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
+                 "the node's key {} is missing, which its ledger is signed with; put it back",
+                 path);
+  }
+  return NodeKey::LoadOrCreate(path);
+}
+
+// A stopped node's ledger, whose chain, signatures and counter were checked; nothing is written.
+struct StoppedLedger {
+  StoppedStore store;
+  std::unique_ptr<NodeKey> key;  // the ledger points to it
+  std::unique_ptr<PrivacyLedgerStore> ledger;
+};
+
+absl::StatusOr<StoppedLedger> OpenStoppedLedger(const CommandContext& context,
+                                                const ConfigFlags& flags) {
+  StoppedLedger opened;
+  ASSIGN_OR_RETURN(opened.store, OpenStoppedStore(context, flags));
+  ASSIGN_OR_RETURN(NodeKey key, KeyOfStoppedNode(opened.store.config));
+  opened.key = std::make_unique<NodeKey>(std::move(key));
+  ASSIGN_OR_RETURN(opened.ledger, PrivacyLedgerStore::Open(
+                                      *opened.store.database,
+                                      {.read_only = true,
+                                       .key = opened.key.get(),
+                                       .counter_file = PrivacyCounterFileOf(opened.store.config)}));
+  return opened;
+}
+
+// What the counter says was charged, or its absence stands for, and the exported entries lack.
+uint64_t MissingUnits(const PrivacyLedgerStore& ledger, const ledger::LedgerFileSummary& file,
+                      PrivacyUnit unit) {
+  const auto totals = file.totals.find(unit);
+  const uint64_t exported = totals == file.totals.end() ? 0 : totals->second.rho_q32;
+  return ledger.totals(unit).rho_q32 - exported;
+}
+
+absl::Status ExportToNewFile(CommandContext& context, const LedgerFlags& flags) {
+  std::error_code error;
+  if (std::filesystem::exists(flags.file, error)) {
+    return UsageError(fmt::format("{} exists already; name a new file for --out", flags.file));
+  }
+  ASSIGN_OR_RETURN(const StoppedLedger opened, OpenStoppedLedger(context, flags.config));
+  ASSIGN_OR_RETURN(
+      const std::string bytes,
+      ledger::ExportLedger(*opened.store.database, *opened.key, SystemClock().WallMillis()));
+  ASSIGN_OR_RETURN(const ledger::LedgerFileSummary file, ledger::VerifyLedgerFile(AsBytes(bytes)));
+  RETURN_IF_ERROR(WriteFileAtomically(flags.file, bytes));
+  json missing = json::object();
+  for (const PrivacyUnit unit : kBothUnits) {
+    if (const uint64_t units = MissingUnits(*opened.ledger, file, unit); units > 0) {
+      missing[std::string(UnitName(unit))] = units;
+      context.err << fmt::format(
+          "rho {:.6g} of {}-level privacy is not in the file: {} counts it, or is missing, which "
+          "stands for one release; whoever checks the file has to add it\n",
+          RhoOf(units), UnitName(unit), PrintableLine(PrivacyCounterFileOf(opened.store.config)));
+    }
+  }
+  if (context.json) {
+    context.out << ToJsonLine(json{{"file", flags.file},
+                                   {"node", ToHex(file.node)},
+                                   {"entries", file.head.sequence},
+                                   {"head", ToHex(file.head.hash)},
+                                   {"missing_rho_q32", missing}});
+    return absl::OkStatus();
+  }
+  context.out << fmt::format(
+      "{} entries in {}; anybody checks it with\n  ruvd privacy verify {} --key {}\n",
+      file.head.sequence, PrintableLine(flags.file), PrintableLine(flags.file), ToHex(file.node));
+  return absl::OkStatus();
+}
+
+// What a node that reads this record shares under; anything doubtful is private.
+struct StoredTier {
+  ConsentTier tier = ConsentTier::kPrivate;
+  int64_t since_ms = 0;  // 0: always
+  std::string consent;   // whether the record counts
+};
+
+StoredTier TierOf(Database& database, const NodeKey& key) {
+  const auto record = ConsentStore(database).Get();
+  if (!record.ok()) {
+    return {.consent = "unreadable, so nothing leaves: " + MessageOf(record.status())};
+  }
+  if (!*record) {
+    return {.consent = "none was given"};
+  }
+  if (!(*record)->Verify(key).ok()) {
+    return {.consent = "not signed by this node's key, so nothing leaves"};
+  }
+  return {.tier = (*record)->tier, .since_ms = (*record)->since_ms, .consent = "signed"};
+}
+
+// What the next noised update of the configuration would be. Its predicted signal grows with the
+// root of the nodes that are averaged, whom only a running node counts.
+struct NextUpdate {
+  double epsilon = 0;
+  double delta = 0;
+  double snr_of_one = 0;
+  double needed_nodes = 0;
+  double needed_epsilon = 0;  // of one update, for a node alone
+};
+
+absl::StatusOr<NextUpdate> NextUpdateOf(const NodeConfig& config) {
+  const auto values = static_cast<size_t>(config.federation.core_rank) *
+                      static_cast<size_t>(config.federation.core_rank);
+  NextUpdate next{.delta = double{config.privacy.delta}};
+  ASSIGN_OR_RETURN(const dp::NoiseGrid grid,
+                   GridWithin(double{config.privacy.release_epsilon}, next.delta,
+                              double{config.privacy.clip_norm}, values));
+  ASSIGN_OR_RETURN(next.epsilon,
+                   dp::EpsilonOfRho(dp::GaussianRho(grid.NoiseMultiplier()), next.delta));
+  const dp::SnrQuestion alone{.noise_multiplier = grid.NoiseMultiplier(),
+                              .dimension = values,
+                              .signal = double{config.privacy.signal}};
+  ASSIGN_OR_RETURN(next.snr_of_one, dp::PredictSnr(alone));
+  ASSIGN_OR_RETURN(const dp::SnrNeeds needs, dp::NeedsOfSnr(alone));
+  next.needed_nodes = std::max(1.0, std::ceil(needs.contributors));
+  ASSIGN_OR_RETURN(next.needed_epsilon,
+                   dp::EpsilonOfRho(dp::GaussianRho(needs.noise_multiplier), next.delta));
+  return next;
+}
+
+std::string NextUpdateText(const absl::StatusOr<NextUpdate>& next) {
+  if (!next.ok()) {
+    return "none: " + MessageOf(next.status());
+  }
+  return fmt::format(
+      "epsilon {:.3f} at delta {:.1e}, predicted SNR {:.3g} of one node; leaves at {:g}, which "
+      "{:.0f} "
+      "node(s) reach together, or one with an epsilon of {:.3g}",
+      next->epsilon, next->delta, next->snr_of_one, limits::kMinReleaseSnr, next->needed_nodes,
+      next->needed_epsilon);
+}
+
+absl::Status LedgerStatus(CommandContext& context, const LedgerFlags& flags) {
+  ASSIGN_OR_RETURN(const std::vector<PrivacyBudget> budgets, flags.budget.Budgets());
+  ASSIGN_OR_RETURN(const StoppedLedger opened, OpenStoppedLedger(context, flags.config));
+  const StoredTier stored = TierOf(*opened.store.database, *opened.key);
+  const LedgerHead head = opened.ledger->head();
+  std::vector<UnitAccount> accounts;
+  for (const PrivacyUnit unit : kBothUnits) {
+    ASSIGN_OR_RETURN(accounts.emplace_back(),
+                     AccountOf(unit, opened.ledger->totals(unit), flags.budget.delta, budgets));
+  }
+  const absl::StatusOr<NextUpdate> next = NextUpdateOf(opened.store.config);
+  if (context.json) {
+    context.out << ToJsonLine(
+        json{{"node", ToHex(opened.key->id())},
+             {"tier", TierName(stored.tier)},
+             {"next_epsilon", next.ok() ? json(next->epsilon) : json()},
+             {"next_snr_of_one", next.ok() ? json(next->snr_of_one) : json()},
+             {"needed_nodes", next.ok() ? json(next->needed_nodes) : json()},
+             {"needed_epsilon", next.ok() ? json(next->needed_epsilon) : json()},
+             {"config_epsilon", opened.store.config.privacy.node_epsilon},
+             {"since_ms", stored.since_ms},
+             {"consent", stored.consent},
+             {"entries", head.sequence},
+             {"head", ToHex(head.hash)},
+             {"delta", flags.budget.delta},
+             {"units", AccountsJson(accounts)}});
+    return absl::OkStatus();
+  }
+  context.out << FormatFields(
+                     {{"node", ToHex(opened.key->id())},
+                      {"tier", std::string(TierName(stored.tier))},
+                      {"since", stored.since_ms == 0 ? "always" : UtcText(stored.since_ms)},
+                      {"consent", stored.consent},
+                      {"next update", PrintableLine(NextUpdateText(next))},
+                      {"may spend", fmt::format("epsilon {:.3f} (privacy.node_epsilon)",
+                                                opened.store.config.privacy.node_epsilon)},
+                      {"entries", std::to_string(head.sequence)},
+                      {"head", ToHex(head.hash)}})
+              << AccountsTable(accounts, flags.budget.delta);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddPrivacyVerbs(VerbTable& verbs) {
+  auto check = std::make_shared<VerifyFlags>();
+  CLI::App& verify =
+      verbs.Add("privacy verify", kPrivacyGroup, "Check a node's exported privacy ledger",
+                [check](CommandContext& context) { return VerifyFile(context, *check); });
+  verify.add_option("file", check->file, "File of `ruvd privacy export`")->required();
+  verify.add_option("--key", check->key,
+                    "Whose it must be: node id or public key in hexadecimal, or a node.key file");
+  verify.add_option("--counter", check->counter,
+                    "The node's privacy-counter file: the entries must add up to as much");
+  check->budget.AddTo(verify);
+
+  auto out = std::make_shared<LedgerFlags>();
+  CLI::App& save =
+      verbs.Add("privacy export", kPrivacyGroup, "Write a stopped node's privacy ledger to a file",
+                [out](CommandContext& context) { return ExportToNewFile(context, *out); });
+  save.add_option("--out", out->file, "New file to write")->required();
+  out->config.AddTo(save);
+
+  auto show = std::make_shared<LedgerFlags>();
+  CLI::App& status = verbs.Add(
+      "privacy status", kPrivacyGroup, "What a stopped node shares under, and what it has spent",
+      [show](CommandContext& context) { return LedgerStatus(context, *show); });
+  show->budget.AddTo(status);
+  show->config.AddTo(status);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "node/local/config_flags.h"
+#include "node/local/verbs.h"
+#include "node/log/log.h"
+#include "node/log/log_setup.h"
+#include "node/process/node.h"
+#include "node/terminal/command.h"
+#include "node/terminal/exit_code.h"
+#include "node/terminal/limits.h"
+#include "node/version.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kServeGroup[] = "Run a node";
+
+// SIGTERM and SIGINT stop the node, SIGHUP gives it new credentials.
+sigset_t ServeSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
+  return signals;
+}
+
+// Waits for a signal to stop, and returns it.
+int AwaitStop(const sigset_t& signals, Node& node) {
+  for (;;) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    if (signal != SIGHUP) {
+      return signal;
+    }
+    if (const absl::Status status = node.ReloadCredentials(); status.ok()) {
+      LogInfo("received SIGHUP: new links use a new TLS key, clients' tokens were read again");
+    } else {
+      LogError("received SIGHUP, but credentials stay as they were: {}", MessageOf(status));
+    }
+  }
+}
+
+// "-" keeps the fields of the ready line apart for whoever parses it.
+std::string OrDash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+absl::Status Serve(CommandContext& context, const ConfigFlags& flags, const StartNode& start_node) {
+  ASSIGN_OR_RETURN(const NodeConfig config, flags.Load(context, nullptr));
+  RETURN_IF_ERROR(CheckConfig(config));
+  // Blocked before any thread starts, so that every thread inherits it and only sigwait sees them.
+  const sigset_t signals = ServeSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  SetUpLogging(config.log, config.node.name);
+  ThreadPool guard({.name = "stop"});  // outlives the node
+  auto started = start_node(config);
+  if (!started.ok()) {
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    return started.status();
+  }
+  const std::unique_ptr<Node> node = *std::move(started);
+  context.out << fmt::format("ready api={} federation={} metrics={} id={}", node->api_address(),
+                             OrDash(node->federation_address()), OrDash(node->metrics_address()),
+                             node->id())
+              << "\n"
+              << std::flush;
+  const int signal = AwaitStop(signals, *node);
+  // A second signal ends the process at once.
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  LogInfo("received {}, draining for at most {} s", signal == SIGTERM ? "SIGTERM" : "SIGINT",
+          limits::kDrainSeconds.count());
+  guard.PostAt(guard.clock().Now() + context.stop_limit, [] {
+    Log(LogLevel::kCritical,
+        "the node did not stop in time and is cut off; its store is whole, as after a "
+        "crash");
+    spdlog::shutdown();
+    std::_Exit(static_cast<int>(ExitCode::kError));
+  });
+  return node->Drain(limits::kDrainSeconds);
+}
+
+absl::Status Version(CommandContext& context) {
+  context.out << (context.json ? fmt::format("{{\"version\":\"{}\"}}\n", kVersion)
+                               : fmt::format("ruvd {}\n", kVersion));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddServeVerbs(VerbTable& verbs, const StartNode& start_node) {
+  auto flags = std::make_shared<ConfigFlags>();
+  CLI::App& serve = verbs.Add(
+      "serve", kServeGroup, "Run a node until SIGTERM or Ctrl-C",
+      [flags, start_node](CommandContext& context) { return Serve(context, *flags, start_node); });
+  flags->AddTo(serve);
+  verbs.Add("version", kServeGroup, "The version of this program", Version);
+}
+
+}  // namespace ruvd

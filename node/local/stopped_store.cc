@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/local/stopped_store.h"
+
+#include <filesystem>
+#include <string>
+
+#include "base/clock.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/process/node_files.h"
+
+namespace ruvd {
+
+absl::StatusOr<StoppedStore> OpenStoppedStore(const CommandContext& context,
+                                              const ConfigFlags& flags, bool with_reserve) {
+  StoppedStore store;
+  ASSIGN_OR_RETURN(store.config, flags.Load(context, nullptr));
+  if (!with_reserve) {
+    store.config.storage.soft_reserve_bytes = 0;
+    store.config.storage.hard_reserve_bytes = 0;
+  }
+  ASSIGN_OR_RETURN(const std::string path, StorePathOf(store.config));
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return Error(absl::StatusCode::kNotFound, reasons::kFileNotFound,
+                 "there is no store in {}{}; check node.data_dir", path,
+                 error ? " that could be looked at: " + error.message() : "");
+  }
+  ASSIGN_OR_RETURN(store.source, MakeSealKeySource(store.config));
+  ASSIGN_OR_RETURN(store.database, OpenNodeStore(store.config, *store.source, SystemClock()));
+  return store;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "node/config/config.h"
+#include "node/local/config_flags.h"
+#include "node/terminal/command.h"
+#include "privacy/seal/seal_key_source.h"
+#include "storage/db/database.h"
+
+namespace ruvd {
+
+// The open store of a node that does not run, and where its key came from.
+struct StoppedStore {
+  NodeConfig config;
+  std::unique_ptr<SealKeySource> source;
+  std::unique_ptr<Database> database;
+};
+
+// Opens the store that the flags name. Without the disk reserve unless asked: removing things is
+// how space is freed. FILE_NOT_FOUND where there is none, which is not made then; STORE_LOCKED
+// where a node runs; the errors of ConfigFlags::Load and OpenNodeStore.
+absl::StatusOr<StoppedStore> OpenStoppedStore(const CommandContext& context,
+                                              const ConfigFlags& flags, bool with_reserve = false);
+
+}  // namespace ruvd

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/local/store_status.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
+#include "storage/db/disk_reserve.h"
+#include "storage/patterns/pattern_collections.h"
+
+namespace ruvd {
+namespace {
+
+using nlohmann::json;
+
+std::string_view StateName(DataKeyInfo::State state) {
+  switch (state) {
+    case DataKeyInfo::State::kActive:
+      return "active";
+    case DataKeyInfo::State::kRetired:
+      return "retired";
+    case DataKeyInfo::State::kDestroyed:
+      return "destroyed";
+  }
+  return "destroyed";
+}
+
+json LossOf(const RecoveryReport& recovery) {
+  return recovery.last_loss
+             ? json{{"at_ms", recovery.last_loss->at_ms}, {"changes", recovery.last_loss->changes}}
+             : json(nullptr);
+}
+
+std::string DescribeLoss(const RecoveryReport& recovery) {
+  if (!recovery.last_loss) {
+    return "none";
+  }
+  const RecoveryReport::Loss& loss = *recovery.last_loss;
+  const std::string when = fmt::format("found {:%Y-%m-%d %H:%M:%S} UTC",
+                                       fmt::gmtime(static_cast<std::time_t>(loss.at_ms / 1000)));
+  return loss.changes > 0 ? fmt::format("{} changes, {}", loss.changes, when)
+                          : "the mark was damaged, " + when;
+}
+
+json CollectionsJson(const absl::StatusOr<std::vector<PatternCollection>>& collections) {
+  if (!collections.ok()) {
+    return {{"error", MessageOf(collections.status())}};
+  }
+  json list = json::array();
+  for (const PatternCollection& collection : *collections) {
+    list.push_back({{"collection", collection.number},
+                    {"model_package", ToHex(collection.model_hash)},
+                    {"dimension", collection.dimension},
+                    {"created_ms", collection.created_ms},
+                    {"patterns", collection.patterns},
+                    {"damaged", collection.damaged}});
+  }
+  return list;
+}
+
+void PrintCollections(CommandContext& context, const std::vector<PatternCollection>& collections) {
+  std::vector<std::vector<std::string>> rows;
+  for (const PatternCollection& collection : collections) {
+    rows.push_back({std::to_string(collection.number),
+                    collection.damaged ? "unreadable" : ToHex(collection.model_hash),
+                    std::to_string(collection.dimension), std::to_string(collection.patterns)});
+  }
+  if (!rows.empty()) {
+    context.out << "\n" << FormatTable({"COLLECTION", "MODEL PACKAGE", "VALUES", "PATTERNS"}, rows);
+  }
+}
+
+json KeysJson(const Database& database) {
+  json keys = json::array();
+  for (const DataKeyInfo& key : database.DataKeys()) {
+    keys.push_back({{"id", key.id},
+                    {"scope", key.scope},
+                    {"state", StateName(key.state)},
+                    {"created_ms", key.created_ms}});
+  }
+  return keys;
+}
+
+void PrintKeys(CommandContext& context, const Database& database) {
+  std::vector<std::vector<std::string>> rows;
+  for (const DataKeyInfo& key : database.DataKeys()) {
+    rows.push_back({std::to_string(key.id), key.scope, std::string(StateName(key.state))});
+  }
+  context.out << "\n" << FormatTable({"DATA KEY", "SCOPE", "STATE"}, rows);
+}
+
+}  // namespace
+
+absl::Status PrintStoreStatus(CommandContext& context, const Database& database) {
+  const RecoveryReport& recovery = database.recovery();
+  // What cannot be read is no reason to hide the rest.
+  const absl::StatusOr<std::vector<PatternCollection>> collections =
+      ListPatternCollections(database);
+  ASSIGN_OR_RETURN(const uint64_t free, FreeBytesOfFileSystem(database.path()));
+  const uint64_t bytes = BytesOfFolder(database.path());
+  const std::string health(HealthName(database.Health()));
+  if (context.json) {
+    context.out << ToJsonLine(json{{"path", database.path()},
+                                   {"schema", kSchemaVersion},
+                                   {"health", health},
+                                   {"bytes", bytes},
+                                   {"free_bytes", free},
+                                   {"missing_changes", recovery.missing()},
+                                   {"mark_damaged", recovery.mark_damaged},
+                                   {"closed", recovery.closed},
+                                   {"last_loss", LossOf(recovery)},
+                                   {"collections", CollectionsJson(collections)},
+                                   {"data_keys", KeysJson(database)}});
+    return absl::OkStatus();
+  }
+  context.out << FormatFields({{"path", database.path()},
+                               {"schema", std::to_string(kSchemaVersion)},
+                               {"health", health},
+                               {"bytes", std::to_string(bytes)},
+                               {"free bytes", std::to_string(free)},
+                               {"missing changes", std::to_string(recovery.missing())},
+                               {"last loss", DescribeLoss(recovery)},
+                               {"was closed", recovery.closed ? "yes" : "no"}});
+  if (collections.ok()) {
+    PrintCollections(context, *collections);
+  } else {
+    context.out << "\ncollections cannot be read: " << MessageOf(collections.status()) << "\n";
+  }
+  PrintKeys(context, database);
+  return absl::OkStatus();
+}
+
+uint64_t BytesOfFolder(const std::string& folder) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entries(folder, error), end; !error && entries != end;
+       entries.increment(error)) {
+    std::error_code unreadable;
+    const uint64_t size = entries->file_size(unreadable);
+    bytes += unreadable ? 0 : size;
+  }
+  return bytes;
+}
+
+}  // namespace ruvd

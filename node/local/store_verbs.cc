@@ -1,0 +1,492 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ruvd store`: the store of a node that does not run, and what a running one does with its own.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/admission/identity.h"
+#include "node/client/client.h"
+#include "node/local/config_flags.h"
+#include "node/local/stopped_store.h"
+#include "node/local/store_checks.h"
+#include "node/local/store_status.h"
+#include "node/local/verbs.h"
+#include "node/process/node_files.h"
+#include "node/process/restore_keys.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
+#include "privacy/seal/secret_file.h"
+#include "privacy/sodium.h"
+#include "storage/consent/consent_book.h"
+#include "storage/db/backup.h"
+#include "storage/db/database.h"
+#include "storage/patterns/pattern_collections.h"
+#include "storage/trajectories/trajectory_store.h"
+
+namespace ruvd {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kStoreGroup[] = "Look after a node";
+constexpr uint32_t kOwnerOnly = 0600;
+
+struct StoreFlags {
+  ConfigFlags config;
+  std::string folder;  // of a backup
+  BackupAccess backup;
+  bool verify_only = false;
+  bool accept_older_ledger = false;
+  bool data_keys = false;
+  std::string user;
+  std::optional<uint32_t> collection;
+  // An empty name is an unset variable of somebody's script, not a flag that was left out.
+  std::optional<std::string> new_passphrase_file;
+  std::optional<std::string> keep_old_key;
+  bool running = false;  // asks the node at --server
+  std::string name;      // of a running node's backup
+};
+
+void PrintFields(CommandContext& context,
+                 const std::vector<std::pair<std::string, std::string>>& fields) {
+  context.out << FormatFields(fields);
+}
+
+absl::Status Status(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const StoppedStore store,
+                   OpenStoppedStore(context, flags.config, /*with_reserve=*/true));
+  return PrintStoreStatus(context, *store.database);
+}
+
+void PrintReport(CommandContext& context, const StoreReport& report,
+                 const std::vector<std::string>& facts) {
+  if (context.json) {
+    json families = json::array();
+    for (const StoreReport::Family& family : report.families) {
+      families.push_back({{"name", family.name},
+                          {"rows", family.rows},
+                          {"bytes", family.bytes},
+                          {"erased", family.erased},
+                          {"broken", family.broken}});
+    }
+    context.out << ToJsonLine(json{{"ok", report.ok()},
+                                   {"families", families},
+                                   {"facts", facts},
+                                   {"problem_count", report.problem_count},
+                                   {"problems", report.problems}});
+    return;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const StoreReport::Family& family : report.families) {
+    rows.push_back({std::string(family.name), std::to_string(family.rows),
+                    std::to_string(family.bytes), std::to_string(family.erased),
+                    std::to_string(family.broken)});
+  }
+  context.out << FormatTable({"FAMILY", "ROWS", "BYTES", "ERASED", "BROKEN"}, rows);
+  for (const std::string& fact : facts) {
+    context.out << PrintableLine(fact) << "\n";
+  }
+  for (const std::string& problem : report.problems) {
+    context.out << PrintableLine(problem) << "\n";
+  }
+  context.out << (report.ok() ? "everything is as it should be\n"
+                              : fmt::format("{} problem(s)\n", report.problem_count));
+}
+
+absl::Status Verify(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
+  ASSIGN_OR_RETURN(StoreReport report, store.database->Verify());
+  std::vector<std::string> facts;
+  for (const StoreCheck& check : StoreChecks(&facts)) {
+    if (const absl::Status status = check.run(*store.database, &report); !status.ok()) {
+      report.Complain(fmt::format("{}: {}", check.name, MessageOf(status)));
+    }
+  }
+  PrintReport(context, report, facts);
+  if (report.ok()) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt,
+               "the store has {} problem(s); restore a backup (`ruvd store restore`), or go on "
+               "without what does not open",
+               report.problem_count);
+}
+
+absl::Status Reseal(Database& database) {
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(more, database.ResealStep());
+  }
+  return absl::OkStatus();
+}
+
+// Once the rows of erased users are gone nothing says any more whose their companions were.
+absl::Status CompactWithoutErased(Database& database) {
+  ASSIGN_OR_RETURN(const auto trajectories, TrajectoryStore::Open(database));
+  RETURN_IF_ERROR(trajectories->ForgetErased().status());
+  return database.Compact();
+}
+
+absl::Status Compact(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
+  const uint64_t before = BytesOfFolder(store.database->path());
+  RETURN_IF_ERROR(Reseal(*store.database));
+  RETURN_IF_ERROR(CompactWithoutErased(*store.database));
+  const uint64_t after = BytesOfFolder(store.database->path());
+  context.out << (context.json ? ToJsonLine(json{{"bytes_before", before}, {"bytes_after", after}})
+                               : fmt::format("{} bytes before, {} after\n", before, after));
+  return absl::OkStatus();
+}
+
+uint64_t BytesOf(const BackupManifest& manifest) {
+  uint64_t bytes = 0;
+  for (const BackupManifest::File& file : manifest.files) {
+    bytes += file.size;
+  }
+  return bytes;
+}
+
+json ManifestJson(const BackupManifest& manifest) {
+  return json{{"store_id", ToHex(AsBytes(manifest.store_id))},
+              {"schema", manifest.schema},
+              {"created_ms", manifest.created_ms},
+              {"sequence", manifest.sequence},
+              {"boot_counter", manifest.boot_counter},
+              {"files", manifest.files.size()},
+              {"bytes", BytesOf(manifest)}};
+}
+
+void PrintManifest(CommandContext& context, const BackupManifest& manifest) {
+  if (context.json) {
+    context.out << ToJsonLine(ManifestJson(manifest));
+    return;
+  }
+  PrintFields(context, {{"store", ToHex(AsBytes(manifest.store_id))},
+                        {"files", std::to_string(manifest.files.size())},
+                        {"bytes", std::to_string(BytesOf(manifest))},
+                        {"sequence", std::to_string(manifest.sequence)}});
+}
+
+absl::Status CheckRunning(const StoreFlags& flags) {
+  return flags.config.given()
+             ? UsageError(
+                   "--running asks the node at --server, which has its own configuration; "
+                   "leave --config and configuration keys out")
+             : absl::OkStatus();
+}
+
+absl::Status BackUpRunning(CommandContext& context, const StoreFlags& flags) {
+  RETURN_IF_ERROR(CheckRunning(flags));
+  NodeClient client(context.server, context.credentials);
+  ASSIGN_OR_RETURN(const auto backup, client.BackUpStore(flags.name));
+  if (context.json) {
+    context.out << ToJsonLine(backup);
+    return absl::OkStatus();
+  }
+  PrintFields(context, {{"folder", backup.folder()},
+                        {"store", backup.store_id()},
+                        {"files", std::to_string(backup.files())},
+                        {"bytes", std::to_string(backup.bytes())},
+                        {"sequence", std::to_string(backup.sequence())}});
+  return absl::OkStatus();
+}
+
+absl::Status Backup(CommandContext& context, const StoreFlags& flags) {
+  if (flags.running == !flags.folder.empty() || (!flags.running && !flags.name.empty())) {
+    return UsageError(
+        "name the folder of the backup with --out, or say --running (and --name) to have the node "
+        "at --server make one in its DATA_DIR/backups");
+  }
+  if (flags.running) {
+    return BackUpRunning(context, flags);
+  }
+  ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
+  ASSIGN_OR_RETURN(const BackupManifest manifest, store.database->Backup(flags.folder));
+  PrintManifest(context, manifest);
+  return absl::OkStatus();
+}
+
+absl::Status Restore(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const NodeConfig config, flags.config.Load(context, nullptr));
+  ASSIGN_OR_RETURN(const auto source, MakeSealKeySource(config));
+  ASSIGN_OR_RETURN(const RestoreKeys keys, FindRestoreKeys(*source, flags.backup));
+  if (flags.verify_only) {
+    ASSIGN_OR_RETURN(const BackupManifest manifest, VerifyBackup(flags.backup.folder, keys.backup));
+    PrintManifest(context, manifest);
+    return absl::OkStatus();
+  }
+  RestoreOptions options{.backup = flags.backup.folder,
+                         .key = keys.backup,
+                         .accept_older_ledger = flags.accept_older_ledger};
+  std::error_code error;
+  const bool had_folder = std::filesystem::exists(config.node.data_dir, error);
+  RETURN_IF_ERROR(ChooseRestoreKeys(keys, config, *source, &options));
+  ASSIGN_OR_RETURN(options.store, StorePathOf(config));
+  const absl::StatusOr<RestoreReport> report = RestoreBackup(options);
+  if (!report.ok()) {
+    if (!had_folder) {
+      std::filesystem::remove(config.node.data_dir, error);  // an empty one
+    }
+    return report.status();
+  }
+  if (context.json) {
+    json restored = ManifestJson(report->manifest);
+    restored["node_boot_counter"] = report->boot_counter;
+    restored["ledger_rows_carried"] = report->ledger_rows_carried;
+    restored["ledger_entries"] = report->ledger_entries;
+    context.out << ToJsonLine(restored);
+    return absl::OkStatus();
+  }
+  PrintManifest(context, report->manifest);
+  context.out << fmt::format(
+      "restored into {}; boot counter {}, {} newer entries of the privacy "
+      "ledger kept, which ends at entry {}\n",
+      PrintableLine(options.store), report->boot_counter, report->ledger_rows_carried,
+      report->ledger_entries);
+  return absl::OkStatus();
+}
+
+void Wipe(std::string* secret) {
+  SecureWipe({reinterpret_cast<uint8_t*>(secret->data()), secret->size()});
+}
+
+// A flag that does nothing with this kind of key is refused: it would promise what is not done.
+absl::Status CheckRotation(const StoreFlags& flags, const SealKeySource& source) {
+  for (const auto& [flag, file] : {std::pair("--new-passphrase-file", flags.new_passphrase_file),
+                                   std::pair("--keep-old-key", flags.keep_old_key)}) {
+    if (file && file->empty()) {
+      return UsageError(fmt::format("{} names no file; give one, or leave the flag out", flag));
+    }
+  }
+  const SealKeySource::Kind kind = source.kind();
+  if (flags.new_passphrase_file && kind != SealKeySource::Kind::kPassphrase) {
+    return UsageError(
+        "--new-passphrase-file is for a store whose storage.seal_key is passphrase; give "
+        "--storage.seal_key passphrase or the node's configuration, or leave it out");
+  }
+  if (flags.keep_old_key && kind != SealKeySource::Kind::kFile) {
+    return UsageError(
+        "--keep-old-key is for a store whose storage.seal_key is file: a passphrase and a "
+        "credential are kept where they come from");
+  }
+  // The files of the rotation itself: a copy there is overwritten and moved.
+  const auto place = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  if (flags.keep_old_key && (place(*flags.keep_old_key) == place(source.path()) ||
+                             place(*flags.keep_old_key) == place(source.next_path()))) {
+    return UsageError(
+        fmt::format("{} is a file of the rotation itself; name another one for "
+                    "--keep-old-key",
+                    *flags.keep_old_key));
+  }
+  return absl::OkStatus();
+}
+
+// Durable before anything is changed.
+absl::Status KeepOldKey(const std::string& key_file, const std::string& copy) {
+  std::error_code error;
+  if (std::filesystem::exists(copy, error)) {
+    return UsageError(fmt::format("{} exists already; name a new file for --keep-old-key", copy));
+  }
+  ASSIGN_OR_RETURN(std::string key, ReadSecretFile(key_file, "seal key file"));
+  const absl::Status status = WriteFileAtomically(copy, key, kOwnerOnly);
+  Wipe(&key);
+  return status;
+}
+
+absl::StatusOr<SealKey> StartRotation(const StoreFlags& flags, const StoppedStore& store) {
+  if (store.source->kind() != SealKeySource::Kind::kPassphrase) {
+    return store.source->StartRotation("");
+  }
+  ASSIGN_OR_RETURN(
+      std::string passphrase,
+      ReadPassphraseFile(flags.new_passphrase_file.value_or(store.config.storage.passphrase_file)));
+  absl::StatusOr<SealKey> next = store.source->StartRotation(passphrase);
+  Wipe(&passphrase);
+  return next;
+}
+
+// What the operator has to do now.
+std::string AfterRotation(const StoreFlags& flags, SealKeySource::Kind kind) {
+  if (kind == SealKeySource::Kind::kPassphrase) {
+    return !flags.new_passphrase_file
+               ? ""
+               : "storage.passphrase_file must hold the new passphrase before the next start; "
+                 "backups made before this open with the former one\n";
+  }
+  if (kind == SealKeySource::Kind::kCredential) {
+    return "backups made before this open with the former credential: keep it\n";
+  }
+  return !flags.keep_old_key
+             ? "backups made before this need the former key, which is gone: make a new one now\n"
+             : fmt::format("backups made before this open with --backup-key {}\n",
+                           PrintableLine(*flags.keep_old_key));
+}
+
+// Seals what the store holds under new data keys. The node's key is new by then, whatever becomes
+// of this.
+absl::Status RotateDataKeys(Database& database) {
+  absl::Status status = database.RotateDataKeys("");
+  if (status.ok()) {
+    status = Reseal(database);
+  }
+  return Annotate(status,
+                  "the node's seal key is new already, only the data keys are not all replaced");
+}
+
+// The node's key first: data keys that are made now are never wrapped by the old one.
+absl::Status Rotate(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
+  RETURN_IF_ERROR(CheckRotation(flags, *store.source));
+  if (flags.keep_old_key) {
+    RETURN_IF_ERROR(KeepOldKey(store.source->path(), *flags.keep_old_key));
+  }
+  ASSIGN_OR_RETURN(const SealKey next, StartRotation(flags, store));
+  RETURN_IF_ERROR(store.database->ChangeSealKey(next));
+  RETURN_IF_ERROR(store.source->FinishRotation());
+  // Before anything else can fail: the operator has to know, or the next start fails.
+  if (!context.json) {
+    context.out << "the node has a new seal key\n"
+                << AfterRotation(flags, store.source->kind()) << std::flush;
+  }
+  const absl::Status data_keys =
+      flags.data_keys ? RotateDataKeys(*store.database) : absl::OkStatus();
+  const auto all = store.database->DataKeys();
+  const auto keys = std::ranges::count_if(
+      all, [](const DataKeyInfo& key) { return key.state != DataKeyInfo::State::kDestroyed; });
+  context.out << (context.json ? ToJsonLine(json{{"data_keys", keys},
+                                                 {"kept_key", flags.keep_old_key.value_or("")}})
+                               : fmt::format("it wraps {} data keys\n", keys));
+  return data_keys;
+}
+
+// What was learned from an erased user is no longer shared once the node starts.
+absl::Status WithdrawConsents(const StoppedStore& store, const std::string& user) {
+  const auto key_file = std::filesystem::path(store.config.node.data_dir) / kNodeKeyFile;
+  std::error_code error;
+  if (!std::filesystem::exists(key_file, error) && !error) {
+    return absl::OkStatus();  // no node signed a consent here
+  }
+  ASSIGN_OR_RETURN(const NodeKey key, NodeKey::LoadOrCreate(key_file));
+  UserConsentStore consents(*store.database);
+  ASSIGN_OR_RETURN(const std::unique_ptr<ConsentBook> book, ConsentBook::Open(consents, key));
+  return book->Withdraw(user, SystemClock().WallMillis()).status();
+}
+
+absl::Status EraseInStore(CommandContext& context, const StoreFlags& flags) {
+  ASSIGN_OR_RETURN(const StoppedStore store, OpenStoppedStore(context, flags.config));
+  // What cannot be noted about consents must not keep the user's words here.
+  const absl::Status withdrawn =
+      flags.collection ? absl::OkStatus() : WithdrawConsents(store, flags.user);
+  RETURN_IF_ERROR(flags.collection ? ErasePatternCollection(*store.database, *flags.collection)
+                                   : store.database->Erase(KeyScope::User(flags.user)));
+  RETURN_IF_ERROR(CompactWithoutErased(*store.database));
+  return withdrawn;
+}
+
+absl::Status EraseOnNode(CommandContext& context, const StoreFlags& flags) {
+  if (flags.collection) {
+    return UsageError(
+        "--running is for --user: a collection is erased while the node does not run; stop it, or "
+        "remove single patterns with `ruvd pattern rm`");
+  }
+  RETURN_IF_ERROR(CheckRunning(flags));
+  NodeClient client(context.server, context.credentials);
+  return client.EraseUser(flags.user).status();
+}
+
+absl::Status Erase(CommandContext& context, const StoreFlags& flags) {
+  if (flags.user.empty() && !flags.collection) {
+    return UsageError("say what to erase: --user ID or --collection N");
+  }
+  RETURN_IF_ERROR(flags.running ? EraseOnNode(context, flags) : EraseInStore(context, flags));
+  const json erased =
+      flags.collection ? json{{"collection", *flags.collection}} : json{{"erased", flags.user}};
+  if (context.json) {
+    context.out << ToJsonLine(erased);
+    return absl::OkStatus();
+  }
+  const std::string what = flags.collection ? fmt::format("collection {}", *flags.collection)
+                                            : PrintableLine(flags.user);
+  context.out << fmt::format(
+      "what was sealed for {} is unreadable{}; backups of before still hold it\n", what,
+      flags.running ? ", and what is left of its rows leaves with `ruvd store compact`"
+                    : " and removed");
+  if (!flags.collection) {
+    context.out
+        << "patterns and adapters that learned from it among others stay; `ruvd pattern ls` "
+           "and `ruvd pattern rm` remove single ones\n";
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddStoreVerbs(VerbTable& verbs) {
+  using Action = absl::Status (*)(CommandContext&, const StoreFlags&);
+  const auto add = [&verbs](std::string_view path, std::string help, Action action) {
+    auto flags = std::make_shared<StoreFlags>();
+    CLI::App& verb =
+        verbs.Add(path, kStoreGroup, std::move(help),
+                  [flags, action](CommandContext& context) { return action(context, *flags); });
+    flags->config.AddTo(verb);
+    return std::pair<CLI::App&, StoreFlags&>(verb, *flags);
+  };
+  add("store status", "Health, size and data keys of a stopped node's store", Status);
+  add("store verify", "Open every seal and look for what is wrong", Verify);
+  add("store compact", "Remove what was deleted and erased from the files", Compact);
+  auto [backup, backup_flags] = add("store backup", "Copy the store into a new folder", Backup);
+  backup.add_option("--out", backup_flags.folder, "Folder to make, of a node that does not run");
+  backup.add_flag("--running", backup_flags.running,
+                  "The node at --server makes it in its DATA_DIR/backups and goes on serving");
+  backup.add_option("--name", backup_flags.name, "With --running: name of the folder");
+  auto [restore, restore_flags] =
+      add("store restore", "Put a backup in the place of the store", Restore);
+  restore.add_option("--from", restore_flags.backup.folder, "Folder of the backup")->required();
+  CLI::Option* const verify =
+      restore.add_flag("--verify", restore_flags.verify_only, "Check the backup, restore nothing");
+  restore
+      .add_flag("--accept-older-ledger", restore_flags.accept_older_ledger,
+                "Where the present store says nothing of what was spent since, take the backup's "
+                "privacy ledger: that is forgotten")
+      ->excludes(verify);
+  CLI::Option* const key_file =
+      restore.add_option("--backup-key", restore_flags.backup.key_file,
+                         "Seal key file of the backup's time, where it was another one");
+  restore
+      .add_option("--backup-passphrase-file", restore_flags.backup.passphrase_file,
+                  "Its first line is the passphrase of the backup's time, where it was another one")
+      ->excludes(key_file);
+  auto [rotate, rotate_flags] =
+      add("store rotate", "Give the node a new seal key; earlier backups need the old one", Rotate);
+  rotate.add_flag("--data-keys", rotate_flags.data_keys, "New data keys, too: seals all anew");
+  rotate.add_option("--new-passphrase-file", rotate_flags.new_passphrase_file,
+                    "Its first line becomes the passphrase; default: the same with a new salt");
+  rotate.add_option("--keep-old-key", rotate_flags.keep_old_key,
+                    "New file of mode 0600 for the old key, which earlier backups open with");
+  auto [erase, erase_flags] = add(
+      "store erase", "Destroy the key of a user or of a collection: what it sealed is lost", Erase);
+  CLI::Option* const user = erase.add_option("--user", erase_flags.user, "Whose rows");
+  erase
+      .add_option("--collection", erase_flags.collection,
+                  "Number of a collection of patterns, see `ruvd store status`")
+      ->excludes(user);
+  erase.add_flag("--running", erase_flags.running,
+                 "On the node at --server, which goes on serving");
+}
+
+}  // namespace ruvd

@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/local/tour/link_probe.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "base/mutex.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/core/gossip_core.h"
+#include "inference/adapter/frame.h"
+#include "inference/package/model_package.h"
+#include "node/config/config.h"
+#include "node/transport/link_tls.h"
+#include "privacy/consent/consent.h"
+#include "privacy/sodium.h"
+#include "ruvd/federation/v1/federation.grpc.pb.h"
+
+namespace ruvd {
+namespace {
+
+using LinkFrame = federation::v1::Frame;
+using std::chrono::milliseconds;
+
+constexpr LinkId kLink = 1;
+constexpr std::chrono::seconds kPatience(20);
+constexpr milliseconds kTick(100);
+constexpr int64_t kCertificateMillis = 3600 * 1000;
+// Inside the nonce of the signed header: every field still parses, only the signature is wrong.
+constexpr size_t kForgedByte = 140;
+
+absl::StatusOr<GossipConfig> ConfigOfProbe(const ClusterAuthority& authority, const NodeKey& key,
+                                           const std::string& model_path) {
+  ASSIGN_OR_RETURN(const ModelPackage package, LoadModelPackage(model_path));
+  const auto& model = package.model;
+  const NodeConfig::FederationSection defaults;
+  ASSIGN_OR_RETURN(const Frame frame, RandomFrame(*model, defaults.core_rank, defaults.frame_seed));
+  GossipConfig config;
+  const int64_t now = SystemClock().WallMillis();
+  ASSIGN_OR_RETURN(config.certificate, authority.Issue({.node_key = key.public_key(),
+                                                        .name = "probe",
+                                                        .roles = roles::kMember,
+                                                        .not_before_ms = now,
+                                                        .not_after_ms = now + kCertificateMillis,
+                                                        .serial = 1}));
+  config.model_hash = package.id;
+  config.frame_id = frame.id;
+  config.pattern_rules.dimension = static_cast<uint32_t>(model->config().width);
+  return config;
+}
+
+SharedPattern HarmlessPattern(uint32_t dimension) {
+  SharedPattern pattern;
+  SecureRandomBytes(pattern.id);
+  pattern.task = "tour";
+  pattern.examples = 1;
+  pattern.created_ms = SystemClock().WallMillis();
+  pattern.centroid.assign(dimension, 1.0F / std::sqrt(static_cast<float>(dimension)));
+  return pattern;
+}
+
+}  // namespace
+
+struct LinkProbe::State {
+  State(const std::string& address, TlsCertificate own)
+      : certificate(std::move(own)),
+        channel(Connect(address, certificate)),
+        stub(channel),
+        stream(stub.Link(&context)) {
+    stream->WaitForInitialMetadata();  // or until nobody answers, which the reader finds out
+    reader = std::thread([this] { ReadAll(); });
+  }
+  ~State() {
+    context.TryCancel();
+    reader.join();
+  }
+
+  static std::shared_ptr<grpc::Channel> Connect(const std::string& address,
+                                                const TlsCertificate& own) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetSslTargetNameOverride(kSelfSignedName);
+    return grpc::CreateCustomChannel(address, LinkCredentials(own), arguments);
+  }
+
+  LinkChannel Channel() const {
+    return {.peer_certificate = PeerCertificateOf(*context.auth_context()),
+            .own_certificates = {certificate.hash}};
+  }
+
+  void ReadAll() {
+    LinkFrame frame;
+    bool more = true;
+    while (more) {
+      more = stream->Read(&frame);
+      MutexLock lock(mutex);
+      closed = !more;
+      if (more) {
+        frames.push_back(std::move(frame));
+      }
+      arrived.NotifyAll();
+    }
+  }
+
+  // The next frame of the peer, or null after a tick. False once the link is closed.
+  bool Next(std::unique_ptr<LinkFrame>* frame) {
+    MutexLock lock(mutex);
+    if (frames.empty() && !closed) {
+      arrived.WaitUntil(mutex, std::chrono::steady_clock::now() + kTick);
+    }
+    if (!frames.empty()) {
+      *frame = std::make_unique<LinkFrame>(std::move(frames.front()));
+      frames.pop_front();
+      return true;
+    }
+    return !closed;
+  }
+
+  absl::Status Write(const LinkFrame& frame) {
+    if (stream->Write(frame)) {
+      return absl::OkStatus();
+    }
+    return Error(absl::StatusCode::kUnavailable, reasons::kNodeUnreachable,
+                 "the node closed the link of the probe; see its log");
+  }
+
+  absl::Status Perform(const Actions& actions) {
+    for (const Action& action : actions) {
+      if (const auto* send = std::get_if<SendFrame>(&action)) {
+        if (send->frame->has_push()) {
+          own_push = *send->frame;
+        }
+        RETURN_IF_ERROR(Write(*send->frame));
+      } else if (const auto* close = std::get_if<CloseLink>(&action)) {
+        return Annotate(close->status, "the link of the probe closed");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Takes part in the protocol until `done` or the deadline.
+  absl::Status RunUntil(const std::function<bool()>& done) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!done()) {
+      std::unique_ptr<LinkFrame> frame;
+      if (!Next(&frame) || std::chrono::steady_clock::now() > deadline) {
+        return Error(absl::StatusCode::kDeadlineExceeded, reasons::kDeadlineExceeded,
+                     "the probe was not linked within {} s", kPatience.count());
+      }
+      const Instant now = Instant::Of(SystemClock());
+      RETURN_IF_ERROR(
+          Perform(frame != nullptr ? core->OnFrame(kLink, *frame, now) : core->OnTick(now)));
+    }
+    return absl::OkStatus();
+  }
+
+  NodeKey key = NodeKey::Generate();
+  std::unique_ptr<GossipCore> core;
+  LinkFrame own_push;
+
+  const TlsCertificate certificate;
+  grpc::ClientContext context;
+  std::shared_ptr<grpc::Channel> channel;
+  federation::v1::FederationService::Stub stub;
+  std::unique_ptr<grpc::ClientReaderWriter<LinkFrame, LinkFrame>> stream;
+  Mutex mutex;
+  CondVar arrived;
+  std::deque<LinkFrame> frames ABSL_GUARDED_BY(mutex);
+  bool closed ABSL_GUARDED_BY(mutex) = false;
+  std::thread reader;
+};
+
+LinkProbe::LinkProbe(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LinkProbe::~LinkProbe() = default;
+
+absl::StatusOr<std::unique_ptr<LinkProbe>> LinkProbe::Open(const std::string& address,
+                                                           const ClusterAuthority& authority,
+                                                           const std::string& model) {
+  RETURN_IF_ERROR(RequireTls13());
+  ASSIGN_OR_RETURN(TlsCertificate certificate, MakeSelfSignedCertificate());
+  std::unique_ptr<LinkProbe> probe(
+      new LinkProbe(std::make_unique<State>(address, std::move(certificate))));
+  State& state = *probe->state_;
+  ASSIGN_OR_RETURN(GossipConfig config, ConfigOfProbe(authority, state.key, model));
+  const SharedPattern pattern = HarmlessPattern(config.pattern_rules.dimension);
+  const Instant now = Instant::Of(SystemClock());
+  ASSIGN_OR_RETURN(state.core, GossipCore::Create(std::move(config), state.key, SecureRandomBytes,
+                                                  /*seed=*/1, now));
+  RETURN_IF_ERROR(state.Perform(state.core->OnLinkOpened(kLink, address, now, state.Channel())));
+  RETURN_IF_ERROR(state.RunUntil([&] { return state.core->active_links() == 1; }));
+  ASSIGN_OR_RETURN(const Actions consented,
+                   state.core->SetConsent(
+                       ConsentRecord::Sign(ConsentTier::kPublic, now.wall_ms, state.key), now));
+  RETURN_IF_ERROR(state.Perform(consented));
+  ASSIGN_OR_RETURN(const Actions offered,
+                   state.core->OfferPattern(pattern, Instant::Of(SystemClock())));
+  RETURN_IF_ERROR(state.Perform(offered));
+  RETURN_IF_ERROR(state.RunUntil(
+      [&] { return state.own_push.has_push() && state.core->counters().payload_bytes_sent > 0; }));
+  return probe;
+}
+
+absl::Status LinkProbe::SendForged() {
+  LinkFrame frame = state_->own_push;
+  std::string& header = *frame.mutable_push()->mutable_envelope()->mutable_header();
+  RUVD_CHECK(header.size() > kForgedByte);
+  header[kForgedByte] = static_cast<char>(header[kForgedByte] ^ 1);
+  return state_->Write(frame);
+}
+
+absl::Status LinkProbe::SendReplayed() {
+  return state_->Write(state_->own_push);
+}
+
+absl::Status LinkProbe::SendTruncated() {
+  LinkFrame frame = state_->own_push;
+  std::string& header = *frame.mutable_push()->mutable_envelope()->mutable_header();
+  header.resize(header.size() / 2);
+  return state_->Write(frame);
+}
+
+}  // namespace ruvd

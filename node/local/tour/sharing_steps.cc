@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The tour's second part: nothing leaves a before consent; after it b and c learn from a.
+
+#include <fmt/format.h>
+
+#include "base/status.h"
+#include "node/local/tour/tour.h"
+
+namespace ruvd {
+namespace {
+
+// A gate scores a passage twice, which takes a loaded two-core machine most of a minute.
+constexpr std::chrono::seconds kArrival(180);
+constexpr char kDeltaKind[] = "adapter_delta";
+
+absl::StatusOr<std::string> NothingLeft(Tour& tour) {
+  ASSIGN_OR_RETURN(const auto consent, tour.a().GetConsent());
+  if (consent.bytes_shared() != 0) {
+    return Unexpected(fmt::format("{} bytes left a without consent", consent.bytes_shared()));
+  }
+  for (NodeClient* client : {&tour.b(), &tour.c()}) {
+    ASSIGN_OR_RETURN(const auto status, client->GetStatus());
+    if (status.patterns() != 0 || !status.accepted_items().empty()) {
+      return Unexpected(
+          fmt::format("{} has {} patterns before consent", status.name(), status.patterns()));
+    }
+  }
+  return std::string("0 bytes shared, b and c know nothing");
+}
+
+absl::StatusOr<std::string> Linked(Tour& tour) {
+  ASSIGN_OR_RETURN(const double seconds,
+                   WaitUntil("three members alive", kArrival, [&]() -> absl::StatusOr<bool> {
+                     ASSIGN_OR_RETURN(const auto status, tour.a().GetStatus());
+                     return status.members_alive() >= 3;
+                   }));
+  return fmt::format("a sees 3 members alive after {:.1f} s", seconds);
+}
+
+absl::StatusOr<std::string> Consent(Tour& tour) {
+  ASSIGN_OR_RETURN(const auto response, tour.a().SetConsent(pattern::v1::SHARING_TIER_PUBLIC));
+  return fmt::format("a offers {} items", response.items_offered());
+}
+
+absl::StatusOr<std::string> PatternArrives(Tour& tour) {
+  const std::string& origin = tour.node(0).id;
+  std::string report;
+  for (size_t i = 1; i < tour.clients.size(); ++i) {
+    NodeClient& client = *tour.clients[i];
+    ASSIGN_OR_RETURN(const double seconds, WaitUntil("the pattern of a on " + tour.node(i).name,
+                                                     kArrival, [&]() -> absl::StatusOr<bool> {
+                                                       ASSIGN_OR_RETURN(const auto patterns,
+                                                                        AllPatterns(client));
+                                                       for (const auto& pattern : patterns) {
+                                                         if (pattern.origin() == origin) {
+                                                           return true;
+                                                         }
+                                                       }
+                                                       return false;
+                                                     }));
+    report += fmt::format("{}{} +{:.2f} s", report.empty() ? "" : ", ", tour.node(i).name, seconds);
+  }
+  return report;
+}
+
+absl::StatusOr<bool> HasDelta(NodeClient& client, admin::v1::GetStatusResponse* status) {
+  ASSIGN_OR_RETURN(*status, client.GetStatus());
+  const auto found = status->accepted_items().find(kDeltaKind);
+  return found != status->accepted_items().end() && found->second > 0;
+}
+
+absl::StatusOr<std::string> DeltaArrives(Tour& tour) {
+  std::string report;
+  for (size_t i = 1; i < tour.clients.size(); ++i) {
+    admin::v1::GetStatusResponse status;
+    ASSIGN_OR_RETURN(const double seconds,
+                     WaitUntil("the adapter delta of a on " + tour.node(i).name, kArrival,
+                               [&] { return HasDelta(*tour.clients[i], &status); }));
+    report += fmt::format("{}{} +{:.2f} s", report.empty() ? "" : ", ", tour.node(i).name, seconds);
+  }
+  return report;
+}
+
+// A node serves the average only after its own gate found that general text does not suffer.
+absl::StatusOr<std::string> DeltaServed(Tour& tour) {
+  std::string report;
+  for (size_t i = 1; i < tour.clients.size(); ++i) {
+    admin::v1::GetStatusResponse status;
+    ASSIGN_OR_RETURN(const double seconds,
+                     WaitUntil("the federated adapter serving on " + tour.node(i).name, kArrival,
+                               [&]() -> absl::StatusOr<bool> {
+                                 ASSIGN_OR_RETURN(status, tour.clients[i]->GetStatus());
+                                 return status.federated_adapter_version() > 0;
+                               }));
+    report += fmt::format("{}{} +{:.2f} s (version {})", report.empty() ? "" : ", ",
+                          tour.node(i).name, seconds, status.federated_adapter_version());
+  }
+  return report;
+}
+
+absl::StatusOr<std::string> LossFellOnB(Tour& tour) {
+  const TourLesson& lesson = TourLessons()[0];
+  double now = tour.loss_before_b;
+  const auto seconds =
+      WaitUntil("b's loss below what it was", kArrival, [&]() -> absl::StatusOr<bool> {
+        ASSIGN_OR_RETURN(now, HeldOutLoss(tour.b(), lesson.prompt, lesson.correction, true));
+        return now < tour.loss_before_b;
+      });
+  if (!seconds.ok()) {
+    return Unexpected(fmt::format("{:.4f} before, {:.4f} now", tour.loss_before_b, now));
+  }
+  ASSIGN_OR_RETURN(const double without,
+                   HeldOutLoss(tour.b(), lesson.prompt, lesson.correction, false));
+  return fmt::format("{:.4f} before, {:.4f} now ({:.4f} with adapters off) nats/token",
+                     tour.loss_before_b, now, without);
+}
+
+const TourStep kSharingSteps[] = {
+    {"the nodes found each other", Linked},
+    {"before consent nothing leaves a", NothingLeft},
+    {"consent on a, tier public", Consent},
+    {"the pattern reaches b and c", PatternArrives},
+    {"the adapter delta reaches b and c", DeltaArrives},
+    {"their gates passed it: the federated adapter serves", DeltaServed},
+    {"b's loss of the correction fell", LossFellOnB},
+};
+
+}  // namespace
+
+std::span<const TourStep> SharingSteps() {
+  return kSharingSteps;
+}
+
+}  // namespace ruvd

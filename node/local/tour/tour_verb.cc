@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/local/demo/model_file.h"
+#include "node/local/tour/tour.h"
+#include "node/local/verbs.h"
+#include "node/terminal/command.h"
+
+namespace ruvd {
+namespace {
+
+constexpr int kNodes = 3;
+
+absl::StatusOr<std::string> StartCluster(Tour& tour, const CommandContext& context) {
+  ASSIGN_OR_RETURN(tour.cluster, DemoCluster::Start({.nodes = kNodes,
+                                                     .model = tour.model,
+                                                     .environment = context.environment,
+                                                     .usual_ports = false}));
+  std::string report;
+  for (const DemoNode& node : tour.cluster->nodes()) {
+    tour.clients.push_back(std::make_unique<NodeClient>(node.api));
+    report += fmt::format("{}{} at {}", report.empty() ? "" : ", ", node.name, node.api);
+  }
+  return report;
+}
+
+// Prints one step with its result and time; whether it held.
+bool RunStep(CommandContext& context, const TourStep& step, int number, Tour& tour) {
+  const auto begin = std::chrono::steady_clock::now();
+  const absl::StatusOr<std::string> result = step.run(tour);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  context.out << fmt::format("{} {:2} {} ({:.1f} s)\n     {}\n", result.ok() ? "✓" : "✗", number,
+                             step.title, passed.count(),
+                             result.ok() ? *result : MessageOf(result.status()))
+              << std::flush;
+  return result.ok();
+}
+
+absl::Status RunTour(CommandContext& context, const std::string& model_flag) {
+  const auto begin = std::chrono::steady_clock::now();
+  Tour tour;
+  ASSIGN_OR_RETURN(tour.model, FindModel(context, model_flag));
+  context.out << fmt::format("a tour of a cluster of {} nodes with {}\n", kNodes, tour.model);
+  std::vector<TourStep> steps = {
+      {"start three nodes", [&](Tour& shared) { return StartCluster(shared, context); }}};
+  for (const auto group : {LearningSteps(), SharingSteps(), DurabilitySteps()}) {
+    steps.insert(steps.end(), group.begin(), group.end());
+  }
+  int held = 0;
+  int number = 0;
+  for (const TourStep& step : steps) {
+    if (!RunStep(context, step, ++number, tour)) {
+      break;  // later steps build on this one
+    }
+    ++held;
+  }
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  context.out << fmt::format("{} of {} steps held, {:.0f} s\n", held, steps.size(), passed.count());
+  if (held == static_cast<int>(steps.size())) {
+    return absl::OkStatus();
+  }
+  if (tour.cluster != nullptr) {
+    for (const DemoNode& node : tour.cluster->nodes()) {
+      context.err << fmt::format("--- end of the log of {}\n{}\n", node.name, EndOfLog(node));
+    }
+  }
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kProcessFailed,
+               "step {} of the tour failed: {}; its result and the logs are above", number,
+               steps[static_cast<size_t>(number) - 1].title);
+}
+
+}  // namespace
+
+void AddTourVerb(VerbTable& verbs) {
+  auto model = std::make_shared<std::string>();
+  CLI::App& verb =
+      verbs.Add("tour", "Start here", "Every promise of the demo, checked step by step",
+                [model](CommandContext& context) { return RunTour(context, *model); });
+  verb.add_option("--model", *model, "GGUF file; default the one that came with ruvd");
+}
+
+}  // namespace ruvd

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "node/process/node.h"
+
+namespace ruvd {
+
+class VerbTable;
+
+// Node::Start; a seam, so that the command line can be tested without a node.
+using StartNode = std::function<absl::StatusOr<std::unique_ptr<Node>>(const NodeConfig&)>;
+
+// The verbs that work on this machine: they start nodes, or read and write a node's data folder.
+void AddServeVerbs(VerbTable& verbs, const StartNode& start_node);  // version, serve
+void AddIdentityVerbs(VerbTable& verbs);                            // init, cert issue
+void AddConfigVerbs(VerbTable& verbs);                              // config show, config check
+void AddDemoVerb(VerbTable& verbs);                                 // demo
+void AddTourVerb(VerbTable& verbs);                                 // tour
+void AddStoreVerbs(VerbTable& verbs);      // store status, verify, compact, backup, restore, ...
+void AddAdmissionVerbs(VerbTable& verbs);  // token create, join, cert renew, revoke, ...
+void AddPrivacyVerbs(VerbTable& verbs);    // privacy status, export, verify, ...
+
+}  // namespace ruvd

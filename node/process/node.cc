@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/process/node.h"
+
+#include <grpcpp/health_check_service_interface.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "base/thread_priority.h"
+#include "federation/limits.h"
+#include "inference/backend/backend.h"
+#include "inference/kernels/kernel_table.h"
+#include "node/log/log.h"
+#include "node/process/node_impl.h"
+#include "node/process/node_metrics.h"
+
+namespace ruvd {
+namespace {
+
+// One core stays free for the io and learning threads, where there is more than one.
+int InferenceThreads(int configured) {
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return configured > 0 ? configured : std::max(1, cores - 1);
+}
+
+}  // namespace
+
+NodeImpl::NodeImpl(NodeConfig config)
+    : config_(std::move(config)),
+      runner_(InferenceThreads(config_.inference.threads)),
+      started_(clock_.Now()) {}
+
+absl::Status NodeImpl::Start() {
+  RETURN_IF_ERROR(CheckKernelsVariable());
+  ASSIGN_OR_RETURN(metrics_, Metrics::Create(config_.metrics.listen));
+  RETURN_IF_ERROR(LoadModel());
+  RETURN_IF_ERROR(OpenStores());
+  RETURN_IF_ERROR(StartActors());
+  RETURN_IF_ERROR(StartServers());
+  AddNodeMetrics({.prefixes = prefixes_.get(),
+                  .patterns = patterns_.get(),
+                  .inference = inference_.get(),
+                  .actors = actors_.get(),
+                  .throttle = throttle_.get(),
+                  .release = release_.get()},
+                 metrics_.get());
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::LoadModel() {
+  ASSIGN_OR_RETURN(package_, LoadModelPackage(config_.model.path));
+  model_ = package_.model;
+  for (const std::string& warning : model_->tokenizer().warnings()) {
+    LogWarning("{}: {}", config_.model.path, warning);
+  }
+  const Precision precision =
+      config_.inference.precision == "exact" ? Precision::kExact : Precision::kFast;
+  ASSIGN_OR_RETURN(serving_,
+                   DefaultBackend().Load(model_, {.precision = precision, .runner = runner_}));
+  ASSIGN_OR_RETURN(scoring_, DefaultBackend().Load(model_, {.runner = runner_}));
+  RETURN_IF_ERROR(MakePrefixTree());
+  ASSIGN_OR_RETURN(training_, DefaultBackend().Load(model_, {.runner = SerialRunner()}));
+  deep_runner_ = LowPriorityRunner(config_.learning.deep_threads);
+  ASSIGN_OR_RETURN(deep_training_, DefaultBackend().Load(model_, {.runner = *deep_runner_}));
+  ASSIGN_OR_RETURN(Frame frame, RandomFrame(*model_, config_.federation.core_rank,
+                                            config_.federation.frame_seed));
+  frame_ = std::make_unique<Frame>(std::move(frame));
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::MakePrefixTree() {
+  ASSIGN_OR_RETURN(const KvFormat format, ParseKvFormat(config_.inference.kv_format));
+  ASSIGN_OR_RETURN(auto pool, DefaultBackend().CreateKvPool(model_->config(), format,
+                                                            config_.inference.kv_bytes));
+  prefixes_ = std::make_shared<PrefixTree>(std::move(pool));
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::Drain(Duration deadline) {
+  if (stopped_) {
+    return absl::OkStatus();
+  }
+  const TimePoint end = clock_.Now() + deadline;
+  stopping_.store(true);  // ends a background round between two batches
+  pattern_feed_->Close();
+  if (auto* health = api_server_->GetHealthCheckService(); health != nullptr) {
+    health->SetServingStatus(false);
+  }
+  // Left for closing the servers and the store, and before that for the last of the actors.
+  constexpr Duration kClosing = std::chrono::milliseconds(1500);
+  constexpr Duration kStopping = std::chrono::seconds(1);
+  federation_->Leave(std::clamp<Duration>(end - kClosing - 2 * kStopping - clock_.Now(),
+                                          Duration(0), limits::kDrainMax));
+  const DrainReport report = actors_->DrainAndWait(end - kClosing);
+  orderly_ = report.complete;
+  StopNow();
+  if (!report.complete) {
+    return Error(absl::StatusCode::kDeadlineExceeded, reasons::kNodeDraining,
+                 "{} accepted message(s) were not finished when the drain's deadline passed; allow "
+                 "more time",
+                 report.messages_lost);
+  }
+  return absl::OkStatus();
+}
+
+void NodeImpl::StopNow() {
+  if (std::exchange(stopped_, true)) {
+    return;
+  }
+  stopping_.store(true);
+  aborting_.store(true);
+  if (metrics_ != nullptr) {
+    metrics_->RemoveReaders();
+  }
+  if (pattern_feed_ != nullptr) {
+    pattern_feed_->Close();
+  }
+  // Last writes go out, then what is still open is cancelled; waits until gRPC is done with every
+  // call.
+  constexpr auto kGrace = std::chrono::milliseconds(400);
+  if (api_server_ != nullptr) {
+    api_server_->Shutdown(std::chrono::system_clock::now() + kGrace);
+  }
+  dialer_.Shutdown();
+  if (federation_server_ != nullptr) {
+    federation_server_->Shutdown(std::chrono::system_clock::now() + kGrace);
+  }
+  actors_.reset();  // by force whatever still runs; nobody asks them any more
+  query_pool_.Shutdown();
+  pattern_pool_.Shutdown();
+  upkeep_pool_.Shutdown();
+  backup_pool_.Shutdown();
+  learning_pool_.Shutdown();
+  deep_pool_.Shutdown();
+  compute_pool_.Shutdown();
+  io_pool_.Shutdown();
+  if (witness_ != nullptr) {  // after a stop by force the actor has not
+    if (absl::Status flushed = witness_->FlushAll(); !flushed.ok()) {
+      LogError("what the last requests did is lost: {}", MessageOf(flushed));
+    }
+  }
+  if (orderly_) {  // the next start links what is not saved; one that was interrupted has the
+                   // former
+    if (absl::Status saved = patterns_->Checkpoint(); !saved.ok()) {
+      LogWarning("the graph of the patterns is not saved, the next start links it anew: {}",
+                 MessageOf(saved));
+    }
+  }
+  if (database_ != nullptr) {
+    if (absl::Status closed = database_->Close(); !closed.ok()) {
+      LogError("closing the store: {}", MessageOf(closed));
+    }
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Start(const NodeConfig& config) {
+  auto node = std::make_unique<NodeImpl>(config);
+  RETURN_IF_ERROR(node->Start());
+  return node;
+}
+
+}  // namespace ruvd

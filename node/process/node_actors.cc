@@ -1,0 +1,327 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the node starts behind its services: inference, learning and federation.
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/status.h"
+#include "inference/adapter/bank.h"
+#include "inference/train/losses.h"
+#include "node/actors/federation_actor.h"
+#include "node/actors/inference_actor.h"
+#include "node/actors/learning_actor.h"
+#include "node/actors/maintenance_actor.h"
+#include "node/actors/witness_actor.h"
+#include "node/admission/identity.h"
+#include "node/log/log.h"
+#include "node/process/evidence_file.h"
+#include "node/process/node_impl.h"
+#include "privacy/sodium.h"
+#include "storage/db/file_key.h"
+
+namespace ruvd {
+
+absl::Status NodeImpl::StartActors() {
+  uint64_t seed = 0;
+  std::memcpy(&seed, files_->key.id().data(), sizeof(seed));
+  ActorSystemOptions options;
+  options.seed = seed ^ static_cast<uint64_t>(clock_.WallMillis());
+  options.on_failure = [](const ActorFailure& failure) {
+    LogError("actor {} failed and restarts: {}", failure.actor, MessageOf(failure.status));
+  };
+  options.on_escalation = [](const ActorFailure& failure) {
+    Log(LogLevel::kCritical, "actor {} failed too often and is stopped: {}", failure.actor,
+        MessageOf(failure.status));
+  };
+  actors_ = std::make_unique<ActorSystem>(io_pool_, std::move(options));
+  StartMaintenanceActor(*actors_, {.database = database_.get(),
+                                   .patterns = patterns_.get(),
+                                   .graph = pattern_graph_.get(),
+                                   .pool = &upkeep_pool_,
+                                   .cancelled = [this] { return stopping_.load(); }});
+  instant_ = std::make_unique<InstantLoop>(
+      InstantLoopOptions{.clock = &clock_, .on = config_.learning.instant});
+  throttle_ = std::make_unique<LearningThrottle>(
+      LearningThrottleOptions{.clock = &clock_,
+                              .slow_down = static_cast<double>(config_.learning.slow_down),
+                              .memory_bytes = config_.learning.memory_bytes,
+                              .session_bytes = [this] { return instant_->status().bytes; }});
+  RETURN_IF_ERROR(LoadGeneralText());
+  RETURN_IF_ERROR(StartFederation());
+  ASSIGN_OR_RETURN(recorder_, StartWitnessActor(*actors_, {.clock = &clock_,
+                                                           .log = witness_.get(),
+                                                           .sessions = sessions_.get(),
+                                                           .fence = &fence_}));
+  std::optional<DgrOptions> dgr;
+  if (const auto strategy = DgrStrategyByName(config_.retrieval.dgr)) {
+    dgr = DgrOptions{.strategy = *strategy,
+                     .max_retrievals = config_.retrieval.dgr_queries,
+                     .min_t = config_.retrieval.dgr_min_t};
+  }
+  StartRouter();
+  inference_ = StartInferenceActor(
+      *actors_, {.queue = static_cast<size_t>(config_.inference.queue),
+                 .services = {.clock = &clock_,
+                              .adapters = adapters_.get(),
+                              .trajectories = trajectories_.get(),
+                              .whitening = package_.whitening.get(),
+                              .package_id = package_.id,
+                              .model_name = model_->config().name,
+                              .prefixes = prefixes_,
+                              .sampler = SamplerByName(config_.inference.sampler),
+                              .max_tokens_limit = config_.inference.max_tokens_limit,
+                              .recorder = recorder_.get(),
+                              .expect_user = [this](const std::string& id) { ExpectUser(id); },
+                              .instant = instant_.get(),
+                              .fence = &fence_,
+                              .dgr = dgr,
+                              .usual_entropy = &usual_entropy_,
+                              .graph = pattern_graph_.get(),
+                              .router = router_.get()},
+                 .transformer = serving_.get(),
+                 .exact = scoring_.get(),
+                 .compute = &compute_pool_,
+                 .files = &pattern_pool_,
+                 .aborted = [this] { return aborting_.load(); },
+                 .metrics = metrics_.get(),
+                 .on_step = [this](double seconds) { throttle_->StepEnded(seconds); }});
+  return StartLearning();
+}
+
+void NodeImpl::StartRouter() {
+  const std::optional<ScorerKind> kind = RouterKindByName(config_.inference.router);
+  if (!kind) {
+    return;
+  }
+  uint64_t seed = 0;
+  SecureRandomBytes({reinterpret_cast<uint8_t*>(&seed), sizeof(seed)});
+  router_ = std::make_unique<RequestRouter>(RequestRouterOptions{
+      .kind = *kind, .exploration = config_.inference.router_exploration, .seed = seed});
+  // The learning actor says so once it knows whether it learns.
+  router_->SetExploring(false);
+  absl::StatusOr<SealKey> key = FileKey(*database_, "learned/router-key", "the router");
+  absl::Status status = key.ok() ? MakeDataFolder(LearnedDirOf(config_)) : key.status();
+  if (status.ok()) {
+    auto learner = RouterLearner::Open({.router = router_.get(),
+                                        .folder = LearnedDirOf(config_),
+                                        .key = *std::move(key),
+                                        .value = config_.inference.router_value,
+                                        .min_rating = config_.learning.min_rating},
+                                       *trajectories_);
+    status = learner.status();
+    if (learner.ok()) {
+      router_learner_ = *std::move(learner);
+    }
+  }
+  if (!status.ok()) {
+    LogWarning("the router is off, requests are served as they ask for: {} [{}]", MessageOf(status),
+               ReasonOf(status));
+    router_.reset();
+  }
+}
+
+LearningServices NodeImpl::ServicesOfLearning() {
+  return {.clock = &clock_,
+          .transformer = training_.get(),
+          .trajectories = trajectories_.get(),
+          .patterns = patterns_.get(),
+          .whitening = package_.whitening.get(),
+          .package_id = package_.id,
+          .frame = config_.federation.enabled ? frame_.get() : nullptr,
+          .bank_boundaries = LayoutOfUpdates().boundaries,
+          .consents = consents_.get(),
+          .origin = files_->key.id(),
+          .changes = changes_.get(),
+          .catalog = catalog_.get(),
+          .cancelled = [this] { return stopping_.load(); }};
+}
+
+absl::Status NodeImpl::StartLearning() {
+  LearningActorOptions learning;
+  learning.services = ServicesOfLearning();
+  learning.round = RoundOptionsOf(config_.learning, Scale());
+  const absl::Status trainable = train::RulesOf(training_->model()).status();
+  learning.enabled = config_.learning.enabled && trainable.ok();
+  if (config_.learning.enabled && !trainable.ok()) {
+    learning.disabled_because = MessageOf(trainable);
+    LogWarning("nothing is learned from feedback: {}", MessageOf(trainable));
+  }
+  learning.round_after_requests = config_.learning.background_requests;
+  learning.round_after_age = std::chrono::seconds(config_.learning.background_seconds);
+  learning.pool = &learning_pool_;
+  learning.metrics = metrics_.get();
+  learning.answers = answers_.get();
+  learning.witness = witness_.get();
+  learning.instant = instant_.get();
+  learning.graph = pattern_graph_.get();
+  learning.throttle = throttle_.get();
+  learning.router = router_learner_.get();
+  RETURN_IF_ERROR(StartDeep(learning.services));
+  learning.on_feedback = [this](const Trajectory& trajectory) {
+    if (auto rating = RatingOf(trajectory)) {
+      deep_->OnRated(*std::move(rating));
+    }
+  };
+  learning.withdraw = [this](const LearningChange& change) {
+    return WithdrawDeep(*catalog_, change);
+  };
+  learning.on_pattern = [this](const PatternId& id) { federation_->OnPatternStored(id); };
+  learning_ = StartLearningActor(*actors_, learning);
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::StartDeep(const LearningServices& services) {
+  DeepActorOptions options;
+  options.enabled = config_.learning.enabled && train::RulesOf(training_->model()).ok();
+  absl::StatusOr<SealKey> key = FileKey(*database_, kLearnedKeyRow, "checkpoints of deep rounds");
+  const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
+  if (key.ok() && folder.ok()) {
+    deep_memories_ = std::make_unique<DeepMemories>(LearnedDirOf(config_), *key);
+    options.services.memories = deep_memories_.get();
+    options.services.checkpoint_key = *std::move(key);
+  } else {  // a full disk keeps no node from serving
+    LogWarning("no deep round runs until the next start: {}",
+               MessageOf(key.ok() ? folder : key.status()));
+    options.enabled = false;
+  }
+  options.services.learning = services;
+  options.services.learning.transformer = deep_training_.get();
+  options.services.catalog = catalog_.get();
+  options.services.general = &general_passages_;
+  options.services.gate = &general_text_;
+  options.services.checkpoint_path = LearnedDirOf(config_) + "/checkpoint";
+  options.round = DeepOptionsOf(config_.learning, Scale());
+  options.interval = std::chrono::hours(config_.learning.deep_hours);
+  options.pool = &deep_pool_;
+  options.throttle = throttle_.get();
+  deep_ = StartDeepActor(*actors_, options);
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::LoadGeneralText() {
+  if (config_.learning.general_text.empty()) {
+    general_passages_ = BuiltInPassages(*model_);
+    return absl::OkStatus();
+  }
+  auto passages = ReadGeneralText(config_.learning.general_text, *model_);
+  if (!passages.ok()) {
+    return Annotate(passages.status(), "learning.general_text");
+  }
+  general_passages_ = *std::move(passages);
+  general_text_ = GeneralTextGate(general_passages_.measured);
+  return absl::OkStatus();
+}
+
+UpdateLayout NodeImpl::LayoutOfUpdates() const {
+  return {.frame = frame_.get(),
+          .model_hash = package_.id,
+          .boundaries = DeepBanks(config_.federation.banks).boundaries};
+}
+
+absl::Status NodeImpl::OpenFederatedModel() {
+  FederatedModelOptions options = FederatedOptionsOf(config_);
+  options.layout = LayoutOfUpdates();
+  options.self = files_->key.id();
+  options.general = general_passages_.measured;
+  absl::StatusOr<SealKey> key = FileKey(*database_, kLearnedKeyRow, "the global adapter");
+  const absl::Status folder = MakeDataFolder(LearnedDirOf(config_));
+  if (key.ok() && folder.ok()) {
+    options.path = LearnedDirOf(config_) + "/global-adapter";
+    options.reputations = ReputationFile(LearnedDirOf(config_) + "/reputations", *key);
+    options.key = *std::move(key);
+  } else {  // a full disk keeps no node from serving
+    LogWarning("the global adapter would not outlive a restart: {}",
+               MessageOf(key.ok() ? folder : key.status()));
+  }
+  ASSIGN_OR_RETURN(federated_model_, FederatedModel::Open(std::move(options)));
+  return absl::OkStatus();
+}
+
+absl::Status NodeImpl::StartFederation() {
+  if (!config_.federation.enabled) {
+    federation_ = MakeIsolatedFederation(clock_);
+    return absl::OkStatus();
+  }
+  if (!LinksArePlain()) {
+    auto tls = LinkTls::Create(LinkTlsPathOf(config_));
+    if (!tls.ok()) {  // a full disk keeps no node from serving
+      LogError("this node links to nobody until the next start: {}", MessageOf(tls.status()));
+      federation_ = MakeIsolatedFederation(clock_);
+      return absl::OkStatus();
+    }
+    link_tls_ = *std::move(tls);
+  }
+  PrepareReleases();
+  FederationActorOptions options;
+  ASSIGN_OR_RETURN(options.gossip.certificate, LoadCertificate(config_, clock_));
+  options.certificate = [this, first = options.gossip.certificate] {
+    return LoadCertificate(config_, clock_).value_or(first);
+  };
+  options.gossip.model_hash = package_.id;
+  options.gossip.frame_id = frame_->id;
+  options.gossip.listen_address = config_.federation.advertise.empty()
+                                      ? config_.federation.listen
+                                      : config_.federation.advertise;
+  options.gossip.seeds = config_.federation.seeds;
+  options.gossip.relay = config_.federation.relay;
+  options.gossip.max_stale = std::chrono::hours(config_.federation.max_stale_hours);
+  UpdateRules rules;
+  rules.rank_of_target[frame_->target] = static_cast<uint32_t>(frame_->rank);
+  rules.banks = kTimestepBanks;
+  options.gossip.update_rules = rules;
+  options.gossip.pattern_rules.dimension = patterns_->dimension();
+  options.gossip.pattern_rules.cores = rules;
+  options.next_boot = [this] { return counters_->NextBoot(); };
+  options.key = &files_->key;
+  options.clock = &clock_;
+  options.items = items_.get();
+  options.patterns = patterns_.get();
+  options.consent = consent_.get();
+  options.withdrawals = withdrawals_.get();
+  options.releases = release_sources_.get();
+  options.consents = consents_.get();
+  options.release = release_.get();
+  options.centroids = centroids_.get();
+  options.pattern_quality = config_.federation.pattern_quality;
+  options.public_examples = static_cast<uint32_t>(config_.privacy.public_examples);
+  options.adapters = adapters_.get();
+  RETURN_IF_ERROR(OpenFederatedModel());
+  options.model = federated_model_.get();
+  options.learning = ServicesOfLearning();
+  options.throttle = throttle_.get();
+  options.learning_pool = &learning_pool_;
+  options.dial = [this](const std::string& address) { dialer_.Dial(address); };
+  options.round = std::chrono::seconds(config_.federation.round_seconds);
+  options.masked_period = std::chrono::seconds(config_.federation.masked_seconds);
+  if (auto key = FileKey(*database_, kLearnedKeyRow, "masked sums"); key.ok()) {
+    options.masked_means = MaskedMeansFile(LearnedDirOf(config_) + "/masked-means", *key);
+  } else {
+    LogWarning("masked sums would not outlive a restart: {}", MessageOf(key.status()));
+  }
+  options.trust.load_revocations = [this, issuer = options.gossip.certificate.issuer] {
+    return revocations_.Load(issuer);
+  };
+  RETURN_IF_ERROR(options.trust.load_revocations().status());
+  options.trust.keep_revocations =
+      [this, issuer = options.gossip.certificate.issuer](const RevocationList& list) {
+        return revocations_.Keep(list, issuer);
+      };
+  options.trust.load_evidence = [file = EvidenceFile(config_.node.data_dir)] {
+    return file.Load();
+  };
+  options.trust.keep_evidence =
+      [file = EvidenceFile(config_.node.data_dir)](const std::vector<std::string>& proofs) {
+        return file.Keep(proofs);
+      };
+  ASSIGN_OR_RETURN(federation_, StartFederationActor(*actors_, options));
+  federates_ = true;
+  dialer_.Bind(*federation_, link_tls_.get());
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

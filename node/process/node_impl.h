@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/service_type.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/parallel.h"
+#include "base/thread_pool.h"
+#include "inference/adapter/frame.h"
+#include "inference/model/model.h"
+#include "inference/package/model_package.h"
+#include "inference/transformer/transformer.h"
+#include "node/actors/deep_actor.h"
+#include "node/admission/admission_office.h"
+#include "node/admission/certificate_keeper.h"
+#include "node/admission/revocation_file.h"
+#include "node/api/link.h"
+#include "node/api/node_status.h"
+#include "node/api/pattern_feed.h"
+#include "node/learning/deep_memory.h"
+#include "node/learning/general_text.h"
+#include "node/learning/general_text_gate.h"
+#include "node/learning/learning.h"
+#include "node/learning/learning_throttle.h"
+#include "node/learning/router_learner.h"
+#include "node/metrics/metrics.h"
+#include "node/process/learning_options.h"
+#include "node/process/node.h"
+#include "node/process/node_files.h"
+#include "node/runtime/actor_system.h"
+#include "node/serving/adapter_catalog.h"
+#include "node/serving/adapter_source.h"
+#include "node/serving/erasure_fence.h"
+#include "node/serving/generation_task.h"
+#include "node/serving/inference.h"
+#include "node/serving/instant_loop.h"
+#include "node/serving/pattern_graph.h"
+#include "node/serving/request_router.h"
+#include "node/serving/request_trace.h"
+#include "node/sharing/dp_centroids.h"
+#include "node/sharing/dp_release.h"
+#include "node/sharing/federated_model.h"
+#include "node/sharing/federation.h"
+#include "node/sharing/update_layout.h"
+#include "node/transport/api_tokens.h"
+#include "node/transport/link_tls.h"
+#include "storage/changes/answer_store.h"
+#include "storage/changes/change_store.h"
+#include "storage/consent/consent_book.h"
+#include "storage/consent/consent_store.h"
+#include "storage/consent/release_source_store.h"
+#include "storage/consent/user_consent_store.h"
+#include "storage/consent/withdrawal_store.h"
+#include "storage/counters/counter_store.h"
+#include "storage/db/database.h"
+#include "storage/graph/graph_store.h"
+#include "storage/items/item_store.h"
+#include "storage/ledger/privacy_ledger_store.h"
+#include "storage/patterns/pattern_store.h"
+#include "storage/sessions/session_index.h"
+#include "storage/trajectories/trajectory_store.h"
+#include "storage/witness/witness_log.h"
+
+namespace ruvd {
+
+// The row of the key that seals files of DATA_DIR/learned.
+inline constexpr char kLearnedKeyRow[] = "learned/checkpoint-key";
+
+// The node: what it opens and starts, and in which order it ends. Members are declared in order of
+// dependence, so that destruction takes them down in the reverse order.
+class NodeImpl final : public Node {
+ public:
+  explicit NodeImpl(NodeConfig config);
+  ~NodeImpl() override { StopNow(); }
+
+  absl::Status Start();
+
+  std::string api_address() const override { return api_address_; }
+  std::string federation_address() const override { return federation_address_; }
+  std::string metrics_address() const override { return metrics_->address(); }
+  std::string id() const override { return ToHex(files_->key.id()); }
+  absl::Status ReloadCredentials() override;
+  absl::Status Drain(Duration deadline) override;
+
+ private:
+  absl::Status MakePrefixTree();
+  absl::Status OpenStores();
+  absl::Status OpenRecords();
+  void ExpectUser(const std::string& user_id);
+  absl::Status LoadModel();
+  absl::Status StartActors();
+  // What keeps it from starting is logged: requests are then served as they ask for.
+  void StartRouter();
+  absl::Status StartLearning();
+  absl::Status StartDeep(const LearningServices& services);
+  absl::Status LoadGeneralText();
+  const SimilarityScale& Scale() const {
+    return package_.whitening == nullptr ? kPlainSimilarity : kWhitenedSimilarity;
+  }
+  absl::Status StartFederation();
+  absl::Status OpenFederatedModel();
+  UpdateLayout LayoutOfUpdates() const;
+  // What loops that learn work with, but for what each of them has of its own.
+  LearningServices ServicesOfLearning();
+  // What is wrong with ledger or policy keeps it from releasing anything, not the node from
+  // serving.
+  void PrepareReleases();
+  // As `release` has policy, scope and ledger.
+  void PrepareCentroids(const DpReleaseOptions& release, const PrivacyBudget& budget);
+  bool LinksArePlain() const { return config_.federation.tls == "off"; }
+  absl::Status StartServers();
+  absl::Status StartLinkServer();
+  // Opens the office where the cluster authority's key lies in the data folder, and its services.
+  absl::Status OpenOffice();
+  // Now and then: signs the authority's revocation list anew before it is old.
+  void RefreshRevocations();
+  // Now and then, and when credentials are to be read anew.
+  absl::Status OpenCertificateKeeper();
+  void LookAtCertificate();
+  void LookOnce();
+  void LookAtCertificateAgain();
+  // Plain, or TLS with tokens, as the configuration has it.
+  absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ApiCredentials();
+  void FillStatus(NodeStatus* status) const;
+  // Stops servers, actors and threads, whatever state they are in. Idempotent.
+  void StopNow();
+
+  const NodeConfig config_;
+  const Clock& clock_ = SystemClock();
+  std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<NodeFiles> files_;
+
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<TrajectoryStore> trajectories_;
+  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<ItemStore> items_;
+  std::unique_ptr<ConsentStore> consent_;
+  std::unique_ptr<UserConsentStore> user_consents_;
+  std::unique_ptr<WithdrawalStore> withdrawals_;
+  std::unique_ptr<ReleaseSourceStore> release_sources_;
+  std::unique_ptr<ConsentBook> consents_;
+  std::unique_ptr<PrivacyLedgerStore> ledger_;  // null: it could not be opened
+  std::unique_ptr<DpRelease> release_;          // null: the node does not federate
+  std::unique_ptr<DpCentroids> centroids_;      // null: as well
+  std::unique_ptr<CounterStore> counters_;
+  std::unique_ptr<GraphStore> graph_;
+  std::unique_ptr<SessionIndex> sessions_;
+  std::unique_ptr<PatternGraph> pattern_graph_;
+  std::unique_ptr<ChangeStore> changes_;
+  std::unique_ptr<AnswerStore> answers_;
+  std::unique_ptr<WitnessLog> witness_;
+
+  ModelPackage package_;
+  std::shared_ptr<const Model> model_;  // the package's
+  ThreadParallelRunner runner_;
+  std::shared_ptr<PrefixTree> prefixes_;   // of the serving transformer
+  std::unique_ptr<Transformer> serving_;   // used on compute_pool_ only
+  std::unique_ptr<Transformer> scoring_;   // used on compute_pool_ only
+  std::unique_ptr<Transformer> training_;  // used on learning_pool_ only
+  std::unique_ptr<ThreadParallelRunner> deep_runner_;
+  std::unique_ptr<Transformer> deep_training_;  // used on deep_pool_ only
+  std::unique_ptr<Frame> frame_;
+  std::unique_ptr<FederatedModel> federated_model_;  // used on learning_pool_ only; null: none
+  std::unique_ptr<AdapterCatalog> catalog_;
+  std::unique_ptr<AdapterSource> adapters_;
+  UsualEntropy usual_entropy_;  // used on compute_pool_ only
+
+  ThreadPool io_pool_{{.name = "io", .threads = 2}};
+  ThreadPool compute_pool_{{.name = "inference", .threads = 1}};
+  ThreadPool query_pool_{{.name = "queries", .threads = 1, .low_priority = true}};
+  // These wait for the disk, and share its waits.
+  ThreadPool pattern_pool_{{.name = "patterns", .threads = 4, .low_priority = true}};
+  ThreadPool upkeep_pool_{{.name = "upkeep", .threads = 1, .low_priority = true}};
+  ThreadPool backup_pool_{{.name = "backup", .threads = 1, .low_priority = true}};
+  ThreadPool learning_pool_{{.name = "learning", .threads = 1, .low_priority = true}};
+  ThreadPool deep_pool_{{.name = "deep", .threads = 1, .low_priority = true}};
+  std::atomic<bool> stopping_{false};  // ends what nobody waits for
+  std::atomic<bool> aborting_{false};  // ends what requests wait for, too
+  RevocationFile revocations_{config_.node.data_dir};
+  std::unique_ptr<LinkTls> link_tls_;        // null: links are plain
+  std::unique_ptr<AdmissionOffice> office_;  // null: the authority's key is elsewhere
+  std::shared_ptr<ApiTokens> api_tokens_;    // null: nobody is asked for one
+  std::atomic<bool> looking_at_certificate_{false};
+  Mutex certificate_mutex_;  // held while the authority is asked
+  std::unique_ptr<CertificateKeeper> certificate_
+      ABSL_GUARDED_BY(certificate_mutex_);  // null: the node does not federate
+  LinkDialer dialer_;
+  std::unique_ptr<ActorSystem> actors_;
+  std::unique_ptr<FederationActor> federation_;
+  ErasureFence fence_{clock_};
+  std::unique_ptr<RequestRecorder> recorder_;
+  std::unique_ptr<InstantLoop> instant_;
+  std::unique_ptr<LearningThrottle> throttle_;
+  std::unique_ptr<RequestRouter> router_;          // null: it is off
+  std::unique_ptr<RouterLearner> router_learner_;  // with it
+  std::unique_ptr<InferenceActor> inference_;
+  std::unique_ptr<LearningActor> learning_;
+  GeneralTextGate general_text_;      // used on deep_pool_ only
+  GeneralPassages general_passages_;  // of deep rounds
+  std::unique_ptr<DeepMemories> deep_memories_;
+  std::unique_ptr<DeepActor> deep_;
+
+  std::unique_ptr<PatternFeed> pattern_feed_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::vector<grpc::Service*> link_services_;  // those on the port of peers
+  std::vector<grpc::Service*> api_services_;   // those on the port of clients
+  std::unique_ptr<grpc::Server> api_server_;
+  std::unique_ptr<grpc::Server> federation_server_;
+  std::string api_address_;
+  std::string federation_address_;
+  bool federates_ = false;
+  const TimePoint started_;
+  bool stopped_ = false;
+  bool orderly_ = false;  // every message was finished before the stop
+};
+
+}  // namespace ruvd

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/process/node_metrics.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ruvd {
+namespace {
+
+void AddCacheMetrics(PrefixTree& prefixes, Metrics* metrics) {
+  using Read = double (*)(const PrefixTree::Stats&, const KvPool::Usage&);
+  const auto add = [&prefixes, metrics](std::string name, std::string help, bool counter,
+                                        Read read) {
+    metrics->AddReader(std::move(name), std::move(help), "", counter, [&prefixes, read] {
+      return std::vector<Metrics::Sample>{{"", read(prefixes.stats(), prefixes.pool()->usage())}};
+    });
+  };
+  add("ruvd_kv_bytes", "Memory of keys and values in use", false,
+      [](const auto&, const auto& usage) { return static_cast<double>(usage.bytes); });
+  add("ruvd_kv_budget_bytes", "Memory that keys and values may use", false,
+      [](const auto&, const auto& usage) { return static_cast<double>(usage.budget_bytes); });
+  add("ruvd_kv_shared_pages", "Pages of 16 tokens with more than one holder", false,
+      [](const auto&, const auto& usage) { return static_cast<double>(usage.shared_pages); });
+  add("ruvd_prefix_lookups_total", "Prefixes looked for", true,
+      [](const auto& stats, const auto&) { return static_cast<double>(stats.lookups); });
+  add("ruvd_prefix_hits_total", "Prefixes of which at least one token was found", true,
+      [](const auto& stats, const auto&) { return static_cast<double>(stats.hits); });
+  add("ruvd_prefix_reused_tokens_total", "Tokens that were not computed again", true,
+      [](const auto& stats, const auto&) { return static_cast<double>(stats.reused_tokens); });
+  add("ruvd_prefix_evicted_pages_total", "Pages that gave way to others", true,
+      [](const auto& stats, const auto&) { return static_cast<double>(stats.evicted_pages); });
+}
+
+void AddThrottleMetrics(const LearningThrottle& throttle, Metrics* metrics) {
+  using Read = double (*)(const LearningThrottleStatus&);
+  const auto add = [&throttle, metrics](std::string name, std::string help, bool counter,
+                                        Read read) {
+    metrics->AddReader(std::move(name), std::move(help), "", counter, [&throttle, read] {
+      return std::vector<Metrics::Sample>{{"", read(throttle.status())}};
+    });
+  };
+  add("ruvd_learning_paused_seconds_total", "Time that learning waited for serving", true,
+      [](const auto& status) { return status.paused_seconds; });
+  add("ruvd_learning_pauses_total", "Times that learning waited for serving", true,
+      [](const auto& status) { return static_cast<double>(status.pauses); });
+  add("ruvd_learning_step_p99_seconds", "99th percentile of steps beside learning; 0: too few",
+      false, [](const auto& status) { return status.p99_learning; });
+  add("ruvd_learning_step_p99_without_seconds", "The same without learning", false,
+      [](const auto& status) { return status.p99_without; });
+  add("ruvd_learning_bytes", "Memory that training holds", false,
+      [](const auto& status) { return static_cast<double>(status.memory_bytes); });
+}
+
+void AddReleaseMetrics(const DpRelease& release, Metrics* metrics) {
+  using Read = double (*)(const DpReleaseView&);
+  const auto add = [&release, metrics](std::string name, std::string help, bool counter,
+                                       Read read) {
+    metrics->AddReader(std::move(name), std::move(help), "", counter, [&release, read] {
+      return std::vector<Metrics::Sample>{{"", read(release.View())}};
+    });
+  };
+  add("ruvd_privacy_epsilon_spent",
+      "Node-level epsilon that noised updates and shares cost, at privacy.delta", false,
+      [](const auto& view) { return view.spent_epsilon; });
+  add("ruvd_privacy_epsilon_budget", "Node-level epsilon that they may cost", false,
+      [](const auto& view) { return view.budget_epsilon; });
+  add("ruvd_privacy_release_epsilon", "Epsilon of the next noised update, or share of a masked sum",
+      false, [](const auto& view) { return view.epsilon; });
+  add("ruvd_privacy_release_snr",
+      "Predicted signal of the next noised update, or masked sum, over its noise", false,
+      [](const auto& view) { return view.snr; });
+  add("ruvd_privacy_releases_total",
+      "Noised updates and shares that were charged since the store was made", true,
+      [](const auto& view) { return static_cast<double>(view.releases); });
+  add("ruvd_privacy_refusals_total", "Times that noised updates or shares began to be refused",
+      true, [](const auto& view) { return static_cast<double>(view.refused); });
+}
+
+}  // namespace
+
+uint64_t DeadLetterTotal(const ActorSystem& actors) {
+  uint64_t total = 0;
+  for (size_t reason = 0; reason < kDeadLetterReasons; ++reason) {
+    total += actors.dead_letters().count(static_cast<DeadLetterReason>(reason));
+  }
+  return total;
+}
+
+void AddNodeMetrics(const MetricSources& sources, Metrics* metrics) {
+  AddCacheMetrics(*sources.prefixes, metrics);
+  AddThrottleMetrics(*sources.throttle, metrics);
+  if (sources.release != nullptr) {
+    AddReleaseMetrics(*sources.release, metrics);
+  }
+  metrics->AddReader(
+      "ruvd_patterns", "Patterns in the store", "", false, [&patterns = *sources.patterns] {
+        return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns.size())}};
+      });
+  metrics->AddReader(
+      "ruvd_patterns_pending", "Patterns that are not in the graph yet", "", false,
+      [&patterns = *sources.patterns] {
+        return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns.Stats().pending)}};
+      });
+  metrics->AddReader(
+      "ruvd_requests_running", "Requests waiting or running", "", false,
+      [&inference = *sources.inference] {
+        return std::vector<Metrics::Sample>{{"", static_cast<double>(inference.running())}};
+      });
+  metrics->AddReader(
+      "ruvd_dead_letters_total", "Messages between actors that were lost", "reason", true,
+      [&actors = *sources.actors] {
+        std::vector<Metrics::Sample> samples;
+        for (size_t i = 0; i < kDeadLetterReasons; ++i) {
+          const auto reason = static_cast<DeadLetterReason>(i);
+          samples.push_back({std::string(DeadLetterReasonName(reason)),
+                             static_cast<double>(actors.dead_letters().count(reason))});
+        }
+        return samples;
+      });
+  metrics->AddReader("ruvd_patterns_removed_total", "Patterns that expired or were evicted",
+                     "cause", true, [&patterns = *sources.patterns] {
+                       const PatternStoreStats stats = patterns.Stats();
+                       return std::vector<Metrics::Sample>{
+                           {"expired", static_cast<double>(stats.expired)},
+                           {"evicted", static_cast<double>(stats.evicted)}};
+                     });
+  metrics->AddReader(
+      "ruvd_patterns_damaged", "Patterns with rows that cannot be read", "", false,
+      [&patterns = *sources.patterns] {
+        return std::vector<Metrics::Sample>{{"", static_cast<double>(patterns.Stats().damaged)}};
+      });
+}
+
+}  // namespace ruvd

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+
+#include "inference/prefix/prefix_tree.h"
+#include "node/learning/learning_throttle.h"
+#include "node/metrics/metrics.h"
+#include "node/runtime/actor_system.h"
+#include "node/serving/inference.h"
+#include "node/sharing/dp_release.h"
+#include "storage/patterns/pattern_store.h"
+
+namespace ruvd {
+
+// What a node's readings are taken from. All borrowed; they outlive Metrics::RemoveReaders.
+struct MetricSources {
+  PrefixTree* prefixes = nullptr;
+  const PatternStore* patterns = nullptr;
+  const InferenceActor* inference = nullptr;
+  const ActorSystem* actors = nullptr;
+  const LearningThrottle* throttle = nullptr;
+  const DpRelease* release = nullptr;  // null: the node does not federate
+};
+
+// Adds the readers of a node's state; what happens is counted where it happens.
+void AddNodeMetrics(const MetricSources& sources, Metrics* metrics);
+
+// Messages between actors that nobody handled, for whatever reason.
+uint64_t DeadLetterTotal(const ActorSystem& actors);
+
+}  // namespace ruvd

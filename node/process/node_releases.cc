@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands between what a node learned and its peers: the site's policy, the ledger, the noise.
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "node/log/log.h"
+#include "node/process/node_impl.h"
+#include "node/process/privacy_counter.h"
+#include "privacy/consent/site_policy.h"
+#include "privacy/limits.h"
+#include "privacy/sodium.h"
+
+namespace ruvd {
+namespace {
+
+constexpr std::string_view kOpenPolicy =
+    "version = 1\n[scope.default]\ntiers = [\"masked\", \"dp\", \"public\"]\n"
+    "purposes = [\"training\", \"sharing\"]\n";
+
+absl::StatusOr<SitePolicy> ReadPolicy(const std::string& path) {
+  if (path.empty()) {
+    return SitePolicy::Parse(kOpenPolicy);
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, limits::kMaxPolicyBytes));
+  return SitePolicy::Parse(text);
+}
+
+absl::StatusOr<std::unique_ptr<PrivacyLedgerStore>> OpenLedger(const NodeConfig& config,
+                                                               std::vector<PrivacyBudget> budgets,
+                                                               const NodeKey& key,
+                                                               Database& database) {
+  return PrivacyLedgerStore::Open(
+      database,
+      {.budgets = std::move(budgets), .key = &key, .counter_file = PrivacyCounterFileOf(config)});
+}
+
+}  // namespace
+
+void NodeImpl::PrepareReleases() {
+  const auto& privacy = config_.privacy;
+  DpReleaseOptions options{
+      .scope = privacy.scope,
+      .clip_norm = double{privacy.clip_norm},
+      .epsilon = double{privacy.release_epsilon},
+      .delta = double{privacy.delta},
+      .signal = double{privacy.signal},
+      .interval = std::chrono::seconds(privacy.release_seconds),
+      .layout = LayoutOfUpdates(),
+      .random = SecureRandomBytes,
+      .clock = &clock_,
+  };
+  absl::StatusOr<SitePolicy> policy = ReadPolicy(privacy.policy);
+  if (policy.ok()) {
+    options.policy = *std::move(policy);
+  } else {  // an empty one refuses every scope
+    LogError("nothing is shared: {} [{}]", MessageOf(policy.status()), ReasonOf(policy.status()));
+  }
+  const auto budget =
+      PrivacyBudget::Within(PrivacyUnit::kNode, double{privacy.node_epsilon}, options.delta);
+  const auto of_examples =
+      PrivacyBudget::Within(PrivacyUnit::kExample, double{privacy.example_epsilon}, options.delta);
+  options.unavailable = budget.status();
+  options.unavailable.Update(of_examples.status());
+  if (options.unavailable.ok()) {
+    options.budget = *budget;
+    auto ledger = OpenLedger(config_, {*budget, *of_examples}, files_->key, *database_);
+    options.unavailable = ledger.status();
+    if (ledger.ok()) {
+      ledger_ = *std::move(ledger);
+      options.ledger = ledger_.get();
+    }
+  }
+  if (!options.unavailable.ok()) {
+    LogError("no noised update is released: {} [{}]", MessageOf(options.unavailable),
+             ReasonOf(options.unavailable));
+  }
+  PrepareCentroids(options, of_examples.value_or(PrivacyBudget()));
+  release_ = DpRelease::Create(std::move(options));
+}
+
+void NodeImpl::PrepareCentroids(const DpReleaseOptions& release, const PrivacyBudget& budget) {
+  const auto& privacy = config_.privacy;
+  centroids_ = DpCentroids::Create({
+      .enabled = privacy.centroids,
+      .policy = release.policy,
+      .scope = release.scope,
+      .epsilon = double{privacy.centroid_epsilon},
+      .delta = release.delta,
+      .examples = static_cast<uint32_t>(privacy.centroid_examples),
+      .budget = budget,
+      .interval = std::chrono::seconds(privacy.centroid_seconds),
+      .dimension = patterns_->dimension(),
+      .space = package_.id,
+      .self = files_->key.id(),
+      .ledger = release.ledger,
+      .unavailable = release.unavailable,
+      .lessons =
+          [this, services = ServicesOfLearning()](int64_t now_ms) {
+            return GatherCentroidLessons(services, *consents_, config_.learning.min_rating, now_ms);
+          },
+      .random = SecureRandomBytes,
+      .clock = &clock_,
+  });
+}
+
+}  // namespace ruvd

@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the node answers: its gRPC servers and what they say of its state.
+
+#include <fmt/chrono.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "node/admission/identity.h"
+#include "node/admission/join.h"
+#include "node/api/admission_service.h"
+#include "node/api/authorization.h"
+#include "node/api/server.h"
+#include "node/api/services.h"
+#include "node/config/address.h"
+#include "node/limits.h"
+#include "node/log/log.h"
+#include "node/process/node_impl.h"
+#include "node/process/node_metrics.h"
+#include "node/transport/tls.h"
+#include "node/version.h"
+#include "storage/counters/store_life.h"
+
+namespace ruvd {
+
+absl::Status NodeImpl::OpenOffice() {
+  const auto key = std::filesystem::path(config_.node.data_dir) / kAuthorityKeyFile;
+  std::error_code error;
+  if (!std::filesystem::exists(key, error)) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(office_, AdmissionOffice::Open(config_.node.data_dir, revocations_, clock_));
+  pattern_pool_.Post([this] { RefreshRevocations(); });
+  if (LinksArePlain()) {
+    LogWarning("nobody can join here by a token while federation.tls is off");
+    return absl::OkStatus();
+  }
+  const AdmissionDependencies dependencies = {
+      .office = office_.get(),
+      .tls = link_tls_.get(),
+      .files = &pattern_pool_,
+      .self = files_->key.id(),
+      .on_revoked = [this](const RevocationList& list) { federation_->SetRevocations(list); }};
+  services_.push_back(MakeAdmissionService(dependencies));
+  link_services_.push_back(services_.back().get());
+  services_.push_back(MakeAuthorityService(dependencies));
+  api_services_.push_back(services_.back().get());
+  return absl::OkStatus();
+}
+
+void NodeImpl::RefreshRevocations() {
+  if (const auto list = office_->RefreshRevocations(); list.ok()) {
+    federation_->SetRevocations(*list);
+  } else {
+    LogError("the revocation list could not be signed anew: {}", MessageOf(list.status()));
+  }
+  pattern_pool_.PostAt(clock_.Now() + limits::kRevocationsLook, [this] { RefreshRevocations(); });
+}
+
+absl::Status NodeImpl::OpenCertificateKeeper() {
+  ASSIGN_OR_RETURN(AdmissionCert present, LoadCertificate(config_, clock_));
+  CertificateKeeperOptions options{
+      .path = CertificatePath(config_),
+      .load = [this] { return LoadCertificate(config_, clock_); },
+      .key = &files_->key,
+      .clock = &clock_,
+      .office = office_.get(),
+      .addresses = {},
+      .renew =
+          [this](const std::string& address, const AdmissionCert& certificate) {
+            return RenewAt(address, certificate, files_->key, limits::kRenewalPatience, clock_);
+          },
+      .take =
+          [this](const AdmissionCert& certificate) {
+            LogInfo("this node goes on with a certificate that ends at {:%Y-%m-%d %H:%M:%S} UTC",
+                    fmt::gmtime(static_cast<std::time_t>(certificate.not_after_ms / 1000)));
+            federation_->SetCertificate(certificate);
+          },
+      .stopped = [this] { return stopping_.load(); }};
+  if (!LinksArePlain()) {  // else no authority answers
+    options.addresses = config_.federation.seeds;
+  }
+  {
+    const MutexLock lock(certificate_mutex_);
+    certificate_ = std::make_unique<CertificateKeeper>(std::move(options), std::move(present));
+  }
+  pattern_pool_.Post([this] { LookAtCertificateAgain(); });
+  return absl::OkStatus();
+}
+
+void NodeImpl::LookAtCertificate() {
+  // One waits for the authority; whoever comes meanwhile does not hold a thread, too.
+  if (looking_at_certificate_.exchange(true)) {
+    return;
+  }
+  LookOnce();
+  looking_at_certificate_ = false;
+}
+
+void NodeImpl::LookOnce() {
+  const MutexLock lock(certificate_mutex_);
+  if (certificate_ == nullptr || stopping_.load()) {
+    return;
+  }
+  if (const absl::Status looked = certificate_->Look(); !looked.ok()) {
+    LogWarning("{} [{}]", MessageOf(looked), ReasonOf(looked));
+  }
+}
+
+void NodeImpl::LookAtCertificateAgain() {
+  LookAtCertificate();
+  pattern_pool_.PostAt(clock_.Now() + limits::kCertificateLook,
+                       [this] { LookAtCertificateAgain(); });
+}
+
+absl::Status NodeImpl::StartLinkServer() {
+  services_.push_back(MakeFederationService(*federation_, link_tls_.get()));
+  link_services_.push_back(services_.back().get());
+  RETURN_IF_ERROR(OpenOffice());
+  RETURN_IF_ERROR(OpenCertificateKeeper());
+  ASSIGN_OR_RETURN(
+      RunningServer running,
+      StartServer(
+          config_.federation.listen, limits::kMaxLinkMessageBytes, link_services_,
+          LinksArePlain() ? grpc::InsecureServerCredentials() : link_tls_->server_credentials()));
+  federation_server_ = std::move(running.server);
+  federation_address_ = running.address;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> NodeImpl::ApiCredentials() {
+  const auto& api = config_.api;
+  if (api.tls_cert.empty()) {
+    return grpc::InsecureServerCredentials();
+  }
+  RETURN_IF_ERROR(RequireTls13());
+  RETURN_IF_ERROR(CheckServerCertificate(api.tls_cert, api.tls_key, clock_.WallMillis()));
+  auto credentials = ServerCredentials(api.tls_cert, api.tls_key);
+  if (!api.token_file.empty()) {
+    api_tokens_ = std::make_shared<ApiTokens>(api.token_file);
+    RETURN_IF_ERROR(api_tokens_->Reload());
+    credentials->SetAuthMetadataProcessor(MakeTokenProcessor(api_tokens_));
+  }
+  return credentials;
+}
+
+absl::Status NodeImpl::ReloadCredentials() {
+  // Tokens first, and both in any case: a full disk must not keep a token that was taken away.
+  const absl::Status tokens = api_tokens_ == nullptr ? absl::OkStatus() : api_tokens_->Reload();
+  pattern_pool_.Post([this] { LookAtCertificate(); });
+  const absl::Status rotated = link_tls_ == nullptr ? absl::OkStatus() : link_tls_->Rotate();
+  return tokens.ok() ? rotated : tokens;
+}
+
+absl::Status NodeImpl::StartServers() {
+  if (federates_) {
+    RETURN_IF_ERROR(StartLinkServer());
+  }
+  ASSIGN_OR_RETURN(const uint64_t life, StoreLife(*database_));
+  pattern_feed_ =
+      std::make_unique<PatternFeed>(PatternFeed::Options{.patterns = patterns_.get(),
+                                                         .executor = &pattern_pool_,
+                                                         .max_streams = limits::kMaxPatternWatches,
+                                                         .page = limits::kPatternWatchPage,
+                                                         .log_id = life});
+  ServiceDependencies dependencies;
+  dependencies.clock = &clock_;
+  dependencies.model = model_.get();
+  dependencies.package_id = package_.id;
+  dependencies.self = files_->key.id();
+  dependencies.pattern_feed = pattern_feed_.get();
+  dependencies.inference = inference_.get();
+  dependencies.learning = learning_.get();
+  dependencies.deep = deep_.get();
+  dependencies.patterns = patterns_.get();
+  dependencies.witness = witness_.get();
+  dependencies.adapters = catalog_.get();
+  const std::optional<HostPort> address = ParseHostPort(config_.api.listen);
+  dependencies.paths_are_local = !config_.api.allow_remote && address && IsLoopback(address->host);
+  dependencies.database = database_.get();
+  dependencies.sessions = sessions_.get();
+  dependencies.trajectories = trajectories_.get();
+  dependencies.changes = changes_.get();
+  dependencies.min_rating = config_.learning.min_rating;
+  dependencies.instant = instant_.get();
+  dependencies.fence = &fence_;
+  dependencies.backup_dir = BackupDirOf(config_);
+  dependencies.queries = &query_pool_;
+  dependencies.pattern_calls = &pattern_pool_;
+  dependencies.upkeep = &upkeep_pool_;
+  dependencies.backups = &backup_pool_;
+  dependencies.stopping = [this] { return stopping_.load(); };
+  dependencies.federation = federation_.get();
+  dependencies.consents = consents_.get();
+  dependencies.fill_status = [this](NodeStatus* status) { FillStatus(status); };
+  for (auto make : {MakeInferenceService, MakeLearningService, MakePatternService,
+                    MakeWitnessService, MakeAdminService, MakeAdapterService}) {
+    services_.push_back(make(dependencies));
+    api_services_.push_back(services_.back().get());
+  }
+  ASSIGN_OR_RETURN(auto credentials, ApiCredentials());
+  ASSIGN_OR_RETURN(RunningServer running,
+                   StartServer(config_.api.listen, limits::kMaxApiMessageBytes, api_services_,
+                               std::move(credentials)));
+  api_server_ = std::move(running.server);
+  api_address_ = running.address;
+  return absl::OkStatus();
+}
+
+void NodeImpl::FillStatus(NodeStatus* status) const {
+  status->node_id = id();
+  status->name = config_.node.name;
+  status->version = kVersion;
+  status->state = stopping_.load() ? "draining" : "serving";
+  status->model_name = model_->config().name;
+  status->model_hash = ToHex(model_->hash());
+  status->model_package = ToHex(package_.id);
+  status->embedding_dimension = patterns_->dimension();
+  const PatternStoreStats patterns = patterns_->Stats();
+  status->patterns = patterns.patterns;
+  status->patterns_capacity = patterns.capacity;
+  status->patterns_pending = patterns.pending;
+  status->patterns_problem = patterns.checkpoint.problem;
+  status->trajectories = trajectories_->size();
+  status->sessions = sessions_->size();
+  const WitnessLogCounts witness = witness_->counts();
+  status->witness_stored = witness.stored;
+  status->witness_queued = witness.queued;
+  status->witness_refused = witness.refused + witness.unfit;
+  status->witness_crowded_out = witness.crowded_out;
+  status->dead_letters = DeadLetterTotal(*actors_);
+  status->storage_health = std::string(HealthName(database_->Health()));
+  status->uptime_seconds = std::chrono::duration<double>(clock_.Now() - started_).count();
+  status->requests_running = inference_->running();
+}
+
+}  // namespace ruvd

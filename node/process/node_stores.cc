@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the node opens: its files and stores.
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "node/limits.h"
+#include "node/log/log.h"
+#include "node/process/node_impl.h"
+#include "storage/db/file_key.h"
+#include "storage/witness/witness_archive_key.h"
+
+namespace ruvd {
+
+absl::Status NodeImpl::OpenStores() {
+  ASSIGN_OR_RETURN(NodeFiles files, OpenNodeFiles(config_));
+  files_ = std::make_unique<NodeFiles>(std::move(files));
+  ASSIGN_OR_RETURN(database_, OpenNodeStore(config_, *files_->seal_source, clock_));
+  if (const size_t removed = RemoveUnfinishedBackups(BackupDirOf(config_)); removed > 0) {
+    LogWarning("{} backup(s) in {} were interrupted before they were whole, and are removed",
+               removed, BackupDirOf(config_));
+  }
+  ASSIGN_OR_RETURN(trajectories_, TrajectoryStore::Open(*database_, {}));
+  items_ = std::make_unique<ItemStore>(*database_);
+  consent_ = std::make_unique<ConsentStore>(*database_);
+  user_consents_ = std::make_unique<UserConsentStore>(*database_);
+  withdrawals_ = std::make_unique<WithdrawalStore>(*database_);
+  release_sources_ = std::make_unique<ReleaseSourceStore>(*database_);
+  ASSIGN_OR_RETURN(consents_, ConsentBook::Open(*user_consents_, files_->key));
+  counters_ = std::make_unique<CounterStore>(*database_);
+  PatternStoreOptions patterns;
+  patterns.dimension = static_cast<uint32_t>(model_->config().width);
+  patterns.model_hash = package_.id;
+  patterns.capacity = static_cast<size_t>(config_.storage.patterns);
+  patterns.m = static_cast<uint32_t>(config_.storage.hnsw_m);
+  patterns.ef_construction = static_cast<uint32_t>(config_.storage.hnsw_ef_construction);
+  ASSIGN_OR_RETURN(patterns_, PatternStore::Open(*database_, patterns));
+  SelectionOptions selection;
+  const SimilarityScale& scale = Scale();
+  selection.threshold =
+      config_.retrieval.similarity == 0 ? scale.related : config_.retrieval.similarity;
+  selection.max_adapters = config_.retrieval.max_adapters;
+  AdapterCatalogOptions catalog{.budget = config_.inference.adapter_bytes,
+                                .folder = AdapterDirOf(config_),
+                                .learned_folder = LearnedDirOf(config_),
+                                .package_id = package_.id,
+                                .reach_similarity = selection.threshold};
+  // A full disk keeps no node from serving.
+  if (auto key = FileKey(*database_, kLearnedKeyRow, "what deep rounds learned"); key.ok()) {
+    catalog.learned_key = *std::move(key);
+  }
+  catalog_ = std::make_unique<AdapterCatalog>(*model_, std::move(catalog));
+  RETURN_IF_ERROR(catalog_->LoadConfigured(config_.inference.adapters));
+  catalog_->LoadImported();
+  catalog_->LoadLearned();
+  adapters_ = std::make_unique<AdapterSource>(*patterns_, *model_, selection, *catalog_);
+  return OpenRecords();
+}
+
+// The first value of a user waits for an fsync of the user's key, which is not to be the inference
+// thread's wait. Where it fails, storing the value says why.
+void NodeImpl::ExpectUser(const std::string& user_id) {
+  pattern_pool_.Post([database = database_.get(), scope = KeyScope::User(user_id)] {
+    database->EnsureKey(scope).IgnoreError();
+  });
+}
+
+absl::Status NodeImpl::OpenRecords() {
+  ASSIGN_OR_RETURN(
+      changes_, ChangeStore::Open(*database_,
+                                  {.image_scope = KeyScope::Collection(patterns_->collection())}));
+  ASSIGN_OR_RETURN(answers_, AnswerStore::Open(*database_));
+  ASSIGN_OR_RETURN(graph_, GraphStore::Open(*database_));
+  SessionIndexOptions sessions;
+  sessions.dimension = static_cast<uint32_t>(model_->config().width);
+  sessions.embedded_by = std::string(AsText(package_.id));
+  sessions.idle_limit = std::chrono::hours(24) * config_.storage.session_days;
+  sessions.on_removal = [this](const std::string& id) { pattern_graph_->RemoveSession(id); };
+  ASSIGN_OR_RETURN(sessions_, SessionIndex::Open(*database_, sessions));
+  if (sessions_->undecodable() > 0) {
+    LogWarning("{} conversations cannot be read and are left out; `ruvd store verify` names them",
+               sessions_->undecodable());
+  }
+  pattern_graph_ =
+      std::make_unique<PatternGraph>(*graph_, *patterns_, *sessions_, config_.retrieval.graph);
+  WitnessLogOptions witness;
+  witness.retention.retention = std::chrono::hours(24) * config_.storage.witness_days;
+  witness.retention.capacity = static_cast<size_t>(config_.storage.witness_entries);
+  witness.retention.archive_folder = config_.storage.witness_archive;
+  if (!config_.storage.witness_archive.empty()) {
+    ASSIGN_OR_RETURN(witness.retention.archive_key, WitnessArchiveKey(*database_));
+  }
+  witness.retention.batch = limits::kWitnessExpiryPerTick;
+  ASSIGN_OR_RETURN(witness_, WitnessLog::Open(*database_, witness));
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

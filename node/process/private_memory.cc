@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/process/private_memory.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+namespace ruvd {
+
+void KeepMemoryPrivate() {
+  // Neither fails for these values; where an old kernel knows one of them not, the other holds.
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/process/restore_keys.h"
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/admission/identity.h"
+#include "node/process/node_files.h"
+#include "privacy/seal/secret_file.h"
+#include "privacy/sodium.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+// Empty where the backup's key is not made from a passphrase.
+absl::StatusOr<std::string> DerivationOf(const std::string& folder) {
+  const auto bytes = ReadFile(folder + "/" + kBackupDerivationFile, limits::kMaxKeyFileBytes);
+  return absl::IsNotFound(bytes.status()) ? absl::StatusOr<std::string>("") : bytes;
+}
+
+bool Opens(const std::string& folder, const SealKey& key) {
+  return ReadBackupManifest(folder, key).ok();
+}
+
+absl::StatusOr<SealKey> ReadKeyFile(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string bytes, ReadSecretFile(path, "seal key file"));
+  const absl::StatusOr<SealKey> key = SealKey::FromBytes(AsBytes(bytes));
+  SecureWipe({reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()});
+  return key.ok() ? key : Annotate(key.status(), "seal key file " + path);
+}
+
+absl::StatusOr<SealKey> KeyOfThen(const BackupAccess& access) {
+  if (!access.key_file.empty()) {
+    return ReadKeyFile(access.key_file);
+  }
+  ASSIGN_OR_RETURN(const std::string derivation, DerivationOf(access.folder));
+  if (derivation.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "the backup in {} is not of a node with a passphrase; give --backup-key",
+                 access.folder);
+  }
+  ASSIGN_OR_RETURN(std::string passphrase, ReadPassphraseFile(access.passphrase_file));
+  const SealKeySource source(
+      {.kind = SealKeySource::Kind::kPassphrase, .path = "", .passphrase = std::move(passphrase)});
+  return source.DeriveWith(derivation);
+}
+
+absl::Status NoneOpens(const BackupAccess& access) {
+  // Where there is no manifest at all, or none that could be one, that is what to say.
+  const absl::Status any = ReadBackupManifest(access.folder, SealKey::Generate()).status();
+  if (ReasonOf(any) != reasons::kBackupInvalid) {
+    return any;
+  }
+  return Error(absl::StatusCode::kDataLoss, reasons::kBackupInvalid,
+               "the backup in {} does not open with the node's seal key; give the key file or the "
+               "passphrase that the node had when it was made (--backup-key, "
+               "--backup-passphrase-file), or take another backup",
+               access.folder);
+}
+
+}  // namespace
+
+absl::StatusOr<RestoreKeys> FindRestoreKeys(const SealKeySource& source,
+                                            const BackupAccess& access) {
+  ASSIGN_OR_RETURN(const std::optional<SealKeys> present, source.LoadExisting());
+  if (!access.key_file.empty() || !access.passphrase_file.empty()) {
+    ASSIGN_OR_RETURN(SealKey then, KeyOfThen(access));
+    RETURN_IF_ERROR(ReadBackupManifest(access.folder, then).status());
+    return RestoreKeys{.backup = std::move(then), .present = present, .adopt = {}};
+  }
+  if (present && Opens(access.folder, present->current)) {
+    return RestoreKeys{.backup = present->current, .present = present, .adopt = {}};
+  }
+  if (present && present->next && Opens(access.folder, *present->next)) {
+    return RestoreKeys{.backup = *present->next, .present = present, .adopt = {}};
+  }
+  ASSIGN_OR_RETURN(std::string derivation, DerivationOf(access.folder));
+  if (source.kind() == SealKeySource::Kind::kPassphrase && !derivation.empty()) {
+    ASSIGN_OR_RETURN(SealKey derived, source.DeriveWith(derivation));
+    if (Opens(access.folder, derived)) {
+      return RestoreKeys{
+          .backup = std::move(derived), .present = present, .adopt = std::move(derivation)};
+    }
+  }
+  return NoneOpens(access);
+}
+
+absl::Status ChooseRestoreKeys(const RestoreKeys& keys, const NodeConfig& config,
+                               SealKeySource& source, RestoreOptions* options) {
+  const std::optional<SealKeys>& present = keys.present;
+  if (!present) {
+    ASSIGN_OR_RETURN(const std::string store, StorePathOf(config));
+    RETURN_IF_ERROR(CheckKeyIsThere(store, source));
+    RETURN_IF_ERROR(MakeDataFolder(config.node.data_dir));
+    options->key = keys.backup;
+    options->make_key = [&source, adopt = keys.adopt]() -> absl::StatusOr<SealKey> {
+      if (!adopt.empty()) {
+        RETURN_IF_ERROR(source.Adopt(adopt));
+      }
+      ASSIGN_OR_RETURN(const SealKeys made, source.Load());
+      return made.current;
+    };
+    return absl::OkStatus();
+  }
+  // The next start tries both keys of an interrupted change, so the restored store may stay sealed
+  // with whichever opens it; for any other it is sealed with the present one.
+  options->key = present->current;
+  options->other_key = present->next;
+  if (Opens(options->backup, present->current)) {
+    return absl::OkStatus();
+  }
+  if (present->next && Opens(options->backup, *present->next)) {
+    options->key = *present->next;
+    options->other_key = present->current;
+    return absl::OkStatus();
+  }
+  options->backup_key = keys.backup;
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

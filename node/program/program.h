@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "node/local/verbs.h"
+#include "node/terminal/command.h"
+
+namespace ruvd {
+
+// Runs `ruvd` with all its verbs: those that ask a node, those that work on this machine's data
+// folder, and those that work on model files. `arguments` are without the program's name. The
+// result is the exit code of the process.
+int RunProgram(const std::vector<std::string>& arguments, CommandContext& context,
+               const StartNode& start_node = &Node::Start);
+
+}  // namespace ruvd

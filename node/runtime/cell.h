@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "node/runtime/mailbox.h"
+#include "node/runtime/options.h"
+#include "node/runtime/system_state.h"
+
+namespace ruvd {
+
+enum class ActorState : uint8_t { kRunning, kRestarting, kStopped };
+
+// A snapshot for metrics and status pages.
+struct ActorStats {
+  std::string name;
+  ActorState state = ActorState::kRunning;
+  size_t queued = 0;
+  size_t capacity = 0;
+  uint64_t handled = 0;
+  uint64_t failures = 0;
+};
+
+using TimerId = uint64_t;
+
+namespace actor_internal {
+
+class Cell;
+
+// The part of an actor that does not depend on its messages.
+class ActorBase {
+ public:
+  virtual ~ActorBase() = default;
+  virtual absl::Status StartIn(Cell& cell) = 0;
+  virtual absl::Status StopIn(Cell& cell) = 0;
+};
+
+// Something to run inside the actor's own turn: a timer, an answer, the end of a job.
+using Event = std::function<absl::Status(Cell& cell)>;
+
+struct CellOptions {
+  std::string name;
+  MailboxOptions mailbox;
+  SupervisionOptions supervision;
+};
+
+// One actor from the outside: its mailbox, its place in the executor, its life. At most one turn is
+// posted or running at any time, which is what lets an actor's code ignore threads.
+//
+// Lock rule: mutex_ is never held while calling out, destroying a message, or taking another lock.
+class Cell : public std::enable_shared_from_this<Cell> {
+ public:
+  using Factory = std::function<std::unique_ptr<ActorBase>()>;
+  Cell(CellOptions options, std::shared_ptr<SystemState> system, Executor& executor,
+       Factory factory);
+
+  const std::string& name() const { return options_.name; }
+  Executor& executor() { return executor_; }
+  const std::shared_ptr<SystemState>& system() { return system_; }
+
+  // Thread-safe.
+  void Start();
+  absl::Status Push(Envelope envelope);
+  // Stops once nothing is queued, after the actor's OnStop; then calls `stopped`.
+  void StopWhenEmpty(const std::function<void()>& stopped);
+  // Stops without another message; returns how many were lost. A handler that is running ends
+  // first, but nobody waits for it.
+  size_t StopNow();
+  ActorStats Stats() const;
+  // Runs `event` in a turn, unless the actor was restarted or stopped since `life`. The event must
+  // have been reserved.
+  void Deliver(uint64_t life, Event event);
+
+  // Only inside a turn.
+  ActorBase& actor() { return *actor_; }
+  Random& rng() { return random_; }
+  uint64_t life() const;
+  absl::Status ReserveEvent();
+  absl::Status Offload(Executor& pool, std::function<void()> work, Event done);
+  absl::StatusOr<TimerId> StartTimer(Duration delay, bool periodic, Event event);
+  void CancelTimer(TimerId id);
+  void StopAfterThisMessage();
+
+ private:
+  struct Timer {
+    TimerHandle handle;
+    Duration period{};  // zero for once
+    Event event;
+  };
+  struct QueuedEvent {
+    Event run;
+    bool reserved = false;
+  };
+  // What a life leaves behind; destroyed without the lock.
+  struct Remains {
+    std::unique_ptr<ActorBase> actor;
+    std::deque<QueuedEvent> events;
+    std::map<TimerId, Timer> timers;
+  };
+  struct StartWork {};
+  struct StopWork {};
+  using Work = std::variant<StartWork, StopWork, Event, Envelope>;
+
+  // Marks the actor as having a turn posted; true if the caller must post it after unlocking.
+  bool Schedule() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PostTurn(Priority priority);
+  void RunTurn();
+  std::optional<Work> NextWork();
+  void Perform(Work work);
+  absl::Status Attempt(Work& work);
+  absl::Status Handle(Envelope& envelope);
+  absl::Status StartActor();
+  void Fail(const absl::Status& status, Work work);
+  void DisposeFailed(Work work);
+  // Notes one more failure; returns how many there were within the window.
+  int NoteFailure() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Restart();
+  Remains EndLife() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Bury(Remains remains);
+  size_t Terminate();
+  void ArmTimer(TimerId id, Duration delay, uint64_t life);
+  void FireTimer(TimerId id, uint64_t life);
+  absl::Status RunTimer(TimerId id);
+  void DropDead(std::optional<Envelope> envelope, DeadLetterReason reason);
+
+  const CellOptions options_;
+  const std::shared_ptr<SystemState> system_;
+  Executor& executor_;
+  const Factory factory_;
+  const uint64_t name_hash_;
+  Random random_;                     // touched in turns only
+  std::unique_ptr<ActorBase> actor_;  // touched in turns, or under mutex_ while no turn runs
+
+  mutable Mutex mutex_;
+  Mailbox mailbox_ ABSL_GUARDED_BY(mutex_);
+  std::deque<QueuedEvent> events_ ABSL_GUARDED_BY(mutex_);
+  std::map<TimerId, Timer> timers_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::function<void()>> when_stopped_ ABSL_GUARDED_BY(mutex_);
+  std::deque<TimePoint> failures_in_window_ ABSL_GUARDED_BY(mutex_);
+  Backoff backoff_ ABSL_GUARDED_BY(mutex_);
+  ActorState state_ ABSL_GUARDED_BY(mutex_) = ActorState::kRunning;
+  uint64_t life_ ABSL_GUARDED_BY(mutex_) = 0;  // grows with every restart
+  TimerId next_timer_ ABSL_GUARDED_BY(mutex_) = 1;
+  size_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t handled_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t failures_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stop_when_empty_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stop_now_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // it stops for good: what comes now is not taken
+};
+
+}  // namespace actor_internal
+}  // namespace ruvd

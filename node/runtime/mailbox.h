@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/executor.h"
+#include "node/runtime/dead_letters.h"
+#include "node/runtime/options.h"
+
+namespace ruvd::actor_internal {
+
+class Cell;
+
+// A message whose type only its sender and its receiver know.
+class Payload {
+ public:
+  virtual ~Payload() = default;
+  // Calls the handler of the cell's actor. May be called again if that failed.
+  virtual absl::Status Deliver(Cell& cell) = 0;
+};
+
+struct Envelope {
+  std::unique_ptr<Payload> payload;
+  Priority priority = Priority::kNormal;
+  uint64_t tag = 0;  // which alternative, for the trace
+  uint64_t key = 0;  // for Overflow::kCoalesce
+  int crashes = 0;   // failed deliveries
+  // True once nobody waits for the answer any longer.
+  std::shared_ptr<const std::atomic<bool>> abandoned;
+};
+
+// Two bounded first-in first-out lanes. Whatever it takes out it hands to the caller, who destroys
+// it without holding a lock: a dying message may answer its asker. Not thread-safe.
+class Mailbox {
+ public:
+  explicit Mailbox(MailboxOptions options);
+
+  struct Pushed {
+    bool accepted = false;
+    std::optional<Envelope> displaced;  // or the refused message itself
+    DeadLetterReason reason = DeadLetterReason::kMailboxFull;
+  };
+  Pushed Push(Envelope envelope);
+  // Puts a message that was popped back to the front of its lane, whatever the capacity.
+  void Return(Envelope envelope);
+  // The control lane's messages come first.
+  std::optional<Envelope> Pop();
+  std::vector<Envelope> TakeAll();
+  size_t size() const { return lanes_[0].size() + lanes_[1].size(); }
+  size_t capacity(Priority priority) const {
+    return priority == Priority::kControl ? options_.control_capacity : options_.capacity;
+  }
+
+ private:
+  Pushed Displace(std::deque<Envelope>& lane, Envelope envelope);
+
+  const MailboxOptions options_;
+  std::array<std::deque<Envelope>, 2> lanes_;  // by Priority
+};
+
+}  // namespace ruvd::actor_internal

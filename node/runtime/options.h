@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "node/runtime/dead_letters.h"
+
+namespace ruvd {
+
+// What a full normal lane does with one message more. The control lane always rejects.
+enum class Overflow : uint8_t {
+  kReject,      // the sender gets RESOURCE_EXHAUSTED
+  kDropOldest,  // the oldest queued message becomes a dead letter
+  kCoalesce,    // replaces the queued message of the same key, at its place; rejects without one
+};
+
+// Both capacities are at least 1: there is no unbounded mailbox.
+struct MailboxOptions {
+  size_t capacity = 256;
+  size_t control_capacity = 32;
+  Overflow overflow = Overflow::kReject;
+};
+
+// A failed actor is rebuilt by its factory after a backoff. More than `max_restarts` failures
+// within `window` stop it for good and escalate.
+struct SupervisionOptions {
+  int max_restarts = 3;
+  Duration window = std::chrono::seconds(30);
+  BackoffOptions backoff;
+  // A message whose handling failed this often is dropped as poison instead of delivered again.
+  int poison_crashes = 2;
+};
+
+struct ActorFailure {
+  std::string actor;
+  absl::Status status;
+  int failures_in_window = 0;
+};
+
+// The callbacks come from executor threads and must not block; a system without one ignores the
+// event (the counters remain).
+struct ActorSystemOptions {
+  // Of the generators that actors get from Context::Rng().
+  uint64_t seed = 0;
+  // Every failure that leads to a restart.
+  std::function<void(const ActorFailure&)> on_failure;
+  // An actor was stopped because it failed too often.
+  std::function<void(const ActorFailure&)> on_escalation;
+  // The first, second, fourth, eighth ... dead letter of each reason.
+  std::function<void(const DeadLetter&)> on_dead_letter;
+};
+
+}  // namespace ruvd

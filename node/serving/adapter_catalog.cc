@@ -1,0 +1,473 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/serving/adapter_catalog.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/reasons.h"
+#include "base/shown.h"
+#include "base/status.h"
+#include "inference/adapter/talora_file.h"
+#include "node/limits.h"
+#include "node/log/log.h"
+#include "node/serving/learned_file.h"
+#include "node/serving/served_adapters.h"
+
+namespace ruvd {
+namespace {
+
+constexpr std::array<std::string_view, 4> kOriginNames = {"config", "loaded", "imported",
+                                                          "learned"};
+constexpr char kExtension[] = ".gguf";
+constexpr char kReachExtension[] = ".reach";
+
+struct Entry {
+  std::string file;
+  float weight = 1;
+};
+
+// A file's name may hold '=' itself: what stands behind the last one counts if it is a number.
+Entry ReadEntry(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  if (equals != std::string::npos) {
+    float weight = 0;
+    const char* const end = text.data() + text.size();
+    const auto [read, error] = std::from_chars(text.data() + equals + 1, end, weight);
+    if (error == std::errc() && read == end) {
+      return {.file = text.substr(0, equals), .weight = weight};
+    }
+  }
+  return {.file = text};
+}
+
+bool ValidWeight(float weight) {
+  return std::abs(weight) <= limits::kMaxAdapterWeight;  // false for NaN
+}
+
+absl::Status WeightError(std::string_view name) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+               "the weight of adapter '{}' must be between -{} and {}; give another one", name,
+               limits::kMaxAdapterWeight, limits::kMaxAdapterWeight);
+}
+
+template <typename... Args>
+absl::Status Invalid(fmt::format_string<Args...> what, Args&&... args) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid, "{}",
+               fmt::format(what, std::forward<Args>(args)...));
+}
+
+AdapterSummary Summarise(const Talora& talora) {
+  AdapterSummary summary{.banks = !talora.residuals.empty(),
+                         .schedule = talora.schedule,
+                         .training = talora.training,
+                         .trunk = talora.trunk != nullptr};
+  std::vector<const Adapter*> parts;
+  if (talora.trunk != nullptr) {
+    parts.push_back(talora.trunk.get());
+  }
+  for (const auto& residual : talora.residuals) {
+    parts.push_back(residual.get());
+  }
+  summary.kind = parts.front()->kind;
+  summary.frame_id = parts.front()->frame_id;
+  std::set<std::string_view> tensors;
+  for (const Adapter* part : parts) {
+    for (const auto& [tensor, change] : part->targets) {
+      summary.rank = std::max(summary.rank, static_cast<uint32_t>(change.rank));
+      tensors.insert(tensor);
+    }
+  }
+  summary.targets = static_cast<uint32_t>(tensors.size());
+  return summary;
+}
+
+// What this node's deep loop learned is told by its name alone, when it is served and taken back.
+absl::Status CheckName(const Talora& adapter) {
+  if (adapter.name == kDeepAdapter) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "an adapter called '{}' is what a node's own deep loop learned; give this one "
+                 "another name with `ruvd adapter merge --name`",
+                 kDeepAdapter);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string_view AdapterOriginName(AdapterOrigin origin) {
+  return kOriginNames.at(static_cast<size_t>(origin));
+}
+
+AdapterCatalog::AdapterCatalog(const Model& model, AdapterCatalogOptions options)
+    : model_(model), options_(std::move(options)), registry_(model.hash(), options_.budget) {}
+
+absl::Status AdapterCatalog::LoadConfigured(std::span<const std::string> entries) {
+  if (entries.size() > limits::kMaxLoadedAdapters) {
+    return Invalid("inference.adapters has {} files; at most {} can be loaded", entries.size(),
+                   limits::kMaxLoadedAdapters);
+  }
+  for (const std::string& text : entries) {
+    const Entry entry = ReadEntry(text);
+    if (!ValidWeight(entry.weight)) {
+      return Invalid("inference.adapters: the weight of {} must be between -{} and {}", text,
+                     limits::kMaxAdapterWeight, limits::kMaxAdapterWeight);
+    }
+    auto adapter = LoadTaloraFile(entry.file, model_);
+    const absl::Status usable = adapter.ok() ? CheckName(**adapter) : adapter.status();
+    if (!usable.ok()) {
+      return Annotate(usable, "inference.adapters");
+    }
+    if (ServedVersion((*adapter)->name, (*adapter)->version).ok()) {
+      return Invalid(
+          "inference.adapters: {} is version {} of '{}', which another file has; requests choose "
+          "adapters by name and version, so change general.name or leave one out",
+          entry.file, (*adapter)->version, (*adapter)->name);
+    }
+    const auto added =
+        Add(*std::move(adapter),
+            {.weight = entry.weight, .origin = AdapterOrigin::kConfig, .path = entry.file});
+    if (!added.ok()) {
+      return Annotate(added.status(), "inference.adapters");
+    }
+  }
+  WarnOfSmallBudget();
+  return absl::OkStatus();
+}
+
+void AdapterCatalog::WarnOfSmallBudget() const {
+  uint64_t bytes = 0;
+  for (const CatalogEntry& entry : List()) {
+    bytes += entry.info.served && entry.weight != 0 ? entry.info.bytes : 0;
+  }
+  if (bytes > options_.budget) {
+    LogWarning(
+        "the adapters of requests that choose none have {} bytes together, more than "
+        "inference.adapter_bytes of {}: such requests read files again; raise it, or leave some "
+        "out",
+        bytes, options_.budget);
+  }
+}
+
+void AdapterCatalog::LoadImported() {
+  LoadFolder(options_.folder, AdapterOrigin::kImported, 0);
+}
+
+void AdapterCatalog::LoadLearned() {
+  LoadFolder(options_.learned_folder, AdapterOrigin::kLearned, 1);
+}
+
+absl::StatusOr<std::shared_ptr<const Talora>> AdapterCatalog::ReadKept(
+    const std::string& path) const {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadAdapterFile(path, options_.learned_key));
+  return ParseTaloraFile(AsBytes(bytes), model_, std::filesystem::path(path).stem().string());
+}
+
+void AdapterCatalog::LoadFolder(const std::string& folder, AdapterOrigin origin, float weight) {
+  std::error_code error;
+  std::set<std::string> paths;  // in a fixed order
+  const bool learned = origin == AdapterOrigin::kLearned;
+  for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
+    const std::string extension = file.path().extension();
+    if (learned && extension == kExtension) {
+      LogWarning(
+          "{} is left out: it is not sealed, so that it is not known to be of this node; "
+          "remove it, the next deep round publishes a sealed one",
+          file.path().string());
+    } else if (extension == (learned ? kLearnedExtension : kExtension)) {
+      paths.insert(file.path().string());
+    }
+  }
+  for (const std::string& path : paths) {
+    auto adapter = ReadKept(path);
+    absl::Status status = adapter.status();
+    if (adapter.ok() && !learned) {
+      status = CheckName(**adapter);
+    }
+    if (status.ok()) {
+      Source source{.weight = weight, .origin = origin, .path = path};
+      if (learned) {
+        source.reach = ReadReach(path + kReachExtension);
+      }
+      status = Add(*std::move(adapter), std::move(source)).status();
+    }
+    if (!status.ok()) {
+      LogWarning("the {} adapter {} is left out: {} [{}]", AdapterOriginName(origin), path,
+                 MessageOf(status), ReasonOf(status));
+    }
+  }
+}
+
+std::shared_ptr<const AdapterReach> AdapterCatalog::ReadReach(const std::string& path) const {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return nullptr;
+  }
+  absl::Status status = Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                              "it is of another model or another whitening");
+  if (options_.learned_key) {
+    auto reach = ReadAdapterReach(path, *options_.learned_key);
+    if (reach.ok() && reach->has_value() && (*reach)->embedded_by == options_.package_id) {
+      return std::make_shared<const AdapterReach>(**std::move(reach));
+    }
+    if (!reach.ok()) {
+      status = reach.status();
+    }
+  }
+  LogWarning(
+      "which prompts an adapter is for cannot be read from {}, so that only requests get "
+      "it that name it: {} [{}]",
+      path, MessageOf(status), ReasonOf(status));
+  return std::make_shared<const AdapterReach>();
+}
+
+absl::StatusOr<CatalogEntry> AdapterCatalog::Publish(std::shared_ptr<const Talora> adapter,
+                                                     float weight,
+                                                     std::optional<AdapterReach> reach) {
+  if (options_.learned_folder.empty() || !options_.learned_key) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "this node has no folder or no key for what it learns; give it a data folder");
+  }
+  if (!ValidWeight(weight)) {
+    return WeightError(Shown(adapter->name));
+  }
+  ASSIGN_OR_RETURN(const std::string file, SerializeTaloraFile(*adapter, model_));
+  // What is served is what the file gives, or a version read again would not be the same: scales
+  // that one alpha does not express are rounded into the factors.
+  ASSIGN_OR_RETURN(adapter, ParseTaloraFile(AsBytes(file), model_, adapter->name));
+  const std::string path = LearnedPath(options_.learned_folder, adapter->name, adapter->version);
+  std::error_code error;
+  const bool known = std::filesystem::exists(path, error);
+  RETURN_IF_ERROR(CheckRoom(Key(adapter->name, adapter->version)));
+  RETURN_IF_ERROR(MakeDataFolder(options_.learned_folder));
+  Source source{.weight = weight, .origin = AdapterOrigin::kLearned, .path = path};
+  // First: an adapter without it would be for all.
+  if (reach) {
+    RETURN_IF_ERROR(WriteAdapterReach(path + kReachExtension, *options_.learned_key, *reach));
+    source.reach = std::make_shared<const AdapterReach>(*std::move(reach));
+  } else {
+    std::filesystem::remove(path + kReachExtension, error);
+  }
+  RETURN_IF_ERROR(WriteLearnedFile(path, *options_.learned_key, file));
+  auto added = Add(std::move(adapter), std::move(source));
+  if (!added.ok() && !known) {
+    std::filesystem::remove(path, error);
+    std::filesystem::remove(path + kReachExtension, error);
+  }
+  return added;
+}
+
+float AdapterCatalog::WeightOrInherited(std::string_view name, std::optional<float> weight) const {
+  if (weight) {
+    return *weight;
+  }
+  for (const CatalogEntry& entry : List()) {
+    if (entry.info.name == name && entry.info.served) {
+      return entry.weight;
+    }
+  }
+  return 0;
+}
+
+absl::StatusOr<CatalogEntry> AdapterCatalog::Load(const std::string& path,
+                                                  std::optional<float> weight) {
+  if (!ValidWeight(weight.value_or(0))) {
+    return WeightError(Shown(path));
+  }
+  ASSIGN_OR_RETURN(auto adapter, LoadTaloraFile(path, model_));
+  RETURN_IF_ERROR(CheckName(*adapter));
+  const float own = WeightOrInherited(adapter->name, weight);
+  return Add(std::move(adapter), {.weight = own, .origin = AdapterOrigin::kLoaded, .path = path});
+}
+
+absl::StatusOr<CatalogEntry> AdapterCatalog::Import(std::string_view file,
+                                                    std::optional<float> weight) {
+  if (options_.folder.empty()) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "this node keeps no imported adapters; load a file of its machine instead");
+  }
+  ASSIGN_OR_RETURN(auto adapter, ParseTaloraFile(AsBytes(file), model_, "imported"));
+  RETURN_IF_ERROR(CheckName(*adapter));
+  if (!ValidWeight(weight.value_or(0))) {
+    return WeightError(Shown(adapter->name));
+  }
+  // No other change until it is done: two imports of one file would share its path.
+  const MutexLock one(changes_);
+  const float own = WeightOrInherited(adapter->name, weight);
+  // Named by its bytes: no client chooses a path.
+  const Digest digest = Sha256(file);
+  const std::string path =
+      fmt::format("{}/{}{}", options_.folder, ToHex(std::span(digest).first(16)), kExtension);
+  std::error_code error;
+  const bool known = std::filesystem::exists(path, error);
+  RETURN_IF_ERROR(MakeDataFolder(options_.folder));
+  RETURN_IF_ERROR(WriteFileAtomically(path, file, 0600));
+  auto added = AddInTurn(std::move(adapter),
+                         {.weight = own, .origin = AdapterOrigin::kImported, .path = path});
+  if (!added.ok() && !known) {
+    std::filesystem::remove(path, error);
+  }
+  return added;
+}
+
+absl::StatusOr<CatalogEntry> AdapterCatalog::Add(std::shared_ptr<const Talora> adapter,
+                                                 Source source) {
+  const MutexLock one(changes_);
+  return AddInTurn(std::move(adapter), std::move(source));
+}
+
+absl::Status AdapterCatalog::CheckRoom(const Key& key) const {
+  const MutexLock lock(mutex_);
+  if (sources_.contains(key)) {
+    return Error(absl::StatusCode::kAlreadyExists, reasons::kInvalidArgument,
+                 "adapter {}@{} is there already; unload it, or give the file another name or "
+                 "version",
+                 Shown(key.first), key.second);
+  }
+  if (sources_.size() >= limits::kMaxCatalogAdapters) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "the node has {} adapters, the limit; unload some", sources_.size());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CatalogEntry> AdapterCatalog::AddInTurn(std::shared_ptr<const Talora> adapter,
+                                                       Source source) {
+  const Key key(adapter->name, adapter->version);
+  RETURN_IF_ERROR(CheckRoom(key));
+  // The file may be called otherwise than the adapter in it: a file without a name has the path's.
+  const auto reload = [this, path = source.path,
+                       name = adapter->name]() -> absl::StatusOr<std::shared_ptr<const Talora>> {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadAdapterFile(path, options_.learned_key));
+    return ParseTaloraFile(AsBytes(bytes), model_, name);
+  };
+  source.summary = Summarise(*adapter);
+  {
+    const MutexLock lock(mutex_);
+    sources_.emplace(key, std::move(source));
+  }
+  if (absl::Status status = registry_.Publish(adapter, reload); !status.ok()) {
+    const MutexLock lock(mutex_);
+    sources_.erase(key);
+    return status;
+  }
+  for (const VersionInfo& info : registry_.List()) {
+    if (info.name == key.first && info.version == key.second) {
+      CatalogEntry entry = Describe(info);
+      entry.adapter = std::move(adapter);
+      return entry;
+    }
+  }
+  return Error(absl::StatusCode::kInternal, reasons::kInternal, "adapter {}@{} was not added",
+               Shown(key.first), key.second);
+}
+
+CatalogEntry AdapterCatalog::Describe(const VersionInfo& info) const {
+  CatalogEntry entry{.info = info};
+  const MutexLock lock(mutex_);
+  if (const auto source = sources_.find({info.name, info.version}); source != sources_.end()) {
+    entry.weight = source->second.weight;
+    entry.origin = source->second.origin;
+    entry.path = source->second.path;
+    entry.summary = source->second.summary;
+    entry.reach = source->second.reach;
+  }
+  return entry;
+}
+
+absl::StatusOr<CatalogEntry> AdapterCatalog::Find(std::string_view name,
+                                                  std::optional<uint32_t> version) {
+  ASSIGN_OR_RETURN(auto adapter, registry_.Get(name, version));
+  for (const VersionInfo& info : registry_.List()) {
+    if (info.name == adapter->name && info.version == adapter->version) {
+      CatalogEntry entry = Describe(info);
+      entry.adapter = std::move(adapter);
+      return entry;
+    }
+  }
+  return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+               "adapter {} was unloaded meanwhile; list the adapters for what there is",
+               Shown(name));
+}
+
+absl::StatusOr<uint32_t> AdapterCatalog::ServedVersion(std::string_view name,
+                                                       std::optional<uint32_t> version) const {
+  for (const VersionInfo& info : registry_.List()) {
+    if (info.name == name && (version ? info.version == *version : info.served)) {
+      return info.version;
+    }
+  }
+  return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+               "there is no adapter {}{}; list the adapters for what there is", Shown(name),
+               version ? fmt::format("@{}", *version) : "");
+}
+
+absl::StatusOr<uint32_t> AdapterCatalog::Unload(std::string_view name,
+                                                std::optional<uint32_t> version) {
+  const MutexLock one(changes_);
+  ASSIGN_OR_RETURN(const uint32_t found, ServedVersion(name, version));
+  RETURN_IF_ERROR(registry_.Remove(name, found));
+  const MutexLock lock(mutex_);
+  const auto source = sources_.find({std::string(name), found});
+  if (source->second.origin == AdapterOrigin::kImported ||
+      source->second.origin == AdapterOrigin::kLearned) {
+    std::error_code error;
+    std::filesystem::remove(source->second.path, error);
+    std::error_code ignored;  // without the adapter nobody reads it
+    std::filesystem::remove(source->second.path + kReachExtension, ignored);
+    if (error) {
+      LogWarning("the adapter {} cannot be deleted and comes back with the next start",
+                 source->second.path);
+    }
+  }
+  sources_.erase(source);
+  return found;
+}
+
+absl::StatusOr<CatalogEntry> AdapterCatalog::SetPinned(std::string_view name,
+                                                       std::optional<uint32_t> version,
+                                                       bool pinned) {
+  ASSIGN_OR_RETURN(const uint32_t found, ServedVersion(name, version));
+  RETURN_IF_ERROR(pinned ? registry_.Pin(name, found) : registry_.Unpin(name, found));
+  return Find(name, found);
+}
+
+absl::StatusOr<CatalogEntry> AdapterCatalog::Rollback(std::string_view name,
+                                                      std::optional<uint32_t> version) {
+  if (version) {
+    RETURN_IF_ERROR(registry_.Serve(name, *version));
+    return Find(name, version);
+  }
+  ASSIGN_OR_RETURN(const uint32_t served, registry_.Rollback(name));
+  return Find(name, served);
+}
+
+std::vector<CatalogEntry> AdapterCatalog::List() const {
+  std::vector<CatalogEntry> entries;
+  for (const VersionInfo& info : registry_.List()) {
+    entries.push_back(Describe(info));
+  }
+  return entries;
+}
+
+absl::Status CheckAdapterChoice(const AdapterChoice& choice) {
+  const std::string name = Shown(choice.name);
+  if (!ValidWeight(choice.weight)) {
+    return WeightError(name);
+  }
+  if (!(choice.t_min >= 0 && choice.t_min < choice.t_max && choice.t_max <= 1)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "the range of adapter '{}' must satisfy 0 <= t_min < t_max <= 1", name);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

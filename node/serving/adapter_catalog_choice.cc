@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Which adapters a request gets.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/serving/adapter_catalog.h"
+
+namespace ruvd {
+
+std::string AdapterCatalog::KnownNames() const {
+  // A status travels in gRPC's metadata, of which 8 KiB arrive.
+  constexpr size_t kMostNames = 8;
+  std::string known;
+  size_t names = 0;
+  for (const VersionInfo& info : registry_.List()) {
+    if (info.served && ++names <= kMostNames) {
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", info.name);
+    }
+  }
+  if (names > kMostNames) {
+    known += fmt::format(" and {} more, see `ruvd adapter ls`", names - kMostNames);
+  }
+  return known;
+}
+
+bool AdapterCatalog::ReadsFiles(std::span<const AdapterChoice> choices) const {
+  const std::vector<CatalogEntry> entries = List();
+  return std::any_of(entries.begin(), entries.end(), [choices](const CatalogEntry& entry) {
+    if (entry.info.hot || entry.info.lent) {
+      return false;
+    }
+    if (choices.empty()) {
+      return entry.info.served && entry.weight != 0;
+    }
+    return std::any_of(choices.begin(), choices.end(), [&entry](const AdapterChoice& choice) {
+      const bool meant = choice.version ? *choice.version == entry.info.version : entry.info.served;
+      return meant && choice.weight != 0 && choice.name == entry.info.name;
+    });
+  });
+}
+
+absl::StatusOr<std::vector<RangedPart>> AdapterCatalog::Choose(
+    std::span<const AdapterChoice> choices, std::optional<std::span<const float>> embedding) {
+  std::vector<RangedPart> parts;
+  if (choices.empty()) {
+    for (const CatalogEntry& entry : List()) {
+      const bool reached =
+          entry.reach == nullptr || !embedding || Reaches(*entry.reach, *embedding);
+      if (entry.info.served && entry.weight != 0 && reached) {
+        auto adapter = registry_.Get(entry.info.name, entry.info.version);
+        if (absl::IsNotFound(adapter.status()) &&
+            ReasonOf(adapter.status()) == reasons::kNotFound) {
+          continue;  // unloaded meanwhile
+        }
+        RETURN_IF_ERROR(adapter.status());
+        parts.push_back({.adapter = *std::move(adapter), .weight = entry.weight});
+      }
+    }
+  }
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const AdapterChoice& choice = choices[i];
+    if (!ServedVersion(choice.name, choice.version).ok()) {
+      const std::string known = KnownNames();
+      // Without the name: the witness log keeps the message, and a name may be a user's words.
+      return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                   "adapter {} of the request is none that the node has loaded; it has {}", i + 1,
+                   known.empty() ? "none: see inference.adapters" : known);
+    }
+    if (choice.weight == 0) {
+      continue;
+    }
+    ASSIGN_OR_RETURN(auto adapter, registry_.Get(choice.name, choice.version));
+    parts.push_back({.adapter = std::move(adapter),
+                     .weight = choice.weight,
+                     .t_min = choice.t_min,
+                     .t_max = choice.t_max});
+  }
+  return parts;
+}
+
+}  // namespace ruvd

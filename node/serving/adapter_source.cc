@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/serving/adapter_source.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "node/limits.h"
+#include "node/log/log.h"
+#include "node/serving/pattern_payload.h"
+
+namespace ruvd {
+namespace {
+
+absl::StatusOr<PatternId> ParseId(const std::string& hex) {
+  PatternId id{};
+  const std::optional<std::string> bytes = FromHex(hex);
+  if (!bytes || bytes->size() != id.size()) {
+    return Error(absl::StatusCode::kInternal, reasons::kInternal, "'{}' is no pattern id", hex);
+  }
+  std::memcpy(id.data(), bytes->data(), id.size());
+  return id;
+}
+
+// 0 where one of them has no direction, or they differ in length.
+float Cosine(std::span<const float> a, std::span<const float> b) {
+  double product = 0;
+  double aa = 0;
+  double bb = 0;
+  for (size_t i = 0; a.size() == b.size() && i < a.size(); ++i) {
+    product += static_cast<double>(a[i]) * b[i];
+    aa += static_cast<double>(a[i]) * a[i];
+    bb += static_cast<double>(b[i]) * b[i];
+  }
+  return aa > 0 && bb > 0 ? static_cast<float>(product / std::sqrt(aa * bb)) : 0.0F;
+}
+
+// The largest t below bank `bank`; 0 before the first one, 1 behind the last one.
+float LastBelow(size_t bank) {
+  if (bank == 0 || bank == kTimestepBanks) {
+    return bank == 0 ? 0.0F : 1.0F;
+  }
+  return std::nextafter(kBankBoundaries.at(bank - 1), 0.0F);
+}
+
+}  // namespace
+
+AdapterMix ChosenAdapters::At(float t) const {
+  AdapterMix mix;
+  for (const RangedPart& part : parts) {
+    if (t > part.t_min && t <= part.t_max) {
+      AppendMix(*part.adapter, t, query, part.weight, &mix);
+    }
+  }
+  return mix;
+}
+
+absl::StatusOr<ChosenAdapters> AdapterSource::Choose(std::span<const float> embedding,
+                                                     std::span<const AdapterChoice> choices,
+                                                     const PatternFactor& factor) {
+  ChosenAdapters chosen;
+  chosen.query.assign(embedding.begin(), embedding.end());
+  ASSIGN_OR_RETURN(chosen.parts, catalog_.Choose(choices, embedding));
+  chosen.from_catalog = chosen.parts.size();
+  for (const RangedPart& part : chosen.parts) {
+    chosen.uses.push_back(
+        {.name = part.adapter->name, .version = part.adapter->version, .weight = part.weight});
+  }
+  std::array<BankChoice, kTimestepBanks> banks;
+  // The whole window is masked when a request begins: the bank of t = 1 comes first.
+  BankChoice& first = banks.back();
+  ASSIGN_OR_RETURN(first, Retrieve(embedding, BankOf(1), factor));
+  if (first.parts.empty()) {
+    first = Federated();
+  }
+  std::array<const BankChoice*, kTimestepBanks> choice;
+  choice.fill(&first);
+  for (size_t bank = 0; bank + 1 < banks.size(); ++bank) {
+    ASSIGN_OR_RETURN(banks[bank], Retrieve(embedding, static_cast<TimestepBank>(bank), factor));
+    choice[bank] = banks[bank].parts.empty() ? &first : &banks[bank];
+  }
+  for (size_t begin = 0; begin < choice.size();) {  // neighbours with one choice are one range
+    size_t end = begin + 1;
+    while (end < choice.size() && choice[end] == choice[begin]) {
+      ++end;
+    }
+    AddParts(*choice[begin], begin, end, &chosen);
+    begin = end;
+  }
+  return chosen;
+}
+
+void AdapterSource::AddParts(const BankChoice& choice, size_t begin, size_t end,
+                             ChosenAdapters* chosen) {
+  for (size_t i = 0; i < choice.parts.size(); ++i) {
+    const Part& part = choice.parts[i];
+    chosen->parts.push_back({.adapter = part.adapter,
+                             .weight = part.weight,
+                             .t_min = LastBelow(begin),
+                             .t_max = LastBelow(end)});
+    const AdapterUse& use = choice.uses[i];
+    const bool known =
+        std::any_of(chosen->uses.begin(), chosen->uses.end(), [&use](const AdapterUse& other) {
+          return other.pattern_id == use.pattern_id && other.name == use.name &&
+                 other.version == use.version;
+        });
+    if (!known) {
+      chosen->uses.push_back(use);
+    }
+  }
+}
+
+absl::StatusOr<AdapterSource::BankChoice> AdapterSource::Retrieve(std::span<const float> embedding,
+                                                                  TimestepBank bank,
+                                                                  const PatternFactor& factor) {
+  ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits,
+                   Nearest(embedding, bank, options_.max_adapters, factor));
+  return UseHits(std::move(hits));
+}
+
+absl::StatusOr<std::vector<RetrievedPattern>> AdapterSource::Nearest(
+    std::span<const float> query, TimestepBank bank, int k, const PatternFactor& factor) const {
+  ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits, index_.Search(query, bank, k));
+  if (factor != nullptr) {
+    for (RetrievedPattern& hit : hits) {
+      hit.similarity *= factor(hit.pattern_id);
+    }
+    std::ranges::stable_sort(hits, std::ranges::greater(), &RetrievedPattern::similarity);
+  }
+  return hits;
+}
+
+std::vector<RetrievedPattern> AdapterSource::InUse(const ChosenAdapters& current,
+                                                   std::span<const float> query,
+                                                   UncertaintyKind kind,
+                                                   const PatternFactor& factor) const {
+  std::vector<RetrievedPattern> in_use;
+  for (const AdapterUse& use : current.uses) {
+    if (use.pattern_id.empty()) {
+      continue;
+    }
+    RetrievedPattern& own = in_use.emplace_back();
+    own.pattern_id = use.pattern_id;
+    own.similarity = std::numeric_limits<float>::lowest();
+    if (kind != UncertaintyKind::kContested) {
+      continue;
+    }
+    const absl::StatusOr<PatternId> id = ParseId(use.pattern_id);
+    const absl::StatusOr<Pattern> pattern = id.ok() ? patterns_.Get(*id) : id.status();
+    if (pattern.ok()) {
+      const float scale = factor != nullptr ? factor(use.pattern_id) : 1.0F;
+      own.similarity = scale * Cosine(query, pattern->embedding);
+    }
+  }
+  return in_use;
+}
+
+absl::StatusOr<ChosenAdapters> AdapterSource::ChooseAgain(const ChosenAdapters& current,
+                                                          std::span<const float> query,
+                                                          TimestepBank bank, UncertaintyKind kind,
+                                                          const PatternFactor& factor) {
+  const std::vector<RetrievedPattern> in_use = InUse(current, query, kind, factor);
+  // Where those in use are none of the hits, as many others must be found.
+  const bool others = kind == UncertaintyKind::kUnstable || kind == UncertaintyKind::kContested;
+  const int searched = options_.max_adapters + (others ? static_cast<int>(in_use.size()) : 0);
+  ASSIGN_OR_RETURN(std::vector<RetrievedPattern> hits, Nearest(query, bank, searched, factor));
+  // Of hits that are too far none is used: they make nothing new.
+  std::erase_if(hits,
+                [&](const RetrievedPattern& hit) { return hit.similarity < options_.threshold; });
+  hits = FilterByKind(std::move(hits), kind, in_use);
+  ASSIGN_OR_RETURN(const BankChoice choice, UseHits(std::move(hits)));
+  if (choice.parts.empty()) {
+    return current;
+  }
+  const auto kept = static_cast<std::ptrdiff_t>(current.from_catalog);
+  ChosenAdapters chosen;
+  chosen.from_catalog = current.from_catalog;
+  chosen.query = current.query;
+  chosen.parts.assign(current.parts.begin(), current.parts.begin() + kept);
+  chosen.uses.assign(current.uses.begin(), current.uses.begin() + kept);
+  AddParts(choice, 0, kTimestepBanks, &chosen);
+  return chosen;
+}
+
+absl::StatusOr<AdapterSource::BankChoice> AdapterSource::UseHits(
+    std::vector<RetrievedPattern> hits) {
+  std::erase_if(hits,
+                [&](const RetrievedPattern& hit) { return hit.similarity < options_.threshold; });
+  Load(hits);
+  Selection selection = SelectAdapters(hits, registry_, options_);
+  BankChoice choice;
+  for (size_t i = 0; i < selection.mix.parts.size(); ++i) {
+    const AdapterMix::Part& part = selection.mix.parts[i];
+    choice.parts.push_back({.adapter = StaticTalora(part.adapter), .weight = part.weight});
+    choice.uses.push_back({.name = part.adapter->name,
+                           .version = part.adapter->version,
+                           .weight = part.weight,
+                           .pattern_id = selection.hits[i].pattern_id,
+                           .similarity = selection.hits[i].similarity});
+    ASSIGN_OR_RETURN(const PatternId id, ParseId(selection.hits[i].pattern_id));
+    // A full disk or a pattern deleted meanwhile does not keep a request from its answer.
+    patterns_.RecordUse(id).IgnoreError();
+  }
+  return choice;
+}
+
+AdapterSource::BankChoice AdapterSource::Federated() {
+  const MutexLock lock(mutex_);
+  if (federated_ == nullptr) {
+    return {};
+  }
+  return {.parts = {{.adapter = federated_, .weight = 1}},
+          .uses = {{.name = federated_->name, .version = federated_->version, .weight = 1}}};
+}
+
+void AdapterSource::SetFederated(std::shared_ptr<const Talora> adapter) {
+  MutexLock lock(mutex_);
+  federated_ = std::move(adapter);
+}
+
+void AdapterSource::Load(std::span<const RetrievedPattern> hits) {
+  for (const RetrievedPattern& hit : hits) {
+    if (registry_.Get(hit.adapter, hit.version).ok()) {
+      continue;
+    }
+    const absl::Status status = LoadOne(hit);
+    if (status.ok() || absl::IsNotFound(status)) {  // deleted or replaced since the search
+      continue;
+    }
+    const MutexLock lock(mutex_);
+    if (reported_.size() < limits::kMaxCachedAdapters && reported_.insert(hit.pattern_id).second) {
+      LogWarning("the adapter of pattern {} cannot be used: {} [{}]", hit.pattern_id,
+                 MessageOf(status), ReasonOf(status));
+    }
+  }
+}
+
+absl::Status AdapterSource::LoadOne(const RetrievedPattern& hit) {
+  ASSIGN_OR_RETURN(const PatternId id, ParseId(hit.pattern_id));
+  ASSIGN_OR_RETURN(const Pattern pattern, patterns_.Get(id));
+  ASSIGN_OR_RETURN(const PatternPayload payload, DecodePatternPayload(pattern.payload));
+  if (payload.adapter.empty()) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<const Adapter> adapter, DecodeAdapter(AsBytes(payload.adapter)));
+  RETURN_IF_ERROR(CheckAdapter(*adapter, model_));
+  const std::pair<std::string, uint32_t> version(adapter->name, adapter->version);
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(registry_.Publish(std::move(adapter)));
+  loaded_.push_back(version);
+  if (loaded_.size() > limits::kMaxCachedAdapters) {
+    registry_.Remove(loaded_.front().first, loaded_.front().second).IgnoreError();
+    loaded_.pop_front();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

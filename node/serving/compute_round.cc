@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/serving/compute_round.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+
+namespace ruvd {
+namespace {
+
+// A round over the tasks; each method is a part of it.
+class Round {
+ public:
+  Round(std::span<RoundTask> tasks, Transformer& transformer, StepScratch* scratch)
+      : tasks_(tasks), transformer_(transformer), scratch_(scratch) {
+    outcome_.turns.assign(tasks.size(), Turn::kWaiting);
+  }
+
+  ComputeOutcome Run(size_t most_rows) {
+    Begin(most_rows);
+    Step();
+    if (completion_ended_) {
+      Unpark();  // its memory is free as soon as its task is gone
+    } else if (!starved_.empty()) {
+      MakeRoom();
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  // The completion of a task that is neither ended nor parked, or null.
+  Generation* Running(size_t i) const {
+    return outcome_.turns[i] == Turn::kEnded || tasks_[i].parked ? nullptr
+                                                                 : tasks_[i].task->generation();
+  }
+
+  void Begin(size_t most_rows) {
+    if (std::none_of(tasks_.begin(), tasks_.end(), [](const RoundTask& entry) {
+          return !entry.parked && entry.task->generation() != nullptr;
+        })) {
+      Unpark();
+    }
+    bool sliced = false;
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      ComputeTask& task = *tasks_[i].task;
+      const bool completion = task.generation() != nullptr;
+      if (task.EndIfUnwanted()) {
+        outcome_.turns[i] = Turn::kEnded;
+        completion_ended_ = completion_ended_ || completion;
+      } else if (Generation* generation = Running(i); generation != nullptr) {
+        const size_t rows = NextRows(*generation);
+        if (batch_.empty() || outcome_.rows + rows <= most_rows) {
+          batch_.push_back(i);
+          outcome_.rows += rows;
+        }
+      } else if (!completion && !sliced) {
+        sliced = true;
+        outcome_.turns[i] = task.RunSlice(transformer_) ? Turn::kEnded : Turn::kServed;
+      }
+    }
+    outcome_.batch = batch_.size();
+  }
+
+  void Step() {
+    if (batch_.empty()) {
+      return;
+    }
+    std::vector<Generation*> generations;
+    generations.reserve(batch_.size());
+    for (const size_t i : batch_) {
+      generations.push_back(tasks_[i].task->generation());
+    }
+    std::vector<RoundResult> results = StepTogether(generations, transformer_, scratch_);
+    for (size_t j = 0; j < batch_.size(); ++j) {
+      if (ReasonOf(results[j].status()) == reasons::kKvBudgetExceeded) {
+        starved_.push_back({batch_[j], std::move(results[j])});
+      } else {
+        tasks_[batch_[j]].gave_back = false;
+        TakeRound(batch_[j], std::move(results[j]));
+      }
+    }
+  }
+
+  void TakeRound(size_t i, RoundResult result) {
+    const bool ended = tasks_[i].task->TakeRound(std::move(result));
+    outcome_.turns[i] = ended ? Turn::kEnded : Turn::kServed;
+    completion_ended_ = completion_ended_ || ended;
+  }
+
+  // For the oldest of those that lack memory: another's if it is younger, else its own, so that
+  // older ones go on.
+  void MakeRoom() {
+    auto& oldest = *std::min_element(starved_.begin(), starved_.end(),
+                                     [this](const Starved& a, const Starved& b) {
+                                       return tasks_[a.index].number < tasks_[b.index].number;
+                                     });
+    RoundTask& task = tasks_[oldest.index];
+    RoundTask* youngest = nullptr;
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      const Generation* generation = Running(i);
+      const bool holds = generation != nullptr && generation->pages_held() > 0;
+      if (holds && i != oldest.index &&
+          (youngest == nullptr || tasks_[i].number > youngest->number)) {
+        youngest = &tasks_[i];
+      }
+    }
+    if (youngest != nullptr) {
+      Park(youngest->number > task.number ? youngest : &task);
+    } else if (!task.gave_back) {  // so that nothing that is shared with it is kept for it
+      task.task->generation()->ReleasePages();
+      task.gave_back = true;
+    } else {
+      TakeRound(oldest.index, std::move(oldest.result));
+    }
+  }
+
+  void Park(RoundTask* task) {
+    task->task->generation()->ReleasePages();
+    task->parked = true;
+    ++outcome_.preempted;
+  }
+
+  void Unpark() {
+    for (RoundTask& entry : tasks_) {
+      entry.parked = false;
+    }
+  }
+
+  struct Starved {
+    size_t index;
+    RoundResult result;
+  };
+
+  const std::span<RoundTask> tasks_;
+  Transformer& transformer_;
+  StepScratch* const scratch_;
+  ComputeOutcome outcome_;
+  std::vector<size_t> batch_;  // tasks whose completions step together
+  std::vector<Starved> starved_;
+  bool completion_ended_ = false;
+};
+
+}  // namespace
+
+ComputeOutcome RunRound(std::span<RoundTask> tasks, size_t most_rows, Transformer& transformer,
+                        StepScratch* scratch) {
+  return Round(tasks, transformer, scratch).Run(most_rows);
+}
+
+}  // namespace ruvd

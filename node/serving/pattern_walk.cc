@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/serving/pattern_walk.h"
+
+#include <spdlog/spdlog.h>
+
+#include <string>
+
+#include "base/status.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint32_t kPage = 256;
+
+}  // namespace
+
+absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,
+                              const std::function<absl::Status(Pattern&)>& visit) {
+  std::string token;
+  do {
+    ASSIGN_OR_RETURN(const PatternPage page, patterns.List(kPage, token, {.origin = origin}));
+    for (const Pattern& listed : page.patterns) {
+      absl::StatusOr<Pattern> pattern = patterns.Get(listed.id);  // a page has no payloads
+      if (pattern.ok()) {
+        RETURN_IF_ERROR(visit(*pattern));
+      } else if (absl::IsDataLoss(pattern.status())) {
+        spdlog::warn("left out: {}", MessageOf(pattern.status()));
+      } else if (!absl::IsNotFound(pattern.status())) {
+        return pattern.status();
+      }
+    }
+    token = page.next_page_token;
+  } while (!token.empty());
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "privacy/identity/node_key.h"
+#include "storage/patterns/pattern_store.h"
+
+namespace ruvd {
+
+// Calls `visit` for every pattern of `origin`, in order of id. Passes over damaged ones.
+absl::Status ForEachPatternOf(PatternStore& patterns, const NodeId& origin,
+                              const std::function<absl::Status(Pattern&)>& visit);
+
+}  // namespace ruvd

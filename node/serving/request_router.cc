@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/serving/request_router.h"
+
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+
+namespace ruvd {
+namespace {
+
+// The entries of a router, in the numbers of NodeRoutes.
+absl::StatusOr<std::array<size_t, limits::kMaxRoutes>> NumbersOf(const Router& router) {
+  std::array<size_t, limits::kMaxRoutes> numbers{};
+  bool as_asked = false;
+  for (size_t i = 0; i < router.entries().size(); ++i) {
+    const std::string& name = router.entries()[i].route.name;
+    const std::optional<size_t> number = NodeRouteByName(name);
+    if (!number) {
+      return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                   "the router chooses the route '{}', which this node does not know; train it "
+                   "again",
+                   name);
+    }
+    numbers.at(i) = *number;
+    as_asked = as_asked || *number == kRouteAsAsked;
+  }
+  if (!as_asked) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "the router does not know what serving requests as they are asked for is worth; "
+                 "train it again");
+  }
+  return numbers;
+}
+
+}  // namespace
+
+const std::array<Route, kNodeRoutes>& NodeRoutes() {
+  static const auto* const routes = new std::array<Route, kNodeRoutes>{
+      Route{.name = "as_asked"}, Route{.name = "half_steps", .tokens_per_step = 2},
+      Route{.name = "approximate_cache", .cache = "approximate"},
+      Route{.name = "no_adapters", .adapters = false}};
+  return *routes;
+}
+
+std::optional<size_t> NodeRouteByName(std::string_view name) {
+  for (size_t i = 0; i < kNodeRoutes; ++i) {
+    if (NodeRoutes().at(i).name == name) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ScorerKind> RouterKindByName(std::string_view name) {
+  for (const ScorerKind kind :
+       {ScorerKind::kLogistic, ScorerKind::kFastGrnn, ScorerKind::kCascade}) {
+    if (name == ScorerName(kind)) {
+      return kind;
+    }
+  }
+  return std::nullopt;
+}
+
+RoutedRequest RequestRouter::Choose(const RequestFacts& facts, const RouteSet& open) {
+  RoutedRequest routed{.open = open, .features = RouterFeatures(facts)};
+  const MutexLock lock(mutex_);
+  const bool blind =
+      options_.kind == ScorerKind::kCascade && routed.features[kFirstForwardFeature] == 0;
+  RouteSet known;
+  for (size_t i = 0; !blind && router_ != nullptr && i < router_->entries().size(); ++i) {
+    known.set(i, open[node_routes_.at(i)]);
+  }
+  RoutingDecision best{.route = kRouteAsAsked};
+  if (known.any()) {
+    best = router_->Best(routed.features, known);
+    best.route = node_routes_.at(best.route);
+  }
+  routed.decision = Explore(best, open, exploring_ ? options_.exploration : 0, random_);
+  return routed;
+}
+
+void RequestRouter::SetExploring(bool exploring) {
+  const MutexLock lock(mutex_);
+  exploring_ = exploring;
+}
+
+absl::Status RequestRouter::Serve(std::shared_ptr<const Router> router) {
+  std::array<size_t, limits::kMaxRoutes> numbers{};
+  if (router != nullptr) {
+    ASSIGN_OR_RETURN(numbers, NumbersOf(*router));
+  }
+  const MutexLock lock(mutex_);
+  router_ = std::move(router);
+  node_routes_ = numbers;
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

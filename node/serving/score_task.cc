@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/serving/score_task.h"
+
+#include <utility>
+
+#include "base/reasons.h"
+#include "base/status.h"
+
+namespace ruvd {
+
+bool ScoreTask::RunSlice(Transformer& serving) {
+  absl::StatusOr<ScoreAnswer> answer = Run(serving);
+  if (absl::IsCancelled(answer.status())) {
+    answer = Error(absl::StatusCode::kUnavailable, reasons::kNodeDraining,
+                   "the node stopped before the score was done; send it to another node or ask for "
+                   "fewer samples");
+  }
+  done_(std::move(answer));
+  return true;
+}
+
+absl::StatusOr<ScoreAnswer> ScoreTask::Run(Transformer& serving) {
+  const Model& model = exact_.model();
+  const std::vector<TokenId> prompt = PromptTokens(model, job_.prompt);
+  const std::vector<TokenId> completion = model.tokenizer().EncodeContinuation(job_.completion);
+  ScoreAnswer answer;
+  answer.tokens = static_cast<int>(completion.size());
+  ChosenAdapters selection;
+  if (job_.use_adapters) {
+    // Patterns are found by the embeddings that completions were stored with.
+    RETURN_IF_ERROR(held_.status());
+    ASSIGN_OR_RETURN(const std::vector<float> embedding, EmbedText(serving, prompt, whitening_));
+    ASSIGN_OR_RETURN(selection, adapters_.Choose(embedding, job_.adapters));
+  }
+  // Each masking is one step: what acts there is what would act in a completion.
+  AdapterMix mix;
+  const auto mix_at = [&](double t) {
+    mix = selection.At(static_cast<float>(t));
+    return &mix;
+  };
+  ScoreOptions options = job_.options;
+  options.mode = job_.mode.value_or(DefaultDecodingMode(model.config(), /*infill=*/false));
+  if (model.config().block_length > 0) {
+    options.block_length = model.config().block_length;
+  }
+  ASSIGN_OR_RETURN(answer.nats_per_token,
+                   ScoreCompletion(exact_, prompt, completion, AdaptersOfT(mix_at), options));
+  answer.adapters = std::move(selection.uses);
+  return answer;
+}
+
+bool EmbedTask::RunSlice(Transformer& transformer) {
+  const std::vector<TokenId> tokens = PromptTokens(transformer.model(), text_);
+  absl::StatusOr<std::vector<float>> embedding = EmbedText(transformer, tokens, whitening_);
+  if (!embedding.ok()) {
+    done_(embedding.status());
+    return true;
+  }
+  done_(EmbedAnswer{.embedding = *std::move(embedding), .tokens = static_cast<int>(tokens.size())});
+  return true;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/bank_evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+#include "federation/daf/bank_alignment.h"
+#include "inference/evaluate/nelbo.h"
+#include "node/learning/lesson_clusters.h"
+#include "node/limits.h"
+
+namespace ruvd {
+namespace {
+
+// Of every document, so that each of a few banks has some.
+constexpr int kJudgingDraws = 6;
+
+Digest IdOfText(const ScoredDocument& text) {
+  ByteWriter bytes;
+  bytes.Write(static_cast<uint64_t>(text.prompt.size()));
+  for (const std::vector<TokenId>* tokens : {&text.prompt, &text.completion}) {
+    for (const TokenId token : *tokens) {
+      bytes.Write(token);
+    }
+  }
+  return Sha256(bytes.str());
+}
+
+bool AreZero(std::span<const float> values) {
+  return std::ranges::all_of(values, [](float value) { return value == 0; });
+}
+
+double SumOfNats(const auto& parts) {
+  double sum = 0;
+  for (const auto& part : parts) {
+    sum += part.nats;
+  }
+  return sum;
+}
+
+// By how much of `before` it is more.
+double LossOf(double before, double after) {
+  return before > 0 ? after / before - 1 : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ScoredDocument>> ChooseJudges(const LearningServices& services,
+                                                         float min_rating) {
+  std::deque<std::string> newest;
+  RETURN_IF_ERROR(services.trajectories->ForEachSince(0, [&](const Trajectory& trajectory) {
+    if (JudgesUpdates(trajectory.response_id) && !WantedText(trajectory, min_rating).empty() &&
+        !IsForgotten(services, trajectory)) {
+      newest.push_back(trajectory.response_id);
+      if (newest.size() > limits::kMaxJudges) {
+        newest.pop_front();
+      }
+    }
+    return CheckCancelled(services).ok();
+  }));
+  RETURN_IF_ERROR(CheckCancelled(services));
+  std::vector<ScoredDocument> documents;
+  for (const std::string& response : newest) {
+    absl::StatusOr<Trajectory> trajectory = services.trajectories->Get(response);
+    if (absl::IsNotFound(trajectory.status())) {
+      continue;
+    }
+    RETURN_IF_ERROR(trajectory.status());
+    Lesson lesson = LessonOf(*std::move(trajectory), min_rating);
+    if (lesson.trajectory.embedded_by != AsText(services.package_id)) {
+      lesson.trajectory.prompt_tokens.clear();  // of another tokenizer
+    }
+    const Lesson* const one = &lesson;
+    TrainingExample example =
+        std::move(MakeExamples(services.transformer->model(), std::span(&one, 1)).front());
+    if (!example.completion.empty()) {
+      documents.push_back(
+          {.prompt = std::move(example.prompt), .completion = std::move(example.completion)});
+    }
+  }
+  return documents;
+}
+
+std::vector<ScoredDocument> DocumentsOf(const std::vector<std::vector<TokenId>>& passages) {
+  std::vector<ScoredDocument> documents;
+  for (const std::vector<TokenId>& passage : passages) {
+    documents.push_back(
+        {.prompt = {passage.front()}, .completion = {std::next(passage.begin()), passage.end()}});
+  }
+  return documents;
+}
+
+std::vector<BankEvaluation::Document> BankEvaluation::WithIds(std::vector<ScoredDocument> texts) {
+  std::vector<Document> documents;
+  for (ScoredDocument& text : texts) {
+    const Digest id = IdOfText(text);
+    documents.push_back({.id = id, .text = std::move(text)});
+  }
+  // No document counts twice.
+  std::ranges::sort(documents, {}, &Document::id);
+  const auto repeated = std::ranges::unique(documents, {}, &Document::id);
+  documents.erase(repeated.begin(), repeated.end());
+  return documents;
+}
+
+void BankEvaluation::SetTexts(std::vector<ScoredDocument> lessons,
+                              std::vector<ScoredDocument> general) {
+  lessons_ = WithIds(std::move(lessons));
+  general_ = WithIds(std::move(general));
+  std::set<Digest> known;
+  for (const auto* documents : {&lessons_, &general_}) {
+    for (const Document& document : *documents) {
+      known.insert(document.id);
+    }
+  }
+  for (auto& [bank, parts] : scored_) {
+    std::erase_if(parts, [&known](const auto& part) { return !known.contains(part.first); });
+  }
+  std::erase_if(scored_, [](const auto& bank) { return bank.second.empty(); });
+}
+
+void BankEvaluation::DropTexts() {
+  lessons_.clear();
+  general_.clear();
+}
+
+Digest BankEvaluation::KeyOf(size_t bank, std::span<const float> values) const {
+  ByteWriter bytes;
+  bytes.Write(static_cast<uint64_t>(bank));
+  bytes.WriteBytes({reinterpret_cast<const uint8_t*>(values.data()), values.size_bytes()});
+  return Sha256(bytes.str());
+}
+
+bool BankEvaluation::Remembers(const BankedValues& candidate) const {
+  for (size_t bank = 0; bank < candidate.size(); ++bank) {
+    if (AreZero(candidate[bank])) {
+      continue;  // served anyhow where nothing is
+    }
+    const auto found = scored_.find(KeyOf(bank, candidate[bank]));
+    if (found == scored_.end() || !std::ranges::all_of(lessons_, [&](const Document& document) {
+          return found->second.contains(document.id);
+        })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::StatusOr<BankEvaluation::Part> BankEvaluation::ScoreOne(const LearningServices& services,
+                                                              size_t bank, const AdapterMix* mix,
+                                                              const Document& document) const {
+  std::vector<TokenId> tokens = document.text.prompt;
+  tokens.insert(tokens.end(), document.text.completion.begin(), document.text.completion.end());
+  const ScoredText text{.tokens = tokens, .first = document.text.prompt.size()};
+  uint64_t seed = 0;
+  std::memcpy(&seed, document.id.data(), sizeof(seed));
+  Part part;
+  std::vector<double> nats;
+  for (const Corruption& corruption : DrawCorruptions(SpansOf(text, 0), kJudgingDraws, seed)) {
+    const double share =
+        static_cast<double>(corruption.masked.size()) / static_cast<double>(corruption.length);
+    if (BankAt(layout_.boundaries, static_cast<float>(share)) != bank) {
+      continue;
+    }
+    RETURN_IF_ERROR(YieldBetweenPieces(services));
+    nats.assign(corruption.masked.size(), 0.0);
+    RETURN_IF_ERROR(ScoreMasked(*services.transformer, text, corruption, 0, mix, nats));
+    part.nats += WeightedNats(corruption, nats) / kJudgingDraws;
+    ++part.draws;
+  }
+  return part;
+}
+
+absl::StatusOr<BankEvaluation::Parts> BankEvaluation::Score(const LearningServices& services,
+                                                            size_t bank,
+                                                            const std::vector<float>& values,
+                                                            std::span<const Document> documents) {
+  if (scored_.size() >= limits::kMaxRememberedBanks) {
+    scored_.clear();
+  }
+  AdapterMix mix;
+  if (!AreZero(values)) {
+    ASSIGN_OR_RETURN(std::shared_ptr<const Adapter> adapter,
+                     AdapterFromCore(*layout_.frame, values, "judged", 1, 1.0F));
+    mix.parts.push_back({.adapter = std::move(adapter)});
+  }
+  std::map<Digest, Part>& known = scored_[KeyOf(bank, values)];
+  Parts parts;
+  for (const Document& document : documents) {
+    auto found = known.find(document.id);
+    if (found == known.end()) {
+      ASSIGN_OR_RETURN(const Part part,
+                       ScoreOne(services, bank, mix.empty() ? nullptr : &mix, document));
+      found = known.emplace(document.id, part).first;
+    }
+    parts.push_back(found->second);
+  }
+  return parts;
+}
+
+absl::StatusOr<BankScore> BankEvaluation::Gain(const LearningServices& services, size_t bank,
+                                               const std::vector<float>& served,
+                                               const std::vector<float>& candidate) {
+  BankScore score;
+  if (served == candidate) {
+    return score;
+  }
+  ASSIGN_OR_RETURN(const Parts before, Score(services, bank, served, lessons_));
+  ASSIGN_OR_RETURN(const Parts after, Score(services, bank, candidate, lessons_));
+  std::vector<double> gains;
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (before[i].draws > 0) {
+      gains.push_back(before[i].nats - after[i].nats);
+    }
+  }
+  score.documents = gains.size();
+  if (gains.empty()) {
+    return score;
+  }
+  const auto count = static_cast<double>(gains.size());
+  for (const double gain : gains) {
+    score.gain += gain / count;
+  }
+  double squares = 0;
+  for (const double gain : gains) {
+    squares += (gain - score.gain) * (gain - score.gain);
+  }
+  score.standard_error = gains.size() < 2 ? 0 : std::sqrt(squares / (count - 1) / count);
+  return score;
+}
+
+absl::StatusOr<ShadowScore> BankEvaluation::CompareOnLessons(const LearningServices& services,
+                                                             const BankedValues& served,
+                                                             const BankedValues& candidate) {
+  ShadowScore score;
+  for (size_t bank = 0; bank < candidate.size(); ++bank) {
+    ASSIGN_OR_RETURN(score.banks.emplace_back(),
+                     Gain(services, bank, served[bank], candidate[bank]));
+  }
+  return score;
+}
+
+absl::StatusOr<ShadowScore> BankEvaluation::Compare(const LearningServices& services,
+                                                    const BankedValues& served,
+                                                    const BankedValues& candidate) {
+  ASSIGN_OR_RETURN(ShadowScore score, CompareOnLessons(services, served, candidate));
+  double frozen_nats = 0;
+  double nats = 0;
+  for (size_t bank = 0; bank < candidate.size(); ++bank) {
+    const std::vector<float> zeros(candidate[bank].size());
+    ASSIGN_OR_RETURN(const Parts frozen, Score(services, bank, zeros, general_));
+    ASSIGN_OR_RETURN(const Parts with, Score(services, bank, candidate[bank], general_));
+    score.banks[bank].general_loss = LossOf(SumOfNats(frozen), SumOfNats(with));
+    frozen_nats += SumOfNats(frozen);
+    nats += SumOfNats(with);
+  }
+  score.general_loss = LossOf(frozen_nats, nats);
+  return score;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/dp_centroids.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/bank.h"
+#include "node/log/log.h"
+#include "privacy/dp/zcdp.h"
+#include "privacy/limits.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint8_t kCentroidUse = consent_purposes::kTraining | consent_purposes::kSharing;
+constexpr std::string_view kNoisedTask = "noised centroid";
+// Nothing is said of how good the lessons are. Peers take no pattern below 0.25 by default.
+constexpr float kNoisedQuality = 0.5F;
+constexpr int64_t kTryMillis = 3'600'000;
+constexpr uint64_t kMostDoublings = 20;
+
+absl::Status Off() {
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+               "noised centroids of patterns stay here: privacy.centroids is off");
+}
+
+}  // namespace
+
+SharedPattern NoisedPatternOf(const dp::NoisedCentroid& centroid, const NodeId& self,
+                              uint32_t examples, int64_t created_ms) {
+  SharedPattern pattern{.bank = static_cast<uint32_t>(BankOf(1)),
+                        .task = std::string(kNoisedTask),
+                        .quality = kNoisedQuality,
+                        .examples = examples,
+                        .created_ms = created_ms,
+                        .centroid = centroid.direction};
+  // Of the release and the cell. A name that came again would stay away from peers where the one
+  // before has ended: they take an id that is gone for one that somebody removed.
+  const auto cell = static_cast<uint8_t>(centroid.cell);
+  const std::string moment = ByteWriter().Write(created_ms).Take();
+  const Digest name = Sha256({AsBytes(kNoisedTask), self, AsBytes(moment), {&cell, 1}});
+  std::copy_n(name.begin(), pattern.id.size(), pattern.id.begin());
+  return pattern;
+}
+
+bool IsNoised(const SharedPattern& pattern) {
+  return pattern.task == kNoisedTask && pattern.cores.empty();
+}
+
+DpCentroids::DpCentroids(DpCentroidsOptions options) : options_(std::move(options)) {
+  const absl::StatusOr<double> rho = dp::RhoWithin(options_.epsilon, options_.delta);
+  usable_ = rho.status();
+  if (rho.ok()) {
+    const auto terms =
+        dp::MakeCentroidTerms(1 / std::sqrt(2 * *rho), options_.dimension, options_.examples);
+    usable_ = terms.status();
+    terms_ = terms.value_or(dp::CentroidTerms());
+  }
+  if (usable_.ok()) {
+    const absl::StatusOr<LedgerCharge> charge = ChargeOf(Terms());
+    usable_ = charge.status();
+    charge_ = charge.value_or(LedgerCharge());
+  }
+  if (options_.ledger != nullptr && usable_.ok()) {
+    ReadLedger();
+  }
+}
+
+std::unique_ptr<DpCentroids> DpCentroids::Create(DpCentroidsOptions options) {
+  return std::unique_ptr<DpCentroids>(new DpCentroids(std::move(options)));
+}
+
+CentroidReleaseTerms DpCentroids::Terms() const {
+  return {.scope = options_.scope,
+          .centroids = terms_,
+          .delta = options_.delta,
+          .space = options_.space};
+}
+
+// Whatever was charged for the unit, also for another model, was of the same lessons.
+void DpCentroids::ReadLedger() {
+  uint64_t releases = 0;
+  int64_t last_ms = 0;
+  const absl::Status read = options_.ledger->ForEach([&](const LedgerEntry& entry) {
+    if (entry.kind == LedgerKind::kReserve && entry.charge &&
+        entry.charge->unit == PrivacyUnit::kExample) {
+      ++releases;
+      last_ms = std::max(last_ms, entry.wall_ms);
+    }
+    return true;
+  });
+  if (!read.ok()) {
+    usable_ = read;
+  }
+  const MutexLock lock(mutex_);
+  releases_ = releases;
+  last_ms_ = last_ms;
+}
+
+int64_t DpCentroids::NextMillis() const {
+  if (releases_ == 0) {
+    return 0;
+  }
+  const auto interval =
+      std::chrono::duration_cast<std::chrono::milliseconds>(options_.interval).count();
+  return last_ms_ + (interval << std::min(releases_ - 1, kMostDoublings));
+}
+
+bool DpCentroids::Due() const {
+  const int64_t now_ms = options_.clock->WallMillis();
+  const MutexLock lock(mutex_);
+  const bool tried = tried_ms_ != 0 && now_ms >= tried_ms_ && now_ms - tried_ms_ < kTryMillis;
+  return options_.enabled && !tried && now_ms >= NextMillis();
+}
+
+uint64_t DpCentroids::SpentUnits() const {
+  return options_.ledger == nullptr
+             ? 0
+             : SaturatingAdd(options_.ledger->totals(PrivacyUnit::kExample).rho_q32,
+                             options_.ledger->totals(PrivacyUnit::kNode).rho_q32);
+}
+
+absl::Status DpCentroids::Check() const {
+  if (!options_.enabled) {
+    return Off();
+  }
+  RETURN_IF_ERROR(options_.policy.Require(options_.scope, kCentroidUse, ConsentTier::kDp));
+  if (options_.ledger == nullptr) {
+    return options_.unavailable;
+  }
+  if (!usable_.ok()) {
+    return Annotate(usable_, "no noise suits privacy.centroid_epsilon and centroid_examples");
+  }
+  RETURN_IF_ERROR(dp::RequireCentroidSnr(terms_));
+  return CheckBudget({&options_.budget, 1}, PrivacyUnit::kExample, SpentUnits(), charge_.rho_q32);
+}
+
+absl::StatusOr<CentroidLessons> DpCentroids::NextLessons() const {
+  return options_.lessons(options_.clock->WallMillis());
+}
+
+absl::StatusOr<NoisedPatterns> DpCentroids::Pay(const ConsentRegister& consents) {
+  RETURN_IF_ERROR(Check());
+  ASSIGN_OR_RETURN(CentroidLessons lessons, NextLessons());
+  const std::vector<std::span<const float>> views(lessons.embeddings.begin(),
+                                                  lessons.embeddings.end());
+  const int64_t now_ms = options_.clock->WallMillis();
+  const ReleaseGuards guards{.policy = options_.policy,
+                             .consents = consents,
+                             .node_tier = ConsentTier::kDp,
+                             .ledger = *options_.ledger,
+                             .random = options_.random,
+                             .now_ms = now_ms};
+  const uint64_t before = options_.ledger->totals(PrivacyUnit::kExample).reservations;
+  const absl::StatusOr<PreparedCentroids> prepared = PrepareCentroids(
+      Terms(), guards, {.embeddings = views, .contributors = lessons.contributors});
+  if (options_.ledger->totals(PrivacyUnit::kExample).reservations != before) {
+    const MutexLock lock(mutex_);  // also of a release that failed behind its charge
+    ++releases_;
+    last_ms_ = now_ms;
+  }
+  RETURN_IF_ERROR(prepared.status());
+  // From here on peers may have it.
+  if (absl::Status noted = options_.ledger->Release(prepared->reservation); !noted.ok()) {
+    LogWarning("release {} is charged but not noted as sent: {}", prepared->reservation,
+               MessageOf(noted));
+  }
+  NoisedPatterns noised{.contributors = std::move(lessons.contributors)};
+  for (const dp::NoisedCentroid& centroid : prepared->centroids) {
+    noised.patterns.push_back(NoisedPatternOf(centroid, options_.self, options_.examples, now_ms));
+  }
+  return noised;
+}
+
+absl::StatusOr<NoisedPatterns> DpCentroids::Release(const ConsentRegister& consents) {
+  absl::StatusOr<NoisedPatterns> noised = Pay(consents);
+  {
+    const MutexLock lock(mutex_);
+    tried_ms_ = options_.clock->WallMillis();
+    if (!noised.ok() && ReasonOf(refusal_) != ReasonOf(noised.status())) {
+      LogWarning("no noised centroids are released: {} [{}]", MessageOf(noised.status()),
+                 ReasonOf(noised.status()));
+    }
+    refusal_ = noised.status();
+  }
+  if (noised.ok()) {
+    const DpCentroidsView view = View();
+    LogInfo(
+        "{} noised centroid(s) are released: epsilon {:.3f} at delta {:.1e} of each lesson; {:.3f} "
+        "of {:.3f} spent, with noised updates",
+        noised->patterns.size(), view.epsilon, view.delta, view.spent_epsilon, view.budget_epsilon);
+  }
+  return noised;
+}
+
+DpCentroidsView DpCentroids::View() const {
+  DpCentroidsView view{.enabled = options_.enabled,
+                       .delta = options_.delta,
+                       .examples = options_.examples,
+                       .most = limits::kCentroidCells,
+                       .budget_epsilon = options_.budget.epsilon};
+  if (usable_.ok()) {
+    view.epsilon = charge_.epsilon;
+    view.noise_multiplier = charge_.sigma;
+    view.snr = dp::SnrOf(terms_);
+    const SharedPattern any = NoisedPatternOf({.direction = std::vector<float>(options_.dimension)},
+                                              options_.self, options_.examples, 1);
+    view.payload_bytes = EncodeSharedPattern(any).size();
+  }
+  view.spent_epsilon = EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
+  const MutexLock lock(mutex_);
+  view.releases = releases_;
+  view.last_ms = last_ms_;
+  view.next_ms = NextMillis();
+  view.refusal = refusal_;
+  return view;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,350 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/dp_release.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/log/log.h"
+#include "node/sharing/shared_items.h"
+#include "privacy/dp/zcdp.h"
+#include "privacy/limits.h"
+#include "privacy/release/release_payload.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint8_t kReleasedUse = consent_purposes::kTraining | consent_purposes::kSharing;
+
+// What the ledger was charged for before; centroids have a unit of their own.
+struct Charged {
+  int64_t last_ms = 0;  // when it was last, for an update or a share
+  bool sums = false;    // for a share
+};
+
+Charged ChargedIn(const PrivacyLedgerStore& ledger) {
+  Charged charged;
+  const absl::Status read = ledger.ForEach([&charged](const LedgerEntry& entry) {
+    if (entry.kind == LedgerKind::kReserve && entry.charge &&
+        entry.charge->unit == PrivacyUnit::kNode) {
+      charged.last_ms = std::max(charged.last_ms, entry.wall_ms);
+      charged.sums |= entry.charge->mechanism == PrivacyMechanism::kDistributedGaussian;
+    }
+    return true;
+  });
+  if (!read.ok()) {
+    LogWarning("when the last release was is not known: {}", MessageOf(read));
+  }
+  return charged;
+}
+
+// The released values by bank, which a release holds one after the other.
+BankedValues ValuesOf(const ReleasePayload& payload, const UpdateLayout& layout) {
+  BankedValues banks;
+  for (size_t begin = 0; begin < payload.units.size(); begin += layout.values_per_bank()) {
+    std::vector<float>& values = banks.emplace_back();
+    for (const int32_t unit : std::span(payload.units).subspan(begin, layout.values_per_bank())) {
+      values.push_back(std::ldexp(static_cast<float>(unit), payload.exponent));
+    }
+  }
+  return banks;
+}
+
+}  // namespace
+
+std::vector<std::span<float>> BanksOf(AdapterUpdate& update) {
+  std::vector<std::span<float>> banks;
+  banks.reserve(update.banks.size());
+  for (BankValues& bank : update.banks) {
+    banks.emplace_back(bank.values);
+  }
+  return banks;
+}
+
+absl::StatusOr<dp::NoiseGrid> GridWithin(double epsilon, double delta, double clip_norm,
+                                         size_t values) {
+  ASSIGN_OR_RETURN(const double rho, dp::RhoWithin(epsilon, delta));
+  return dp::MakeNoiseGrid(clip_norm, 1 / std::sqrt(2 * rho), values);
+}
+
+DpRelease::DpRelease(DpReleaseOptions options) : options_(std::move(options)) {
+  const absl::StatusOr<dp::NoiseGrid> grid =
+      GridWithin(options_.epsilon, options_.delta, options_.clip_norm, options_.layout.values());
+  usable_ = grid.status();
+  if (grid.ok()) {
+    grid_ = *grid;
+    const auto cost = dp::FixedPointRho(dp::GaussianRho(grid_.NoiseMultiplier()));
+    usable_.Update(cost.status());
+    cost_ = cost.value_or(0);
+  }
+  if (options_.ledger != nullptr) {
+    const Charged charged = ChargedIn(*options_.ledger);
+    last_ms_ = charged.last_ms;
+    sums_ = charged.sums;
+  }
+}
+
+std::unique_ptr<DpRelease> DpRelease::Create(DpReleaseOptions options) {
+  return std::unique_ptr<DpRelease>(new DpRelease(std::move(options)));
+}
+
+ReleaseTerms DpRelease::Terms() const {
+  return {.scope = options_.scope,
+          .unit = PrivacyUnit::kNode,
+          .layout = {.model_hash = options_.layout.model_hash,
+                     .frame_id = options_.layout.frame->id,
+                     .bank_values = std::vector<uint32_t>(
+                         options_.layout.banks(),
+                         static_cast<uint32_t>(options_.layout.values_per_bank())),
+                     .grid = grid_},
+          .delta = options_.delta,
+          .contributors = static_cast<double>(contributors()),
+          .signal = options_.signal};
+}
+
+absl::Status DpRelease::CheckTier(ConsentTier tier) const {
+  if (tier == ConsentTier::kPrivate) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(options_.policy.Require(options_.scope, kReleasedUse, tier));
+  if (tier == ConsentTier::kPublic) {
+    return absl::OkStatus();
+  }
+  if (options_.ledger == nullptr) {
+    return options_.unavailable;
+  }
+  return usable_.ok() ? absl::OkStatus()
+                      : Annotate(usable_,
+                                 "no noise suits privacy.clip_norm, "
+                                 "privacy.release_epsilon and federation.core_rank");
+}
+
+bool DpRelease::Due() {
+  const int64_t now_ms = options_.clock->WallMillis();
+  const auto interval_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(options_.interval).count();
+  const MutexLock lock(mutex_);
+  if (last_ms_ == 0) {
+    return true;
+  }
+  last_ms_ = std::min(last_ms_, now_ms);
+  return now_ms - last_ms_ >= interval_ms;
+}
+
+uint64_t DpRelease::SpentUnits() const {
+  return options_.ledger == nullptr ? 0 : options_.ledger->totals(PrivacyUnit::kNode).rho_q32;
+}
+
+void DpRelease::SetContributors(size_t contributors) {
+  const MutexLock lock(mutex_);
+  contributors_ = std::max<size_t>(contributors, 1);
+}
+
+size_t DpRelease::contributors() const {
+  const MutexLock lock(mutex_);
+  return contributors_;
+}
+
+dp::SnrQuestion DpRelease::Question() const {
+  return {.noise_multiplier = grid_.NoiseMultiplier(),
+          .dimension = options_.layout.values(),
+          .contributors = static_cast<double>(contributors()),
+          .signal = options_.signal};
+}
+
+double DpRelease::EpsilonThat(const std::function<bool(const dp::NoiseGrid&)>& suffices) const {
+  // Noise is a whole number of units: between two of them more epsilon changes nothing.
+  dp::NoiseGrid grid = grid_;
+  uint32_t enough = 0;
+  for (uint32_t too_much = grid_.sigma_units; enough + 1 < too_much;) {
+    grid.sigma_units = enough + (too_much - enough) / 2;
+    (suffices(grid) ? enough : too_much) = grid.sigma_units;
+  }
+  if (enough == 0) {
+    return 0;
+  }
+  grid.sigma_units = enough;
+  const double least =
+      dp::EpsilonOfRho(dp::GaussianRho(grid.NoiseMultiplier()), options_.delta).value_or(0);
+  // What is computed back from it may miss the unit by a rounding error.
+  constexpr double kStep = 1.0001;
+  constexpr int kSteps = 100;  // together one in a hundred
+  double epsilon = least;
+  for (int step = 0; step < kSteps; ++step, epsilon *= kStep) {
+    const absl::StatusOr<dp::NoiseGrid> given =
+        GridWithin(epsilon, options_.delta, options_.clip_norm, options_.layout.values());
+    if (given.ok() && given->sigma_units <= enough) {
+      return epsilon;
+    }
+  }
+  return 0;
+}
+
+void DpRelease::WriteNeeds(const dp::SnrQuestion& question,
+                           const std::function<bool(const dp::NoiseGrid&)>& suffices,
+                           DpReleaseView* view) const {
+  const absl::StatusOr<dp::SnrNeeds> needs = dp::NeedsOfSnr(question);
+  if (view->snr >= limits::kMinReleaseSnr || !needs.ok()) {
+    return;
+  }
+  view->needed_epsilon = EpsilonThat(suffices);
+  view->needed_contributors = std::ceil(needs->contributors);
+  view->needed_values = needs->dimension;
+}
+
+absl::Status DpRelease::Check() const {
+  RETURN_IF_ERROR(CheckTier(ConsentTier::kDp));
+  RETURN_IF_ERROR(dp::RequireSnr(Question()));
+  return CheckBudget({&options_.budget, 1}, PrivacyUnit::kNode, SpentUnits(), cost_);
+}
+
+ReleaseGuards DpRelease::Guards(ConsentTier tier, const ConsentRegister& consents) const {
+  return {.policy = options_.policy,
+          .consents = consents,
+          .node_tier = tier,
+          .ledger = *options_.ledger,
+          .random = options_.random,
+          .now_ms = options_.clock->WallMillis()};
+}
+
+absl::StatusOr<PreparedRelease> DpRelease::Prepare(AdapterUpdate* update,
+                                                   std::span<const Contributor> whose,
+                                                   const ConsentRegister& consents) {
+  RETURN_IF_ERROR(Check());
+  const std::vector<std::span<float>> banks = BanksOf(*update);
+  return PrepareRelease(Terms(), Guards(ConsentTier::kDp, consents),
+                        {.banks = banks, .contributors = whose});
+}
+
+absl::StatusOr<AdapterUpdate> DpRelease::Release(AdapterUpdate update,
+                                                 std::span<const Contributor> whose,
+                                                 const ConsentRegister& consents) {
+  const uint64_t before = SpentUnits();
+  const absl::StatusOr<PreparedRelease> prepared = Prepare(&update, whose, consents);
+  NoteTry(before, prepared.status(), /*share=*/false);
+  RETURN_IF_ERROR(prepared.status());
+  ASSIGN_OR_RETURN(const ReleasePayload payload, ReleasePayload::Parse(AsBytes(prepared->bytes)));
+  NoteSent(prepared->reservation);
+  const DpReleaseView view = View(ConsentTier::kDp);
+  LogInfo(
+      "an update of {} values is released: epsilon {:.3f} at delta {:.1e} (node level), predicted "
+      "SNR {:.2f} over {} node(s); epsilon {:.3f} of {:.3f} spent",
+      payload.units.size(), prepared->forecast.charge.epsilon, options_.delta,
+      prepared->forecast.snr, view.contributors, view.spent_epsilon, view.budget_epsilon);
+  return UpdateOfBanks(options_.layout, ValuesOf(payload, options_.layout), /*examples=*/0);
+}
+
+void DpRelease::NoteTry(uint64_t spent, const absl::Status& status, bool share) {
+  if (SpentUnits() != spent) {  // also of a release that failed behind its charge
+    const MutexLock lock(mutex_);
+    last_ms_ = std::max<int64_t>(options_.clock->WallMillis(), 1);
+    sums_ |= share;
+    tried_ = true;
+    refusal_ = absl::OkStatus();
+  }
+  if (!status.ok()) {
+    Refuse(status);
+  }
+}
+
+void DpRelease::NoteSent(uint64_t reservation) {
+  if (const absl::Status noted = options_.ledger->Release(reservation); !noted.ok()) {
+    LogWarning("release {} is charged but not noted as sent: {}", reservation, MessageOf(noted));
+  }
+}
+
+void DpRelease::Refuse(const absl::Status& status) {
+  const MutexLock lock(mutex_);
+  if (!status.ok() && ReasonOf(refusal_) != ReasonOf(status)) {
+    ++refused_;
+    LogWarning("no update is released, the node goes on to serve and receive: {} [{}]",
+               MessageOf(status), ReasonOf(status));
+  }
+  refusal_ = status;
+  tried_ = true;
+}
+
+void DpRelease::SetTier(ConsentTier tier) {
+  const MutexLock lock(mutex_);
+  if (std::exchange(tier_, tier) != tier) {
+    refusal_ = absl::OkStatus();
+    tried_ = false;
+  }
+}
+
+absl::Status DpRelease::RefusalNow(ConsentTier tier) const {
+  switch (tier) {
+    case ConsentTier::kDp:
+      return Check();
+    case ConsentTier::kMasked:
+      return CheckMasked(MembersOfSum());
+    default:
+      return options_.ledger == nullptr ? options_.unavailable : absl::OkStatus();
+  }
+}
+
+DpReleaseView DpRelease::View() const {
+  ConsentTier tier;
+  {
+    const MutexLock lock(mutex_);
+    tier = tier_;
+  }
+  return View(tier);
+}
+
+DpReleaseView DpRelease::View(ConsentTier tier) const {
+  DpReleaseView view{.scope = options_.scope,
+                     .clip_norm = options_.clip_norm,
+                     .delta = options_.delta,
+                     .values = options_.layout.values(),
+                     .contributors = contributors(),
+                     .budget_epsilon = options_.budget.epsilon};
+  if (usable_.ok() && tier == ConsentTier::kMasked) {
+    WriteMasked(&view);
+  } else if (usable_.ok()) {
+    view.noise_multiplier = grid_.NoiseMultiplier();
+    view.epsilon = EpsilonOfUnits(cost_, options_.delta).value_or(0);
+    view.snr = dp::PredictSnr(Question()).value_or(0);
+    const auto suffices = [question = Question()](const dp::NoiseGrid& grid) mutable {
+      question.noise_multiplier = grid.NoiseMultiplier();
+      return dp::RequireSnr(question).ok();
+    };
+    WriteNeeds(Question(), suffices, &view);
+  }
+  view.spent_epsilon = EpsilonOfUnits(SpentUnits(), options_.delta).value_or(0);
+  if (options_.ledger != nullptr) {
+    view.releases = options_.ledger->totals(PrivacyUnit::kNode).reservations;
+  } else {
+    view.unknown = options_.unavailable;
+  }
+  const absl::Status refusal_now = RefusalNow(tier);
+  const MutexLock lock(mutex_);
+  view.sums = sums_;
+  view.refused = refused_;
+  view.last_ms = last_ms_;
+  view.next_ms =
+      last_ms_ == 0
+          ? 0
+          : last_ms_ +
+                std::chrono::duration_cast<std::chrono::milliseconds>(options_.interval).count();
+  view.refusal = tried_ ? refusal_ : refusal_now;
+  return view;
+}
+
+DpRelease::Layout DpRelease::LayoutOfPayload() const {
+  const UpdateLayout& layout = options_.layout;
+  const BankedValues zeros(layout.banks(), std::vector<float>(layout.values_per_bank()));
+  const std::string bytes = EncodeAdapterUpdate(UpdateOfBanks(layout, zeros, /*examples=*/0));
+  const size_t value_bytes =
+      layout.values() * sizeof(float) + (layout.banks() - 1) * sizeof(uint32_t);
+  return {.head = bytes.substr(0, bytes.size() - value_bytes), .value_bytes = value_bytes};
+}
+
+}  // namespace ruvd

@@ -1,0 +1,331 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/federated_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/status.h"
+#include "federation/daf/bank_alignment.h"
+#include "node/limits.h"
+#include "node/log/log.h"
+#include "node/sharing/shared_items.h"
+
+namespace ruvd {
+namespace {
+
+// A move that is no more than what sums round to is none: it would be evaluated for ever.
+constexpr double kRounding = 1e-6;
+
+// From one bank to another, zeros where it is rounding.
+std::vector<float> MoveFrom(const std::vector<float>& from, const std::vector<float>& to) {
+  std::vector<float> move(to.size());
+  double squares = 0;
+  double moved = 0;
+  for (size_t i = 0; i < to.size(); ++i) {
+    move[i] = to[i] - from[i];
+    squares += double{to[i]} * to[i];
+    moved += double{move[i]} * move[i];
+  }
+  if (std::sqrt(moved) <= kRounding * std::sqrt(squares)) {
+    std::ranges::fill(move, 0.0F);
+  }
+  return move;
+}
+
+void LogBanks(const FederatedOutcome& round) {
+  for (size_t bank = 0; bank < round.banks.size(); ++bank) {
+    const BankOutcome& outcome = round.banks[bank];
+    if (outcome.verdict == BankVerdict::kUnchanged) {
+      continue;
+    }
+    Log(outcome.verdict == BankVerdict::kCommitted ? LogLevel::kInfo : LogLevel::kWarning,
+        "round {}: bank {} of the federated adapter, of {} update(s), is {}: lessons gain {:.4f} "
+        "nats per token (error {:.4f}, {} of them), general text loses {:.2f} %",
+        round.round, bank, outcome.contributors, BankVerdictName(outcome.verdict),
+        outcome.score.gain, outcome.score.standard_error, outcome.score.documents,
+        100 * outcome.score.general_loss);
+  }
+}
+
+// A saved adapter of other banks or another optimiser, brought to those of the layout; its
+// optimisers begin anew.
+GlobalAdapterState AlignedTo(const UpdateLayout& layout, const SavedGlobalAdapter& saved,
+                             const GlobalAdapterState& fresh) {
+  AdapterUpdate update{.boundaries = saved.boundaries, .modules = {}, .banks = {}};
+  for (const std::vector<float>& values : saved.state.values) {
+    update.banks.push_back({.bank = static_cast<uint32_t>(update.banks.size()), .values = values});
+  }
+  GlobalAdapterState state{
+      .values = {}, .round = saved.state.round, .optimizers = fresh.optimizers};
+  for (AlignedBank& bank : AlignBanks(update, layout.boundaries)) {
+    state.values.push_back(std::move(bank.values));
+  }
+  return state;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FederatedModel>> FederatedModel::Open(
+    FederatedModelOptions options) {
+  ASSIGN_OR_RETURN(GlobalAdapter global,
+                   GlobalAdapter::Create(options.layout.banks(), options.layout.values_per_bank(),
+                                         options.outer));
+  RETURN_IF_ERROR(CheckStrategy(options.strategy));
+  std::unique_ptr<FederatedModel> model(new FederatedModel(std::move(options), std::move(global)));
+  const FederatedModelOptions& own = model->options_;
+  if (own.key) {
+    auto saved = ReadGlobalAdapter(own.path, *own.key);
+    absl::Status status = saved.status();
+    if (saved.ok() && saved->has_value()) {
+      status = model->Restore(**std::move(saved));
+    }
+    if (!status.ok()) {
+      LogWarning("the global adapter begins anew: {} [{}]", MessageOf(status), ReasonOf(status));
+    }
+  }
+  model->RestoreReputations();
+  return model;
+}
+
+void FederatedModel::RestoreReputations() {
+  const auto known = options_.reputations.Load();
+  absl::StatusOr<ReputationTable> table =
+      known.ok() ? ReputationTable::Restore(*known, global_.round()) : known.status();
+  if (table.ok()) {
+    reputation_ = *std::move(table);
+  } else {
+    LogWarning("peers begin without a reputation: {} [{}]", MessageOf(table.status()),
+               ReasonOf(table.status()));
+  }
+}
+
+void FederatedModel::KeepReputations() const {
+  const absl::Status kept = options_.reputations.Keep(reputation_.All(global_.round()));
+  if (!kept.ok()) {
+    LogWarning("the reputations of peers would not outlive a restart: {} [{}]", MessageOf(kept),
+               ReasonOf(kept));
+  }
+}
+
+absl::Status FederatedModel::Restore(SavedGlobalAdapter saved) {
+  const UpdateLayout& layout = options_.layout;
+  if (saved.model_hash != layout.model_hash || saved.frame_id != layout.frame->id ||
+      saved.state.values.front().size() != layout.values_per_bank()) {
+    LogInfo("the saved global adapter is of another model or frame, it begins anew");
+    return absl::OkStatus();
+  }
+  const bool same = saved.boundaries == layout.boundaries &&
+                    GlobalAdapter::Restore(saved.state, options_.outer).ok();
+  GlobalAdapterState state =
+      same ? std::move(saved.state) : AlignedTo(layout, saved, global_.State());
+  ASSIGN_OR_RETURN(global_, GlobalAdapter::Restore(std::move(state), options_.outer));
+  {
+    const MutexLock lock(mutex_);
+    contributors_ = std::move(saved.contributors);
+  }
+  return saved.served > 0 ? Serve(saved.served) : absl::OkStatus();
+}
+
+absl::Status FederatedModel::Forget() {
+  ASSIGN_OR_RETURN(const GlobalAdapter fresh,
+                   GlobalAdapter::Create(options_.layout.banks(), options_.layout.values_per_bank(),
+                                         options_.outer));
+  GlobalAdapterState state = fresh.State();
+  state.round = global_.round();  // verdicts on peers fade with the rounds
+  ASSIGN_OR_RETURN(global_, GlobalAdapter::Restore(std::move(state), options_.outer));
+  {
+    const MutexLock lock(mutex_);
+    adapter_ = nullptr;
+    contributors_.clear();
+  }
+  {
+    const MutexLock lock(save_mutex_);
+    distrusted_ = false;
+  }
+  Save();
+  return absl::OkStatus();
+}
+
+bool FederatedModel::MayHold(const NodeId& origin) const {
+  const MutexLock lock(mutex_);
+  return contributors_.contains(origin) ||
+         contributors_.size() >= limits::kMaxRememberedContributors;
+}
+
+std::set<NodeId> FederatedModel::Contributors() const {
+  const MutexLock lock(mutex_);
+  return contributors_;
+}
+
+void FederatedModel::NoteContributors(const std::vector<PeerRecord>& peers,
+                                      const MaskedMeanList& sums) {
+  std::set<NodeId> had_part;
+  for (const PeerRecord& peer : peers) {
+    if (!peer.refused.ok() ||
+        std::ranges::none_of(peer.banks, [](const BankEffect& bank) { return bank.weight > 0; })) {
+      continue;
+    }
+    const auto sum =
+        std::ranges::find_if(sums, [&peer](const auto& mean) { return mean->name == peer.origin; });
+    if (sum == sums.end()) {
+      had_part.insert(peer.origin);
+    } else {
+      had_part.insert((*sum)->members.begin(), (*sum)->members.end());
+    }
+  }
+  const MutexLock lock(mutex_);
+  for (const NodeId& id : had_part) {
+    if (contributors_.size() < limits::kMaxRememberedContributors) {
+      contributors_.insert(id);
+    }
+  }
+}
+
+absl::Status FederatedModel::SetTexts(const LearningServices& services) {
+  ASSIGN_OR_RETURN(std::vector<ScoredDocument> judges, ChooseJudges(services, options_.min_rating));
+  evaluation_.SetTexts(std::move(judges), DocumentsOf(options_.general));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FederatedRound> FederatedModel::Combine(const LearningServices& services,
+                                                       std::vector<Item> newest,
+                                                       MaskedMeanList sums, bool* unfinished) {
+  FederatedRoundOptions round{.layout = options_.layout,
+                              .self = options_.self,
+                              .strategy = options_.strategy,
+                              .round = global_.round(),
+                              .measure = nullptr,
+                              .gate = options_.gate,
+                              .reputation = &reputation_,
+                              .sums = std::move(sums)};
+  const BankedValues frozen(options_.layout.banks(),
+                            std::vector<float>(options_.layout.values_per_bank()));
+  size_t measured = 0;
+  if (evaluation_.lessons() >= options_.gate.least_documents) {
+    round.measure = [&](const BankedValues& candidate) -> absl::StatusOr<ShadowScore> {
+      if (!evaluation_.Remembers(candidate) && ++measured > limits::kMaxMeasuredUpdates) {
+        *unfinished = true;
+        return ShadowScore{.banks = std::vector<BankScore>(candidate.size())};
+      }
+      return evaluation_.CompareOnLessons(services, frozen, candidate);
+    };
+  }
+  return CombineNewest(std::move(newest), round);
+}
+
+// The updates say what a bank should be, since all begin from the frozen model; what is new in
+// that is the difference to what it is.
+BankedValues FederatedModel::MoveTowards(const FederatedRound& round) const {
+  BankedValues move;
+  for (size_t bank = 0; bank < round.target.size(); ++bank) {
+    const std::vector<float>& now = global_.values()[bank];
+    move.push_back(round.contributors[bank] == 0 ? std::vector<float>(now.size())
+                                                 : MoveFrom(now, round.target[bank]));
+  }
+  return move;
+}
+
+absl::StatusOr<GateOutcome> FederatedModel::Step(const LearningServices& services,
+                                                 const FederatedRound& round) {
+  const auto evaluate = [&](const BankedValues& candidate) {
+    return evaluation_.Compare(services, global_.values(), candidate);
+  };
+  return global_.Apply(MoveTowards(round), {}, evaluate, options_.gate, round.contributors);
+}
+
+absl::StatusOr<FederatedOutcome> FederatedModel::RunRound(const LearningServices& services,
+                                                          std::vector<Item> newest,
+                                                          MaskedMeanList sums) {
+  RETURN_IF_ERROR(SetTexts(services));
+  FederatedOutcome outcome{.judges = evaluation_.lessons()};
+  absl::StatusOr<FederatedRound> round =
+      Combine(services, std::move(newest), sums, &outcome.unfinished);
+  absl::StatusOr<GateOutcome> gate = round.ok() ? Step(services, *round) : round.status();
+  evaluation_.DropTexts();
+  if (outcome.judges >= options_.gate.least_documents) {
+    KeepReputations();  // also where nothing comes of the round
+  }
+  RETURN_IF_ERROR(gate.status());
+  outcome.round = global_.round();
+  outcome.peers = std::move(round->peers);
+  outcome.general_loss = gate->score.general_loss;
+  for (size_t bank = 0; bank < gate->verdicts.size(); ++bank) {
+    outcome.changed |= gate->verdicts[bank] == BankVerdict::kCommitted;
+    outcome.banks.push_back({.verdict = gate->verdicts[bank],
+                             .contributors = round->contributors[bank],
+                             .score = gate->score.banks[bank]});
+  }
+  if (outcome.changed) {
+    NoteContributors(outcome.peers, sums);
+    RETURN_IF_ERROR(Serve(served_ + 1));
+    Save();
+    outcome.unfinished |= options_.outer.step < 1;
+  }
+  outcome.adapter = adapter();
+  return outcome;
+}
+
+absl::StatusOr<FederatedOutcome> FederatedModel::RunBeside(LearningThrottle* throttle,
+                                                           LearningServices services,
+                                                           std::vector<Item> newest,
+                                                           MaskedMeanList sums) {
+  std::optional<LearningThrottle::Working> working;
+  if (throttle != nullptr) {
+    services.between_slices = [throttle, cancelled = services.cancelled](uint64_t bytes) {
+      return throttle->Wait(LearningLoop::kBackground, bytes, cancelled);
+    };
+    working.emplace(*throttle);
+  }
+  auto outcome = RunRound(services, std::move(newest), std::move(sums));
+  if (throttle != nullptr) {
+    throttle->RoundEnded(LearningLoop::kBackground);
+  }
+  if (outcome.ok()) {
+    LogBanks(*outcome);
+  }
+  return outcome;
+}
+
+absl::Status FederatedModel::Serve(uint32_t version) {
+  ASSIGN_OR_RETURN(auto adapter, FederatedAdapter(global_.values(), options_.layout, version));
+  served_ = version;
+  const MutexLock lock(mutex_);
+  adapter_ = std::move(adapter);
+  return absl::OkStatus();
+}
+
+void FederatedModel::Distrust() {
+  const MutexLock lock(save_mutex_);
+  distrusted_ = true;
+  std::error_code error;
+  std::filesystem::remove(options_.path, error);
+  if (error) {
+    LogError("{} holds an update that was taken back and could not be removed: {}", options_.path,
+             error.message());
+  }
+}
+
+void FederatedModel::Save() const {
+  const MutexLock lock(save_mutex_);
+  if (!options_.key || distrusted_) {
+    return;
+  }
+  const absl::Status saved = WriteGlobalAdapter(options_.path, *options_.key,
+                                                {.model_hash = options_.layout.model_hash,
+                                                 .frame_id = options_.layout.frame->id,
+                                                 .boundaries = options_.layout.boundaries,
+                                                 .served = adapter() == nullptr ? 0 : served_,
+                                                 .contributors = Contributors(),
+                                                 .state = global_.State()});
+  if (!saved.ok()) {
+    LogWarning("the global adapter is served, and would not outlive a restart: {} [{}]",
+               MessageOf(saved), ReasonOf(saved));
+  }
+}
+
+}  // namespace ruvd

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/federated_round.h"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "federation/daf/robust_rules.h"
+#include "federation/daf/update_payload.h"
+#include "federation/limits.h"
+#include "federation/reasons.h"
+#include "node/limits.h"
+
+namespace ruvd {
+namespace {
+
+// A trimmed mean of fewer is a mean of clipped updates.
+constexpr size_t kLeastToOutvote = 3;
+
+void KeepNewest(std::vector<Item>* items, const NodeId& self, size_t most) {
+  if (items->size() <= most) {
+    return;
+  }
+  std::ranges::sort(*items, [&self](const Item& a, const Item& b) {
+    return std::tuple(a.origin != self, -a.created_ms, a.origin) <
+           std::tuple(b.origin != self, -b.created_ms, b.origin);
+  });
+  items->resize(most);
+}
+
+// Takes out what members of a sum say by themselves, and says so.
+void LeaveOutMembers(const MaskedMeanList& sums, const AdapterUpdateRules& rules,
+                     std::vector<Item>* items, std::vector<PeerRecord>* left_out) {
+  MaskedMeanList counted;  // one that is refused counts nobody
+  std::ranges::copy_if(sums, std::back_inserter(counted), [&rules](const auto& mean) {
+    return CheckAdapterUpdate(mean->update, rules).ok();
+  });
+  std::erase_if(*items, [&](const Item& item) {
+    const auto sum = std::ranges::find_if(counted, [&item](const auto& mean) {
+      return std::ranges::binary_search(mean->members, item.origin);
+    });
+    if (sum != counted.end()) {
+      left_out->push_back(
+          {.origin = item.origin,
+           .refused =
+               Error(absl::StatusCode::kAlreadyExists, reasons::kInMaskedSum,
+                     "it is part of the masked sum of round {}, which counts it", (*sum)->round),
+           .banks = {}});
+    }
+    return sum != counted.end();
+  });
+}
+
+// Without measurements nothing is known of quality.
+StrategyOptions StrategyOf(const FederatedRoundOptions& options) {
+  StrategyOptions strategy = options.strategy;
+  if (options.measure) {
+    return strategy;
+  }
+  if (strategy.strategy == Strategy::kQualityWeighted) {
+    strategy.strategy = Strategy::kTimestepAligned;
+  } else if (strategy.strategy == Strategy::kHybrid) {
+    strategy.quality_weight = 0;
+    if (strategy.timestep_weight + strategy.schedule_weight == 0) {
+      strategy.timestep_weight = 1;
+    }
+  }
+  return strategy;
+}
+
+}  // namespace
+
+absl::StatusOr<FederatedRound> CombineNewest(std::vector<Item> newest,
+                                             const FederatedRoundOptions& options) {
+  RUVD_CHECK(options.sums.size() <= limits::kMaxMaskedMeans);
+  FederatedRound round;
+  const AdapterUpdateRules rules = RulesOf(options.layout);
+  LeaveOutMembers(options.sums, rules, &newest, &round.peers);
+  KeepNewest(&newest, options.self, limits::kMaxContributions - options.sums.size());
+  std::vector<std::pair<NodeId, AdapterUpdate>> updates;
+  for (const Item& item : newest) {
+    absl::StatusOr<AdapterUpdate> update = ReadUpdate(AsBytes(*item.payload), rules);
+    if (update.ok()) {
+      updates.emplace_back(item.origin, *std::move(update));
+    } else {
+      round.peers.push_back({.origin = item.origin, .refused = update.status(), .banks = {}});
+    }
+  }
+  const BankedValues frozen(options.layout.banks(),
+                            std::vector<float>(options.layout.values_per_bank()));
+  DafRoundInput input{.self = options.self,
+                      .round = options.round,
+                      .from_frozen = true,
+                      .boundaries = options.layout.boundaries,
+                      .schedule = EvenSchedule(),
+                      .current = &frozen,
+                      .updates = {}};
+  for (const auto& [origin, update] : updates) {
+    input.updates.push_back({.origin = origin, .update = &update});
+  }
+  for (const auto& sum : options.sums) {
+    input.updates.push_back(
+        {.origin = sum->name, .update = &sum->update, .members = sum->members.size()});
+  }
+  const TrimmedMean clipped;
+  const AggregationRule* const rule = input.updates.size() < kLeastToOutvote ? &clipped : nullptr;
+  const DafRoundOptions daf{
+      .rules = rules, .strategy = StrategyOf(options), .rule = rule, .gate = options.gate};
+  ASSIGN_OR_RETURN(DafRoundResult result,
+                   AggregateRound(input, daf, options.measure, options.reputation));
+  round.target = std::move(result.delta);
+  round.contributors = std::move(result.contributors);
+  std::ranges::move(result.peers, std::back_inserter(round.peers));
+  std::ranges::sort(round.peers, {}, &PeerRecord::origin);
+  return round;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "federation/core/gossip_core.h"
+#include "privacy/identity/revocation_list.h"
+
+namespace ruvd {
+
+// Where a node keeps whom it does not trust: the cluster's revocation list, and proofs of members
+// that equivocated (GossipCore::Evidence).
+struct TrustStore {
+  std::function<absl::StatusOr<RevocationList>()> load_revocations;
+  std::function<absl::Status(const RevocationList&)> keep_revocations;
+  std::function<absl::StatusOr<std::vector<std::string>>()> load_evidence;
+  std::function<absl::Status(const std::vector<std::string>&)> keep_evidence;
+};
+
+// Brings that into a gossip core and keeps what it learns. What fails is logged. Not thread-safe.
+class KeptTrust {
+ public:
+  explicit KeptTrust(TrustStore store) : store_(std::move(store)) {}
+
+  // Right after the core was created. An error where the revocation list cannot be loaded: without
+  // it nobody may be linked. Evidence that cannot be is learned again from peers.
+  absl::StatusOr<Actions> Restore(GossipCore& core, Instant now) const;
+  void Keep(const RevocationList& list) const;
+  void KeepEvidence(const GossipCore& core) const;
+  // Says now and then that the newest list is too old for new links.
+  void SayIfStale(const GossipCore& core, Instant now);
+
+ private:
+  const TrustStore store_;
+  TimePoint next_check_{};
+};
+
+}  // namespace ruvd

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/left_items.h"
+
+#include <algorithm>
+#include <chrono>
+#include <variant>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/log/log.h"
+
+namespace ruvd {
+namespace {
+
+constexpr Duration kStoreEvery = std::chrono::minutes(1);
+
+bool HoldsLessons(const Item& item) {
+  return item.kind == ItemKind::kAdapterDelta || item.kind == ItemKind::kPattern;
+}
+
+}  // namespace
+
+absl::Status LeftItems::Load() {
+  ASSIGN_OR_RETURN(left_, store_.Left());
+  stored_ = left_;
+  before_ = left_.bytes_sent;
+  return absl::OkStatus();
+}
+
+void LeftItems::Note(ConsentTier tier, const Actions& actions) {
+  const bool leave = std::ranges::any_of(actions, [](const Action& action) {
+    const auto* const accepted = std::get_if<ItemAccepted>(&action);
+    return accepted != nullptr && accepted->own && HoldsLessons(accepted->item);
+  });
+  if (tier == ConsentTier::kPublic && leave) {
+    NotePlain();
+  }
+}
+
+void LeftItems::Note(ConsentTier tier, const NodeId& self, std::span<const Item> items) {
+  const bool left = std::ranges::any_of(
+      items, [&self](const Item& item) { return item.origin == self && HoldsLessons(item); });
+  if (tier == ConsentTier::kPublic && left) {
+    NotePlain();
+  }
+}
+
+void LeftItems::NotePlain() {
+  left_.plain = true;
+  if (stored_.plain) {
+    return;
+  }
+  if (const absl::Status stored = Store(); !stored.ok()) {
+    LogError("that plain items left this node could not be noted: {} [{}]", MessageOf(stored),
+             ReasonOf(stored));
+  }
+}
+
+void LeftItems::NoteSent(uint64_t sent, TimePoint now, bool at_once) {
+  left_.bytes_sent = before_ + sent;
+  if (left_ == stored_ || (!at_once && now < next_)) {
+    return;
+  }
+  next_ = now + kStoreEvery;
+  if (const absl::Status stored = Store(); !stored.ok()) {
+    LogWarning("how much left this node could not be noted: {} [{}]", MessageOf(stored),
+               ReasonOf(stored));
+  }
+}
+
+absl::Status LeftItems::Store() {
+  RETURN_IF_ERROR(store_.NoteLeft(left_));
+  stored_ = left_;
+  return absl::OkStatus();
+}
+
+}  // namespace ruvd

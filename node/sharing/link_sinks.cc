@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/link_sinks.h"
+
+#include <utility>
+
+#include "base/status.h"
+#include "node/log/log.h"
+#include "ruvd/federation/v1/federation.pb.h"
+
+namespace ruvd {
+
+LinkSinks::~LinkSinks() {
+  for (const auto& [link, sink] : sinks_) {
+    sink->Close();
+  }
+}
+
+void LinkSinks::Send(SendFrame send) {
+  if (const auto sink = sinks_.find(send.link); sink != sinks_.end()) {
+    sink->second->Send(std::move(send.frame));
+  }
+}
+
+void LinkSinks::Close(const CloseLink& close) {
+  const auto sink = sinks_.find(close.link);
+  if (sink == sinks_.end()) {
+    return;
+  }
+  if (!close.status.ok()) {
+    LogInfo("link {} closes: {} [{}]", close.link, MessageOf(close.status), ReasonOf(close.status));
+  }
+  sink->second->Close();
+  sinks_.erase(sink);
+}
+
+}  // namespace ruvd

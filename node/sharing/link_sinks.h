@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "federation/events/actions.h"
+#include "node/sharing/federation.h"
+
+namespace ruvd {
+
+// The streams of the links that are open. Not thread-safe: the federation actor owns it.
+class LinkSinks {
+ public:
+  LinkSinks() = default;
+  LinkSinks(const LinkSinks&) = delete;
+  LinkSinks& operator=(const LinkSinks&) = delete;
+  // After a failure or a forced stop nobody else would end the streams.
+  ~LinkSinks();
+
+  void Add(LinkId link, std::shared_ptr<LinkSink> sink) { sinks_[link] = std::move(sink); }
+  bool Has(LinkId link) const { return sinks_.contains(link); }
+  void Forget(LinkId link) { sinks_.erase(link); }
+  // Nothing where the link is gone.
+  void Send(SendFrame send);
+  void Close(const CloseLink& close);
+
+ private:
+  std::map<LinkId, std::shared_ptr<LinkSink>> sinks_;
+};
+
+}  // namespace ruvd

@@ -1,0 +1,362 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/masked_sharing.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <iterator>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+#include "federation/reasons.h"
+#include "node/log/log.h"
+#include "node/sharing/own_patterns.h"
+#include "privacy/limits.h"
+#include "privacy/reasons.h"
+#include "privacy/sodium.h"
+
+namespace ruvd {
+namespace {
+
+int64_t MillisOf(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+// A share of the period, as the defaults have it.
+int64_t ShareOf(int64_t period_ms, int64_t default_ms) {
+  return period_ms * default_ms / limits::kMaskedPeriodMillis;
+}
+
+MaskedRoundsConfig RoundsOf(const MaskedSharingOptions& options, masking::MaskLayout layout) {
+  const int64_t period_ms = MillisOf(options.period);
+  return {.cluster = options.cluster,
+          .layout = std::move(layout),
+          .self = options.self,
+          .period_ms = period_ms,
+          .keys_ms = ShareOf(period_ms, limits::kMaskKeysMillis),
+          .shares_ms = ShareOf(period_ms, limits::kMaskSharesMillis),
+          .attempt_ms = ShareOf(period_ms, limits::kMaskAttemptMillis),
+          .random = options.random};
+}
+
+absl::Status NothingToShare(const OwnCores& own) {
+  if (own.left_out == 0) {
+    return Error(absl::StatusCode::kNotFound, reasons::kNotFound,
+                 "nothing was learned that could be shared; feedback on completions teaches it");
+  }
+  return Error(absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
+               "{} pattern(s) could be shared, and of each somebody whose lessons are in it did "
+               "not agree to that under tier masked, or who that is was not noted when it was "
+               "learned; ask them (ruvd consent allow), or let new feedback teach it again",
+               own.left_out);
+}
+
+absl::Status Waits(std::string_view why) {
+  return absl::FailedPreconditionError(absl::string_view(why.data(), why.size()));
+}
+
+BankedValues ByBank(const std::vector<float>& values, const UpdateLayout& layout) {
+  BankedValues banks;
+  const auto count = static_cast<std::ptrdiff_t>(layout.values_per_bank());
+  for (auto begin = values.begin(); begin != values.end(); begin += count) {
+    banks.emplace_back(begin, begin + count);
+  }
+  return banks;
+}
+
+}  // namespace
+
+MaskedSharing::MaskedSharing(MaskedSharingOptions options) : options_(std::move(options)) {
+  absl::StatusOr<masking::MaskLayout> layout = options_.release->LayoutOfSums();
+  absl::Status status = layout.status();
+  if (layout.ok()) {
+    layout_ = *layout;
+    absl::StatusOr<MaskedRounds> rounds =
+        MaskedRounds::Create(RoundsOf(options_, *std::move(layout)));
+    status = rounds.status();
+    if (rounds.ok()) {
+      rounds_.emplace(*std::move(rounds));
+    }
+  }
+  if (!status.ok()) {
+    LogWarning("masked rounds are not followed: {} [{}]", MessageOf(status), ReasonOf(status));
+    view_.waits = status;
+  }
+  Load();
+}
+
+void MaskedSharing::Load() {
+  absl::StatusOr<std::vector<MaskedMean>> means = options_.file.Load();
+  if (!means.ok()) {
+    LogWarning("masked sums of before count no more: {} [{}]", MessageOf(means.status()),
+               ReasonOf(means.status()));
+    return;
+  }
+  for (MaskedMean& mean : *means) {
+    // Of another model, frame or rank it could not count, and would keep out what its members say.
+    const absl::Status fits = CheckAdapterUpdate(mean.update, RulesOf(options_.layout));
+    if (fits.ok()) {
+      means_.Add(std::move(mean));
+    } else {
+      LogInfo("the masked sum of round {} counts no more: {}", mean.round, MessageOf(fits));
+    }
+  }
+}
+
+void MaskedSharing::Save() {
+  changed_ = true;
+  if (const absl::Status kept = options_.file.Keep(means_.all()); !kept.ok()) {
+    LogWarning("masked sums count, and would not outlive a restart: {} [{}]", MessageOf(kept),
+               ReasonOf(kept));
+  }
+}
+
+void MaskedSharing::OnItem(const Item& item) {
+  if (rounds_ && IsMaskItem(item.kind)) {
+    inbox_.push_back(item);
+  }
+}
+
+void MaskedSharing::OnWithdrawn(const Item& item) {
+  if (rounds_ && IsMaskItem(item.kind) && item.origin != options_.self) {
+    rounds_->Refuse(item.origin);
+  }
+}
+
+void MaskedSharing::DropExpelled(const GossipCore& core) {
+  std::set<NodeId> expelled;
+  for (const auto& mean : means_.all()) {
+    std::ranges::copy_if(
+        mean->members, std::inserter(expelled, expelled.end()), [&](const NodeId& id) {
+          return id != options_.self && core.StandingOf(id) != MemberStanding::kGood;
+        });
+  }
+  for (const NodeId& id : expelled) {
+    means_.RemoveThoseOf(id);
+    expelled_ = id;
+  }
+  if (!expelled.empty()) {
+    Save();
+  }
+}
+
+Actions MaskedSharing::OnTick(GossipCore& core, int64_t consent_since_ms, Instant now) {
+  Turn turn{.core = core, .consent_since_ms = consent_since_ms, .now = now};
+  if (means_.Expire(now.wall_ms)) {
+    Save();
+  }
+  DropExpelled(core);
+  if (!rounds_) {
+    return {};
+  }
+  // Also where the tier was another one in between: what was said under it is taken back.
+  if (core.consent() != ConsentTier::kMasked ||
+      std::exchange(consent_since_ms_, consent_since_ms) != consent_since_ms) {
+    rounds_->StopSharing();
+  }
+  Follow(turn);
+  Announce(turn);
+  return std::move(turn.actions);
+}
+
+void MaskedSharing::Follow(Turn& turn) {
+  if (rounds_->Due(turn.now)) {
+    given_.clear();
+    no_group_ = absl::OkStatus();
+    const bool consented = turn.consent_since_ms <= rounds_->StartOf(rounds_->RoundAt(turn.now));
+    Perform(rounds_->Begin(
+                turn.core.Items(), options_.release->last_reservation(),
+                [&](size_t members) { return consented && TakesPart(members, turn); }, turn.now),
+            turn);
+  }
+  for (const Item& item : std::exchange(inbox_, {})) {
+    absl::StatusOr<MaskedSteps> steps = rounds_->OnItem(item, turn.now);
+    if (steps.ok()) {
+      Perform(*std::move(steps), turn);
+    } else {
+      LogDebug("an item of a masked round has no effect: {}", MessageOf(steps.status()));
+    }
+  }
+  Perform(rounds_->OnTick(turn.now), turn);
+}
+
+// Looks no oftener than keys are waited for: the answer reads all patterns.
+void MaskedSharing::Announce(Turn& turn) {
+  if (turn.core.consent() != ConsentTier::kMasked) {
+    view_.waits = Waits("the operator's tier is another one");
+    return;
+  }
+  if (!rounds_->MayAnnounce(turn.now) || turn.now.wall_ms < next_look_ms_) {
+    return;
+  }
+  next_look_ms_ = turn.now.wall_ms + ShareOf(MillisOf(options_.period), limits::kMaskKeysMillis);
+  const std::vector<Member> members = turn.core.Members();
+  const auto alive = static_cast<size_t>(std::ranges::count_if(members, &Member::counts));
+  if (TakesPart(std::clamp(alive, limits::kMinCliqueMembers, limits::kMaxCliqueMembers), turn)) {
+    Offer(rounds_->Announce(), turn);
+  }
+}
+
+bool MaskedSharing::TakesPart(size_t members, Turn& turn) {
+  bool refusal = false;
+  view_.waits = MayTakePart(members, turn, &refusal);
+  if (refusal || view_.waits.ok()) {
+    options_.release->Refuse(view_.waits);
+  }
+  return view_.waits.ok();
+}
+
+absl::Status MaskedSharing::MayTakePart(size_t members, Turn& turn, bool* refusal) const {
+  if (turn.core.consent() != ConsentTier::kMasked || options_.consents == nullptr) {
+    return Waits("the operator's tier is another one");
+  }
+  if (!options_.release->Due()) {
+    return Waits("the time between two charges (privacy.release_seconds) is not over");
+  }
+  *refusal = true;
+  RETURN_IF_ERROR(CheckMayContribute(turn.core.certificate()));
+  RETURN_IF_ERROR(options_.release->CheckMasked(members));
+  ASSIGN_OR_RETURN(const OwnCores own, options_.next_update(turn.now));
+  if (own.update.banks.empty()) {
+    *refusal = own.left_out > 0;
+    return NothingToShare(own);
+  }
+  *refusal = false;
+  const MaskedMean* const newest = means_.Of(options_.self);
+  return newest != nullptr && newest->own == own.patterns
+             ? Waits(
+                   "the sum that this node is part of is of the same patterns; new feedback "
+                   "makes another update")
+             : absl::OkStatus();
+}
+
+// A share asks for the next step, which may ask for more.
+void MaskedSharing::Perform(MaskedSteps steps, Turn& turn) {
+  std::deque<MaskedStep> waiting(std::make_move_iterator(steps.begin()),
+                                 std::make_move_iterator(steps.end()));
+  while (!waiting.empty()) {
+    MaskedStep step = std::move(waiting.front());
+    waiting.pop_front();
+    if (auto* const offer = std::get_if<OfferMaskItem>(&step)) {
+      Offer(std::move(*offer), turn);
+    } else if (const auto* const wanted = std::get_if<MaskInputWanted>(&step)) {
+      absl::StatusOr<MaskedSteps> more = Answer(*wanted, turn);
+      if (more.ok()) {
+        std::ranges::move(*more, std::back_inserter(waiting));
+      }
+    } else if (const auto* const refused = std::get_if<MaskMemberRefused>(&step)) {
+      LogInfo("node {} has no part in masked round {}: {} [{}]",
+              ToHex(refused->member).substr(0, 16), rounds_->round(), MessageOf(refused->status),
+              ReasonOf(refused->status));
+    } else if (auto* const ended = std::get_if<MaskedRoundEnded>(&step)) {
+      End(std::move(*ended), turn);
+    }
+  }
+}
+
+void MaskedSharing::Offer(OfferMaskItem offer, Turn& turn) {
+  absl::StatusOr<Actions> offered =
+      turn.core.OfferMasked(offer.kind, rounds_->round(), std::move(offer.payload), turn.now);
+  if (!offered.ok()) {
+    LogWarning("this node drops out of masked round {}: {} [{}]", rounds_->round(),
+               MessageOf(offered.status()), ReasonOf(offered.status()));
+    rounds_->StopSharing();
+    return;
+  }
+  std::ranges::move(*offered, std::back_inserter(turn.actions));
+}
+
+absl::StatusOr<MaskedSteps> MaskedSharing::Answer(const MaskInputWanted& wanted, Turn& turn) {
+  if (turn.core.consent() != ConsentTier::kMasked || options_.consents == nullptr) {
+    return Waits("the operator's tier is another one");
+  }
+  // As it is now: who took a consent back since the key was given is not in it.
+  ASSIGN_OR_RETURN(OwnCores own, options_.next_update(turn.now));
+  if (own.update.banks.empty()) {
+    absl::Status nothing = NothingToShare(own);
+    options_.release->Refuse(nothing);
+    return nothing;
+  }
+  ASSIGN_OR_RETURN(
+      masking::MaskInput input,
+      options_.release->ReleaseMasked(
+          std::move(own.update), own.contributors,
+          options_.consents->ForRelease(ConsentTier::kMasked, turn.now.wall_ms), wanted.set));
+  given_[wanted.attempt] = std::move(own.patterns);
+  absl::StatusOr<MaskedSteps> steps =
+      rounds_->Provide(rounds_->round(), wanted.attempt, std::move(input), turn.now);
+  if (!steps.ok()) {
+    LogError("a share was paid for and is not given: {} [{}]", MessageOf(steps.status()),
+             ReasonOf(steps.status()));
+  }
+  return steps;
+}
+
+void MaskedSharing::End(MaskedRoundEnded ended, Turn& turn) {
+  const uint64_t round = rounds_->round();
+  const absl::Status status = ended.outcome.status();
+  if (status.ok()) {
+    Take(*ended.outcome, turn.now);
+  } else if (ended.gave) {
+    LogWarning("{} [{}]", MessageOf(status), ReasonOf(status));
+  } else {
+    LogDebug("masked round {}: {}", round, MessageOf(status));
+    no_group_ = ended.group == 0 ? status : no_group_;
+  }
+  // Of the groups of a round the own one is shown.
+  if (!ended.gave && (!status.ok() || own_round_ == round)) {
+    return;
+  }
+  own_round_ = ended.gave ? round : own_round_;
+  view_.last_round = round;
+  view_.last_group = ended.group;
+  view_.last_attempt = status.ok() ? ended.outcome->attempt : limits::kMaxMaskAttempts - 1;
+  view_.last_members = status.ok() ? ended.outcome->weight() : 0;
+  view_.last_own = status.ok() && ended.outcome->set.Find(options_.self) != nullptr;
+  view_.last = status;
+}
+
+void MaskedSharing::Take(const MaskedOutcome& outcome, Instant now) {
+  MaskedMean mean{
+      .name = outcome.set.SetHash(),
+      .round = outcome.set.round.round,
+      .expires_ms = now.wall_ms + limits::kItemLifeMillis,
+      .members = {},
+      .update = UpdateOfBanks(options_.layout, ByBank(outcome.Mean(layout_.grid), options_.layout),
+                              /*examples=*/0),
+      .own = {}};
+  for (const masking::CliqueMember& member : outcome.set.members) {
+    mean.members.push_back(member.id);
+  }
+  if (outcome.set.Find(options_.self) != nullptr) {
+    mean.own = given_[outcome.attempt];
+  }
+  const size_t members = mean.members.size();
+  if (means_.Add(std::move(mean))) {
+    LogInfo("masked round {} brought the sum of {} nodes in attempt {}", outcome.set.round.round,
+            members, outcome.attempt + 1);
+    Save();
+  }
+}
+
+MaskedView MaskedSharing::View() const {
+  MaskedView view = view_;
+  if (rounds_) {
+    view.round = rounds_->round();
+    view.next_ms = rounds_->StartOf(view.round + 1);
+  }
+  if (view.waits.ok()) {
+    view.waits = no_group_;  // this node would give something, and others are missing
+  }
+  view.sums = means_.all().size();
+  return view;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,507 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/own_patterns.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/daf/update_payload.h"
+#include "federation/limits.h"
+#include "node/limits.h"
+#include "node/log/log.h"
+#include "node/sharing/shared_items.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+// Of the log in one call: the actor has peers to answer, too.
+constexpr size_t kChangesAtOnce = 256;
+
+void Append(Actions more, Actions* actions) {
+  actions->insert(actions->end(), std::make_move_iterator(more.begin()),
+                  std::make_move_iterator(more.end()));
+}
+
+// Whether anything of patterns leaves under a tier.
+bool Shares(ConsentTier tier) {
+  return tier == ConsentTier::kPublic || tier == ConsentTier::kDp;
+}
+
+absl::Status NobodyAgreed(size_t patterns) {
+  return Error(
+      absl::StatusCode::kFailedPrecondition, reasons::kConsentMissing,
+      "{} pattern(s) could be shared, and of each somebody whose lessons are in it did not "
+      "agree to that under tier dp, or who that is was not noted when it was learned; ask "
+      "them (ruvd consent allow), or let new feedback teach it again",
+      patterns);
+}
+
+}  // namespace
+
+OwnPatterns::OwnPatterns(PatternStore& patterns, UpdateLayout layout, const NodeId& self,
+                         const ConsentBook* consents, uint32_t least_examples,
+                         ReleaseSourceStore* releases)
+    : patterns_(patterns),
+      layout_(std::move(layout)),
+      self_(self),
+      consents_(consents),
+      least_examples_(least_examples),
+      followed_(patterns.Stats().last_sequence),
+      releases_(releases) {}
+
+// Nobody knows whose lessons are in patterns that were learned before it was noted. They leave
+// plain, as they always did, by the operator's consent alone.
+bool OwnPatterns::MayShare(const std::vector<Contributor>& contributors, ConsentTier tier,
+                           Instant now) const {
+  if (contributors.empty() || consents_ == nullptr) {
+    return tier == ConsentTier::kPublic;
+  }
+  return consents_->MayShare(contributors, tier, now.wall_ms);
+}
+
+bool OwnPatterns::MayLeave(const PatternPayload& payload, ConsentTier tier, Instant now) const {
+  return !(tier == ConsentTier::kPublic && payload.holds_others) &&
+         MayShare(payload.contributors, tier, now);
+}
+
+absl::StatusOr<OwnCores> OwnPatterns::NextDelta(ConsentTier tier, Instant now) const {
+  return OwnUpdate(patterns_, self_, layout_, [this, tier, now](const PatternPayload& payload) {
+    return MayLeave(payload, tier, now);
+  });
+}
+
+absl::Status OwnPatterns::ForEachToLeave(
+    Instant now, const std::function<void(const SharedPattern&)>& visit) const {
+  return ForEachPatternOf(patterns_, self_, [&](const Pattern& pattern) {
+    const absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, *layout_.frame);
+    const auto payload = DecodePatternPayload(pattern.payload);
+    if (shared.ok() && payload.ok() && pattern.examples >= least_examples_ &&
+        MayLeave(*payload, ConsentTier::kPublic, now)) {
+      visit(*shared);
+    }
+    return absl::OkStatus();
+  });
+}
+
+bool OwnPatterns::MayStillLeave(const Item& item, ConsentTier tier, Instant now) const {
+  if (item.kind == ItemKind::kAdapterDelta) {
+    const ReleaseSources* const sources = releases_.Find(item.id);
+    return ruvd::MayLeave(tier, ShareableKind::kDpAdapterDelta) && sources != nullptr &&
+           MayShare(sources->contributors, tier, now);
+  }
+  if (const ReleaseSources* const sources = releases_.Find(item.id); sources != nullptr) {
+    return ruvd::MayLeave(tier, ShareableKind::kDpPattern) &&
+           MayShare(sources->contributors, tier, now);
+  }
+  if (!ruvd::MayLeave(tier, ShareableKind::kPattern)) {
+    return false;
+  }
+  const absl::StatusOr<SharedPattern> offered = DecodeSharedPattern(AsBytes(*item.payload));
+  const absl::StatusOr<Pattern> stored =
+      offered.ok() ? patterns_.Get(offered->id) : offered.status();
+  if (!stored.ok() || stored->origin != self_ || stored->examples < least_examples_ ||
+      !ShareablePattern(*stored, *layout_.frame).ok()) {
+    return false;
+  }
+  const auto payload = DecodePatternPayload(stored->payload);
+  return payload.ok() && MayLeave(*payload, tier, now);
+}
+
+std::vector<Item> OwnPatterns::RemoveTakenBack(std::vector<Item>* items, ConsentTier tier,
+                                               Instant now) {
+  tier_ = tier;
+  if (const absl::Status read = releases_.Load(); !read.ok()) {
+    LogError("what own updates were made of cannot be read: {}", MessageOf(read));
+  }
+  const bool has_delta = std::ranges::any_of(*items, [this](const Item& item) {
+    return item.origin == self_ && item.kind == ItemKind::kAdapterDelta;
+  });
+  const absl::StatusOr<OwnCores> own = has_delta ? NextDelta(tier, now) : OwnCores();
+  // A copy for older peers goes with the update that it was made of.
+  std::set<uint64_t> kept_rounds;
+  for (const Item& item : *items) {
+    if (item.origin == self_ && IsUpdateOfBanks(item) && MayStillLeave(item, tier, now)) {
+      kept_rounds.insert(item.round);
+    }
+  }
+  std::vector<Item> removed;
+  std::set<Digest> kept;
+  std::erase_if(*items, [&](const Item& item) {
+    // Items of masked rounds say nothing alone, and who says them again is taken for a liar.
+    if (item.origin != self_ || item.kind == ItemKind::kWithdrawal || IsMaskItem(item.kind)) {
+      return false;
+    }
+    if (item.kind == ItemKind::kAdapterDelta && !IsUpdateOfBanks(item) &&
+        kept_rounds.contains(item.round)) {
+      return false;
+    }
+    if (!MayStillLeave(item, tier, now)) {
+      removed.push_back(item);
+      return true;
+    }
+    kept.insert(item.id);
+    return false;
+  });
+  releases_.KeepOnly(kept);
+  if (const ReleaseSources* const newest = releases_.NewestUpdate();
+      newest != nullptr && own.ok()) {
+    in_newest_ = newest->patterns;
+    delta_changed_ = in_newest_ != own->patterns;
+  }
+  return removed;
+}
+
+OwnPatterns::Offered OwnPatterns::OfferedBy(const GossipCore& core) const {
+  Offered offered;
+  for (const Item& item : core.Items()) {
+    // Noised centroids are of no stored pattern.
+    if (item.kind == ItemKind::kPattern && item.origin == self_ &&
+        releases_.Find(item.id) == nullptr) {
+      if (const auto pattern = DecodeSharedPattern(AsBytes(*item.payload)); pattern.ok()) {
+        int64_t& ends_ms = offered[pattern->id][pattern->created_ms];
+        ends_ms = std::max(ends_ms, item.expires_ms);
+      }
+    }
+  }
+  return offered;
+}
+
+std::set<PatternId> OwnPatterns::OfferedIds(const GossipCore& core) const {
+  std::set<PatternId> ids;
+  for (const Item& item : core.Items()) {
+    if (item.kind == ItemKind::kPattern && item.origin == self_) {
+      if (const auto id = SharedPatternId(AsBytes(*item.payload))) {
+        ids.insert(*id);
+      }
+    }
+  }
+  return ids;
+}
+
+bool OwnPatterns::IsOffered(const Offered& offered, const SharedPattern& version,
+                            const GossipCore& core, Instant now) {
+  const auto pattern = offered.find(version.id);
+  if (pattern == offered.end()) {
+    return false;
+  }
+  const auto item = pattern->second.find(version.created_ms);
+  if (item == pattern->second.end()) {
+    return false;
+  }
+  // No item outlives the certificate.
+  const int64_t would_end_ms =
+      std::min(now.wall_ms + limits::kItemLifeMillis, core.certificate().not_after_ms);
+  return item->second > now.wall_ms + limits::kOfferAgainMillis || item->second >= would_end_ms;
+}
+
+absl::StatusOr<Actions> OwnPatterns::FollowChanges(GossipCore& core, Instant now) {
+  if (now.now >= next_look_) {
+    return RefreshEnding(core, now);  // items end by themselves; changes come with the next call
+  }
+  const absl::StatusOr<PatternChangePage> page = patterns_.Changes(followed_, kChangesAtOnce);
+  if (ReasonOf(page.status()) == reasons::kLogTruncated) {
+    const uint64_t last = patterns_.Stats().last_sequence;
+    ASSIGN_OR_RETURN(Actions actions, RefreshAll(core, now));
+    followed_ = last;  // not before all were looked at
+    return actions;
+  }
+  RETURN_IF_ERROR(page.status());
+  followed_ = page->last_sequence;
+  Actions actions;
+  if (page->changes.empty() || !Shares(core.consent())) {
+    return actions;  // nothing is offered, and a change of consent looks at all
+  }
+  std::set<PatternId> changed;
+  for (const PatternChange& change : page->changes) {
+    changed.insert(change.id);
+  }
+  const Offered offered = OfferedBy(core);
+  for (const PatternId& id : changed) {
+    Refresh(id, offered, core, now, &actions);
+  }
+  return actions;
+}
+
+absl::StatusOr<Actions> OwnPatterns::RefreshEnding(GossipCore& core, Instant now) {
+  next_look_ = now.now + limits::kOwnPatternsLook;
+  Actions actions;
+  if (!Shares(core.consent())) {
+    return actions;
+  }
+  const Offered offered = OfferedBy(core);
+  // Some ended while the node slept. Where an origin has no room for all of its patterns they are
+  // missing for good: each that is offered evicts another.
+  if (offered.size() < std::exchange(offered_before_, offered.size()) &&
+      offered.size() < limits::kMaxPatternsPerOrigin) {
+    return RefreshAll(core, now);
+  }
+  for (const auto& [id, versions] : offered) {
+    const bool ending = std::ranges::any_of(versions, [&](const auto& version) {
+      return version.second <= now.wall_ms + limits::kOfferAgainMillis;
+    });
+    if (ending) {
+      Refresh(id, offered, core, now, &actions);
+    }
+  }
+  return actions;
+}
+
+Actions OwnPatterns::Refresh(const PatternId& id, GossipCore& core, Instant now) {
+  Actions actions;
+  if (Shares(core.consent())) {
+    Refresh(id, OfferedBy(core), core, now, &actions);
+  }
+  return actions;
+}
+
+void OwnPatterns::Refresh(const PatternId& id, const Offered& offered, GossipCore& core,
+                          Instant now, Actions* actions) {
+  absl::StatusOr<Pattern> pattern = patterns_.GetWithoutPayload(id);
+  if (pattern.ok() && pattern->origin != self_) {
+    return;
+  }
+  if (pattern.ok()) {
+    pattern = patterns_.Get(id);
+  }
+  if (pattern.ok()) {
+    Offer(*pattern, offered, core, now, actions);
+  } else {
+    TakeBack(id, offered, core, actions);  // a damaged one, too: it may have been private
+  }
+}
+
+absl::StatusOr<Actions> OwnPatterns::RefreshAll(GossipCore& core, Instant now) {
+  next_look_ = now.now + limits::kOwnPatternsLook;
+  Actions actions;
+  if (std::exchange(tier_, core.consent()) != core.consent()) {
+    Append(core.WithdrawAdapterDeltas(), &actions);  // made under another promise
+    TakeBack(releases_.Where([](const ReleaseSources&) { return true; }), core, &actions);
+    delta_changed_ = true;
+    marks_checked_ = false;
+  }
+  if (!Shares(tier_)) {
+    MarkAllKept();
+    return actions;
+  }
+  TakeBack(releases_.Where([&](const ReleaseSources& sources) {
+    return !MayShare(sources.contributors, tier_, now);
+  }),
+           core, &actions);
+  const Offered offered = OfferedBy(core);
+  std::set<PatternId> gone;
+  for (const auto& [item, sources] : releases_.all()) {
+    for (const auto& [id, updated_ms] : sources.patterns) {
+      gone.insert(id);
+    }
+  }
+  for (const auto& [id, versions] : offered) {
+    gone.insert(id);
+  }
+  RETURN_IF_ERROR(ForEachPatternOf(patterns_, self_, [&](const Pattern& pattern) {
+    gone.erase(pattern.id);
+    Offer(pattern, offered, core, now, &actions);
+    return absl::OkStatus();
+  }));
+  for (const PatternId& id : gone) {
+    TakeBack(id, offered, core, &actions);
+  }
+  return actions;
+}
+
+void OwnPatterns::Offer(const Pattern& pattern, const Offered& offered, GossipCore& core,
+                        Instant now, Actions* actions) {
+  const absl::StatusOr<SharedPattern> shared = ShareablePattern(pattern, *layout_.frame);
+  if (!shared.ok()) {
+    LogDebug("a pattern stays here: {}", MessageOf(shared.status()));
+    MarkKept(pattern);
+    TakeBack(pattern.id, offered, core, actions);
+    return;
+  }
+  const auto payload = DecodePatternPayload(pattern.payload);
+  if (!payload.ok()) {
+    TakeBack(pattern.id, offered, core, actions);
+    return;
+  }
+  // Updates know by themselves whose lessons are in them, perhaps of another version.
+  if (!MayLeave(*payload, core.consent(), now)) {
+    MarkKept(pattern);
+    StopOffering(pattern.id, offered, core, actions);
+    return;
+  }
+  if (core.consent() == ConsentTier::kDp || pattern.examples < least_examples_) {
+    MarkKept(pattern);
+    if (offered.contains(pattern.id)) {
+      Append(core.WithdrawPattern(pattern.id), actions);
+    }
+    const auto released = in_newest_.find(pattern.id);
+    delta_changed_ |= released == in_newest_.end() || released->second != pattern.updated_ms;
+    return;
+  }
+  SharedPattern version = *shared;
+  if (const auto withdrawn = core.PatternWithdrawn(self_, pattern.id)) {
+    version.created_ms =
+        std::max(version.created_ms, *withdrawn + 1);  // peers take newer ones only
+  }
+  if (IsOffered(offered, version, core, now)) {
+    return;
+  }
+  // Of this version only: a client may have made it private meanwhile.
+  const absl::Status marked = patterns_.SetTier(pattern.id, SharingTier::kPublic, pattern.stamp);
+  if (!marked.ok()) {
+    if (!absl::IsAborted(marked) && !absl::IsNotFound(marked)) {
+      LogError("a pattern's tier could not be stored: {}", MessageOf(marked));
+    }
+    return;  // what came between is in the log of changes
+  }
+  absl::StatusOr<Actions> offer = core.OfferPattern(version, now);
+  if (!offer.ok()) {
+    LogError("a pattern could not be offered: {} [{}]", MessageOf(offer.status()),
+             ReasonOf(offer.status()));
+    return;
+  }
+  delta_changed_ = true;
+  ++offered_before_;
+  Append(*std::move(offer), actions);
+}
+
+void OwnPatterns::MarkKept(const Pattern& pattern) {
+  if (pattern.tier != SharingTier::kPublic) {
+    return;
+  }
+  const absl::Status marked = patterns_.SetTier(pattern.id, SharingTier::kPrivate, pattern.stamp);
+  if (!marked.ok() && !absl::IsAborted(marked) && !absl::IsNotFound(marked)) {
+    LogWarning("a pattern's tier could not be stored: {}", MessageOf(marked));
+  }
+}
+
+void OwnPatterns::MarkAllKept() {
+  if (std::exchange(marks_checked_, true)) {
+    return;
+  }
+  const absl::Status read = ForEachPatternOf(patterns_, self_, [this](const Pattern& pattern) {
+    MarkKept(pattern);
+    return absl::OkStatus();
+  });
+  if (!read.ok()) {
+    LogWarning("patterns that are not offered may be listed as public: {}", MessageOf(read));
+  }
+}
+
+void OwnPatterns::StopOffering(const PatternId& id, const Offered& offered, GossipCore& core,
+                               Actions* actions) {
+  if (offered.contains(id)) {
+    LogInfo("pattern {} is no longer offered to peers", ToHex(id));
+    Append(core.WithdrawPattern(id), actions);
+  }
+}
+
+void OwnPatterns::TakeBack(const PatternId& id, const Offered& offered, GossipCore& core,
+                           Actions* actions) {
+  StopOffering(id, offered, core, actions);
+  TakeBack(releases_.Where(
+               [&id](const ReleaseSources& sources) { return sources.patterns.contains(id); }),
+           core, actions);
+}
+
+void OwnPatterns::TakeBack(const std::vector<Digest>& updates, GossipCore& core, Actions* actions) {
+  if (updates.empty()) {
+    return;
+  }
+  std::vector<Digest> gone = updates;
+  for (const Item& item : core.Items()) {
+    // An update that was offered again for peers of before updates of banks is noted nowhere.
+    if (item.kind == ItemKind::kAdapterDelta && item.origin == self_ &&
+        releases_.Find(item.id) == nullptr) {
+      gone.push_back(item.id);
+    }
+  }
+  Append(core.WithdrawItems(gone), actions);
+  releases_.Forget(updates);
+  const ReleaseSources* const newest = releases_.NewestUpdate();
+  in_newest_ = newest == nullptr ? std::map<PatternId, int64_t>() : newest->patterns;
+  delta_changed_ = true;
+}
+
+Actions OwnPatterns::Note(Actions offered, OwnCores own, GossipCore& core) {
+  const Item* item = nullptr;
+  for (const Action& action : offered) {
+    if (const auto* const accepted = std::get_if<ItemAccepted>(&action); accepted != nullptr) {
+      item = &accepted->item;
+    }
+  }
+  if (item == nullptr) {
+    return offered;
+  }
+  const Digest id = item->id;
+  const absl::Status noted = releases_.Note({.item = id,
+                                             .created_ms = item->created_ms,
+                                             .patterns = own.patterns,
+                                             .contributors = std::move(own.contributors)});
+  if (!noted.ok()) {
+    LogError("an update does not leave, as it could not be noted whose lessons are in it: {}",
+             MessageOf(noted));
+    std::erase_if(offered, [](const Action& action) {
+      return std::holds_alternative<SendFrame>(action) ||
+             std::holds_alternative<ItemAccepted>(action);
+    });
+    Append(core.WithdrawItems({{id}}), &offered);
+    return offered;
+  }
+  in_newest_ = std::move(own.patterns);
+  delta_changed_ = false;
+  std::set<Digest> live;
+  for (const Item& one : core.Items()) {
+    live.insert(one.id);
+  }
+  releases_.KeepOnly(live);
+  return offered;
+}
+
+absl::StatusOr<Actions> OwnPatterns::OfferDelta(uint64_t round, GossipCore& core, Instant now) {
+  if (core.consent() != ConsentTier::kPublic) {
+    return Actions();
+  }
+  ASSIGN_OR_RETURN(OwnCores own, NextDelta(ConsentTier::kPublic, now));
+  if (own.update.banks.empty()) {
+    delta_changed_ = false;
+    return Actions();
+  }
+  ASSIGN_OR_RETURN(Actions actions, core.OfferUpdate(round, own.update, now));
+  return Note(std::move(actions), std::move(own), core);
+}
+
+absl::StatusOr<Actions> OwnPatterns::OfferNoised(uint64_t round, DpRelease& release,
+                                                 GossipCore& core, Instant now) {
+  if (core.consent() != ConsentTier::kDp || consents_ == nullptr || !release.Due()) {
+    return Actions();
+  }
+  if (absl::Status allowed = release.Check(); !allowed.ok()) {
+    release.Refuse(allowed);
+    return Actions();
+  }
+  ASSIGN_OR_RETURN(OwnCores own, NextDelta(ConsentTier::kDp, now));
+  if (own.update.banks.empty() || own.patterns == in_newest_) {
+    delta_changed_ = false;
+    if (own.left_out > 0 && own.update.banks.empty()) {
+      release.Refuse(NobodyAgreed(own.left_out));
+    }
+    return Actions();
+  }
+  const absl::StatusOr<AdapterUpdate> noised =
+      release.Release(std::move(own.update), own.contributors,
+                      consents_->ForRelease(ConsentTier::kDp, now.wall_ms));
+  if (!noised.ok()) {
+    return Actions();  // noted; it is tried again
+  }
+  ASSIGN_OR_RETURN(Actions actions,
+                   core.OfferUpdate(round, *noised, now, ShareableKind::kDpAdapterDelta));
+  return Note(std::move(actions), std::move(own), core);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/own_releases.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "node/log/log.h"
+
+namespace ruvd {
+
+absl::Status OwnReleases::Load() {
+  if (store_ == nullptr) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(std::vector<ReleaseSources> stored, store_->All());
+  for (ReleaseSources& sources : stored) {
+    const Digest item = sources.item;
+    releases_[item] = std::move(sources);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OwnReleases::Note(ReleaseSources sources) {
+  if (store_ != nullptr) {
+    RETURN_IF_ERROR(store_->Put(sources));
+  }
+  const Digest item = sources.item;
+  releases_[item] = std::move(sources);
+  return absl::OkStatus();
+}
+
+void OwnReleases::KeepOnly(const std::set<Digest>& live) {
+  Forget(Where([&live](const ReleaseSources& sources) { return !live.contains(sources.item); }));
+}
+
+void OwnReleases::Forget(std::span<const Digest> items) {
+  for (const Digest& item : items) {
+    releases_.erase(item);
+  }
+  if (store_ != nullptr) {
+    if (const absl::Status deleted = store_->Delete(items); !deleted.ok()) {
+      LogWarning("what {} update(s) were made of could not be deleted: {}", items.size(),
+                 MessageOf(deleted));
+    }
+  }
+}
+
+const ReleaseSources* OwnReleases::Find(const Digest& item) const {
+  const auto found = releases_.find(item);
+  return found == releases_.end() ? nullptr : &found->second;
+}
+
+const ReleaseSources* OwnReleases::NewestUpdate() const {
+  const ReleaseSources* newest = nullptr;
+  for (const auto& [item, sources] : releases_) {
+    if (!sources.patterns.empty() &&
+        (newest == nullptr || sources.created_ms >= newest->created_ms)) {
+      newest = &sources;
+    }
+  }
+  return newest;
+}
+
+std::vector<Digest> OwnReleases::Where(
+    const std::function<bool(const ReleaseSources&)>& which) const {
+  std::vector<Digest> items;
+  for (const auto& [item, sources] : releases_) {
+    if (which(sources)) {
+      items.push_back(item);
+    }
+  }
+  return items;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/shared_items.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/daf/adapter_delta.h"
+#include "federation/limits.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "node/log/log.h"
+#include "node/serving/pattern_payload.h"
+#include "node/sharing/dp_centroids.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint32_t kPage = 256;
+constexpr float kCoreScale = 1.0F;
+
+// Scales a core to the largest norm that peers accept: a long training run of one lesson exceeds
+// it. The direction, which is what was learned, stays.
+void ClipToBound(std::vector<float>& core) {
+  // Rounding the scaled values to float must not lead above the bound again.
+  constexpr double kMargin = 1e-6;
+  const double bound = UpdateRules().max_norm * (1 - kMargin);
+  double squares = 0;
+  for (const float value : core) {
+    squares += static_cast<double>(value) * value;
+  }
+  if (const double norm = std::sqrt(squares); norm > bound) {
+    for (float& value : core) {
+      value = static_cast<float>(value * (bound / norm));
+    }
+  }
+}
+
+CoreDelta CoreOf(const Frame& frame, uint32_t bank, std::vector<float> values) {
+  ClipToBound(values);
+  return {.target = frame.target,
+          .bank = bank,
+          .rank = static_cast<uint32_t>(frame.rank),
+          .values = std::move(values)};
+}
+
+}  // namespace
+
+absl::StatusOr<SharedPattern> ShareablePattern(const Pattern& pattern, const Frame& frame) {
+  ASSIGN_OR_RETURN(const PatternPayload payload, DecodePatternPayload(pattern.payload));
+  if (payload.withheld) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kInvalidArgument,
+                 "pattern {} was made private; it is shared once it is stored as public",
+                 ToHex(pattern.id));
+  }
+  std::optional<std::vector<float>> core = CoreForAllT(payload, frame);
+  if (!core) {
+    return Error(absl::StatusCode::kFailedPrecondition, reasons::kFrameMismatch,
+                 "pattern {} has no core in this cluster's frame; it can be shared once feedback "
+                 "trains it again",
+                 ToHex(pattern.id));
+  }
+  SharedPattern shared;
+  shared.id = pattern.id;
+  shared.bank = pattern.bank;
+  shared.task = pattern.task;
+  shared.quality = pattern.quality;
+  shared.examples = pattern.examples;
+  shared.created_ms = pattern.updated_ms;  // a retrained pattern replaces its older self
+  shared.centroid = pattern.embedding;
+  shared.cores.push_back(CoreOf(frame, pattern.bank, *std::move(core)));
+  return shared;
+}
+
+absl::StatusOr<Pattern> PatternFromShared(const SharedPattern& shared, const NodeId& origin,
+                                          const Frame& frame, uint32_t version) {
+  Pattern pattern;
+  pattern.id = shared.id;
+  pattern.embedding = shared.centroid;
+  pattern.bank = shared.bank;
+  pattern.task = shared.task;
+  pattern.quality = shared.quality;
+  pattern.tier = IsNoised(shared) ? SharingTier::kDp : SharingTier::kPublic;
+  pattern.examples = shared.examples;
+  pattern.origin = origin;
+  pattern.created_ms = shared.created_ms;
+  pattern.updated_ms = shared.created_ms;
+  if (IsNoised(shared)) {
+    // With its item: later its sender has no item to take back.
+    pattern.expires_ms = shared.created_ms + limits::kItemLifeMillis;
+  }
+  const auto core = std::ranges::find_if(shared.cores, [&](const CoreDelta& candidate) {
+    return candidate.target == frame.target && candidate.bank == shared.bank;
+  });
+  if (core != shared.cores.end()) {
+    PatternPayload payload;
+    payload.core = core->values;
+    payload.frame_id = frame.id;
+    ASSIGN_OR_RETURN(const std::shared_ptr<const Adapter> unnamed,
+                     AdapterFromCore(frame, payload.core, "", version, kCoreScale));
+    Adapter adapter = *unnamed;
+    adapter.name = PatternAdapterName(shared.id, AdapterId(adapter));
+    pattern.adapter_name = adapter.name;
+    pattern.adapter_version = version;
+    payload.adapter = EncodeAdapter(adapter);
+    pattern.payload = EncodePatternPayload(payload);
+  }
+  return pattern;
+}
+
+absl::StatusOr<OwnCores> OwnUpdate(PatternStore& patterns, const NodeId& self,
+                                   const UpdateLayout& layout, const MaySharePattern& may_share) {
+  OwnCores own;
+  std::set<Contributor> contributors;
+  std::vector<std::vector<double>> sums(layout.banks(),
+                                        std::vector<double>(layout.values_per_bank()));
+  uint64_t examples = 0;
+  RETURN_IF_ERROR(ForEachPatternOf(patterns, self, [&](Pattern& pattern) -> absl::Status {
+    const absl::StatusOr<PatternPayload> payload = DecodePatternPayload(pattern.payload);
+    if (!payload.ok()) {
+      LogWarning("left out: pattern {}: {}", ToHex(pattern.id), MessageOf(payload.status()));
+      return absl::OkStatus();
+    }
+    const auto core = payload->withheld ? std::nullopt : CoreByBank(*payload, layout);
+    if (core) {
+      if (may_share != nullptr && !may_share(*payload)) {
+        ++own.left_out;
+        return absl::OkStatus();
+      }
+      own.patterns[pattern.id] = pattern.updated_ms;
+      contributors.insert(payload->contributors.begin(), payload->contributors.end());
+      const uint32_t weight = std::max<uint32_t>(pattern.examples, 1);
+      for (size_t bank = 0; bank < sums.size(); ++bank) {
+        for (size_t i = 0; i < sums[bank].size(); ++i) {
+          sums[bank][i] += static_cast<double>(weight) * (*core)[bank][i];
+        }
+      }
+      examples += weight;
+    }
+    return absl::OkStatus();
+  }));
+  if (examples > 0) {
+    BankedValues means;
+    for (const std::vector<double>& sum : sums) {
+      std::ranges::transform(sum, std::back_inserter(means.emplace_back()), [examples](double v) {
+        return static_cast<float>(v / static_cast<double>(examples));
+      });
+    }
+    own.update = UpdateOfBanks(layout, std::move(means), examples);
+  }
+  own.contributors.assign(contributors.begin(), contributors.end());
+  return own;
+}
+
+absl::StatusOr<std::shared_ptr<const Talora>> FederatedAdapter(const BankedValues& values,
+                                                               const UpdateLayout& layout,
+                                                               uint32_t version) {
+  constexpr std::string_view kName = "federated";
+  if (values.size() != layout.banks()) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kUpdateInvalid,
+                 "the federated adapter has {} banks where this node has {}", values.size(),
+                 layout.banks());
+  }
+  std::vector<std::shared_ptr<const Adapter>> banks;
+  for (const std::vector<float>& bank : values) {
+    ASSIGN_OR_RETURN(banks.emplace_back(),
+                     AdapterFromCore(*layout.frame, bank, std::string(kName), version, kCoreScale));
+  }
+  if (banks.size() == 1) {
+    return StaticTalora(banks.front());
+  }
+  Talora talora{.name = std::string(kName),
+                .version = version,
+                .model_hash = banks.front()->model_hash,
+                .schedule = {.boundaries = layout.boundaries},
+                .residuals = std::move(banks)};
+  RETURN_IF_ERROR(CheckTalora(talora));
+  return std::make_shared<const Talora>(std::move(talora));
+}
+
+absl::Status CheckMayContribute(const AdmissionCert& certificate) {
+  if ((certificate.roles & roles::kContributor) != 0) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kPermissionDenied, reasons::kRoleMissing,
+               "this node's certificate does not let it contribute; ask the cluster's operator for "
+               "one that does");
+}
+
+FederatedItem ToStored(const Item& item, int64_t received_ms) {
+  FederatedItem stored;
+  stored.header = item.envelope->header;
+  stored.body = item.envelope->body;
+  stored.signature = item.envelope->signature;
+  stored.payload = *item.payload;
+  stored.received_ms = received_ms;
+  return stored;
+}
+
+absl::StatusOr<Item> FromStored(const FederatedItem& stored) {
+  Envelope envelope;
+  envelope.header = stored.header;
+  envelope.body = stored.body;
+  envelope.signature = stored.signature;
+  return MakeItem(std::move(envelope), stored.payload);
+}
+
+absl::StatusOr<std::vector<Item>> LoadItems(ItemStore& store) {
+  std::vector<Item> items;
+  std::vector<std::string> damaged;
+  RETURN_IF_ERROR(store.ForEach(
+      [&](const Digest& id, const FederatedItem& stored) {
+        absl::StatusOr<Item> item = FromStored(stored);
+        if (item.ok()) {
+          items.push_back(*std::move(item));
+        } else {
+          LogWarning("stored item {} is left out: {}", ToHex(id), MessageOf(item.status()));
+        }
+        return true;
+      },
+      [&](std::string_view key) {
+        LogWarning("stored item {} is damaged, it is fetched from peers again",
+                   ToHex(AsBytes(key)));
+        damaged.emplace_back(key);
+      }));
+  if (const absl::Status deleted = store.DeleteDamaged(damaged); !deleted.ok()) {
+    LogError("damaged items could not be deleted: {} [{}]", MessageOf(deleted), ReasonOf(deleted));
+  }
+  return items;
+}
+
+}  // namespace ruvd

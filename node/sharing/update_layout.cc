@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/update_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "federation/daf/adapter_delta.h"
+#include "federation/daf/bank_alignment.h"
+
+namespace ruvd {
+namespace {
+
+// Scales an update to the largest norm that peers accept: a long training run of one lesson exceeds
+// it. The direction, which is what was learned, stays.
+void ClipJointly(AdapterUpdate* update) {
+  // Rounding the scaled values to float must not lead above the bound again.
+  constexpr double kMargin = 1e-6;
+  const double bound = UpdateRules().max_norm * (1 - kMargin);
+  const double norm = NormOf(*update);
+  if (!(norm > bound)) {
+    return;
+  }
+  for (BankValues& bank : update->banks) {
+    for (float& value : bank.values) {
+      value = static_cast<float>(value * (bound / norm));
+    }
+  }
+}
+
+std::vector<ModuleShape> ModulesOf(const Frame& frame) {
+  const auto rank = static_cast<uint32_t>(frame.rank);
+  return {{.target = frame.target, .rows = rank, .columns = rank}};
+}
+
+}  // namespace
+
+AdapterUpdateRules RulesOf(const UpdateLayout& layout) {
+  return {.kind = FactorKind::kCore,
+          .model_hash = layout.model_hash,
+          .frame_id = layout.frame->id,
+          .modules = ModulesOf(*layout.frame),
+          .max_norm = UpdateRules().max_norm};
+}
+
+TimestepHistogram EvenSchedule() {
+  std::array<uint64_t, kScheduleBins> counts{};
+  counts.fill(1);
+  return HistogramOf(counts);
+}
+
+AdapterUpdate UpdateOfBanks(const UpdateLayout& layout, BankedValues banks, uint64_t examples) {
+  AdapterUpdate update{.kind = FactorKind::kCore,
+                       .model_hash = layout.model_hash,
+                       .frame_id = layout.frame->id,
+                       .examples = examples,
+                       .schedule = EvenSchedule(),
+                       .boundaries = layout.boundaries,
+                       .modules = ModulesOf(*layout.frame),
+                       .banks = {}};
+  for (std::vector<float>& values : banks) {
+    update.banks.push_back(
+        {.bank = static_cast<uint32_t>(update.banks.size()), .values = std::move(values)});
+  }
+  ClipJointly(&update);
+  return update;
+}
+
+std::optional<BankedValues> CoreByBank(const PatternPayload& payload, const UpdateLayout& layout) {
+  const UpdateLayout trained{.frame = layout.frame, .boundaries = payload.core_boundaries};
+  if (payload.core.empty() || payload.frame_id != layout.frame->id ||
+      payload.core.size() != trained.values()) {
+    return std::nullopt;
+  }
+  AdapterUpdate update{.boundaries = trained.boundaries, .modules = {}, .banks = {}};
+  for (size_t bank = 0; bank < trained.banks(); ++bank) {
+    const auto begin =
+        payload.core.begin() + static_cast<std::ptrdiff_t>(bank * layout.values_per_bank());
+    update.banks.push_back(
+        {.bank = static_cast<uint32_t>(bank),
+         .values = {begin, begin + static_cast<std::ptrdiff_t>(layout.values_per_bank())}});
+  }
+  BankedValues banks;
+  for (AlignedBank& bank : AlignBanks(update, layout.boundaries)) {
+    banks.push_back(std::move(bank.values));
+  }
+  return banks;
+}
+
+std::optional<std::vector<float>> CoreForAllT(const PatternPayload& payload, const Frame& frame) {
+  std::optional<BankedValues> banks = CoreByBank(payload, {.frame = &frame});
+  return banks ? std::optional(std::move(banks->front())) : std::nullopt;
+}
+
+}  // namespace ruvd

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "node/client/client_credentials.h"
+#include "node/terminal/limits.h"
+
+namespace ruvd {
+
+// What a verb sees of the process around it; tests make their own.
+struct CommandContext {
+  std::ostream& out;
+  std::ostream& err;
+  std::vector<std::pair<std::string, std::string>> environment;
+  // From the signal to stop until the process ends, whatever it still waits for.
+  Duration stop_limit = limits::kStopSeconds - std::chrono::seconds(2);
+  bool out_is_terminal = false;
+  int columns = 80;  // of the terminal
+  int rows = 24;
+
+  // Set by the flags that every verb has.
+  std::string server = "127.0.0.1:7420";
+  ClientCredentials credentials;
+  bool json = false;
+
+  // An environment variable, "" where it is not set.
+  std::string Variable(std::string_view name) const;
+};
+
+// The verbs of `ruvd`: each a path ("pattern ls"), a line of help, flags and an action.
+class VerbTable {
+ public:
+  using Action = std::function<absl::Status(CommandContext&)>;
+
+  VerbTable(CLI::App& root, CommandContext& context) : root_(root), context_(context) {}
+
+  // Adds a verb and makes the noun before it where it is missing. The caller adds flags to the
+  // result, bound to variables that `action` shares. `group` is a heading of `ruvd --help`.
+  CLI::App& Add(std::string_view path, std::string_view group, std::string help, Action action);
+  // Runs the verb that was parsed. USAGE if there was none.
+  absl::Status Run();
+
+ private:
+  CLI::App& root_;
+  CommandContext& context_;
+  Action chosen_;
+};
+
+// Parses `arguments` (without the program's name) by the verbs that `add_verbs` adds, runs the verb
+// and prints its error. The result is the exit code of the process.
+int RunCommandLine(const std::vector<std::string>& arguments, CommandContext& context,
+                   const std::function<void(VerbTable&)>& add_verbs);
+
+// A USAGE error; the message says what to write instead.
+absl::Status UsageError(std::string_view message);
+
+}  // namespace ruvd

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/adapter_file.h"
+#include "inference/adapter/adapter_kinds.h"
+#include "inference/adapter/merge.h"
+#include "inference/model/model.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
+#include "node/tools/verbs.h"
+
+namespace ruvd {
+namespace {
+
+struct MergeFlags {
+  std::string model;
+  std::vector<std::string> files;
+  std::string out;
+  std::string method = "sum";
+  std::string name;
+  uint32_t version = 1;
+  MergeOptions options;
+};
+
+// FILE or FILE=WEIGHT, as inference.adapters has them.
+absl::StatusOr<MergePart> ReadPart(const std::string& text, const Model& model) {
+  std::string file = text;
+  float weight = 1;
+  if (const size_t equals = text.rfind('='); equals != std::string::npos) {
+    const char* const end = text.data() + text.size();
+    const auto [read, error] = std::from_chars(text.data() + equals + 1, end, weight);
+    if (error == std::errc() && read == end) {
+      file = text.substr(0, equals);
+    } else {
+      weight = 1;
+    }
+  }
+  ASSIGN_OR_RETURN(auto adapter, LoadAdapterFile(file, model));
+  return MergePart{.adapter = std::move(adapter), .weight = weight};
+}
+
+absl::Status Merge(CommandContext& context, MergeFlags& flags) {
+  flags.options.method = MergeMethodByName(flags.method).value_or(MergeMethod::kSum);
+  ASSIGN_OR_RETURN(const auto model, Model::Load(flags.model));
+  std::vector<MergePart> parts;
+  for (const std::string& file : flags.files) {
+    ASSIGN_OR_RETURN(MergePart part, ReadPart(file, *model));
+    parts.push_back(std::move(part));
+  }
+  const std::string name =
+      flags.name.empty() ? std::filesystem::path(flags.out).stem().string() : flags.name;
+  ASSIGN_OR_RETURN(const auto merged, MergeAdapters(parts, flags.options, name, flags.version));
+  RETURN_IF_ERROR(SaveAdapterFile(*merged, *model, flags.out));
+  int rank = 0;
+  for (const auto& [target, change] : merged->targets) {
+    rank = std::max(rank, change.rank);
+  }
+  const std::string label = fmt::format("{}@{}", merged->name, merged->version);
+  context.out << (context.json ? ToJsonLine(nlohmann::json{{"out", flags.out},
+                                                           {"adapter", label},
+                                                           {"kind", KindName(merged->kind)},
+                                                           {"rank", rank},
+                                                           {"targets", merged->targets.size()}})
+                               : fmt::format("{}: {} of kind {}, rank {}, {} targets\n",
+                                             PrintableLine(flags.out), PrintableLine(label),
+                                             KindName(merged->kind), rank, merged->targets.size()));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddAdapterMergeVerb(VerbTable& verbs) {
+  auto flags = std::make_shared<MergeFlags>();
+  MergeOptions& options = flags->options;
+  CLI::App& verb = verbs.Add("adapter merge", "Adapters", "One plain LoRA file of several",
+                             [flags](CommandContext& context) { return Merge(context, *flags); });
+  verb.add_option("file", flags->files, "FILE or FILE=WEIGHT, plain GGUF-LoRA files")->required();
+  verb.add_option("--model", flags->model, "The model they belong to")->required();
+  verb.add_option("--out", flags->out, "File to write")->required();
+  verb.add_option("--method", flags->method,
+                  "sum (exact), ties or dare (entry by entry), slerp (between two)")
+      ->check(CLI::IsMember({"sum", "ties", "dare", "slerp"}))
+      ->capture_default_str();
+  verb.add_option("--rank", options.rank,
+                  "Of the result at most; 0 is what is exact, or the largest of the parts")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  verb.add_option("--density", options.density, "ties, dare: share of entries that stay")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb.add_option("--position", options.position, "slerp: 0 is the first file, 1 the second")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb.add_option("--seed", options.seed, "dare: of the entries that are dropped")
+      ->capture_default_str();
+  verb.add_option("--name", flags->name, "Of the result; default the file's");
+  verb.add_option("--as-version", flags->version, "Of the result")->capture_default_str();
+}
+
+}  // namespace ruvd

@@ -1,0 +1,285 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ruvd learn convert`: an autoregressive model becomes a block-diffusion one. Works on files; no
+// node takes part.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/parallel.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/convert/conversion.h"
+#include "inference/evaluate/evaluate.h"
+#include "inference/evaluate/text_documents.h"
+#include "inference/gguf/scheme.h"
+#include "inference/limits.h"
+#include "inference/train/limits.h"
+#include "node/terminal/command.h"
+#include "node/terminal/interrupt.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
+#include "node/tools/verbs.h"
+
+namespace ruvd {
+namespace {
+
+// Lines of progress of a whole run.
+constexpr int kReports = 40;
+
+struct ConvertFlags {
+  std::string base;
+  std::string out;
+  std::vector<std::string> texts;
+  std::vector<std::string> valid;
+  std::string type;
+  std::string checkpoint;
+  int checkpoint_every = 50;
+  int memory_mib = 512;
+  int threads = 0;
+  ConversionOptions options;
+
+  std::string CheckpointPath() const {
+    return checkpoint.empty() ? out + ".checkpoint" : checkpoint;
+  }
+};
+
+absl::StatusOr<std::vector<TokenId>> ReadStream(const Tokenizer& tokenizer,
+                                                const std::vector<std::string>& paths) {
+  std::vector<TokenId> stream;
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(const auto documents, ReadTextDocuments(path));
+    const std::vector<TokenId> tokens = EncodeDocuments(tokenizer, documents);
+    stream.insert(stream.end(), tokens.begin(), tokens.end());
+  }
+  return stream;
+}
+
+// Says how far a conversion is.
+class Reporter {
+ public:
+  Reporter(CommandContext& context, const Conversion& conversion, int steps)
+      : context_(context),
+        conversion_(conversion),
+        steps_(static_cast<uint64_t>(steps)),
+        every_(static_cast<uint64_t>(std::max(1, steps / kReports))),
+        began_at_(conversion.step()),
+        evaluations_(conversion.held_out().size()) {}
+
+  void Say() {
+    const uint64_t step = conversion_.step();
+    if (conversion_.held_out().size() != evaluations_) {
+      evaluations_ = conversion_.held_out().size();
+      context_.err << fmt::format("step {} of {}: held-out NELBO {:.4f} nats/token\n", step, steps_,
+                                  conversion_.held_out().back());
+    } else if (step % every_ == 0 && step > began_at_) {
+      context_.err << fmt::format("step {} of {}: loss {:.4f}, blocks of {}, {}\n", step, steps_,
+                                  conversion_.loss(), conversion_.block_length(), TimeLeft(step));
+    }
+    context_.err << std::flush;
+  }
+
+ private:
+  std::string TimeLeft(uint64_t step) const {
+    const std::chrono::duration<double> past = std::chrono::steady_clock::now() - began_;
+    const double each = past.count() / static_cast<double>(step - began_at_);
+    return fmt::format("{:.1f} s a step, {:.0f} min left", each,
+                       each * static_cast<double>(steps_ - step) / 60);
+  }
+
+  CommandContext& context_;
+  const Conversion& conversion_;
+  uint64_t steps_;
+  uint64_t every_;
+  uint64_t began_at_;
+  size_t evaluations_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
+// Goes on from a checkpoint where there is one.
+absl::Status Resume(CommandContext& context, const ConvertFlags& flags, Conversion* conversion) {
+  const std::string path = flags.CheckpointPath();
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, limits::kMaxRunStateBytes));
+  if (const absl::Status restored = conversion->Restore(AsBytes(bytes)); !restored.ok()) {
+    return Annotate(restored, fmt::format("{}: remove it or name another with --checkpoint",
+                                          PrintableLine(path)));
+  }
+  context.err << fmt::format("goes on from step {} of {}\n", conversion->step(),
+                             PrintableLine(path));
+  return absl::OkStatus();
+}
+
+absl::Status Train(CommandContext& context, const ConvertFlags& flags, Conversion* conversion) {
+  const std::string path = flags.CheckpointPath();
+  const auto save = [&] { return WriteFileAtomically(path, conversion->Checkpoint(), 0600); };
+  const Interrupt interrupt;
+  Reporter reporter(context, *conversion, flags.options.steps);
+  RETURN_IF_ERROR(save());  // what cannot be written is known before the work
+  while (!conversion->done()) {
+    const uint64_t step = conversion->step();
+    const size_t evaluations = conversion->held_out().size();
+    RETURN_IF_ERROR(conversion->Advance([&] {
+      return interrupt.raised() || conversion->step() != step ||
+             conversion->held_out().size() != evaluations;
+    }));
+    reporter.Say();
+    if (interrupt.raised()) {
+      RETURN_IF_ERROR(save());
+      return Error(absl::StatusCode::kCancelled, reasons::kCancelled,
+                   "stopped at step {} of {}; the same command goes on from {}", conversion->step(),
+                   flags.options.steps, path);
+    }
+    if (conversion->step() != step &&
+        conversion->step() % static_cast<uint64_t>(flags.checkpoint_every) == 0) {
+      RETURN_IF_ERROR(save());
+    }
+  }
+  return save();
+}
+
+void Print(CommandContext& context, const ConvertFlags& flags, const Conversion& conversion,
+           const Conversion::Written& written) {
+  const double before = conversion.held_out().front();
+  const double after = conversion.held_out().back();
+  const auto learnt = static_cast<uint64_t>(flags.options.steps) *
+                      static_cast<uint64_t>(flags.options.batch) *
+                      static_cast<uint64_t>(flags.options.length);
+  if (context.json) {
+    context.out << ToJsonLine(nlohmann::json{{"out", flags.out},
+                                             {"bytes", written.bytes},
+                                             {"steps", flags.options.steps},
+                                             {"tokens", learnt},
+                                             {"mask_token", conversion.mask()},
+                                             {"block_length", flags.options.block_length},
+                                             {"trained", conversion.parameters()},
+                                             {"held_out_crops", conversion.held_out_crops()},
+                                             {"nelbo_before", before},
+                                             {"nelbo_after", after},
+                                             {"nelbo_written", written.nelbo}});
+    return;
+  }
+  context.out << fmt::format(
+      "{}: block diffusion, blocks of {}, mask token {}, {} bytes\n"
+      "held-out NELBO {:.4f} -> {:.4f} nats/token over {} crops; of the written file {:.4f}\n",
+      PrintableLine(flags.out), flags.options.block_length, conversion.mask(), written.bytes,
+      before, after, conversion.held_out_crops(), written.nelbo);
+}
+
+// What can be refused before anything is read.
+absl::Status CheckFiles(const ConvertFlags& flags) {
+  std::error_code ignored;
+  if (std::filesystem::exists(flags.out, ignored)) {
+    return UsageError(
+        fmt::format("{} exists; remove it or name another --out", PrintableLine(flags.out)));
+  }
+  return flags.type.empty() ? absl::OkStatus() : ParseQuantizationScheme(flags.type).status();
+}
+
+absl::Status Convert(CommandContext& context, ConvertFlags& flags) {
+  RETURN_IF_ERROR(CheckFiles(flags));
+  flags.options.memory_bytes = static_cast<uint64_t>(flags.memory_mib) << 20;
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
+  const auto read = [&](const Tokenizer& tokenizer) -> absl::StatusOr<ConversionTexts> {
+    ConversionTexts texts;
+    ASSIGN_OR_RETURN(texts.train, ReadStream(tokenizer, flags.texts));
+    ASSIGN_OR_RETURN(texts.held_out, ReadStream(tokenizer, flags.valid));
+    return texts;
+  };
+  ASSIGN_OR_RETURN(const auto conversion,
+                   Conversion::Create(flags.base, read, flags.options, runner));
+  context.err << fmt::format("{} tokens of text, {} crops held out, {} numbers trained, mask {}\n",
+                             conversion->training_tokens(), conversion->held_out_crops(),
+                             conversion->parameters(), conversion->mask());
+  RETURN_IF_ERROR(Resume(context, flags, conversion.get()));
+  RETURN_IF_ERROR(Train(context, flags, conversion.get()));
+  ASSIGN_OR_RETURN(const Conversion::Written written, conversion->Write(flags.out, flags.type));
+  std::error_code ignored;
+  std::filesystem::remove(flags.CheckpointPath(), ignored);
+  Print(context, flags, *conversion, written);
+  return absl::OkStatus();
+}
+
+void AddTrainingFlags(CLI::App& verb, ConvertFlags& flags) {
+  ConversionOptions& options = flags.options;
+  verb.add_option("--rank", options.rank, "Of the low-rank changes of all linear layers")
+      ->check(CLI::Range(1, limits::kMaxAdapterRank))
+      ->capture_default_str();
+  verb.add_option("--block", options.block_length, "Tokens of a block")
+      ->check(CLI::Range(2, 1 << 12))
+      ->capture_default_str();
+  verb.add_option("--steps", options.steps, "Updates")
+      ->check(CLI::Range(1, limits::kMaxTrainingSteps))
+      ->capture_default_str();
+  verb.add_option("--batch", options.batch, "Crops of a step")
+      ->check(CLI::Range(1, limits::kMaxTrainingBatch))
+      ->capture_default_str();
+  verb.add_option("--length", options.length, "Tokens of a crop, at most the base's context")
+      ->check(CLI::Range(2, 1 << 16))
+      ->capture_default_str();
+  verb.add_option("--learning-rate", options.learning_rate, "Of AdamW, after a warm-up; then falls")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb.add_option("--anneal", options.anneal,
+                  "Share of the steps over which blocks grow from one token; 0 is off")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb.add_option("--seed", options.seed, "Of crops, masks and changes")->capture_default_str();
+  verb.add_option("--valid-crops", options.held_out, "Crops that the NELBO is measured on at most")
+      ->check(CLI::Range(1, limits::kMaxHeldOutSamples))
+      ->capture_default_str();
+  verb.add_option("--evaluate-every", options.evaluate_every,
+                  "Steps; 0 is before the first and after the last only")
+      ->check(CLI::Range(0, limits::kMaxTrainingSteps))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddConvertVerb(VerbTable& verbs) {
+  auto flags = std::make_shared<ConvertFlags>();
+  CLI::App& verb = verbs.Add("learn convert", "Learning",
+                             "Turn an autoregressive model into a block-diffusion one",
+                             [flags](CommandContext& context) { return Convert(context, *flags); });
+  verb.add_option("--base", flags->base, "GGUF file of an autoregressive model (qwen2)")
+      ->required();
+  verb.add_option("--text", flags->texts, "What to learn from: text or .jsonl, plain or .zst")
+      ->required();
+  verb.add_option("--out", flags->out, "GGUF file to write")->required();
+  verb.add_option("--valid", flags->valid,
+                  "Text that the NELBO is measured on; default the last twentieth of --text");
+  AddTrainingFlags(verb, *flags);
+  verb.add_option("--mask-token", flags->options.mask_token,
+                  "Id or text of a token that no text has; default the file's mask or unused one");
+  verb.add_option("--type", flags->type,
+                  "Formats of --out, one of " + QuantizationSchemeNames() + "; default the base's");
+  verb.add_option("--checkpoint", flags->checkpoint,
+                  "Where a stopped run goes on from; default OUT.checkpoint");
+  verb.add_option("--checkpoint-every", flags->checkpoint_every, "Steps between checkpoints")
+      ->check(CLI::Range(1, limits::kMaxTrainingSteps))
+      ->capture_default_str();
+  verb.add_option("--memory", flags->memory_mib, "MiB of activations; fewer cost time")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  verb.add_option("--threads", flags->threads, "0 is one per core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+}
+
+}  // namespace ruvd

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/parallel.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_kinds.h"
+#include "inference/adapter/frame_set.h"
+#include "inference/evaluate/evaluate.h"
+#include "inference/evaluate/text_documents.h"
+#include "inference/limits.h"
+#include "inference/model/model.h"
+#include "inference/train/frame_estimate.h"
+#include "inference/train/losses.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
+#include "node/tools/verbs.h"
+
+namespace ruvd {
+namespace {
+
+struct FrameFlags {
+  std::string model;
+  std::vector<std::string> texts;
+  std::string out;
+  std::string kind = "cov";
+  std::string modules = "all";
+  int rank = 32;
+  int sequences = 384;
+  int length = 128;
+  int batch = 8;
+  int memory_mib = 1024;
+  uint64_t seed = 1;
+  int threads = 0;
+};
+
+// `sequences` crops at even distances over the texts.
+absl::StatusOr<std::vector<TrainingExample>> ReadCrops(const Model& model,
+                                                       const FrameFlags& flags) {
+  std::vector<TokenId> stream;
+  for (const std::string& text : flags.texts) {
+    ASSIGN_OR_RETURN(const auto documents, ReadTextDocuments(text));
+    const std::vector<TokenId> tokens = EncodeDocuments(model.tokenizer(), documents);
+    stream.insert(stream.end(), tokens.begin(), tokens.end());
+  }
+  const auto length = static_cast<size_t>(std::min(flags.length, model.config().context));
+  const size_t whole = stream.size() / length;
+  const size_t count = std::min(whole, static_cast<size_t>(flags.sequences));
+  if (count == 0) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "the text has {} tokens, fewer than one sequence of {}; give "
+                 "more with --text",
+                 stream.size(), length);
+  }
+  std::vector<TrainingExample> crops(count);
+  for (size_t i = 0; i < count; ++i) {
+    const auto begin = stream.begin() + static_cast<std::ptrdiff_t>(i * whole / count * length);
+    crops[i].completion.assign(begin, begin + static_cast<std::ptrdiff_t>(length));
+  }
+  return crops;
+}
+
+// A counter on the terminal; nothing where standard error goes elsewhere.
+FrameProgress FrameProgressLine(CommandContext& context) {
+  const bool visible = ::isatty(STDERR_FILENO) == 1;
+  return [&context, visible](uint64_t done, uint64_t all) {
+    if (visible) {
+      context.err << fmt::format("\r{} of {} batches{}", done, all, done == all ? "\n" : "")
+                  << std::flush;
+    }
+    return true;
+  };
+}
+
+absl::StatusOr<FrameSet> Estimate(CommandContext& context,
+                                  const std::shared_ptr<const Model>& model,
+                                  const std::vector<std::string>& targets, FrameKind kind,
+                                  const FrameFlags& flags) {
+  ASSIGN_OR_RETURN(std::vector<TrainingExample> crops, ReadCrops(*model, flags));
+  const auto batch = static_cast<size_t>(flags.batch);
+  const uint64_t steps = (crops.size() + batch - 1) / batch;
+  ASSIGN_OR_RETURN(
+      const auto objective,
+      train::MakeObjective(*model, std::move(crops), {.batch = flags.batch, .seed = flags.seed}));
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
+  const FrameEstimateOptions options{.kind = kind,
+                                     .rank = flags.rank,
+                                     .memory_bytes = static_cast<uint64_t>(flags.memory_mib) << 20};
+  return EstimateFrameSet(
+      model, targets, options, [&](uint64_t step) { return objective->Draw(step); }, steps, runner,
+      FrameProgressLine(context));
+}
+
+absl::StatusOr<FrameSet> MakeFrame(CommandContext& context, const FrameFlags& flags) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Model::Load(flags.model));
+  const auto targets = LinearTargets(*model, ModulesByName(flags.modules).value_or(Modules::kAll));
+  const FrameKind kind = FrameKindByName(flags.kind).value_or(FrameKind::kCovariance);
+  switch (kind) {
+    case FrameKind::kWeight:
+      return WeightFrameSet(*model, targets, flags.rank);
+    case FrameKind::kRandom:
+      return RandomFrameSet(*model, targets, flags.rank, flags.seed);
+    case FrameKind::kCovariance:
+    case FrameKind::kGradient:
+      break;
+  }
+  return Estimate(context, model, targets, kind, flags);
+}
+
+absl::Status Run(CommandContext& context, const FrameFlags& flags) {
+  ASSIGN_OR_RETURN(const FrameSet frame, MakeFrame(context, flags));
+  RETURN_IF_ERROR(SaveFrameSet(frame, flags.out));
+  context.out << (context.json
+                      ? ToJsonLine(nlohmann::json{{"out", flags.out},
+                                                  {"id", ToHex(frame.id)},
+                                                  {"kind", FrameKindName(frame.kind)},
+                                                  {"rank", flags.rank},
+                                                  {"modules", frame.modules.size()}})
+                      : fmt::format("{}: frame {} of kind {}, rank {}, {} modules\n",
+                                    PrintableLine(flags.out), ToHex(frame.id),
+                                    FrameKindName(frame.kind), flags.rank, frame.modules.size()));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddFrameVerb(VerbTable& verbs) {
+  auto flags = std::make_shared<FrameFlags>();
+  CLI::App& verb =
+      verbs.Add("model frame", "Models", "The outer factors that a cluster's adapters share",
+                [flags](CommandContext& context) { return Run(context, *flags); });
+  verb.add_option("--model", flags->model, "GGUF file")->required();
+  verb.add_option("--out", flags->out, "Where to, frame.gguf")->required();
+  verb.add_option("--text", flags->texts, "cov, grad: public text, or .jsonl, plain or .zst");
+  verb.add_option("--kind", flags->kind,
+                  "cov (of inputs and output gradients), grad, svd (of "
+                  "weights), random")
+      ->check(CLI::IsMember({"cov", "grad", "svd", "random"}))
+      ->capture_default_str();
+  verb.add_option("--rank", flags->rank, "Vectors of each side")
+      ->check(CLI::Range(1, limits::kMaxAdapterRank))
+      ->capture_default_str();
+  verb.add_option("--modules", flags->modules, "qv, attention or all linear layers")
+      ->check(CLI::IsMember({"qv", "attention", "all"}))
+      ->capture_default_str();
+  verb.add_option("--sequences", flags->sequences, "cov, grad: crops of the text at most")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  verb.add_option("--length", flags->length, "cov, grad: tokens of a crop")
+      ->check(CLI::Range(2, 1 << 16))
+      ->capture_default_str();
+  verb.add_option("--batch", flags->batch, "cov, grad: crops run together")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  verb.add_option("--memory", flags->memory_mib,
+                  "cov, grad: MiB of sums; more layers then share a run over the text")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  verb.add_option("--seed", flags->seed, "Of the masks, or of a random frame")
+      ->capture_default_str();
+  verb.add_option("--threads", flags->threads, "0 is one per core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+}
+
+}  // namespace ruvd

@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "base/status.h"
+#include "inference/gguf/reader.h"
+#include "inference/gguf/scheme.h"
+#include "inference/gguf/value.h"
+#include "inference/import/import.h"
+#include "inference/tokenizer/chat_template.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
+#include "node/tools/verbs.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kModelGroup[] = "Models";
+// Of a text that a file may make very long.
+constexpr size_t kShownTextBytes = 256;
+
+struct ImportFlags {
+  std::string folder;
+  std::string out;
+  std::string type;
+  std::string architecture;
+  std::string name;
+};
+
+absl::Status Import(CommandContext& context, const ImportFlags& flags) {
+  ImportOptions options;
+  options.type = flags.type;
+  options.architecture = flags.architecture;
+  options.name = flags.name;
+  ASSIGN_OR_RETURN(const ImportResult result, ImportModel(flags.folder, options, flags.out));
+  if (context.json) {
+    context.out << ToJsonLine(nlohmann::json{
+        {"tensors", result.tensors}, {"parameters", result.parameters}, {"bytes", result.bytes}});
+  } else {
+    context.out << fmt::format("{}: {} tensors, {} parameters, {} bytes\n", flags.out,
+                               result.tensors, result.parameters, result.bytes);
+  }
+  return absl::OkStatus();
+}
+
+// What of the header people ask for, where the file has it.
+std::vector<std::pair<std::string, std::string>> Headline(const GgufReader& file) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  const auto add_text = [&](const std::string& key) {
+    if (const auto value = file.GetString(key); value.ok()) {
+      fields.emplace_back(key, value->substr(0, kShownTextBytes));
+    }
+  };
+  add_text("general.name");
+  add_text("general.architecture");
+  const std::string architecture =
+      file.GetString("general.architecture").value_or("").substr(0, kShownTextBytes);
+  for (const char* name :
+       {"context_length", "embedding_length", "block_count", "feed_forward_length",
+        "attention.head_count", "attention.head_count_kv", "vocab_size"}) {
+    const std::string key = fmt::format("{}.{}", architecture, name);
+    if (const auto value = file.GetUnsigned(key); value.ok()) {
+      fields.emplace_back(key, fmt::format("{}", *value));
+    }
+  }
+  add_text("tokenizer.ggml.model");
+  add_text("tokenizer.ggml.pre");
+  if (file.GetString("tokenizer.ggml.model").value_or("") == "gpt2" &&
+      !file.Has("tokenizer.ggml.pre")) {
+    fields.emplace_back("tokenizer.ggml.pre", "(missing: words are split by the default rules)");
+  }
+  if (const auto jinja = file.GetString("tokenizer.chat_template"); jinja.ok()) {
+    const auto format = RecognizeChatTemplate(*jinja);
+    fields.emplace_back("chat template", format ? ChatFormatName(*format) : "not recognised");
+  }
+  return fields;
+}
+
+struct InspectFlags {
+  std::string path;
+  bool tensors = false;
+  bool keys = false;
+};
+
+std::string ShapeText(const TensorInfo& tensor) {
+  std::string text = fmt::format("{}", tensor.shape[0]);
+  for (uint32_t i = 1; i < tensor.dimensions; ++i) {
+    text = fmt::format("{} x {}", tensor.shape.at(i), text);
+  }
+  return text;
+}
+
+void PrintInspectedJson(CommandContext& context, const GgufReader& file, const InspectFlags& flags,
+                        const std::map<std::string, std::string>& fields) {
+  nlohmann::json out = fields;
+  for (const std::string& key : flags.keys ? file.Keys() : std::vector<std::string>()) {
+    out["keys"][Printable(key)] = Printable(gguf::ValueText(*file.RawValue(key)));
+  }
+  for (const TensorInfo& tensor : file.tensors()) {
+    if (flags.tensors) {
+      out["tensors"].push_back({{"name", Printable(tensor.name)},
+                                {"format", TensorTypeName(tensor.type)},
+                                {"shape", std::span(tensor.shape).first(tensor.dimensions)},
+                                {"bytes", tensor.bytes}});
+    }
+  }
+  context.out << ToJsonLine(out);
+}
+
+void PrintInspected(CommandContext& context, const GgufReader& file, const InspectFlags& flags,
+                    const std::vector<std::pair<std::string, std::string>>& fields) {
+  context.out << FormatFields(fields);
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& key : flags.keys ? file.Keys() : std::vector<std::string>()) {
+    rows.push_back({key, gguf::ValueText(*file.RawValue(key))});
+  }
+  if (flags.keys) {
+    context.out << "\n" << FormatTable({"KEY", "VALUE"}, rows);
+  }
+  rows.clear();
+  for (const TensorInfo& tensor : file.tensors()) {
+    rows.push_back({tensor.name, std::string(TensorTypeName(tensor.type)), ShapeText(tensor),
+                    fmt::format("{}", tensor.bytes)});
+  }
+  if (flags.tensors) {
+    context.out << "\n" << FormatTable({"TENSOR", "FORMAT", "ROWS x COLUMNS", "BYTES"}, rows);
+  }
+}
+
+absl::Status Inspect(CommandContext& context, const InspectFlags& flags) {
+  ASSIGN_OR_RETURN(const auto file, GgufReader::Open(flags.path));
+  uint64_t values = 0;
+  uint64_t bytes = 0;
+  std::map<std::string, uint64_t> formats;
+  for (const TensorInfo& tensor : file->tensors()) {
+    values += tensor.values();
+    bytes += tensor.bytes;
+    ++formats[std::string(TensorTypeName(tensor.type))];
+  }
+  auto fields = Headline(*file);
+  fields.emplace_back("parameters", fmt::format("{}", values));
+  fields.emplace_back("tensor bytes", fmt::format("{}", bytes));
+  for (const auto& [format, count] : formats) {
+    fields.emplace_back(fmt::format("tensors {}", format), fmt::format("{}", count));
+  }
+  if (context.json) {
+    PrintInspectedJson(context, *file, flags, std::map(fields.begin(), fields.end()));
+  } else {
+    PrintInspected(context, *file, flags, fields);
+  }
+  return absl::OkStatus();
+}
+
+void AddImport(VerbTable& verbs) {
+  auto flags = std::make_shared<ImportFlags>();
+  CLI::App& verb = verbs.Add("model import", kModelGroup, "Convert a Hugging Face folder to GGUF",
+                             [flags](CommandContext& context) { return Import(context, *flags); });
+  verb.add_option("folder", flags->folder,
+                  "With config.json, tokenizer.json and model.safetensors or its index")
+      ->required();
+  verb.add_option("--out", flags->out, "GGUF file to write")->required();
+  verb.add_option("--type", flags->type, "One of " + QuantizationSchemeNames())->required();
+  verb.add_option(
+          "--arch", flags->architecture,
+          "Instead of the one config.json names: dream or llada (diffusion), qwen2 or llama "
+          "(left to right)")
+      ->check(CLI::IsMember({"dream", "llada", "llama", "qwen2", "qwen3"}));
+  verb.add_option("--name", flags->name, "general.name; default the folder's name");
+}
+
+}  // namespace
+
+void AddModelVerbs(VerbTable& verbs) {
+  AddImport(verbs);
+  auto flags = std::make_shared<InspectFlags>();
+  CLI::App& inspect =
+      verbs.Add("model inspect", kModelGroup, "What a GGUF file holds",
+                [flags](CommandContext& context) { return Inspect(context, *flags); });
+  inspect.add_option("file", flags->path, "GGUF file")->required();
+  inspect.add_flag("--tensors", flags->tensors, "List them");
+  inspect.add_flag("--keys", flags->keys, "List the metadata");
+}
+
+}  // namespace ruvd

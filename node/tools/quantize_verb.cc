@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include "base/parallel.h"
+#include "base/status.h"
+#include "inference/gguf/quantize_model.h"
+#include "inference/gguf/reader.h"
+#include "inference/gguf/scheme.h"
+#include "node/terminal/command.h"
+#include "node/terminal/output.h"
+#include "node/terminal/terminal.h"
+#include "node/tools/verbs.h"
+
+namespace ruvd {
+namespace {
+
+struct QuantizeFlags {
+  std::string in;
+  std::string out;
+  std::string type;
+  std::string output_type;
+  std::string embedding_type;
+  std::vector<std::string> keep;
+  int threads = 0;
+  bool allow_requantize = false;
+  bool dry_run = false;
+};
+
+struct Totals {
+  uint64_t values = 0;
+  uint64_t from_bytes = 0;
+  uint64_t to_bytes = 0;
+  ConversionError error;
+};
+
+Totals TotalsOf(const std::vector<TensorPlan>& plan) {
+  Totals totals;
+  for (const TensorPlan& tensor : plan) {
+    totals.values += tensor.source->values();
+    totals.from_bytes += tensor.source->bytes;
+    totals.to_bytes += tensor.bytes;
+    totals.error += tensor.error;
+  }
+  return totals;
+}
+
+// The format of single tensors: a scheme without exceptions.
+absl::StatusOr<std::optional<TensorType>> ParseTensorFormat(const std::string& name) {
+  if (name.empty()) {
+    return std::optional<TensorType>();
+  }
+  ASSIGN_OR_RETURN(const QuantizationScheme scheme, ParseQuantizationScheme(name));
+  if (scheme.mix != QuantizationScheme::Mix::kNone) {
+    return UsageError(fmt::format("{} is a mix of formats; name a single one, such as q6_k", name));
+  }
+  return std::optional<TensorType>(scheme.base);
+}
+
+absl::StatusOr<QuantizeModelOptions> OptionsOf(const QuantizeFlags& flags) {
+  QuantizeModelOptions options;
+  ASSIGN_OR_RETURN(options.scheme, ParseQuantizationScheme(flags.type));
+  ASSIGN_OR_RETURN(options.output_type, ParseTensorFormat(flags.output_type));
+  ASSIGN_OR_RETURN(options.embedding_type, ParseTensorFormat(flags.embedding_type));
+  options.keep = flags.keep;
+  options.allow_requantize = flags.allow_requantize;
+  return options;
+}
+
+// A counter on the terminal; nothing where standard error goes elsewhere.
+QuantizeProgress Progress(CommandContext& context) {
+  const bool visible = ::isatty(STDERR_FILENO) == 1;
+  return [&context, visible](uint64_t done, uint64_t total) {
+    if (visible) {
+      context.err << fmt::format("\r{} of {} MB{}", done >> 20, total >> 20,
+                                 done == total ? "\n" : "")
+                  << std::flush;
+    }
+  };
+}
+
+void PrintJson(CommandContext& context, const std::vector<TensorPlan>& plan, bool dry_run,
+               uint64_t file_bytes) {
+  nlohmann::json tensors = nlohmann::json::array();
+  for (const TensorPlan& tensor : plan) {
+    nlohmann::json entry = {{"name", Printable(tensor.source->name)},
+                            {"from", TensorTypeName(tensor.source->type)},
+                            {"to", TensorTypeName(tensor.type)},
+                            {"bytes", tensor.bytes}};
+    if (tensor.instead_of) {
+      entry["instead_of"] = TensorTypeName(*tensor.instead_of);
+    }
+    if (!dry_run) {
+      entry["relative_rms"] = tensor.error.RelativeRms();
+    }
+    tensors.push_back(std::move(entry));
+  }
+  const Totals totals = TotalsOf(plan);
+  nlohmann::json out = {{"tensors", std::move(tensors)},
+                        {"parameters", totals.values},
+                        {"from_bytes", totals.from_bytes},
+                        {"to_bytes", totals.to_bytes},
+                        {"dry_run", dry_run}};
+  if (!dry_run) {
+    out["file_bytes"] = file_bytes;
+    out["relative_rms"] = totals.error.RelativeRms();
+  }
+  context.out << ToJsonLine(out);
+}
+
+void PrintTable(CommandContext& context, const std::vector<TensorPlan>& plan,
+                const QuantizeFlags& flags) {
+  std::vector<std::vector<std::string>> rows;
+  rows.reserve(plan.size());
+  for (const TensorPlan& tensor : plan) {
+    rows.push_back({tensor.source->name, std::string(TensorTypeName(tensor.source->type)),
+                    std::string(TensorTypeName(tensor.type)), fmt::format("{}", tensor.bytes),
+                    flags.dry_run ? "" : fmt::format("{:.4f} %", 100 * tensor.error.RelativeRms()),
+                    tensor.instead_of
+                        ? fmt::format("{} columns do not fit {}", tensor.source->shape[0],
+                                      TensorTypeName(*tensor.instead_of))
+                        : ""});
+  }
+  const Totals totals = TotalsOf(plan);
+  context.out << FormatTable({"TENSOR", "FROM", "TO", "BYTES", "RMS ERROR", "NOTE"}, rows)
+              << fmt::format("\n{} tensors, {} parameters: {} bytes become {}, {:.2f} bits a value",
+                             plan.size(), totals.values, totals.from_bytes, totals.to_bytes,
+                             8.0 * static_cast<double>(totals.to_bytes) /
+                                 static_cast<double>(std::max<uint64_t>(totals.values, 1)));
+  context.out << (flags.dry_run
+                      ? std::string("; nothing was written\n")
+                      : fmt::format(", rms error {:.4f} %\n", 100 * totals.error.RelativeRms()));
+}
+
+absl::Status Quantize(CommandContext& context, const QuantizeFlags& flags) {
+  ASSIGN_OR_RETURN(const QuantizeModelOptions options, OptionsOf(flags));
+  std::error_code ignored;  // where one of the files is absent they are not the same
+  if (std::filesystem::equivalent(flags.in, flags.out, ignored)) {
+    return UsageError("--in and --out are the same file; write to another one");
+  }
+  ASSIGN_OR_RETURN(const auto source, GgufReader::Open(flags.in));
+  ASSIGN_OR_RETURN(std::vector<TensorPlan> plan, PlanQuantization(*source, options));
+  uint64_t file_bytes = 0;
+  if (!flags.dry_run) {
+    const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
+    ASSIGN_OR_RETURN(file_bytes,
+                     QuantizeModel(*source, options, &plan, flags.out, runner, Progress(context)));
+  }
+  if (context.json) {
+    PrintJson(context, plan, flags.dry_run, file_bytes);
+  } else {
+    PrintTable(context, plan, flags);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddQuantizeVerb(VerbTable& verbs) {
+  auto flags = std::make_shared<QuantizeFlags>();
+  CLI::App& verb =
+      verbs.Add("model quantize", "Models", "Write a model in other formats",
+                [flags](CommandContext& context) { return Quantize(context, *flags); });
+  verb.add_option("--in", flags->in, "GGUF file to read")->required();
+  verb.add_option("--out", flags->out, "GGUF file to write")->required();
+  verb.add_option("--type", flags->type, "One of " + QuantizationSchemeNames())->required();
+  verb.add_option("--output-type", flags->output_type,
+                  "Of output.weight; default q6_k below q8_0, as in llama.cpp");
+  verb.add_option("--embedding-type", flags->embedding_type,
+                  "Of token_embd.weight; default --type, or the output's where both are one");
+  verb.add_option("--keep", flags->keep, "Leave tensors of this name as they are; * is any text")
+      ->allow_extra_args(false);
+  verb.add_option("--threads", flags->threads, "0 is one per core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  verb.add_flag("--allow-requantize", flags->allow_requantize,
+                "Convert what is quantised already, adding error to error");
+  verb.add_flag("--dry-run", flags->dry_run, "Show formats and sizes, write nothing");
+}
+
+}  // namespace ruvd

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/parallel.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/backend/backend.h"
+#include "inference/evaluate/text_documents.h"
+#include "inference/model/model.h"
+#include "inference/package/model_package.h"
+#include "inference/retrieval/whitening.h"
+#include "inference/transformer/transformer.h"
+#include "node/terminal/command.h"
+#include "node/tools/verbs.h"
+
+namespace ruvd {
+namespace {
+
+struct WhitenFlags {
+  std::string model;
+  std::string text;
+  std::string out;
+  int passages = 8000;
+  int tokens = 16;
+  float shrinkage = 0.5F;
+  int threads = 0;
+};
+
+// Embeddings of passages at even distances over the documents, as many from each.
+absl::StatusOr<std::vector<float>> EmbedPassages(Transformer& transformer,
+                                                 std::span<const std::string> documents,
+                                                 const WhitenFlags& flags) {
+  const auto wanted = static_cast<size_t>(flags.passages);
+  const auto length = static_cast<size_t>(flags.tokens);
+  const size_t each = wanted / std::max<size_t>(1, documents.size()) + 1;
+  std::vector<float> rows;
+  size_t taken = 0;
+  for (const std::string& document : documents) {
+    const std::vector<TokenId> tokens = transformer.model().tokenizer().Encode(document);
+    const size_t distance = std::max(length, tokens.size() / each);
+    for (size_t at = 0; at + length <= tokens.size() && taken < wanted; at += distance) {
+      ASSIGN_OR_RETURN(const std::vector<float> row,
+                       EmbedTokens(transformer, std::span(tokens).subspan(at, length)));
+      rows.insert(rows.end(), row.begin(), row.end());
+      ++taken;
+    }
+  }
+  return rows;
+}
+
+absl::Status Whiten(CommandContext& context, const WhitenFlags& flags) {
+  ASSIGN_OR_RETURN(const auto model, Model::Load(flags.model));
+  ASSIGN_OR_RETURN(const auto documents, ReadTextDocuments(flags.text));
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  ThreadParallelRunner runner(flags.threads > 0 ? flags.threads : cores);
+  ASSIGN_OR_RETURN(const auto transformer,
+                   DefaultBackend().Load(model, {.precision = Precision::kFast, .runner = runner}));
+  ASSIGN_OR_RETURN(const std::vector<float> rows, EmbedPassages(*transformer, documents, flags));
+  const int width = model->config().width;
+  const size_t passages = rows.size() / static_cast<size_t>(width);
+  if (passages < static_cast<size_t>(width)) {
+    return Error(
+        absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+        "{} has {} passages of {} tokens; give more text, the statistics of {} values want "
+        "as many at least",
+        flags.text, passages, flags.tokens, width);
+  }
+  ASSIGN_OR_RETURN(const Whitening whitening,
+                   Whitening::Estimate(model->hash(), rows, width, flags.shrinkage));
+  const std::string out = flags.out.empty() ? WhiteningPath(flags.model) : flags.out;
+  RETURN_IF_ERROR(whitening.WriteTo(out));
+  if (context.json) {
+    context.out << nlohmann::json{{"out", out}, {"passages", passages}, {"width", width}}.dump()
+                << "\n";
+  } else {
+    context.out << fmt::format("{}: embeddings of {} values, statistics of {} passages\n", out,
+                               width, passages);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddWhitenVerb(VerbTable& verbs) {
+  auto flags = std::make_shared<WhitenFlags>();
+  CLI::App& verb =
+      verbs.Add("model whiten", "Models", "Statistics that make a model's embeddings comparable",
+                [flags](CommandContext& context) { return Whiten(context, *flags); });
+  verb.add_option("--model", flags->model, "GGUF file")->required();
+  verb.add_option("--text", flags->text, "Ordinary text, or .jsonl, plain or .zst")->required();
+  verb.add_option("--out", flags->out, "Where to; default MODEL.whitening.gguf, which nodes load");
+  verb.add_option("--passages", flags->passages, "Passages of the text at most")
+      ->check(CLI::Range(2, 1'000'000))
+      ->capture_default_str();
+  verb.add_option("--tokens", flags->tokens, "Of a passage; about as long as prompts are")
+      ->check(CLI::Range(1, 512))
+      ->capture_default_str();
+  verb.add_option("--shrinkage", flags->shrinkage, "Share of the mean variance in all directions")
+      ->check(CLI::Range(0.0001, 1.0))
+      ->capture_default_str();
+  verb.add_option("--threads", flags->threads, "0 is one per core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+}
+
+}  // namespace ruvd

@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/transport/tls.h"
+
+#include <fmt/format.h>
+#include <grpc/grpc_security_constants.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
+#include <openssl/bio.h>
+#include <openssl/bn.h>
+#include <openssl/conf.h>
+#include <openssl/crypto.h>
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include <array>
+#include <ctime>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/limits.h"
+#include "privacy/seal/secret_file.h"
+
+namespace ruvd {
+namespace {
+
+template <auto Free>
+struct Freer {
+  template <typename T>
+  void operator()(T* object) const {
+    Free(object);
+  }
+};
+using BioPtr = std::unique_ptr<BIO, Freer<BIO_free_all>>;
+using ConfPtr = std::unique_ptr<CONF, Freer<NCONF_free>>;
+using PkeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
+using X509Ptr = std::unique_ptr<X509, Freer<X509_free>>;
+
+// gRPC asks for TLS 1.2 or later; this takes 1.2 away from every context that is made after it.
+constexpr std::string_view kTls13Only =
+    "ruvd = modules\n"
+    "[modules]\n"
+    "ssl_conf = contexts\n"
+    "[contexts]\n"
+    "system_default = tls13\n"
+    "[tls13]\n"
+    "Protocol = ALL, -SSLv3, -TLSv1, -TLSv1.1, -TLSv1.2\n"
+    "CipherString = DEFAULT:@SECLEVEL=2\n";
+
+// RFC 5280, 4.1.2.5: no well-defined end. How long a node is a member says its admission
+// certificate.
+constexpr char kNoEnd[] = "99991231235959Z";
+constexpr long kClockSkewSeconds = 24L * 3600;
+
+absl::Status Failed(std::string_view what) {
+  return Error(absl::StatusCode::kInternal, reasons::kInternal,
+               "OpenSSL could not {}; check its configuration (openssl.cnf, OPENSSL_CONF)", what);
+}
+
+BioPtr Reader(std::string_view text) {
+  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+std::string TextOf(BIO& bio) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(&bio, &data);
+  return {data, static_cast<size_t>(size)};
+}
+
+X509Ptr ReadCertificate(std::string_view pem) {
+  const BioPtr bio = Reader(pem);
+  return X509Ptr(bio == nullptr ? nullptr
+                                : PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+}
+
+std::optional<Digest> HashOfX509(X509& certificate) {
+  unsigned char* der = nullptr;
+  const int size = i2d_X509(&certificate, &der);
+  if (size <= 0) {
+    return std::nullopt;
+  }
+  const Digest hash = Sha256(std::span<const uint8_t>(der, static_cast<size_t>(size)));
+  OPENSSL_free(der);
+  return hash;
+}
+
+bool SetSerial(X509& certificate) {
+  std::array<unsigned char, 16> random{};
+  if (RAND_bytes(random.data(), random.size()) != 1) {
+    return false;
+  }
+  BIGNUM* number = BN_bin2bn(random.data(), random.size(), nullptr);
+  const bool good = number != nullptr &&
+                    BN_to_ASN1_INTEGER(number, X509_get_serialNumber(&certificate)) != nullptr;
+  BN_free(number);
+  return good;
+}
+
+bool AddNames(X509& certificate, const std::string& names) {
+  if (names.empty()) {
+    return true;
+  }
+  const std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>> extension(
+      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, names.c_str()));
+  return extension != nullptr && X509_add_ext(&certificate, extension.get(), -1) == 1;
+}
+
+// Null if OpenSSL fails.
+X509Ptr MakeUnsigned(EVP_PKEY& key) {
+  X509Ptr certificate(X509_new());
+  if (certificate == nullptr) {
+    return nullptr;
+  }
+  X509* const x509 = certificate.get();
+  X509_NAME* const name = X509_get_subject_name(x509);
+  const auto* const text = reinterpret_cast<const unsigned char*>(kSelfSignedName);
+  const bool good = X509_set_version(x509, X509_VERSION_3) == 1 && SetSerial(*x509) &&
+                    X509_gmtime_adj(X509_getm_notBefore(x509), -kClockSkewSeconds) != nullptr &&
+                    ASN1_TIME_set_string(X509_getm_notAfter(x509), kNoEnd) == 1 &&
+                    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, text, -1, -1, 0) == 1 &&
+                    X509_set_issuer_name(x509, name) == 1 && X509_set_pubkey(x509, &key) == 1;
+  return good ? std::move(certificate) : nullptr;
+}
+
+absl::Status Unusable(const std::string& path, std::string_view what) {
+  return Error(absl::StatusCode::kInvalidArgument, reasons::kConfigInvalid, "{} {}", path, what);
+}
+
+absl::Status CheckTimes(const X509& certificate, const std::string& path, int64_t now_ms) {
+  time_t now = static_cast<time_t>(now_ms / 1000);
+  const bool early = X509_cmp_time(X509_get0_notBefore(&certificate), &now) > 0;
+  const bool late = X509_cmp_time(X509_get0_notAfter(&certificate), &now) < 0;
+  if (!early && !late) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kPermissionDenied, reasons::kCertificateExpired,
+               "the TLS certificate {} {}", path,
+               late ? "has expired; put a new one in its place, or check the clock"
+                    : "is not valid yet; check the clock");
+}
+
+}  // namespace
+
+absl::Status RequireTls13() {
+  static const bool required = [] {
+    // First whatever the system has, which would otherwise be loaded later and take this back.
+    OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG, nullptr);
+    const BioPtr text = Reader(kTls13Only);
+    const ConfPtr conf(NCONF_new(nullptr));
+    return text != nullptr && conf != nullptr &&
+           NCONF_load_bio(conf.get(), text.get(), nullptr) == 1 &&
+           CONF_modules_load(conf.get(), "ruvd", 0) == 1;
+  }();
+  return required ? absl::OkStatus() : Failed("be limited to TLS 1.3");
+}
+
+absl::StatusOr<TlsCertificate> MakeSelfSignedCertificate(const std::string& subject_alt_name) {
+  const PkeyPtr key(EVP_EC_gen("P-256"));
+  const X509Ptr x509 = key == nullptr ? nullptr : MakeUnsigned(*key);
+  if (x509 != nullptr && !AddNames(*x509, subject_alt_name)) {
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kInvalidArgument,
+                 "'{}' cannot stand in a certificate; give names like DNS:node.example,IP:10.0.0.7",
+                 subject_alt_name);
+  }
+  const BioPtr key_text(BIO_new(BIO_s_mem()));
+  const BioPtr certificate_text(BIO_new(BIO_s_mem()));
+  if (x509 == nullptr || key_text == nullptr || certificate_text == nullptr ||
+      X509_sign(x509.get(), key.get(), EVP_sha256()) <= 0 ||
+      PEM_write_bio_PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) !=
+          1 ||
+      PEM_write_bio_X509(certificate_text.get(), x509.get()) != 1) {
+    return Failed("make a TLS key");
+  }
+  const std::optional<Digest> hash = HashOfX509(*x509);
+  if (!hash) {
+    return Failed("encode a TLS certificate");
+  }
+  return TlsCertificate{
+      .private_key = TextOf(*key_text), .certificate = TextOf(*certificate_text), .hash = *hash};
+}
+
+std::optional<Digest> CertificateHash(std::string_view pem) {
+  const X509Ptr x509 = ReadCertificate(pem);
+  return x509 == nullptr ? std::nullopt : HashOfX509(*x509);
+}
+
+std::optional<Digest> PeerCertificateOf(const grpc::AuthContext& context) {
+  const auto found = context.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (found.size() != 1) {
+    return std::nullopt;
+  }
+  return CertificateHash({found.front().data(), found.front().size()});
+}
+
+absl::Status CheckServerCertificate(const std::string& certificate_path,
+                                    const std::string& key_path, int64_t now_ms) {
+  ASSIGN_OR_RETURN(const std::string chain, ReadFile(certificate_path, limits::kMaxConfigBytes));
+  ASSIGN_OR_RETURN(std::string secret, ReadSecretFile(key_path, "TLS key"));
+  const X509Ptr x509 = ReadCertificate(chain);
+  const BioPtr bio = Reader(secret);
+  const PkeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
+  OPENSSL_cleanse(secret.data(), secret.size());
+  if (x509 == nullptr) {
+    return Unusable(certificate_path, "holds no PEM certificate; name the server's certificate");
+  }
+  if (key == nullptr) {
+    return Unusable(key_path, "holds no PEM private key without a passphrase; name one");
+  }
+  if (X509_check_private_key(x509.get(), key.get()) != 1) {
+    return Unusable(key_path, fmt::format("is not the key of {}; name the pair", certificate_path));
+  }
+  return CheckTimes(*x509, certificate_path, now_ms);
+}
+
+std::shared_ptr<grpc::experimental::CertificateProviderInterface> WatchCertificate(
+    const std::string& certificate_path, const std::string& key_path) {
+  return std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+      key_path, certificate_path, limits::kTlsReloadSeconds);
+}
+
+std::shared_ptr<grpc::ServerCredentials> ServerCredentials(const std::string& certificate_path,
+                                                           const std::string& key_path) {
+  grpc::experimental::TlsServerCredentialsOptions options(
+      WatchCertificate(certificate_path, key_path));
+  options.watch_identity_key_cert_pairs();
+  return grpc::experimental::TlsServerCredentials(options);
+}
+
+}  // namespace ruvd

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/consent/consent_book.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/limits.h"
+#include "privacy/reasons.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint8_t kSharedUse = consent_purposes::kTraining | consent_purposes::kSharing;
+constexpr int64_t kReleaseMillis = 60'000;
+
+}  // namespace
+
+ConsentBook::ConsentBook(UserConsentStore& store, const NodeKey& key)
+    : store_(store), key_(key), operator_(Pseudonym(ConsentSubject::Kind::kUser, "")) {}
+
+// With the node's id, so that rows of two nodes do not tell who uses both.
+std::string ConsentBook::Pseudonym(ConsentSubject::Kind kind, std::string_view id) const {
+  constexpr std::string_view kContributorDomain("RUVDLLM-CONTRIBUTOR-v1\0", 23);
+  ByteWriter writer;
+  writer.WriteText(kContributorDomain).WriteBytes(key_.id());
+  writer.Write(static_cast<uint8_t>(kind)).WriteText(id);
+  return ToHex(Sha256(std::string_view(writer.Take())));
+}
+
+absl::StatusOr<std::unique_ptr<ConsentBook>> ConsentBook::Open(UserConsentStore& store,
+                                                               const NodeKey& key) {
+  std::unique_ptr<ConsentBook> book(new ConsentBook(store, key));
+  ASSIGN_OR_RETURN(const UserConsentStore::Records records, store.All());
+  size_t foreign = 0;
+  const MutexLock lock(book->mutex_);
+  for (const UserConsent& record : records.read) {
+    if (!record.Verify(key).ok() || !book->Take(record).ok()) {
+      ++foreign;
+      book->register_.Doubt(book->Nameless(record.subject));
+    }
+  }
+  book->damaged_ = records.damaged;
+  book->register_.SetUnreadable(records.damaged.size());
+  if (records.damaged.size() + foreign > 0) {
+    spdlog::error(
+        "{} consents of users cannot be read and {} are not this node's own: nothing that they may "
+        "be about is shared until the users are asked again or a backup is restored [{}]",
+        records.damaged.size(), foreign, reasons::kConsentDamaged);
+  }
+  return book;
+}
+
+ConsentSubject ConsentBook::Nameless(const ConsentSubject& subject) const {
+  return {.kind = subject.kind, .id = Pseudonym(subject.kind, subject.id)};
+}
+
+absl::Status ConsentBook::Take(const UserConsent& record) {
+  UserConsent nameless = record;
+  nameless.subject = Nameless(record.subject);
+  RETURN_IF_ERROR(register_.Put(nameless));
+  records_[nameless.subject] = record;
+  return absl::OkStatus();
+}
+
+const UserConsent* ConsentBook::Find(ConsentSubject::Kind kind,
+                                     const std::string& pseudonym) const {
+  const auto found = records_.find({.kind = kind, .id = pseudonym});
+  return found == records_.end() ? nullptr : &found->second;
+}
+
+absl::StatusOr<UserConsent> ConsentBook::Record(UserConsent fields, int64_t now_ms) {
+  const MutexLock lock(mutex_);
+  const UserConsent* const known =
+      Find(fields.subject.kind, Pseudonym(fields.subject.kind, fields.subject.id));
+  const int64_t lasts_ms = fields.expires_ms - fields.granted_ms;
+  // Also where the clock went back: the newer record is the one that counts.
+  fields.granted_ms = known == nullptr ? now_ms : std::max(now_ms, known->granted_ms + 1);
+  fields.expires_ms = fields.granted_ms + lasts_ms;
+  ASSIGN_OR_RETURN(const UserConsent record, UserConsent::Sign(std::move(fields), key_));
+  if (known == nullptr && records_.size() >= limits::kMaxConsentSubjects) {
+    return Error(absl::StatusCode::kResourceExhausted, reasons::kLimitExceeded,
+                 "{} users and sessions have a consent of their own already; let users decide for "
+                 "all their sessions",
+                 records_.size());
+  }
+  const absl::Status stored = store_.Put(record);
+  if (stored.ok() || record.purposes == 0) {
+    RETURN_IF_ERROR(Take(record));
+  }
+  RETURN_IF_ERROR(stored);
+  damaged_.erase(UserConsentStore::KeyOf(record.subject));  // the row is another one now
+  register_.SetUnreadable(damaged_.size());
+  return record;
+}
+
+absl::StatusOr<UserConsent> ConsentBook::Withdraw(const std::string& user_id, int64_t now_ms) {
+  return Record({.subject = {.kind = ConsentSubject::Kind::kUser, .id = user_id},
+                 .expires_ms = limits::kMaxConsentMillis},
+                now_ms);
+}
+
+bool ConsentBook::Knows(const std::string& user_id) const {
+  const MutexLock lock(mutex_);
+  return Find(ConsentSubject::Kind::kUser, Pseudonym(ConsentSubject::Kind::kUser, user_id)) !=
+         nullptr;
+}
+
+Contributor ConsentBook::ContributorOf(const Trajectory& trajectory) const {
+  return {.user = Pseudonym(ConsentSubject::Kind::kUser, trajectory.user_id),
+          .session = trajectory.session_id.empty()
+                         ? ""
+                         : Pseudonym(ConsentSubject::Kind::kSession, trajectory.session_id)};
+}
+
+bool ConsentBook::Allows(const Contributor& contributor, ConsentTier tier, int64_t now_ms) const {
+  if (contributor.user == operator_ &&
+      Find(ConsentSubject::Kind::kSession, contributor.session) == nullptr) {
+    return contributor.session.empty() ||
+           register_.Readable({.kind = ConsentSubject::Kind::kSession, .id = contributor.session});
+  }
+  return register_.Require(contributor, kSharedUse, tier, now_ms).ok();
+}
+
+bool ConsentBook::MayPrepare(const Contributor& contributor, int64_t now_ms) const {
+  const MutexLock lock(mutex_);
+  return Allows(contributor, ConsentTier::kMasked, now_ms);  // the tightest that shares anything
+}
+
+bool ConsentBook::MayShare(std::span<const Contributor> contributors, ConsentTier tier,
+                           int64_t now_ms) const {
+  const MutexLock lock(mutex_);
+  size_t allowed = 0;
+  for (const Contributor& one : contributors) {
+    allowed += Allows(one, tier, now_ms) ? 1 : 0;
+  }
+  return !contributors.empty() && allowed == contributors.size();
+}
+
+ConsentRegister ConsentBook::ForRelease(ConsentTier operators, int64_t now_ms) const {
+  const MutexLock lock(mutex_);
+  ConsentRegister copy = register_;
+  if (operators != ConsentTier::kPrivate) {
+    // For the time that a release takes on a busy machine: the operator may take it back any time.
+    // A full register refuses it, and then the release is refused.
+    copy.Put({.subject = {.kind = ConsentSubject::Kind::kUser, .id = operator_},
+              .purposes = kSharedUse,
+              .widest = operators,
+              .granted_ms = now_ms,
+              .expires_ms = now_ms + kReleaseMillis})
+        .IgnoreError();
+  }
+  return copy;
+}
+
+bool ConsentBook::EndedSince(int64_t since_ms, int64_t now_ms) const {
+  const MutexLock lock(mutex_);
+  return std::ranges::any_of(records_, [&](const auto& entry) {
+    const UserConsent& record = entry.second;
+    return record.purposes != 0 && record.expires_ms > since_ms && record.expires_ms <= now_ms;
+  });
+}
+
+std::vector<UserConsent> ConsentBook::All() const {
+  const MutexLock lock(mutex_);
+  std::vector<UserConsent> all;
+  all.reserve(records_.size());
+  for (const auto& [subject, record] : records_) {
+    all.push_back(record);
+  }
+  return all;
+}
+
+}  // namespace ruvd

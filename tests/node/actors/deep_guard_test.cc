@@ -1,0 +1,280 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What keeps deep rounds from forgetting, and the shapes of what they publish.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "inference/train/ewc.h"
+#include "node/actors/deep_actor.h"
+#include "node/learning/deep_round.h"
+#include "node/process/learning_options.h"
+#include "tests/node/deep_round_fixture.h"
+
+namespace ruvd {
+namespace {
+
+class DeepGuardTest : public DeepRoundFixture {
+ protected:
+  // Whether a round that another set of options interrupted goes on under these.
+  bool GoesOnUnder(const DeepOptions& options) {
+    {
+      const auto round = Begin(5);
+      while (round->step() < 2) {
+        EXPECT_TRUE(round->Work(Duration(1)).ok());
+      }
+    }
+    const DeepOptions before = options_;
+    options_ = options;
+    const auto round = Begin(6);
+    const bool goes_on = round->step() == 2;
+    options_ = before;
+    EXPECT_TRUE(RemoveDeepCheckpoint(Checkpoint()).ok());
+    return goes_on;
+  }
+  std::string MemoryFile(uint32_t version) const {
+    return (shared_folder_ / fmt::format("memory-{}", version)).string();
+  }
+  bool Remembers(uint32_t version) const { return std::filesystem::exists(MemoryFile(version)); }
+  std::shared_ptr<const Talora> Served() {
+    const auto served = catalog_->Find(kDeepAdapter, std::nullopt);
+    return served.ok() ? served->adapter : nullptr;
+  }
+};
+
+TEST_F(DeepGuardTest, EveryGuardTrainsWhatIsPublished) {
+  std::vector<Digest> ids;
+  for (const DeepGuard guard : {DeepGuard::kReplay, DeepGuard::kReplayKl, DeepGuard::kEwc,
+                                DeepGuard::kReplayEwc, DeepGuard::kReplayKlEwc}) {
+    SCOPED_TRACE(DeepGuardName(guard));
+    options_.guard = guard;
+    const DeepResult result = Run();
+    ASSERT_EQ(result.outcome, DeepOutcome::kPublished);
+    ids.push_back(ServedId());
+    EXPECT_EQ(Remembers(1), UsesEwc(guard));
+    ASSERT_TRUE(catalog_->Unload(kDeepAdapter, 1).ok());
+    ASSERT_TRUE(changes_->Remove(result.change->number).ok());
+  }
+  EXPECT_NE(ids[0], ids[1]);
+  EXPECT_NE(ids[0], ids[2]);
+}
+
+TEST_F(DeepGuardTest, EwcHoldsTheNextRoundWhereTheLastOneEnded) {
+  options_.guard = DeepGuard::kEwc;
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  const Digest first = ServedId();
+  const auto moved_by = [&](double strength) {
+    options_.ewc_strength = strength;
+    options_.learning_rate = 1e-4;
+    const auto memory = memories_.Find(1);
+    EXPECT_TRUE(memory.has_value());
+    const auto round = Begin(2);
+    EXPECT_TRUE(round->Work(std::chrono::hours(1)).ok());
+    const auto checkpoint = ReadDeepCheckpoint(Checkpoint(), seal_key_);
+    const auto state = train::DecodeRunState(AsBytes((*checkpoint)->run));
+    double weighted = 0;
+    for (size_t i = 0; i < state->parameters.size(); ++i) {
+      const double away = static_cast<double>(state->parameters[i] - memory->ewc.anchor[i]);
+      weighted += memory->ewc.fisher[i] * away * away;
+    }
+    EXPECT_TRUE(RemoveDeepCheckpoint(Checkpoint()).ok());
+    return weighted;
+  };
+  const double freely = moved_by(0);
+  EXPECT_LT(moved_by(1e9), 0.5 * freely);
+  EXPECT_EQ(ServedId(), first);
+}
+
+TEST_F(DeepGuardTest, TheMemoryOfAVersionLeavesWithItAndThatOfTheOneBeforeStays) {
+  options_.guard = DeepGuard::kReplayEwc;
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  options_.ewc_strength = 0;
+  const DeepResult second = Run(2);
+  ASSERT_EQ(second.outcome, DeepOutcome::kPublished);
+  EXPECT_TRUE(Remembers(1) && Remembers(2));
+  ASSERT_TRUE(WithdrawDeep(*catalog_, *second.change).ok());
+  SweepDeepMemories(Services());
+  EXPECT_TRUE(Remembers(1));
+  EXPECT_FALSE(Remembers(2));
+}
+
+TEST_F(DeepGuardTest, TwoVersionsAtMostAreRemembered) {
+  options_.guard = DeepGuard::kReplayEwc;
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  options_.ewc_strength = 0;
+  const auto round = Begin(2);
+  ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  DeepMemory old = memories_.Find(1).value();
+  old.version = 0;
+  ASSERT_TRUE(memories_.Keep(old).ok());
+  ASSERT_EQ(round->Finish()->outcome, DeepOutcome::kPublished);
+  EXPECT_FALSE(Remembers(0));
+  EXPECT_TRUE(Remembers(1) && Remembers(2));
+}
+
+TEST_F(DeepGuardTest, WhatIsRememberedOfAnErasedUserGoes) {
+  AddLesson("hers", "alice");
+  options_.guard = DeepGuard::kEwc;
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  SweepDeepMemories(Services());
+  ASSERT_TRUE(Remembers(1));
+  EXPECT_EQ(memories_.Find(1)->responses, std::vector<std::string>{"hers"});
+  ASSERT_TRUE(database_->Erase(KeyScope::User("alice")).ok());
+  SweepDeepMemories(Services());
+  EXPECT_FALSE(Remembers(1));
+}
+
+TEST_F(DeepGuardTest, ADamagedMemoryCostsThePenaltyOnly) {
+  options_.guard = DeepGuard::kEwc;
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  ASSERT_TRUE(WriteFileAtomically(MemoryFile(1), "damaged", 0600).ok());
+  const auto round = Begin(2);
+  EXPECT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  EXPECT_FALSE(Remembers(1)) << "said once, not in every round";
+}
+
+TEST_F(DeepGuardTest, ARoundUnderOtherOptionsBeginsAnew) {
+  EXPECT_TRUE(GoesOnUnder(options_));
+  std::vector<DeepOptions> others(5, options_);
+  others[0].guard = DeepGuard::kReplayKl;
+  others[1].guard = DeepGuard::kReplayEwc;
+  others[2].learning_rate *= 2;
+  others[3].banks = 3;
+  others[4].rank = 4;
+  for (const DeepOptions& other : others) {
+    EXPECT_FALSE(GoesOnUnder(other)) << &other - others.data();
+  }
+  options_.banks = 2;
+  options_.guard = DeepGuard::kEwc;
+  EXPECT_TRUE(GoesOnUnder(options_));
+  others.assign(5, options_);
+  others[0].bank_rank = 2;
+  others[1].bank_training.residual_rate = 1;
+  others[2].bank_training.residual_decay = 0.1F;
+  others[3].ewc_strength = 1;
+  others[4].banks = 3;
+  for (const DeepOptions& other : others) {
+    EXPECT_FALSE(GoesOnUnder(other)) << "banks " << &other - others.data();
+  }
+}
+
+TEST_F(DeepGuardTest, OtherGeneralTextBeginsAnewToo) {
+  const auto general = [&](const std::string& word) {
+    std::string text;
+    for (int i = 0; i < 3000; ++i) {
+      text += fmt::format("{} {} ", word, i);
+    }
+    return PassagesOf(std::vector<std::string>{text}, *model_).value();
+  };
+  general_ = general("ship");
+  EXPECT_TRUE(GoesOnUnder(options_));
+  {
+    const auto round = Begin(5);
+    ASSERT_TRUE(round->Work(Duration(1)).ok());
+  }
+  general_ = general("lamp");
+  EXPECT_EQ(Begin(6)->step(), 0u);
+}
+
+TEST_F(DeepGuardTest, BanksArePublishedServedByTAndGoneOnFrom) {
+  options_.banks = 3;
+  options_.bank_rank = 1;
+  options_.bank_training = {.residual_rate = 0.5F, .residual_decay = 0.01F};
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  catalog_ = MakeCatalog();
+  catalog_->LoadLearned();
+  const auto served = Served();
+  ASSERT_NE(served, nullptr);
+  ASSERT_EQ(served->residuals.size(), 3u);
+  EXPECT_EQ(served->schedule.boundaries, (std::vector<float>{0.3F, 0.6F}));
+  EXPECT_EQ(served->training.residual_rate, 0.5F);
+  const auto parts = catalog_->Choose({});
+  ASSERT_EQ(parts->size(), 1u);
+  EXPECT_FALSE(IsStatic(*parts->front().adapter));
+  EXPECT_EQ(train::SitesFrom(model_->config(), 0, false).size(), served->trunk->targets.size());
+  // At a rate at which nothing moves the next version is this one.
+  options_.learning_rate = 1e-30;
+  const auto round = Begin(2);
+  ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  const DeepResult second = round->Finish().value();
+  EXPECT_EQ(second.outcome, DeepOutcome::kNoImprovement);
+  EXPECT_NEAR(second.held_out_after, second.held_out_before, 1e-2);
+}
+
+// It was trained and judged on the bare model, though served on top of others.
+TEST_F(DeepGuardTest, ItIsTrainedAndJudgedOnTopOfTheOtherServedAdapters) {
+  const double bare = Run().held_out_before;
+  const Digest alone = ServedId();
+  Talora other = *Served();  // of an operator
+  auto trunk = std::make_shared<Adapter>(*other.trunk);
+  trunk->name = other.name = "other";
+  other.trunk = trunk;
+  ASSERT_TRUE(catalog_->Unload(kDeepAdapter, 1).ok());
+  ASSERT_TRUE(changes_->Remove(changes_->Last()->number).ok());
+  ASSERT_TRUE(catalog_->Publish(std::make_shared<const Talora>(other), 1).ok());
+  const DeepResult on_top = Run();
+  EXPECT_LT(on_top.held_out_before, bare);
+  ASSERT_EQ(on_top.outcome, DeepOutcome::kPublished);
+  EXPECT_NE(ServedId(), alone);
+}
+
+TEST(DeepOptionsTest, GuardsHaveNames) {
+  for (const char* name : {"replay", "replay_kl", "ewc", "replay_ewc", "replay_kl_ewc"}) {
+    ASSERT_TRUE(DeepGuardByName(name).has_value()) << name;
+    EXPECT_EQ(DeepGuardName(*DeepGuardByName(name)), name);
+  }
+  EXPECT_FALSE(DeepGuardByName("none").has_value());
+}
+
+TEST(DeepOptionsTest, BanksShareT) {
+  EXPECT_EQ(DeepBanks(0).banks(), 1u);
+  EXPECT_EQ(DeepBanks(4).boundaries, (std::vector<float>{0.25F, 0.5F, 0.75F}));
+  for (int banks = 1; banks <= static_cast<int>(limits::kMaxTimestepBanks); ++banks) {
+    EXPECT_EQ(DeepBanks(banks).banks(), static_cast<size_t>(banks));
+    EXPECT_TRUE(CheckSchedule(DeepBanks(banks)).ok());
+  }
+}
+
+TEST(DeepOptionsTest, FewLessonsAreNotLearnedByHeart) {
+  const DeepOptions options{.steps = 300, .epochs = 4, .batch = 8};
+  EXPECT_EQ(DeepSteps(options, 1), 1);
+  EXPECT_EQ(DeepSteps(options, 12), 6);
+  EXPECT_EQ(DeepSteps(options, 600), 300);
+  EXPECT_EQ(DeepSteps(options, 4096), 300);
+}
+
+TEST(DeepOptionsTest, TheConfigurationReachesTheRound) {
+  NodeConfig::LearningSection learning;
+  const DeepOptions usual = DeepOptionsOf(learning, kPlainSimilarity);
+  EXPECT_EQ(usual.guard, DeepGuard::kReplayKl);
+  EXPECT_EQ(usual.steps, DeepOptions{}.steps);
+  EXPECT_EQ(usual.learning_rate,
+            static_cast<double>(static_cast<float>(DeepOptions{}.learning_rate)));
+  EXPECT_EQ(usual.banks, 0);
+  EXPECT_EQ(usual.ewc_strength, DeepOptions{}.ewc_strength);
+  learning.deep_guard = "replay_kl_ewc";
+  learning.deep_learning_rate = 0.25F;
+  learning.deep_ewc_strength = 7;
+  learning.deep_banks = 2;
+  learning.deep_bank_rank = 3;
+  learning.deep_bank_rate = 0.5F;
+  learning.deep_bank_decay = 0.125F;
+  const DeepOptions options = DeepOptionsOf(learning, kPlainSimilarity);
+  EXPECT_EQ(options.guard, DeepGuard::kReplayKlEwc);
+  EXPECT_EQ(options.learning_rate, 0.25);
+  EXPECT_EQ(options.ewc_strength, 7);
+  EXPECT_EQ(options.banks, 2);
+  EXPECT_EQ(options.bank_rank, 3);
+  EXPECT_EQ(options.bank_training.residual_rate, 0.5F);
+  EXPECT_EQ(options.bank_training.residual_decay, 0.125F);
+}
+
+}  // namespace
+}  // namespace ruvd

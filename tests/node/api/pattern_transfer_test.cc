@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Imports into and exports from a node that is busy, nearly full, or has a damaged row.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/api/rpc_status.h"
+#include "node/api/server.h"
+#include "node/cli/pattern_file.h"
+#include "node/program/program.h"
+#include "ruvd/admin/v1/admin.grpc.pb.h"
+#include "ruvd/pattern/v1/pattern.grpc.pb.h"
+#include "storage/reasons.h"
+
+namespace ruvd {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kTransferPackage(64, 'a');
+
+std::string Id(int n) {
+  return fmt::format("{:032x}", n);
+}
+
+// Answers the first call about each pattern with an error.
+class ReluctantPatterns final : public pattern::v1::PatternService::Service {
+ public:
+  grpc::Status UpsertPattern(grpc::ServerContext*, const pattern::v1::UpsertPatternRequest* request,
+                             pattern::v1::UpsertPatternResponse* response) override {
+    if (const absl::Status status = FirstAnswer(request->pattern().id()); !status.ok()) {
+      return ToRpcStatus(status);
+    }
+    response->set_outcome(pattern::v1::UpsertPatternResponse::OUTCOME_CREATED);
+    return grpc::Status::OK;
+  }
+  grpc::Status ListPatterns(grpc::ServerContext*, const pattern::v1::ListPatternsRequest*,
+                            pattern::v1::ListPatternsResponse* response) override {
+    for (int n = 0; n < 2; ++n) {
+      FillPattern(Id(n), response->add_patterns());
+    }
+    return grpc::Status::OK;
+  }
+  grpc::Status GetPattern(grpc::ServerContext*, const pattern::v1::GetPatternRequest* request,
+                          pattern::v1::GetPatternResponse* response) override {
+    if (const absl::Status status = FirstAnswer(request->id()); !status.ok()) {
+      return ToRpcStatus(status);
+    }
+    FillPattern(request->id(), response->mutable_pattern());
+    response->mutable_pattern()->set_adapter("adapter");
+    return grpc::Status::OK;
+  }
+  static void FillPattern(const std::string& id, pattern::v1::Pattern* pattern) {
+    pattern->set_id(id);
+    pattern->set_tier(pattern::v1::SHARING_TIER_PRIVATE);
+    pattern->set_origin(std::string(64, 'b'));
+    pattern->set_created_ms(1);
+    pattern->set_updated_ms(1);
+    pattern->mutable_embedding()->add_values(1);
+    pattern->set_adapter_name("some");
+  }
+
+  std::map<std::string, absl::Status> first;  // by id; the others are answered at once
+
+ private:
+  absl::Status FirstAnswer(const std::string& id) {
+    const std::unique_lock lock(mutex_);
+    const auto found = first.find(id);
+    return found != first.end() && asked_.insert(id).second ? found->second : absl::OkStatus();
+  }
+  std::mutex mutex_;
+  std::set<std::string> asked_;
+};
+
+class NearlyFullNode final : public admin::v1::AdminService::Service {
+ public:
+  grpc::Status GetStatus(grpc::ServerContext*, const admin::v1::GetStatusRequest*,
+                         admin::v1::GetStatusResponse* response) override {
+    response->set_model_package(kTransferPackage);
+    response->set_embedding_dimension(1);
+    response->set_node_id(std::string(64, 'b'));
+    response->set_patterns(patterns);
+    response->set_patterns_capacity(capacity);
+    return grpc::Status::OK;
+  }
+  uint64_t patterns = 0;
+  uint64_t capacity = 100;
+};
+
+class PatternTransferTest : public testing::Test {
+ protected:
+  PatternTransferTest() {
+    file_ = std::filesystem::path(testing::TempDir()) /
+            fmt::format("transfer_{}_{}.jsonl", ::getpid(),
+                        testing::UnitTest::GetInstance()->current_test_info()->name());
+    server_ = StartServer("127.0.0.1:0", 1 << 20, {&patterns_, &node_}).value();
+  }
+  ~PatternTransferTest() override { std::filesystem::remove(file_); }
+
+  void WriteExport(int patterns) {
+    std::string bytes;
+    PatternFileWriter writer([&bytes](std::string_view piece) {
+      bytes += piece;
+      return absl::OkStatus();
+    });
+    ASSERT_TRUE(writer
+                    .Begin({.model_package = kTransferPackage,
+                            .dimension = 1,
+                            .node_id = std::string(64, 'b')})
+                    .ok());
+    for (int n = 0; n < patterns; ++n) {
+      pattern::v1::Pattern pattern;
+      ReluctantPatterns::FillPattern(Id(n), &pattern);
+      ASSERT_TRUE(writer.Add(pattern).ok());
+    }
+    ASSERT_TRUE(writer.End().ok());
+    ASSERT_TRUE(WriteFileAtomically(file_.string(), bytes).ok());
+  }
+  // What `ruvd` prints, errors included.
+  std::string Run(const std::string& verb) {
+    std::ostringstream out;
+    CommandContext context{.out = out, .err = out};
+    exit_code_ =
+        RunProgram({"pattern", verb, file_.string(), "--server", server_.address}, context);
+    return out.str();
+  }
+
+  std::filesystem::path file_;
+  int exit_code_ = 0;
+  ReluctantPatterns patterns_;
+  NearlyFullNode node_;
+  RunningServer server_;
+};
+
+// A full mailbox, which the node says is over in a moment, ended the import of the file.
+TEST_F(PatternTransferTest, AnImportComesBackToABusyNode) {
+  const absl::Status full =
+      Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull, "many wait; try again");
+  patterns_.first = {{Id(0), full},
+                     {Id(1), full},
+                     {Id(49), Error(absl::StatusCode::kAborted, reasons::kChanged, "changed")}};
+  WriteExport(50);
+  EXPECT_THAT(Run("import"), HasSubstr("50 new"));
+  EXPECT_EQ(exit_code_, 0);
+}
+
+// What concerns one pattern ended it, too.
+TEST_F(PatternTransferTest, AnImportGoesOnBehindADamagedRowAndOneThatIsTooLarge) {
+  patterns_.first = {
+      {Id(3), Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt, "damaged")},
+      {Id(5), Error(absl::StatusCode::kInvalidArgument, reasons::kLimitExceeded, "too large")}};
+  WriteExport(50);
+  EXPECT_THAT(Run("import"), AllOf(HasSubstr("48 new"), HasSubstr("2 refused"),
+                                   HasSubstr("line 5: "), HasSubstr("line 7: ")));
+  EXPECT_EQ(exit_code_, 1);
+}
+
+TEST_F(PatternTransferTest, AnImportThatPushesOthersOutSaysSo) {
+  node_.patterns = 60;
+  WriteExport(50);
+  EXPECT_THAT(Run("import"),
+              AllOf(HasSubstr("has 60 patterns and keeps 100"), HasSubstr("50 new")));
+  node_.patterns = 50;
+  EXPECT_THAT(Run("import"), Not(HasSubstr("keeps 100")));
+}
+
+TEST_F(PatternTransferTest, ANodeThatDoesNotTellItsCapacityTakesAnImport) {
+  node_.capacity = 0;
+  WriteExport(50);
+  EXPECT_THAT(Run("import"), HasSubstr("50 new"));
+}
+
+// One damaged payload, and there was no export at all.
+TEST_F(PatternTransferTest, AnExportLeavesOutWhatIsDamagedAndWaitsForABusyNode) {
+  patterns_.first = {
+      {Id(0), Error(absl::StatusCode::kDataLoss, reasons::kStoreCorrupt, "damaged")},
+      {Id(1), Error(absl::StatusCode::kResourceExhausted, reasons::kMailboxFull, "busy")}};
+  EXPECT_THAT(Run("export"),
+              AllOf(HasSubstr("1 patterns in "), HasSubstr("1 patterns are damaged and left out")));
+  EXPECT_EQ(exit_code_, 0);
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/api/pattern_upsert.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "node/serving/pattern_payload.h"
+#include "node/sharing/shared_items.h"
+#include "storage/patterns/pattern_keys.h"
+#include "tests/inference/text_model.h"
+#include "tests/node/database_fixture.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint32_t kUpsertDimension = 4;
+constexpr PatternId kUpsertId{1, 2, 3};
+
+class PatternUpsertTest : public DatabaseTest {
+ protected:
+  void SetUp() override {
+    DatabaseTest::SetUp();
+    model_ = Model::Load(kSmallModel).value();
+    frame_.id.fill(7);
+    frame_.target = "blk.0.attn_output.weight";
+    frame_.rank = 2;
+    patterns_ = PatternStore::Open(*database_, {.dimension = kUpsertDimension}).value();
+    upsert_ = std::make_unique<PatternUpsert>(PatternUpsert::Options{
+        .clock = &clock_, .model = model_.get(), .patterns = patterns_.get()});
+  }
+  std::shared_ptr<const Adapter> AdapterOf(uint64_t seed, const std::string& name) const {
+    const std::string target = "blk.1.attn_output.weight";
+    auto adapter = std::make_shared<Adapter>(
+        *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, seed));
+    adapter->name = name;
+    return adapter;
+  }
+  // A pattern that the node learned, with what it may share.
+  void StoreLearned(const std::string& adapter) {
+    PatternPayload payload{.adapter = adapter, .core = {1, 2, 3, 4}, .frame_id = frame_.id};
+    ASSERT_TRUE(patterns_
+                    ->Put({.id = kUpsertId,
+                           .embedding = {1, 2, 3, 4},
+                           .task = "walks",
+                           .quality = 0.5F,
+                           .examples = 3,
+                           .created_ms = 1,
+                           .adapter_name = "learned",
+                           .adapter_version = 7,
+                           .payload = EncodePatternPayload(payload)})
+                    .ok());
+  }
+  // The stored pattern as a client says it again.
+  pattern::v1::UpsertPatternRequest Again() {
+    const Pattern stored = *patterns_->Get(kUpsertId);
+    pattern::v1::UpsertPatternRequest request;
+    auto& pattern = *request.mutable_pattern();
+    pattern.set_id(ToHex(kUpsertId));
+    pattern.mutable_embedding()->mutable_values()->Add(stored.embedding.begin(),
+                                                       stored.embedding.end());
+    pattern.set_task(stored.task);
+    pattern.set_quality(stored.quality);
+    pattern.set_examples(stored.examples);
+    pattern.set_adapter(EncodeAdapter(*AdapterOf(1, "anything")));
+    return request;
+  }
+  absl::Status Upsert(const pattern::v1::UpsertPatternRequest& request) {
+    pattern::v1::UpsertPatternResponse response;
+    return upsert_->Run(request, &response);
+  }
+  bool Shareable() { return ShareablePattern(*patterns_->Get(kUpsertId), frame_).ok(); }
+
+  std::shared_ptr<const Model> model_;
+  Frame frame_;
+  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<PatternUpsert> upsert_;
+};
+
+TEST_F(PatternUpsertTest, WhatAClientChangesIsNotSharedAsLearned) {
+  StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+  ASSERT_TRUE(Shareable());
+  auto request = Again();
+  request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_TRUE(Shareable()) << "peers get the same";
+  request.mutable_pattern()->set_examples(4'000'000'000);
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_FALSE(Shareable());
+  EXPECT_EQ(patterns_->Get(kUpsertId)->adapter_name, "learned") << "the adapter is the same";
+  EXPECT_EQ(patterns_->Get(kUpsertId)->adapter_version, 7U);
+}
+
+TEST_F(PatternUpsertTest, APatternThatAClientMadePrivateIsNotShared) {
+  StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+  auto request = Again();
+  request.mutable_pattern()->set_tier(pattern::v1::SHARING_TIER_PRIVATE);
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_FALSE(Shareable());
+  request.mutable_pattern()->clear_tier();
+  request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_FALSE(Shareable()) << "who names no tier changes nothing of it";
+  request.mutable_pattern()->set_tier(pattern::v1::SHARING_TIER_PUBLIC);
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_TRUE(Shareable());
+}
+
+// "private" was shown of a pattern that went on being shared.
+TEST_F(PatternUpsertTest, WhoNamesNoTierLeavesItAsItWas) {
+  StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+  ASSERT_TRUE(patterns_->SetTier(kUpsertId, SharingTier::kPublic).ok());
+  auto request = Again();
+  request.mutable_pattern()->set_expires_ms(clock_.WallMillis() + 1000);
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_EQ(patterns_->Get(kUpsertId)->tier, SharingTier::kPublic);
+  EXPECT_TRUE(Shareable());
+}
+
+// No client could mend a pattern whose rows cannot be read: to import an export of before is what
+// suggests itself.
+TEST_F(PatternUpsertTest, ADamagedPatternIsReplacedWhateverItsTime) {
+  constexpr uint32_t kOtherGeneration = 99;  // than the row has: it does not open
+  for (const ColumnFamily family : {ColumnFamily::kPayload, ColumnFamily::kMeta}) {
+    StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+    auto request = Again();
+    request.mutable_pattern()->set_updated_ms(1);
+    request.set_only_if_newer(true);
+    Batch damage;
+    damage.Put(family, patterns::IdKey(patterns_->collection(), kUpsertId), "damage",
+               kOtherGeneration);
+    ASSERT_TRUE(database_->Write(std::move(damage), Durability::kProcessCrash).ok());
+    ASSERT_TRUE(absl::IsDataLoss(patterns_->Get(kUpsertId).status()));
+    pattern::v1::UpsertPatternResponse response;
+    ASSERT_TRUE(upsert_->Run(request, &response).ok());
+    EXPECT_EQ(response.outcome(), pattern::v1::UpsertPatternResponse::OUTCOME_REPLACED);
+    ASSERT_TRUE(patterns_->Get(kUpsertId).ok());
+    EXPECT_EQ(patterns_->Get(kUpsertId)->task, "walks");
+    EXPECT_FALSE(Shareable());
+  }
+}
+
+TEST_F(PatternUpsertTest, AStoredAdapterThatDoesNotDecodeIsReplaced) {
+  StoreLearned("no adapter");
+  ASSERT_TRUE(Upsert(Again()).ok());
+  const Pattern stored = *patterns_->Get(kUpsertId);
+  EXPECT_EQ(stored.adapter_name,
+            PatternAdapterName(kUpsertId, AdapterId(*AdapterOf(1, "whatever its name"))));
+  EXPECT_EQ(stored.adapter_version, 1U);
+}
+
+TEST_F(PatternUpsertTest, AReplacementKeepsTheTimeOfTheLastUse) {
+  StoreLearned(EncodeAdapter(*AdapterOf(1, "learned")));
+  ASSERT_TRUE(patterns_->RecordUse(kUpsertId).ok());
+  const int64_t used_ms = patterns_->Get(kUpsertId)->last_used_ms;
+  EXPECT_GT(used_ms, 0);
+  auto request = Again();
+  request.mutable_pattern()->set_task("runs");
+  ASSERT_TRUE(Upsert(request).ok());
+  EXPECT_EQ(patterns_->Get(kUpsertId)->last_used_ms, used_ms);
+  EXPECT_EQ(patterns_->Get(kUpsertId)->uses, 1U);
+}
+
+}  // namespace
+}  // namespace ruvd

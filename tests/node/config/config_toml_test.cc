@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <set>
+
+#include "base/closest.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/config/address.h"
+#include "node/config/config.h"
+#include "node/config/keys.h"
+#include "node/config/toml.h"
+
+namespace ruvd {
+namespace {
+
+// Applies a document to a default configuration.
+absl::StatusOr<NodeConfig> Read(const std::string& toml) {
+  auto entries = ParseTomlEntries(toml, "test.toml");
+  if (!entries.ok()) {
+    return entries.status();
+  }
+  NodeConfig config;
+  for (const TomlEntry& entry : *entries) {
+    const ConfigKey* key = FindConfigKey(entry.section + "." + entry.name);
+    if (key == nullptr) {
+      return absl::NotFoundError("key");
+    }
+    if (absl::Status status = SetConfigValue(*key, entry.value, "test", &config); !status.ok()) {
+      return status;
+    }
+  }
+  return config;
+}
+
+TEST(ConfigTomlTest, DefaultsReadBackUnchanged) {
+  const std::string toml = ConfigToToml(NodeConfig());
+  auto config = Read(toml);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(ConfigToToml(*config), toml);
+}
+
+TEST(ConfigTomlTest, EveryKeyIsWrittenOnceWithItsMeaning) {
+  const std::string toml = ConfigToToml(NodeConfig());
+  for (const ConfigKey& key : ConfigKeys()) {
+    EXPECT_FALSE(key.doc.empty()) << key.dotted();
+    EXPECT_THAT(toml, ::testing::HasSubstr("# " + std::string(key.doc) + "\n" +
+                                           std::string(key.name) + " = "));
+  }
+}
+
+TEST(ConfigKeysTest, NamesAreUniqueAndDefaultsAreAllowed) {
+  std::set<std::string> names;
+  for (const ConfigKey& key : ConfigKeys()) {
+    EXPECT_TRUE(names.insert(key.dotted()).second) << key.dotted();
+    EXPECT_EQ(FindConfigKey(key.dotted()), &key);
+  }
+  EXPECT_EQ(FindConfigKey("node"), nullptr);
+  EXPECT_EQ(FindConfigKey(""), nullptr);
+}
+
+RC_GTEST_PROP(ConfigTomlProperty, AnyNameSurvives, ()) {
+  NodeConfig config;
+  // Printable ASCII and control characters; toml++ refuses invalid UTF-8 by design.
+  config.node.name = *rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127));
+  auto back = Read(ConfigToToml(config));
+  RC_ASSERT(back.ok());
+  RC_ASSERT(back->node.name == config.node.name);
+}
+
+RC_GTEST_PROP(ConfigTomlProperty, AnyNumberInRangeSurvives, ()) {
+  NodeConfig config;
+  config.retrieval.similarity = static_cast<float>(*rc::gen::inRange(-1000, 1001)) / 1000.0F;
+  config.inference.threads = *rc::gen::inRange(0, 1025);
+  config.federation.frame_seed = *rc::gen::inRange<uint64_t>(0, INT64_MAX);
+  config.federation.seeds = *rc::gen::container<std::vector<std::string>>(
+      rc::gen::element<std::string>("a:1", "[::1]:2", "host.example:65535"));
+  auto back = Read(ConfigToToml(config));
+  RC_ASSERT(back.ok());
+  RC_ASSERT(ConfigToToml(*back) == ConfigToToml(config));
+}
+
+TEST(ConfigTomlTest, ControlCharactersAreRefusedWithTheirLine) {
+  const auto entries = ParseTomlEntries(std::string("[node]\n[\0\0api]\n", 15), "f.toml");
+  EXPECT_EQ(ReasonOf(entries.status()), reasons::kConfigInvalid);
+  EXPECT_THAT(MessageOf(entries.status()),
+              ::testing::HasSubstr("f.toml:2: control character 0x00"));
+  EXPECT_TRUE(ParseTomlEntries("[node]\r\n\tname = 'a'\r\n", "f.toml").ok());
+}
+
+TEST(ConfigAddressTest, ReadsHostsAndPorts) {
+  EXPECT_EQ(ParseHostPort("127.0.0.1:0")->port, 0);
+  EXPECT_EQ(ParseHostPort("host:7420")->host, "host");
+  EXPECT_EQ(ParseHostPort("[::1]:1")->host, "::1");
+  for (const char* wrong : {"", ":1", "host", "host:", "host:x", "host:65536", "host:-1", "::1:1",
+                            "ho st:1", "a/b:1", "host:1 ", "[]:1"}) {
+    EXPECT_FALSE(ParseHostPort(wrong).has_value()) << wrong;
+  }
+}
+
+TEST(ConfigClosestTest, CountsEdits) {
+  EXPECT_EQ(EditDistance("", ""), 0);
+  EXPECT_EQ(EditDistance("", "abc"), 3);
+  EXPECT_EQ(EditDistance("kitten", "sitting"), 3);
+  EXPECT_EQ(EditDistance("listen", "listne"), 1);  // neighbours swapped
+}
+
+RC_GTEST_PROP(ConfigClosestProperty, IsSymmetricAndZeroOnlyForEquals,
+              (const std::string& a, const std::string& b)) {
+  const std::string x = a.substr(0, 20);
+  const std::string y = b.substr(0, 20);
+  RC_ASSERT(EditDistance(x, y) == EditDistance(y, x));
+  RC_ASSERT((EditDistance(x, y) == 0) == (x == y));
+  RC_ASSERT(EditDistance(x, y) <= static_cast<int>(std::max(x.size(), y.size())));
+}
+
+TEST(ConfigClosestTest, SuggestsOnlyPlausibleSlips) {
+  const std::vector<std::string> flags = {"--seed", "--steps", "--stop"};
+  EXPECT_EQ(ClosestOf("--sedd", flags), "--seed");
+  EXPECT_EQ(ClosestOf("--stpes", flags), "--steps");
+  EXPECT_EQ(ClosestOf("--verbose", flags), "");
+  EXPECT_EQ(Suggestion("--verbose", flags), "");
+}
+
+}  // namespace
+}  // namespace ruvd

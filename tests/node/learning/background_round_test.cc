@@ -1,0 +1,537 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a round of learning takes, where it keeps what it learned, and what it leaves alone.
+
+#include "node/learning/background_round.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/parallel.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/bank.h"
+#include "inference/adapter/frame.h"
+#include "inference/transformer/cpu_transformer.h"
+#include "node/learning/lesson_clusters.h"
+#include "node/limits.h"
+#include "node/serving/adapter_catalog.h"
+#include "node/serving/pattern_payload.h"
+#include "node/sharing/bank_evaluation.h"
+#include "privacy/identity/node_key.h"
+#include "storage/consent/consent_book.h"
+#include "tests/node/database_fixture.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+constexpr PatternId kId{1, 2, 3};
+const Digest kRoundPackage = Sha256("package");
+
+class BackgroundRoundTest : public DatabaseTest {
+ protected:
+  void SetUp() override {
+    DatabaseTest::SetUp();
+    model_ = Model::Load(kSmallModel).value();
+    const auto width = static_cast<uint32_t>(model_->config().width);
+    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
+    patterns_ = PatternStore::Open(*database_, {.dimension = width}).value();
+    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
+    embedding_.assign(width, 1 / std::sqrt(static_cast<float>(width)));
+    other_ = embedding_;  // orthogonal to the former
+    for (size_t i = 0; i < other_.size(); i += 2) {
+      other_[i] = -other_[i];
+    }
+    AddLesson("r", embedding_);
+    ASSERT_TRUE(patterns_->Put(Known()).ok());
+  }
+  void AddLesson(const std::string& id, const std::vector<float>& embedding,
+                 const std::string& prompt = "The lighthouse keeper",
+                 const Digest& package = kRoundPackage, const std::string& user = "") {
+    ASSERT_TRUE(trajectories_
+                    ->Put({.response_id = id,
+                           .user_id = user,
+                           .prompt = prompt,
+                           .completion = " counted the ships every evening.",
+                           .embedding = embedding,
+                           .embedded_by = std::string(AsText(package)),
+                           .created_ms = clock_.WallMillis()})
+                    .ok());
+    ASSERT_TRUE(trajectories_->SetFeedback(id, {.accepted = true}).ok());
+  }
+  // A pattern that lies where the lesson "r" does.
+  Pattern Known() const {
+    return {.id = kId,
+            .embedding = embedding_,
+            .bank = static_cast<uint32_t>(BankOf(1)),
+            .task = "walks",
+            .created_ms = clock_.WallMillis(),
+            .updated_ms = clock_.WallMillis() + 1000,
+            .adapter_version = 4};
+  }
+  BackgroundRound Run(const std::set<std::string>& fresh,
+                      const std::function<bool()>& cancelled = nullptr) {
+    LearningServices services{.clock = &clock_,
+                              .transformer = transformer_.get(),
+                              .trajectories = trajectories_.get(),
+                              .patterns = patterns_.get(),
+                              .package_id = kRoundPackage,
+                              .frame = frame_ ? &*frame_ : nullptr,
+                              .consents = consents_.get(),
+                              .catalog = catalog_.get(),
+                              .cancelled = cancelled,
+                              .slice = slice_};
+    services.between_slices = between_slices_;
+    Random random(1);
+    return RunBackgroundRound(services, options_, {fresh, stale_patterns_}, random);
+  }
+  // A round of the lesson "r"; `meanwhile` happens once while it trains.
+  LearnedPattern Learn(const std::function<void()>& meanwhile = [] {}) {
+    int calls = 0;
+    constexpr int kCallsBeforePatternsAreRead = 2;
+    const BackgroundRound round = Run({"r"}, [&] {
+      if (++calls == kCallsBeforePatternsAreRead + 1) {
+        meanwhile();
+      }
+      return false;
+    });
+    EXPECT_TRUE(round.status.ok()) << round.status;
+    EXPECT_GT(calls, kCallsBeforePatternsAreRead);
+    EXPECT_EQ(round.patterns.size(), 1u);
+    waiting_ = round.waiting;
+    return round.patterns.empty() ? LearnedPattern{} : round.patterns.front();
+  }
+
+  DatabaseOptions Options() override {
+    DatabaseOptions options = DatabaseTest::Options();
+    options.soft_reserve_bytes = 2000;
+    options.hard_reserve_bytes = 1000;
+    options.free_bytes = [this](const std::string&) -> absl::StatusOr<uint64_t> {
+      return free_bytes_;
+    };
+    return options;
+  }
+
+  BackgroundOptions options_{.steps = 3, .min_improvement = -100};
+  Duration slice_ = std::chrono::milliseconds(100);
+  std::function<absl::Status(uint64_t)> between_slices_;
+  uint64_t free_bytes_ = uint64_t{1} << 40;
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<CpuTransformer> transformer_;
+  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<TrajectoryStore> trajectories_;
+  std::vector<float> embedding_;
+  std::vector<float> other_;
+  std::optional<Frame> frame_;               // none: nothing is prepared for sharing
+  std::unique_ptr<ConsentBook> consents_;    // null: everybody agrees
+  std::unique_ptr<AdapterCatalog> catalog_;  // null: nothing acts beneath patterns
+  bool stale_patterns_ = false;
+  std::set<std::string> waiting_;  // after Learn
+};
+
+// What is shared is trained on the lessons of those who agreed, and says whose they are.
+TEST_F(BackgroundRoundTest, TheSharedCoreHoldsLessonsOfThoseWhoAgreedOnly) {
+  const NodeKey key = NodeKey::FromSeed(KeySeed{1});
+  UserConsentStore store(*database_);
+  consents_ = ConsentBook::Open(store, key).value();
+  frame_ = RandomFrame(*model_, 8, 1).value();
+  AddLesson("b", embedding_, "The lighthouse keeper", kRoundPackage, "bob");
+  ASSERT_TRUE(Run({"r", "b"}).status.ok());
+  PatternPayload payload = DecodePatternPayload(patterns_->Get(kId)->payload).value();
+  const Contributor operators = consents_->ContributorOf({});
+  const Contributor bob = consents_->ContributorOf({.user_id = "bob"});
+  ASSERT_FALSE(payload.core.empty());
+  EXPECT_EQ(payload.contributors, std::vector<Contributor>{operators});
+  EXPECT_TRUE(payload.holds_others);
+
+  ASSERT_TRUE(consents_
+                  ->Record({.subject = {.id = "bob"},
+                            .purposes = consent_purposes::kAll,
+                            .widest = ConsentTier::kMasked,
+                            .expires_ms = 1'000'000},
+                           clock_.WallMillis())
+                  .ok());
+  AddLesson("c", embedding_, "The lighthouse keeper", kRoundPackage, "bob");
+  ASSERT_TRUE(Run({"c"}).status.ok());
+  payload = DecodePatternPayload(patterns_->Get(kId)->payload).value();
+  ASSERT_FALSE(payload.core.empty());
+  EXPECT_FALSE(payload.holds_others);
+  EXPECT_THAT(payload.contributors, testing::UnorderedElementsAre(operators, bob));
+}
+
+// A quarter of the lessons judges what peers send and what this node does.
+TEST_F(BackgroundRoundTest, TheSharedCoreIsNotTaughtALessonThatJudges) {
+  frame_ = RandomFrame(*model_, 8, 1).value();
+  const auto core = [this] {
+    return DecodePatternPayload(patterns_->Get(kId)->payload).value().core;
+  };
+  const auto lesson_that = [](bool judges) {
+    int number = 0;
+    while (JudgesUpdates(std::to_string(number)) != judges) {
+      ++number;
+    }
+    return std::to_string(number);
+  };
+  ASSERT_FALSE(JudgesUpdates("r"));
+  ASSERT_TRUE(Run({"r"}).status.ok());
+  const std::vector<float> alone = core();
+  ASSERT_FALSE(alone.empty());
+  AddLesson(lesson_that(true), embedding_, "A boat");
+  ASSERT_TRUE(Run({lesson_that(true)}).status.ok());
+  EXPECT_EQ(patterns_->Get(kId)->examples, 2u);
+  EXPECT_EQ(core(), alone);
+  AddLesson(lesson_that(false), embedding_, "A boat");
+  ASSERT_TRUE(Run({lesson_that(false)}).status.ok());
+  EXPECT_NE(core(), alone);
+}
+
+TEST_F(BackgroundRoundTest, WhatAUserSaysWhileARoundTrainsStays) {
+  const int64_t expires_ms = clock_.WallMillis() + 1'000'000;
+  const LearnedPattern learned = Learn([&] {
+    Pattern pattern = *patterns_->Get(kId);
+    pattern.task = "runs";
+    pattern.expires_ms = expires_ms;
+    pattern.payload = EncodePatternPayload({.withheld = true});
+    ASSERT_TRUE(patterns_->Put(pattern).ok());
+    ASSERT_TRUE(patterns_->RecordUse(kId).ok());
+  });
+  EXPECT_EQ(learned.outcome, RoundOutcome::kKept);
+  const Pattern stored = *patterns_->Get(kId);
+  EXPECT_EQ(stored.task, "runs");
+  EXPECT_EQ(stored.expires_ms, expires_ms);
+  EXPECT_EQ(stored.uses, 1U);
+  EXPECT_TRUE(DecodePatternPayload(stored.payload)->withheld);
+  EXPECT_FALSE(DecodePatternPayload(stored.payload)->adapter.empty());
+  EXPECT_EQ(stored.adapter_version, 5U);
+  EXPECT_EQ(stored.updated_ms, clock_.WallMillis() + 1001) << "later, though the clock went back";
+}
+
+TEST_F(BackgroundRoundTest, APatternThatIsDeletedWhileARoundTrainsStaysDeleted) {
+  const LearnedPattern learned = Learn([&] { ASSERT_TRUE(patterns_->Delete(kId).ok()); });
+  EXPECT_EQ(learned.outcome, RoundOutcome::kDeleted);
+  EXPECT_TRUE(*patterns_->WasDeleted(kId));
+  EXPECT_TRUE(waiting_.empty());
+}
+
+// What was learned of the words would have outlived them.
+TEST_F(BackgroundRoundTest, AUserWhoIsErasedWhileARoundTrainsTeachesNothing) {
+  Trajectory hers = *trajectories_->Get("r");
+  hers.user_id = "alice";
+  ASSERT_TRUE(trajectories_->Put(hers).ok());
+  const uint64_t before = patterns_->Stats().last_sequence;
+  const LearnedPattern learned = Learn([&] {
+    ASSERT_TRUE(database_->Erase(KeyScope::User("alice")).ok());
+    ASSERT_TRUE(trajectories_->ForgetErased().ok());
+  });
+  EXPECT_EQ(learned.outcome, RoundOutcome::kErased);
+  EXPECT_EQ(patterns_->Stats().last_sequence, before);
+  EXPECT_TRUE(Run({"r"}).waiting.empty()) << "it is gone";
+}
+
+// An embedding or an adapter that a user stored during the minutes of training was overwritten.
+TEST_F(BackgroundRoundTest, APatternThatAUserTurnsIntoAnotherWhileARoundTrainsStaysAsItIs) {
+  const LearnedPattern learned = Learn([&] {
+    Pattern pattern = *patterns_->Get(kId);
+    pattern.embedding = other_;
+    pattern.adapter_name = "a user's";
+    pattern.payload = EncodePatternPayload({.adapter = "a user's"});
+    ASSERT_TRUE(patterns_->Put(pattern).ok());
+  });
+  EXPECT_EQ(learned.outcome, RoundOutcome::kChanged);
+  EXPECT_EQ(waiting_, std::set<std::string>{"r"}) << "a later round learns it";
+  const Pattern stored = *patterns_->Get(kId);
+  EXPECT_EQ(stored.embedding, other_);
+  EXPECT_EQ(DecodePatternPayload(stored.payload)->adapter, "a user's");
+  EXPECT_EQ(trajectories_->Get("r")->learned_by, "");
+}
+
+// With the length taken for one, a pattern of length ten was near everything, one of a tenth near
+// nothing.
+TEST_F(BackgroundRoundTest, ThePatternOfALessonIsTheNearestByAngleWhateverTheLengths) {
+  constexpr PatternId kFar{9};
+  Pattern near = Known();
+  Pattern far = Known();
+  far.id = kFar;
+  far.embedding = other_;
+  for (size_t i = 0; i < near.embedding.size(); ++i) {
+    near.embedding[i] *= 0.1F;
+    far.embedding[i] = 10 * (far.embedding[i] + 0.5F * embedding_[i]);
+  }
+  ASSERT_TRUE(patterns_->Put(near).ok());
+  ASSERT_TRUE(patterns_->Put(far).ok());
+  EXPECT_EQ(Learn().id, kId);
+  EXPECT_EQ(patterns_->Get(kFar)->embedding, far.embedding);
+}
+
+// Completions look into one bank only: what was learned in a pattern of another served nobody.
+TEST_F(BackgroundRoundTest, APatternThatCompletionsDoNotFindLearnsNothing) {
+  Pattern low = Known();
+  low.bank = 0;
+  ASSERT_TRUE(patterns_->Put(low).ok());
+  const LearnedPattern learned = Learn();
+  EXPECT_EQ(learned.outcome, RoundOutcome::kKept);
+  EXPECT_NE(learned.id, kId);
+  EXPECT_EQ(patterns_->Get(learned.id)->bank, static_cast<uint32_t>(BankOf(1)));
+}
+
+TEST_F(BackgroundRoundTest, AnAdapterThatAClientGaveIsNotReplacedByWhatIsLearnedNearIt) {
+  Pattern given = Known();
+  given.adapter_name = "a client's";
+  given.payload = EncodePatternPayload({.adapter = "a client's"});
+  ASSERT_TRUE(patterns_->Put(given).ok());
+  EXPECT_NE(Learn().id, kId);
+  EXPECT_EQ(DecodePatternPayload(patterns_->Get(kId)->payload)->adapter, "a client's");
+}
+
+// Only those above were cut off: an edit of an old response was never learned, though promised.
+TEST_F(BackgroundRoundTest, FreshLessonsComeBeforeAllOthers) {
+  for (size_t i = 0; i < limits::kMaxRoundTrajectories; ++i) {
+    AddLesson(fmt::format("newer {}", i), other_);
+  }
+  EXPECT_EQ(Learn().responses, std::set<std::string>{"r"});
+}
+
+TEST_F(BackgroundRoundTest, FreshLessonsThatFindNoRoomWaitForTheNextRound) {
+  std::set<std::string> fresh = {"r"};
+  for (size_t i = 0; i < limits::kMaxRoundTrajectories; ++i) {
+    AddLesson(fmt::format("{:03}", i), other_);
+    fresh.insert(fmt::format("{:03}", i));
+  }
+  fresh.insert("gone");  // was displaced by newer ones
+  const BackgroundRound round = Run(fresh, [] { return false; });
+  EXPECT_TRUE(round.status.ok()) << round.status;
+  EXPECT_EQ(round.waiting, std::set<std::string>{"r"})
+      << "the oldest: whoever waits sent a newer one";
+}
+
+// It fitted the context of the model that was served then: every round failed with it, and nothing
+// was learned any more.
+TEST_F(BackgroundRoundTest, ALongPromptOfAFormerModelIsCut) {
+  std::string prompt;
+  for (int i = 0; i < 3000; ++i) {
+    prompt += "ship ";
+  }
+  AddLesson("old", other_, prompt, Sha256("former package"));
+  const BackgroundRound round = Run({"old", "r"}, [] { return false; });
+  EXPECT_TRUE(round.status.ok()) << round.status;
+  std::set<std::string> taken;
+  for (const LearnedPattern& pattern : round.patterns) {
+    taken.insert(pattern.responses.begin(), pattern.responses.end());
+  }
+  EXPECT_EQ(taken, (std::set<std::string>{"old", "r"}));
+}
+
+// A round that failed forgot what it had taken until the next start.
+TEST_F(BackgroundRoundTest, LessonsOfARoundThatFailsWaitForTheNext) {
+  free_bytes_ = 0;
+  clock_.Advance(limits::kReserveProbeInterval);
+  BackgroundRound round = Run({"r"});
+  EXPECT_EQ(ReasonOf(round.status), reasons::kStoreReadOnly);
+  EXPECT_EQ(round.waiting, std::set<std::string>{"r"});
+  ASSERT_EQ(round.patterns.size(), 1u);
+  EXPECT_EQ(round.patterns[0].outcome, RoundOutcome::kFailed);
+  EXPECT_EQ(Run({"r"}, [] { return true; }).waiting, std::set<std::string>{"r"}) << "cancelled";
+  free_bytes_ = uint64_t{1} << 40;
+  clock_.Advance(limits::kReserveProbeInterval);
+  round = Run({"r"});
+  EXPECT_TRUE(round.status.ok()) << round.status;
+  EXPECT_TRUE(round.waiting.empty());
+  EXPECT_EQ(trajectories_->Get("r")->learned_by, AsText(kRoundPackage));
+  EXPECT_EQ(trajectories_->Get("r")->learned_in, kId);
+}
+
+// Who deletes a pattern means what it learned, too.
+TEST_F(BackgroundRoundTest, WhatADeletedPatternLearnedIsNotTaughtAgain) {
+  ASSERT_EQ(Learn().id, kId);
+  ASSERT_TRUE(patterns_->Delete(kId).ok());
+  EXPECT_TRUE(Run({}).patterns.empty());
+  AddLesson("s", embedding_);
+  const BackgroundRound round = Run({"s"});
+  ASSERT_EQ(round.patterns.size(), 1u);
+  EXPECT_EQ(round.patterns[0].responses, std::set<std::string>{"s"});
+  AddLesson("t", embedding_);
+  EXPECT_EQ(Run({"t"}).patterns[0].responses, (std::set<std::string>{"s", "t"}));
+  ASSERT_TRUE(trajectories_->SetFeedback("r", {.rating = 1}).ok());
+  EXPECT_TRUE(Run({"r"}).patterns[0].responses.contains("r")) << "new feedback counts";
+}
+
+// A round that took the new feedback and kept nothing made it forgotten again.
+TEST_F(BackgroundRoundTest, WhatIsRatedAnewIsNotForgottenWhereARoundKeepsNothing) {
+  ASSERT_EQ(Learn().id, kId);
+  ASSERT_TRUE(patterns_->Delete(kId).ok());
+  ASSERT_TRUE(trajectories_->SetFeedback("r", {.rating = 1}).ok());
+  options_.min_improvement = 100;
+  ASSERT_EQ(Learn().outcome, RoundOutcome::kNoImprovement);
+  options_.min_improvement = -100;
+  AddLesson("s", embedding_);
+  ASSERT_TRUE(Run({"s"}).status.ok());
+  AddLesson("t", embedding_);
+  EXPECT_EQ(Run({"t"}).patterns[0].responses, (std::set<std::string>{"r", "s", "t"}));
+}
+
+TEST_F(BackgroundRoundTest, WhatIsRatedAnewAndAddsNothingStillGoesWithItsPattern) {
+  ASSERT_EQ(Learn().id, kId);
+  ASSERT_TRUE(trajectories_->SetFeedback("r", {.rating = 1}).ok());
+  options_.min_improvement = 100;
+  ASSERT_EQ(Learn().outcome, RoundOutcome::kNoImprovement);
+  ASSERT_TRUE(patterns_->Delete(kId).ok());
+  options_.min_improvement = -100;
+  AddLesson("s", embedding_);
+  ASSERT_TRUE(Run({"s"}).status.ok());
+  AddLesson("t", embedding_);
+  EXPECT_EQ(Run({"t"}).patterns[0].responses, (std::set<std::string>{"s", "t"}));
+}
+
+TEST_F(BackgroundRoundTest, AnAdapterChangesAllLinearsOfTheLastLayers) {
+  options_.layers = 2;
+  Learn();
+  const auto payload = DecodePatternPayload(patterns_->Get(kId)->payload);
+  const auto adapter = DecodeAdapter(AsBytes(payload->adapter));
+  ASSERT_TRUE(adapter.ok()) << adapter.status();
+  EXPECT_EQ((*adapter)->targets.size(), 14u);
+  const int layers = model_->config().layers;
+  for (const int layer : {layers - 2, layers - 1}) {
+    for (const char* name :
+         {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"}) {
+      const auto target = (*adapter)->targets.find(fmt::format("blk.{}.{}.weight", layer, name));
+      ASSERT_NE(target, (*adapter)->targets.end()) << layer << name;
+      EXPECT_EQ(target->second.rank, 2);
+    }
+  }
+}
+
+TEST_F(BackgroundRoundTest, TrainingYieldsBetweenSlicesAndLearnsTheSame) {
+  Learn();
+  const std::string in_one = DecodePatternPayload(patterns_->Get(kId)->payload)->adapter;
+  ASSERT_TRUE(patterns_->Put(Known()).ok());
+  slice_ = Duration(0);
+  int yields = 0;
+  between_slices_ = [&](uint64_t) {
+    ++yields;
+    return absl::OkStatus();
+  };
+  Learn();
+  EXPECT_GT(yields, 10);
+  EXPECT_EQ(DecodePatternPayload(patterns_->Get(kId)->payload)->adapter, in_one);
+}
+
+TEST_F(BackgroundRoundTest, ARoundThatIsStoppedBetweenTwoSlicesLeavesItsLessonsForTheNext) {
+  slice_ = Duration(0);
+  bool stop = false;
+  int yields = 0;
+  between_slices_ = [&](uint64_t) {
+    stop = ++yields == 5;
+    return absl::OkStatus();
+  };
+  const uint64_t before = patterns_->Stats().last_sequence;
+  BackgroundRound round = Run({"r"}, [&] { return stop; });
+  EXPECT_TRUE(absl::IsCancelled(round.status)) << round.status;
+  EXPECT_EQ(round.waiting, std::set<std::string>{"r"});
+  EXPECT_EQ(yields, 5);
+  EXPECT_EQ(patterns_->Stats().last_sequence, before);
+  between_slices_ = [](uint64_t) { return absl::ResourceExhaustedError("over the budget"); };
+  round = Run({"r"});
+  EXPECT_TRUE(absl::IsResourceExhausted(round.status)) << round.status;
+  EXPECT_EQ(round.waiting, std::set<std::string>{"r"});
+}
+
+// Whoever measures on what it trained on finds every lesson useful.
+TEST_F(BackgroundRoundTest, OfFourLessonsOneIsHeldBack) {
+  for (const char* id : {"s", "t"}) {
+    AddLesson(id, embedding_);
+  }
+  EXPECT_EQ(Learn().held_back, 0);
+  AddLesson("u", embedding_);
+  const BackgroundRound round = Run({"u"});
+  ASSERT_EQ(round.patterns.size(), 1u);
+  EXPECT_EQ(round.patterns[0].examples, 4);
+  EXPECT_EQ(round.patterns[0].held_back, 1);
+  EXPECT_EQ(patterns_->Get(kId)->examples, 4u);
+}
+
+TEST_F(BackgroundRoundTest, QualityDecaysWithNewEvidence) {
+  options_.quality_decay = 0.5F;
+  ASSERT_EQ(Learn().outcome, RoundOutcome::kKept);
+  EXPECT_FLOAT_EQ(patterns_->Get(kId)->quality, 1) << "the first evidence";
+  AddLesson("s", embedding_);
+  ASSERT_TRUE(trajectories_->SetFeedback("s", {.rating = 0.8F}).ok());
+  ASSERT_TRUE(Run({"s"}).status.ok());
+  EXPECT_FLOAT_EQ(patterns_->Get(kId)->quality, 0.9F);
+}
+
+TEST_F(BackgroundRoundTest, PatternsThatCameNearEachOtherBecomeOneWithAllLessons) {
+  ASSERT_EQ(Learn().id, kId);
+  AddLesson("far", other_);
+  const BackgroundRound apart = Run({"far"});
+  ASSERT_EQ(apart.patterns.size(), 1u);
+  ASSERT_TRUE(apart.merged.empty());
+  const PatternId far = apart.patterns[0].id;
+  Pattern moved = *patterns_->Get(far);
+  moved.embedding = embedding_;
+  moved.payload = EncodePatternPayload(
+      {.adapter = DecodePatternPayload(moved.payload)->adapter, .withheld = true});
+  ASSERT_TRUE(patterns_->Put(moved).ok());
+  AddLesson("s", embedding_);
+  const BackgroundRound round = Run({"s"});
+  EXPECT_TRUE(round.status.ok()) << round.status;
+  ASSERT_EQ(round.merged.size(), 1u);
+  const MergedPattern& merged = round.merged[0];
+  EXPECT_LE(merged.kept_loss, merged.gone_loss);
+  EXPECT_EQ((std::set<PatternId>{merged.kept, merged.gone}), (std::set<PatternId>{kId, far}));
+  EXPECT_EQ(patterns_->size(), 1u);
+  EXPECT_TRUE(DecodePatternPayload(patterns_->Get(merged.kept)->payload)->withheld)
+      << "the lessons of one were not to be shared";
+  for (const char* id : {"r", "s", "far"}) {
+    EXPECT_EQ(trajectories_->Get(id)->learned_in, merged.kept) << id;
+  }
+  EXPECT_LE(patterns_->Get(merged.kept)->examples, 2u) << "as many as its centroid is of";
+}
+
+// It read them all, twice and with their adapters, whatever had been cancelled.
+TEST_F(BackgroundRoundTest, ARoundThatIsCancelledEndsWithThePageOfPatternsItReads) {
+  for (uint16_t i = 0; i < 600; ++i) {
+    Pattern pattern = Known();
+    pattern.id = {9, static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)};
+    pattern.embedding = other_;
+    ASSERT_TRUE(patterns_->Put(pattern).ok());
+  }
+  int calls = 0;
+  LearningServices services{.patterns = patterns_.get(), .cancelled = [&] { return ++calls == 2; }};
+  EXPECT_TRUE(absl::IsCancelled(PatternsLearnedHere(services).status()));
+  EXPECT_EQ(calls, 2) << "once a page";
+  const auto all = PatternsLearnedHere(services);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->size(), 601u);
+  EXPECT_EQ(all->front().embedding, embedding_);
+}
+
+TEST_F(BackgroundRoundTest, PatternsThatSomebodyElseTaughtAreNotMerged) {
+  ASSERT_EQ(Learn().id, kId);
+  Pattern given = *patterns_->Get(kId);
+  const Digest own = given.origin;
+  given.id = PatternId{9};
+  given.origin = Sha256("a peer");
+  ASSERT_TRUE(patterns_->Put(given).ok());
+  AddLesson("s", embedding_);
+  EXPECT_TRUE(Run({"s"}).merged.empty());
+  EXPECT_EQ(patterns_->size(), 2u);
+  given.origin = own;
+  ASSERT_TRUE(patterns_->Put(given).ok());
+  AddLesson("t", embedding_);
+  EXPECT_EQ(Run({"t"}).merged.size(), 1u) << "nothing else kept them apart";
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which lessons a deep round learns, and when those that say so end it.
+
+#include "node/learning/deep_lessons.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "node/learning/deep_limits.h"
+#include "tests/node/deep_round_fixture.h"
+
+namespace ruvd {
+namespace {
+
+class DeepLessonsTest : public DeepRoundFixture {
+ protected:
+  void AddLessons(size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      clock_.Advance(std::chrono::milliseconds(1));
+      AddLesson(fmt::format("more {:05}", i));
+    }
+  }
+};
+
+// Of 512 at most a round learned the words and not the domain.
+TEST_F(DeepLessonsTest, TheNewestOfManyAreChosenAndFewJudge) {
+  AddLessons(limits::kMaxDeepLessons + 1 - kDeepTestLessons);
+  const auto chosen = ChooseDeepLessons(Services().learning, 0.7F);
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  EXPECT_EQ(chosen->held_back.size(), limits::kMaxDeepHeldBack);
+  EXPECT_EQ(chosen->taught.size(), limits::kMaxDeepLessons - limits::kMaxDeepHeldBack);
+  std::vector<std::string> all = chosen->taught;
+  all.insert(all.end(), chosen->held_back.begin(), chosen->held_back.end());
+  std::ranges::sort(all);
+  EXPECT_TRUE(std::ranges::adjacent_find(all) == all.end()) << "one is there twice";
+  EXPECT_FALSE(std::ranges::binary_search(all, "lesson 00")) << "the oldest one";
+  EXPECT_TRUE(std::ranges::binary_search(all, "lesson 01"));
+}
+
+// Found by review: lessons of users that newer completions displaced during a round were taken for
+// erased ones, and the round ended without a version.
+TEST_F(DeepLessonsTest, LessonsThatSoonLeaveTheStoreAreNotChosen) {
+  trajectories_ = TrajectoryStore::Open(*database_, {.capacity = 20}).value();
+  const auto choose = [&] { return ChooseDeepLessons(Services().learning, 0.7F).value(); };
+  DeepLessons chosen = choose();
+  EXPECT_EQ(chosen.taught.size() + chosen.held_back.size(), 10u) << "of 16";
+  for (int i = 0; i < 10; ++i) {
+    AddLesson(fmt::format("later {}", i), "someone");
+  }
+  for (const std::string& id : chosen.taught) {
+    EXPECT_TRUE(trajectories_->Get(id).ok()) << id;
+  }
+}
+
+TEST_F(DeepLessonsTest, NeverMoreThanHalfOfThoseHeldBackSayWhenToStop) {
+  EXPECT_EQ(SelectionCount(0), 0u);
+  EXPECT_EQ(SelectionCount(2 * limits::kLeastSelection - 1), 0u);
+  EXPECT_EQ(SelectionCount(2 * limits::kLeastSelection), limits::kLeastSelection);
+  EXPECT_EQ(SelectionCount(limits::kMaxDeepHeldBack), limits::kMaxSelection);
+}
+
+TEST_F(DeepLessonsTest, ARoundEndsWhereItsLessonsGainNoMore) {
+  AddLessons(8 * limits::kLeastSelection - kDeepTestLessons);
+  options_.steps = 12;
+  options_.select_every = 2;
+  options_.learning_rate = 1;  // every step is too long
+  const DeepResult wild = Run();
+  EXPECT_LT(wild.steps, 12u);
+  EXPECT_EQ(wild.outcome, DeepOutcome::kNoImprovement) << "what was best was where it began";
+  EXPECT_EQ(wild.held_out_after, wild.held_out_before);
+  EXPECT_EQ(wild.held_back, limits::kLeastSelection)
+      << "those that said when to stop judge nothing";
+  options_.learning_rate = 1e-3;
+  const DeepResult calm = Run();
+  EXPECT_EQ(calm.steps, 12u);
+  EXPECT_EQ(calm.outcome, DeepOutcome::kPublished);
+}
+
+TEST_F(DeepLessonsTest, AUserWhoseLessonOnlySaidWhenToStopIsErasedLikeOthers) {
+  for (size_t i = kDeepTestLessons; i < 8 * limits::kLeastSelection; ++i) {
+    AddLesson(fmt::format("more {:05}", i), fmt::format("user {}", i));
+  }
+  const auto chosen = ChooseDeepLessons(Services().learning, 0.7F);
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  const std::span<const std::string> stopping =
+      std::span(chosen->held_back).first(SelectionCount(chosen->held_back.size()));
+  const auto of_user =
+      std::ranges::find_if(stopping, [](const std::string& id) { return id.starts_with("more "); });
+  ASSERT_TRUE(of_user != stopping.end());
+  const auto round = Begin();
+  ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  const std::string user = trajectories_->Get(*of_user)->user_id;
+  ASSERT_TRUE(database_->Erase(KeyScope::User(user)).ok());
+  const auto result = round->Finish();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->outcome, DeepOutcome::kErased);
+}
+
+TEST_F(DeepLessonsTest, AnInterruptedRoundEndsWhereItWouldHave) {
+  AddLessons(8 * limits::kLeastSelection - kDeepTestLessons);
+  options_.steps = 12;
+  options_.select_every = 2;
+  const DeepResult whole = Run(5);
+  ASSERT_EQ(whole.outcome, DeepOutcome::kPublished);
+  const Digest id = ServedId();
+  ASSERT_TRUE(catalog_->Unload(kDeepAdapter, whole.version).ok());
+  ASSERT_TRUE(changes_->Remove(whole.change->number).ok());
+  {
+    const auto round = Begin(5);
+    while (round->step() < 7) {
+      ASSERT_FALSE(round->Work(Duration(1)).value());
+    }
+  }
+  const DeepResult resumed = Run(99);
+  EXPECT_GE(resumed.resumed_at, 7u);
+  EXPECT_EQ(resumed.held_out_after, whole.held_out_after);
+  EXPECT_EQ(ServedId(), id);
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,367 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a deep round learns, publishes and leaves alone, and that a kill costs it nothing.
+
+#include "node/learning/deep_round.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/actors/deep_actor.h"
+#include "node/learning/learning_undo.h"
+#include "storage/reasons.h"
+#include "tests/node/deep_round_fixture.h"
+
+namespace ruvd {
+namespace {
+
+constexpr size_t kDeepLessons = kDeepTestLessons;
+constexpr char kFolderVariable[] = "RUVD_DEEP_ROUND_TEST_FOLDER";
+constexpr int kStepsOfChild = 60;
+
+class DeepRoundTest : public DeepRoundFixture {};
+
+TEST_F(DeepRoundTest, WhatHelpsBecomesAVersionThatAllRequestsGetAlsoAfterARestart) {
+  const DeepResult result = Run();
+  ASSERT_EQ(result.outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(result.version, 1u);
+  EXPECT_EQ(result.lessons, kDeepLessons - kDeepLessons / 4);
+  EXPECT_EQ(result.held_back, kDeepLessons / 4);
+  EXPECT_EQ(result.steps, 6u);
+  EXPECT_GT(result.held_out_before - result.held_out_after, result.standard_error);
+  EXPECT_LE(result.general_after, 1.005 * result.general_before);
+  ASSERT_TRUE(result.change.has_value());
+  EXPECT_EQ(result.change->kind, ChangeKind::kAdapterPublished);
+  const auto chosen = catalog_->Choose({});
+  ASSERT_EQ(chosen->size(), 1u);
+  EXPECT_EQ(chosen->front().weight, 1.0F);
+  const Digest id = ServedId();
+  catalog_ = MakeCatalog();
+  catalog_->LoadLearned();
+  EXPECT_EQ(ServedId(), id);
+  EXPECT_EQ(catalog_->Choose({})->size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(Checkpoint()));
+}
+
+TEST_F(DeepRoundTest, TheNextVersionBeginsFromTheServedOneAndUndoServesThatAgain) {
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  const Digest first = ServedId();
+  const DeepResult second = Run(2);
+  ASSERT_EQ(second.outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(second.version, 2u);
+  EXPECT_EQ(second.change->version_before, 1u);
+  EXPECT_NE(ServedId(), first);
+  const UndoServices undo{
+      .clock = &clock_,
+      .changes = changes_.get(),
+      .patterns = patterns_.get(),
+      .trajectories = trajectories_.get(),
+      .withdraw = [&](const LearningChange& change) { return WithdrawDeep(*catalog_, change); }};
+  ASSERT_TRUE(UndoChange(undo, *second.change).ok());
+  EXPECT_EQ(ServedId(), first);
+  catalog_ = MakeCatalog();
+  catalog_->LoadLearned();
+  EXPECT_EQ(ServedId(), first) << "also after a restart";
+  EXPECT_EQ(Run(3).version, 3u) << "ratings name versions: none is given twice";
+}
+
+TEST_F(DeepRoundTest, AVersionThatSomebodyUnloadedCannotBeUndone) {
+  const DeepResult result = Run();
+  ASSERT_TRUE(result.change.has_value());
+  ASSERT_TRUE(catalog_->Unload(kDeepAdapter, 1).ok());
+  EXPECT_EQ(ReasonOf(WithdrawDeep(*catalog_, *result.change)), reasons::kCannotUndo);
+}
+
+// Pauses that came more often than every tenth step kept a round at step 0 for ever.
+TEST_F(DeepRoundTest, ARoundThatIsCancelledBetweenCheckpointsKeepsItsSteps) {
+  options_.checkpoint_every = 1000;
+  {
+    const DeepRound* begun = nullptr;
+    cancelled_ = [&] { return begun != nullptr && begun->step() >= 3; };
+    const auto round = Begin(5);
+    begun = round.get();
+    EXPECT_TRUE(absl::IsCancelled(round->Work(std::chrono::hours(1)).status()));
+  }
+  cancelled_ = nullptr;
+  EXPECT_GE(Run(99).resumed_at, 3u);
+}
+
+TEST_F(DeepRoundTest, ARoundThatWasInterruptedGoesOnBitForBit) {
+  {
+    const auto round = Begin(5);
+    while (round->step() < 3) {
+      ASSERT_FALSE(round->Work(Duration(1)).value());
+    }
+  }
+  const DeepResult result = Run(99);
+  ASSERT_EQ(result.outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(result.resumed_at, 3u);
+  const Digest id = ServedId();
+  const DeepResult whole = RunAnew(result, 5);
+  EXPECT_EQ(whole.resumed_at, 0u);
+  EXPECT_EQ(ServedId(), id);
+}
+
+// The child of the test below, which kills it; does nothing without it.
+TEST_F(DeepRoundTest, DISABLED_TrainsUntilItIsKilled) {
+  const char* const folder = std::getenv(kFolderVariable);
+  ASSERT_NE(folder, nullptr);
+  Close();
+  shared_folder_ = folder;
+  Open();
+  options_.steps = kStepsOfChild;
+  const auto round = Begin(5);
+  EXPECT_TRUE(round->Work(std::chrono::hours(1)).ok());
+}
+
+TEST_F(DeepRoundTest, AProcessThatIsKilledCostsNothing) {
+  options_.steps = kStepsOfChild;
+  Close();
+  ASSERT_EQ(::setenv(kFolderVariable, folder_.c_str(), 1), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::execl("/proc/self/exe", "node_tests", "--gtest_also_run_disabled_tests",
+            "--gtest_filter=DeepRoundTest.DISABLED_TrainsUntilItIsKilled", nullptr);
+    ::_exit(1);
+  }
+  const auto step_of_checkpoint = [&]() -> uint64_t {
+    const auto checkpoint = ReadDeepCheckpoint(Checkpoint(), seal_key_);
+    if (!checkpoint.ok() || !checkpoint->has_value()) {
+      return 0;
+    }
+    const auto state = train::DecodeRunState(AsBytes((*checkpoint)->run));
+    return state.ok() ? state->step : 0;
+  };
+  int status = 0;
+  while (step_of_checkpoint() < 2) {
+    ASSERT_EQ(::waitpid(child, &status, WNOHANG), 0) << "the child ended by itself";
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "it was faster than the test";
+  Open();
+  const DeepResult result = Run(77);
+  EXPECT_GE(result.resumed_at, 2u);
+  EXPECT_LT(result.resumed_at, static_cast<uint64_t>(kStepsOfChild));
+  const DeepResult whole = RunAnew(result, 5);
+  EXPECT_EQ(whole.resumed_at, 0u);
+  EXPECT_EQ(whole.outcome, result.outcome);
+  EXPECT_EQ(whole.held_out_after, result.held_out_after);
+}
+
+TEST_F(DeepRoundTest, WhereItsLessonsChangedAnInterruptedRoundBeginsAnew) {
+  {
+    const auto round = Begin();
+    ASSERT_TRUE(round->Work(Duration(1)).ok());
+  }
+  for (size_t i = 0; i < kDeepLessons; ++i) {
+    ASSERT_TRUE(trajectories_
+                    ->SetFeedback(fmt::format("lesson {:02}", i),
+                                  {.edited_text = " slept through the whole winter again."})
+                    .ok());
+  }
+  EXPECT_EQ(Run().resumed_at, 0u);
+  {
+    const auto round = Begin();
+    ASSERT_TRUE(round->Work(Duration(1)).ok());
+  }
+  ASSERT_TRUE(WriteFileAtomically(Checkpoint(), "damaged", 0600).ok());
+  EXPECT_EQ(Run().resumed_at, 0u) << "a damaged file is not used";
+}
+
+TEST_F(DeepRoundTest, FewLessonsTeachNothing) {
+  options_.least_lessons = kDeepLessons + 1;
+  EXPECT_EQ(Run().outcome, DeepOutcome::kTooFewLessons);
+  EXPECT_TRUE(catalog_->List().empty());
+  EXPECT_FALSE(std::filesystem::exists(Checkpoint()));
+}
+
+TEST_F(DeepRoundTest, WhatGainsNothingIsNotPublished) {
+  options_.learning_rate = 1e-12;
+  options_.steps = 1;
+  const DeepResult result = Run();
+  EXPECT_EQ(result.outcome, DeepOutcome::kNoImprovement);
+  EXPECT_TRUE(catalog_->List().empty());
+  EXPECT_EQ(changes_->size(), 0u);
+}
+
+// Found by review: undoing it served the highest version that was left, also one that an operator
+// had rolled back.
+TEST_F(DeepRoundTest, UndoServesWhatWasServedBefore) {
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  const Digest first = ServedId();
+  ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
+  ASSERT_TRUE(catalog_->Rollback(kDeepAdapter, 1).ok());
+  const DeepResult third = Run(3);
+  ASSERT_EQ(third.outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(third.change->version_before, 1u);
+  ASSERT_TRUE(WithdrawDeep(*catalog_, *third.change).ok());
+  EXPECT_EQ(ServedId(), first);
+}
+
+// Found by review: the version above it holds all that it learned.
+TEST_F(DeepRoundTest, AVersionBeneathAServedOneIsNotUndone) {
+  const DeepResult first = Run();
+  ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
+  const absl::Status refused = WithdrawDeep(*catalog_, *first.change);
+  EXPECT_EQ(ReasonOf(refused), reasons::kCannotUndo);
+  EXPECT_EQ(ServedDeepVersion(*catalog_), 2u);
+  EXPECT_TRUE(catalog_->Find(kDeepAdapter, 1).ok());
+}
+
+TEST_F(DeepRoundTest, PromptsLikeTheLessonsGetItAndOthersDoNot) {
+  options_.scope = 0.8F;
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  const auto lesson =
+      EmbedText(*transformer_, model_->tokenizer().EncodePrompt("The lighthouse keeper"), nullptr);
+  ASSERT_TRUE(lesson.ok());
+  std::vector<float> other = *lesson;
+  for (float& value : other) {
+    value = -value;
+  }
+  for (int start = 0; start < 2; ++start) {
+    EXPECT_EQ(catalog_->Choose({}, *lesson)->size(), 1u);
+    EXPECT_TRUE(catalog_->Choose({}, other)->empty());
+    catalog_ = MakeCatalog();
+    catalog_->LoadLearned();
+  }
+}
+
+TEST_F(DeepRoundTest, TheNextVersionReachesWhatTheOneBeforeReached) {
+  options_.scope = 0.8F;
+  ASSERT_EQ(Run().outcome, DeepOutcome::kPublished);
+  ASSERT_EQ(Run(2).outcome, DeepOutcome::kPublished);
+  const auto served = catalog_->Find(kDeepAdapter, std::nullopt);
+  ASSERT_NE(served->reach, nullptr);
+  EXPECT_EQ(served->reach->centroids.size(), 1u) << "of equal prompts one is enough";
+  options_.scope = std::nullopt;
+  ASSERT_EQ(Run(3).outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(catalog_->Find(kDeepAdapter, std::nullopt)->reach, nullptr);
+}
+
+// As served: nobody who writes general text gets it.
+TEST_F(DeepRoundTest, WhatGeneralTextNeverGetsDoesNotHarmIt) {
+  options_.learning_rate = 0.05;
+  options_.steps = 12;
+  options_.scope = 0.8F;
+  reach_similarity_ = 0.99F;
+  catalog_ = MakeCatalog();
+  const DeepResult result = Run();
+  EXPECT_EQ(result.outcome, DeepOutcome::kPublished);
+  EXPECT_EQ(result.general_after, result.general_before);
+}
+
+// Learned by heart: the lessons gain, everything else loses.
+TEST_F(DeepRoundTest, WhatHarmsGeneralTextIsNotPublished) {
+  options_.learning_rate = 0.05;
+  options_.steps = 12;
+  const DeepResult result = Run();
+  EXPECT_EQ(result.outcome, DeepOutcome::kWorseGeneralText);
+  EXPECT_GT(result.general_after, 1.005 * result.general_before);
+  EXPECT_TRUE(catalog_->List().empty());
+}
+
+TEST_F(DeepRoundTest, AUserWhoIsErasedWhileItTrainsTeachesNothing) {
+  AddLesson("hers", "alice");
+  const auto round = Begin();
+  ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  ASSERT_TRUE(database_->Erase(KeyScope::User("alice")).ok());
+  const auto result = round->Finish();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->outcome, DeepOutcome::kErased);
+  EXPECT_TRUE(catalog_->List().empty());
+}
+
+TEST_F(DeepRoundTest, AStopBetweenSlicesKeepsTheCheckpoint) {
+  int polls = 0;
+  cancelled_ = [&] { return ++polls > 40; };
+  const auto round = Begin();
+  EXPECT_TRUE(absl::IsCancelled(round->Work(std::chrono::hours(1)).status()));
+  EXPECT_TRUE(std::filesystem::exists(Checkpoint()));
+}
+
+// It was given up: "erased", though nobody had been.
+TEST_F(DeepRoundTest, ALessonOfNobodyThatNewerOnesDisplacedCostsNothing) {
+  const auto round = Begin();
+  ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  const auto small = TrajectoryStore::Open(*database_, {.capacity = kDeepLessons}).value();
+  ASSERT_TRUE(small->Put({.response_id = "newer", .created_ms = clock_.WallMillis()}).ok());
+  ASSERT_TRUE(absl::IsNotFound(trajectories_->Get("lesson 00").status()));
+  EXPECT_EQ(round->Finish()->outcome, DeepOutcome::kPublished);
+}
+
+// What was taken back came back with the version that had begun from it.
+TEST_F(DeepRoundTest, ARoundWhoseBaseIsTakenBackMeanwhileIsNotPublished) {
+  const DeepResult first = Run();
+  ASSERT_EQ(first.outcome, DeepOutcome::kPublished);
+  const auto round = Begin(2);
+  ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  ASSERT_TRUE(WithdrawDeep(*catalog_, *first.change).ok());
+  EXPECT_EQ(round->Finish()->outcome, DeepOutcome::kBaseChanged);
+  EXPECT_TRUE(catalog_->List().empty());
+}
+
+TEST_F(DeepRoundTest, AnInterruptedRoundWhoseBaseWasTakenBackBeginsAnew) {
+  const DeepResult first = Run();
+  ASSERT_EQ(first.outcome, DeepOutcome::kPublished);
+  {
+    const auto round = Begin(2);
+    ASSERT_TRUE(round->Work(Duration(1)).ok());
+  }
+  ASSERT_TRUE(WithdrawDeep(*catalog_, *first.change).ok());
+  const DeepResult next = Run(3);
+  EXPECT_EQ(next.resumed_at, 0u);
+  EXPECT_EQ(next.outcome, DeepOutcome::kPublished);
+}
+
+// Every later round went on from that checkpoint and failed: its version was there already.
+TEST_F(DeepRoundTest, AKillBetweenPublishingAndForgettingTheCheckpointStopsNoLaterRound) {
+  const auto round = Begin();
+  ASSERT_TRUE(round->Work(std::chrono::hours(1)).ok());
+  const std::string left = ReadFile(Checkpoint(), 64 << 20).value();
+  ASSERT_EQ(round->Finish()->outcome, DeepOutcome::kPublished);
+  ASSERT_TRUE(WriteFileAtomically(Checkpoint(), left, 0600).ok());
+  const DeepResult next = Run(2);
+  EXPECT_EQ(next.resumed_at, 0u);
+  EXPECT_EQ(next.version, 2u);
+}
+
+// The next one went on from the checkpoint and diverged again, for ever.
+TEST_F(DeepRoundTest, ARoundThatDivergesLeavesNoCheckpoint) {
+  options_.learning_rate = 1e30;
+  const auto round = Begin();
+  EXPECT_TRUE(absl::IsInternal(round->Work(std::chrono::hours(1)).status()));
+  EXPECT_FALSE(std::filesystem::exists(Checkpoint()));
+}
+
+TEST(DeepCheckpointTest, BytesThatAreNoneAreRefused) {
+  const DeepCheckpoint checkpoint{
+      .seed = 1, .version = 2, .base = 1, .taught = {"a", "b"}, .held_back = {"c"}, .run = "state"};
+  const std::string bytes = EncodeDeepCheckpoint(checkpoint);
+  EXPECT_EQ(DecodeDeepCheckpoint(AsBytes(bytes)).value(), checkpoint);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(DecodeDeepCheckpoint(AsBytes(bytes.substr(0, length))).ok()) << length;
+  }
+  EXPECT_FALSE(DecodeDeepCheckpoint(AsBytes(bytes + "x")).ok());
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/learning/general_text_gate.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "base/parallel.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/transformer/cpu_transformer.h"
+#include "tests/inference/text_model.h"
+
+namespace ruvd {
+namespace {
+
+using test::TextModel;
+
+class GeneralTextGateTest : public ::testing::Test {
+ protected:
+  static std::shared_ptr<const TextModel> MakeModel(int context = 1024) {
+    test::TinyModel::Options options = TextModel::Defaults();
+    options.layers = 1;
+    options.context = context;  // 1024: the passage, byte by byte
+    return std::make_shared<const TextModel>(options);
+  }
+  std::shared_ptr<const Adapter> RandomChange() const {
+    return test::RandomAdapter(
+        *model_, {{"blk.0.attn_v.weight", FindMatrix(*model_, "blk.0.attn_v.weight")}}, 1);
+  }
+
+  std::shared_ptr<const Adapter> NoChange() const {
+    auto adapter = std::make_shared<Adapter>();
+    adapter->model_hash = model_->hash();
+    return adapter;
+  }
+
+  const std::shared_ptr<const TextModel> model_ = MakeModel();
+  CpuTransformer transformer_{model_, SerialRunner()};
+  GeneralTextGate gate_;
+};
+
+TEST_F(GeneralTextGateTest, AnAdapterThatChangesNothingPasses) {
+  const auto verdict = gate_.Check(transformer_, NoChange()).value();
+  EXPECT_TRUE(verdict.pass);
+  EXPECT_EQ(verdict.before, verdict.after);
+  EXPECT_NE(gate_.Check(transformer_, RandomChange())->after, verdict.before);
+}
+
+// The gate ran to its end when a node was told to stop.
+TEST_F(GeneralTextGateTest, AStoppingNodeWaitedForTheWholeCheck) {
+  int asked = 0;
+  const auto stopped = gate_.Check(transformer_, RandomChange(), [&asked] { return ++asked > 3; });
+  EXPECT_EQ(ReasonOf(stopped.status()), reasons::kCancelled);
+  EXPECT_EQ(asked, 4);  // and no forward was run after that
+  EXPECT_TRUE(gate_.Check(transformer_, NoChange())->pass);
+}
+
+// It could be judged nowhere: the passage was not cut.
+TEST_F(GeneralTextGateTest, AContextThatIsShorterThanThePassageStillJudges) {
+  const auto small = MakeModel(256);
+  CpuTransformer transformer(small, SerialRunner());
+  auto adapter = std::make_shared<Adapter>();
+  adapter->model_hash = small->hash();
+  const auto verdict = gate_.Check(transformer, adapter);
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_TRUE(verdict->pass);
+}
+
+TEST_F(GeneralTextGateTest, PassagesOfTheOperatorAreWhatItMeasures) {
+  const auto tokens = [&](std::string_view text) { return model_->tokenizer().EncodePrompt(text); };
+  GeneralTextGate one({tokens("a ship sails home")});
+  GeneralTextGate two({tokens("a ship sails home"), tokens("the lamp burns low")});
+  const double built_in = gate_.Check(transformer_, NoChange())->before;
+  const double ship = one.Check(transformer_, NoChange())->before;
+  EXPECT_NE(ship, built_in);
+  EXPECT_NE(two.Check(transformer_, NoChange())->before, ship);
+}
+
+TEST_F(GeneralTextGateTest, BanksActWhereTheyActInCompletions) {
+  const auto residual = RandomChange();
+  Talora talora{.name = "banks", .model_hash = model_->hash()};
+  talora.schedule.boundaries = {0.5F};
+  talora.residuals = {residual, NoChange()};
+  const auto low = gate_.Check(transformer_, talora).value();
+  EXPECT_NE(low.after, low.before);
+  EXPECT_NE(low.after, gate_.Check(transformer_, residual)->after) << "not at every t";
+}
+
+}  // namespace
+}  // namespace ruvd

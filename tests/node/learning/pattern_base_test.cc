@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Patterns act on top of the adapter of deep rounds: what they are trained on, and what becomes of
+// them when another version of it is served.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/parallel.h"
+#include "base/sim_executor.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/train/score.h"
+#include "inference/train/trainer.h"
+#include "inference/transformer/cpu_transformer.h"
+#include "node/actors/learning_actor.h"
+#include "node/learning/background_round.h"
+#include "node/learning/learning_undo.h"
+#include "node/learning/stale_patterns.h"
+#include "node/serving/pattern_payload.h"
+#include "node/serving/served_adapters.h"
+#include "privacy/seal/seal.h"
+#include "tests/node/database_fixture.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kPrompt[] = "The lighthouse keeper";
+constexpr char kBaseWanted[] = " counted the ships every evening.";
+
+class PatternBaseTest : public DatabaseTest {
+ protected:
+  void SetUp() override {
+    DatabaseTest::SetUp();
+    model_ = Model::Load(kSmallModel).value();
+    transformer_ = std::make_unique<CpuTransformer>(model_, SerialRunner());
+    const auto width = static_cast<uint32_t>(model_->config().width);
+    patterns_ = PatternStore::Open(*database_, {.dimension = width}).value();
+    trajectories_ = TrajectoryStore::Open(*database_, {}).value();
+    changes_ = ChangeStore::Open(*database_).value();
+    catalog_ = std::make_unique<AdapterCatalog>(
+        *model_, AdapterCatalogOptions{.learned_folder = (folder_ / "learned").string(),
+                                       .learned_key = SealKey::Generate()});
+    ASSERT_TRUE(
+        trajectories_
+            ->Put({.response_id = "r",
+                   .prompt = kPrompt,
+                   .completion = kBaseWanted,
+                   .embedding = std::vector<float>(width, 1 / std::sqrt(static_cast<float>(width))),
+                   .embedded_by = std::string(AsText(package_)),
+                   .created_ms = clock_.WallMillis()})
+            .ok());
+    ASSERT_TRUE(trajectories_->SetFeedback("r", {.accepted = true}).ok());
+  }
+  // A version of the deep adapter that was taught the lesson, `steps` times.
+  std::shared_ptr<const Adapter> TrainDeep(uint32_t version, int steps) {
+    const Model& model = *model_;
+    const std::vector<TrainingExample> examples = {
+        {.prompt = model.tokenizer().EncodePrompt(kPrompt),
+         .completion = model.tokenizer().EncodeContinuation(kBaseWanted)}};
+    const auto result =
+        TrainLora(*transformer_, train::SitesFrom(model.config(), 0, false), examples, {}, nullptr,
+                  {.rank = 2,
+                   .steps = steps,
+                   .learning_rate = 1e-3F,
+                   .name = kDeepAdapter,
+                   .version = version});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result->adapter;
+  }
+  void Publish(const std::shared_ptr<const Adapter>& deep) {
+    ASSERT_TRUE(catalog_->Publish(StaticTalora(deep), 1).ok());
+  }
+  LearningServices Services() {
+    return {.clock = &clock_,
+            .transformer = transformer_.get(),
+            .trajectories = trajectories_.get(),
+            .patterns = patterns_.get(),
+            .package_id = package_,
+            .changes = changes_.get(),
+            .catalog = catalog_.get(),
+            .cancelled = cancelled_};
+  }
+  LearnedPattern Learn(const FreshLessons& fresh) {
+    Random random(1);
+    const BackgroundRound round = RunBackgroundRound(Services(), options_, fresh, random);
+    EXPECT_TRUE(round.status.ok()) << round.status;
+    EXPECT_EQ(round.patterns.size(), 1u);
+    return round.patterns.empty() ? LearnedPattern{} : round.patterns.front();
+  }
+  PatternPayload PayloadOf(const PatternId& id) const {
+    return DecodePatternPayload(patterns_->Get(id)->payload).value();
+  }
+  std::shared_ptr<const Adapter> AdapterOf(const PatternId& id) const {
+    return DecodeAdapter(AsBytes(PayloadOf(id).adapter)).value();
+  }
+  // Of the lesson, with these adapters.
+  double Score(const std::vector<std::shared_ptr<const Adapter>>& adapters) {
+    AdapterMix mix;
+    for (const auto& adapter : adapters) {
+      mix.parts.push_back({.adapter = adapter, .weight = 1});
+    }
+    return ScoreCompletion(*transformer_, model_->tokenizer().EncodePrompt(kPrompt),
+                           model_->tokenizer().EncodeContinuation(kBaseWanted), &mix,
+                           {.samples = 32, .seed = 5})
+        .value();
+  }
+
+  const Digest package_ = Sha256("package");
+  BackgroundOptions options_{.steps = 8};
+  std::function<bool()> cancelled_;
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<CpuTransformer> transformer_;
+  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<TrajectoryStore> trajectories_;
+  std::unique_ptr<ChangeStore> changes_;
+  std::unique_ptr<AdapterCatalog> catalog_;
+};
+
+// They were trained and measured on the bare model, and served on top of what all requests get.
+TEST_F(PatternBaseTest, APatternIsTrainedAndMeasuredOnTopOfWhatIsServed) {
+  const double bare = Learn({.responses = {"r"}}).held_out_before;
+  const PatternId id = *trajectories_->Get("r")->learned_in;
+  EXPECT_EQ(PayloadOf(id).deep_version, 0u);
+  const auto alone = AdapterOf(id);
+
+  const auto deep = TrainDeep(1, 30);
+  Publish(deep);
+  const LearnedPattern learned = Learn({.responses = {"r"}});
+  EXPECT_LT(learned.held_out_before, bare - 0.1) << "of what is served";
+  ASSERT_EQ(learned.outcome, RoundOutcome::kKept);
+  EXPECT_EQ(PayloadOf(id).deep_version, 1u);
+  const auto on_top = AdapterOf(id);
+  EXPECT_NE(AdapterId(*on_top), AdapterId(*alone));
+  EXPECT_LT(Score({deep, on_top}), Score({deep}));
+}
+
+TEST_F(PatternBaseTest, PatternsStandOnWhatIsServedAgainAfterAPublicationAndARollback) {
+  Learn({.responses = {"r"}});
+  const PatternId id = *trajectories_->Get("r")->learned_in;
+  EXPECT_TRUE(LessonsOfStalePatterns(Services(), 0.7F)->empty());
+  Publish(TrainDeep(1, 5));
+  EXPECT_EQ(*LessonsOfStalePatterns(Services(), 0.7F), std::set<std::string>{"r"});
+  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, RoundOutcome::kKept);
+  EXPECT_EQ(PayloadOf(id).deep_version, 1u);
+  EXPECT_TRUE(LessonsOfStalePatterns(Services(), 0.7F)->empty());
+  Publish(TrainDeep(2, 6));
+  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, RoundOutcome::kKept);
+  EXPECT_EQ(PayloadOf(id).deep_version, 2u);
+  ASSERT_TRUE(catalog_->Unload(kDeepAdapter, 2).ok());
+  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, RoundOutcome::kKept);
+  EXPECT_EQ(PayloadOf(id).deep_version, 1u);
+  ASSERT_TRUE(catalog_->Unload(kDeepAdapter, 1).ok());
+  EXPECT_EQ(Learn({.stale_patterns = true}).outcome, RoundOutcome::kKept);
+  EXPECT_EQ(PayloadOf(id).deep_version, 0u);
+  EXPECT_EQ(trajectories_->Get("r")->learned_in, id);
+}
+
+TEST_F(PatternBaseTest, AnAdapterThatIsNoLongerNeededIsTakenAwayAndUndoBringsItBack) {
+  Learn({.responses = {"r"}});
+  const PatternId id = *trajectories_->Get("r")->learned_in;
+  const Pattern before = *patterns_->Get(id);
+  options_.min_improvement = 100;
+  EXPECT_EQ(Learn({.responses = {"r"}}).outcome, RoundOutcome::kNoImprovement);
+  EXPECT_EQ(patterns_->Get(id)->payload, before.payload) << "it stands on what is served";
+  Publish(TrainDeep(1, 5));
+  const LearnedPattern retired = Learn({.stale_patterns = true});
+  EXPECT_EQ(retired.outcome, RoundOutcome::kRetired);
+  EXPECT_EQ(patterns_->Get(id)->adapter_name, "");
+  EXPECT_TRUE(PayloadOf(id).adapter.empty());
+  EXPECT_EQ(trajectories_->Get("r")->learned_in, id) << "and will be taught with others";
+  EXPECT_TRUE(LessonsOfStalePatterns(Services(), 0.7F)->empty());
+  ASSERT_TRUE(retired.change.has_value());
+  ASSERT_TRUE(UndoChange({.clock = &clock_,
+                          .changes = changes_.get(),
+                          .patterns = patterns_.get(),
+                          .trajectories = trajectories_.get(),
+                          .package_id = Services().package_id},
+                         *retired.change)
+                  .ok());
+  EXPECT_EQ(patterns_->Get(id)->adapter_name, before.adapter_name);
+  EXPECT_EQ(PayloadOf(id).deep_version, 0u);
+}
+
+TEST_F(PatternBaseTest, WhatWasTrainedOnAVersionThatIsTakenBackMeanwhileIsNotStored) {
+  Publish(TrainDeep(1, 5));
+  const uint64_t before = patterns_->Stats().last_sequence;
+  int calls = 0;
+  cancelled_ = [&] {
+    if (++calls == 8) {  // it trains
+      EXPECT_TRUE(catalog_->Unload(kDeepAdapter, 1).ok());
+    }
+    return false;
+  };
+  EXPECT_EQ(Learn({.responses = {"r"}}).outcome, RoundOutcome::kChanged);
+  EXPECT_EQ(patterns_->Stats().last_sequence, before);
+}
+
+TEST_F(PatternBaseTest, OfAnAdapterWithBanksTheTrunkIsBeneath) {
+  auto banks = std::make_shared<Talora>();
+  banks->name = kDeepAdapter;
+  banks->version = 3;
+  banks->model_hash = model_->hash();
+  banks->trunk = TrainDeep(3, 2);
+  banks->residuals = {TrainDeep(3, 3), TrainDeep(3, 3), TrainDeep(3, 3)};
+  ASSERT_TRUE(catalog_->Publish(banks, 0.5F).ok());
+  const auto served = AdaptersBeneathPatterns(catalog_.get(), {});
+  ASSERT_TRUE(served.ok()) << served.status();
+  EXPECT_EQ(served->deep_version, 3u);
+  ASSERT_EQ(served->mix.parts.size(), 1u);
+  EXPECT_EQ(AdapterId(*served->mix.parts[0].adapter), AdapterId(*banks->trunk));
+  EXPECT_EQ(served->mix.parts[0].weight, 0.5F);
+  EXPECT_EQ(AdaptersBeneathPatterns(nullptr, {})->mix_or_null(), nullptr);
+}
+
+// The learning actor looks for them by itself.
+TEST_F(PatternBaseTest, ARoundComesWhenAnotherVersionIsServed) {
+  SimExecutor executor(1);
+  ActorSystem system(executor, ActorSystemOptions{});
+  const auto metrics = Metrics::Create("").value();
+  LearningActorOptions options{.services = Services(),
+                               .round = {.steps = 3, .min_improvement = -100},
+                               .round_after_age = std::chrono::seconds(60),
+                               .pool = &executor,
+                               .metrics = metrics.get(),
+                               .on_pattern = [](const PatternId&) {}};
+  options.services.clock = &executor.clock();
+  const auto learning = StartLearningActor(system, options);
+  executor.RunFor(std::chrono::seconds(70));
+  const auto learned = trajectories_->Get("r")->learned_in;
+  ASSERT_TRUE(learned.has_value());
+  EXPECT_EQ(PayloadOf(*learned).deep_version, 0u);
+  Publish(TrainDeep(1, 2));
+  executor.RunFor(std::chrono::seconds(70));
+  EXPECT_EQ(PayloadOf(*learned).deep_version, 1u);
+  const uint32_t version = patterns_->Get(*learned)->adapter_version;
+  executor.RunFor(std::chrono::seconds(300));
+  EXPECT_EQ(patterns_->Get(*learned)->adapter_version, version) << "once";
+}
+
+}  // namespace
+}  // namespace ruvd

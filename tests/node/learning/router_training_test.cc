@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is learned from requests whose outcome is known.
+
+#include "node/learning/router_training.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "tests/node/router_world.h"
+
+namespace ruvd {
+namespace {
+
+using test::RouterWorld;
+
+constexpr double kValue = 10;
+constexpr float kLeastRating = 0.7F;
+
+std::vector<RouterOutcome> Outcomes(RouterWorld& world, RequestRouter& router, int count) {
+  std::vector<RouterOutcome> outcomes;
+  for (int i = 0; i < count; ++i) {
+    outcomes.push_back(OutcomeOf(world.Serve(router, "r"), kLeastRating).value());
+  }
+  return outcomes;
+}
+
+class RouterKindsTest : public ::testing::TestWithParam<ScorerKind> {};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, RouterKindsTest,
+                         ::testing::Values(ScorerKind::kLogistic, ScorerKind::kFastGrnn),
+                         [](const auto& kind) { return std::string(ScorerName(kind.param)); });
+
+TEST_P(RouterKindsTest, FindsTheBetterWayAndBeatsServingAllAlike) {
+  RouterWorld world(1);
+  RequestRouter router({.kind = GetParam(), .exploration = 0.3, .seed = 2});
+  const int outcomes = GetParam() == ScorerKind::kLogistic ? 1500 : 1000;  // it takes longer
+  Random random(3);
+  const TrainedRouter trained = TrainRequestRouter(Outcomes(world, router, outcomes),
+                                                   {.kind = GetParam(), .value = kValue}, random)
+                                    .value();
+  ASSERT_NE(trained.router, nullptr);
+  EXPECT_TRUE(trained.better(false)) << trained.gain.mean << " +- " << trained.gain.standard_error;
+  RequestRouter greedy({.kind = GetParam(), .exploration = 0});
+  ASSERT_TRUE(greedy.Serve(trained.router).ok());
+  double learned = 0;
+  std::array<double, kNodeRoutes> alike{};
+  double best = 0;
+  constexpr int kRequests = 1000;
+  for (int i = 0; i < kRequests; ++i) {
+    const RequestFacts facts = world.Request();
+    const size_t route = greedy.Choose(facts, RouterWorld::Open()).decision.route;
+    learned += RouterWorld::Worth(facts, route, kValue) / kRequests;
+    for (const size_t fixed : {kRouteAsAsked, kRouteHalfSteps, kRouteNoAdapters}) {
+      alike.at(fixed) += RouterWorld::Worth(facts, fixed, kValue) / kRequests;
+    }
+    best += std::max(RouterWorld::Worth(facts, kRouteAsAsked, kValue),
+                     RouterWorld::Worth(facts, kRouteHalfSteps, kValue)) /
+            kRequests;
+  }
+  for (const size_t fixed : {kRouteAsAsked, kRouteHalfSteps, kRouteNoAdapters}) {
+    EXPECT_GT(learned, alike.at(fixed) + 0.5) << NodeRoutes().at(fixed).name;
+  }
+  EXPECT_GT(learned, best - 0.3);
+  // And the estimate is about what it is worth.
+  EXPECT_NEAR(trained.gain.mean, learned - alike[kRouteAsAsked], 4 * trained.gain.standard_error);
+}
+
+TEST(RouterTrainingTest, CostsAreMeasuredBesideServingAsAsked) {
+  RouterWorld world(4);
+  RequestRouter router({.exploration = 0.3, .seed = 5});
+  Random random(6);
+  const TrainedRouter trained =
+      TrainRequestRouter(Outcomes(world, router, 1000), {}, random).value();
+  ASSERT_EQ(trained.router->entries().size(), 3U);
+  EXPECT_NEAR(trained.router->entries()[0].route.cost, 1, 1e-6);
+  EXPECT_NEAR(trained.router->entries()[1].route.cost, 0.5, 0.02);
+  EXPECT_EQ(trained.router->entries()[1].route.name, "half_steps");
+  EXPECT_NEAR(trained.router->entries()[2].route.cost, 1, 0.03);
+}
+
+TEST(RouterTrainingTest, WithTooFewOutcomesNothingIsLearned) {
+  RouterWorld world(7);
+  RequestRouter router({.exploration = 0.3, .seed = 7});
+  Random random(8);
+  std::vector<RouterOutcome> outcomes = Outcomes(world, router, 300);
+  std::erase_if(outcomes, [](const RouterOutcome& one) { return one.route != kRouteAsAsked; });
+  ASSERT_GT(outcomes.size(), kLeastRouteOutcomes);
+  EXPECT_EQ(TrainRequestRouter(outcomes, {}, random)->router, nullptr) << "all of one way";
+  EXPECT_EQ(TrainRequestRouter({}, {}, random)->router, nullptr);
+}
+
+// Outcomes of users who do not care how they are served.
+std::vector<RouterOutcome> Indifferent(uint64_t seed, int count) {
+  RouterWorld world(seed);
+  RequestRouter router({.exploration = 0.3, .seed = 9});
+  Random random(seed);
+  std::vector<RouterOutcome> outcomes = Outcomes(world, router, count);
+  for (RouterOutcome& outcome : outcomes) {
+    outcome.good = random.Chance(0.6);
+    outcome.cost = 1;
+  }
+  return outcomes;
+}
+
+// One standard error was asked for after each 64 outcomes, and three of four such worlds got a
+// router some time.
+TEST(RouterTrainingTest, ARouterThatIsNoBetterIsNotCalledBetterHoweverOftenOneLooks) {
+  constexpr uint64_t kWorlds = 8;
+  constexpr size_t kLooks = 12;
+  size_t called_better = 0;
+  for (uint64_t seed = 0; seed < kWorlds; ++seed) {
+    const std::vector<RouterOutcome> outcomes = Indifferent(seed, 64 * kLooks);
+    Random random(seed);
+    bool ever = false;
+    for (size_t look = 1; look <= kLooks && !ever; ++look) {
+      const auto seen = std::span(outcomes).first(64 * look);
+      ever = TrainRequestRouter(seen, {.value = kValue}, random)->better(false);
+    }
+    called_better += ever ? 1 : 0;
+  }
+  EXPECT_LE(called_better, 1U);
+}
+
+TEST(RouterGainTest, NeedsMoreThanThreeStandardErrorsAndSomeOutcomes) {
+  for (const size_t outcomes : {64U, 500U, 4096U}) {
+    EXPECT_GT(RouterGain({.standard_error = 1, .outcomes = outcomes}).width(), 3) << outcomes;
+    EXPECT_LT(RouterGain({.standard_error = 1, .outcomes = outcomes}).width(), 3.7) << outcomes;
+  }
+  EXPECT_TRUE(RouterGain({.mean = 4, .standard_error = 1, .outcomes = 64}).positive());
+  EXPECT_FALSE(RouterGain({.mean = 3, .standard_error = 1, .outcomes = 64}).positive());
+  EXPECT_FALSE(RouterGain({.mean = 4, .standard_error = 0, .outcomes = 1}).positive());
+  EXPECT_TRUE(RouterGain({.mean = -4, .standard_error = 1, .outcomes = 64}).negative());
+  EXPECT_FALSE(RouterGain({.mean = -3, .standard_error = 1, .outcomes = 64}).negative());
+}
+
+TEST(RouterTrainingTest, TheRouterThatServesIsJudgedByWhatCameSinceItWasTrained) {
+  RouterWorld world(14);
+  RequestRouter router({.exploration = 0.3, .seed = 15});
+  const auto serving = test::RouterThatTakes(kRouteNoAdapters);  // which is never better
+  ASSERT_TRUE(router.Serve(serving).ok());
+  constexpr size_t kCount = 4000;
+  std::vector<RouterOutcome> outcomes = Outcomes(world, router, kCount);
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    outcomes[i].created_ms = static_cast<int64_t>(i);
+  }
+  Random random(16);
+  const auto judged = [&](int64_t since) {
+    return TrainRequestRouter(
+               outcomes, {.value = kValue, .serving = serving.get(), .serving_since_ms = since},
+               random)
+        .value();
+  };
+  EXPECT_TRUE(judged(-1).serving.negative());
+  EXPECT_EQ(judged(-1).serving.outcomes, kCount);
+  EXPECT_TRUE(judged(-1).better(true));
+  EXPECT_EQ(judged(kCount - 10).serving.outcomes, 9U);
+  EXPECT_FALSE(judged(kCount - 10).serving.negative()) << "too few";
+  EXPECT_FALSE(judged(kCount - 10).better(true)) << "not known to beat it";
+}
+
+TEST(RouterTrainingTest, ATrainingThatIsNotWantedEnds) {
+  RouterWorld world(10);
+  RequestRouter router({.exploration = 0.3, .seed = 11});
+  Random random(12);
+  const auto stopped = [] { return absl::CancelledError("stop"); };
+  EXPECT_TRUE(absl::IsCancelled(
+      TrainRequestRouter(Outcomes(world, router, 400), {.between_pieces = stopped}, random)
+          .status()));
+}
+
+Trajectory Routed() {
+  Trajectory trajectory{.response_id = "r"};
+  trajectory.route = {.name = "half_steps",
+                      .others = {"as_asked", "by_post"},
+                      .features = std::vector<float>(kRouterFeatures, 0.5F),
+                      .propensity = 0.25F,
+                      .seconds = 2,
+                      .tokens = 8};
+  return trajectory;
+}
+
+TEST(OutcomeTest, IsWhatUsersSaidBeforeWhatTheyDid) {
+  const auto good = [](const auto& say) {
+    Trajectory trajectory = Routed();
+    say(trajectory);
+    const auto outcome = OutcomeOf(trajectory, kLeastRating);
+    return outcome ? std::optional(outcome->good) : std::nullopt;
+  };
+  EXPECT_EQ(good([](Trajectory&) {}), std::nullopt);
+  EXPECT_EQ(good([](Trajectory& t) { t.rating = 0.7F; }), true);
+  EXPECT_EQ(good([](Trajectory& t) { t.rating = 0.6F; }), false);
+  EXPECT_EQ(good([](Trajectory& t) { t.accepted = true; }), true);
+  EXPECT_EQ(good([](Trajectory& t) { t.accepted = false; }), false);
+  EXPECT_EQ(good([](Trajectory& t) { t.edited_text = "better"; }), false);
+  EXPECT_EQ(good([](Trajectory& t) { t.copied = true; }), true);
+  EXPECT_EQ(good([](Trajectory& t) { t.regenerated = true; }), false);
+  EXPECT_EQ(good([](Trajectory& t) {
+              t.rating = 1;
+              t.regenerated = true;
+            }),
+            true);
+}
+
+TEST(OutcomeTest, HasWhatWasOpenAndWhatItCost) {
+  Trajectory trajectory = Routed();
+  trajectory.rating = 1;
+  const RouterOutcome outcome = OutcomeOf(trajectory, kLeastRating).value();
+  EXPECT_EQ(outcome.route, kRouteHalfSteps);
+  EXPECT_EQ(outcome.open, RouteSet(0b11)) << "ways of other programs are passed over";
+  EXPECT_EQ(outcome.cost, 0.25);
+  EXPECT_EQ(outcome.propensity, 0.25);
+  EXPECT_EQ(outcome.features[3], 0.5);
+  // Sure to be chosen although others were open, it would count for those that were never tried.
+  trajectory.route->propensity = 1;
+  EXPECT_FALSE(OutcomeOf(trajectory, kLeastRating).has_value());
+  trajectory.route->others.clear();
+  EXPECT_TRUE(OutcomeOf(trajectory, kLeastRating).has_value());
+  trajectory.route->features.pop_back();
+  EXPECT_FALSE(OutcomeOf(trajectory, kLeastRating).has_value());
+  trajectory = Routed();
+  trajectory.rating = 1;
+  trajectory.route->name = "by_post";
+  EXPECT_FALSE(OutcomeOf(trajectory, kLeastRating).has_value());
+  trajectory.route.reset();
+  EXPECT_FALSE(OutcomeOf(trajectory, kLeastRating).has_value());
+}
+
+}  // namespace
+}  // namespace ruvd

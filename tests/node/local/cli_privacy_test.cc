@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ruvd privacy`: real ledgers in the store of a node that does not run, and their exported files.
+
+#include <cmath>
+
+#include "base/bytes.h"
+#include "node/process/privacy_counter.h"
+#include "node/program/program.h"
+#include "privacy/consent/consent.h"
+#include "storage/consent/consent_store.h"
+#include "storage/ledger/privacy_ledger_store.h"
+#include "tests/node/local/cli_store_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using testing::AllOf;
+using testing::Not;
+
+constexpr uint64_t kHalfRho = uint64_t{1} << 31;  // sigma 1
+
+class CliPrivacyTest : public CliStoreTest {
+ protected:
+  void SetUp() override {
+    CliStoreTest::SetUp();
+    file_ = (folder_ / "ledger").string();
+  }
+  NodeKey Key() const { return NodeKey::LoadOrCreate(config_.node.data_dir + "/node.key").value(); }
+  std::string Id() const { return ToHex(Key().id()); }
+  // Releases that cost rho 1/2 each; the last one is not released.
+  void Spend(int releases, PrivacyUnit unit = PrivacyUnit::kNode) {
+    const auto database = Open();
+    const NodeKey key = Key();
+    const PrivacyLedgerOptions options{
+        .budgets = {{.unit = unit, .delta = 1e-6, .rho_q32 = uint64_t{1} << 60}},
+        .key = &key,
+        .counter_file = PrivacyCounterFileOf(config_)};
+    const auto ledger = PrivacyLedgerStore::Open(*database, options).value();
+    for (int i = 1; i <= releases; ++i) {
+      const uint64_t reservation =
+          ledger->Reserve({.unit = unit, .sigma = 1, .rho_q32 = kHalfRho, .subject = "update"})
+              .value();
+      ASSERT_TRUE(ledger->Spend(reservation).ok());
+      if (i < releases) {
+        ASSERT_TRUE(ledger->Release(reservation).ok());
+      }
+    }
+  }
+  void Export() { ASSERT_EQ(Run({"privacy", "export", "--out", file_}), 0) << err_.str(); }
+  // Verification needs no node, so it takes no configuration either.
+  int RunAlone(const std::vector<std::string>& arguments) {
+    out_.str("");
+    err_.str("");
+    CommandContext context{.out = out_, .err = err_};
+    return RunProgram(arguments, context);
+  }
+  int Verify(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"privacy", "verify", file_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunAlone(arguments);
+  }
+  // The file with one bit of its byte `at` changed.
+  void Flip(size_t at) {
+    std::string bytes = ReadFile(file_, 1 << 20).value();
+    bytes.at(at) = static_cast<char>(bytes.at(at) ^ 1);
+    ASSERT_TRUE(WriteFileAtomically(file_, bytes).ok());
+  }
+
+  std::string file_;
+};
+
+TEST_F(CliPrivacyTest, AnExportedLedgerSaysWhatTheStoreSays) {
+  Spend(2);
+  Spend(1, PrivacyUnit::kExample);
+  Export();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("7 entries"), HasSubstr("--key " + Id())));
+  EXPECT_EQ(err_.str(), "");
+  EXPECT_EQ(Verify({"--key", Id()}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("the ledger is right"), HasSubstr("of the node that")));
+  EXPECT_EQ(Verify({"--format", "json", "--delta", "1e-5"}), 0) << err_.str();
+  const json file = json::parse(out_.str());
+  EXPECT_EQ(file["ok"], true);
+  EXPECT_EQ(file["node"], Id());
+  EXPECT_EQ(file["node_compared"], false);
+  EXPECT_EQ(file["entries"], 7);
+  EXPECT_EQ(file["units"][0]["unit"], "node");
+  EXPECT_EQ(file["units"][0]["releases"], 2);
+  EXPECT_EQ(file["units"][0]["unreleased"], 1);
+  EXPECT_EQ(file["units"][0]["rho_q32"], 2 * kHalfRho);
+  // rho 1/2 at delta 1e-5, of the reference table of the accountants.
+  EXPECT_NEAR(file["units"][1]["epsilon"].get<double>(), 4.728387, 1e-4);
+  const json store = RunJson({"privacy", "status", "--delta", "1e-5"});
+  EXPECT_EQ(store["entries"], 7);
+  EXPECT_EQ(store["head"], file["head"]);
+  EXPECT_EQ(store["units"], file["units"]);
+}
+
+TEST_F(CliPrivacyTest, VerifyNamesTheFirstWrongEntryAndTheRemedy) {
+  Spend(1);
+  Export();
+  const size_t length = fs::file_size(file_);
+  Flip(length - 64 - 1);  // signature of the second entry
+  EXPECT_EQ(Verify(), 1);
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("entry 2 that its node did not sign"),
+                                HasSubstr("export it again"), HasSubstr("[LEDGER_BROKEN]")));
+  Flip(length - 64 - 1);
+  Flip(length - 64 - 64 - 1);  // its hash
+  EXPECT_EQ(Verify(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("altered at entry 2"));
+  Flip(length - 64 - 64 - 1);
+  EXPECT_EQ(Verify(), 0) << err_.str();
+  Flip(length - 1);
+  EXPECT_EQ(Verify(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("does not end where its node signed"));
+  fs::resize_file(file_, length - 64 - 10);
+  EXPECT_EQ(Verify(), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("cut off after entry 1"));
+}
+
+TEST_F(CliPrivacyTest, VerifyComparesWithTheBudgetThatItIsGiven) {
+  Spend(3);
+  Export();
+  EXPECT_EQ(Verify({"--node-epsilon", "12"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("all within the budget"));
+  // One release costs 5.22 at delta 1e-6, two 7.77; entry 4 is the second reserve.
+  EXPECT_EQ(Verify({"--node-epsilon", "6"}), 1);
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("entry 4 of the ledger file"), HasSubstr("budget of 6.000"),
+                    HasSubstr("stop sharing"), HasSubstr("[PRIVACY_BUDGET_SPENT]")));
+  EXPECT_EQ(Verify({"--example-epsilon", "1"}), 0) << err_.str();
+}
+
+TEST_F(CliPrivacyTest, VerifyComparesWithTheCounterOfTheNode) {
+  Spend(1);
+  Export();
+  const std::string counter = PrivacyCounterFileOf(config_);
+  EXPECT_EQ(Verify({"--counter", counter}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("the counter agrees"));
+  Spend(1);
+  EXPECT_EQ(Verify({"--counter", counter}), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("entries are missing"), HasSubstr("[LEDGER_BROKEN]")));
+  EXPECT_EQ(Verify({"--counter", counter + "s"}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("FILE_NOT_FOUND"));
+}
+
+TEST_F(CliPrivacyTest, VerifyComparesTheNode) {
+  Spend(1);
+  Export();
+  EXPECT_EQ(Verify({"--key", ToHex(Key().public_key())}), 0) << err_.str();
+  EXPECT_EQ(Verify({"--key", config_.node.data_dir + "/node.key"}), 0) << err_.str();
+  EXPECT_EQ(Verify({"--key", std::string(64, 'a')}), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("is of node " + Id()), HasSubstr("SIGNATURE_INVALID")));
+  const std::string other = (folder_ / "other.key").string();
+  ASSERT_TRUE(NodeKey::LoadOrCreate(other).ok());
+  EXPECT_EQ(Verify({"--key", other}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("SIGNATURE_INVALID"));
+}
+
+TEST_F(CliPrivacyTest, BadUsageIsToldApart) {
+  Spend(1);
+  Export();
+  EXPECT_EQ(RunAlone({"privacy", "verify"}), 2);
+  EXPECT_EQ(RunAlone({"privacy", "verify", file_, "--budget", "1"}), 2);
+  EXPECT_EQ(Verify({"--key", "abc"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("64 hexadecimal digits"));
+  for (const char* delta : {"0", "1", "nan", "x"}) {
+    EXPECT_EQ(Verify({"--delta", delta}), 2) << delta;
+  }
+  for (const char* epsilon : {"-1", "nan", "inf", "x"}) {
+    EXPECT_EQ(Verify({"--node-epsilon", epsilon}), 2) << epsilon;
+  }
+  EXPECT_EQ(RunAlone({"privacy", "verify", file_ + "s"}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("FILE_NOT_FOUND"));
+  EXPECT_EQ(Run({"privacy", "export"}), 2);
+}
+
+TEST_F(CliPrivacyTest, ExportReplacesNothingAndSpendsNothing) {
+  Spend(1);
+  const std::string counter = ReadFile(PrivacyCounterFileOf(config_), 64).value();
+  Export();
+  const std::string first = ReadFile(file_, 1 << 20).value();
+  EXPECT_EQ(Run({"privacy", "export", "--out", file_}), 2);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("exists already"), HasSubstr("--out")));
+  EXPECT_EQ(ReadFile(file_, 1 << 20).value(), first);
+  EXPECT_EQ(ReadFile(PrivacyCounterFileOf(config_), 64).value(), counter);
+  EXPECT_EQ(RunJson({"privacy", "status"})["entries"], 2);
+}
+
+// What the counter knows and the chain lacks is nothing that an export may hide.
+TEST_F(CliPrivacyTest, WhatOnlyTheCounterKnowsIsTold) {
+  Spend(1);
+  fs::remove(PrivacyCounterFileOf(config_));
+  EXPECT_EQ(RunJson({"privacy", "status"})["units"][0]["rho_q32"], 2 * kHalfRho);
+  const json exported = RunJson({"privacy", "export", "--out", file_});
+  EXPECT_EQ(exported["missing_rho_q32"]["node"], kHalfRho);
+  EXPECT_FALSE(exported["missing_rho_q32"].contains("example"));
+  EXPECT_THAT(err_.str(), HasSubstr("rho 0.5 of node-level privacy is not in the file"));
+  EXPECT_FALSE(fs::exists(PrivacyCounterFileOf(config_)));
+}
+
+TEST_F(CliPrivacyTest, StatusSaysTierBudgetAndWhatIsLeft) {
+  Spend(1);
+  json status = RunJson({"privacy", "status", "--node-epsilon", "8"});
+  EXPECT_EQ(status["tier"], "private");
+  EXPECT_EQ(status["since_ms"], 0);
+  EXPECT_EQ(status["units"][0]["budget_epsilon"], 8);
+  const double left = status["units"][0]["left_epsilon"];
+  EXPECT_GT(left, 0);
+  EXPECT_LT(left, 8 - 0.5);
+  EXPECT_FALSE(status["units"][1].contains("left_epsilon"));
+  EXPECT_EQ(RunJson({"privacy", "status", "--node-epsilon", "1"})["units"][0]["left_epsilon"], 0);
+  ASSERT_TRUE(ConsentStore(*Open()).Set(ConsentRecord::Sign(ConsentTier::kDp, 5000, Key())).ok());
+  status = RunJson({"privacy", "status"});
+  EXPECT_EQ(status["tier"], "dp");
+  EXPECT_EQ(status["since_ms"], 5000);
+  const NodeKey other = NodeKey::FromSeed(KeySeed{9});
+  ASSERT_TRUE(ConsentStore(*Open()).Set(ConsentRecord::Sign(ConsentTier::kDp, 6000, other)).ok());
+  EXPECT_EQ(Run({"privacy", "status"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("private"), HasSubstr("not signed by this node's key")));
+}
+
+// The defaults refuse every update of one node: what would not be refused has to be said.
+TEST_F(CliPrivacyTest, StatusSaysWhatANoisedUpdateNeeds) {
+  Put("a", "1");
+  const json status = RunJson({"privacy", "status"});
+  const double snr = status["next_snr_of_one"];
+  EXPECT_LT(snr, 1);
+  EXPECT_NEAR(status["needed_nodes"].get<double>(), std::ceil(1 / (snr * snr)), 1);
+  EXPECT_GT(status["needed_epsilon"], status["next_epsilon"]);
+  EXPECT_EQ(Run({"privacy", "status"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("node(s) reach together"), HasSubstr("an epsilon of")));
+}
+
+TEST_F(CliPrivacyTest, AnEmptyLedgerIsFine) {
+  Put("a", "1");
+  EXPECT_EQ(RunJson({"privacy", "status"})["entries"], 0);
+  Export();
+  EXPECT_EQ(Verify({"--key", Id(), "--node-epsilon", "0"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("signature of 0 entries"));
+}
+
+TEST_F(CliPrivacyTest, AStoreInUseAMissingStoreAndAMissingKeyAreErrors) {
+  EXPECT_EQ(Run({"privacy", "status"}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("there is no store"));
+  EXPECT_FALSE(fs::exists(config_.node.data_dir));
+  Spend(1);
+  {
+    const auto database = Open();
+    EXPECT_NE(Run({"privacy", "status"}), 0);
+    EXPECT_THAT(err_.str(), AllOf(HasSubstr("STORE_LOCKED"), HasSubstr("stop that node")));
+  }
+  const std::string key = config_.node.data_dir + "/node.key";
+  fs::rename(key, folder_ / "kept");
+  EXPECT_EQ(Run({"privacy", "export", "--out", file_}), 1);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("FILE_NOT_FOUND"), HasSubstr("put it back")));
+  EXPECT_FALSE(fs::exists(key)) << "a new key would be of another node";
+  EXPECT_FALSE(fs::exists(file_));
+}
+
+TEST_F(CliPrivacyTest, ABrokenChainIsNotExported) {
+  Spend(1);
+  ASSERT_TRUE(WriteFileAtomically(config_.node.data_dir + "/store/ledger-head",
+                                  "9 " + std::string(64, '0') + "\n")
+                  .ok());
+  EXPECT_EQ(Run({"privacy", "export", "--out", file_}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("LEDGER_ROLLED_BACK"));
+  EXPECT_EQ(Run({"privacy", "status"}), 1);
+  EXPECT_THAT(out_.str(), Not(HasSubstr("entries")));
+  EXPECT_FALSE(fs::exists(file_));
+}
+
+}  // namespace
+}  // namespace ruvd

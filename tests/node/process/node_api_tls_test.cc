@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A running node whose client API asks for TLS and a token.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "node/client/client.h"
+#include "node/program/program.h"
+#include "node/reasons.h"
+#include "node/transport/tls.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using ::testing::HasSubstr;
+
+class NodeApiTlsTest : public NodeTest {
+ protected:
+  void SetUp() override {
+    NodeTest::SetUp();
+    certificate_ = MakeSelfSignedCertificate("IP:127.0.0.1").value();
+    config_.api.tls_cert = Write("cert.pem", certificate_.certificate);
+    config_.api.tls_key = Write("key.pem", certificate_.private_key);
+    config_.api.token_file = Write("tokens", "observer " + kObserver + "\nadmin " + kAdmin + "\n");
+    auto node = Node::Start(config_);
+    ASSERT_TRUE(node.ok()) << node.status();
+    node_ = *std::move(node);
+  }
+  std::string Write(const std::string& name, const std::string& text) {
+    const std::string path = folder_ / name;
+    EXPECT_TRUE(WriteFileAtomically(path, text, 0600).ok());
+    return path;
+  }
+  NodeClient Client(const std::string& token) const {
+    return NodeClient(node_->api_address(),
+                      {.tls = true, .roots = certificate_.certificate, .token = token});
+  }
+  // `ruvd` with these arguments; what it wrote.
+  std::string Run(std::vector<std::string> arguments, int expected) {
+    std::ostringstream out;
+    CommandContext context{.out = out, .err = out, .environment = {}};
+    arguments.insert(arguments.end(), {"--server", node_->api_address()});
+    EXPECT_EQ(RunProgram(arguments, context), expected) << out.str();
+    return out.str();
+  }
+
+  const std::string kObserver = std::string(40, 'o');
+  const std::string kAdmin = std::string(40, 'a');
+  TlsCertificate certificate_;
+};
+
+TEST_F(NodeApiTlsTest, ATokenOpensWhatItsRoleAllows) {
+  NodeClient observer = Client(kObserver);
+  const auto status = observer.GetStatus();
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->state(), "serving");
+  EXPECT_EQ(ReasonOf(observer.EraseUser("u").status()), reasons::kRoleMissing);
+  inference::v1::TokenizeRequest request;
+  request.set_text("hello");
+  EXPECT_EQ(ReasonOf(observer.Tokenize(request).status()), reasons::kRoleMissing);
+  NodeClient admin = Client(kAdmin);
+  EXPECT_TRUE(admin.Tokenize(request).ok());
+  NodeClient nobody = Client("");
+  EXPECT_EQ(ReasonOf(nobody.GetStatus().status()), reasons::kCallerUnknown);
+  EXPECT_TRUE(nobody.Healthy().value());
+}
+
+TEST_F(NodeApiTlsTest, WhoTrustsAnotherCertificateOrSpeaksPlainTextIsToldWhy) {
+  const TlsCertificate other = MakeSelfSignedCertificate("IP:127.0.0.1").value();
+  NodeClient misled(node_->api_address(),
+                    {.tls = true, .roots = other.certificate, .token = kAdmin});
+  const absl::Status refused = misled.GetStatus().status();
+  EXPECT_EQ(ReasonOf(refused), reasons::kNodeUnreachable);
+  EXPECT_THAT(MessageOf(refused), HasSubstr("--tls-ca"));
+  NodeClient plain(node_->api_address());
+  EXPECT_THAT(MessageOf(plain.GetStatus().status()), HasSubstr("--tls-ca"));
+}
+
+TEST_F(NodeApiTlsTest, TheCommandLineTakesCertificateAndTokenFromFiles) {
+  const std::string token = Write("mine", kObserver + "\n");
+  const std::string roots = config_.api.tls_cert;
+  EXPECT_THAT(Run({"status", "--tls-ca", roots, "--token-file", token}, 0), HasSubstr("serving"));
+  EXPECT_THAT(Run({"status", "--tls-ca", roots}, 4), HasSubstr("[CALLER_UNKNOWN]"));
+  EXPECT_THAT(Run({"learn", "pause", "--tls-ca", roots, "--token-file", token}, 4),
+              HasSubstr("[ROLE_MISSING]"));
+  EXPECT_THAT(Run({"status", "--tls-ca", roots, "--token-file", folder_ / "none"}, 1),
+              HasSubstr("[FILE_NOT_FOUND]"));
+}
+
+TEST_F(NodeApiTlsTest, ATokenThatWasTakenBackIsOverWithoutARestart) {
+  NodeClient observer = Client(kObserver);
+  ASSERT_TRUE(observer.GetStatus().ok());
+  Write("tokens", "admin " + kAdmin + "\n");
+  ASSERT_TRUE(node_->ReloadCredentials().ok());
+  EXPECT_EQ(ReasonOf(observer.GetStatus().status()), reasons::kCallerUnknown);
+  Write("tokens", "nonsense\n");
+  EXPECT_EQ(ReasonOf(node_->ReloadCredentials()), reasons::kConfigInvalid);
+  NodeClient admin = Client(kAdmin);
+  EXPECT_TRUE(admin.GetStatus().ok());
+}
+
+TEST_F(NodeApiTlsTest, AKeyOfAnotherCertificateKeepsTheNodeFromStarting) {
+  ASSERT_TRUE(node_->Drain(kDrain).ok());
+  node_.reset();
+  config_.api.tls_key = Write("other.pem", MakeSelfSignedCertificate().value().private_key);
+  const absl::Status refused = Node::Start(config_).status();
+  EXPECT_EQ(ReasonOf(refused), reasons::kConfigInvalid);
+  EXPECT_THAT(MessageOf(refused), HasSubstr("other.pem"));
+}
+
+}  // namespace
+}  // namespace ruvd

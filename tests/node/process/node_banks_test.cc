@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Real nodes that federate by timestep bank: what they share, what they make of it, and what is
+// left of it after a restart.
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "federation/daf/update_payload.h"
+#include "federation/limits.h"
+#include "tests/node/process/federated_node_fixture.h"
+#include "tests/node/process/recording_peer.h"
+
+namespace ruvd {
+namespace {
+
+using testing::AnyOf;
+
+class NodeBanksTest : public FederatedNodeTest {
+ protected:
+  void SetUp() override {
+    FederatedNodeTest::SetUp();
+    config_.federation.tls = "off";
+    config_.learning.steps = 5;
+    // So few steps of a core do not always gain, by chance, and then nothing is shared.
+    config_.learning.min_improvement = -1;
+  }
+  void TearDown() override {
+    second_.reset();
+    FederatedNodeTest::TearDown();
+  }
+  void StartSecond(int banks) {
+    second_ = StartMember("b", [banks](NodeConfig& config) { config.federation.banks = banks; });
+    ASSERT_NE(second_, nullptr);
+  }
+  static admin::v1::GetStatusResponse StatusOf(const Node& node) {
+    admin::v1::GetStatusResponse response;
+    grpc::ClientContext context;
+    const auto channel =
+        grpc::CreateChannel(node.api_address(), grpc::InsecureChannelCredentials());
+    const auto status = admin::v1::AdminService::NewStub(channel)->GetStatus(
+        &context, admin::v1::GetStatusRequest(), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+  using Enough = std::function<bool(const admin::v1::GetStatusResponse&)>;
+  static admin::v1::GetStatusResponse Await(const Node& node, const Enough& enough) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    admin::v1::GetStatusResponse status = StatusOf(node);
+    while (!enough(status) && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      status = StatusOf(node);
+    }
+    return status;
+  }
+  const NodeKey peer_key_ = NodeKey::FromSeed(KeySeed{9});
+  std::unique_ptr<Node> second_;
+};
+
+// Three banks here, two there.
+TEST_F(NodeBanksTest, WhatANodeLearnedByBankIsServedByAPeerOfOtherBanksAlsoAfterARestart) {
+  config_.federation.banks = 3;
+  Start();
+  Teach("", kLesson);
+  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  StartSecond(2);
+  auto status = Await(*second_, [](const auto& seen) { return seen.peers_size() > 0; });
+  ASSERT_EQ(status.peers_size(), 1);
+  EXPECT_EQ(status.peers(0).node_id(), node_->id());
+  EXPECT_EQ(status.peers(0).refusal(), "");
+  ASSERT_EQ(status.peers(0).banks_size(), 2);
+  for (const auto& bank : status.peers(0).banks()) {
+    EXPECT_EQ(bank.coverage(), 1);
+    EXPECT_EQ(bank.weight(), 1);
+  }
+  ASSERT_EQ(status.federated_round().banks_size(), 2);
+  EXPECT_EQ(status.federated_round().boundaries_size(), 1);
+  for (const auto& bank : status.federated_round().banks()) {
+    EXPECT_THAT(bank.verdict(), AnyOf("committed", "rolled_back"));
+    EXPECT_EQ(bank.contributors(), 1u);
+  }
+  ASSERT_EQ(status.federated_adapter_version(), 1u) << status.DebugString();
+
+  ASSERT_TRUE(node_->Drain(kDrain).ok());
+  ASSERT_TRUE(second_->Drain(kDrain).ok());
+  second_.reset();
+  StartSecond(2);
+  EXPECT_EQ(StatusOf(*second_).federated_adapter_version(), 1u) << "before any round";
+  status = Await(*second_, [](const auto& seen) { return seen.has_federated_round(); });
+  EXPECT_EQ(status.federated_adapter_version(), 1u) << "the stored update says nothing new";
+}
+
+// A node of the protocol before: it gets the mean of the banks, and has its say in all of them.
+TEST_F(NodeBanksTest, APeerThatKnowsVersion1OnlyIsUnderstoodAndUnderstands) {
+  config_.federation.banks = 3;
+  Start();
+  Teach("", kLesson);
+  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  GossipConfig config = ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
+  config.version_max = limits::kVersionWithBanks - 1;
+  const auto [target, rank] = *config.update_rules.rank_of_target.begin();
+  RecordingPeer peer(std::move(config), peer_key_);
+  const Instant now = Instant::Of(SystemClock());
+  ASSERT_TRUE(
+      peer.core()
+          .SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, now.wall_ms, peer_key_), now)
+          .ok());
+  ASSERT_TRUE(peer.core()
+                  .OfferAdapterDelta(
+                      1,
+                      {.cores = {{.target = target,
+                                  .bank = kVersion1Bank,
+                                  .rank = rank,
+                                  .values = std::vector<float>(size_t{rank} * rank, 1e-3F)}}},
+                      now)
+                  .ok());
+  ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2), [&] {
+    return !peer.accepted().empty() && Status().peers_size() == 2;
+  }));
+  for (const Item& item : peer.accepted()) {
+    EXPECT_FALSE(IsUpdateOfBanks(item));
+    const auto delta = DecodeAdapterDelta(AsBytes(*item.payload));
+    ASSERT_TRUE(delta.ok()) << delta.status();
+    ASSERT_EQ(delta->cores.size(), 1u);
+    EXPECT_EQ(delta->cores[0].bank, kVersion1Bank);
+    EXPECT_GT(NormOf(delta->cores), 0);
+  }
+  EXPECT_TRUE(peer.core().counters().refused.empty());
+  const auto status = Status();
+  for (const auto& effect : status.peers()) {
+    EXPECT_EQ(effect.refusal(), "") << effect.node_id();
+    EXPECT_EQ(effect.banks_size(), 3);
+  }
+  EXPECT_EQ(status.federated_round().banks_size(), 3);
+}
+
+}  // namespace
+}  // namespace ruvd

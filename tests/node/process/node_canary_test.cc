@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// No text of a user and no embedding of it is in any byte that a node sends, under whatever tier.
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/node/process/federated_node_fixture.h"
+#include "tests/node/process/recording_peer.h"
+
+namespace ruvd {
+namespace {
+
+constexpr char kCanaryPrompt[] = "The lighthouse keeper Zorvanthulex";
+constexpr char kCanaryLesson[] = " buried the quixotrine ledger under the seventh stair.";
+
+class NodeCanaryTest : public FederatedNodeTest {
+ protected:
+  void SetUp() override {
+    FederatedNodeTest::SetUp();
+    AllowReleases();
+    // The peer reads what the node says before TLS seals it.
+    config_.federation.tls = "off";
+    Start();
+  }
+  GossipConfig PeerConfig() const {
+    return ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
+  }
+  void TeachCanary() {
+    auto generate = Request(kCanaryPrompt, 8);
+    generate.set_session_id("canary-session-5107");
+    const Completion completion = Generate(generate);
+    ASSERT_TRUE(completion.status.ok()) << completion.status;
+    completion_ = completion.text;
+    learning::v1::SubmitFeedbackRequest request;
+    request.set_response_id(completion.finished.response_id());
+    request.set_edited_text(kCanaryLesson);
+    learning::v1::SubmitFeedbackResponse response;
+    ASSERT_TRUE(Rate(request, &response).ok());
+    ASSERT_TRUE(response.learned()) << response.explanation();
+  }
+  std::vector<float> EmbeddingOf(const std::string& text) {
+    inference::v1::EmbedRequest request;
+    request.set_text(text);
+    inference::v1::EmbedResponse response;
+    grpc::ClientContext context;
+    const auto status =
+        inference::v1::InferenceService::NewStub(channel_)->Embed(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return {response.embedding().begin(), response.embedding().end()};
+  }
+  // No piece of 8 bytes of a text, no 4 values of the embedding in a row.
+  void ExpectNoCanary(std::string_view bytes) {
+    for (const std::string_view text :
+         {std::string_view(kCanaryPrompt), {kCanaryLesson}, {completion_}, {"canary-session"}}) {
+      for (size_t at = 0; at + kTextPiece <= text.size(); ++at) {
+        EXPECT_EQ(bytes.find(text.substr(at, kTextPiece)), std::string_view::npos)
+            << "'" << text.substr(at, kTextPiece) << "' left the node";
+      }
+    }
+    const std::vector<float> embedding = EmbeddingOf(kCanaryPrompt);
+    ASSERT_GT(embedding.size(), kValues);
+    size_t found = 0;
+    for (size_t at = 0; at + kValues <= embedding.size(); ++at) {
+      const std::string_view values(reinterpret_cast<const char*>(&embedding[at]),
+                                    kValues * sizeof(float));
+      found += bytes.find(values) != std::string_view::npos ? 1 : 0;
+    }
+    EXPECT_EQ(found, 0u) << "pieces of the prompt's embedding left the node";
+  }
+
+  static constexpr size_t kTextPiece = 8;
+  static constexpr size_t kValues = 4;
+  const NodeKey peer_key_ = NodeKey::FromSeed(KeySeed{9});
+  std::string completion_;
+};
+
+TEST_F(NodeCanaryTest, UnderTheTierPrivateNothingOfALessonLeaves) {
+  TeachCanary();
+  RecordingPeer peer(PeerConfig(), peer_key_);
+  // Long enough for a reconciliation, which would ask for items.
+  peer.TakePartUntil(node_->federation_address(), std::chrono::seconds(4), [] { return false; });
+  EXPECT_FALSE(peer.received().empty());
+  EXPECT_TRUE(peer.accepted().empty());
+  ExpectNoCanary(peer.received());
+}
+
+TEST_F(NodeCanaryTest, UnderTheTierDpANoisedUpdateLeavesAndNoWordOfIt) {
+  TeachCanary();
+  Grant(pattern::v1::SHARING_TIER_DP);
+  RecordingPeer peer(PeerConfig(), peer_key_);
+  ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2),
+                                 [&peer] { return !peer.accepted().empty(); }));
+  ASSERT_EQ(peer.accepted().size(), 1u);
+  EXPECT_EQ(peer.accepted()[0].kind, ItemKind::kAdapterDelta);
+  EXPECT_NE(peer.received().find(*peer.accepted()[0].payload), std::string::npos)
+      << "what was recorded is what was sent";
+  ExpectNoCanary(peer.received());
+  EXPECT_EQ(Release().releases(), 1u);
+}
+
+TEST_F(NodeCanaryTest, UnderTheTierPublicAPlainUpdateLeavesAndNoWordOfIt) {
+  TeachCanary();
+  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  RecordingPeer peer(PeerConfig(), peer_key_);
+  ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2),
+                                 [&peer] { return !peer.accepted().empty(); }));
+  for (const Item& item : peer.accepted()) {
+    EXPECT_EQ(item.kind, ItemKind::kAdapterDelta) << "a pattern of one lesson is its prompt";
+  }
+  ExpectNoCanary(peer.received());
+}
+
+// The search finds what it looks for: with single lessons allowed the prompt's embedding leaves.
+TEST_F(NodeCanaryTest, ThePatternOfOneLessonIsItsPromptsEmbedding) {
+  TeachCanary();
+  config_.privacy.public_examples = 1;
+  Restart();
+  Grant(pattern::v1::SHARING_TIER_PUBLIC);
+  RecordingPeer peer(PeerConfig(), peer_key_);
+  const auto pattern_of = [&peer]() -> std::optional<SharedPattern> {
+    for (const Item& item : peer.accepted()) {
+      if (item.kind == ItemKind::kPattern) {
+        return DecodeSharedPattern(AsBytes(*item.payload)).value();
+      }
+    }
+    return std::nullopt;
+  };
+  ASSERT_TRUE(peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2),
+                                 [&] { return pattern_of().has_value(); }));
+  const std::vector<float> centroid = pattern_of()->centroid;
+  const std::vector<float> embedding = EmbeddingOf(kCanaryPrompt);
+  ASSERT_EQ(centroid.size(), embedding.size());
+  for (size_t i = 0; i < centroid.size(); ++i) {
+    EXPECT_NEAR(centroid[i], embedding[i], 1e-5);
+  }
+  EXPECT_NE(peer.received().find(std::string_view(reinterpret_cast<const char*>(centroid.data()),
+                                                  centroid.size() * sizeof(float))),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace ruvd

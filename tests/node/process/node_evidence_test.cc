@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A node remembers who equivocated.
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "federation/events/outbox.h"
+#include "federation/gossip/manifest.h"
+#include "federation/gossip/merkle.h"
+#include "federation/local_node.h"
+#include "federation/membership/evidence.h"
+#include "federation/reasons.h"
+#include "federation/sealer.h"
+#include "node/process/evidence_file.h"
+#include "privacy/reasons.h"
+#include "tests/node/process/federated_node_fixture.h"
+#include "tests/node/process/recording_peer.h"
+
+namespace ruvd {
+namespace {
+
+class NodeEvidenceTest : public FederatedNodeTest {
+ protected:
+  void SetUp() override {
+    FederatedNodeTest::SetUp();
+    config_.federation.tls = "off";
+    Start();
+  }
+  GossipConfig LiarConfig(uint64_t boot) const {
+    GossipConfig config = ConfigOfPeer(config_, CertificateFor(liar_key_, "liar"));
+    config.boot_counter = boot;
+    return config;
+  }
+  // Two manifests of the liar under one number.
+  std::vector<federation::v1::Frame> TwoTales(const GossipConfig& config) const {
+    LocalNode local;
+    local.key = &liar_key_;
+    local.certificate = config.certificate;
+    local.cluster_id = authority_.cluster_id();
+    local.boot_counter = 77;
+    Sealer sealer(local, SecureRandomBytes);
+    const int64_t now_ms = SystemClock().WallMillis();
+    std::vector<federation::v1::Frame> frames;
+    std::string header;
+    for (const char* payload : {"one", "two"}) {
+      Manifest manifest;
+      manifest.certificate = config.certificate;
+      manifest.kind = ItemKind::kPattern;
+      manifest.payload_bytes = 3;
+      manifest.payload_root = MerkleTree(payload).root();
+      manifest.model_hash = config.model_hash;
+      manifest.frame_id = config.frame_id;
+      const std::string body = EncodeManifest(manifest);
+      Envelope envelope =
+          sealer.Seal(PurposeOf(manifest.kind), kBodyManifest, 1, body, now_ms, now_ms + 600'000)
+              .value();
+      if (!header.empty()) {
+        envelope = SealEnvelope(ParseHeader(AsBytes(header)).value(), body, liar_key_).value();
+      }
+      header = envelope.header;
+      *frames.emplace_back().mutable_push()->mutable_envelope() = ToProto(envelope);
+    }
+    return frames;
+  }
+
+  const NodeKey liar_key_ = NodeKey::FromSeed(KeySeed{9});
+};
+
+// It was forgotten with the process: a node that started again linked to whoever had lied to it.
+TEST_F(NodeEvidenceTest, AnEquivocatorIsKeptOutAlsoAfterARestart) {
+  const EvidenceFile file(config_.node.data_dir);
+  {
+    const GossipConfig config = LiarConfig(1);
+    RecordingPeer liar(config, liar_key_);
+    bool told = false;
+    EXPECT_TRUE(liar.TakePartUntil(node_->federation_address(), std::chrono::minutes(1), [&] {
+      if (liar.core().active_links() > 0 && !std::exchange(told, true)) {
+        for (const federation::v1::Frame& frame : TwoTales(config)) {
+          liar.Say(frame);
+        }
+      }
+      return told && file.Load().value().size() == 1;
+    }));
+  }
+  Restart();
+  RecordingPeer liar(LiarConfig(2), liar_key_);
+  EXPECT_TRUE(liar.TakePartUntil(node_->federation_address(), std::chrono::minutes(1), [&] {
+    return liar.received().find(reasons::kGraylisted) != std::string::npos;
+  }));
+}
+
+// Its update stayed part of what is served where no other one came.
+TEST_F(NodeEvidenceTest, WhatAnEquivocatorGaveIsServedNoMore) {
+  const GossipConfig config = LiarConfig(1);
+  RecordingPeer liar(config, liar_key_);
+  const Instant now = RecordingPeer::Now();
+  ASSERT_TRUE(
+      liar.core()
+          .SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, now.wall_ms, liar_key_), now)
+          .ok());
+  const AdapterDelta delta = SmallDelta();
+  int step = 0;
+  EXPECT_TRUE(liar.TakePartUntil(
+      node_->federation_address(), std::chrono::minutes(2),
+      [&] {
+        if (step == 0 && liar.core().active_links() > 0) {
+          step = 1;
+          liar.Perform(liar.core().OfferAdapterDelta(1, delta, RecordingPeer::Now()).value());
+        } else if (step == 1 && Status().federated_adapter_version() > 0) {
+          step = 2;
+          for (const federation::v1::Frame& tale : TwoTales(config)) {
+            liar.Say(tale);
+          }
+        }
+        return step == 2 && Status().federated_adapter_version() == 0;
+      }))
+      << "at step " << step;
+  admin::v1::ListMembersResponse members;
+  grpc::ClientContext context;
+  ASSERT_TRUE(admin::v1::AdminService::NewStub(channel_)
+                  ->ListMembers(&context, admin::v1::ListMembersRequest(), &members)
+                  .ok());
+  for (const auto& member : members.members()) {
+    EXPECT_THAT(member.state(), testing::AnyOf("self", "excluded")) << member.name();
+  }
+  EXPECT_EQ(members.members_size(), 2);
+  EXPECT_EQ(Status().members_alive(), 1u);
+}
+
+TEST(EvidenceFileTest, KeepsProofsAndKnowsWhatIsNone) {
+  const std::string folder = testing::TempDir() + "/evidence-file-test";
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(std::filesystem::create_directories(folder));
+  const EvidenceFile file(folder);
+  EXPECT_TRUE(file.Load().value().empty());
+  const std::vector<std::string> proofs = {std::string(EvidenceTable::kStoredBytes, 'a'),
+                                           std::string(EvidenceTable::kStoredBytes, 'b')};
+  ASSERT_TRUE(file.Keep(proofs).ok());
+  EXPECT_EQ(file.Load().value(), proofs);
+  const std::string path = folder + "/evidence";
+  const std::string bytes = ReadFile(path, 1 << 20).value();
+  for (const std::string& damaged :
+       {bytes.substr(0, bytes.size() - 1), "X" + bytes.substr(1), std::string()}) {
+    ASSERT_TRUE(WriteFileAtomically(path, damaged).ok());
+    EXPECT_EQ(ReasonOf(file.Load().status()), reasons::kEvidenceInvalid);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,372 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mutex.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/reasons.h"
+#include "node/admission/identity.h"
+#include "node/api/rpc_status.h"
+#include "node/transport/link_tls.h"
+#include "privacy/identity/admission.h"
+#include "privacy/identity/node_key.h"
+#include "ruvd/admin/v1/admin.grpc.pb.h"
+#include "ruvd/federation/v1/federation.grpc.pb.h"
+#include "ruvd/inference/v1/inference.grpc.pb.h"
+#include "ruvd/learning/v1/learning.grpc.pb.h"
+#include "ruvd/pattern/v1/pattern.grpc.pb.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+// Federation needs a certificate of the right cluster that is valid now.
+class NodeCertificateTest : public NodeTest {
+ protected:
+  static constexpr int64_t kLife = 600'000;
+
+  absl::Status StartWith(const ClusterAuthority& issuer, const ClusterAuthority& trusted,
+                         int64_t not_after_ms) {
+    Certify(issuer, trusted, not_after_ms);
+    return Node::Start(config_).status();
+  }
+  void Certify(const ClusterAuthority& issuer, const ClusterAuthority& trusted,
+               int64_t not_after_ms) {
+    config_.federation.enabled = true;
+    config_.federation.listen = "127.0.0.1:0";
+    config_.federation.authority = ToHex(trusted.public_key());
+    EXPECT_TRUE(MakeDataFolder(config_.node.data_dir).ok());
+    auto key = NodeKey::LoadOrCreate(fs::path(config_.node.data_dir) / kNodeKeyFile);
+    EXPECT_TRUE(key.ok());
+    ClusterAuthority::Request request;
+    request.node_key = key->public_key();
+    request.name = "a";
+    request.not_after_ms = not_after_ms;
+    request.not_before_ms = not_after_ms - kLife;
+    request.serial = 1;
+    auto certificate = issuer.Issue(request);
+    EXPECT_TRUE(certificate.ok()) << certificate.status();
+    EXPECT_TRUE(WriteFileAtomically(fs::path(config_.node.data_dir) / kNodeCertificateFile,
+                                    certificate->Encode())
+                    .ok());
+  }
+  // As somebody with a TLS key, which anybody can make.
+  static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride(kSelfSignedName);
+    return grpc::CreateCustomChannel(address, LinkCredentials(MakeSelfSignedCertificate().value()),
+                                     arguments);
+  }
+};
+
+// Tells of the first warning that holds a text.
+class WarningSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit WarningSink(std::string part) : part_(std::move(part)) {}
+  std::future<std::string> found() { return found_.get_future(); }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const std::string text(message.payload.begin(), message.payload.end());
+    if (message.level == spdlog::level::warn && !told_ && text.find(part_) != std::string::npos) {
+      told_ = true;
+      found_.set_value(text);
+    }
+  }
+  void flush_() override {}
+
+ private:
+  const std::string part_;
+  bool told_ = false;
+  std::promise<std::string> found_;
+};
+
+TEST_F(NodeCertificateTest, ASeedThatNobodyAnswersAtWasNamedNowhere) {
+  const auto sink = std::make_shared<WarningSink>("127.0.0.1:1");
+  auto found = sink->found();
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
+  const auto authority = ClusterAuthority::Generate();
+  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
+  config_.federation.seeds = {"127.0.0.1:1"};
+  Start();
+  const bool told = found.wait_for(std::chrono::minutes(2)) == std::future_status::ready;
+  node_.reset();
+  spdlog::set_default_logger(before);
+  ASSERT_TRUE(told);
+  EXPECT_THAT(found.get(), ::testing::HasSubstr("federation.seeds"));
+}
+
+TEST_F(NodeCertificateTest, AnExpiredCertificateIsNamed) {
+  const auto authority = ClusterAuthority::Generate();
+  EXPECT_EQ(ReasonOf(StartWith(authority, authority, SystemClock().WallMillis() - 3'600'000)),
+            reasons::kCertificateExpired);
+}
+
+TEST_F(NodeCertificateTest, AForeignCertificateIsNamed) {
+  EXPECT_EQ(ReasonOf(StartWith(ClusterAuthority::Generate(), ClusterAuthority::Generate(),
+                               SystemClock().WallMillis() + 500)),
+            reasons::kCertificateForeign);
+}
+
+// As on a full disk: the folder in its way cannot be replaced.
+TEST_F(NodeCertificateTest, ANodeThatCannotKeepItsTlsKeyServesAndLinksToNobody) {
+  const auto authority = ClusterAuthority::Generate();
+  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
+  fs::create_directories(fs::path(config_.node.data_dir) / "link-tls.pem" / "in-the-way");
+  Start();
+  EXPECT_EQ(Status().state(), "serving");
+  EXPECT_EQ(node_->federation_address(), "") << "and not in plain text either";
+}
+
+TEST_F(NodeCertificateTest, NoCertificateNamesTheCommandThatMakesOne) {
+  config_.federation.enabled = true;
+  const absl::Status status = Node::Start(config_).status();
+  EXPECT_EQ(ReasonOf(status), reasons::kFileNotFound);
+  EXPECT_NE(MessageOf(status).find("ruvd cert issue"), std::string::npos);
+}
+
+// A stranger without a certificate sends frames as fast as it can.
+TEST_F(NodeCertificateTest, AFloodOnALinkEndsTheLinkAndNothingElse) {
+  const auto authority = ClusterAuthority::Generate();
+  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
+  Start();
+  auto stub = federation::v1::FederationService::NewStub(ChannelTo(node_->federation_address()));
+  federation::v1::Frame frame;
+  frame.mutable_chunk()->set_data(std::string(100 << 10, 'x'));
+  for (int link = 0; link < 3; ++link) {
+    grpc::ClientContext context;
+    auto stream = stub->Link(&context);
+    for (int i = 0; i < 2000 && stream->Write(frame); ++i) {
+    }
+    federation::v1::Frame answer;
+    while (stream->Read(&answer)) {
+    }
+    EXPECT_TRUE(answer.has_goaway());
+    (void)stream->Finish();
+  }
+  EXPECT_EQ(Status().state(), "serving");
+  EXPECT_EQ(Status().dead_letters(), 0u) << "the flood waits in its stream, not in the mailbox";
+  EXPECT_TRUE(node_->Drain(kDrain).ok());
+}
+
+// A stranger opens a link and does nothing: neither reads, nor writes, nor ends the stream.
+TEST_F(NodeCertificateTest, ASilentLinkDoesNotHoldUpTheStop) {
+  const auto authority = ClusterAuthority::Generate();
+  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
+  Start();
+  auto stub = federation::v1::FederationService::NewStub(ChannelTo(node_->federation_address()));
+  grpc::ClientContext context;
+  auto stream = stub->Link(&context);
+  stream->WaitForInitialMetadata();
+  EXPECT_TRUE(node_->Drain(kDrain).ok());
+  node_.reset();
+  federation::v1::Frame answer;
+  while (stream->Read(&answer)) {
+  }
+  (void)stream->Finish();
+}
+
+// A peer that answers a link with nonsense and then neither reads nor ends the stream.
+class StuckPeer final : public federation::v1::FederationService::CallbackService {
+ public:
+  struct Reactor final : grpc::ServerBidiReactor<federation::v1::Frame, federation::v1::Frame> {
+    Reactor(std::promise<void>& peer_cancelled, Mutex& peer_mutex)
+        : cancelled(peer_cancelled), mutex(peer_mutex) {
+      nonsense.mutable_ping()->set_seq(1);
+      StartWrite(&nonsense);
+    }
+    void OnCancel() override {
+      {
+        const MutexLock lock(mutex);
+        cancelled.set_value();
+      }
+      Finish(grpc::Status::CANCELLED);
+    }
+    void OnDone() override { delete this; }
+    federation::v1::Frame nonsense;
+    std::promise<void>& cancelled;
+    Mutex& mutex;
+  };
+  // ThreadSanitizer does not see that gRPC hands this over to its threads; it sees the mutex.
+  StuckPeer() { const MutexLock lock(mutex); }
+  grpc::ServerBidiReactor<federation::v1::Frame, federation::v1::Frame>* Link(
+      grpc::CallbackServerContext*) override {
+    return new Reactor(cancelled.at(std::min(links.fetch_add(1), cancelled.size() - 1)), mutex);
+  }
+  Mutex mutex;
+  std::array<std::promise<void>, 64> cancelled;  // one for every attempt of the node
+  std::atomic<size_t> links = 0;
+};
+
+TEST_F(NodeCertificateTest, ALinkThatThePeerDoesNotEndIsCancelled) {
+  StuckPeer peer;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&peer);
+  const auto server = builder.BuildAndStart();
+  config_.federation.seeds = {"127.0.0.1:" + std::to_string(port)};
+  config_.federation.tls = "off";
+  const auto authority = ClusterAuthority::Generate();
+  Certify(authority, authority, SystemClock().WallMillis() + kLife / 2);
+  Start();
+  EXPECT_EQ(peer.cancelled[0].get_future().wait_for(std::chrono::minutes(1)),
+            std::future_status::ready);
+  EXPECT_EQ(Status().state(), "serving");
+  node_.reset();
+  server->Shutdown();
+}
+
+// Stands between two nodes: ends the TLS of whoever dials it with a key of its own, and passes
+// every frame on to a node in both directions.
+class Relay final : public federation::v1::FederationService::Service {
+ public:
+  using LinkFrame = federation::v1::Frame;
+
+  explicit Relay(std::shared_ptr<grpc::Channel> onward) : stub_(std::move(onward)) {}
+
+  grpc::Status Link(grpc::ServerContext*,
+                    grpc::ServerReaderWriter<LinkFrame, LinkFrame>* dialer) override {
+    links.fetch_add(1);
+    dialer->SendInitialMetadata();  // the dialler waits for it
+    grpc::ClientContext context;
+    const auto listener = stub_.Link(&context);
+    std::thread back([&] {
+      LinkFrame frame;
+      while (listener->Read(&frame) && dialer->Write(frame)) {
+      }
+      context.TryCancel();
+    });
+    LinkFrame frame;
+    while (dialer->Read(&frame) && listener->Write(frame)) {
+    }
+    listener->WritesDone();
+    back.join();
+    (void)listener->Finish();
+    return grpc::Status::OK;
+  }
+  std::atomic<size_t> links = 0;
+
+ private:
+  federation::v1::FederationService::Stub stub_;
+};
+
+// Two nodes of one cluster in this process, the second of which dials the address `seed_`.
+class TwoNodesTest : public NodeCertificateTest {
+ protected:
+  void StartBoth(const std::function<std::string(const std::string&)>& way_to) {
+    Certify(authority_, authority_, SystemClock().WallMillis() + kLife / 2);
+    Start();
+    config_.node.data_dir = folder_ / "second";
+    config_.federation.seeds = {way_to(node_->federation_address())};
+    Certify(authority_, authority_, SystemClock().WallMillis() + kLife / 2);
+    auto second = Node::Start(config_);
+    ASSERT_TRUE(second.ok()) << second.status();
+    second_ = *std::move(second);
+  }
+  void TearDown() override {
+    second_.reset();
+    NodeCertificateTest::TearDown();
+  }
+  // What the first node says, once `enough` is true of it.
+  admin::v1::GetStatusResponse AwaitStatus(
+      const std::function<bool(const admin::v1::GetStatusResponse&)>& enough) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    admin::v1::GetStatusResponse status = Status();
+    while (!enough(status) && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      status = Status();
+    }
+    return status;
+  }
+  static uint64_t Refused(const admin::v1::GetStatusResponse& status, const char* reason) {
+    const auto found = status.refused_envelopes().find(reason);
+    return found == status.refused_envelopes().end() ? 0 : found->second;
+  }
+
+  ClusterAuthority authority_ = ClusterAuthority::Generate();
+  std::unique_ptr<Node> second_;
+};
+
+TEST_F(TwoNodesTest, LinkOverTlsAndOnWithNewKeys) {
+  StartBoth([](const std::string& address) { return address; });
+  const auto two = [](const auto& status) { return status.members_alive() == 2; };
+  EXPECT_EQ(AwaitStatus(two).members_alive(), 2u);
+  ASSERT_TRUE(node_->ReloadCredentials().ok());
+  ASSERT_TRUE(second_->ReloadCredentials().ok());
+  auto third = config_;
+  third.node.data_dir = folder_ / "third";
+  config_ = third;
+  Certify(authority_, authority_, SystemClock().WallMillis() + kLife / 2);
+  const auto newcomer = Node::Start(config_);
+  ASSERT_TRUE(newcomer.ok()) << newcomer.status();
+  const auto three = [](const auto& status) { return status.members_alive() == 3; };
+  EXPECT_EQ(AwaitStatus(three).members_alive(), 3u);
+}
+
+TEST_F(TwoNodesTest, ARelayThatEndsTlsBetweenThemIsRefused) {
+  std::unique_ptr<Relay> relay;
+  std::unique_ptr<grpc::Server> server;
+  const auto tls = LinkTls::Create(folder_ / "relay.pem");
+  ASSERT_TRUE(tls.ok());
+  StartBoth([&](const std::string& address) {
+    relay = std::make_unique<Relay>(ChannelTo(address));
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", (*tls)->server_credentials(), &port);
+    builder.RegisterService(relay.get());
+    server = builder.BuildAndStart();
+    return "127.0.0.1:" + std::to_string(port);
+  });
+  const auto status =
+      AwaitStatus([](const auto& seen) { return Refused(seen, reasons::kChannelBinding) > 0; });
+  EXPECT_GT(Refused(status, reasons::kChannelBinding), 0u);
+  EXPECT_GT(relay->links.load(), 0u);
+  EXPECT_EQ(status.members_alive(), 1u);
+  second_.reset();
+  node_.reset();
+  server->Shutdown();
+}
+
+TEST_F(TwoNodesTest, OneThatSpeaksPlainTextIsNotLinked) {
+  config_.federation.tls = "off";
+  StartBoth([this](const std::string& address) {
+    config_.federation.tls = "required";
+    return address;
+  });
+  auto channel =
+      grpc::CreateChannel(second_->federation_address(), grpc::InsecureChannelCredentials());
+  federation::v1::Frame answer;
+  grpc::ClientContext context;
+  const auto stream = federation::v1::FederationService::NewStub(channel)->Link(&context);
+  EXPECT_FALSE(stream->Read(&answer)) << "the node with TLS says nothing in plain text";
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Status().members_alive(), 1u);
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,471 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Joining by a token and leaving by revocation, at running nodes.
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/reasons.h"
+#include "node/admission/admission_office.h"
+#include "node/admission/identity.h"
+#include "node/admission/join.h"
+#include "node/admission/revocation_file.h"
+#include "node/api/admission_service.h"
+#include "node/program/program.h"
+#include "node/transport/link_tls.h"
+#include "privacy/reasons.h"
+#include "ruvd/admission/v1/admission.grpc.pb.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int64_t kHour = 3'600'000;
+
+class NodeJoinTest : public NodeTest {
+ protected:
+  void SetUp() override {
+    NodeTest::SetUp();
+    const std::string data = config_.node.data_dir;
+    std::ostringstream out;
+    CommandContext context{.out = out, .err = out, .environment = {}};
+    ASSERT_EQ(RunProgram({"init", "--data-dir", data, "--name", "a", "--authority"}, context), 0)
+        << out.str();
+    authority_ = ClusterAuthority::Load(fs::path(data) / kAuthorityKeyFile).value().public_key();
+    config_.federation.enabled = true;
+    config_.federation.listen = "127.0.0.1:0";
+    config_.federation.authority = ToHex(authority_);
+  }
+  void TearDown() override {
+    others_.clear();
+    NodeTest::TearDown();
+  }
+
+  // `ruvd` against the authority's node; what it wrote.
+  std::string Run(std::vector<std::string> arguments, int expected) {
+    std::ostringstream out;
+    CommandContext context{.out = out, .err = out, .environment = {}};
+    arguments.insert(arguments.end(), {"--server", node_->api_address()});
+    EXPECT_EQ(RunProgram(arguments, context), expected) << out.str();
+    return out.str();
+  }
+  std::string Token() {
+    const std::string text =
+        Run({"token", "create", "--role", "contributor", "--expires", "1h"}, 0);
+    return text.substr(0, text.find('\n'));
+  }
+  std::string DataOf(const std::string& name) const { return folder_ / name; }
+  std::string Join(const std::string& name, const std::string& token, int expected = 0) {
+    return Run({"join", node_->federation_address(), "--token", token, "--data-dir", DataOf(name),
+                "--name", name},
+               expected);
+  }
+  absl::StatusOr<AdmissionCert> JoinBy(const std::string& address, const std::string& token,
+                                       const NodeKey& key) {
+    return JoinCluster(address, JoinInvitation::Parse(token).value(), "x", key, SystemClock());
+  }
+  // A node with the files that `ruvd join` made, which dials `seed`.
+  Node& StartOther(const std::string& name, const std::string& seed) {
+    NodeConfig config = config_;
+    config.node.name = name;
+    config.node.data_dir = DataOf(name);
+    config.federation.seeds = {seed};
+    auto node = Node::Start(config);
+    EXPECT_TRUE(node.ok()) << node.status();
+    others_.push_back(*std::move(node));
+    return *others_.back();
+  }
+  static admin::v1::GetStatusResponse StatusOf(const Node& node) {
+    admin::v1::GetStatusResponse response;
+    grpc::ClientContext context;
+    EXPECT_TRUE(admin::v1::AdminService::NewStub(
+                    grpc::CreateChannel(node.api_address(), grpc::InsecureChannelCredentials()))
+                    ->GetStatus(&context, admin::v1::GetStatusRequest(), &response)
+                    .ok());
+    return response;
+  }
+  static bool Await(const std::function<bool()>& what) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (!what() && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return what();
+  }
+  static bool AwaitAlive(const Node& node, uint32_t members) {
+    return Await([&] { return StatusOf(node).members_alive() == members; });
+  }
+  static bool IsLinked(const Node& node, const std::string& id) {
+    admin::v1::ListMembersResponse response;
+    grpc::ClientContext context;
+    EXPECT_TRUE(admin::v1::AdminService::NewStub(
+                    grpc::CreateChannel(node.api_address(), grpc::InsecureChannelCredentials()))
+                    ->ListMembers(&context, admin::v1::ListMembersRequest(), &response)
+                    .ok());
+    return std::ranges::any_of(response.members(), [&](const auto& member) {
+      return member.node_id() == id && member.linked();
+    });
+  }
+  static bool AwaitRefused(const Node& node, const char* reason) {
+    return Await([&] { return StatusOf(node).refused_envelopes().contains(reason); });
+  }
+
+  PublicKey authority_{};
+  std::vector<std::unique_ptr<Node>> others_;
+};
+
+TEST_F(NodeJoinTest, ATokenMakesAMemberThatLinks) {
+  Start();
+  EXPECT_THAT(Join("b", Token()), HasSubstr("next: ruvd serve"));
+  const auto written = LoadConfig(fs::path(DataOf("b")) / kConfigFile, {}, {}, nullptr);
+  ASSERT_TRUE(written.ok()) << written.status();
+  EXPECT_TRUE(written->federation.enabled);
+  EXPECT_EQ(written->federation.authority, ToHex(authority_));
+  EXPECT_EQ(written->federation.seeds, std::vector<std::string>{node_->federation_address()});
+  StartOther("b", node_->federation_address());
+  EXPECT_TRUE(AwaitAlive(*node_, 2));
+}
+
+// A member was out of the cluster when its certificate was over, 30 days after it had joined,
+// unless its operator had got another token.
+TEST_F(NodeJoinTest, ACertificateThatIsDueIsRenewedWhileTheNodeRuns) {
+  Start();
+  Join("b", Token());
+  const fs::path path = fs::path(DataOf("b")) / kNodeCertificateFile;
+  const auto stored = [&] {
+    return AdmissionCert::Parse(AsBytes(ReadFile(path, 4096).value())).value();
+  };
+  const AdmissionCert joined = stored();
+  const ClusterAuthority authority =
+      ClusterAuthority::Load(fs::path(DataOf("data")) / kAuthorityKeyFile).value();
+  const int64_t now_ms = SystemClock().WallMillis();
+  const auto due = authority.Issue({.node_key = joined.node_key,
+                                    .name = joined.name,
+                                    .roles = joined.roles,
+                                    .not_before_ms = now_ms - 10 * kHour,
+                                    .not_after_ms = now_ms + kHour,
+                                    .serial = 5});
+  ASSERT_TRUE(WriteFileAtomically(path, due.value().Encode()).ok());
+  const Node& other = StartOther("b", node_->federation_address());
+  EXPECT_TRUE(Await([&] { return StatusOf(other).certificate_expires_ms() > now_ms + 2 * kHour; }));
+  EXPECT_TRUE(Await([&] { return stored().not_after_ms > now_ms + 2 * kHour; }));
+  EXPECT_EQ(stored().roles, joined.roles);
+  EXPECT_EQ(stored().name, "b");
+  EXPECT_EQ(StatusOf(other).certificate_expires_ms(), stored().not_after_ms);
+  EXPECT_TRUE(AwaitAlive(*node_, 2));
+}
+
+TEST_F(NodeJoinTest, AnOperatorRenewsACertificateAndTheNodeTakesItOnAReload) {
+  Start();
+  Join("b", Token());
+  Node& other = StartOther("b", node_->federation_address());
+  const int64_t before = StatusOf(other).certificate_expires_ms();
+  ASSERT_GT(before, 0);
+  EXPECT_THAT(Run({"cert", "renew", node_->federation_address(), "--data-dir", DataOf("b")}, 0),
+              HasSubstr("member until"));
+  ASSERT_TRUE(other.ReloadCredentials().ok());
+  EXPECT_TRUE(Await([&] { return StatusOf(other).certificate_expires_ms() > before; }));
+  // Not of a node that is no authority, nor for one that was revoked.
+  EXPECT_THAT(Run({"cert", "renew", other.federation_address(), "--data-dir", DataOf("b")}, 1),
+              HasSubstr("[NOT_FOUND]"));
+  Run({"revoke", other.id()}, 0);
+  EXPECT_THAT(Run({"cert", "renew", node_->federation_address(), "--data-dir", DataOf("b")}, 4),
+              HasSubstr("[NODE_REVOKED]"));
+}
+
+TEST_F(NodeJoinTest, ATokenAdmitsOneNodeAlsoAfterARestart) {
+  Start();
+  const std::string token = Token();
+  const std::string kept = ReadFile(fs::path(DataOf("data")) / "join-tokens", 1 << 20).value();
+  EXPECT_THAT(kept, Not(HasSubstr(token.substr(10, 64)))) << "its hash only";
+  Join("b", token);
+  EXPECT_THAT(Join("c", token, 4), HasSubstr("[TOKEN_USED]"));
+  Restart();
+  EXPECT_THAT(Join("d", token, 4), HasSubstr("[TOKEN_USED]"));
+  EXPECT_FALSE(fs::exists(fs::path(DataOf("d")) / kNodeCertificateFile));
+}
+
+TEST_F(NodeJoinTest, OfManyThatComeWithOneTokenAtOnceOneIsAdmitted) {
+  Start();
+  for (int round = 0; round < 4; ++round) {
+    const std::string token = Token();
+    std::vector<absl::Status> outcomes(8);
+    std::vector<std::thread> threads;
+    threads.reserve(outcomes.size());
+    for (absl::Status& outcome : outcomes) {
+      threads.emplace_back([&] {
+        outcome = JoinBy(node_->federation_address(), token, NodeKey::Generate()).status();
+      });
+    }
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    EXPECT_EQ(std::ranges::count_if(outcomes, &absl::Status::ok), 1);
+    for (const absl::Status& outcome : outcomes) {
+      EXPECT_TRUE(outcome.ok() || ReasonOf(outcome) == reasons::kTokenUsed) << outcome;
+    }
+  }
+}
+
+TEST_F(NodeJoinTest, WhatKeepsANodeFromJoiningIsNamed) {
+  Start();
+  const std::string token = Token();
+  EXPECT_THAT(Join("b", token.substr(0, 80), 1), HasSubstr("not copied whole"));
+  std::string other = token;
+  other[20] = other[20] == '0' ? '1' : '0';
+  EXPECT_THAT(Join("b", other, 4), HasSubstr("[TOKEN_INVALID]"));
+  std::string elsewhere = token;
+  elsewhere.back() = elsewhere.back() == '0' ? '1' : '0';
+  EXPECT_THAT(Join("b", elsewhere, 4), HasSubstr("[CERTIFICATE_FOREIGN]"));
+  EXPECT_THAT(Run({"join", node_->api_address(), "--token", token, "--data-dir", DataOf("b"),
+                   "--name", "b"},
+                  3),
+              HasSubstr("federation.listen"));
+  EXPECT_THAT(Run({"join", node_->federation_address(), "--token", token, "--data-dir", DataOf("b"),
+                   "--name", "two words"},
+                  1),
+              HasSubstr("1 to 32 printable characters"));
+  EXPECT_THAT(Run({"token", "create", "--expires", "2d"}, 1), HasSubstr("at most 24 hours"));
+  Join("b", token);  // none of these used it up
+  Node& member = StartOther("b", node_->federation_address());
+  EXPECT_THAT(MessageOf(JoinBy(member.federation_address(), token, NodeKey::Generate()).status()),
+              HasSubstr("does not hold the authority's key"));
+}
+
+// Somebody with a TLS key of its own stands before the authority, or plays it.
+class FalseAuthority final : public admission::v1::AdmissionService::Service {
+ public:
+  using Stream = grpc::ServerReaderWriter<admission::v1::JoinResponse, admission::v1::JoinRequest>;
+
+  // Answers a greeting; what else arrives is only noted.
+  using Answer = std::function<admission::v1::JoinResponse(const admission::v1::Greeting&)>;
+  explicit FalseAuthority(Answer answer) : answer_(std::move(answer)) {}
+
+  grpc::Status Join(grpc::ServerContext*, Stream* stream) override {
+    stream->SendInitialMetadata();
+    admission::v1::JoinRequest request;
+    while (stream->Read(&request)) {
+      saw_token = saw_token || request.has_application();
+      stream->Write(answer_(request.greeting()));
+    }
+    return grpc::Status::OK;
+  }
+  std::atomic<bool> saw_token = false;
+
+ private:
+  const Answer answer_;
+};
+
+class FalseAuthorityTest : public NodeJoinTest {
+ protected:
+  // What a node that joins at the false authority is told.
+  std::string Meet(FalseAuthority::Answer answer) {
+    FalseAuthority service(std::move(answer));
+    const auto tls = LinkTls::Create(folder_ / "false.pem").value();
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", tls->server_credentials(), &port);
+    builder.RegisterService(&service);
+    const auto server = builder.BuildAndStart();
+    const auto joined = JoinBy("127.0.0.1:" + std::to_string(port), Token(), NodeKey::Generate());
+    server->Shutdown();
+    EXPECT_FALSE(service.saw_token) << "the token is for the authority alone";
+    return ReasonOf(joined.status());
+  }
+};
+
+TEST_F(FalseAuthorityTest, NeverSeesTheToken) {
+  Start();
+  const auto answer_of = [](const JoinWelcome& welcome) {
+    admission::v1::JoinResponse response;
+    response.mutable_welcome()->set_authority(std::string(AsText(welcome.authority)));
+    response.mutable_welcome()->set_proof(std::string(AsText(welcome.proof)));
+    return response;
+  };
+  EXPECT_EQ(Meet([&](const admission::v1::Greeting&) {
+              return answer_of({.authority = authority_, .proof = {}});
+            }),
+            reasons::kSignatureInvalid);
+  EXPECT_EQ(Meet([&](const admission::v1::Greeting&) {
+              return answer_of(JoinWelcome::Sign(SigningKey::Generate(), {}, {}));
+            }),
+            reasons::kCertificateForeign);
+  EXPECT_EQ(Meet([](const admission::v1::Greeting&) { return admission::v1::JoinResponse(); }),
+            reasons::kInvalidArgument);
+}
+
+TEST_F(FalseAuthorityTest, GetsNoWelcomeFromTheRealOneToPassOn) {
+  Start();
+  std::atomic<int> refused = 0;
+  // The greeting goes on as it came, with the certificate of whoever is in between.
+  Meet([&](const admission::v1::Greeting& greeting) {
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride(kSelfSignedName);
+    const auto stub = admission::v1::AdmissionService::NewStub(
+        grpc::CreateCustomChannel(node_->federation_address(),
+                                  LinkCredentials(MakeSelfSignedCertificate().value()), arguments));
+    grpc::ClientContext context;
+    const auto stream = stub->Join(&context);
+    admission::v1::JoinRequest request;
+    *request.mutable_greeting() = greeting;
+    admission::v1::JoinResponse response;
+    stream->Write(request);
+    if (!stream->Read(&response)) {
+      refused += ReasonOf(FromRpcStatus(stream->Finish())) == reasons::kChannelBinding ? 1 : 0;
+      return response;
+    }
+    context.TryCancel();
+    (void)stream->Finish();
+    return response;
+  });
+  EXPECT_EQ(refused, 1);
+}
+
+TEST_F(NodeJoinTest, ARevokedNodeIsOutAlsoAfterARestartAndPeersLearnIt) {
+  Start();
+  Join("b", Token());
+  Join("c", Token());
+  StartOther("b", node_->federation_address());
+  ASSERT_TRUE(Await([&] { return IsLinked(*node_, others_[0]->id()); }));
+  EXPECT_THAT(Run({"revoke", "nobody"}, 2), HasSubstr("is called nobody"));
+  EXPECT_THAT(Run({"revoke", others_[0]->id()}, 0), HasSubstr("list 1 names 1 node(s)"));
+  EXPECT_TRUE(Await([&] { return !IsLinked(*node_, others_[0]->id()); }));
+  // Another member hears of it when its link opens, and refuses b by itself.
+  Node& other = StartOther("c", node_->federation_address());
+  const fs::path list = fs::path(DataOf("c")) / "revocations";
+  ASSERT_TRUE(Await([&] { return fs::exists(list); }));
+  EXPECT_TRUE(
+      RevocationFile(DataOf("c"))
+          .Load(authority_)
+          .value()
+          .Revokes(NodeKey::LoadOrCreate(fs::path(DataOf("b")) / kNodeKeyFile).value().id()));
+  others_.front().reset();
+  StartOther("b", other.federation_address());
+  EXPECT_TRUE(AwaitRefused(other, reasons::kNodeRevoked));
+  Restart();
+  EXPECT_THAT(Run({"revoke", others_.back()->id()}, 0), HasSubstr("list 1 names 1 node(s)"))
+      << "it is still on the list, which needs no new one";
+  EXPECT_EQ(RevocationFile(DataOf("data")).Load(authority_).value().number, 1u);
+}
+
+class AdmissionOfficeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    const auto authority = ClusterAuthority::LoadOrCreate(folder_ / kAuthorityKeyFile);
+    ASSERT_TRUE(authority.ok());
+    cluster_ = authority->cluster_id();
+    issuer_ = authority->public_key();
+    office_ = AdmissionOffice::Open(folder_, revocations_, clock_).value();
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  JoinRequest Request(const Invitation& invitation) const {
+    return JoinRequest::Sign(invitation.text.token, "b", cluster_, key_);
+  }
+
+  const fs::path folder_ = fs::path(::testing::TempDir()) /
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  RevocationFile revocations_{folder_};
+  ManualClock clock_;
+  PublicKey issuer_{};
+  ClusterId cluster_{};
+  const NodeKey key_ = NodeKey::Generate();
+  std::unique_ptr<AdmissionOffice> office_;
+};
+
+TEST_F(AdmissionOfficeTest, ATokenEndsWithItsTime) {
+  const Invitation invitation = office_->Invite(roles::kMember, kHour).value();
+  EXPECT_EQ(invitation.expires_ms, clock_.WallMillis() + kHour);
+  clock_.StepWall(kHour);
+  EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kTokenExpired);
+  clock_.StepWall(-1);
+  const auto certificate = office_->Admit(Request(invitation));
+  ASSERT_TRUE(certificate.ok()) << certificate.status();
+  EXPECT_EQ(certificate->roles, roles::kMember);
+}
+
+TEST_F(AdmissionOfficeTest, ARevokedKeyWasAdmittedByATokenThatItUsedUp) {
+  const Invitation invitation = office_->Invite(roles::kMember, kHour).value();
+  ASSERT_TRUE(office_->Revoke(key_.id()).ok());
+  EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kNodeRevoked);
+  const NodeKey other = NodeKey::Generate();
+  EXPECT_TRUE(
+      office_->Admit(JoinRequest::Sign(invitation.text.token, "other", cluster_, other)).ok());
+}
+
+TEST_F(AdmissionOfficeTest, AListIsSignedAnewBeforeItIsOld) {
+  EXPECT_EQ(office_->RefreshRevocations().value().number, 0u) << "nobody was revoked";
+  const RevocationList first = office_->Revoke(key_.id()).value();
+  EXPECT_EQ(office_->RefreshRevocations().value(), first);
+  clock_.StepWall(13 * kHour);
+  const RevocationList next = office_->RefreshRevocations().value();
+  EXPECT_EQ(next.number, 2u);
+  EXPECT_EQ(next.nodes, first.nodes);
+  EXPECT_EQ(next.issued_ms, clock_.WallMillis());
+  EXPECT_EQ(revocations_.Load(issuer_).value(), next);
+}
+
+TEST_F(AdmissionOfficeTest, ATokenIsUsedUpOnDiskBeforeTheCertificateIsGiven) {
+  const Invitation invitation = office_->Invite(roles::kMember, kHour).value();
+  const std::string before = ReadFile(folder_ / "join-tokens", 1 << 20).value();
+  // Nothing can take the list's place: the folder is in its way.
+  fs::remove(folder_ / "join-tokens");
+  fs::create_directories(folder_ / "join-tokens" / "in-the-way");
+  EXPECT_FALSE(office_->Admit(Request(invitation)).ok());
+  fs::remove_all(folder_ / "join-tokens");
+  EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kTokenUsed);
+  // After a crash before the write the token is as it was: nobody was admitted by it.
+  ASSERT_TRUE(WriteFileAtomically(folder_ / "join-tokens", before, 0600).ok());
+  office_ = AdmissionOffice::Open(folder_, revocations_, clock_).value();
+  EXPECT_TRUE(office_->Admit(Request(invitation)).ok());
+  office_ = AdmissionOffice::Open(folder_, revocations_, clock_).value();
+  EXPECT_EQ(ReasonOf(office_->Admit(Request(invitation)).status()), reasons::kTokenUsed);
+}
+
+TEST_F(AdmissionOfficeTest, DamagedFilesAreNamedAtTheStart) {
+  ASSERT_TRUE(WriteFileAtomically(folder_ / "join-tokens", "x", 0600).ok());
+  EXPECT_EQ(ReasonOf(AdmissionOffice::Open(folder_, revocations_, clock_).status()),
+            reasons::kTokenInvalid);
+  ASSERT_TRUE(WriteFileAtomically(folder_ / "revocations", "x").ok());
+  EXPECT_EQ(ReasonOf(revocations_.Load(issuer_).status()), reasons::kRevocationInvalid);
+}
+
+TEST_F(AdmissionOfficeTest, ListsGrowAndOutliveTheProcess) {
+  EXPECT_EQ(revocations_.Load(issuer_).value().number, 0u);
+  EXPECT_EQ(office_->Revoke(NodeId{1}).value().number, 1u);
+  EXPECT_EQ(office_->Revoke(NodeId{1}).value().number, 1u);
+  EXPECT_EQ(office_->Revoke(NodeId{2}).value().number, 2u);
+  const RevocationList list = revocations_.Load(issuer_).value();
+  EXPECT_TRUE(list.Revokes(NodeId{1}));
+  EXPECT_TRUE(list.Revokes(NodeId{2}));
+  EXPECT_FALSE(list.Revokes(NodeId{3}));
+}
+
+// The node's own federation hears of a list after the office has made the next one.
+TEST_F(AdmissionOfficeTest, AnOlderListDoesNotTakeThePlaceOfANewerOne) {
+  const RevocationList first = office_->Revoke(NodeId{1}).value();
+  const RevocationList second = office_->Revoke(NodeId{2}).value();
+  ASSERT_TRUE(revocations_.Keep(first, issuer_).ok());
+  EXPECT_EQ(revocations_.Load(issuer_).value(), second);
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What operators and clients see of learning: changes and their undo, pauses, rounds, lessons.
+
+#include <gmock/gmock.h>
+
+#include <future>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "node/program/program.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using learning::v1::LearningService;
+
+constexpr char kWanted[] = " counted the ships every evening and wrote their names in a book.";
+
+class NodeLearningTest : public NodeTest {
+ protected:
+  template <typename Request, typename Response>
+  using Method = grpc::Status (LearningService::Stub::*)(grpc::ClientContext*, const Request&,
+                                                         Response*);
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(Method<Request, Response> method, const Request& request) {
+    const auto stub = LearningService::NewStub(channel_);
+    grpc::ClientContext context;
+    Response response;
+    RETURN_IF_ERROR(FromRpcStatus((stub.get()->*method)(&context, request, &response)));
+    return response;
+  }
+  absl::StatusOr<learning::v1::UndoResponse> Undo(const std::string& token) {
+    learning::v1::UndoRequest request;
+    request.set_undo_token(token);
+    return Call(&LearningService::Stub::Undo, request);
+  }
+  std::vector<learning::v1::Change> Changes() {
+    const auto response = Call(&LearningService::Stub::ListChanges,
+                               learning::v1::ListChangesRequest::default_instance());
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? std::vector<learning::v1::Change>{response->changes().begin(),
+                                                             response->changes().end()}
+                         : std::vector<learning::v1::Change>{};
+  }
+  learning::v1::LearningStatus LearningNow() {
+    return Call(&LearningService::Stub::GetLearningStatus,
+                learning::v1::GetLearningStatusRequest::default_instance())
+        .value()
+        .status();
+  }
+  learning::v1::SubmitFeedbackRequest Edit(const std::string& text) {
+    auto generate = Request("The lighthouse keeper", 8);
+    generate.set_session_id("s");
+    generate.set_session_memory(true);
+    const Completion completion = Generate(generate);
+    EXPECT_TRUE(completion.status.ok()) << completion.status;
+    learning::v1::SubmitFeedbackRequest request;
+    request.set_response_id(completion.finished.response_id());
+    request.set_edited_text(text);
+    return request;
+  }
+};
+
+TEST_F(NodeLearningTest, ACorrectionSaysWhatItChangedAndAllOfItIsUndone) {
+  Start();
+  learning::v1::SubmitFeedbackResponse response;
+  ASSERT_TRUE(Rate(Edit(kWanted), &response).ok());
+  ASSERT_TRUE(response.learned()) << response.explanation();
+  ASSERT_EQ(response.changes_size(), 2) << "its session and a pattern";
+  EXPECT_EQ(response.changes(0).loop(), "instant");
+  EXPECT_EQ(response.changes(0).session_id(), "s");
+  EXPECT_EQ(response.changes(1).loop(), "background");
+  EXPECT_EQ(response.changes(1).pattern_id(), response.pattern_id());
+  EXPECT_EQ(response.changes(1).version(), response.adapter_version());
+  EXPECT_EQ(response.undo_token(), response.changes(1).undo_token());
+  EXPECT_GT(response.learned_in_ms(), 0);
+  ASSERT_EQ(Changes().size(), 2u);
+  EXPECT_TRUE(Changes()[0].can_be_undone());
+
+  ASSERT_TRUE(Undo(response.undo_token()).ok());
+  EXPECT_EQ(Status().patterns(), 0u);
+  EXPECT_GT(Changes()[0].undone_ms(), 0);
+  EXPECT_EQ(ReasonOf(Undo(response.undo_token()).status()), "CANNOT_UNDO");
+  const auto last = Undo("");
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_EQ(last->change().kind(), "session_taught");
+  EXPECT_EQ(ReasonOf(Undo("").status()), reasons::kNotFound);
+  EXPECT_EQ(ReasonOf(Undo("7-00000000").status()), reasons::kNotFound);
+  EXPECT_EQ(ReasonOf(Undo("seven").status()), reasons::kInvalidArgument);
+}
+
+TEST_F(NodeLearningTest, TheVerbsShowWhatIsLearnedUndoItAndSayWhatIsMissing) {
+  Start();
+  std::ostringstream out;
+  std::ostringstream err;
+  const auto run = [&](std::vector<std::string> arguments) {
+    out.str("");
+    err.str("");
+    CommandContext context{.out = out, .err = err, .environment = {}};
+    arguments.insert(arguments.end(), {"--server", node_->api_address()});
+    return RunProgram(arguments, context);
+  };
+  learning::v1::SubmitFeedbackResponse response;
+  ASSERT_TRUE(Rate(Edit(kWanted), &response).ok());
+  ASSERT_TRUE(response.learned()) << response.explanation();
+  EXPECT_EQ(run({"learn", "changes"}), 0) << err.str();
+  EXPECT_THAT(out.str(), testing::HasSubstr(response.undo_token()));
+  EXPECT_EQ(run({"undo", response.undo_token()}), 0) << err.str();
+  EXPECT_THAT(out.str(), testing::HasSubstr("undone: " + response.undo_token()));
+  EXPECT_EQ(run({"undo", response.undo_token()}), 1);
+  EXPECT_THAT(err.str(), testing::HasSubstr("CANNOT_UNDO"));
+  // Found by use: losses of 0.0000 where nothing had been trained.
+  EXPECT_EQ(run({"learn", "run-deep"}), 0) << err.str();
+  EXPECT_THAT(out.str(), testing::HasSubstr("too few lessons: a deep round needs 16 completions"));
+  EXPECT_THAT(out.str(), testing::Not(testing::HasSubstr("0.0000")));
+  EXPECT_EQ(run({"learn", "pause"}), 0) << err.str();
+  EXPECT_THAT(out.str(), testing::HasSubstr("learning: paused"));
+  EXPECT_EQ(run({"learn", "run-background"}), 1);
+  EXPECT_THAT(err.str(), testing::HasSubstr("`ruvd learn resume`"));
+  EXPECT_EQ(run({"learn", "resume"}), 0) << err.str();
+}
+
+TEST_F(NodeLearningTest, APatternIsUndoneAfterARestartWhatASessionForgotIsNot) {
+  Start();
+  learning::v1::SubmitFeedbackResponse response;
+  ASSERT_TRUE(Rate(Edit(kWanted), &response).ok());
+  ASSERT_EQ(response.changes_size(), 2);
+  Restart();
+  EXPECT_EQ(Changes().size(), 1u);
+  EXPECT_EQ(ReasonOf(Undo(response.changes(0).undo_token()).status()), reasons::kNotFound);
+  EXPECT_TRUE(Undo(response.undo_token()).ok());
+  EXPECT_EQ(Status().patterns(), 0u);
+}
+
+TEST_F(NodeLearningTest, APauseEndsTheRoundThatRunsAndSurvivesARestart) {
+  config_.learning.steps = 10'000;  // hours
+  Start();
+  const auto edit = Edit(kWanted);
+  auto waiting = std::async(std::launch::async, [&] {
+    learning::v1::SubmitFeedbackResponse response;
+    EXPECT_TRUE(Rate(edit, &response).ok());
+    return response;
+  });
+  while (!LearningNow().round_running()) {
+    std::this_thread::yield();
+  }
+  const auto paused = Call(&LearningService::Stub::PauseLearning,
+                           learning::v1::PauseLearningRequest::default_instance());
+  ASSERT_TRUE(paused.ok()) << paused.status();
+  EXPECT_TRUE(paused->status().paused());
+  const auto response = waiting.get();
+  EXPECT_FALSE(response.learned());
+  EXPECT_THAT(response.explanation(), testing::HasSubstr("paused"));
+  EXPECT_EQ(LearningNow().lessons_waiting(), 1u);
+  ASSERT_TRUE(node_->Drain(kDrain).ok());
+  node_.reset();
+  config_.learning.steps = 2;
+  Start();
+  EXPECT_TRUE(LearningNow().paused());
+  learning::v1::RunBackgroundRequest run;
+  EXPECT_EQ(ReasonOf(Call(&LearningService::Stub::RunBackground, run).status()), "LEARNING_PAUSED");
+  const auto resumed = Call(&LearningService::Stub::ResumeLearning,
+                            learning::v1::ResumeLearningRequest::default_instance());
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_FALSE(resumed->status().paused());
+  const auto summary = Call(&LearningService::Stub::RunBackground, run);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_GT(LearningNow().rounds(), 0u);
+  EXPECT_EQ(LearningNow().lessons_waiting(), 0u);
+}
+
+TEST_F(NodeLearningTest, LessonsAreListedInPagesWithWhatUsersSaid) {
+  config_.learning.enabled = false;
+  Start();
+  std::vector<std::string> responses;
+  for (const char* text : {" one", " two", " three"}) {
+    auto edit = Edit(text);
+    (*edit.mutable_metadata())["client"] = "editor";
+    responses.push_back(edit.response_id());
+    learning::v1::SubmitFeedbackResponse response;
+    ASSERT_TRUE(Rate(edit, &response).ok());
+  }
+  auto regenerated = Edit("");
+  regenerated.set_regenerated(true);
+  learning::v1::SubmitFeedbackResponse ignored;
+  ASSERT_TRUE(Rate(regenerated, &ignored).ok());
+  learning::v1::ListLessonsRequest request;
+  request.set_page_size(2);
+  const auto first = Call(&LearningService::Stub::ListLessons, request);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_EQ(first->lessons_size(), 2);
+  EXPECT_EQ(first->lessons(0).text(), " one");
+  EXPECT_TRUE(first->lessons(0).edited());
+  EXPECT_EQ(first->lessons(0).metadata().at("client"), "editor");
+  ASSERT_GT(first->next_after_ms(), 0);
+  request.set_after_ms(first->next_after_ms());
+  const auto second = Call(&LearningService::Stub::ListLessons, request);
+  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_EQ(second->lessons_size(), 1);
+  EXPECT_EQ(second->lessons(0).response_id(), responses[2]);
+  EXPECT_EQ(second->next_after_ms(), 0);
+}
+
+TEST_F(NodeLearningTest, RefusesSignalsThatSayNothingAndTooMuchMetadata) {
+  config_.learning.enabled = false;
+  Start();
+  auto request = Edit("");
+  learning::v1::SubmitFeedbackResponse response;
+  EXPECT_EQ(ReasonOf(Rate(request, &response)), reasons::kInvalidArgument);
+  request.set_copied(false);
+  EXPECT_EQ(ReasonOf(Rate(request, &response)), reasons::kInvalidArgument);
+  request.set_copied(true);
+  (*request.mutable_metadata())["client"] = std::string(10'000, 'x');
+  EXPECT_EQ(ReasonOf(Rate(request, &response)), reasons::kLimitExceeded);
+  (*request.mutable_metadata())["client"] = "editor";
+  EXPECT_TRUE(Rate(request, &response).ok());
+}
+
+}  // namespace
+}  // namespace ruvd

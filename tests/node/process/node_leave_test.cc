@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A node that is stopped leaves its cluster in order.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "federation/patterns/shared_pattern.h"
+#include "tests/node/process/federated_node_fixture.h"
+#include "tests/node/process/recording_peer.h"
+
+namespace ruvd {
+namespace {
+
+class NodeLeaveTest : public FederatedNodeTest {
+ protected:
+  void SetUp() override {
+    FederatedNodeTest::SetUp();
+    config_.federation.tls = "off";
+    Start();
+  }
+  GossipConfig PeerConfig() const {
+    return ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
+  }
+  // The peer gives the node a pattern. Its id.
+  Digest Give(RecordingPeer& peer, const PatternRules& rules) {
+    const int64_t now_ms = RecordingPeer::Now().wall_ms;
+    peer.Perform(peer.core()
+                     .SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, now_ms, peer_key_),
+                                 RecordingPeer::Now())
+                     .value());
+    SharedPattern pattern;
+    pattern.id.fill(7);
+    pattern.task = "chat";
+    pattern.examples = 20;
+    pattern.created_ms = now_ms;
+    pattern.centroid.assign(rules.dimension, 1 / std::sqrt(static_cast<float>(rules.dimension)));
+    peer.Perform(peer.core().OfferPattern(pattern, RecordingPeer::Now()).value());
+    return peer.core().Items().at(0).id;
+  }
+  std::optional<MemberState> StateAt(RecordingPeer& peer) const {
+    const std::vector<Member> members = peer.core().Members();
+    const auto found = std::ranges::find_if(
+        members, [this](const Member& member) { return ToHex(member.id) == node_->id(); });
+    return found == members.end() ? std::nullopt : std::optional(found->state);
+  }
+
+  const NodeKey peer_key_ = NodeKey::FromSeed(KeySeed{9});
+};
+
+// Its links ended with the first frame that came, and what a peer was fetching with them.
+TEST_F(NodeLeaveTest, ANodeThatIsStoppedSaysSoAndServesWhatIsBeingFetched) {
+  const GossipConfig config = PeerConfig();
+  RecordingPeer peer(config, peer_key_);
+  std::optional<Digest> item;
+  std::thread stop;
+  bool asked = false;
+  // Until it was served, or the link ended.
+  peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2), [&] {
+    if (peer.core().active_links() == 0) {
+      return item.has_value();
+    }
+    if (!item) {
+      item = Give(peer, config.pattern_rules);
+    } else if (!stop.joinable() && Status().accepted_items_size() > 0) {
+      stop = std::thread([&] { EXPECT_TRUE(node_->Drain(kDrain).ok()); });
+    } else if (StateAt(peer) == MemberState::kLeft && !std::exchange(asked, true)) {
+      federation::v1::Frame request;
+      request.mutable_chunk_request()->set_item_id(std::string(AsText(*item)));
+      peer.Say(request);
+    }
+    return peer.core().counters().payload_bytes_received > 0;
+  });
+  EXPECT_GT(peer.core().counters().payload_bytes_received, 0U);
+  EXPECT_EQ(StateAt(peer), MemberState::kLeft) << "and is not taken for dead";
+  if (stop.joinable()) {
+    stop.join();
+  }
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,427 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Patterns, backups and erasure over the API and the command line of a running node.
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/adapter_file.h"
+#include "node/cli/pattern_file.h"
+#include "node/client/client.h"
+#include "node/limits.h"
+#include "node/process/node_files.h"
+#include "node/program/program.h"
+#include "storage/db/backup.h"
+#include "storage/patterns/pattern_keys.h"
+#include "storage/sessions/session_index.h"
+#include "tests/inference/text_model.h"
+#include "tests/node/node_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using nlohmann::json;
+using pattern::v1::UpsertPatternRequest;
+using pattern::v1::UpsertPatternResponse;
+using ::testing::HasSubstr;
+
+constexpr char kPatternPrompt[] = "The old man walked";
+
+class NodePatternsTest : public NodeTest {
+ protected:
+  // What `ruvd` prints, errors included.
+  std::string Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--server", node_->api_address()});
+    std::ostringstream out;
+    CommandContext context{.out = out, .err = out, .environment = {}};
+    exit_code_ = RunProgram(arguments, context);
+    return out.str();
+  }
+  json RunJson(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--format", "json"});
+    const std::string out = Run(std::move(arguments));
+    EXPECT_EQ(exit_code_, 0) << out;
+    return json::parse(out);
+  }
+  // Of the store of a node that does not run.
+  int RunOffline(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--node.data_dir", config_.node.data_dir});
+    std::ostringstream out;
+    CommandContext context{.out = out, .err = out, .environment = {}};
+    const int code = RunProgram(arguments, context);
+    EXPECT_EQ(code, 0) << out.str();
+    return code;
+  }
+  NodeClient Client() { return NodeClient(node_->api_address()); }
+
+  // Where kPatternPrompt lies, with an adapter of its own.
+  UpsertPatternRequest Lesson(uint64_t seed) {
+    NodeClient client = Client();
+    inference::v1::EmbedRequest embed;
+    embed.set_text(kPatternPrompt);
+    const auto answer = client.Embed(embed);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    UpsertPatternRequest request;
+    auto& pattern = *request.mutable_pattern();
+    *pattern.mutable_embedding()->mutable_values() = answer->embedding();
+    pattern.set_bank(2);
+    pattern.set_task("walks");
+    pattern.set_quality(0.75F);
+    pattern.set_adapter(AdapterBytes(seed));
+    return request;
+  }
+  static std::string AdapterBytes(uint64_t seed) {
+    const auto model = Model::Load(kSmallModel).value();
+    const std::string target = "blk.1.attn_output.weight";
+    Adapter adapter = *test::RandomAdapter(*model, {{target, FindMatrix(*model, target)}}, seed);
+    adapter.name = "anything";
+    return EncodeAdapter(adapter);
+  }
+  std::string Upsert(const UpsertPatternRequest& request) {
+    const auto response = Client().UpsertPattern(request);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? response->pattern().id() : "";
+  }
+
+  int exit_code_ = 0;
+};
+
+TEST_F(NodePatternsTest, AnAdapterThatAClientStoresServesTheNextRequest) {
+  Start();
+  const std::string id = Upsert(Lesson(1));
+  const Completion first = Generate(Request(kPatternPrompt, 12));
+  ASSERT_TRUE(first.status.ok()) << first.status;
+  ASSERT_EQ(first.finished.adapters_used_size(), 1);
+  EXPECT_EQ(first.finished.adapters_used(0).pattern_id(), id);
+  EXPECT_THAT(first.finished.adapters_used(0).name(), HasSubstr("pattern-" + id.substr(0, 8)));
+
+  // Another content under the same id gets a name of its own, so it takes effect at once.
+  UpsertPatternRequest changed = Lesson(2);
+  changed.mutable_pattern()->set_id(id);
+  Upsert(changed);
+  const Completion second = Generate(Request(kPatternPrompt, 12));
+  ASSERT_EQ(second.finished.adapters_used_size(), 1);
+  EXPECT_NE(second.finished.adapters_used(0).name(), first.finished.adapters_used(0).name());
+  EXPECT_THAT(
+      Run({"pattern", "search", kPatternPrompt, "--task", "walks", "--min-similarity", "0.99"}),
+      HasSubstr(id));
+  EXPECT_THAT(Run({"pattern", "search", kPatternPrompt, "--task", "runs"}),
+              ::testing::Not(HasSubstr(id)));
+}
+
+// A bank with patterns near the prompt has its own in its steps, the others those of t = 1.
+TEST_F(NodePatternsTest, PatternsOfABankActInItsSteps) {
+  for (const uint64_t seed : {1U, 2U}) {
+    const auto model = Model::Load(kSmallModel).value();
+    const auto adapter = DecodeAdapter(AsBytes(AdapterBytes(seed))).value();
+    Adapter named = *adapter;
+    named.name = "seed" + std::to_string(seed);
+    const std::string path = folder_ / (named.name + ".gguf");
+    ASSERT_TRUE(SaveAdapterFile(named, *model, path).ok());
+    config_.inference.adapters.push_back(path + "=0");
+  }
+  Start();
+  inference::v1::GenerateRequest plain = Request(kPatternPrompt, 16);
+  plain.mutable_sampling()->set_mode(inference::v1::DECODING_MODE_DIFFUSION);
+  inference::v1::GenerateRequest by_hand = plain;
+  auto& early = *by_hand.mutable_adapters()->add_chosen();
+  early.set_name("seed1");
+  early.set_t_min(0.299F);
+  auto& late = *by_hand.mutable_adapters()->add_chosen();
+  late.set_name("seed2");
+  late.set_t_max(0.299F);
+  const std::string expected = Generate(by_hand).text;
+  const std::string first = Upsert(Lesson(1));
+  EXPECT_NE(Generate(plain).text, expected);
+  UpsertPatternRequest low = Lesson(2);
+  low.mutable_pattern()->set_bank(0);
+  const std::string second = Upsert(low);
+  const Completion both = Generate(plain);
+  EXPECT_EQ(both.text, expected);
+  ASSERT_EQ(both.finished.adapters_used_size(), 2);
+  EXPECT_EQ(both.finished.adapters_used(0).pattern_id(), second) << "from low t on";
+  EXPECT_EQ(both.finished.adapters_used(1).pattern_id(), first);
+}
+
+// Found by review: what was learned had no name, did not decode, and failed every request nearby.
+TEST_F(NodePatternsTest, APatternWithoutAnAdapterLearns) {
+  Start();
+  UpsertPatternRequest request = Lesson(1);
+  request.mutable_pattern()->clear_adapter();
+  const std::string id = Upsert(request);
+  const Completion completion = Generate(Request(kPatternPrompt, 24));
+  ASSERT_TRUE(completion.status.ok()) << completion.status;
+  learning::v1::SubmitFeedbackRequest edit;
+  edit.set_response_id(completion.finished.response_id());
+  edit.set_edited_text(" counted the ships every evening and wrote their names in a blue book.");
+  edit.set_idempotency_key("once");
+  learning::v1::SubmitFeedbackResponse answer;
+  ASSERT_TRUE(Rate(edit, &answer).ok());
+  ASSERT_TRUE(answer.learned()) << answer.explanation();
+  EXPECT_EQ(answer.pattern_id(), id);
+  const Completion adapted = Generate(Request(kPatternPrompt, 24));
+  ASSERT_TRUE(adapted.status.ok()) << adapted.status;
+  ASSERT_EQ(adapted.finished.adapters_used_size(), 1);
+  EXPECT_EQ(adapted.finished.adapters_used(0).name(), answer.adapter_name());
+}
+
+TEST_F(NodePatternsTest, AnAdapterOfAnotherModelIsRefused) {
+  Start();
+  UpsertPatternRequest request = Lesson(1);
+  const auto adapter = DecodeAdapter(AsBytes(request.pattern().adapter())).value();
+  Adapter foreign = *adapter;
+  foreign.model_hash = Sha256("another");
+  request.mutable_pattern()->set_adapter(EncodeAdapter(foreign));
+  EXPECT_EQ(ReasonOf(Client().UpsertPattern(request).status()), reasons::kAdapterForOtherModel);
+  std::string cut = EncodeAdapter(*adapter);
+  cut.resize(cut.size() - 1);
+  request.mutable_pattern()->set_adapter(cut);
+  EXPECT_EQ(ReasonOf(Client().UpsertPattern(request).status()), reasons::kAdapterInvalid);
+  EXPECT_EQ(Status().patterns(), 0u);
+}
+
+TEST_F(NodePatternsTest, LargeTextsAreRefusedAlthoughPatternsMayBeLarge) {
+  Start();
+  inference::v1::EmbedRequest embed;
+  embed.set_text(std::string(limits::kMaxTextRequestBytes + 1, 'x'));
+  EXPECT_EQ(ReasonOf(Client().Embed(embed).status()), reasons::kLimitExceeded);
+  EXPECT_EQ(ReasonOf(Generate(Request(embed.text(), 4)).status), reasons::kLimitExceeded);
+  inference::v1::TokenizeRequest tokenize;
+  tokenize.set_text(embed.text());
+  EXPECT_EQ(ReasonOf(Client().Tokenize(tokenize).status()), reasons::kLimitExceeded);
+}
+
+TEST_F(NodePatternsTest, AnExportComesBackAndASecondImportChangesNothing) {
+  Start();
+  const std::string with_adapter = Upsert(Lesson(1));
+  UpsertPatternRequest plain = Lesson(1);
+  plain.mutable_pattern()->clear_adapter();
+  plain.mutable_pattern()->set_task("stands");
+  plain.mutable_pattern()->set_origin(std::string(64, 'e'));
+  const std::string without = Upsert(plain);
+  const std::string file = folder_ / "patterns.jsonl";
+  EXPECT_THAT(Run({"pattern", "export", file}),
+              AllOf(HasSubstr("2 patterns"), HasSubstr("not encrypted")));
+  EXPECT_EQ(fs::status(file).permissions() & fs::perms::all,
+            fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_THAT(Run({"pattern", "import", file}), HasSubstr("0 new, 0 replaced, 2 unchanged"));
+
+  EXPECT_THAT(Run({"pattern", "rm", with_adapter, without}), HasSubstr("deleted " + without));
+  EXPECT_EQ(RunJson({"pattern", "import", file, "--check"})["patterns"], 2);
+  EXPECT_EQ(Status().patterns(), 0u);
+  EXPECT_EQ(RunJson({"pattern", "import", file})["created"], 2);
+  EXPECT_EQ(RunJson({"pattern", "import", file})["unchanged"], 2);
+  EXPECT_EQ(Generate(Request(kPatternPrompt, 12)).finished.adapters_used(0).pattern_id(),
+            with_adapter);
+  EXPECT_EQ(RunJson({"pattern", "show", without})["origin"], std::string(64, 'e'));
+  // A newer one here stays.
+  UpsertPatternRequest newer = Lesson(2);
+  newer.mutable_pattern()->set_id(with_adapter);
+  Upsert(newer);
+  EXPECT_EQ(RunJson({"pattern", "import", file})["kept"], 1);
+  EXPECT_THAT(Run({"pattern", "export", "-", "--task", "stands", "--without-adapters"}),
+              AllOf(HasSubstr(without), ::testing::Not(HasSubstr(with_adapter))));
+}
+
+TEST_F(NodePatternsTest, NothingOfAFileThatIsWrongIsImported) {
+  Start();
+  Upsert(Lesson(1));
+  const std::string file = folder_ / "patterns.jsonl";
+  Run({"pattern", "export", file});
+  const std::string bytes = ReadFile(file, 1 << 20).value();
+  Run({"pattern", "rm", RunJson({"pattern", "ls"})["patterns"][0]["id"].get<std::string>()});
+  ASSERT_TRUE(WriteFileAtomically(file, bytes.substr(0, bytes.size() - 2)).ok());
+  EXPECT_THAT(Run({"pattern", "import", file}),
+              AllOf(HasSubstr("patterns.jsonl: line 3"), HasSubstr("EXPORT_INVALID")));
+  std::string other;
+  PatternFileWriter writer([&other](std::string_view piece) {
+    other += piece;
+    return absl::OkStatus();
+  });
+  const auto status = Client().GetStatus();
+  ASSERT_TRUE(writer
+                  .Begin({.model_package = std::string(64, '0'),
+                          .model_name = "another",
+                          .dimension = status->embedding_dimension(),
+                          .node_id = status->node_id()})
+                  .ok());
+  ASSERT_TRUE(writer.End().ok());
+  ASSERT_TRUE(WriteFileAtomically(file, other).ok());
+  EXPECT_THAT(Run({"pattern", "import", file}),
+              AllOf(HasSubstr("MODEL_MISMATCH"), HasSubstr("nothing was imported")));
+  EXPECT_EQ(exit_code_, 1);
+  EXPECT_THAT(Run({"pattern", "import", folder_ / "none"}), HasSubstr("FILE_NOT_FOUND"));
+  EXPECT_EQ(Status().patterns(), 0u);
+}
+
+// The line that a node refuses ended every import of the file at the same place.
+TEST_F(NodePatternsTest, AnImportGoesOnBehindWhatTheNodeRefuses) {
+  Start();
+  const std::string file = folder_ / "patterns.jsonl";
+  const auto status = Client().GetStatus().value();
+  std::string bytes;
+  PatternFileWriter writer([&bytes](std::string_view piece) {
+    bytes += piece;
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(writer
+                  .Begin({.model_package = status.model_package(),
+                          .model_name = status.model_name(),
+                          .dimension = status.embedding_dimension(),
+                          .node_id = status.node_id()})
+                  .ok());
+  constexpr int kPatterns = 100;
+  pattern::v1::Pattern pattern = Lesson(1).pattern();
+  pattern.clear_adapter();
+  for (int i = 0; i < kPatterns; ++i) {
+    pattern.set_tier(pattern::v1::SHARING_TIER_PRIVATE);
+    pattern.set_id(fmt::format("{:032x}", i));
+    pattern.set_origin(status.node_id());
+    // Of a node whose clock is years ahead.
+    pattern.set_updated_ms(i % 50 == 10 ? SystemClock().WallMillis() * 2 : 1);
+    ASSERT_TRUE(writer.Add(pattern).ok());
+  }
+  ASSERT_TRUE(writer.End().ok());
+  ASSERT_TRUE(WriteFileAtomically(file, bytes).ok());
+  EXPECT_THAT(Run({"pattern", "import", file}),
+              AllOf(HasSubstr("98 new"), HasSubstr("2 refused"), HasSubstr("line 12: "),
+                    HasSubstr("line 62: "), HasSubstr("the first is in line 12")));
+  EXPECT_EQ(exit_code_, 1);
+  EXPECT_EQ(Status().patterns(), 98u);
+}
+
+TEST_F(NodePatternsTest, AnImportWithoutAdaptersLeavesThoseOfTheNode) {
+  Start();
+  const std::string id = Upsert(Lesson(1));
+  const std::string name = RunJson({"pattern", "show", id})["adapter_name"];
+  const std::string file = folder_ / "patterns.jsonl";
+  Run({"pattern", "export", file, "--without-adapters"});
+  UpsertPatternRequest older = Lesson(1);
+  older.mutable_pattern()->set_id(id);
+  older.mutable_pattern()->set_task("sits");
+  older.mutable_pattern()->set_updated_ms(1);
+  Upsert(older);
+  EXPECT_THAT(Run({"pattern", "import", file}), HasSubstr("1 replaced"));
+  const json now = RunJson({"pattern", "show", id});
+  EXPECT_EQ(now["task"], "walks");
+  EXPECT_EQ(now["adapter_name"], name);
+}
+
+TEST_F(NodePatternsTest, FoldersAreNoExportsAndAMissingIdDoesNotKeepTheNext) {
+  Start();
+  EXPECT_THAT(Run({"pattern", "import", folder_}), HasSubstr("no regular file"));
+  const std::string a = Upsert(Lesson(1));
+  const std::string b = Upsert(Lesson(2));
+  const std::string out = Run({"pattern", "rm", a, std::string(32, '0'), b, "--format", "json"});
+  const json told = json::parse(out.substr(0, out.find('\n')));
+  EXPECT_EQ(told["deleted"], json::array({a, b}));
+  EXPECT_EQ(exit_code_, 1);
+  EXPECT_EQ(Status().patterns(), 0u);
+}
+
+TEST_F(NodePatternsTest, ListsPageByPageAndWatches) {
+  Start();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 3; ++i) {
+    UpsertPatternRequest request = Lesson(1);
+    request.mutable_pattern()->clear_adapter();
+    ids.push_back(Upsert(request));
+  }
+  std::ranges::sort(ids);
+  const json first = RunJson({"pattern", "ls", "--limit", "2"});
+  EXPECT_EQ(first["patterns"].size(), 2u);
+  EXPECT_THAT(Run({"pattern", "ls", "--limit", "2"}), HasSubstr("more: --page " + ids[1]));
+  const json rest =
+      RunJson({"pattern", "ls", "--page", first["next_page_token"].get<std::string>()});
+  ASSERT_EQ(rest["patterns"].size(), 1u);
+  EXPECT_EQ(rest["patterns"][0]["id"], ids[2]);
+  EXPECT_THAT(Run({"pattern", "ls", "--tier", "secret"}), HasSubstr("none of private"));
+  EXPECT_THAT(Run({"pattern", "ls", "--since", "1d", "--until", "1h"}),
+              ::testing::Not(HasSubstr(ids[0])));
+  EXPECT_THAT(Run({"pattern", "show", ids[0], "--embedding"}), HasSubstr("embedding  "));
+  EXPECT_THAT(Run({"pattern", "watch", "--after", "0", "--count", "3"}),
+              AllOf(HasSubstr("watching behind change 0"), HasSubstr("put"), HasSubstr(ids[2])));
+}
+
+TEST_F(NodePatternsTest, AStopOfTheNodeEndsAWatchInGoodOrder) {
+  Start();
+  std::promise<void> started;
+  std::future<absl::Status> end = std::async(std::launch::async, [&] {
+    return Client().WatchPatterns({}, [&](const pattern::v1::WatchPatternsResponse&) {
+      started.set_value();
+      return true;
+    });
+  });
+  started.get_future().wait();
+  EXPECT_TRUE(node_->Drain(kDrain).ok());
+  EXPECT_EQ(ReasonOf(end.get()), reasons::kNodeDraining);
+}
+
+// Otherwise the next start would link again what was linked since the last time it was due.
+TEST_F(NodePatternsTest, AStopInGoodOrderSavesTheGraph) {
+  Start();
+  Upsert(Lesson(1));
+  ASSERT_TRUE(node_->Drain(kDrain).ok());
+  node_.reset();
+  auto files = OpenNodeFiles(config_).value();
+  auto database = OpenNodeStore(config_, *files.seal_source, SystemClock()).value();
+  EXPECT_TRUE(database->Contains(ColumnFamily::kDefault, patterns::CheckpointKey(0)).value());
+}
+
+TEST_F(NodePatternsTest, ABackupOfARunningNodeIsRestored) {
+  Start();
+  const std::string id = Upsert(Lesson(1));
+  const json backup = RunJson({"store", "backup", "--running", "--name", "first"});
+  EXPECT_EQ(backup["folder"], config_.node.data_dir + "/backups/first");
+  EXPECT_THAT(Run({"store", "backup", "--running"}), HasSubstr("/backups/20"));
+  Run({"pattern", "rm", id});
+  EXPECT_THAT(Run({"store", "backup", "--running", "--name", "first"}), HasSubstr("first"));
+  EXPECT_NE(exit_code_, 0) << "it is there already";
+  EXPECT_THAT(Run({"store", "backup", "--running", "--name", "../x"}),
+              HasSubstr("INVALID_ARGUMENT"));
+  EXPECT_THAT(Run({"store", "backup"}), HasSubstr("USAGE"));
+  ASSERT_TRUE(node_->Drain(kDrain).ok());
+  node_.reset();
+  RunOffline({"store", "restore", "--from", backup["folder"].get<std::string>()});
+  RunOffline({"store", "verify"});
+  Start();
+  EXPECT_THAT(Run({"pattern", "ls"}), HasSubstr(id));
+}
+
+TEST_F(NodePatternsTest, AUserIsErasedWhileTheNodeServes) {
+  {
+    auto files = OpenNodeFiles(config_).value();
+    auto database = OpenNodeStore(config_, *files.seal_source, SystemClock()).value();
+    const auto model = Model::Load(kSmallModel).value();
+    auto sessions =
+        SessionIndex::Open(*database, {.dimension = static_cast<uint32_t>(model->config().width)})
+            .value();
+    const int64_t now = SystemClock().WallMillis();
+    for (const char* user : {"alice", "bob"}) {
+      ASSERT_TRUE(sessions
+                      ->Put({.session_id = std::string("of ") + user,
+                             .user_id = user,
+                             .context_embedding =
+                                 std::vector<float>(static_cast<size_t>(model->config().width), 1),
+                             .created_ms = now,
+                             .last_active_ms = now})
+                      .ok());
+    }
+  }
+  Start();
+  EXPECT_EQ(Status().sessions(), 2u);
+  EXPECT_THAT(Run({"store", "erase", "--running", "--user", "alice"}), HasSubstr("alice"));
+  EXPECT_EQ(Status().sessions(), 1u);
+  EXPECT_THAT(Run({"store", "erase", "--running", "--user", ""}), HasSubstr("USAGE"));
+  Restart();
+  EXPECT_EQ(Status().sessions(), 1u);
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is taken back leaves the peers of a running node, and the node drops what peers take back.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "node/program/program.h"
+#include "node/sharing/shared_items.h"
+#include "tests/node/process/federated_node_fixture.h"
+#include "tests/node/process/recording_peer.h"
+
+namespace ruvd {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class NodeWithdrawalTest : public FederatedNodeTest {
+ protected:
+  void SetUp() override {
+    FederatedNodeTest::SetUp();
+    AllowReleases();
+    config_.federation.tls = "off";
+  }
+  int Run(std::vector<std::string> arguments) {
+    out_.str("");
+    CommandContext context{.out = out_, .err = out_, .environment = {}};
+    arguments.insert(arguments.end(), {"--server", node_->api_address()});
+    return RunProgram(arguments, context);
+  }
+  GossipConfig PeerConfig() const {
+    return ConfigOfPeer(config_, CertificateFor(peer_key_, "peer"));
+  }
+  static size_t Accepted(const RecordingPeer& peer, ItemKind kind) {
+    return static_cast<size_t>(std::ranges::count(peer.accepted(), kind, &Item::kind));
+  }
+  bool TakePart(RecordingPeer& peer, const std::function<bool()>& done) {
+    return peer.TakePartUntil(node_->federation_address(), std::chrono::minutes(2), done);
+  }
+
+  const NodeKey peer_key_ = NodeKey::FromSeed(KeySeed{9});
+  // Alice's lesson, plain, at a peer that has come and gone.
+  void SharePlain() {
+    // A core of one lesson does not always gain, by chance, and then nothing is shared.
+    config_.learning.min_improvement = -1;
+    Start();
+    ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "public"}), 0) << out_.str();
+    Teach("alice", kLesson);
+    ASSERT_EQ(Run({"consent", "grant", "--tier", "public"}), 0) << out_.str();
+    RecordingPeer peer(PeerConfig(), peer_key_);
+    ASSERT_TRUE(TakePart(peer, [&] { return Accepted(peer, ItemKind::kAdapterDelta) > 0; }));
+  }
+  void ExpectPlainItemsAreSaidToRemain() const {
+    EXPECT_THAT(out_.str(), AllOf(HasSubstr("Plain items left this node"),
+                                  HasSubstr("no epsilon bounds"), Not(HasSubstr("Nothing was"))));
+  }
+
+  std::ostringstream out_;
+};
+
+TEST_F(NodeWithdrawalTest, AUserWhoWithdrawsIsTakenOutOfWhatPeersHave) {
+  Start();
+  ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "dp"}), 0) << out_.str();
+  Teach("alice", kLesson);
+  ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
+  ASSERT_EQ(Release().releases(), 1u) << Release().refusal();
+  RecordingPeer peer(PeerConfig(), peer_key_);
+  bool asked = false;
+  ASSERT_TRUE(TakePart(peer, [&] {
+    if (!asked && Accepted(peer, ItemKind::kAdapterDelta) == 1) {
+      asked = true;
+      EXPECT_EQ(peer.core().NewestDeltas().size(), 1u);
+      EXPECT_EQ(Run({"consent", "withdraw", "--user", "alice"}), 0) << out_.str();
+    }
+    return Accepted(peer, ItemKind::kWithdrawal) > 0;
+  }));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("1 updates, 0 patterns"), HasSubstr("1 linked peer"),
+                                HasSubstr("1 noised release(s)"), HasSubstr("epsilon"),
+                                HasSubstr("not given back")));
+  EXPECT_TRUE(peer.core().NewestDeltas().empty());
+}
+
+// A peer that was away hears of it from the node, or from whoever has heard of it, after a restart.
+TEST_F(NodeWithdrawalTest, AnErasedUserIsTakenOutOfWhatAbsentPeersHave) {
+  Start();
+  ASSERT_EQ(Run({"consent", "allow", "--user", "alice", "--tier", "dp"}), 0) << out_.str();
+  Teach("alice", kLesson);
+  ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
+  RecordingPeer peer(PeerConfig(), peer_key_);
+  ASSERT_TRUE(TakePart(peer, [&] { return Accepted(peer, ItemKind::kAdapterDelta) == 1; }));
+  ASSERT_EQ(Run({"store", "erase", "--running", "--user", "alice"}), 0) << out_.str();
+  Restart();
+  ASSERT_TRUE(TakePart(peer, [&] { return Accepted(peer, ItemKind::kWithdrawal) > 0; }));
+  EXPECT_TRUE(peer.core().NewestDeltas().empty());
+}
+
+// Who withdrew was told that nothing was released: after a revocation, under another tier, after a
+// restart, and when asking once more.
+TEST_F(NodeWithdrawalTest, ThatPlainItemsLeftIsSaidForEver) {
+  ASSERT_NO_FATAL_FAILURE(SharePlain());
+  ASSERT_EQ(Run({"consent", "grant", "--tier", "dp"}), 0) << out_.str();
+  ASSERT_EQ(Run({"consent", "withdraw", "--user", "alice"}), 0) << out_.str();
+  ExpectPlainItemsAreSaidToRemain();
+  ASSERT_EQ(Run({"consent", "revoke"}), 0) << out_.str();
+  Restart();
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_EQ(Run({"consent", "withdraw", "--user", "alice"}), 0) << out_.str();
+    ExpectPlainItemsAreSaidToRemain();
+  }
+}
+
+// A mark that says too much would be no better.
+TEST_F(NodeWithdrawalTest, WhereNothingLeftNothingIsSaidToRemain) {
+  Start();
+  ASSERT_EQ(Run({"consent", "grant", "--tier", "public"}), 0) << out_.str();
+  ASSERT_EQ(Run({"consent", "revoke"}), 0) << out_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("and 0 items are no longer"),
+                                HasSubstr("Nothing was released, so nothing remains")));
+  ASSERT_EQ(Run({"consent", "withdraw", "--user", "alice"}), 0) << out_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("Nothing was released, so nothing remains"));
+}
+
+TEST_F(NodeWithdrawalTest, ARevocationSaysWhatRemainsAndThatPeersDropTheItems) {
+  ASSERT_NO_FATAL_FAILURE(SharePlain());
+  ASSERT_EQ(Run({"consent", "revoke"}), 0) << out_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("sharing is off"), HasSubstr("they drop these items")));
+  ExpectPlainItemsAreSaidToRemain();
+}
+
+// It counted from the start of the node on.
+TEST_F(NodeWithdrawalTest, HowMuchHasLeftIsKeptOverARestart) {
+  ASSERT_NO_FATAL_FAILURE(SharePlain());
+  const uint64_t shared = Consent().bytes_shared();
+  EXPECT_GT(shared, 0u);
+  Restart();
+  EXPECT_EQ(Consent().bytes_shared(), shared);
+  ASSERT_EQ(Run({"consent", "revoke"}), 0) << out_.str();
+  Restart();
+  EXPECT_GE(Consent().bytes_shared(), shared) << "a new record of consent keeps it";
+}
+
+TEST_F(NodeWithdrawalTest, WhatAPeerTakesBackIsNeitherKeptNorServed) {
+  Start();
+  RecordingPeer peer(PeerConfig(), peer_key_);
+  const Instant now = RecordingPeer::Now();
+  ASSERT_TRUE(
+      peer.core()
+          .SetConsent(ConsentRecord::Sign(ConsentTier::kPublic, now.wall_ms, peer_key_), now)
+          .ok());
+  const AdapterDelta delta = SmallDelta();
+  SharedPattern pattern{.id = {7}, .quality = 1, .examples = 10, .created_ms = now.wall_ms};
+  pattern.centroid.assign(PeerConfig().pattern_rules.dimension, 0);
+  pattern.centroid[0] = 1;
+  int step = 0;
+  EXPECT_TRUE(TakePart(
+      peer,
+      [&] {
+        if (step == 0 && peer.core().active_links() == 1) {
+          step = 1;
+          peer.Perform(peer.core().OfferAdapterDelta(1, delta, RecordingPeer::Now()).value());
+          peer.Perform(peer.core().OfferPattern(pattern, RecordingPeer::Now()).value());
+        } else if (step == 1 && Status().patterns() == 1 &&
+                   Status().federated_adapter_version() > 0) {
+          step = 2;
+          const std::vector<Item> sent = peer.core().NewestDeltas();
+          const auto record = Withdrawal::Sign({sent.at(0).id}, /*everything=*/false, now.wall_ms,
+                                               peer_key_, {pattern.id});
+          peer.Perform(peer.core().OfferWithdrawal(record.value(), RecordingPeer::Now()).value());
+        }
+        return step == 2 && Status().patterns() == 0 && Status().federated_adapter_version() == 0;
+      }))
+      << "at step " << step;
+}
+
+}  // namespace
+}  // namespace ruvd

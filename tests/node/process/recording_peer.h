@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "federation/core/gossip_core.h"
+#include "inference/adapter/bank.h"
+#include "inference/adapter/frame.h"
+#include "inference/package/model_package.h"
+#include "node/config/config.h"
+#include "privacy/sodium.h"
+#include "ruvd/federation/v1/federation.grpc.pb.h"
+
+namespace ruvd {
+
+// What a peer says of itself that has the node's model and frame.
+inline GossipConfig ConfigOfPeer(const NodeConfig& node, AdmissionCert certificate) {
+  const ModelPackage package = LoadModelPackage(node.model.path).value();
+  const Frame frame =
+      RandomFrame(*package.model, node.federation.core_rank, node.federation.frame_seed).value();
+  GossipConfig config;
+  config.certificate = std::move(certificate);
+  config.model_hash = package.id;
+  config.frame_id = frame.id;
+  config.update_rules = {.rank_of_target = {{frame.target, static_cast<uint32_t>(frame.rank)}},
+                         .banks = kTimestepBanks};
+  config.pattern_rules = {.dimension = static_cast<uint32_t>(package.model->config().width),
+                          .cores = config.update_rules};
+  return config;
+}
+
+// An honest peer of a real node, over a real link, that keeps every byte which the node sends. One
+// thread runs it.
+class RecordingPeer {
+ public:
+  // `key` outlives the peer.
+  RecordingPeer(GossipConfig config, const NodeKey& key) : core_(Create(std::move(config), key)) {}
+
+  // Links to `address` and takes part until `done` or for `most`; whether it was done.
+  bool TakePartUntil(const std::string& address, Duration most, const std::function<bool()>& done) {
+    const auto stub = federation::v1::FederationService::NewStub(
+        grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    stream_ = stub->Link(&context);
+    std::thread reader([this] { Read(); });
+    Perform(core_->OnLinkOpened(kLink, address, Now()));
+    const TimePoint end = SystemClock().Now() + most;
+    bool reached = false;
+    while (!(reached = done()) && SystemClock().Now() < end) {
+      if (std::optional<federation::v1::Frame> frame = Next()) {
+        Perform(core_->OnFrame(kLink, *frame, Now()));
+      } else {
+        Perform(core_->OnTick(Now()));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    }
+    context.TryCancel();
+    reader.join();
+    (void)stream_->Finish();
+    while (Next()) {  // kept, but of no later link
+    }
+    Perform(core_->OnLinkClosed(kLink, Now()));
+    return reached;
+  }
+
+  // The peer itself. What it does is carried out by Perform.
+  GossipCore& core() { return *core_; }
+  static Instant Now() { return Instant::Of(SystemClock()); }
+  // Within TakePartUntil only, as Say.
+  void Perform(Actions actions) {
+    for (Action& action : actions) {
+      if (const auto* send = std::get_if<SendFrame>(&action)) {
+        stream_->Write(*send->frame);
+      } else if (const auto* accepted = std::get_if<ItemAccepted>(&action)) {
+        accepted_.push_back(accepted->item);
+      }
+    }
+  }
+  // Sends a frame in the peer's name, past its core.
+  void Say(const federation::v1::Frame& frame) { stream_->Write(frame); }
+
+  // All frames, one behind the other, each as it travels.
+  const std::string& received() const { return received_; }
+  const std::vector<Item>& accepted() const { return accepted_; }
+
+ private:
+  static constexpr LinkId kLink = 1;
+
+  static std::unique_ptr<GossipCore> Create(GossipConfig config, const NodeKey& key) {
+    auto core = GossipCore::Create(std::move(config), key, SecureRandomBytes, 1, Now());
+    EXPECT_TRUE(core.ok()) << core.status();
+    return *std::move(core);
+  }
+
+  void Read() {
+    federation::v1::Frame frame;
+    while (stream_->Read(&frame)) {
+      const MutexLock lock(mutex_);
+      waiting_.push_back(frame);
+    }
+  }
+  std::optional<federation::v1::Frame> Next() {
+    const MutexLock lock(mutex_);
+    if (waiting_.empty()) {
+      return std::nullopt;
+    }
+    federation::v1::Frame frame = std::move(waiting_.front());
+    waiting_.pop_front();
+    received_ += frame.SerializeAsString();
+    return frame;
+  }
+
+  std::unique_ptr<GossipCore> core_;
+  std::unique_ptr<grpc::ClientReaderWriter<federation::v1::Frame, federation::v1::Frame>> stream_;
+  Mutex mutex_;
+  std::deque<federation::v1::Frame> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::string received_;
+  std::vector<Item> accepted_;
+};
+
+}  // namespace ruvd

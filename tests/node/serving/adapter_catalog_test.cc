@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/serving/adapter_catalog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/adapter_file.h"
+#include "privacy/seal/seal.h"
+#include "tests/inference/text_model.h"
+
+namespace ruvd {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class AdapterCatalogTest : public ::testing::Test {
+ protected:
+  AdapterCatalogTest() { fs::create_directories(folder_); }
+  ~AdapterCatalogTest() override { fs::remove_all(folder_); }
+  // A plain file NAME.gguf.
+  std::string File(const std::string& name) {
+    const std::string target = "blk.1.attn_output.weight";
+    Adapter adapter = *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
+    adapter.name = name;
+    const std::string path = folder_ / (name + ".gguf");
+    EXPECT_TRUE(SaveAdapterFile(adapter, *model_, path).ok());
+    return path;
+  }
+
+  const fs::path folder_ = fs::path(::testing::TempDir()) /
+                           (std::string("adapter_catalog_") + std::to_string(::getpid()) +
+                            ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  const std::shared_ptr<const Model> model_ = test::TinyTextModel();
+};
+
+// Found by review: the import that came too late deleted the file of the one that succeeded.
+TEST_F(AdapterCatalogTest, OfImportsOfOneFileAtOnceOneStays) {
+  const std::string file = ReadFile(File("one"), 1 << 24).value();
+  const fs::path imported = folder_ / "imported";
+  AdapterCatalog catalog(*model_, {.folder = imported});
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> succeeded = 0;
+    std::vector<std::thread> callers;
+    for (int i = 0; i < 8; ++i) {
+      callers.emplace_back([&] { succeeded += catalog.Import(file, std::nullopt).ok() ? 1 : 0; });
+    }
+    for (std::thread& caller : callers) {
+      caller.join();
+    }
+    EXPECT_EQ(succeeded, 1);
+    ASSERT_FALSE(fs::is_empty(imported));
+    ASSERT_TRUE(catalog.Unload("one", std::nullopt).ok());
+    ASSERT_TRUE(fs::is_empty(imported));
+  }
+}
+
+// What gRPC carries of an error is bounded.
+TEST_F(AdapterCatalogTest, AnUnknownNameIsAnsweredWithSomeThatAreKnown) {
+  AdapterCatalog catalog(*model_, {});
+  for (int i = 100; i < 120; ++i) {
+    ASSERT_TRUE(catalog.Load(File("adapter-" + std::to_string(i)), 0).ok());
+  }
+  const std::vector<AdapterChoice> choices = {{.name = "two"}};
+  EXPECT_THAT(MessageOf(catalog.Choose(choices).status()),
+              AllOf(HasSubstr("adapter-107 and 12 more"), HasSubstr("adapter ls"),
+                    Not(HasSubstr("adapter-108"))));
+}
+
+TEST_F(AdapterCatalogTest, SaysWhetherChoosingReadsFiles) {
+  AdapterCatalog catalog(*model_, {.budget = 1});  // nothing stays in memory
+  ASSERT_TRUE(catalog.Load(File("unused"), 0).ok());
+  EXPECT_FALSE(catalog.ReadsFiles({}));
+  ASSERT_TRUE(catalog.Load(File("used"), 1).ok());
+  EXPECT_TRUE(catalog.ReadsFiles({}));
+  const std::vector<AdapterChoice> unused = {{.name = "unused"}};
+  const std::vector<AdapterChoice> off = {{.name = "unused", .weight = 0}};
+  EXPECT_TRUE(catalog.ReadsFiles(unused));
+  EXPECT_FALSE(catalog.ReadsFiles(off));
+  const auto held = catalog.Choose(unused);
+  ASSERT_TRUE(held.ok());
+  EXPECT_FALSE(catalog.ReadsFiles(unused));
+  EXPECT_TRUE(catalog.ReadsFiles({}));
+}
+
+// Found by review: an imported adapter called deep was taken for what the deep loop had learned.
+TEST_F(AdapterCatalogTest, TheNameOfWhatTheDeepLoopLearnsIsNotFree) {
+  AdapterCatalog catalog(*model_, {.folder = folder_ / "imported",
+                                   .learned_folder = folder_ / "learned",
+                                   .learned_key = SealKey::Generate()});
+  const std::string file = File("deep");
+  const absl::Status loaded = catalog.Load(file, 1).status();
+  EXPECT_THAT(MessageOf(loaded), AllOf(HasSubstr("called 'deep'"), HasSubstr("--name")));
+  EXPECT_EQ(catalog.Import(ReadFile(file, 1 << 24).value(), 1).status(), loaded);
+  EXPECT_THAT(MessageOf(catalog.LoadConfigured(std::vector{file})), HasSubstr("called 'deep'"));
+  fs::create_directories(folder_ / "imported");
+  fs::copy_file(file, folder_ / "imported" / "before.gguf");  // by a version that took it
+  catalog.LoadImported();
+  EXPECT_TRUE(catalog.List().empty());
+  Adapter own = *test::RandomAdapter(
+      *model_, {{"blk.1.attn_output.weight", FindMatrix(*model_, "blk.1.attn_output.weight")}}, 1);
+  own.name = "deep";
+  EXPECT_TRUE(catalog.Publish(StaticTalora(std::make_shared<const Adapter>(own)), 1.0F).ok());
+}
+
+TEST_F(AdapterCatalogTest, WhatANodeLearnedLiesSealed) {
+  const AdapterCatalogOptions options{.learned_folder = folder_ / "learned",
+                                      .learned_key = SealKey::Generate()};
+  Adapter own = *test::RandomAdapter(
+      *model_, {{"blk.1.attn_output.weight", FindMatrix(*model_, "blk.1.attn_output.weight")}}, 1);
+  own.name = "deep";
+  own.version = 3;
+  {
+    AdapterCatalog catalog(*model_, options);
+    ASSERT_TRUE(catalog.Publish(StaticTalora(std::make_shared<const Adapter>(own)), 1.0F).ok());
+  }
+  const fs::path file = folder_ / "learned" / "deep-3.sealed";
+  const std::string bytes = ReadFile(file, 1 << 24).value();
+  EXPECT_EQ(bytes.find("GGUF"), std::string::npos);
+  EXPECT_EQ(bytes.find("blk.1"), std::string::npos);
+  {
+    AdapterCatalog again(*model_, options);
+    again.LoadLearned();
+    ASSERT_EQ(again.List().size(), 1u);
+    EXPECT_EQ(again.List().front().info.version, 3u);
+    EXPECT_TRUE(again.Find("deep", 3).ok());
+  }
+  AdapterCatalog other(*model_,
+                       {.learned_folder = folder_ / "learned", .learned_key = SealKey::Generate()});
+  other.LoadLearned();
+  EXPECT_TRUE(other.List().empty()) << "it is of another store";
+  fs::copy_file(file, folder_ / "learned" / "deep-9.sealed");
+  AdapterCatalog renamed(*model_, options);
+  renamed.LoadLearned();
+  EXPECT_EQ(renamed.List().size(), 1u) << "a name is part of the seal";
+}
+
+// One alpha does not express two ranks: what the file gives back has other bits, and was taken for
+// a file that had changed.
+TEST_F(AdapterCatalogTest, APublishedAdapterOfMixedRanksCanBeReadAgain) {
+  AdapterCatalog catalog(
+      *model_,
+      {.budget = 1, .learned_folder = folder_ / "learned", .learned_key = SealKey::Generate()});
+  Adapter adapter = *test::RandomAdapter(
+      *model_,
+      {{"blk.0.attn_output.weight", FindMatrix(*model_, "blk.0.attn_output.weight")},
+       {"blk.1.attn_output.weight", FindMatrix(*model_, "blk.1.attn_output.weight")}},
+      1);
+  adapter.name = "mixed";
+  adapter.targets.at("blk.0.attn_output.weight").scale = 0.7F;
+  adapter.targets.at("blk.1.attn_output.weight").scale = 0.3F;
+  ASSERT_TRUE(catalog.Publish(StaticTalora(std::make_shared<const Adapter>(adapter)), 1.0F).ok());
+  const auto read = catalog.Find("mixed", std::nullopt);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(AdapterId(*read->adapter), read->info.id);
+}
+
+}  // namespace
+}  // namespace ruvd

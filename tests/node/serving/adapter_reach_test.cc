@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/serving/adapter_reach.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "inference/adapter/adapter.h"
+#include "inference/adapter/adapter_bytes.h"
+#include "inference/adapter/talora.h"
+#include "node/limits.h"
+#include "node/serving/adapter_catalog.h"
+#include "tests/inference/text_model.h"
+
+namespace ruvd {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Digest kPackage = Sha256("package");
+constexpr float kNear = 0.8F;
+
+std::vector<float> At(double degrees) {
+  const double radians = degrees / 180 * std::acos(-1.0);
+  return {static_cast<float>(std::cos(radians)), static_cast<float>(std::sin(radians))};
+}
+
+TEST(AdapterReach, CoversWhatIsNearItsTextsAndNothingElse) {
+  const std::vector<std::vector<float>> texts = {At(0), At(10), At(-10), At(180), {0, 0}};
+  const auto reach = ReachOf(kPackage, texts, kNear);
+  ASSERT_TRUE(reach.has_value());
+  EXPECT_EQ(reach->centroids.size(), 2u);
+  EXPECT_TRUE(Covers(*reach, At(30), kNear));
+  EXPECT_TRUE(Covers(*reach, At(170), kNear));
+  EXPECT_FALSE(Covers(*reach, At(90), kNear));
+  EXPECT_FALSE(Covers(*reach, std::vector<float>{0, 0}, kNear));
+  EXPECT_FALSE(Covers(*reach, std::vector<float>{1, 0, 0}, kNear));  // of another model
+}
+
+TEST(AdapterReach, OfNoTextThereIsNone) {
+  EXPECT_FALSE(ReachOf(kPackage, {}, kNear).has_value());
+  EXPECT_FALSE(ReachOf(kPackage, std::vector<std::vector<float>>{{0, 0}}, kNear).has_value());
+}
+
+TEST(AdapterReach, ManyTextsMakeABoundedNumberOfCentroids) {
+  Random random(3);
+  std::vector<std::vector<float>> texts;
+  for (size_t i = 0; i < limits::kMaxReachCentroids * 2; ++i) {
+    std::vector<float>& text = texts.emplace_back(64);
+    for (float& value : text) {
+      value = static_cast<float>(random.Normal());
+    }
+  }
+  EXPECT_EQ(ReachOf(kPackage, texts, 0.99F)->centroids.size(), limits::kMaxReachCentroids);
+}
+
+RC_GTEST_PROP(AdapterReach, BytesComeBackAndNoOthersAreRead, ()) {
+  Random random(*rc::gen::arbitrary<uint32_t>());
+  AdapterReach reach{.embedded_by = kPackage, .centroids = {}};
+  const size_t length = 1 + random.Below(8);
+  for (size_t i = 0; i < 1 + random.Below(4); ++i) {
+    std::vector<float>& centroid = reach.centroids.emplace_back(length);
+    for (float& value : centroid) {
+      value = static_cast<float>(random.Normal());
+    }
+  }
+  const std::string bytes = EncodeAdapterReach(reach);
+  const auto read = DecodeAdapterReach(AsBytes(bytes));
+  RC_ASSERT(read.ok());
+  RC_ASSERT(*read == reach);
+  const std::string cut = bytes.substr(0, random.Below(bytes.size()));
+  RC_ASSERT(!DecodeAdapterReach(AsBytes(cut)).ok());
+  RC_ASSERT(!DecodeAdapterReach(AsBytes(bytes + "x")).ok());
+}
+
+TEST(AdapterReach, ValuesThatAreNotFiniteAreRefused) {
+  const AdapterReach reach{.embedded_by = kPackage,
+                           .centroids = {{1, std::numeric_limits<float>::quiet_NaN()}}};
+  EXPECT_FALSE(DecodeAdapterReach(AsBytes(EncodeAdapterReach(reach))).ok());
+}
+
+class ReachedAdapterTest : public ::testing::Test {
+ protected:
+  ~ReachedAdapterTest() override { fs::remove_all(folder_); }
+
+  AdapterCatalog Catalog() {
+    return {*model_, AdapterCatalogOptions{.learned_folder = folder_ / "learned",
+                                           .learned_key = key_,
+                                           .package_id = package_,
+                                           .reach_similarity = kNear}};
+  }
+  std::shared_ptr<const Talora> Learned(uint32_t version) {
+    const std::string target = "blk.1.attn_output.weight";
+    Adapter adapter = *test::RandomAdapter(*model_, {{target, FindMatrix(*model_, target)}}, 1);
+    adapter.name = "deep";
+    adapter.version = version;
+    return StaticTalora(std::make_shared<const Adapter>(std::move(adapter)));
+  }
+  // Whether a request gets it whose prompt lies there.
+  static bool Serves(AdapterCatalog& catalog, double degrees) {
+    const std::vector<float> prompt = At(degrees);
+    const auto parts = catalog.Choose({}, prompt);
+    EXPECT_TRUE(parts.ok()) << parts.status();
+    return parts.ok() && !parts->empty();
+  }
+  static bool ServesWhoNamesIt(AdapterCatalog& catalog) {
+    const std::vector<float> far = At(90);
+    const std::vector<AdapterChoice> choices = {{.name = "deep"}};
+    return catalog.Choose(choices, far)->size() == 1;
+  }
+
+  const fs::path folder_ = fs::path(::testing::TempDir()) /
+                           (std::string("adapter_reach_") + std::to_string(::getpid()) +
+                            ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  const std::shared_ptr<const Model> model_ = test::TinyTextModel();
+  SealKey key_ = SealKey::Generate();
+  Digest package_ = kPackage;
+  const AdapterReach reach_ = *ReachOf(kPackage, std::vector<std::vector<float>>{At(0)}, kNear);
+};
+
+TEST_F(ReachedAdapterTest, IsServedToPromptsWithinReachAlsoAfterARestart) {
+  for (int start = 0; start < 2; ++start) {
+    AdapterCatalog catalog = Catalog();
+    if (start == 0) {
+      ASSERT_TRUE(catalog.Publish(Learned(1), 1, reach_).ok());
+    } else {
+      catalog.LoadLearned();
+    }
+    EXPECT_TRUE(Serves(catalog, 20));
+    EXPECT_FALSE(Serves(catalog, 90));
+    EXPECT_TRUE(ServesWhoNamesIt(catalog));
+  }
+}
+
+TEST_F(ReachedAdapterTest, WithoutAReachItIsServedToAll) {
+  AdapterCatalog catalog = Catalog();
+  ASSERT_TRUE(catalog.Publish(Learned(1), 1).ok());
+  EXPECT_TRUE(Serves(catalog, 90));
+}
+
+TEST_F(ReachedAdapterTest, ADamagedReachIsNobodysAndNotEverybodys) {
+  ASSERT_TRUE(Catalog().Publish(Learned(1), 1, reach_).ok());
+  for (const auto& file : fs::directory_iterator(folder_ / "learned")) {
+    if (file.path().extension() == ".reach") {
+      ASSERT_TRUE(WriteFileAtomically(file.path(), "damaged", 0600).ok());
+    }
+  }
+  AdapterCatalog catalog = Catalog();
+  catalog.LoadLearned();
+  EXPECT_FALSE(Serves(catalog, 0));
+  EXPECT_TRUE(ServesWhoNamesIt(catalog));
+}
+
+TEST_F(ReachedAdapterTest, EmbeddingsOfAnotherPackageAreNotCompared) {
+  ASSERT_TRUE(Catalog().Publish(Learned(1), 1, reach_).ok());
+  package_ = Sha256("another whitening");
+  AdapterCatalog catalog = Catalog();
+  catalog.LoadLearned();
+  EXPECT_FALSE(Serves(catalog, 0));
+  EXPECT_TRUE(ServesWhoNamesIt(catalog));
+}
+
+TEST_F(ReachedAdapterTest, NothingOfItStaysWhenItIsUnloaded) {
+  AdapterCatalog catalog = Catalog();
+  ASSERT_TRUE(catalog.Publish(Learned(1), 1, reach_).ok());
+  ASSERT_TRUE(catalog.Unload("deep", 1).ok());
+  EXPECT_TRUE(fs::is_empty(folder_ / "learned"));
+}
+
+}  // namespace
+}  // namespace ruvd

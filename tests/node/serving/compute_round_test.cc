@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/serving/compute_round.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/parallel.h"
+#include "base/status.h"
+#include "inference/transformer/cpu_transformer.h"
+#include "tests/inference/text_model.h"
+
+namespace ruvd {
+namespace {
+
+using test::TinyTextModel;
+using ::testing::ElementsAre;
+
+// A completion whose window and prompt have `rows` tokens in all: what its diffusion step costs.
+class CompletionTask final : public ComputeTask {
+ public:
+  explicit CompletionTask(int rows) {
+    generation_ =
+        Generation::Create(
+            *TinyTextModel(), std::vector<TokenId>(static_cast<size_t>(rows) - 2, 65),
+            {.mode = DecodingMode::kDiffusion, .max_tokens = 2, .ignore_end_of_text = true},
+            nullptr)
+            .value();
+  }
+  bool RunSlice(Transformer&) override { return true; }
+  void Fail(const absl::Status&) override {}
+  bool EndIfUnwanted() override { return cancelled; }
+  Generation* generation() override { return generation_.get(); }
+  bool TakeRound(RoundResult round) override {
+    RUVD_CHECK(round.ok());
+    ++rounds;
+    return generation_->done();
+  }
+
+  bool cancelled = false;
+  int rounds = 0;
+
+ private:
+  std::unique_ptr<Generation> generation_;
+};
+
+// A score or embedding.
+class SliceTask final : public ComputeTask {
+ public:
+  bool RunSlice(Transformer&) override { return true; }
+  void Fail(const absl::Status&) override {}
+};
+
+class ComputeRoundTest : public ::testing::Test {
+ protected:
+  ComputeOutcome Run(const std::vector<ComputeTask*>& tasks, size_t most_rows) {
+    std::vector<RoundTask> entries;
+    for (ComputeTask* task : tasks) {
+      entries.push_back({.task = task, .number = entries.size()});
+    }
+    return RunRound(entries, most_rows, transformer_, &scratch_);
+  }
+
+  CpuTransformer transformer_{TinyTextModel(), SerialRunner()};
+  StepScratch scratch_;
+};
+
+TEST_F(ComputeRoundTest, CompletionsShareAForward) {
+  CompletionTask a(10);
+  CompletionTask b(20);
+  const ComputeOutcome outcome = Run({&a, &b}, 100);
+  EXPECT_EQ(outcome.batch, 2U);
+  EXPECT_EQ(outcome.rows, 30U);
+  EXPECT_THAT(outcome.turns, ElementsAre(Turn::kServed, Turn::kServed));
+  EXPECT_THAT(Run({&a, &b}, 100).turns, ElementsAre(Turn::kEnded, Turn::kEnded));
+}
+
+TEST_F(ComputeRoundTest, TheFirstIsServedWhateverItsSizeAndOthersWhereTheyFit) {
+  CompletionTask large(40);
+  CompletionTask medium(20);
+  CompletionTask little(5);
+  EXPECT_THAT(Run({&large, &little}, 30).turns, ElementsAre(Turn::kServed, Turn::kWaiting));
+  EXPECT_THAT(Run({&little, &large, &medium}, 30).turns,
+              ElementsAre(Turn::kServed, Turn::kWaiting, Turn::kServed));
+}
+
+TEST_F(ComputeRoundTest, OneSliceARound) {
+  SliceTask first;
+  SliceTask second;
+  CompletionTask completion(10);
+  const ComputeOutcome outcome = Run({&first, &second, &completion}, 100);
+  EXPECT_THAT(outcome.turns, ElementsAre(Turn::kEnded, Turn::kWaiting, Turn::kServed));
+  EXPECT_EQ(outcome.batch, 1U);
+}
+
+TEST_F(ComputeRoundTest, TheUnwantedEndWithoutAForward) {
+  CompletionTask a(10);
+  a.cancelled = true;
+  const ComputeOutcome outcome = Run({&a}, 100);
+  EXPECT_THAT(outcome.turns, ElementsAre(Turn::kEnded));
+  EXPECT_EQ(outcome.batch, 0U);
+  EXPECT_EQ(a.rounds, 0);
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,492 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Noised centroids are paid for first, say nothing but where groups lie, and are taken back whole.
+
+#include "node/sharing/dp_centroids.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+#include "inference/adapter/bank.h"
+#include "node/serving/pattern_payload.h"
+#include "node/serving/store_pattern_index.h"
+#include "node/sharing/own_patterns.h"
+#include "node/sharing/peer_patterns.h"
+#include "node/sharing/release_preview.h"
+#include "privacy/reasons.h"
+#include "tests/federation/fixture.h"
+#include "tests/node/consent_fixture.h"
+#include "tests/node/database_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr uint32_t kCentroidDimension = 64;
+constexpr uint32_t kLeast = 20;
+constexpr char kCentroidPolicy[] =
+    "version = 1\n[scope.lab]\ntiers = [\"dp\"]\npurposes = [\"training\", \"sharing\"]\n"
+    "[scope.ward]\ntiers = [\"masked\"]\npurposes = [\"training\", \"sharing\"]\n";
+
+struct CentroidTestTerms {
+  bool enabled = true;
+  double epsilon = 8;
+  double example_epsilon = 20;
+  std::string scope = "lab";
+};
+
+// Alice's lessons lie along one direction of 64, Bob's along another.
+class DpCentroidsTest : public DatabaseTest {
+ protected:
+  void SetUp() override {
+    clock_.StepWall(test::kWallStart + 1000 - clock_.WallMillis());
+    DatabaseTest::SetUp();
+    store_ = std::make_unique<UserConsentStore>(*database_);
+    book_ = ConsentBook::Open(*store_, key_).value();
+    Say("alice", consent_purposes::kAll);
+    Say("bob", consent_purposes::kAll);
+    Teach("alice", 0, 100);
+    patterns_ = PatternStore::Open(*database_, {.dimension = kCentroidDimension}).value();
+    sources_ = std::make_unique<ReleaseSourceStore>(*database_);
+    frame_.id.fill(0x22);  // as that of test::ConfigFor
+    frame_.target = test::kTarget;
+    frame_.rank = 2;
+    Open({});
+    Start({});
+  }
+  void Say(const std::string& user, uint8_t purposes) {
+    SayUnderDp(*book_, user, purposes, clock_.WallMillis());
+  }
+  void Teach(const std::string& user, size_t axis, size_t count) {
+    std::vector<float> embedding(kCentroidDimension);
+    embedding[axis] = 1;
+    lessons_.embeddings.insert(lessons_.embeddings.end(), count, embedding);
+    lessons_.contributors.push_back(book_->ContributorOf({.user_id = user}));
+  }
+  // As a node that starts.
+  void Open(const CentroidTestTerms& terms) {
+    centroids_.reset();
+    ledger_.reset();
+    DpCentroidsOptions options{.enabled = terms.enabled,
+                               .policy = SitePolicy::Parse(kCentroidPolicy).value(),
+                               .scope = terms.scope,
+                               .epsilon = terms.epsilon,
+                               .examples = kLeast,
+                               .interval = kEvery,
+                               .dimension = kCentroidDimension,
+                               .space = Sha256("a model"),
+                               .self = key_.id(),
+                               .lessons =
+                                   [this](int64_t) {
+                                     ++asked_;
+                                     return absl::StatusOr<CentroidLessons>(lessons_);
+                                   },
+                               .random = test::EntropyOf(1),
+                               .clock = &clock_};
+    options.budget =
+        PrivacyBudget::Within(PrivacyUnit::kExample, terms.example_epsilon, options.delta).value();
+    const PrivacyBudget nodes =
+        PrivacyBudget::Within(PrivacyUnit::kNode, 100, options.delta).value();
+    ledger_ = PrivacyLedgerStore::Open(*database_, {.budgets = {options.budget, nodes},
+                                                    .key = &key_,
+                                                    .counter_file = (folder_ / "counter").string()})
+                  .value();
+    options.ledger = ledger_.get();
+    centroids_ = DpCentroids::Create(options);
+  }
+  // The part that offers, with the items that it stored before.
+  void Start(std::vector<Item> stored) {
+    GossipConfig config = test::ConfigFor(key_, 1);
+    config.boot_counter = ++boot_;
+    config.update_rules = {.rank_of_target = {{test::kTarget, 2}}, .banks = 4};
+    config.pattern_rules = {.dimension = kCentroidDimension, .cores = config.update_rules};
+    core_ = GossipCore::Create(config, key_, test::EntropyOf(boot_), boot_, Now()).value();
+    SetTier(tier_);
+    own_ = std::make_unique<OwnPatterns>(
+        *patterns_,
+        UpdateLayout{.frame = &frame_, .model_hash = test::ConfigFor(key_, 1).model_hash},
+        key_.id(), book_.get(), 1, sources_.get());
+    removed_ = own_->RemoveTakenBack(&stored, tier_, Now());
+    core_->Restore(std::move(stored), Now());
+    ASSERT_TRUE(own_->RefreshAll(*core_, Now()).ok());
+  }
+  // Who stores what this node offers.
+  void StartPeer() {
+    peer_ = std::make_unique<PeerPatterns>(*patterns_, frame_, test::SeedOf(9),
+                                           PatternGate{.quality = 0.25F, .examples = 10});
+  }
+  void SetTier(ConsentTier tier) {
+    tier_ = tier;
+    ASSERT_TRUE(
+        core_->SetConsent(ConsentRecord::Sign(tier, clock_.WallMillis(), key_), Now()).ok());
+  }
+  Actions Offer() { return own_->OfferCentroids(*centroids_, *core_, Now()).value(); }
+  void Wait(Duration time) { clock_.Advance(time); }
+  Instant Now() const { return Instant::Of(clock_); }
+  std::vector<Item> PatternItems() const {
+    std::vector<Item> items;
+    for (const Item& item : core_->Items()) {
+      if (item.kind == ItemKind::kPattern) {
+        items.push_back(item);
+      }
+    }
+    return items;
+  }
+  std::vector<SharedPattern> Offered() const {
+    std::vector<SharedPattern> patterns;
+    for (const Item& item : PatternItems()) {
+      patterns.push_back(DecodeSharedPattern(AsBytes(*item.payload)).value());
+    }
+    return patterns;
+  }
+  LedgerTotals Spent() const { return ledger_->totals(PrivacyUnit::kExample); }
+
+  static constexpr Duration kEvery = std::chrono::hours(24);
+  const NodeKey key_ = NodeKey::FromSeed(test::SeedOf(1));
+  ConsentTier tier_ = ConsentTier::kDp;
+  CentroidLessons lessons_;
+  int asked_ = 0;
+  uint64_t boot_ = 0;
+  Frame frame_;
+  std::unique_ptr<UserConsentStore> store_;
+  std::unique_ptr<ConsentBook> book_;
+  std::unique_ptr<PatternStore> patterns_;
+  std::unique_ptr<ReleaseSourceStore> sources_;
+  std::unique_ptr<PrivacyLedgerStore> ledger_;
+  std::unique_ptr<DpCentroids> centroids_;
+  std::unique_ptr<GossipCore> core_;
+  std::unique_ptr<OwnPatterns> own_;
+  std::unique_ptr<PeerPatterns> peer_;
+  std::vector<Item> removed_;
+};
+
+TEST_F(DpCentroidsTest, AReleaseIsChargedOnceAndNotedAsSent) {
+  Offer();
+  ASSERT_EQ(Offered().size(), 1u);
+  EXPECT_GT(Offered()[0].centroid[0], 0.9);
+  EXPECT_EQ(Spent().reservations, 1u);
+  EXPECT_EQ(Spent().unreleased, 0u);
+  EXPECT_EQ(ledger_->totals(PrivacyUnit::kNode).reservations, 0u);
+  const DpCentroidsView view = centroids_->View();
+  EXPECT_NEAR(view.spent_epsilon, view.epsilon, 1e-6);
+  EXPECT_LE(view.epsilon, 8);
+  EXPECT_GT(view.epsilon, 7);
+  EXPECT_GE(view.snr, 1);
+  EXPECT_EQ(view.releases, 1u);
+  EXPECT_TRUE(view.refusal.ok());
+  EXPECT_EQ(view.payload_bytes, PatternItems()[0].payload->size());
+}
+
+// Every field that leaves is a constant, the release's moment, a cell's name, or noised.
+TEST_F(DpCentroidsTest, NothingButTheDirectionDependsOnTheLessons) {
+  Offer();
+  ASSERT_EQ(Offered().size(), 1u);
+  SharedPattern one = Offered()[0];
+  EXPECT_TRUE(one.cores.empty());
+  EXPECT_EQ(one.examples, kLeast) << "how many there were is not noised";
+  EXPECT_EQ(one.created_ms, clock_.WallMillis());
+  EXPECT_TRUE(IsNoised(one));
+  const SharedPattern other =
+      NoisedPatternOf({.cell = 3, .direction = one.centroid}, key_.id(), kLeast, one.created_ms);
+  EXPECT_NE(other.id, one.id);
+  one.id = other.id;
+  EXPECT_EQ(one, other);
+}
+
+TEST_F(DpCentroidsTest, NoRawEmbeddingLeavesTheNode) {
+  lessons_ = {};
+  Random random(4);
+  std::vector<float> middle(kCentroidDimension);
+  middle[5] = 1;
+  for (int i = 0; i < 100; ++i) {
+    std::vector<float> lesson = middle;
+    std::ranges::for_each(
+        lesson, [&random](float& v) { v += 0.05F * static_cast<float>(random.Normal()); });
+    lessons_.embeddings.push_back(lesson);
+  }
+  lessons_.contributors = {book_->ContributorOf({.user_id = "alice"})};
+  const Actions actions = Offer();
+  ASSERT_THAT(Offered(), Not(IsEmpty()));
+  for (const Item& item : core_->Items()) {
+    for (const std::vector<float>& lesson : lessons_.embeddings) {
+      for (size_t i = 0; i + 1 < lesson.size(); ++i) {  // not even two of its values
+        const std::string_view pair(reinterpret_cast<const char*>(&lesson[i]), 2 * sizeof(float));
+        EXPECT_EQ(item.payload->find(pair), std::string::npos);
+      }
+    }
+  }
+}
+
+TEST_F(DpCentroidsTest, IsOffUntilTheOperatorAsksForIt) {
+  Open({.enabled = false});
+  Offer();
+  EXPECT_THAT(Offered(), IsEmpty());
+  EXPECT_FALSE(centroids_->Check().ok());
+  EXPECT_EQ(asked_, 0) << "nobody looked at the lessons";
+  EXPECT_FALSE(DpCentroidsOptions().enabled);
+}
+
+TEST_F(DpCentroidsTest, UnderOtherTiersNothingIsCharged) {
+  for (const ConsentTier tier : {ConsentTier::kPrivate, ConsentTier::kMasked}) {
+    SetTier(tier);
+    Offer();
+    EXPECT_THAT(Offered(), IsEmpty());
+  }
+  EXPECT_EQ(Spent().reservations, 0u);
+}
+
+TEST_F(DpCentroidsTest, MoreNoiseThanSignalIsRefusedWithTheFigureAndCostsNothing) {
+  Open({.epsilon = 1});
+  Offer();
+  EXPECT_THAT(Offered(), IsEmpty());
+  const absl::Status refused = centroids_->View().refusal;
+  EXPECT_EQ(ReasonOf(refused), reasons::kSignalTooWeak);
+  EXPECT_THAT(MessageOf(refused), HasSubstr("predicted signal of a centroid of 20 examples is 0."));
+  EXPECT_THAT(MessageOf(refused), HasSubstr("privacy.centroid_examples"));
+  EXPECT_THAT(MessageOf(refused), HasSubstr("privacy.centroid_epsilon"));
+  EXPECT_EQ(asked_, 0) << "nobody looked at the lessons";
+  EXPECT_EQ(Spent().reservations, 0u);
+}
+
+TEST_F(DpCentroidsTest, FewerLessonsThanOneCentroidNeedsWaitWithoutACharge) {
+  lessons_.embeddings.resize(kLeast - 1);
+  Offer();
+  EXPECT_EQ(ReasonOf(centroids_->View().refusal), reasons::kSignalTooWeak);
+  EXPECT_EQ(Spent().reservations, 0u);
+  Teach("alice", 0, 100);
+  Offer();
+  EXPECT_EQ(Spent().reservations, 0u) << "not tried again at once";
+  Wait(std::chrono::hours(1));
+  Offer();
+  EXPECT_EQ(Offered().size(), 1u);
+}
+
+TEST_F(DpCentroidsTest, ThePolicyAndTheBudgetDecide) {
+  Open({.scope = "garden"});
+  EXPECT_EQ(ReasonOf(centroids_->Check()), reasons::kScopeUnknown);
+  Open({.scope = "ward"});
+  EXPECT_EQ(ReasonOf(centroids_->Check()), reasons::kPolicyRefuses);
+  Open({.example_epsilon = 0});
+  EXPECT_EQ(ReasonOf(centroids_->Check()), reasons::kPrivacyBudgetSpent);
+  EXPECT_EQ(Spent().reservations, 0u);
+}
+
+// A lesson is in the updates of its node, too.
+TEST_F(DpCentroidsTest, WhatNoisedUpdatesCostCountsForEachLesson) {
+  Open({.example_epsilon = 9});
+  ASSERT_TRUE(centroids_->Check().ok());
+  const LedgerCharge update{.unit = PrivacyUnit::kNode,
+                            .mechanism = PrivacyMechanism::kDiscreteGaussian,
+                            .sigma = 2,
+                            .epsilon = 3,
+                            .delta = 1e-6,
+                            .rho_q32 = uint64_t{1} << 31};
+  ASSERT_TRUE(ledger_->Reserve(update).ok());
+  EXPECT_EQ(ReasonOf(centroids_->Check()), reasons::kPrivacyBudgetSpent);
+}
+
+TEST_F(DpCentroidsTest, ARestartNeitherChargesNorReleasesAgain) {
+  Offer();
+  ASSERT_EQ(Offered().size(), 1u);
+  const std::vector<SharedPattern> before = Offered();
+  const LedgerTotals spent = Spent();
+  for (int i = 0; i < 3; ++i) {
+    Open({});
+    Start(PatternItems());
+    EXPECT_THAT(removed_, IsEmpty());
+    Offer();
+    Wait(std::chrono::hours(2));
+    Offer();
+    EXPECT_EQ(Offered(), before);
+    EXPECT_EQ(Spent().reservations, 1u);
+    EXPECT_EQ(Spent().rho_q32, spent.rho_q32);
+  }
+}
+
+TEST_F(DpCentroidsTest, EachFurtherReleaseWaitsTwiceAsLongAndReplacesTheOneBefore) {
+  Offer();
+  const SharedPattern first = Offered().at(0);
+  Wait(kEvery - std::chrono::seconds(1));
+  Offer();
+  EXPECT_EQ(Spent().reservations, 1u);
+  Wait(std::chrono::seconds(1));
+  lessons_ = {};  // alice's are gone
+  Teach("bob", 7, 200);
+  Offer();
+  EXPECT_EQ(Spent().reservations, 2u);
+  for (const SharedPattern& pattern : Offered()) {
+    EXPECT_GT(pattern.centroid[7], 0.9);
+    EXPECT_GT(pattern.created_ms, first.created_ms);
+  }
+  ASSERT_THAT(Offered(), Not(IsEmpty()));
+  Open({});
+  Wait(kEvery);
+  Offer();
+  EXPECT_EQ(Spent().reservations, 2u);
+  Wait(kEvery);
+  Offer();
+  EXPECT_EQ(Spent().reservations, 3u);
+}
+
+TEST_F(DpCentroidsTest, WhoWithdrawsTakesTheWholeReleaseBack) {
+  Teach("bob", 7, 200);
+  Offer();
+  ASSERT_GE(Offered().size(), 2u);
+  Say("bob", 0);
+  const Actions actions = own_->RefreshAll(*core_, Now()).value();
+  EXPECT_THAT(Offered(), IsEmpty()) << "which of them was bob's is nobody's business";
+  EXPECT_TRUE(std::ranges::any_of(
+      actions, [](const Action& action) { return std::holds_alternative<ItemWithdrawn>(action); }));
+  EXPECT_EQ(Spent().reservations, 1u) << "nothing is given back";
+}
+
+TEST_F(DpCentroidsTest, AWithdrawalHoldsOverARestart) {
+  Offer();
+  const std::vector<Item> stored = PatternItems();
+  Say("alice", 0);
+  Start(stored);
+  EXPECT_EQ(removed_.size(), 1u);
+  EXPECT_THAT(Offered(), IsEmpty());
+}
+
+TEST_F(DpCentroidsTest, WithoutConsentAtTheReleaseNothingIsPaid) {
+  Say("alice", 0);  // after her lessons were gathered
+  Offer();
+  EXPECT_EQ(ReasonOf(centroids_->View().refusal), reasons::kConsentMissing);
+  EXPECT_EQ(Spent().reservations, 0u);
+}
+
+TEST_F(DpCentroidsTest, AnotherTierTakesCentroidsBack) {
+  Offer();
+  ASSERT_THAT(Offered(), Not(IsEmpty()));
+  SetTier(ConsentTier::kPrivate);
+  EXPECT_THAT(Offered(), IsEmpty());
+}
+
+// The same tier once more is no reason.
+TEST_F(DpCentroidsTest, ARenewedConsentKeepsThem) {
+  Offer();
+  SetTier(ConsentTier::kDp);
+  ASSERT_TRUE(own_->RefreshAll(*core_, Now()).ok());
+  EXPECT_EQ(Offered().size(), 1u);
+}
+
+TEST_F(DpCentroidsTest, StoredPatternsStillDoNotLeave) {
+  std::vector<float> embedding(kCentroidDimension);
+  embedding[9] = 1;
+  const PatternPayload payload{.core = std::vector<float>(4, 0.5F),
+                               .frame_id = frame_.id,
+                               .contributors = lessons_.contributors};
+  ASSERT_TRUE(patterns_
+                  ->Put({.id = PatternId{1},
+                         .embedding = embedding,
+                         .bank = static_cast<uint32_t>(BankOf(1)),
+                         .examples = 500,
+                         .origin = key_.id(),
+                         .created_ms = 1,
+                         .updated_ms = 2,
+                         .payload = EncodePatternPayload(payload)})
+                  .ok());
+  ASSERT_TRUE(own_->FollowChanges(*core_, Now()).ok());
+  Offer();
+  ASSERT_EQ(Offered().size(), 1u);
+  EXPECT_NE(Offered()[0].id, PatternId{1});
+}
+
+// A peer keeps them as noised, and they take no place from patterns that bring an adapter.
+TEST_F(DpCentroidsTest, APeerMarksThemAndServesAsBefore) {
+  Offer();
+  const SharedPattern noised = Offered().at(0);
+  StartPeer();
+  ASSERT_TRUE(peer_->Store(noised, key_.id()).ok());
+  const Pattern stored = patterns_->Get(noised.id).value();
+  EXPECT_EQ(stored.tier, SharingTier::kDp);
+  EXPECT_TRUE(stored.adapter_name.empty());
+  EXPECT_EQ(stored.embedding, noised.centroid);
+
+  std::vector<float> query(kCentroidDimension);
+  query[0] = 1;
+  const auto hits = patterns_->Search(query, {.k = 1}).value();
+  ASSERT_EQ(hits.size(), 1u);
+  EXPECT_EQ(hits[0].pattern.id, noised.id);
+  std::vector<float> farther = query;
+  farther[1] = 2;
+  ASSERT_TRUE(patterns_
+                  ->Put({.id = PatternId{2},
+                         .embedding = farther,
+                         .bank = static_cast<uint32_t>(BankOf(1)),
+                         .origin = test::SeedOf(9),
+                         .created_ms = 1,
+                         .updated_ms = 2,
+                         .adapter_name = "other",
+                         .adapter_version = 1})
+                  .ok());
+  const auto served = StorePatternIndex(*patterns_).Search(query, BankOf(1), 1).value();
+  ASSERT_EQ(served.size(), 1u);
+  EXPECT_EQ(served[0].adapter, "other");
+}
+
+// A peer took the next release's centroid for one that had been removed, once the former had ended.
+TEST_F(DpCentroidsTest, APeerHasThemForSevenDaysAndThoseOfTheNextReleaseAfterThat) {
+  StartPeer();
+  Offer();
+  const SharedPattern first = Offered().at(0);
+  ASSERT_TRUE(peer_->Store(first, key_.id()).ok());
+  Wait(std::chrono::milliseconds(limits::kItemLifeMillis - 1));
+  EXPECT_TRUE(patterns_->Get(first.id).ok());
+  Wait(std::chrono::milliseconds(1));
+  EXPECT_FALSE(patterns_->Get(first.id).ok());
+  core_->OnTick(Now());
+  EXPECT_THAT(Offered(), IsEmpty());
+  patterns_->Maintain(std::chrono::seconds(1));
+  ASSERT_TRUE(patterns_->WasDeleted(first.id).value());
+  Offer();
+  ASSERT_THAT(Offered(), Not(IsEmpty()));
+  const SharedPattern second = Offered().at(0);
+  ASSERT_TRUE(peer_->Store(second, key_.id()).ok());
+  EXPECT_TRUE(patterns_->Get(second.id).ok());
+}
+
+// A preview says what would leave, or why nothing would, and pays for nothing.
+TEST_F(DpCentroidsTest, APreviewSaysWhatWouldLeaveAndChargesNothing) {
+  const auto update = DpRelease::Create({.layout = {.frame = &frame_}, .clock = &clock_});
+  const auto preview = [&](ConsentTier tier) {
+    return PreviewNext({.tier = tier,
+                        .own = own_.get(),
+                        .release = update.get(),
+                        .centroids = centroids_.get(),
+                        .now = Now()})
+        .value()
+        .centroids;
+  };
+  EXPECT_FALSE(preview(ConsentTier::kPrivate).has_value());
+  EXPECT_FALSE(preview(ConsentTier::kPublic).has_value());
+  const auto next = preview(ConsentTier::kDp);
+  ASSERT_TRUE(next.has_value());
+  EXPECT_TRUE(next->refusal.ok()) << next->refusal;
+  EXPECT_EQ(next->lessons, 100u);
+  EXPECT_EQ(next->contributors, 1u);
+  lessons_.embeddings.resize(kLeast - 1);
+  EXPECT_EQ(ReasonOf(preview(ConsentTier::kDp)->refusal), reasons::kSignalTooWeak);
+  Open({.enabled = false});
+  EXPECT_THAT(MessageOf(preview(ConsentTier::kDp)->refusal), HasSubstr("privacy.centroids is off"));
+  EXPECT_EQ(Spent().reservations, 0u);
+  EXPECT_THAT(Offered(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace ruvd

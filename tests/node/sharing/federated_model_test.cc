@@ -1,0 +1,314 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the updates of a cluster make of a node's global adapter, bank by bank, with a real model.
+
+#include "node/sharing/federated_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "federation/daf/update_payload.h"
+#include "node/limits.h"
+#include "tests/node/federated_model_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using testing::ElementsAre;
+
+// The half of t that was learned is kept, the other half says the opposite and is rolled back.
+TEST_F(FederatedModelTest, ABankThatHarmsLessonsIsRolledBackWhileAnotherIsKept) {
+  AddJudges(8);
+  options_.gate.max_general_loss = 1;  // the lessons decide
+  AddFive({Times(Learned()[0], -1), Learned()[1]});
+  const FederatedOutcome outcome = Run();
+  EXPECT_EQ(outcome.judges, 8u);
+  ASSERT_THAT(Verdicts(outcome), ElementsAre(BankVerdict::kRolledBack, BankVerdict::kCommitted));
+  EXPECT_TRUE(ShowsHarm(outcome.banks[0].score, options_.gate));
+  EXPECT_TRUE(ShowsGain(outcome.banks[1].score, options_.gate))
+      << outcome.banks[1].score.gain << " error " << outcome.banks[1].score.standard_error;
+  EXPECT_EQ(outcome.banks[1].contributors, 5u);
+  ASSERT_TRUE(outcome.changed);
+  ASSERT_NE(outcome.adapter, nullptr);
+  EXPECT_EQ(outcome.adapter->version, 1u);
+  const std::vector<float> low = ServedAt(*outcome.adapter, 0.2F);
+  EXPECT_TRUE(std::ranges::all_of(low, [](float value) { return value == 0; }));
+  const std::vector<float> high = ServedAt(*outcome.adapter, 0.8F);
+  EXPECT_TRUE(std::ranges::any_of(high, [](float value) { return value != 0; }));
+}
+
+// A node that was taught nothing takes what spares general text, bank by bank.
+TEST_F(FederatedModelTest, WithoutLessonsGeneralTextDecidesOfEveryBank) {
+  AddFive({Small(1e-4F), std::vector<float>(kModelValues, 2.5F)});
+  const FederatedOutcome outcome = Run();
+  EXPECT_EQ(outcome.judges, 0u);
+  ASSERT_THAT(Verdicts(outcome), ElementsAre(BankVerdict::kCommitted, BankVerdict::kRolledBack));
+  EXPECT_LE(outcome.banks[0].score.general_loss, 0.005);
+  EXPECT_GT(outcome.banks[1].score.general_loss, 0.005);
+  EXPECT_EQ(outcome.peers.at(0).banks.at(0).alone.documents, 0u)
+      << "there was nothing to measure on";
+}
+
+// Where a gain is asked for, what is not measured is not taken.
+TEST_F(FederatedModelTest, ANodeThatAsksForGainsTakesThoseOnly) {
+  options_.gate = {.max_general_loss = 1, .commits_harmless = false};
+  AddFive({Small(1e-4F), Learned()[1]});
+  EXPECT_FALSE(Run().changed);
+  AddJudges(8);
+  EXPECT_THAT(Verdicts(Run()), ElementsAre(BankVerdict::kRolledBack, BankVerdict::kCommitted));
+}
+
+TEST_F(FederatedModelTest, ARestartKeepsWhatIsServed) {
+  AddFive({Small(1e-3F), Small(-1e-3F)});
+  const FederatedOutcome first = Run();
+  ASSERT_TRUE(first.changed);
+  EXPECT_FALSE(first.unfinished);
+  Open();
+  ASSERT_NE(federated_->adapter(), nullptr);
+  EXPECT_EQ(federated_->adapter()->version, 1u);
+  EXPECT_EQ(ServedAt(*federated_->adapter(), 0.2F), ServedAt(*first.adapter, 0.2F));
+  EXPECT_EQ(ServedAt(*federated_->adapter(), 0.8F), ServedAt(*first.adapter, 0.8F));
+  const FederatedOutcome second = Run();
+  EXPECT_FALSE(second.changed) << "the same updates say the same";
+  EXPECT_THAT(Verdicts(second), ElementsAre(BankVerdict::kUnchanged, BankVerdict::kUnchanged));
+  EXPECT_EQ(second.round, 2u);
+}
+
+// Of two updates one is withdrawn: what is served becomes what the other says.
+TEST_F(FederatedModelTest, WhatIsTakenBackHasNoSayAnyMore) {
+  Add(1, {Small(1e-3F), Small(1e-3F)});
+  Add(2, {Small(3e-3F), Small(3e-3F)});
+  const std::vector<float> both = ServedAt(*Run().adapter, 0.2F);
+  items_.pop_back();
+  const FederatedOutcome rest = Run();
+  EXPECT_TRUE(rest.changed);
+  const std::vector<float> one = ServedAt(*rest.adapter, 0.2F);
+  for (size_t i = 0; i < one.size(); ++i) {
+    EXPECT_NEAR(2 * one[i], both[i], 1e-6F);
+  }
+}
+
+// Any update that was taken back made all nodes begin anew, also one that never had a say.
+TEST_F(FederatedModelTest, ItKnowsAlsoAfterARestartWhoseUpdatesItWasMadeOf) {
+  Add(1, {Small(1e-3F), Small(1e-3F)});
+  AddPayload(2, "no update");
+  Run();
+  EXPECT_TRUE(federated_->MayHold(IdOf(1)));
+  EXPECT_FALSE(federated_->MayHold(IdOf(2)));
+  EXPECT_FALSE(federated_->MayHold(IdOf(3)));
+  Open();
+  EXPECT_THAT(federated_->Contributors(), ElementsAre(IdOf(1)));
+  items_.clear();
+  Add(3, {Small(2e-3F), Small(2e-3F)});
+  Run();
+  EXPECT_THAT(federated_->Contributors(), ElementsAre(IdOf(1), IdOf(3)))
+      << "what it has moved on from may still be in it";
+  ASSERT_TRUE(federated_->Forget().ok());
+  EXPECT_THAT(federated_->Contributors(), ElementsAre());
+  Open();
+  EXPECT_THAT(federated_->Contributors(), ElementsAre());
+}
+
+// A sum had the name of its set alone, so that nobody knew who is in what newer sums have replaced.
+TEST_F(FederatedModelTest, AMaskedSumIsRememberedByItsMembersAlsoAfterARestart) {
+  Add(9, {Small(1e-3F), Small(1e-3F)});
+  ASSERT_TRUE(Run({SumOf({1, 2, 3, 4})}).changed);
+  EXPECT_THAT(federated_->Contributors(), ElementsAre(IdOf(1), IdOf(2), IdOf(3), IdOf(4), IdOf(9)));
+  Open();
+  EXPECT_TRUE(federated_->MayHold(IdOf(3)));
+  EXPECT_FALSE(federated_->MayHold(IdOf(5)));
+}
+
+// A round that ran while an update of it was taken back saved what it had made with it.
+TEST_F(FederatedModelTest, WhatIsNotTrustedIsNotThereAfterARestart) {
+  AddFive({Small(1e-3F), Small(-1e-3F)});
+  ASSERT_TRUE(Run().changed);
+  federated_->Distrust();
+  AddFive({Small(5e-4F), Small(-5e-4F)});
+  EXPECT_TRUE(Run().changed);
+  Open();
+  EXPECT_EQ(federated_->adapter(), nullptr);
+  // From Forget on it is saved again.
+  ASSERT_TRUE(federated_->Forget().ok());
+  ASSERT_TRUE(Run().changed);
+  Open();
+  EXPECT_NE(federated_->adapter(), nullptr);
+}
+
+// Verdicts on peers fade with the rounds: a count that began anew made them last.
+TEST_F(FederatedModelTest, ForgettingKeepsTheCountOfRounds) {
+  AddFive({Small(1e-3F), Small(-1e-3F)});
+  EXPECT_EQ(Run().round, 1u);
+  ASSERT_TRUE(federated_->Forget().ok());
+  EXPECT_EQ(federated_->adapter(), nullptr);
+  EXPECT_EQ(Run().round, 2u);
+}
+
+TEST_F(FederatedModelTest, ASavedAdapterThatIsDamagedOrOfAnotherStoreIsBegunAnew) {
+  AddFive({Small(1e-3F), Small(-1e-3F)});
+  ASSERT_TRUE(Run().changed);
+  options_.key = SealKey::Generate();
+  Open();
+  EXPECT_EQ(federated_->adapter(), nullptr);
+  options_.key = key_;
+  std::ofstream(options_.path, std::ios::app) << "x";
+  Open();
+  EXPECT_EQ(federated_->adapter(), nullptr);
+  EXPECT_TRUE(Run().changed);
+  Open();
+  EXPECT_NE(federated_->adapter(), nullptr);
+}
+
+// The operator gave the node more banks: what was served goes on at every t.
+TEST_F(FederatedModelTest, OtherBanksAfterARestartServeTheSame) {
+  options_.layout.boundaries = {};
+  AddFive({Small(1e-3F)});
+  const FederatedOutcome one = Run();
+  ASSERT_TRUE(one.changed);
+  options_.layout.boundaries = {0.3F, 0.6F};
+  Open();
+  ASSERT_NE(federated_->adapter(), nullptr);
+  for (const float t : {0.1F, 0.4F, 0.9F}) {
+    EXPECT_EQ(ServedAt(*federated_->adapter(), t), ServedAt(*one.adapter, t)) << t;
+  }
+}
+
+// A node of version 1, one of one bank and three of two.
+TEST_F(FederatedModelTest, UpdatesOfOldNodesAndOfOtherBanksHaveTheirSay) {
+  const std::vector<float> small = Small(1e-3F);
+  AddPayload(1, EncodeAdapterDelta({.cores = {{.target = frame_.target,
+                                               .bank = kVersion1Bank,
+                                               .rank = kModelRank,
+                                               .values = small}}}));
+  Add(2, {small});
+  for (const uint8_t node : {uint8_t{3}, uint8_t{4}, uint8_t{5}}) {
+    Add(node, {small, small});
+  }
+  const FederatedOutcome outcome = Run();
+  ASSERT_EQ(outcome.peers.size(), 5u);
+  for (const PeerRecord& peer : outcome.peers) {
+    EXPECT_TRUE(peer.refused.ok()) << peer.refused;
+    EXPECT_GT(peer.banks.at(0).cosine, 0.999);
+  }
+  EXPECT_THAT(Verdicts(outcome), ElementsAre(BankVerdict::kCommitted, BankVerdict::kCommitted));
+}
+
+// Each update alone, beside none: who harms is known for it, and weighs nothing where quality does.
+TEST_F(FederatedModelTest, EveryUpdateIsMeasuredAloneAndWhoHarmsIsRemembered) {
+  AddJudges(8);
+  options_.strategy.strategy = Strategy::kQualityWeighted;
+  Add(1, Learned());
+  Add(2, {Times(Learned()[0], -1), Times(Learned()[1], -1)});
+  const FederatedOutcome outcome = Run();
+  ASSERT_EQ(outcome.peers.size(), 2u);
+  EXPECT_EQ(outcome.peers[0].banks[1].alone.documents, 8u);
+  EXPECT_GT(outcome.peers[0].banks[1].alone.gain, 0);
+  EXPECT_LT(outcome.peers[1].banks[1].alone.gain, 0);
+  EXPECT_EQ(outcome.peers[1].banks[1].weight, 0);
+  EXPECT_EQ(outcome.peers[0].reputation, 0.5);
+  const FederatedOutcome again = Run();
+  EXPECT_GT(again.peers[0].reputation, 0.5);
+  EXPECT_LT(again.peers[1].reputation, 0.5);
+}
+
+// So many updates at once are measured over several rounds; what was measured is remembered.
+// A restart forgave whoever had harmed.
+TEST_F(FederatedModelTest, ARestartKeepsReputationsAlsoWhereTheAdapterBeginsAnew) {
+  AddJudges(8);
+  options_.strategy.strategy = Strategy::kQualityWeighted;
+  Add(1, Learned());
+  Add(2, {Times(Learned()[0], -1), Times(Learned()[1], -1)});
+  Run();
+  Open();
+  FederatedOutcome outcome = Run();
+  EXPECT_GT(outcome.peers[0].reputation, 0.5);
+  EXPECT_LT(outcome.peers[1].reputation, 0.5);
+  EXPECT_EQ(outcome.peers[1].banks[1].weight, 0);
+  federated_->Distrust();
+  Open();
+  ASSERT_EQ(federated_->adapter(), nullptr);
+  outcome = Run();
+  EXPECT_LT(outcome.peers[1].reputation, 0.5);
+  // Those of another store are none of this node's.
+  options_.reputations = ReputationFile((folder_ / "reputations").string(), SealKey::Generate());
+  Open();
+  EXPECT_EQ(Run().peers[1].reputation, 0.5);
+}
+
+TEST_F(FederatedModelTest, MoreUpdatesThanARoundMeasuresAreMeasuredInLaterOnes) {
+  AddJudges(5);
+  const size_t nodes = limits::kMaxMeasuredUpdates + 3;
+  for (size_t node = 1; node <= nodes; ++node) {
+    Add(static_cast<uint8_t>(node), {Small(1e-4F * static_cast<float>(node)), Small(1e-4F)});
+  }
+  const auto measured = [](const FederatedOutcome& outcome) {
+    return std::ranges::count_if(
+        outcome.peers, [](const PeerRecord& peer) { return peer.banks[0].alone.documents > 0; });
+  };
+  const FederatedOutcome first = Run();
+  EXPECT_EQ(measured(first), static_cast<ptrdiff_t>(limits::kMaxMeasuredUpdates));
+  EXPECT_TRUE(first.unfinished);
+  const FederatedOutcome second = Run();
+  EXPECT_EQ(measured(second), static_cast<ptrdiff_t>(nodes));
+  EXPECT_FALSE(second.unfinished);
+}
+
+// Half of the way at a time, over a restart, and no further than the updates say.
+TEST_F(FederatedModelTest, AnOuterStepBelowOneGetsThereInRounds) {
+  options_.outer.step = 0.5;
+  const std::vector<float> target = Small(1e-3F);
+  AddFive({target, target});
+  const FederatedOutcome first = Run();
+  EXPECT_TRUE(first.changed);
+  EXPECT_TRUE(first.unfinished);
+  Open();
+  FederatedOutcome last = Run();
+  for (int round = 0; round < 40 && last.unfinished; ++round) {
+    last = Run();
+  }
+  EXPECT_FALSE(last.unfinished);
+  options_.outer.step = 1;
+  options_.path += "-other";
+  Open();
+  const std::vector<float> whole = ServedAt(*Run().adapter, 0.2F);
+  const std::vector<float> steps = ServedAt(*last.adapter, 0.2F);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_NEAR(steps[i], whole[i], 1e-6F);
+  }
+}
+
+TEST_F(FederatedModelTest, ACancelledRoundChangesNothing) {
+  AddJudges(5);
+  AddFive(Learned());
+  Open();
+  cancelled_ = true;
+  EXPECT_TRUE(absl::IsCancelled(federated_->RunRound(Services(), items_).status()));
+  EXPECT_EQ(federated_->adapter(), nullptr);
+  EXPECT_FALSE(fs::exists(options_.path));
+  cancelled_ = false;
+  EXPECT_EQ(Run().round, 1u);
+}
+
+TEST_F(FederatedModelTest, ASavedAdapterOfAnyOtherBytesIsRefused) {
+  SavedGlobalAdapter saved{.boundaries = {0.5F}, .served = 3, .contributors = {IdOf(1), IdOf(2)}};
+  saved.state = GlobalAdapter::Create(2, 4, {.kind = OuterOptions::Kind::kAdam}).value().State();
+  saved.state.values[1][2] = 0.5F;
+  const std::string bytes = EncodeGlobalAdapter(saved);
+  const auto read = DecodeGlobalAdapter(AsBytes(bytes));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, saved);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(DecodeGlobalAdapter(AsBytes(bytes.substr(0, length))).ok()) << length;
+  }
+  EXPECT_FALSE(DecodeGlobalAdapter(AsBytes(bytes + "x")).ok());
+}
+
+}  // namespace
+}  // namespace ruvd

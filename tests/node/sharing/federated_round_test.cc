@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a node combines the newest updates of its cluster, and what it says of each.
+
+#include "node/sharing/federated_round.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/daf/distances.h"
+#include "federation/daf/update_payload.h"
+#include "federation/limits.h"
+#include "federation/reasons.h"
+#include "inference/adapter/bank.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint32_t kRoundRank = 2;
+
+class FederatedRoundTest : public ::testing::Test {
+ protected:
+  FederatedRoundTest() {
+    frame_.id.fill(7);
+    frame_.target = "blk.0.attn_output.weight";
+    frame_.rank = kRoundRank;
+    options_.layout = {.frame = &frame_};
+    options_.self = IdOf(0);
+  }
+  static NodeId IdOf(uint8_t number) {
+    NodeId id{};
+    id[0] = number;
+    return id;
+  }
+  // Four values that are `value`, a little apart for each node.
+  static std::vector<float> ValuesOf(uint8_t node, float value) {
+    return {value, value, value, value + 0.01F * node};
+  }
+  // An update of version 1.
+  void Add(uint8_t node, float value, uint32_t bank = kVersion1Bank) {
+    AddPayload(node, EncodeAdapterDelta({.cores = {{.target = frame_.target,
+                                                    .bank = bank,
+                                                    .rank = kRoundRank,
+                                                    .values = ValuesOf(node, value)}}}));
+  }
+  // Of version 2, a bank for each value.
+  AdapterUpdate UpdateOf(uint8_t node, std::vector<float> boundaries, std::vector<float> values) {
+    BankedValues banks;
+    for (const float value : values) {
+      banks.push_back(ValuesOf(node, value));
+    }
+    return UpdateOfBanks({.frame = &frame_, .boundaries = std::move(boundaries)}, std::move(banks),
+                         3);
+  }
+  void AddBanks(uint8_t node, std::vector<float> boundaries, std::vector<float> values) {
+    AddPayload(node, EncodeAdapterUpdate(UpdateOf(node, std::move(boundaries), std::move(values))));
+  }
+  void AddPayload(uint8_t node, std::string payload) {
+    Item item{.origin = IdOf(node), .created_ms = node};
+    item.payload = std::make_shared<const std::string>(std::move(payload));
+    items_.push_back(std::move(item));
+  }
+  FederatedRound Combine() {
+    auto round = CombineNewest(items_, options_);
+    EXPECT_TRUE(round.ok()) << round.status();
+    return round.ok() ? *std::move(round) : FederatedRound();
+  }
+  static float First(const FederatedRound& round, size_t bank = 0) {
+    return round.target.at(bank).at(0);
+  }
+
+  Frame frame_;
+  FederatedRoundOptions options_;
+  std::vector<Item> items_;
+};
+
+TEST_F(FederatedRoundTest, WithoutUpdatesThereIsNothing) {
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{0});
+  EXPECT_EQ(round.target, BankedValues{std::vector<float>(4)});
+}
+
+TEST_F(FederatedRoundTest, OneLiarAmongSixMovesLittleAndIsSeen) {
+  for (uint8_t node = 0; node < 5; ++node) {
+    Add(node, 0.5F);
+  }
+  Add(5, -5);
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{6});
+  EXPECT_NEAR(First(round), 0.5F, 0.05F);
+  ASSERT_EQ(round.peers.size(), 6u);
+  EXPECT_GT(round.peers[1].banks[0].cosine, 0.99);
+  EXPECT_LT(round.peers[5].banks[0].cosine, -0.99);
+  EXPECT_GT(round.peers[5].banks[0].distance, 5);
+  EXPECT_EQ(round.peers[5].origin, IdOf(5));
+}
+
+// A liar in one bank is outvoted there, and has its say in the other.
+TEST_F(FederatedRoundTest, ALiarInOneBankIsOutvotedInThatBank) {
+  options_.layout.boundaries = {0.5F};
+  for (uint8_t node = 0; node < 5; ++node) {
+    AddBanks(node, {0.5F}, {0.5F, -0.25F});
+  }
+  AddBanks(5, {0.5F}, {0.5F, 5});
+  const FederatedRound round = Combine();
+  EXPECT_NEAR(First(round, 0), 0.5F, 0.01F);
+  EXPECT_NEAR(First(round, 1), -0.25F, 0.05F);
+  EXPECT_GT(round.peers[5].banks[0].cosine, 0.99);
+  EXPECT_LT(round.peers[5].banks[1].cosine, -0.99);
+}
+
+// An old node, one with two banks, one with four: each says what it says of every bank of this one.
+TEST_F(FederatedRoundTest, UpdatesOfOtherBanksAndOfVersion1AreAligned) {
+  options_.layout.boundaries = {0.5F};
+  Add(0, 0.1F);
+  AddBanks(1, {0.5F}, {0.1F, 0.3F});
+  AddBanks(2, {0.25F, 0.5F, 0.75F}, {0, 0.2F, 0.2F, 0.4F});
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, (std::vector<size_t>{3, 3}));
+  for (const PeerRecord& peer : round.peers) {
+    EXPECT_TRUE(peer.refused.ok()) << peer.refused;
+    EXPECT_EQ(peer.staleness, 0u);
+    for (const BankEffect& bank : peer.banks) {
+      EXPECT_EQ(bank.coverage, 1);
+    }
+  }
+  EXPECT_NEAR(First(round, 0), 0.1F, 0.02F);
+  EXPECT_GT(First(round, 1), 0.1F + 0.02F) << "two of three say 0.3";
+}
+
+TEST_F(FederatedRoundTest, BelowFiveTheOwnUpdateIsTheCentre) {
+  for (uint8_t node = 0; node < 3; ++node) {
+    Add(node, 0.5F);
+  }
+  Add(3, -5);
+  EXPECT_NEAR(First(Combine()), 0.5F, 0.2F);
+}
+
+TEST_F(FederatedRoundTest, OfTwoNobodyMovesTheResultFar) {
+  Add(0, 0);
+  Add(1, 7);
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{2});
+  EXPECT_LE(SquaredNorm(round.target[0]), 0.25 + 1e-3) << "norm 1 at most, of one in two";
+}
+
+TEST_F(FederatedRoundTest, WhatCannotTakePartIsLeftOutWithItsReason) {
+  Add(0, 0.1F);
+  Add(1, 0.1F, static_cast<uint32_t>(BankOf(0.1F)));  // a bank that is not served
+  AddPayload(2, "nonsense");
+  Add(3, 100);  // norm 200
+  AdapterUpdate other = UpdateOf(4, {}, {0.1F});
+  other.frame_id.fill(8);
+  AddPayload(4, EncodeAdapterUpdate(other));
+  AdapterUpdate later = UpdateOf(5, {}, {0.1F});
+  later.round = 3;
+  AddPayload(5, EncodeAdapterUpdate(later));
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{1});
+  ASSERT_EQ(round.peers.size(), 6u);
+  EXPECT_TRUE(round.peers[0].refused.ok());
+  for (size_t peer = 1; peer < 6; ++peer) {
+    EXPECT_EQ(ReasonOf(round.peers[peer].refused),
+              peer == 4 ? reasons::kFrameMismatch : reasons::kUpdateInvalid)
+        << peer;
+  }
+}
+
+TEST_F(FederatedRoundTest, OfTooManyTheNewestCountAndTheOwnOne) {
+  for (size_t i = 0; i < limits::kMaxContributions + 2; ++i) {
+    Add(static_cast<uint8_t>(i), 0.1F);
+    items_.back().origin[1] = static_cast<uint8_t>(i >> 8);
+    items_.back().created_ms = static_cast<int64_t>(i);
+  }
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{limits::kMaxContributions});
+  EXPECT_EQ(round.peers.front().origin, IdOf(0));
+  for (const PeerRecord& peer : round.peers) {
+    EXPECT_NE(peer.origin, IdOf(1)) << "the oldest";
+  }
+}
+
+// The mean of four, and an update of one: nobody knows the parts of the sum, but how many they are.
+TEST_F(FederatedRoundTest, AMaskedSumCountsAsItsMembersAndNobodyTwice) {
+  AddBanks(1, {}, {0.1F});
+  AddBanks(2, {}, {0.4F});  // is in the sum
+  MaskedMean mean{.name = {200}, .round = 3, .members = {IdOf(0), IdOf(2), IdOf(3), IdOf(4)}};
+  mean.update = UpdateOf(0, {}, {0.3F});
+  options_.sums = {std::make_shared<const MaskedMean>(mean)};
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{2});
+  ASSERT_EQ(round.peers.size(), 3u);
+  EXPECT_TRUE(round.peers[0].refused.ok());
+  EXPECT_EQ(ReasonOf(round.peers[1].refused), reasons::kInMaskedSum);
+  EXPECT_EQ(round.peers[2].origin, mean.name);
+  EXPECT_EQ(round.peers[2].members, 4u);
+  EXPECT_EQ(round.peers[2].banks[0].weight, 4);
+  EXPECT_NEAR(First(round), (0.1F + 4 * 0.3F) / 5, 0.01F);
+}
+
+TEST_F(FederatedRoundTest, TheOwnUpdateIsNotCountedBesideASumThatHoldsIt) {
+  AddBanks(0, {}, {-0.4F});
+  MaskedMean mean{.name = {200}, .members = {IdOf(0), IdOf(2), IdOf(3), IdOf(4)}};
+  mean.update = UpdateOf(0, {}, {0.3F});
+  options_.sums = {std::make_shared<const MaskedMean>(mean)};
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{1});
+  EXPECT_NEAR(First(round), 0.3F, 0.01F);
+}
+
+// A sum is checked as any update.
+TEST_F(FederatedRoundTest, ASumThatIsTooLongIsLeftOut) {
+  MaskedMean mean{.name = {200}, .members = {IdOf(1), IdOf(2), IdOf(3), IdOf(4)}};
+  mean.update = UpdateOf(0, {}, {0.3F});
+  mean.update.banks[0].values = {100, 100, 100, 100};
+  options_.sums = {std::make_shared<const MaskedMean>(mean)};
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{0});
+  EXPECT_EQ(ReasonOf(round.peers.at(0).refused), reasons::kUpdateInvalid);
+}
+
+// It counts nobody, so its members did not count at all.
+TEST_F(FederatedRoundTest, ASumThatIsLeftOutKeepsNoMemberOut) {
+  AddBanks(2, {}, {0.3F});
+  MaskedMean mean{.name = {200}, .members = {IdOf(1), IdOf(2), IdOf(3), IdOf(4)}};
+  mean.update = UpdateOf(0, {}, {0.3F});
+  mean.update.frame_id.fill(8);
+  options_.sums = {std::make_shared<const MaskedMean>(mean)};
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{1});
+  EXPECT_NEAR(First(round), 0.3F, 0.01F);
+}
+
+// Quality is what this node measured; where it measured nothing, weights are those of the banks.
+TEST_F(FederatedRoundTest, WeightsByQualityNeedMeasurements) {
+  options_.strategy.strategy = Strategy::kQualityWeighted;
+  AddBanks(1, {}, {0.2F});
+  AddBanks(2, {}, {-0.2F});
+  EXPECT_EQ(Combine().contributors, std::vector<size_t>{2});
+  ReputationTable reputation;
+  options_.reputation = &reputation;
+  options_.measure = [](const BankedValues& candidate) -> absl::StatusOr<ShadowScore> {
+    return ShadowScore{
+        .banks = {{.gain = candidate[0][0], .standard_error = 0.01, .documents = 9}}};
+  };
+  const FederatedRound round = Combine();
+  EXPECT_EQ(round.contributors, std::vector<size_t>{1});
+  EXPECT_GT(First(round), 0.1F);
+  EXPECT_EQ(round.peers[1].banks[0].weight, 0);
+  EXPECT_LT(round.peers[1].banks[0].alone.gain, 0);
+  EXPECT_LT(reputation.Of(IdOf(2), 0), 0.5);
+  EXPECT_GT(reputation.Of(IdOf(1), 0), 0.5);
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,492 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes that take part in masked rounds: real cores, ledgers and consents, over a simulated
+// network.
+
+#include "node/sharing/masked_sharing.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "privacy/reasons.h"
+#include "tests/federation/fixture.h"
+#include "tests/federation/swarm.h"
+#include "tests/node/database_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::IsEmpty;
+
+constexpr Duration kPeriod = seconds(60);
+constexpr Duration kStep = milliseconds(200);
+constexpr char kMaskedPolicy[] =
+    "version = 1\n[scope.lab]\ntiers = [\"masked\"]\npurposes = [\"training\", \"sharing\"]\n";
+constexpr double kEpsilon = 2000;  // little noise, so that a mean is told from another one
+constexpr double kPlenty = 1'000'000;
+// A sum of five costs rho 512 on this coarse grid, one of four 171: this is rho 600.
+constexpr double kOneShareOfFive = 782;
+
+class MaskedSharingTest : public ::testing::Test {
+ protected:
+  struct Node {
+    std::unique_ptr<Database> database;
+    std::unique_ptr<UserConsentStore> store;
+    std::unique_ptr<NodeKey> key;
+    std::unique_ptr<ConsentBook> book;
+    std::unique_ptr<PrivacyLedgerStore> ledger;
+    std::unique_ptr<DpRelease> release;
+    std::unique_ptr<MaskedSharing> sharing;
+    SealKey seal = SealKey::Generate();
+    ConsentTier tier = ConsentTier::kPrivate;
+    int64_t since_ms = 0;
+    int64_t version = 1;  // of its pattern
+    std::set<Digest> seen;
+    size_t changes = 0;  // of its means
+  };
+
+  MaskedSharingTest() {
+    std::filesystem::remove_all(folder_);
+    frame_.id.fill(0x22);
+    frame_.target = test::kTarget;
+    frame_.rank = 2;
+  }
+  ~MaskedSharingTest() override {
+    nodes_.clear();
+    std::filesystem::remove_all(folder_);
+  }
+
+  // The tier of each node; those of `budgets` may spend that epsilon in all.
+  void Start(const std::vector<ConsentTier>& tiers, const std::map<size_t, double>& budgets = {}) {
+    swarm_ = std::make_unique<test::Swarm>(test::SwarmOptions{.nodes = tiers.size()});
+    nodes_.resize(tiers.size());
+    for (size_t i = 0; i < tiers.size(); ++i) {
+      Node& node = nodes_[i];
+      auto database = Database::Open({.path = (folder_ / fmt::format("store-{}", i)).string(),
+                                      .seal_key = node.seal,
+                                      .clock = &clock_,
+                                      .soft_reserve_bytes = 0,
+                                      .hard_reserve_bytes = 0});
+      ASSERT_TRUE(database.ok()) << database.status();
+      node.database = *std::move(database);
+      node.store = std::make_unique<UserConsentStore>(*node.database);
+      node.key = std::make_unique<NodeKey>(NodeKey::FromSeed(test::SeedOf(i)));
+      node.book = ConsentBook::Open(*node.store, *node.key).value();
+      Say(i, ConsentTier::kMasked);
+      OpenRelease(i, budgets.contains(i) ? budgets.at(i) : kPlenty);
+      node.sharing = std::make_unique<MaskedSharing>(OptionsOf(i));
+      SetTier(i, tiers[i]);
+    }
+  }
+  static std::vector<ConsentTier> Masked(size_t nodes) {
+    return std::vector<ConsentTier>(nodes, ConsentTier::kMasked);
+  }
+  UpdateLayout Layout() const { return {.frame = &frame_, .model_hash = {0x11}}; }
+  void OpenRelease(size_t i, double epsilon) {
+    Node& node = nodes_[i];
+    DpReleaseOptions options{.policy = SitePolicy::Parse(kMaskedPolicy).value(),
+                             .scope = "lab",
+                             .epsilon = kEpsilon,
+                             .signal = 1,
+                             .interval = seconds(1),
+                             .layout = Layout(),
+                             .random = test::EntropyOf(i + 1),
+                             .clock = &clock_};
+    options.budget = PrivacyBudget::Within(PrivacyUnit::kNode, epsilon, options.delta).value();
+    node.ledger = PrivacyLedgerStore::Open(*node.database,
+                                           {.budgets = {options.budget}, .key = node.key.get()})
+                      .value();
+    options.ledger = node.ledger.get();
+    node.release = DpRelease::Create(options);
+  }
+  MaskedSharingOptions OptionsOf(size_t i) {
+    return {
+        .period = kPeriod,
+        .cluster = test::Authority().cluster_id(),
+        .self = swarm_->id(i),
+        .layout = Layout(),
+        .next_update = [this, i](Instant now) { return UpdateOf(i, now); },
+        .release = nodes_[i].release.get(),
+        .consents = nodes_[i].book.get(),
+        .file = MaskedMeansFile((folder_ / fmt::format("means-{}", i)).string(), nodes_[i].seal),
+        .random = test::EntropyOf(100 + i)};
+  }
+  // Of one pattern that Alice taught, as OwnPatterns would make it.
+  absl::StatusOr<OwnCores> UpdateOf(size_t i, Instant now) {
+    OwnCores own;
+    own.contributors = {nodes_[i].book->ContributorOf({.user_id = "alice"})};
+    if (!nodes_[i].book->MayShare(own.contributors, ConsentTier::kMasked, now.wall_ms)) {
+      return OwnCores{.left_out = 1};
+    }
+    own.patterns[PatternId{static_cast<uint8_t>(i)}] = nodes_[i].version;
+    own.update = UpdateOfBanks(Layout(), {{ValueOf(i), 0.25F, 0, -0.125F}}, 1);
+    return own;
+  }
+  static float ValueOf(size_t i) { return 0.1F * static_cast<float>(i); }
+  // Up to which tier Alice agrees; to nothing: private.
+  void Say(size_t i, ConsentTier widest) {
+    const bool withdrawn = widest == ConsentTier::kPrivate;
+    ASSERT_TRUE(nodes_[i]
+                    .book
+                    ->Record({.subject = {.id = "alice"},
+                              .purposes = withdrawn ? uint8_t{0} : consent_purposes::kAll,
+                              .widest = widest,
+                              .expires_ms = test::kDayMillis},
+                             swarm_->now().wall_ms)
+                    .ok());
+  }
+  void SetTier(size_t i, ConsentTier tier) {
+    const Instant now = swarm_->now();
+    auto changed =
+        swarm_->core(i).SetConsent(ConsentRecord::Sign(tier, now.wall_ms, *nodes_[i].key), now);
+    ASSERT_TRUE(changed.ok()) << changed.status();
+    swarm_->Apply(i, *std::move(changed));
+    nodes_[i].tier = tier;
+    nodes_[i].since_ms = now.wall_ms;
+  }
+
+  void Step() {
+    swarm_->Run(kStep);
+    clock_.Advance(kStep);
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      Node& node = nodes_[i];
+      for (const Item& item : swarm_->core(i).Items()) {
+        EXPECT_TRUE(IsMaskItem(item.kind)) << "only items of masked rounds leave";
+        if (node.seen.insert(item.id).second) {
+          said_.insert_or_assign(item.id, item);
+          node.sharing->OnItem(item);
+        }
+      }
+      swarm_->Apply(i, node.sharing->OnTick(swarm_->core(i), node.since_ms, swarm_->now()));
+      node.changes += node.sharing->TakeChanged() ? 1 : 0;
+    }
+  }
+  // Until the masked round of this number begins, counted from the first one; and the keys of all
+  // that take part are given.
+  void RunToRound(int64_t number) {
+    const int64_t begin_ms = test::kWallStart + number * kPeriodMillis;
+    while (swarm_->now().wall_ms < begin_ms) {
+      Step();
+    }
+  }
+  void RunFor(Duration duration) {
+    for (Duration ran{}; ran < duration; ran += kStep) {
+      Step();
+    }
+  }
+  size_t Count(size_t i, ItemKind kind) const {
+    return static_cast<size_t>(std::ranges::count_if(said_, [&](const auto& entry) {
+      return entry.second.kind == kind && entry.second.origin == swarm_->id(i);
+    }));
+  }
+  uint64_t Charges(size_t i) const {
+    return nodes_[i].ledger->totals(PrivacyUnit::kNode).reservations;
+  }
+  // Every node holds one mean, the same, of these members, near that of their updates.
+  void ExpectMean(const std::set<size_t>& members) {
+    ASSERT_FALSE(nodes_[0].sharing->means().empty());
+    const MaskedMean& first = *nodes_[0].sharing->means().front();
+    double value = 0;
+    std::vector<NodeId> ids;
+    for (const size_t i : members) {
+      ids.push_back(swarm_->id(i));
+      value += ValueOf(i) / static_cast<double>(members.size());
+    }
+    std::ranges::sort(ids);
+    for (Node& node : nodes_) {
+      ASSERT_EQ(node.sharing->means().size(), 1u);
+      const MaskedMean& mean = *node.sharing->means().front();
+      EXPECT_EQ(mean.members, ids);
+      EXPECT_EQ(mean.name, first.name);
+      EXPECT_EQ(mean.update, first.update);
+    }
+    ASSERT_EQ(first.update.banks.size(), 1u);
+    EXPECT_NEAR(first.update.banks[0].values[0], value, 0.08);
+    EXPECT_NEAR(first.update.banks[0].values[1], 0.25, 0.08);
+    EXPECT_EQ(first.update.examples, 0u);
+  }
+  // No member said one thing in two ways, and a share is a charge.
+  void ExpectNothingTwice() {
+    std::set<std::tuple<NodeId, ItemKind, uint64_t, uint8_t>> said;
+    for (const auto& [id, item] : said_) {
+      const auto attempt = static_cast<uint8_t>((*item.payload)[0]);
+      EXPECT_TRUE(said.emplace(item.origin, item.kind, item.round, attempt).second)
+          << ItemKindName(item.kind) << " of node " << swarm_->index(item.origin);
+    }
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      EXPECT_EQ(Count(i, ItemKind::kMaskShare), Charges(i)) << "node " << i;
+    }
+  }
+
+  static constexpr int64_t kPeriodMillis = 60'000;
+  const std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) /
+      fmt::format("masked-sharing-{}-{}",
+                  ::testing::UnitTest::GetInstance()->current_test_info()->name(), ::getpid());
+  ManualClock clock_{test::kWallStart};
+  Frame frame_;
+  std::unique_ptr<test::Swarm> swarm_;
+  std::vector<Node> nodes_;
+  std::map<Digest, Item> said_;
+};
+
+TEST_F(MaskedSharingTest, FourNodesGetOneMeanAndPayOnce) {
+  Start(Masked(4));
+  RunToRound(2);
+  ExpectMean({0, 1, 2, 3});
+  ExpectNothingTwice();
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(Charges(i), 1u);
+    EXPECT_EQ(nodes_[i].changes, 1u);
+    const MaskedView view = nodes_[i].sharing->View();
+    EXPECT_EQ(view.last_members, 4u);
+    EXPECT_EQ(view.last_group, 4u);
+    EXPECT_EQ(view.last_attempt, 0u);
+    EXPECT_TRUE(view.last_own);
+    EXPECT_TRUE(view.last.ok());
+    EXPECT_TRUE(nodes_[i].release->View(ConsentTier::kMasked).refusal.ok());
+  }
+}
+
+// Who withdrew under another tier, or after a restart, was not told that the sum stays.
+TEST_F(MaskedSharingTest, ThatAShareWasPaidForIsKnownAfterARestart) {
+  Start(Masked(4));
+  EXPECT_FALSE(nodes_[0].release->View(ConsentTier::kDp).sums);
+  RunToRound(2);
+  ASSERT_EQ(Charges(0), 1u);
+  EXPECT_TRUE(nodes_[0].release->View(ConsentTier::kDp).sums);
+  nodes_[0].sharing.reset();
+  nodes_[0].release.reset();
+  nodes_[0].ledger.reset();
+  OpenRelease(0, kPlenty);
+  EXPECT_TRUE(nodes_[0].release->View(ConsentTier::kDp).sums);
+  nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
+}
+
+// What is in a sum is not paid for again; what was learned since is.
+TEST_F(MaskedSharingTest, OnlyAnotherUpdateMakesAnotherSum) {
+  Start(Masked(4));
+  RunToRound(5);
+  EXPECT_EQ(Charges(0), 1u);
+  EXPECT_EQ(nodes_[0].sharing->View().last_round * kPeriodMillis, test::kWallStart + kPeriodMillis);
+  EXPECT_FALSE(nodes_[0].sharing->View().waits.ok());
+  for (Node& node : nodes_) {
+    ++node.version;
+  }
+  RunToRound(8);
+  EXPECT_EQ(Charges(0), 2u);
+  ExpectMean({0, 1, 2, 3});
+  ExpectNothingTwice();
+}
+
+TEST_F(MaskedSharingTest, ANodeThatCannotPayGivesNothingAndSaysSoOnce) {
+  Start(Masked(5), {{3, 1}});
+  RunToRound(2);
+  ExpectMean({0, 1, 2, 4});
+  EXPECT_EQ(Count(3, ItemKind::kMaskKey), 0u);
+  EXPECT_EQ(Charges(3), 0u);
+  const DpReleaseView view = nodes_[3].release->View(ConsentTier::kMasked);
+  EXPECT_EQ(view.refused, 1u);
+  EXPECT_EQ(ReasonOf(view.refusal), reasons::kPrivacyBudgetSpent);
+  EXPECT_EQ(ReasonOf(nodes_[3].sharing->View().waits), reasons::kPrivacyBudgetSpent);
+}
+
+// Its sum of before is paid for; the next one would pass its limit.
+TEST_F(MaskedSharingTest, AtTheLimitANodeIsLeftOutOfTheNextSum) {
+  Start(Masked(5), {{3, kOneShareOfFive}});
+  RunToRound(2);
+  ExpectMean({0, 1, 2, 3, 4});
+  for (Node& node : nodes_) {
+    ++node.version;
+  }
+  RunToRound(5);
+  ExpectMean({0, 1, 2, 4});
+  ExpectNothingTwice();
+  EXPECT_EQ(Charges(3), 1u);
+  EXPECT_EQ(ReasonOf(nodes_[3].release->View(ConsentTier::kMasked).refusal),
+            reasons::kPrivacyBudgetSpent);
+}
+
+// Between her node's key and its share Alice takes her consent back.
+TEST_F(MaskedSharingTest, AConsentThatIsTakenBackDuringARoundKeepsTheShareHere) {
+  Start(Masked(5));
+  RunToRound(1);
+  while (Count(2, ItemKind::kMaskKey) < 2) {
+    Step();
+  }
+  ASSERT_EQ(Count(2, ItemKind::kMaskShare), 0u);
+  Say(2, ConsentTier::kPrivate);
+  RunToRound(2);
+  ExpectMean({0, 1, 3, 4});
+  ExpectNothingTwice();
+  EXPECT_EQ(Charges(2), 0u);
+  EXPECT_EQ(Charges(0), 2u) << "one share for each set";
+  EXPECT_EQ(ReasonOf(nodes_[2].release->View(ConsentTier::kMasked).refusal),
+            reasons::kConsentMissing);
+  EXPECT_EQ(nodes_[0].sharing->View().last_attempt, 1u);
+}
+
+TEST_F(MaskedSharingTest, WhatNobodyAgreedToIsNotAnnounced) {
+  Start(Masked(5));
+  Say(2, ConsentTier::kPrivate);
+  RunToRound(2);
+  ExpectMean({0, 1, 3, 4});
+  EXPECT_EQ(Count(2, ItemKind::kMaskKey), 0u);
+}
+
+// Under another tier nothing more leaves at once, and nothing in the same round again.
+TEST_F(MaskedSharingTest, AChangeOfTierDuringARoundKeepsTheShareHere) {
+  Start(Masked(5));
+  RunToRound(1);
+  while (Count(2, ItemKind::kMaskKey) < 2) {
+    Step();
+  }
+  SetTier(2, ConsentTier::kPrivate);
+  SetTier(2, ConsentTier::kMasked);
+  RunFor(seconds(50));
+  EXPECT_EQ(Count(2, ItemKind::kMaskShare), 0u);
+  EXPECT_EQ(Charges(2), 0u);
+  ExpectMean({0, 1, 3, 4});
+  ++nodes_[0].version;
+  ++nodes_[1].version;
+  ++nodes_[3].version;
+  RunToRound(4);
+  EXPECT_EQ(Charges(2), 1u);
+  EXPECT_EQ(nodes_[2].sharing->means().front()->members.size(), 4u);
+  EXPECT_TRUE(nodes_[2].sharing->View().last_own);
+}
+
+TEST_F(MaskedSharingTest, WhoIsOfAnotherTierFollowsAndGivesNothing) {
+  Start({ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kPrivate, ConsentTier::kMasked,
+         ConsentTier::kMasked});
+  RunToRound(2);
+  ExpectMean({0, 1, 3, 4});
+  EXPECT_EQ(Count(2, ItemKind::kMaskKey), 0u);
+  EXPECT_EQ(Charges(2), 0u);
+  const MaskedView view = nodes_[2].sharing->View();
+  EXPECT_EQ(view.last_members, 4u);
+  EXPECT_FALSE(view.last_own);
+}
+
+TEST_F(MaskedSharingTest, ThreeNodesWaitForAFourth) {
+  Start({ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kPrivate});
+  RunToRound(3);
+  for (const Node& node : nodes_) {
+    EXPECT_THAT(node.sharing->means(), IsEmpty());
+  }
+  EXPECT_EQ(Charges(0), 0u);
+  SetTier(3, ConsentTier::kMasked);
+  RunToRound(5);
+  ExpectMean({0, 1, 2, 3});
+}
+
+// They waited without a word: why there is no sum was in the log of debugging only.
+TEST_F(MaskedSharingTest, NodesThatAreTooFewForASumSaySo) {
+  Start({ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kMasked, ConsentTier::kPrivate});
+  RunToRound(3);
+  Step();
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(MessageOf(nodes_[i].sharing->View().waits),
+                testing::HasSubstr("takes 4 nodes, and 3 said"))
+        << i;
+  }
+  EXPECT_THAT(MessageOf(nodes_[3].sharing->View().waits), testing::HasSubstr("tier is another"));
+  SetTier(3, ConsentTier::kMasked);
+  RunToRound(5);
+  EXPECT_THAT(MessageOf(nodes_[0].sharing->View().waits), testing::HasSubstr("same patterns"));
+}
+
+// A node that comes back says nothing again, gets the sum of the others, and has it after the next
+// restart, too.
+TEST_F(MaskedSharingTest, ARestartDuringARoundContradictsNothing) {
+  Start(Masked(5));
+  RunToRound(1);
+  while (Count(1, ItemKind::kMaskKey) < 2) {
+    Step();
+  }
+  nodes_[1].sharing = std::make_unique<MaskedSharing>(OptionsOf(1));
+  RunToRound(2);
+  ExpectMean({0, 2, 3, 4});
+  ExpectNothingTwice();
+  nodes_[1].sharing = std::make_unique<MaskedSharing>(OptionsOf(1));
+  ExpectMean({0, 2, 3, 4});
+  nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
+  EXPECT_EQ(nodes_[0].sharing->means().front()->own.size(), 1u);
+  RunFor(seconds(10));
+  ExpectMean({0, 2, 3, 4});
+}
+
+// It could not count, and kept out what its members say by themselves.
+TEST_F(MaskedSharingTest, ASumOfAnotherFrameIsForgottenAtTheStart) {
+  Start(Masked(4));
+  RunToRound(2);
+  ExpectMean({0, 1, 2, 3});
+  MaskedMean other = *nodes_[0].sharing->means().front();
+  other.update.frame_id.fill(0x33);
+  ASSERT_TRUE(OptionsOf(0).file.Keep({std::make_shared<const MaskedMean>(other)}).ok());
+  nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
+  EXPECT_THAT(nodes_[0].sharing->means(), IsEmpty());
+}
+
+TEST_F(MaskedSharingTest, ASumOfAnExpelledMemberCountsNoMoreAlsoAfterARestart) {
+  Start(Masked(4));
+  RunToRound(2);
+  ExpectMean({0, 1, 2, 3});
+  const Instant now = swarm_->now();
+  const auto list = RevokeNodes({}, {swarm_->id(3)}, now.wall_ms,
+                                SigningKey::FromSeed(test::SeedOf(1000)));  // test::Authority()
+  ASSERT_TRUE(list.ok()) << list.status();
+  swarm_->Apply(0, swarm_->core(0).SetRevocations(*list, now).value());
+  EXPECT_EQ(nodes_[0].sharing->TakeExpelled(), std::nullopt);
+  Step();
+  EXPECT_THAT(nodes_[0].sharing->means(), IsEmpty());
+  EXPECT_EQ(nodes_[0].sharing->TakeExpelled(), swarm_->id(3));
+  EXPECT_EQ(nodes_[0].sharing->TakeExpelled(), std::nullopt) << "once";
+  nodes_[0].sharing = std::make_unique<MaskedSharing>(OptionsOf(0));
+  EXPECT_THAT(nodes_[0].sharing->means(), IsEmpty());
+}
+
+// Its own noise would drown it, and that of no sum of sixteen is little enough.
+TEST_F(MaskedSharingTest, ASumOfMoreNoiseThanSignalIsRefusedBeforeAnythingIsSaid) {
+  Start(Masked(4));
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    DpReleaseOptions options{.policy = SitePolicy::Parse(kMaskedPolicy).value(),
+                             .scope = "lab",
+                             .epsilon = 0.2,
+                             .signal = 0.5,
+                             .layout = Layout(),
+                             .ledger = nodes_[i].ledger.get(),
+                             .random = test::EntropyOf(i + 1),
+                             .clock = &clock_};
+    options.budget = PrivacyBudget::Within(PrivacyUnit::kNode, 10, options.delta).value();
+    nodes_[i].release = DpRelease::Create(options);
+    nodes_[i].sharing = std::make_unique<MaskedSharing>(OptionsOf(i));
+  }
+  RunToRound(3);
+  EXPECT_TRUE(said_.empty());
+  const DpReleaseView view = nodes_[0].release->View(ConsentTier::kMasked);
+  EXPECT_EQ(ReasonOf(view.refusal), reasons::kSignalTooWeak);
+  EXPECT_LT(view.snr, 1);
+  EXPECT_EQ(view.contributors, 4u);
+  EXPECT_EQ(view.needed_contributors, 0) << "more than a sum has";
+  EXPECT_GT(view.needed_epsilon, 0);
+}
+
+}  // namespace
+}  // namespace ruvd

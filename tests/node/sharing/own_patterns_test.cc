@@ -1,0 +1,330 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What peers are offered of a node's own patterns is what the store says of them now.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "tests/node/sharing/own_patterns_fixture.h"
+
+namespace ruvd {
+namespace {
+
+using testing::Contains;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+TEST_F(OwnPatternsTest, APatternThatIsMadePrivateIsTakenBackAtOnceWithItsDeltas) {
+  Put(kOwnFirst, 1);
+  Put(kOwnSecond, 3);
+  Follow();
+  OfferDelta();
+  ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst, kOwnSecond));
+  ASSERT_THAT(Deltas(), UnorderedElementsAre(2));
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPublic);
+  Put(kOwnFirst, 1, /*withheld=*/true);
+  Follow();
+  EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
+  EXPECT_THAT(Deltas(), IsEmpty());
+  EXPECT_TRUE(own_->delta_changed());
+  OfferDelta();
+  EXPECT_THAT(Deltas(), UnorderedElementsAre(3));
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate);
+}
+
+TEST_F(OwnPatternsTest, ADeletedPatternIsTakenBackAtOnceWithItsDeltas) {
+  Put(kOwnFirst, 1);
+  Put(kOwnSecond, 3);
+  Follow();
+  OfferDelta();
+  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
+  Follow();
+  EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
+  EXPECT_THAT(Deltas(), IsEmpty());
+}
+
+TEST_F(OwnPatternsTest, ARestartDoesNotOfferAgainWhatWasTakenBack) {
+  Put(kOwnFirst, 1);
+  Put(kOwnSecond, 3);
+  Follow();
+  OfferDelta();
+  const std::vector<Item> stored = core_->Items();
+  ASSERT_EQ(stored.size(), 3u);
+  Start(stored);
+  EXPECT_THAT(removed_, IsEmpty());
+  EXPECT_EQ(core_->Items().size(), 3u) << "nothing is offered twice";
+  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
+  Start(stored);
+  EXPECT_EQ(removed_.size(), 1u);
+  EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
+  EXPECT_THAT(Deltas(), UnorderedElementsAre(3)) << "a new one, of what is left";
+  Start();
+  Put(kOwnSecond, 3, /*withheld=*/true);
+  Start(stored);
+  EXPECT_THAT(core_->Items(), IsEmpty());
+}
+
+// They were listed as public for ever.
+TEST_F(OwnPatternsTest, PatternsThatAreNoLongerOfferedAreNotListedAsPublic) {
+  for (const ConsentTier tier : {ConsentTier::kPrivate, ConsentTier::kMasked, ConsentTier::kDp}) {
+    SetTier(ConsentTier::kPublic);
+    Put(kOwnFirst, 1);
+    ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+    ASSERT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPublic);
+    SetTier(tier);
+    ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+    EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate) << static_cast<int>(tier);
+  }
+  // Those that an earlier version left behind.
+  SetTier(ConsentTier::kPrivate);
+  ASSERT_TRUE(patterns_->SetTier(kOwnFirst, SharingTier::kPublic).ok());
+  Start();
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate);
+}
+
+TEST_F(OwnPatternsTest, APatternThatAUserTookBackIsNotListedAsPublic) {
+  UserConsentStore store(*database_);
+  book_ = ConsentBook::Open(store, key_).value();
+  UserConsent consent{.subject = {.id = "alice"},
+                      .purposes = consent_purposes::kAll,
+                      .widest = ConsentTier::kPublic,
+                      .expires_ms = 1'000'000};
+  ASSERT_TRUE(book_->Record(consent, now_.wall_ms).ok());
+  contributors_ = {book_->ContributorOf({.user_id = "alice"})};
+  Start();
+  Put(kOwnFirst, 1);
+  Follow();
+  ASSERT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPublic);
+  ASSERT_TRUE(book_->Withdraw("alice", now_.wall_ms).ok());
+  ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+  EXPECT_THAT(Offered(), IsEmpty());
+  EXPECT_EQ(patterns_->Get(kOwnFirst)->tier, SharingTier::kPrivate);
+  own_.reset();
+  book_.reset();
+}
+
+// What an earlier life of the node offered is known, too, when one of its patterns goes.
+TEST_F(OwnPatternsTest, ARestoredDeltaIsTakenBackWithItsPattern) {
+  Put(kOwnFirst, 1);
+  Follow();
+  OfferDelta();
+  Start(core_->Items());
+  ASSERT_THAT(Deltas(), UnorderedElementsAre(1));
+  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
+  Follow();
+  EXPECT_THAT(core_->Items(), IsEmpty());
+}
+
+TEST_F(OwnPatternsTest, APatternThatIsMadePublicIsOfferedWithoutARestart) {
+  Put(kOwnFirst, 1, /*withheld=*/true);
+  Follow();
+  EXPECT_THAT(Offered(), IsEmpty());
+  Put(kOwnFirst, 1);
+  Follow();
+  EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
+  EXPECT_TRUE(own_->delta_changed());
+}
+
+// A copy for older peers was taken back by every restart, and all nodes began their adapter anew.
+TEST_F(OwnPatternsTest, ARestartKeepsTheCopyOfAnUpdateForOlderPeers) {
+  Put(kOwnFirst, 1);
+  Follow();
+  OfferDelta();
+  const std::vector<Item> stored = core_->Items();
+  const auto update =
+      std::ranges::find_if(stored, [](const Item& item) { return IsUpdateOfBanks(item); });
+  ASSERT_NE(update, stored.end());
+  Item copy = *update;
+  copy.id = Sha256("copy");
+  copy.payload = std::make_shared<const std::string>(
+      EncodeAdapterDelta(AsVersion1(*DecodeAdapterUpdate(AsBytes(*update->payload)))));
+  ASSERT_FALSE(IsUpdateOfBanks(copy));
+  std::vector<Item> both = stored;
+  both.push_back(copy);
+  std::vector<Item> kept = both;
+  EXPECT_THAT(own_->RemoveTakenBack(&kept, tier_, now_), IsEmpty());
+  EXPECT_EQ(kept.size(), both.size());
+  // It goes with the update.
+  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
+  releases_.reset();
+  Put(kOwnFirst, 1, /*withheld=*/true);
+  ASSERT_TRUE(releases().Delete({{update->id}}).ok());
+  OwnPatterns again(*patterns_, Layout(), key_.id(), book_.get(), 1, &releases());
+  EXPECT_EQ(again.RemoveTakenBack(&both, tier_, now_).size(), stored.size() + 1);
+}
+
+// What an earlier life offered under `public` stayed where the tier is narrower by now, and was
+// then dropped without a word to peers.
+TEST_F(OwnPatternsTest, ARestartUnderANarrowerTierTakesBackWhatItDoesNotAllow) {
+  Put(kOwnFirst, 1);
+  Follow();
+  OfferDelta();
+  std::vector<Item> stored = core_->Items();
+  ASSERT_EQ(stored.size(), 2u);
+  EXPECT_EQ(own_->RemoveTakenBack(&stored, ConsentTier::kPrivate, now_).size(), 2u);
+  EXPECT_THAT(stored, IsEmpty());
+}
+
+// Who says something of a masked round again is taken for a liar, so what was said must be known.
+TEST_F(OwnPatternsTest, ARestartKeepsWhatWasSaidInAMaskedRound) {
+  std::vector<Item> stored;
+  for (const ItemKind kind : {ItemKind::kMaskKey, ItemKind::kMaskSet, ItemKind::kMaskShare}) {
+    Item item{.kind = kind, .origin = key_.id()};
+    item.payload = std::make_shared<const std::string>("said");
+    stored.push_back(item);
+  }
+  EXPECT_THAT(own_->RemoveTakenBack(&stored, ConsentTier::kPublic, now_), IsEmpty());
+  EXPECT_EQ(stored.size(), 3u);
+}
+
+// Peers take a pattern that was withdrawn only as a newer one.
+TEST_F(OwnPatternsTest, AWithdrawnPatternIsOfferedAgainAsANewerOne) {
+  Put(kOwnFirst, 1);
+  Follow();
+  ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
+  const auto withdrawal =
+      Withdrawal::Sign({}, /*everything=*/false, /*now_ms=*/50, key_, {kOwnFirst});
+  ASSERT_TRUE(core_->OfferWithdrawal(*withdrawal, now_).ok());
+  EXPECT_THAT(Offered(), IsEmpty());
+  ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+  ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
+  for (const Item& item : core_->Items()) {
+    if (item.kind == ItemKind::kPattern) {
+      EXPECT_EQ(DecodeSharedPattern(AsBytes(*item.payload))->created_ms, 51);
+    }
+  }
+  const size_t items = core_->Items().size();
+  ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+  EXPECT_EQ(core_->Items().size(), items) << "once";
+}
+
+// Items end after seven days. Peers kept the pattern, and a withdrawal after that named nothing.
+TEST_F(OwnPatternsTest, APatternIsOfferedAnewBeforeItsItemEndsSoThatItCanBeTakenBack) {
+  constexpr Duration kDay = std::chrono::hours(24);
+  Put(kOwnFirst, 1);
+  Follow();
+  ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst));
+  for (int hours = 0; hours < 16 * 24; ++hours) {
+    now_ = {now_.now + kDay / 24, now_.wall_ms + test::kDayMillis / 24};
+    core_->OnTick(now_);
+    Follow();
+    ASSERT_THAT(Offered(), Contains(kOwnFirst)) << "after " << hours << " hours";
+    ASSERT_LE(Offered().size(), 2u) << "the next one only before the former ends";
+  }
+  EXPECT_LE(core_->counters().offered_items, 4u);
+  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
+  const auto actions = own_->FollowChanges(*core_, now_);
+  ASSERT_TRUE(actions.ok()) << actions.status();
+  EXPECT_TRUE(std::ranges::any_of(*actions, [](const Action& action) {
+    const auto* const withdrawn = std::get_if<ItemWithdrawn>(&action);
+    return withdrawn != nullptr && withdrawn->own && withdrawn->item.kind == ItemKind::kPattern;
+  }));
+  EXPECT_THAT(Offered(), IsEmpty());
+}
+
+// No item outlives the certificate: one that cannot last longer is not offered again and again.
+TEST_F(OwnPatternsTest, APatternThatCouldNotLastLongerIsNotOfferedAnew) {
+  Put(kOwnFirst, 1);
+  Follow();
+  now_ = {now_.now + std::chrono::hours(19 * 24), now_.wall_ms + 19 * test::kDayMillis};
+  core_->OnTick(now_);
+  Follow();
+  ASSERT_THAT(Offered(), UnorderedElementsAre(kOwnFirst)) << "its item had ended";
+  const uint64_t offered = core_->counters().offered_items;
+  for (int hours = 0; hours < 20; ++hours) {
+    now_ = {now_.now + std::chrono::hours(1), now_.wall_ms + test::kDayMillis / 24};
+    Follow();
+  }
+  EXPECT_EQ(core_->counters().offered_items, offered);
+}
+
+// Found by review: a node with more patterns than peers take of one origin offered the missing ones
+// every hour, which evicted others.
+TEST_F(OwnPatternsTest, PatternsThatPeersHaveNoRoomForWereOfferedEveryHour) {
+  for (size_t i = 0; i < limits::kMaxPatternsPerOrigin + 4; ++i) {
+    PatternId id = kOwnFirst;
+    id[14] = static_cast<uint8_t>(i >> 8);
+    id[15] = static_cast<uint8_t>(i);
+    Put(id, 1);
+  }
+  ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+  const auto pass_hours = [this](int hours) {
+    for (int hour = 0; hour < hours; ++hour) {
+      now_ = {now_.now + std::chrono::hours(1), now_.wall_ms + test::kDayMillis / 24};
+      core_->OnTick(now_);
+      Follow();
+    }
+  };
+  pass_hours(3);  // the log of changes is followed to its end
+  ASSERT_EQ(Offered().size(), limits::kMaxPatternsPerOrigin);
+  const uint64_t offered = core_->counters().offered_items;
+  pass_hours(5);
+  EXPECT_EQ(core_->counters().offered_items, offered);
+}
+
+// As where the log of changes was cut.
+TEST_F(OwnPatternsTest, ALookAtAllOfThemFindsWhatIsGone) {
+  Put(kOwnFirst, 1);
+  Put(kOwnSecond, 3);
+  Follow();
+  OfferDelta();
+  ASSERT_TRUE(patterns_->Delete(kOwnFirst).ok());
+  ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+  EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
+  EXPECT_THAT(Deltas(), IsEmpty());
+}
+
+// One pattern that cannot be read cost all of the others their delta.
+TEST_F(OwnPatternsTest, ADamagedPayloadIsLeftOutOfTheDelta) {
+  Put(kOwnFirst, 1);
+  Pattern damaged = *patterns_->Get(kOwnFirst);
+  damaged.id = kOwnSecond;
+  damaged.payload = "no payload";
+  ASSERT_TRUE(patterns_->Put(damaged).ok());
+  Follow();
+  OfferDelta();
+  EXPECT_THAT(Deltas(), UnorderedElementsAre(1));
+}
+
+// Found by thinking: the embedding of a pattern of one lesson is that of its prompt.
+TEST_F(OwnPatternsTest, APatternOfFewLessonsStaysAndItsCoreIsPartOfTheUpdate) {
+  own_ = std::make_unique<OwnPatterns>(*patterns_, Layout(), key_.id(), nullptr, 2);
+  Put(kOwnFirst, 1);
+  ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+  OfferDelta();
+  EXPECT_THAT(Offered(), IsEmpty());
+  EXPECT_THAT(Deltas(), UnorderedElementsAre(1));
+  ASSERT_TRUE(own_->RefreshAll(*core_, now_).ok());
+  EXPECT_FALSE(own_->delta_changed());
+  Put(kOwnFirst, 2);
+  Follow();
+  EXPECT_TRUE(own_->delta_changed());
+}
+
+// A pattern that holds somebody's prompts beside agreed lessons stays, its core may be noised.
+TEST_F(OwnPatternsTest, APatternThatHoldsLessonsOfOthersStaysHere) {
+  UserConsentStore consents(*database_);
+  book_ = ConsentBook::Open(consents, key_).value();
+  Start();
+  PatternPayload payload{.core = std::vector<float>(kOwnRank * kOwnRank, 1),
+                         .frame_id = frame_.id,
+                         .contributors = {book_->ContributorOf({})},
+                         .holds_others = true};
+  PutPayload(kOwnFirst, payload);
+  payload.holds_others = false;
+  PutPayload(kOwnSecond, payload);
+  Follow();
+  OfferDelta();
+  EXPECT_THAT(Offered(), UnorderedElementsAre(kOwnSecond));
+  EXPECT_EQ(own_->NextDelta(ConsentTier::kPublic, now_)->left_out, 1u);
+  EXPECT_EQ(own_->NextDelta(ConsentTier::kDp, now_)->left_out, 0u);
+}
+
+}  // namespace
+}  // namespace ruvd

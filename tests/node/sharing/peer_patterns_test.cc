@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node/sharing/peer_patterns.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/reasons.h"
+#include "base/status.h"
+#include "federation/limits.h"
+#include "node/reasons.h"
+#include "node/sharing/dp_centroids.h"
+#include "storage/patterns/pattern_store.h"
+#include "tests/federation/fixture.h"
+#include "tests/node/database_fixture.h"
+
+namespace ruvd {
+namespace {
+
+constexpr uint32_t kPeerDimension = 4;
+
+NodeId Node(uint8_t n) {
+  NodeId id{};
+  id.fill(n);
+  return id;
+}
+
+SharedPattern Shared(uint16_t n, int64_t created_ms) {
+  SharedPattern shared;
+  shared.id[0] = static_cast<uint8_t>(n >> 8);
+  shared.id[1] = static_cast<uint8_t>(n);
+  shared.quality = 1;
+  shared.examples = 1;
+  shared.created_ms = created_ms;
+  shared.centroid = {1, 0, 0, 0};
+  return shared;
+}
+
+Item WithdrawalOf(const NodeId& origin, const std::vector<PatternId>& patterns, int64_t at_ms) {
+  const auto record =
+      Withdrawal::Sign({}, /*everything=*/false, at_ms, NodeKey::FromSeed(KeySeed{1}), patterns);
+  return {.kind = ItemKind::kWithdrawal,
+          .origin = origin,
+          .payload = std::make_shared<const std::string>(record->Encode())};
+}
+
+Item ItemOf(const SharedPattern& shared, const NodeId& origin) {
+  return {.kind = ItemKind::kPattern,
+          .origin = origin,
+          .payload = std::make_shared<const std::string>(EncodeSharedPattern(shared))};
+}
+
+class PeerPatternsTest : public DatabaseTest {
+ protected:
+  void SetUp() override {
+    DatabaseTest::SetUp();
+    PatternStoreOptions patterns;
+    patterns.dimension = kPeerDimension;
+    patterns.durability = Durability::kProcessCrash;
+    auto store = PatternStore::Open(*database_, patterns);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    Load();
+  }
+  // As after a restart.
+  void Load() {
+    peers_ = std::make_unique<PeerPatterns>(*store_, frame_, Node(1));
+    ASSERT_TRUE(peers_->Load().ok());
+  }
+  int64_t StoredTime(uint16_t n) { return store_->Get(Shared(n, 0).id)->updated_ms; }
+
+  const Frame frame_;
+  std::unique_ptr<PatternStore> store_;
+  std::unique_ptr<PeerPatterns> peers_;
+};
+
+TEST_F(PeerPatternsTest, TheNewestVersionStaysWhateverTheOrderOfArrival) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  ASSERT_TRUE(peers_->Store(Shared(1, 100), Node(2)).ok());
+  EXPECT_EQ(StoredTime(1), 200);
+  ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2)).ok());
+  EXPECT_EQ(StoredTime(1), 300);
+}
+
+// What this node knows of a peer's pattern is not the peer's to forget.
+TEST_F(PeerPatternsTest, ANewVersionKeepsUsesAndTheOperatorsExpiry) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  Pattern mine = *store_->Get(Shared(1, 0).id);
+  mine.expires_ms = clock_.WallMillis() + 1'000'000;
+  ASSERT_TRUE(store_->Put(mine).ok());
+  ASSERT_TRUE(store_->RecordUse(mine.id).ok());
+  ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2)).ok());
+  const Pattern stored = *store_->Get(mine.id);
+  EXPECT_EQ(stored.updated_ms, 300);
+  EXPECT_EQ(stored.expires_ms, mine.expires_ms);
+  EXPECT_EQ(stored.uses, 1U);
+  EXPECT_GT(stored.last_used_ms, 0);
+}
+
+// Senders of before name their noised centroids alike in each release: the newer one ended with the
+// former.
+TEST_F(PeerPatternsTest, ANewerCentroidLastsAsLongAsItSaysUnlessTheOperatorSaidSo) {
+  SharedPattern shared =
+      NoisedPatternOf({.direction = {1, 0, 0, 0}}, Node(2), /*examples=*/1, clock_.WallMillis());
+  ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());
+  EXPECT_EQ(store_->Get(shared.id)->expires_ms, shared.created_ms + limits::kItemLifeMillis);
+  clock_.Advance(std::chrono::hours(24));
+  shared.created_ms = clock_.WallMillis();
+  ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());
+  EXPECT_EQ(store_->Get(shared.id)->expires_ms, shared.created_ms + limits::kItemLifeMillis);
+  Pattern mine = store_->Get(shared.id).value();
+  mine.expires_ms = clock_.WallMillis() + 1000;
+  ASSERT_TRUE(store_->Put(mine).ok());
+  ++shared.created_ms;
+  ASSERT_TRUE(peers_->Store(shared, Node(2)).ok());
+  EXPECT_EQ(store_->Get(shared.id)->expires_ms, mine.expires_ms);
+}
+
+TEST_F(PeerPatternsTest, NobodyReplacesThePatternOfAnother) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  EXPECT_EQ(ReasonOf(peers_->Store(Shared(1, 300), Node(3))), reasons::kPatternTaken);
+  EXPECT_EQ(store_->Get(Shared(1, 0).id)->origin, Node(2));
+}
+
+TEST_F(PeerPatternsTest, ADeletedPatternDoesNotComeBack) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  ASSERT_TRUE(store_->Delete(Shared(1, 0).id).ok());
+  ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2)).ok());
+  EXPECT_EQ(store_->size(), 0U);
+}
+
+TEST_F(PeerPatternsTest, WhatIsBelowTheGateIsRefusedAndCounted) {
+  peers_ = std::make_unique<PeerPatterns>(*store_, frame_, Node(1),
+                                          PatternGate{.quality = 0.5F, .examples = 10});
+  const NodeKey key = NodeKey::FromSeed(test::SeedOf(1));
+  const auto core = GossipCore::Create(test::ConfigFor(key, 1), key, test::EntropyOf(1), 1,
+                                       test::At(std::chrono::seconds(1)))
+                        .value();
+  uint16_t next = 1;
+  const auto store = [&](float quality, uint32_t examples, uint8_t origin) {
+    SharedPattern shared = Shared(next++, 200);
+    shared.quality = quality;
+    shared.examples = examples;
+    EXPECT_TRUE(peers_->Store(ItemOf(shared, Node(origin)), *core).ok());
+  };
+  store(0.5F, 10, 2);
+  store(0.49F, 10, 2);
+  store(1, 9, 2);
+  next = 1;
+  store(1, 10, 3);
+  EXPECT_EQ(store_->size(), 1U);
+  EXPECT_EQ(peers_->refused(), (std::map<std::string, uint64_t>{{reasons::kPatternTaken, 1},
+                                                                {reasons::kPatternTooWeak, 2}}));
+}
+
+TEST_F(PeerPatternsTest, WhatItsOriginWithdrawsIsRemovedAndComesBackOnlyNewer) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  ASSERT_TRUE(peers_->Store(Shared(2, 400), Node(2)).ok());
+  const std::vector<PatternId> named = {Shared(1, 0).id, Shared(2, 0).id, Shared(3, 0).id};
+  ASSERT_TRUE(peers_->Withdraw(WithdrawalOf(Node(3), named, 500)).ok());
+  EXPECT_EQ(store_->size(), 2U) << "of another origin";
+  ASSERT_TRUE(peers_->Withdraw(WithdrawalOf(Node(2), named, 300)).ok());
+  EXPECT_EQ(store_->size(), 1U) << "the other one is newer";
+  ASSERT_TRUE(peers_->Store(Shared(1, 300), Node(2), 300).ok());
+  EXPECT_EQ(store_->size(), 1U);
+  ASSERT_TRUE(peers_->Store(Shared(1, 301), Node(2), 300).ok());
+  EXPECT_EQ(store_->Get(Shared(1, 0).id)->updated_ms, 301);
+}
+
+TEST_F(PeerPatternsTest, AWithdrawnItemRemovesItsOwnVersionOnly) {
+  ASSERT_TRUE(peers_->Store(Shared(1, 200), Node(2)).ok());
+  ASSERT_TRUE(peers_->Remove(ItemOf(Shared(1, 100), Node(2))).ok());
+  EXPECT_EQ(store_->size(), 1U);
+  ASSERT_TRUE(peers_->Remove(ItemOf(Shared(1, 200), Node(2))).ok());
+  EXPECT_EQ(store_->size(), 0U);
+}
+
+TEST_F(PeerPatternsTest, OneOriginKeepsItsNewestUpToTheLimitOverRestarts) {
+  constexpr auto kLimit = static_cast<uint16_t>(limits::kMaxPatternsPerOrigin);
+  ASSERT_TRUE(peers_->Store(Shared(0xffff, 1), Node(3)).ok());
+  for (uint16_t n = 0; n < kLimit; ++n) {
+    ASSERT_TRUE(peers_->Store(Shared(n, 1000 + n), Node(2)).ok());
+  }
+  Load();
+  ASSERT_TRUE(peers_->Store(Shared(kLimit, 5000), Node(2)).ok());
+  EXPECT_EQ(store_->size(), kLimit + 1U) << "another origin's pattern is not touched";
+  EXPECT_TRUE(absl::IsNotFound(store_->Get(Shared(0, 0).id).status()));
+  EXPECT_TRUE(store_->Get(Shared(kLimit, 0).id).ok());
+}
+
+}  // namespace
+}  // namespace ruvd

@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: 2026 The RuvDLLM Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "storage/consent/consent_book.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "privacy/reasons.h"
+#include "tests/federation/fixture.h"
+#include "tests/node/database_fixture.h"
+
+namespace ruvd {
+namespace {
+
+constexpr int64_t kBookNow = 5'000;
+constexpr int64_t kBookDay = 24LL * 3600 * 1000;
+
+class ConsentBookTest : public DatabaseTest {
+ protected:
+  void SetUp() override {
+    DatabaseTest::SetUp();
+    store_ = std::make_unique<UserConsentStore>(*database_);
+    Open();
+  }
+  void Open() { book_ = ConsentBook::Open(*store_, key_).value(); }
+  absl::Status Record(ConsentSubject::Kind kind, const std::string& id, uint8_t purposes,
+                      ConsentTier widest = ConsentTier::kDp, int64_t now_ms = kBookNow) {
+    return book_
+        ->Record({.subject = {.kind = kind, .id = id},
+                  .purposes = purposes,
+                  .widest = widest,
+                  .expires_ms = kBookDay},
+                 now_ms)
+        .status();
+  }
+  // Makes the row of a user one that does not decode.
+  void Damage(const std::string& user) {
+    Batch batch;
+    batch.Put(ColumnFamily::kConsent, UserConsentStore::KeyOf({.id = user}), "x");
+    ASSERT_TRUE(database_->Write(std::move(batch), Durability::kProcessCrash).ok());
+  }
+  bool MayShare(const std::string& user, const std::string& session, ConsentTier tier,
+                int64_t now_ms = kBookNow) const {
+    const Contributor one[] = {book_->ContributorOf({.session_id = session, .user_id = user})};
+    return book_->MayShare(one, tier, now_ms);
+  }
+  bool MayPrepare(const std::string& user, int64_t now_ms = kBookNow) const {
+    return book_->MayPrepare(book_->ContributorOf({.user_id = user}), now_ms);
+  }
+
+  const NodeKey key_ = NodeKey::FromSeed(test::SeedOf(1));
+  std::unique_ptr<UserConsentStore> store_;
+  std::unique_ptr<ConsentBook> book_;
+};
+
+TEST_F(ConsentBookTest, WithoutARecordAUserIsSilentAndTheOperatorSpeaksForNobodysRequests) {
+  EXPECT_FALSE(MayPrepare("alice"));
+  EXPECT_FALSE(MayShare("alice", "", ConsentTier::kDp));
+  EXPECT_TRUE(MayPrepare(""));
+  EXPECT_TRUE(MayShare("", "s", ConsentTier::kPublic));
+  EXPECT_FALSE(book_->MayShare({}, ConsentTier::kDp, kBookNow)) << "nobody did not agree";
+}
+
+TEST_F(ConsentBookTest, AConsentHoldsForItsPurposeItsTierAndItsTime) {
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kTraining).ok());
+  EXPECT_FALSE(MayPrepare("alice")) << "not for sharing";
+  constexpr int64_t kLater = kBookNow + 1;  // a record replaces those of earlier moments
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
+  EXPECT_TRUE(MayPrepare("alice", kLater));
+  EXPECT_TRUE(MayShare("alice", "", ConsentTier::kDp, kLater));
+  EXPECT_FALSE(MayShare("alice", "", ConsentTier::kPublic, kLater));
+  EXPECT_TRUE(MayShare("alice", "", ConsentTier::kDp, kBookNow + kBookDay));
+  EXPECT_FALSE(MayShare("alice", "", ConsentTier::kDp, kBookNow + kBookDay + 1));
+  EXPECT_FALSE(book_->EndedSince(0, kBookNow + kBookDay - 1));
+  EXPECT_TRUE(book_->EndedSince(kBookNow + kBookDay - 1, kBookNow + kBookDay + 1));
+}
+
+TEST_F(ConsentBookTest, ASessionsWithdrawalCountsForRequestsOfNobodyToo) {
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kSession, "s", 0).ok());
+  EXPECT_FALSE(MayShare("", "s", ConsentTier::kDp));
+  EXPECT_TRUE(MayShare("", "t", ConsentTier::kDp));
+}
+
+TEST_F(ConsentBookTest, RecordsOutliveARestartAndHoldWhereTheClockWentBack) {
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", 0, ConsentTier::kPrivate, 1).ok());
+  EXPECT_FALSE(MayPrepare("alice"));
+  Open();
+  EXPECT_FALSE(MayPrepare("alice"));
+  ASSERT_EQ(book_->All().size(), 1u);
+  EXPECT_EQ(book_->All()[0].subject.id, "alice");
+  EXPECT_EQ(book_->All()[0].granted_ms, kBookNow + 1);
+}
+
+TEST_F(ConsentBookTest, ARecordOfAnotherNodeAllowsNothing) {
+  const NodeKey other = NodeKey::FromSeed(test::SeedOf(2));
+  const auto foreign = UserConsent::Sign({.subject = {.id = "alice"},
+                                          .purposes = consent_purposes::kAll,
+                                          .widest = ConsentTier::kPublic,
+                                          .granted_ms = 1,
+                                          .expires_ms = kBookDay},
+                                         other);
+  ASSERT_TRUE(store_->Put(*foreign).ok());
+  Open();
+  EXPECT_TRUE(book_->All().empty());
+  EXPECT_FALSE(MayPrepare("alice"));
+}
+
+// Found by review: a damaged row was taken for none, and a withdrawal was lost with it.
+TEST_F(ConsentBookTest, ADamagedWithdrawalIsNotTakenForSilence) {
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kSession, "s", consent_purposes::kAll).ok());
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "bob", consent_purposes::kAll).ok());
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", 0, ConsentTier::kPrivate, 6'000).ok());
+  constexpr int64_t kAfter = 7'000;
+  ASSERT_FALSE(MayShare("alice", "s", ConsentTier::kDp, kAfter)) << "withdrawn";
+  Damage("alice");
+  Open();
+  EXPECT_FALSE(MayShare("alice", "s", ConsentTier::kDp, kAfter)) << "the withdrawal may be hers";
+  EXPECT_FALSE(MayShare("carol", "s", ConsentTier::kDp, kAfter)) << "or anybody's";
+  EXPECT_FALSE(MayShare("", "t", ConsentTier::kDp, kAfter)) << "or that of the session";
+  EXPECT_TRUE(MayShare("bob", "", ConsentTier::kDp, kAfter)) << "what bob said is known";
+  EXPECT_TRUE(MayShare("", "", ConsentTier::kDp, kAfter)) << "nobody's";
+  const Contributor alice[] = {book_->ContributorOf({.session_id = "s", .user_id = "alice"})};
+  EXPECT_EQ(ReasonOf(book_->ForRelease(ConsentTier::kDp, kAfter)
+                         .RequireAll(alice, consent_purposes::kAll, ConsentTier::kDp, kAfter)),
+            reasons::kConsentDamaged);
+}
+
+TEST_F(ConsentBookTest, WhoeverIsAskedAgainRepairsTheDamage) {
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", 0, ConsentTier::kPrivate).ok());
+  Damage("alice");
+  Open();
+  ASSERT_FALSE(MayShare("", "t", ConsentTier::kDp));
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
+  EXPECT_TRUE(MayShare("", "t", ConsentTier::kDp));
+  EXPECT_TRUE(MayShare("alice", "t", ConsentTier::kDp));
+}
+
+TEST_F(ConsentBookTest, ARecordOfAnotherKeyHoldsItsSubjectBack) {
+  const auto foreign = UserConsent::Sign({.subject = {.id = "alice"},
+                                          .widest = ConsentTier::kPrivate,
+                                          .granted_ms = 1,
+                                          .expires_ms = kBookDay},
+                                         NodeKey::FromSeed(test::SeedOf(2)));
+  ASSERT_TRUE(store_->Put(*foreign).ok());
+  Open();
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kSession, "s", consent_purposes::kAll).ok());
+  EXPECT_FALSE(MayShare("alice", "s", ConsentTier::kDp)) << "it may have been a withdrawal";
+  EXPECT_TRUE(MayShare("carol", "s", ConsentTier::kDp));
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
+  EXPECT_TRUE(MayShare("alice", "s", ConsentTier::kDp));
+}
+
+TEST_F(ConsentBookTest, AReleaseAsksTheOperatorAndEverybodyElse) {
+  const Contributor nobody[] = {book_->ContributorOf({})};
+  const Contributor both[] = {book_->ContributorOf({}), book_->ContributorOf({.user_id = "alice"})};
+  const auto require = [this](std::span<const Contributor> of, ConsentTier operators) {
+    return book_->ForRelease(operators, kBookNow)
+        .RequireAll(of, consent_purposes::kAll, ConsentTier::kDp, kBookNow)
+        .ok();
+  };
+  EXPECT_TRUE(require(nobody, ConsentTier::kDp));
+  EXPECT_FALSE(require(nobody, ConsentTier::kPrivate));
+  EXPECT_FALSE(require(both, ConsentTier::kDp));
+  ASSERT_TRUE(Record(ConsentSubject::Kind::kUser, "alice", consent_purposes::kAll).ok());
+  EXPECT_TRUE(require(both, ConsentTier::kDp));
+}
+
+}  // namespace
+}  // namespace ruvd
